@@ -12,7 +12,7 @@ from sklearn.ensemble import RandomForestClassifier, RandomForestRegressor
 import datacollab as dc
 from datacollab.exchange.analyst_folder import AnalystFolder
 from datacollab.exchange.party_folder import PartyFolder
-from datacollab.exchange.party_folder._stored import load_party
+from datacollab.exchange.party_folder._folder import load_party
 from datacollab.exchange.project import read_table
 from playing import play_here
 
@@ -159,7 +159,7 @@ def test_by_default_no_row_leaves_in_any_form_and_parties_predict_with_the_pool(
         own, _ = table(by_default, party, "own.csv")
         assert not held(by_default / "analyst", own)
         folder = PartyFolder(by_default / party)
-        stored = load_party(folder._files, folder._own)
+        stored = load_party(folder)
         obfuscated = stored.party.obfuscate(stored.own.X)
         assert not held(by_default / "analyst", obfuscated)
         assert held(by_default / "analyst", stored.party.obfuscate(anchor.rows))  # the search finds what is there

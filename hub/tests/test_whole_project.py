@@ -19,7 +19,7 @@ import pandas as pd
 import pytest
 
 from datacollab.exchange.party_folder import PartyFolder
-from datacollab.exchange.party_folder._stored import load_party
+from datacollab.exchange.party_folder._folder import load_party
 from party_world import allow_without_audit
 
 sync_api = pytest.importorskip("playwright.sync_api", reason="playwright is not installed")
@@ -293,7 +293,7 @@ def holds_nothing_of_anybody(play):
         table = pd.read_csv(play.root / "tables" / f"{party}.csv")
         features = table.drop(columns="digit").to_numpy(float)
         folder = PartyFolder(play.root / party)
-        mapping = load_party(folder._files, folder._own).party
+        mapping = load_party(folder).party
         secrets[f"rows of {party}"] = [*pieces(features), *lines(play.root / "tables" / f"{party}.csv")]
         secrets[f"mapped rows of {party}"] = pieces(mapping.obfuscate(features))
         secrets[f"anchor of {party}"] = pieces(folder.anchor.rows)

@@ -288,7 +288,7 @@ class TestPublicRows:
         assert party.share(frame[30:]).representation.shape == (30, 2)
 
     def test_too_few_are_refused(self, table, public):
-        with pytest.raises(ObfuscationError, match="fit_on has 4 rows, but at least 5 are wanted"):
+        with pytest.raises(ObfuscationError, match="fit_on has 4 rows, but it needs 5 at least"):
             dc.Party("a", PCA(3), fit_on=public[:4]).fit(*table)
         assert dc.Party("a", PCA(3), fit_on=public[:5]).fit(*table).obfuscate(public).shape == (80, 3)
         with pytest.raises(TypeError, match="fit_on must be public rows.*got str of shape"):
@@ -352,7 +352,7 @@ class TestGuarantee:
             ({"defences": (Microaggregation(3), GaussianMechanism(4.0))}, "Microaggregation comes before"),
             ({"defences": (GaussianNoise(), GaussianMechanism(4.0))}, "GaussianNoise comes before"),
             ({"public": None}, "with every scaler and bandwidth in it, was fitted on its private rows"),
-            ({"random_state": np.random.RandomState(0)}, "whoever knows that can subtract it"),
+            ({"random_state": np.random.RandomState(0)}, "anyone who knows that can subtract it"),
             ({"obfuscator": FrozenEstimator(PCA(3).fit(np.eye(6)))}, "holds a FrozenEstimator"),
             (
                 {"obfuscator": make_pipeline(FrozenEstimator(StandardScaler().fit(np.eye(6))), PCA(3))},

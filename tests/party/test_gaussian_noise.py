@@ -14,8 +14,8 @@ from scipy.stats import norm
 from datacollab.errors import ObfuscationError
 from datacollab.linalg import gaussian_delta, gaussian_epsilon, gaussian_sigma
 from datacollab.party import GaussianMechanism, GaussianNoise, Promise
-from datacollab.party._gaussian_noise import clipped as clip_rows
-from datacollab.party._gaussian_noise import grid_step, noisy
+from datacollab.party._defence import clipped as clip_rows
+from datacollab.party._defence import grid_step, noisy
 from datacollab.party._guarantee import guarantee_of, mu_of
 
 

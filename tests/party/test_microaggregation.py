@@ -9,8 +9,7 @@ from numpy.testing import assert_allclose, assert_array_equal
 
 from datacollab.errors import ObfuscationError, SuppressedRowsWarning
 from datacollab.party import Microaggregation
-from datacollab.party._defence import are_numbers
-from datacollab.party._microaggregation import mdav
+from datacollab.party._defence import are_numbers, mdav
 
 
 def naive_mdav(X, k):

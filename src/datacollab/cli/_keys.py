@@ -129,7 +129,7 @@ def public(
     words = folder.passphrase
     pair = KeyPair.load(folder.path / SECRET, words)
     has_mask = (folder.path / MASK).exists()
-    text = public_key_text(folder.path, pair, words) if has_mask else key_with_proof(pair)
+    text = public_key_text(folder.path, words) if has_mask else key_with_proof(pair)
     write_atomically(output, text.encode(), overwrite=False)
     report.facts = {"written": str(output), "fingerprint": pair.public.fingerprint}
     report.line(f"{output}: {pair.public.fingerprint}")

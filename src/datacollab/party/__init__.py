@@ -4,8 +4,8 @@ Files by what they are for:
 
 * The role: `_party`, `_plan`, `_local_party`, `_inference`, `_combining`; in sums, `_common_space`.
 * Obfuscators f_k: `_obfuscator`, `_kernel_pca`, `_umap`, `_public_fit`.
-* Defences: `_defence`, `_microaggregation`, `_gaussian_noise`.
-* What is released, and what is promised of it: `_release`, `_basis`, `_guarantee`.
+* Defences: `_defence`; plans of them, `_plan`.
+* What is released, and what is promised of it: `_release`, `_guarantee`.
 * Own models and the common one together: `_personal_model`, `_own_models`, `_table_encoder`, `_blend`.
 * A model learnt from answers on the anchor: `_distilling`, `_distil`.
 * What it brought: `_benefit`, `_paired_intervals`, `_utility_plots`.
@@ -14,14 +14,12 @@ Files by what they are for:
 """
 
 from ._common_space import CommonSpace
-from ._defence import Defence, Promise, Published
+from ._defence import Defence, GaussianMechanism, GaussianNoise, Microaggregation, Promise, Published
 from ._distil import AnchorRidge, DistilledModel, distil_predictions, fit_to_predictions
 from ._explanation_agreement import ExplanationAgreement, explanation_agreement
-from ._gaussian_noise import GaussianMechanism, GaussianNoise
 from ._guarantee import PrivacyGuarantee
 from ._kernel_pca import KernelPCAObfuscator
 from ._local_party import LocalParty, PartyPredictor
-from ._microaggregation import Microaggregation
 from ._obfuscator import OBFUSCATORS, obfuscator
 from ._party import Party
 from ._personal_model import Benefit, Estimate, PersonalModel, Side, personalise

@@ -1,15 +1,13 @@
-"""What every defence is: a change of the rows just before they are shared.
-
-* What a defence promises, in numbers.
-* What comes out of a defence.
-* Which targets are numbers rather than classes, where nobody says so.
-"""
+"""Defences: changes of the rows just before they are shared."""
 
 from __future__ import annotations
 
+import math
+import warnings
 from abc import ABC, abstractmethod
 from collections.abc import Sequence
 from dataclasses import dataclass
+from numbers import Integral, Real
 from typing import Any, ClassVar
 
 import numpy as np
@@ -17,12 +15,28 @@ from numpy.typing import ArrayLike, NDArray
 from sklearn.base import BaseEstimator
 from sklearn.utils import check_random_state
 
-from .._validation import FloatArray
-from ..errors import ObfuscationError
+from .._validation import FloatArray, Interval, StrOptions
+from ..errors import ObfuscationError, SuppressedRowsWarning
+from ..linalg import SMALLEST_DELTA, gaussian_sigma
 from ..targets import TargetKind, target_kind
 
-__all__ = ["FEATURES_OF_A_ROW", "MOST_CLASSES", "Defence", "Promise", "Published", "are_numbers", "defend"]
-
+__all__ = [
+    "AUTO_BINS",
+    "Defence",
+    "GaussianMechanism",
+    "GaussianNoise",
+    "Microaggregation",
+    "Promise",
+    "Published",
+    "are_numbers",
+    "bins_wanted",
+    "clipped",
+    "defend",
+    "grid_step",
+    "group_means",
+    "mdav",
+    "noisy",
+]
 
 FEATURES_OF_A_ROW = (
     "if the features of one row were replaced by any others, with all other rows, all targets and the number of rows "
@@ -39,11 +53,11 @@ class Promise:
     ----------
     epsilon, delta : float
     change : str
-        Which change of the private table can hardly be noticed: a clause that begins with "if".
+        The change of the private table that can hardly be noticed: a clause that begins with "if".
     not_covered : str
-        What is released as it is, in a sentence.
+        A sentence on what is released as it is.
     clip, noise : float or None
-        Where all rows have the same: how long a row may be, and the standard deviation of the noise.
+        The largest length of a row, and the standard deviation of the noise, if they are the same for all rows.
     """
 
     epsilon: float
@@ -63,7 +77,7 @@ class Published:
     rows : ndarray of shape (n_published, n_intermediate)
     target : ndarray of shape (n_published,)
     own_rows : ndarray of shape (n_published,)
-        Which of the given rows each published row stands for.
+        Position of the given row behind each published row.
     """
 
     rows: FloatArray
@@ -79,14 +93,11 @@ class Published:
 
 
 MOST_CLASSES = 20
-"""Kinds of whole numbers that may still be classes; of more, each would single out some rows."""
+"""Kinds of whole numbers that may still be classes; each of more kinds would single out some rows."""
 
 
 def are_numbers(target: NDArray[Any]) -> bool:
-    """Whether targets are floating-point numbers that are not all whole, or are whole and of more than twenty kinds.
-
-    Counts and rounded measurements are whole numbers too: as classes, each row's would leave as it is.
-    """
+    """Return whether targets are numbers.  Whole ones of many kinds are: as classes each would leave as it is."""
     if target.dtype.kind != "f":
         return False
     return bool((target != np.floor(target)).any()) or len(np.unique(target)) > MOST_CLASSES
@@ -95,8 +106,8 @@ def are_numbers(target: NDArray[Any]) -> bool:
 class Defence(BaseEstimator, ABC):
     """Changes a party's representation before it leaves; the anchor's representation leaves as it is.
 
-    A defence has parameters and learns nothing.  `Party` applies each once per fit and shares the result however often
-    it is asked: whoever gets the same rows defended twice, with other random numbers, averages the defence away.
+    A defence has parameters and learns nothing.  `Party` applies each once per fit and shares that result each time:
+    anyone who gets the same rows defended twice, with other random numbers, averages the defence away.
 
     To write one of your own, implement `_defend`, which gives a `Published`, and set the class attributes.
 
@@ -105,10 +116,10 @@ class Defence(BaseEstimator, ABC):
     needs_anchor : bool
         Whether the anchor's representation is read.
     target_kinds : frozenset of TargetKind
-        Which targets it can be given; single ones unless it says otherwise.
+        Targets that it takes; by default single ones.
     independent_rows : bool
-        Whether each published row depends on its own row, public rows and random numbers only.  Where this is so, the
-        rows can be changed before a Gaussian mechanism without touching its guarantee.
+        Whether each published row depends on its own row, public rows and random numbers only.  Such a defence may
+        precede a Gaussian mechanism without changing its guarantee.
     kind : str
         What a party's policy calls it.
     """
@@ -135,15 +146,11 @@ class Defence(BaseEstimator, ABC):
         return type(self).promise is not Defence.promise
 
     def promise(self, anchor_representation: FloatArray) -> Promise | None:
-        """Return what it promises with this anchor, as long as nothing before it depends on private rows.
+        """Return its promise with this anchor, or None; it presumes that nothing before depends on private rows.
 
         Parameters
         ----------
         anchor_representation : ndarray of shape (n_anchors, n_intermediate)
-
-        Returns
-        -------
-        Promise or None
         """
         return None
 
@@ -155,14 +162,14 @@ class Defence(BaseEstimator, ABC):
         anchor_representation: ArrayLike | None = None,
         random_state: int | np.random.RandomState | None = None,
     ) -> tuple[FloatArray, NDArray[Any]]:
-        """Rows as they may leave, with their targets.
+        """Return rows as they may leave, with their targets.
 
         Parameters
         ----------
         representation : array-like of shape (n_samples, n_intermediate)
         target : array-like of shape (n_samples,)
         anchor_representation : array-like of shape (n_anchors, n_intermediate), optional
-            Wanted where `needs_anchor`.
+            Required if `needs_anchor`.
         random_state : int, RandomState or None, default=None
             Of noise.  None is NumPy's global generator; `Party` passes one of its own from the operating system.
 
@@ -175,7 +182,7 @@ class Defence(BaseEstimator, ABC):
         Raises
         ------
         ObfuscationError
-            When the rows cannot be defended.
+            If the rows cannot be defended.
         """
         published = self.release(
             np.asarray(representation, dtype=np.float64),
@@ -192,7 +199,7 @@ class Defence(BaseEstimator, ABC):
         anchor_representation: FloatArray | None,
         generator: np.random.RandomState,
     ) -> Published:
-        """Rows as they may leave, and what they stand for; see `apply`."""
+        """Return rows as they may leave, and the own rows behind them; see `apply`."""
         self._validate_params()
         name = type(self).__name__
         self.check_kind(target)
@@ -208,16 +215,11 @@ class Defence(BaseEstimator, ABC):
         return published
 
     def check_kind(self, target: NDArray[Any]) -> None:
-        """Refuse targets that it has no way with.
-
-        Raises
-        ------
-        ObfuscationError
-        """
+        """Raise ObfuscationError for targets that it cannot take."""
         if (kind := target_kind(target)) not in self.target_kinds:
             raise ObfuscationError(
-                f"{type(self).__name__} is for classes and numbers, and has no way with targets of kind "
-                f"{kind.value!r}. Take Microaggregation, followed by GaussianNoise if wanted."
+                f"{type(self).__name__} is for classes and numbers, and cannot take targets of kind {kind.value!r}. "
+                "Take Microaggregation, with GaussianNoise after it or without."
             )
 
     @abstractmethod
@@ -228,7 +230,7 @@ class Defence(BaseEstimator, ABC):
         anchor_representation: FloatArray | None,
         generator: np.random.RandomState,
     ) -> Published:
-        """Rows as they may leave, in the order of the own rows that they stand for."""
+        """Return rows as they may leave, in the order of the own rows behind them."""
 
 
 def defend(
@@ -238,9 +240,473 @@ def defend(
     anchor_representation: FloatArray | None,
     generator: np.random.RandomState,
 ) -> Published:
-    """Apply defences one after the other."""
+    """Apply defences in turn."""
     published = Published(rows=representation, target=target, own_rows=np.arange(len(representation)))
     for defence in defences:
         later = defence.release(published.rows, published.target, anchor_representation, generator)
         published = published.followed_by(later)
     return published
+
+
+def mdav(X: FloatArray, k: int) -> NDArray[np.intp]:
+    """Group rows by MDAV, maximum distance to average vector [DomingoFerrer2005]; return each row's group, from 0 on.
+
+    While 3k rows or more are left, the row farthest from their mean is grouped with its k - 1 nearest rows, and so is
+    the row farthest from that one; k of the remaining rows are split off once more if at least k remain.  Every group
+    has from k to 2k - 1 rows.  It takes time proportional to ``n_rows ** 2 * n_columns / k``.
+    """
+    labels = np.zeros(len(X), dtype=np.intp)
+    index, rest, group = np.arange(len(X)), X - X.mean(axis=0), 0
+    while len(index) >= 2 * k:
+        pivots = 2 if len(index) >= 3 * k else 1
+        pivot = rest.mean(axis=0)
+        for _ in range(pivots):
+            pivot = rest[np.argmax(_squared_distances(rest, pivot))]
+            near = np.argpartition(_squared_distances(rest, pivot), k - 1)[:k]
+            labels[index[near]] = group
+            group += 1
+            left = np.ones(len(index), dtype=bool)
+            left[near] = False
+            index, rest = index[left], rest[left]
+    labels[index] = group
+    return labels
+
+
+def _squared_distances(X: FloatArray, point: FloatArray) -> FloatArray:
+    difference = X - point
+    return np.asarray(np.einsum("ij,ij->i", difference, difference))
+
+
+def group_means(X: FloatArray, labels: NDArray[np.intp]) -> FloatArray:
+    """Return each row's group mean, shape (n_rows, n_columns); rows of a group are equal to the bit."""
+    sums = np.zeros((labels.max() + 1, X.shape[1]))
+    np.add.at(sums, labels, X)
+    return np.asarray((sums / np.bincount(labels)[:, None])[labels])
+
+
+AUTO_BINS = 10
+
+
+class Microaggregation(Defence):
+    """Publish means of at least k rows of one class instead of the rows [1]_.
+
+    Within each class, rows that lie close together form groups of k to 2k - 1 rows (MDAV [2]_), and the mean of its
+    group replaces each row.  Class means are kept.
+
+    Parameters
+    ----------
+    k : int, default=5
+        Rows that share a published row, at least; from 2 on.
+    small_classes : {"suppress", "group", "error"}, default="suppress"
+        How classes with fewer than `k` rows are treated.
+
+        * "suppress": their rows are not shared, and a warning says how many these are.
+        * "group": they are averaged over class borders, among each other, or with the smallest of the other classes if
+          they are fewer than `k` all together.
+        * "error": nothing is shared.
+    n_bins : int, "auto" or None, default="auto"
+        For numeric targets: how many intervals of about as many rows each serve as classes; fewer if they would have
+        fewer than `k` rows.  "auto" takes 10 if targets are floating-point numbers, not all whole or of more than
+        twenty kinds, and otherwise every distinct target for a class; None does so always.
+    by : {"auto", "target", "treatment", "event"} or None, default="auto"
+        The common property of a group; None groups all rows by their features alone, and each keeps its own target.
+        "auto" is the target for classes and numbers, the treatment for effects, and None for times to events or no
+        targets.
+
+    Warns
+    -----
+    SuppressedRowsWarning
+        If rows are not shared.
+
+    Raises
+    ------
+    ObfuscationError
+        If a class is too small and `small_classes` is "error", there are fewer than `k` rows to share, or targets lack
+        the field that `by` names.
+
+    Notes
+    -----
+    **Exact means do not hide who took part.**  An attacker who has the anchor knows a linear f to the last digit, and
+    finds among candidates the k whose mean was published: a subset sum in as many equations as there are columns,
+    solved within seconds for groups of five.  On five parties of 100 images and 16 columns, with k = 5, it solved all
+    groups of five and 67 of all 82; the area under the curve of membership inference was .88
+    (``python -m datacollab_experiments.risks.cited demixing``).  Follow it by noise (`GaussianNoise`).
+
+    No published row stands for fewer than k rows: an attacker who has only the share links one row in k of a class to
+    its original, at best and on average.  If targets are numbers in intervals, the mean of a group's targets is shared
+    for all of its rows.  Classes pooled by "group" distinguish rows of one group again, the better the more classes
+    there are; `datacollab.audit` measures how well.
+
+    **Times and effects.**  Groups by the outcome, or by whether the event was seen, make rows of like outcomes alike:
+    effects come out biased, with intervals that hardly ever cover, and risks come out worse.  So `by` refuses an
+    outcome or a time.  Each row keeps its own time or outcome, which distinguishes rows of a group, and lets anyone who
+    knows it find the row.  Times that are rarely unique, as `Party` makes them by `time_step`, do so less; exact
+    outcomes stay exact.
+
+    It is not differential privacy.  Defending anew rows that have changed a little (one more patient) gives the
+    difference away.  `Party` does it once per fit.
+
+    References
+    ----------
+    .. [1] Domingo-Ferrer and Mateo-Sanz (2002). Practical data-oriented microaggregation for statistical disclosure
+       control. IEEE Transactions on Knowledge and Data Engineering 14(1), 189-201.
+    .. [2] Domingo-Ferrer and Torra (2005). Ordinal, continuous and heterogeneous k-anonymity through microaggregation.
+       Data Mining and Knowledge Discovery 11(2), 195-212.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from datacollab.party import Microaggregation
+    >>> rows = np.array([[0.0], [1.0], [10.0], [11.0], [12.0]])
+    >>> published, _ = Microaggregation(k=2).apply(rows, np.zeros(5))
+    >>> published.ravel()
+    array([ 0.5,  0.5, 11. , 11. , 11. ])
+    """
+
+    kind: ClassVar[str] = "microaggregation"
+    target_kinds: ClassVar[frozenset[TargetKind]] = frozenset(TargetKind)
+    _parameter_constraints: ClassVar[dict[str, Any]] = {
+        "k": [Interval(Integral, 2, None, closed="left")],
+        "small_classes": [StrOptions({"suppress", "group", "error"})],
+        "n_bins": [Interval(Integral, 1, None, closed="left"), StrOptions({"auto"}), None],
+        "by": [str, None],
+    }
+
+    def __init__(
+        self,
+        k: int = 5,
+        *,
+        small_classes: str = "suppress",
+        n_bins: int | str | None = "auto",
+        by: str | None = "auto",
+    ) -> None:
+        self.k = k
+        self.small_classes = small_classes
+        self.n_bins = n_bins
+        self.by = by
+
+    @property
+    def description(self) -> str:
+        """What it does to the rows, for people."""
+        return f"every row is the mean of at least {self.k} of yours"
+
+    @property
+    def options(self) -> str:
+        """The options of `datacollab party share` that choose it."""
+        return f"--group-size {self.k}"
+
+    def _defend(
+        self,
+        representation: FloatArray,
+        target: NDArray[Any],
+        anchor_representation: FloatArray | None,
+        generator: np.random.RandomState,
+    ) -> Published:
+        if len(representation) < self.k:
+            raise ObfuscationError(
+                f"Microaggregation: {len(representation)} rows are fewer than k={self.k}, so none can be shared. Lower "
+                "k (the groups become smaller), or share no rows."
+            )
+        by = _AUTO[target_kind(target)] if self.by == "auto" else self.by
+        n_bins = bins_wanted(target, self.n_bins) if by == "target" else None
+        classes = self._grouped_classes(_classes(_grouping(target, by), n_bins, self.k))
+        kept = np.flatnonzero(classes >= 0)
+        rows, shown = np.empty((len(kept), representation.shape[1])), target[kept]
+        if n_bins is not None:
+            shown = shown.astype(np.float64)
+        for label in np.unique(classes[kept]):
+            members = classes[kept] == label
+            groups = mdav(representation[kept][members], self.k)
+            rows[members] = group_means(representation[kept][members], groups)
+            if n_bins is not None:
+                # Each row's own number would tell the rows of a group apart again.
+                shown[members] = group_means(shown[members, None], groups)[:, 0]
+        return Published(rows=rows, target=shown, own_rows=kept)
+
+    def _grouped_classes(self, classes: NDArray[np.intp]) -> NDArray[np.intp]:
+        """Return each row's class, none below k rows; -1 for rows that are not shared."""
+        sizes = np.bincount(classes)
+        small = sizes < self.k
+        rows = small[classes]
+        n_rows = int(rows.sum())
+        if n_rows == 0:
+            return classes
+        found = f"{n_rows} of {len(classes)} rows are of classes with fewer than k={self.k} rows"
+        if self.small_classes == "error":
+            raise ObfuscationError(
+                f"Microaggregation: {found}. Lower k, take these rows out, or choose small_classes='suppress' or "
+                "'group'."
+            )
+        if self.small_classes == "group":
+            # One pool is large enough: all rows together are k or more.
+            pool = int(np.argmin(np.where(small, len(classes) + 1, sizes))) if n_rows < self.k else len(sizes)
+            return np.where(rows, pool, classes)
+        if n_rows == len(classes):
+            raise ObfuscationError(
+                f"Microaggregation: {found}, so none could be shared. Lower k, set n_bins if targets are numbers, "
+                "or choose small_classes='group'."
+            )
+        warnings.warn(
+            f"Microaggregation: {found}; they are not shared. If targets are numbers, set n_bins; to share these "
+            "rows, averaged over class borders, choose small_classes='group'.",
+            SuppressedRowsWarning,
+            stacklevel=2,
+        )
+        return np.where(rows, -1, classes)
+
+
+_AUTO = {
+    TargetKind.SINGLE: "target",
+    TargetKind.SURVIVAL: None,
+    TargetKind.EFFECT: "treatment",
+    TargetKind.SURVIVAL_EFFECT: "treatment",
+    TargetKind.NONE: None,
+}
+"""The field that "auto" means for `by`."""
+
+
+def _grouping(target: NDArray[Any], by: str | None) -> NDArray[Any]:
+    """Return the common property of groups, shape (n_samples,)."""
+    if by is None:
+        return np.zeros(len(target), dtype=np.int8)
+    if by == "target" and target_kind(target) is TargetKind.SINGLE:
+        return target
+    if by in ("outcome", "time"):
+        raise ObfuscationError(
+            f"Microaggregation: groups by {by} would make rows of like outcomes alike, and estimates from them "
+            "would be biased. Leave by='auto', or set None to group by features alone."
+        )
+    if by not in (target.dtype.names or ()):
+        raise ObfuscationError(
+            f"Microaggregation: targets of kind {target_kind(target).value!r} cannot be grouped by {by!r}. "
+            "Leave by='auto', or set None to group by features alone."
+        )
+    return np.asarray(target[by])
+
+
+def bins_wanted(target: NDArray[Any], n_bins: int | str | None) -> int | None:
+    """Return how many intervals of a numeric target serve as classes; None if each distinct target is a class."""
+    if n_bins == "auto":
+        return AUTO_BINS if are_numbers(target) else None
+    return None if n_bins is None else int(n_bins)
+
+
+def _classes(target: NDArray[Any], n_bins: int | None, k: int) -> NDArray[np.intp]:
+    """Return the number of each row's class, from 0 on."""
+    if n_bins is None:
+        return np.asarray(np.unique(target, return_inverse=True)[1], dtype=np.intp)
+    if target.dtype.kind not in "biuf":
+        raise ObfuscationError(f"Microaggregation: n_bins={n_bins} needs numeric targets; got dtype {target.dtype}.")
+    return _bins(target.astype(np.float64), min(n_bins, len(target) // k), k)
+
+
+def _bins(target: FloatArray, n_bins: int, k: int) -> NDArray[np.intp]:
+    """Return intervals of about as many rows each; equal targets share one, and none has fewer than k rows."""
+    ends = np.quantile(target, np.arange(1, n_bins) / n_bins)
+    bins = np.searchsorted(ends, target, side="left")
+    sizes = np.bincount(bins, minlength=n_bins)
+    merged, rows, number = np.zeros(n_bins, dtype=np.intp), 0, 0
+    for position, size in enumerate(sizes):
+        merged[position] = number
+        rows += int(size)
+        if rows >= k:
+            rows, number = 0, number + 1
+    # A rest at the end joins the last full interval.
+    return np.asarray(np.minimum(merged, max(number - 1, 0))[bins])
+
+
+_FINENESS = 12
+"""The grid on which noised numbers lie, in powers of two below the standard deviation."""
+
+
+def grid_step(sigma: float) -> float:
+    """Return the distance between numbers with noise of this standard deviation: a power of two."""
+    return 2.0 ** (math.floor(math.log2(sigma)) - _FINENESS)
+
+
+def noisy(values: FloatArray, sigma: float, generator: np.random.RandomState) -> FloatArray:
+    r"""Return values with Gaussian noise, on a grid [Mironov2012]: :math:`g\,\mathrm{round}((x + \sigma n) / g)`.
+
+    Without the rounding the last bits of a sum would tell which numbers it can be the sum of, and with them the noise.
+    It takes nothing from the promise, and changes a value by less than a thousandth of the noise.
+    """
+    step = grid_step(sigma)
+    return np.asarray(np.round((values + sigma * generator.standard_normal(values.shape)) / step) * step)
+
+
+def clipped(X: FloatArray, center: FloatArray, radius: float) -> FloatArray:
+    """Move rows towards `center` until none is farther from it than `radius`."""
+    centred = X - center
+    with np.errstate(over="ignore"):
+        lengths = np.linalg.norm(centred, axis=1)
+    factors = np.minimum(1.0, radius / np.maximum(lengths, np.finfo(float).tiny))
+    return np.asarray(center + centred * factors[:, None])
+
+
+class GaussianNoise(Defence):
+    """Add Gaussian noise, in units of each column's standard deviation over the party's rows.
+
+    Parameters
+    ----------
+    scale : float, default=1.0
+        Standard deviation of the noise over that of the column.
+
+    Raises
+    ------
+    ObfuscationError
+        If there is but one row, whose columns have no standard deviation.
+
+    Notes
+    -----
+    It gives no guarantee, as the size of the noise depends on private rows, which are not clipped; see
+    `GaussianMechanism`.  At equal accuracy of the collaboration, `Microaggregation` leaves less to be recovered.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from datacollab.party import GaussianNoise
+    >>> rows = np.random.default_rng(0).normal(scale=100.0, size=(5000, 1))
+    >>> published, _ = GaussianNoise(scale=0.5).apply(rows, np.zeros(5000), random_state=0)
+    >>> round(float(np.std(published - rows)), -1)
+    50.0
+    """
+
+    kind: ClassVar[str] = "noise"
+    target_kinds: ClassVar[frozenset[TargetKind]] = frozenset(TargetKind)
+    _parameter_constraints: ClassVar[dict[str, Any]] = {"scale": [Interval(Real, 0, None, closed="neither")]}
+
+    def __init__(self, scale: float = 1.0) -> None:
+        self.scale = scale
+
+    @property
+    def description(self) -> str:
+        """What it does to the rows, for people."""
+        return f"noise of {self.scale:g} standard deviations"
+
+    @property
+    def options(self) -> str:
+        """The options of `datacollab party share` that choose it."""
+        return f"--noise {self.scale:g}"
+
+    def _defend(
+        self,
+        representation: FloatArray,
+        target: NDArray[Any],
+        anchor_representation: FloatArray | None,
+        generator: np.random.RandomState,
+    ) -> Published:
+        n_rows = len(representation)
+        if n_rows < 2:
+            raise ObfuscationError("GaussianNoise: one row has no standard deviation, so it would leave without noise.")
+        noise = generator.standard_normal(representation.shape) * (self.scale * representation.std(axis=0))
+        return Published(rows=representation + noise, target=target, own_rows=np.arange(n_rows))
+
+
+class GaussianMechanism(Defence):
+    r"""Clip every row and add Gaussian noise: (epsilon, delta)-differential privacy of each row's representation [1]_.
+
+    Rows farther than C from the mean of the anchor's representation are moved towards it until they are at distance C,
+    the median distance of the anchor's rows from that mean.  Neither is learnt from private rows.  Replacing a row
+    moves its clipped representation by at most 2C, and the noise has the standard deviation ``gaussian_sigma(epsilon,
+    delta) * 2C`` in every column.
+
+    Parameters
+    ----------
+    epsilon : float
+        Above 0.
+    delta : float, default=1e-5
+        From 1e-12 on, and below 1; well below one over the number of rows.
+
+    Raises
+    ------
+    ObfuscationError
+        If more than half of the anchor's rows have the same representation, so that C is zero.
+
+    Notes
+    -----
+    Whether the promise holds depends on everything before it: `Party.guarantee` says so, or why not.  It holds for the
+    representation; targets and the number of rows are shared as they are.  Published numbers lie on a grid, so that
+    their last bits disclose nothing.
+
+    Measured on ten parties of 100 images each and 16 columns, an epsilon of 16 leaves too little to be of use (MNIST
+    accuracy .35 of .89).  One of 64 leaves .85, but promises next to nothing: an attacker who knows the anchor and the
+    candidates still links three rows of four to the right one.
+
+    References
+    ----------
+    .. [1] Balle and Wang (2018). Improving the Gaussian mechanism for differential privacy: analytical calibration and
+       optimal denoising. ICML, PMLR 80, 394-403.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from datacollab.party import GaussianMechanism
+    >>> rows = np.random.default_rng(0).normal(size=(300, 2))
+    >>> mechanism = GaussianMechanism(epsilon=8.0)
+    >>> published, _ = mechanism.apply(
+    ...     rows[:200], np.zeros(200), anchor_representation=rows[200:], random_state=0
+    ... )
+    >>> published.shape
+    (200, 2)
+    >>> round(mechanism.noise(rows[200:]) / mechanism.clip(rows[200:]), 3)
+    1.2
+    """
+
+    kind: ClassVar[str] = "noise"
+    needs_anchor: ClassVar[bool] = True
+    independent_rows: ClassVar[bool] = True
+    target_kinds: ClassVar[frozenset[TargetKind]] = frozenset(TargetKind)
+    _parameter_constraints: ClassVar[dict[str, Any]] = {
+        "epsilon": [Interval(Real, 0, None, closed="neither")],
+        "delta": [Interval(Real, SMALLEST_DELTA, 1, closed="left")],
+    }
+
+    def __init__(self, epsilon: float, delta: float = 1e-5) -> None:
+        self.epsilon = epsilon
+        self.delta = delta
+
+    @property
+    def description(self) -> str:
+        """What it does to the rows, for people."""
+        return f"Gaussian mechanism, epsilon {self.epsilon:g}, delta {self.delta:g}"
+
+    @property
+    def options(self) -> str:
+        """The options of `datacollab party share` that choose it."""
+        return f"--epsilon {self.epsilon:g}"
+
+    def clip(self, anchor_representation: FloatArray) -> float:
+        """Return C, the largest distance of a row from the anchor's mean."""
+        centred = anchor_representation - anchor_representation.mean(axis=0)
+        clip = float(np.median(np.linalg.norm(centred, axis=1)))
+        if not clip > 0:
+            raise ObfuscationError(
+                "GaussianMechanism: more than half of the anchor's rows have the same representation, so the bound on "
+                "a row's length is zero. Take an anchor whose rows differ."
+            )
+        return clip
+
+    def noise(self, anchor_representation: FloatArray) -> float:
+        """Return the standard deviation of the noise in every column."""
+        return gaussian_sigma(self.epsilon, self.delta) * 2 * self.clip(anchor_representation)
+
+    def promise(self, anchor_representation: FloatArray) -> Promise | None:
+        """Return the promise for each row's representation."""
+        return Promise(
+            epsilon=self.epsilon,
+            delta=self.delta,
+            clip=self.clip(anchor_representation),
+            noise=self.noise(anchor_representation),
+        )
+
+    def _defend(
+        self,
+        representation: FloatArray,
+        target: NDArray[Any],
+        anchor_representation: FloatArray | None,
+        generator: np.random.RandomState,
+    ) -> Published:
+        assert anchor_representation is not None  # release() refuses otherwise
+        rows = clipped(representation, anchor_representation.mean(axis=0), self.clip(anchor_representation))
+        rows = noisy(rows, self.noise(anchor_representation), generator)
+        return Published(rows=rows, target=target, own_rows=np.arange(len(rows)))

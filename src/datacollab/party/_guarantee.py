@@ -1,4 +1,4 @@
-"""What differential privacy promises about a share, and when nothing can be promised."""
+"""Differential privacy of a share: what is promised, and whether the promise has a basis."""
 
 from __future__ import annotations
 
@@ -16,10 +16,12 @@ from sklearn.base import BaseEstimator
 from sklearn.utils import _safe_indexing
 
 from .._validation import FloatArray, PartyName
+from ..errors import NoGuaranteeError
 from ..linalg import gaussian_epsilon, gaussian_sigma
 from ._defence import Defence, Promise
+from ._release import FittedTable, RowDigests
 
-__all__ = ["PrivacyGuarantee", "guarantee_of", "mu_of", "obstacle_before", "obstacle_in"]
+__all__ = ["Basis", "PrivacyGuarantee", "guarantee_of", "mu_of", "obstacle_before", "obstacle_in"]
 
 LONE_ROWS = 10
 """Rows that are transformed one by one, to see whether the obfuscator maps each row by itself."""
@@ -32,7 +34,7 @@ SAME_ROW = 1e-6
 
 @dataclass(frozen=True, kw_only=True)
 class PrivacyGuarantee:
-    """Differential privacy of what a party publishes.
+    """Differential privacy of a party's share.
 
     Attributes
     ----------
@@ -44,9 +46,9 @@ class PrivacyGuarantee:
         Telling two neighbouring tables apart by the share is as hard as telling two normal distributions apart whose
         means are mu standard deviations from one another, or harder [1]_.
     change : str
-        Which change of the table cannot be told by more than that.
+        The change of the table that cannot be noticed by more than that.
     not_covered : str
-        What is released as it is.
+        A sentence on what is released as it is.
     clip : float or None
         Largest distance of a row from the mean of the anchor's representation, before noise.
     noise : float or None
@@ -77,7 +79,7 @@ class PrivacyGuarantee:
         return float(ndtr(self.mu / math.sqrt(2)))
 
     def tpr_at_most(self, fpr: float) -> float:
-        r"""Share of members that no attack finds which takes a part `fpr` of others for members.
+        r"""Return the share of members that no attack exceeds which takes a part `fpr` of others for members.
 
         It is :math:`\Phi(\mu + \Phi^{-1}(\mathrm{fpr}))`, the power of the best test of two normal distributions.
 
@@ -92,11 +94,11 @@ class PrivacyGuarantee:
 
     @property
     def statement(self) -> str:
-        """What is promised, what is not, and what it rests on."""
+        """The promise, its limits, and its conditions."""
         shares = "one share" if self.n_shares == 1 else f"{self.n_shares} shares of these rows together"
         return (
             f"Party {self.party!r}: what is published is ({self.epsilon:g}, {self.delta:g})-differentially private for "
-            f"each of its {self.n_rows} rows: {self.change}, the probability of whatever is published would change at "
+            f"each of its {self.n_rows} rows: {self.change}, the probability of any publication would change at "
             f"most by the factor exp({self.epsilon:g}), up to {self.delta:g}. So no attack on the share, whatever else "
             "it knows, tells whether a row is in it with an area under the curve above "
             f"{_rounded_up(self.auc_at_most)}, nor finds more than {_rounded_up(self.tpr_at_most(0.01))} of the rows "
@@ -111,15 +113,7 @@ class PrivacyGuarantee:
 
 
 def guarantee_of(promise: Promise, party: PartyName, n_rows: int, earlier_mu: Sequence[float] = ()) -> PrivacyGuarantee:
-    """What a promise comes to, together with earlier ones for the same rows: their mu add up in squares.
-
-    Parameters
-    ----------
-    promise : Promise
-    party : str or int
-    n_rows : int
-    earlier_mu : sequence of float, default=()
-    """
+    """Return the guarantee of a promise and earlier ones for the same rows: their mu add up in squares."""
     mu = mu_of(promise)
     together = math.hypot(mu, *earlier_mu)
     return PrivacyGuarantee(
@@ -137,7 +131,7 @@ def guarantee_of(promise: Promise, party: PartyName, n_rows: int, earlier_mu: Se
 
 
 def mu_of(promise: Promise) -> float:
-    """Sensitivity over the standard deviation of the noise."""
+    """Return sensitivity over the standard deviation of the noise."""
     return 1 / gaussian_sigma(promise.epsilon, promise.delta)
 
 
@@ -146,10 +140,10 @@ def _rounded_up(share: float) -> str:
 
 
 def obstacle_in(defences: Sequence[Defence]) -> tuple[Defence | None, str | None]:
-    """The defence that covers what a party shares, or why none does.
+    """Return the defence that covers a share, or why none does.
 
-    What comes after it works on what it published, which takes nothing from the promise.  What comes before must change
-    each row by itself: where replacing one row changes others, noise made for one row does not cover them.
+    Defences after it take nothing from the promise.  Those before must change each row by itself: if replacing one row
+    changes others, noise made for one row does not cover them.
     """
     mechanism = next((defence for defence in defences if defence.has_promise), None)
     if mechanism is None:
@@ -173,20 +167,9 @@ def obstacle_before(
     transform: Callable[[Any], FloatArray],
     X: Any,
 ) -> str | None:
-    """Why what comes before the defences is not independent of private rows; None where nothing is found.
+    """Return why the map before the defences depends on private rows, or None.
 
-    Parameters
-    ----------
-    obfuscator : transformer
-    on_public_rows : bool
-        Whether it was fitted on public rows.
-    n_own_rows : int
-        How many of these are own rows.
-    random_state : int, RandomState or None
-        Of the party.
-    transform : callable
-        Of the obfuscator.
-    X : array-like or dataframe of shape (n_samples, n_features)
+    `n_own_rows` of the public rows that it was fitted on are own rows; `transform` is the fitted obfuscator's.
     """
     if not on_public_rows:
         return (
@@ -196,7 +179,7 @@ def obstacle_before(
     if n_own_rows:
         return f"{n_own_rows} rows of fit_on are also among its private rows; take them out"
     if random_state is not None:
-        return "its noise comes from a random_state, and whoever knows that can subtract it; leave it None"
+        return "its noise comes from a random_state, and anyone who knows that can subtract it; leave it None"
     kept = _kept_from_elsewhere(obfuscator)
     if kept is not None:
         return (
@@ -208,7 +191,7 @@ def obstacle_before(
 
 
 def _kept_from_elsewhere(obfuscator: Any) -> str | None:
-    """A parameter that brings something along: a step that a clone leaves fitted, or numbers, or a closure."""
+    """Return a parameter that keeps something: a step that a clone leaves fitted, or numbers, or a closure."""
     if kept := _what_is_kept(obfuscator):
         return kept
     parameters = obfuscator.get_params(deep=True)
@@ -243,3 +226,48 @@ def _maps_rows_alone(transform: Callable[[Any], FloatArray], X: Any) -> bool:
     allowed = SAME_ROW * np.abs(together).max()
     chosen = np.unique(np.linspace(0, len(together) - 1, LONE_ROWS, dtype=int))
     return all(np.abs(transform(_safe_indexing(X, [i])) - together[i]).max() <= allowed for i in chosen)
+
+
+@dataclass(frozen=True, eq=False)
+class Basis:
+    """The conditions of a guarantee: the defence that promises, or an obstacle; own rows, sought in an anchor."""
+
+    party: PartyName
+    n_rows: int
+    mechanism: Defence | None
+    obstacle: str | None
+    own_rows: RowDigests | None
+
+    def guarantee(self, anchor: Any, representation: FloatArray, table: FittedTable | None) -> PrivacyGuarantee:
+        """Return the guarantee with this anchor and earlier shares of the same rows, or raise NoGuaranteeError."""
+        promise = self._promise(anchor, representation)
+        earlier = [] if table is None else table.shared_before
+        spent = [each.mu for each in earlier if each.mu is not None]
+        if len(spent) < len(earlier):
+            raise self._refusal("some of its rows were shared before, and nothing was promised then")
+        return guarantee_of(promise, self.party, self.n_rows, spent)
+
+    def mu(self, anchor: Any, representation: FloatArray) -> float | None:
+        """Return what a share with this anchor spends; None without a promise."""
+        try:
+            return mu_of(self._promise(anchor, representation))
+        except NoGuaranteeError:
+            return None
+
+    def _promise(self, anchor: Any, representation: FloatArray) -> Promise:
+        if self.mechanism is None or self.obstacle is not None:
+            raise self._refusal(str(self.obstacle))
+        if self.own_rows is not None and (n_own := self.own_rows.count_in(anchor)):
+            raise self._refusal(f"{n_own} rows of the anchor are also among its private rows; take them out")
+        promise = self.mechanism.promise(representation)
+        if promise is None:
+            raise self._refusal(f"{type(self.mechanism).__name__} promises nothing with this anchor")
+        if promise.delta * self.n_rows >= 1:
+            raise self._refusal(
+                f"delta={promise.delta:g} is not below one over its {self.n_rows} rows; publishing one of them as it "
+                "is would satisfy that"
+            )
+        return promise
+
+    def _refusal(self, reason: str) -> NoGuaranteeError:
+        return NoGuaranteeError(f"Party {self.party!r}: no epsilon can be stated, for {reason}.")

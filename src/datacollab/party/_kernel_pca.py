@@ -51,17 +51,17 @@ class KernelPCAObfuscator(FittedUnseen, ClassNamePrefixFeaturesOutMixin, Transfo
         Of the centred kernel matrix, descending; all are positive.
     n_features_in_ : int
     feature_names_in_ : ndarray of shape (n_features,)
-        Only where the training rows had column names.
+        If the training rows had column names.
 
     Raises
     ------
     ObfuscationError
-        In `fit`, when the median distance is zero, or `n_components` exceeds the number of positive eigenvalues.
+        In `fit`, if the median distance is zero, or `n_components` exceeds the number of positive eigenvalues.
 
     Notes
     -----
-    Leaves the party: what `transform` returns.  Stays: the fitted object, which holds the raw table, its bandwidth and
-    its eigenvectors.  Store it as you store the table.
+    Leaves the party: what `transform` returns.  Stays: the fitted object, which holds the raw table.  Store it like the
+    table.
 
     References
     ----------
@@ -107,17 +107,7 @@ class KernelPCAObfuscator(FittedUnseen, ClassNamePrefixFeaturesOutMixin, Transfo
         self.random_state = random_state
 
     def fit(self, X: ArrayLike, y: ArrayLike | None = None) -> Self:
-        """Learn the bandwidth and the principal directions.
-
-        Parameters
-        ----------
-        X : array-like or dataframe of shape (n_samples, n_features)
-        y : ignored
-
-        Returns
-        -------
-        self
-        """
+        """Learn the bandwidth and the principal directions; `y` is ignored."""
         self._validate_params()
         rows: FloatArray = validate_data(self, X, dtype=np.float64)
         n_samples = rows.shape[0]
@@ -155,16 +145,7 @@ class KernelPCAObfuscator(FittedUnseen, ClassNamePrefixFeaturesOutMixin, Transfo
         return self
 
     def transform(self, X: ArrayLike) -> FloatArray:
-        """Map rows to their principal components.
-
-        Parameters
-        ----------
-        X : array-like or dataframe of shape (n_rows, n_features)
-
-        Returns
-        -------
-        ndarray of shape (n_rows, n_components)
-        """
+        """Map rows to their principal components, shape (n_rows, n_components)."""
         check_is_fitted(self, "eigenvalues_")
         rows: FloatArray = validate_data(self, X, dtype=np.float64, reset=False)
         return np.asarray(self._kernel_pca.transform(rows - self._mean), dtype=np.float64)

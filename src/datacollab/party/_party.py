@@ -33,10 +33,9 @@ from ..errors import (
 from ..model import AnchorPredictions, PartyModel
 from ..share import Share
 from ..targets import TargetKind, coarsened, named_target, no_target, target_kind, usual_time_step
-from ._basis import Basis
 from ._defence import Defence
 from ._distil import DistilledModel, distil_predictions
-from ._guarantee import PrivacyGuarantee, obstacle_before, obstacle_in
+from ._guarantee import Basis, PrivacyGuarantee, obstacle_before, obstacle_in
 from ._local_party import LocalParty, TableForm
 from ._personal_model import PersonalModel, personalise
 from ._public_fit import public_subsample, random_rotation

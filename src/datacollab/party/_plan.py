@@ -8,9 +8,7 @@ from typing import Any, Self
 from .._obfuscators import OBFUSCATORS
 from .._validation import PartyName
 from ..targets import TargetKind
-from ._defence import Defence
-from ._gaussian_noise import GaussianMechanism, GaussianNoise
-from ._microaggregation import AUTO_BINS, Microaggregation
+from ._defence import AUTO_BINS, Defence, GaussianMechanism, GaussianNoise, Microaggregation
 from ._obfuscator import obfuscator as make_obfuscator
 from ._party import Party
 

@@ -1,7 +1,4 @@
-"""An obfuscator that learns from public rows: a secret part of them, and a secret rotation after it.
-
-* What is likely wrong with a table that an obfuscator refused, said without quoting an entry.
-"""
+"""An obfuscator that learns from public rows: a secret half of them, and a secret rotation after it."""
 
 from __future__ import annotations
 
@@ -19,7 +16,7 @@ __all__ = ["SUBSAMPLE", "components_wanted", "likely_reasons", "public_subsample
 
 
 def components_wanted(obfuscator: Any) -> list[int]:
-    """All whole-numbered parameters called n_components, also of nested steps."""
+    """Return all whole-numbered parameters called n_components, also of nested steps."""
     return [
         value
         for name, value in obfuscator.get_params(deep=True).items()
@@ -28,14 +25,7 @@ def components_wanted(obfuscator: Any) -> list[int]:
 
 
 def likely_reasons(obfuscator: Any, X: Any) -> list[str]:
-    """Sentences about shapes, names and types.
-
-    Parameters
-    ----------
-    obfuscator : transformer
-        Where fitted, its notes on columns are compared with those of `X`.
-    X : array-like or dataframe
-    """
+    """Return sentences on why an obfuscator refused a table, about shapes, names and types; they quote no entry."""
     shape = np.shape(X)
     if len(shape) != 2:
         return [f"it has shape {shape} instead of rows and columns."]
@@ -78,26 +68,18 @@ def _too_many_components(obfuscator: Any, shape: tuple[int, ...]) -> list[str]:
 
 
 SUBSAMPLE = 0.5
-"""Share of the public rows that a party's obfuscator is fitted on, drawn at random."""
+"""Share of the public rows that a party's obfuscator is fitted on."""
 
 
 def public_subsample(public: Any, obfuscator: Any, generator: np.random.RandomState, party: PartyName) -> Any:
-    """Half of the public rows, but at least two more than the obfuscator has components.
-
-    Parameters
-    ----------
-    public : array-like or dataframe of shape (n_public, n_features)
-    obfuscator : transformer
-    generator : RandomState
-    party : str or int
-        Whom an error names.
+    """Draw half of the public rows, but at least two more than the obfuscator has components.
 
     Raises
     ------
     TypeError
-        When `public` is no table.
+        If `public` is no table.
     ObfuscationError
-        When it has too few rows.
+        If it has too few rows.
     """
     if len(np.shape(public)) != 2:
         raise TypeError(
@@ -107,7 +89,7 @@ def public_subsample(public: Any, obfuscator: Any, generator: np.random.RandomSt
     n_rows, least = _num_samples(public), max(components_wanted(obfuscator), default=0) + 2
     if n_rows < least:
         raise ObfuscationError(
-            f"Party {party!r}: fit_on has {n_rows} rows, but at least {least} are wanted, two more than the obfuscator "
+            f"Party {party!r}: fit_on has {n_rows} rows, but it needs {least} at least, two more than the obfuscator "
             "has components. Give more public rows, or lower n_components. Nothing left the party."
         )
     chosen = generator.permutation(n_rows)[: max(ceil(SUBSAMPLE * n_rows), least)]
@@ -115,17 +97,7 @@ def public_subsample(public: Any, obfuscator: Any, generator: np.random.RandomSt
 
 
 def random_rotation(n_columns: int, generator: np.random.RandomState) -> FloatArray:
-    """An orthogonal matrix from the uniform distribution over rotations and reflections.
-
-    Parameters
-    ----------
-    n_columns : int
-    generator : RandomState
-
-    Returns
-    -------
-    ndarray of shape (n_columns, n_columns)
-    """
+    """Draw an orthogonal matrix uniformly from rotations and reflections, shape (n_columns, n_columns)."""
     Q, R = np.linalg.qr(generator.standard_normal((n_columns, n_columns)))
     # Without this, the signs would be those that the factorisation happens to choose.
     return np.asarray(Q * np.sign(np.diag(R)))

@@ -1,8 +1,4 @@
-"""A party's rows as they are shared: defended once, however often they are asked for.
-
-* Finding a party's own rows in a table, without keeping them.
-* Which rows a party has shared, so that it does not share them again unawares.
-"""
+"""A party's rows as they are shared, defended once; and digests that recognise rows without keeping them."""
 
 from __future__ import annotations
 
@@ -35,18 +31,10 @@ _CELL = 10.0
 class RowDigests:
     """Keyed digests of rows, to recognise the same rows elsewhere, even if rounded.
 
-    Parameters
-    ----------
-    X : array-like or dataframe of shape (n_samples, n_features)
-    like : array-like or dataframe of shape (n_public, n_features), optional
-        Rows whose largest entries say what rounding is; by default these.  Public rows do not depend on `X`.
-
-    Notes
-    -----
-    Of numbers, four secret random projections are kept, each by the number of the cell that it falls into, and of
-    that no more than a digest, together with texts and what is missing.  A row whose numbers were rounded to single
-    precision, or all moved by as little, falls into the same cells or next to their borders, where both sides are
-    looked up.
+    A digest is made of the cells that four secret random projections of the numbers fall into, with texts and missing
+    entries.  A row whose numbers were rounded to single precision falls into the same cells, or next to their borders,
+    where both sides are looked up.  The largest entries of `like`, by default of the rows, define rounding; public rows
+    do not depend on the private ones.
     """
 
     def __init__(self, X: Any, like: Any = None) -> None:
@@ -67,11 +55,11 @@ class RowDigests:
         self._digests = frozenset(map(self._digest, cells, rest))
 
     def count_in(self, table: Any) -> int:
-        """Return how many rows of a table are among these; 0 where its columns are others."""
+        """Return how many rows of a table are among these; 0 if its columns are others."""
         return int(self.are_in(table).sum())
 
     def are_in(self, table: Any) -> NDArray[np.bool_]:
-        """Return which rows of a table are among these, shape (n_rows,); none where its columns are others."""
+        """Return which rows of a table are among these, shape (n_rows,); none if its columns are others."""
         columns = self._like(table)
         if columns is None:
             return np.zeros(_num_samples(table), dtype=bool)
@@ -83,7 +71,7 @@ class RowDigests:
         return np.fromiter(found, dtype=bool, count=len(rest))
 
     def _like(self, table: Any) -> list[Any] | None:
-        """Return the columns of a table in the order of these rows', or None where they are others."""
+        """Return the columns of a table in the order of these rows', or None if they are others."""
         if self._names and _names(table):
             if not set(self._names) <= set(_names(table)):
                 return None
@@ -92,7 +80,7 @@ class RowDigests:
         return columns if [isinstance(column, list) for column in columns] == self._kinds else None
 
     def _places(self, numbers: FloatArray) -> FloatArray:
-        """Projections in units of a cell, shape (n_rows, n_projections)."""
+        """Return projections in units of a cell, shape (n_rows, n_projections)."""
         return np.asarray(numbers @ self._directions / self._width)
 
     def _digest(self, cells: FloatArray, rest: bytes) -> bytes:
@@ -103,12 +91,12 @@ class RowDigests:
 
 
 def _cells(place: float) -> list[float]:
-    """The cell of a projection, and the one beside it where the border is near."""
+    """Return the cell of a projection, and the one beside it if the border is near."""
     return sorted({float(np.floor(place + shift)) for shift in (-1 / _CELL, 0.0, 1 / _CELL)})
 
 
 def _parts(columns: list[Any]) -> tuple[FloatArray, list[bytes]]:
-    """Finite numbers, shape (n_rows, n_numbers), and for each row all else: texts, and what is not finite."""
+    """Return finite numbers, shape (n_rows, n_numbers), and each row's texts and numbers that are not finite."""
     n_rows = len(columns[0]) if columns else 0
     numeric = [column for column in columns if not isinstance(column, list)]
     numbers = np.column_stack(numeric) if numeric else np.empty((n_rows, 0))
@@ -127,7 +115,7 @@ class TableDigest:
         self._digest = self._hashed(X)
 
     def matches(self, table: Any) -> bool:
-        """Whether this is the table."""
+        """Return whether this is the table."""
         return self._hashed(table) == self._digest
 
     def _hashed(self, table: Any) -> bytes:
@@ -153,7 +141,7 @@ def _columns(table: Any) -> list[Any]:
 
 
 def _comparable(column: Any) -> Any:
-    """Numbers as float64, anything else as a list of texts."""
+    """Return numbers as float64, anything else as a list of texts."""
     try:
         # Adding zero makes one of the two zeros of floating-point numbers.
         return np.asarray(column, dtype=np.float64) + 0.0
@@ -167,18 +155,9 @@ def _as_bytes(row: Any) -> bytes:
 
 @dataclass(eq=False)
 class FittedTable:
-    """The table of one fit.
+    """The table of one fit: digests of its rows, and earlier tables with the number of rows in common.
 
-    Attributes
-    ----------
-    rows : RowDigests
-        Digests of its rows.
-    earlier : list of (FittedTable, int)
-        Tables fitted before that have rows in common with it, and how many.
-    shared : bool
-        Whether something of it has left.
-    mu : float or None
-        What was spent then; see `PrivacyGuarantee`.  None where nothing was promised.
+    `shared` says whether something of it has left, and `mu` what that spent of a promise (see `PrivacyGuarantee`).
     """
 
     rows: RowDigests
@@ -188,17 +167,17 @@ class FittedTable:
 
     @property
     def shared_before(self) -> list[FittedTable]:
-        """Tables with rows in common of which something has left."""
+        """Tables with rows in common that something has left of."""
         return [table for table, _ in self.earlier if table.shared]
 
     def check(self, party: PartyName, *, allowed: bool) -> None:
-        """Raise SharedBeforeError where rows would leave once more, unless that is allowed."""
+        """Raise SharedBeforeError if rows would leave once more, unless that is allowed."""
         n_rows = max((n for table, n in self.earlier if table.shared), default=0)
         if n_rows and not allowed and not self.shared:
             raise SharedBeforeError(
                 f"Party {party!r}: {n_rows} of its rows were shared after an earlier fit. Shared once more, with "
-                "other noise or in other groups, they can be told from the difference of the two. Share what was "
-                "fitted first; or set share_again=True, by which whatever was promised for each share adds up."
+                "other noise or in other groups, they can be read from the difference of the two. Share what was "
+                "fitted first; or set share_again=True, by which the promises for each share add up."
             )
 
 
@@ -229,19 +208,9 @@ SAME_ANCHOR = 1e-9
 class Release:
     """Representation and targets of a party's rows behind its defences.
 
-    Noise is drawn once, and so is the order in which rows leave.  Where a defence needs the anchor, noise is drawn when
-    the first anchor comes, and no other one is taken afterwards; otherwise it is at once.  A copy of a party, deep or
-    not, has the same release.
-
-    Parameters
-    ----------
-    party : str or int
-    representation : ndarray of shape (n_samples, n_intermediate)
-        Not defended.
-    target : ndarray of shape (n_samples,)
-    defences : sequence of Defence
-    generator : RandomState
-        Of the noise.
+    Noise is drawn once, and so is the order in which rows leave.  If a defence needs the anchor, noise is drawn for the
+    first anchor, and no other one is taken afterwards; otherwise it is drawn at once.  A copy of a party, deep or not,
+    has the same release.  `representation` is not defended, and `generator` is that of the noise.
     """
 
     def __init__(
@@ -264,7 +233,7 @@ class Release:
 
     @property
     def defences(self) -> Sequence[Defence]:
-        """Those that the rows leave behind."""
+        """The defences that the rows leave behind."""
         return self._defences
 
     @property
@@ -272,22 +241,14 @@ class Release:
         return any(defence.needs_anchor for defence in self._defences)
 
     def rows(self, anchor_representation: FloatArray) -> Published:
-        """Defended rows, in the order of the own rows where they stand for these.
-
-        Parameters
-        ----------
-        anchor_representation : ndarray of shape (n_anchors, n_intermediate)
-
-        Returns
-        -------
-        Published
+        """Return defended rows in the order of the own rows behind them.
 
         Raises
         ------
         AnchorError
-            When the rows were defended for another anchor.
+            If the rows were defended for another anchor.
         ObfuscationError
-            When a defence fails.
+            If a defence fails.
         """
         self.check_anchor(anchor_representation)
         if self._generator is not None:
@@ -295,7 +256,7 @@ class Release:
         return self._published
 
     def order(self, generator: np.random.RandomState) -> NDArray[np.intp]:
-        """The order in which the rows leave, shape (n_published,): drawn with the first generator given."""
+        """Return the order in which the rows leave, shape (n_published,), drawn with the first generator."""
         if self._order is None:
             order = np.arange(len(self._published.rows))
             generator.shuffle(order)
@@ -303,13 +264,13 @@ class Release:
         return self._order
 
     def bind(self, anchor_representation: FloatArray) -> None:
-        """Take this anchor and no other one, where the defences depend on it."""
+        """Take this anchor and no other one if the defences depend on it."""
         self.check_anchor(anchor_representation)
         if self._needs_anchor:
             self._anchor = anchor_representation
 
     def check_anchor(self, anchor_representation: FloatArray) -> None:
-        """Raise AnchorError where the rows were defended for another anchor, or are to be."""
+        """Raise AnchorError if the rows are for another anchor."""
         known = self._anchor
         if known is None or (
             known.shape == anchor_representation.shape
@@ -319,7 +280,7 @@ class Release:
         raise AnchorError(
             f"Party {self._party!r}: its rows were defended for another anchor, or a guarantee was given for that. "
             "Published once more, they would have other noise, and both together average it away. Share "
-            "with the first anchor; a new one needs a new collaboration, in which what was promised for each adds up."
+            "with the first anchor; a new one needs a new collaboration, in which the promises for each add up."
         )
 
     def _defend(self, anchor_representation: FloatArray | None) -> None:

@@ -45,20 +45,18 @@ class UMAPObfuscator(FittedUnseen, ClassNamePrefixFeaturesOutMixin, TransformerM
     n_components : int, default=10
         Columns of the intermediate representation; at most the number of training rows less two.
     n_neighbors : int or None, default=None
-        Neighbours of a row, itself included; below the number of training rows.  None draws from {2, ..., 7}, or from
-        those of them that the number of rows allows.
+        Neighbours of a row, itself included; below the number of training rows.  None draws from {2, ..., 7} below it.
     min_dist : float or None, default=None
         How close UMAP may place two rows.  None draws uniformly from [0, 0.8).
     metric : {"correlation", "cosine", "euclidean"} or None, default=None
-        None draws one of the three.  With one or two columns choose "euclidean": directions tell little there.
+        None draws one of the three.  With one or two columns choose "euclidean".
     out_of_sample : {"row-wise", "umap"}, default="row-wise"
         Rule for new rows.  "umap" is umap-learn's own `transform`, as in the paper's experiments.  It is *not* a
-        function of the row: it prunes edges and schedules updates by maxima over the whole batch, so the prediction
-        for one row would depend on which other rows are in the file.
+        function of the row: the prediction for one row would depend on the other rows in the file.
     init : {"auto", "spectral", "pca", "random"}, default="auto"
-        Where the optimisation starts.  "spectral" is umap-learn's own default, and not reproducible with two
-        neighbours (see Notes); "auto" is "spectral" for more than two, and otherwise "pca", or "random" where the
-        table has fewer columns than `n_components`.
+        Start of the optimisation.  "spectral" is umap-learn's own default, and not reproducible with two neighbours
+        (see Notes); "auto" is "spectral" for more than two, and otherwise "pca", or "random" if the table has fewer
+        columns than `n_components`.
     n_epochs : int or None, default=None
         Optimisation steps; None leaves the choice to umap-learn.
     random_state : int, RandomState or None, default=None
@@ -69,43 +67,38 @@ class UMAPObfuscator(FittedUnseen, ClassNamePrefixFeaturesOutMixin, TransformerM
     n_neighbors_ : int
     min_dist_ : float
     metric_ : str
-        What was given or drawn.
+        The hyperparameters, given or drawn.
     embedding_ : ndarray of shape (n_samples, n_components)
-        What umap-learn made of the training rows.
+        By umap-learn, of the training rows.
     n_features_in_ : int
     feature_names_in_ : ndarray of shape (n_features,)
-        Only where the training rows had column names.
+        If the training rows had column names.
 
     Raises
     ------
     MissingExtraError
-        In `fit`, when umap-learn is not installed.  The row-wise `transform` does not need it.
+        In `fit`, if umap-learn is not installed.  The row-wise `transform` does not need it.
     ObfuscationError
-        When there are too few rows for `n_components` or `n_neighbors`, all rows coincide under the metric, or the
+        If there are too few rows for `n_components` or `n_neighbors`, all rows coincide under the metric, or the
         numbers are too large for a distance.
 
     Notes
     -----
-    Leaves the party: what `transform` returns.  Stays: the fitted object, which holds the training rows (under
-    "cosine" and "correlation" scaled to unit length), the embedding and the drawn hyperparameters.  Store it as you
-    store the table.
+    Leaves the party: what `transform` returns.  Stays: the fitted object, which holds the training rows (under "cosine"
+    and "correlation" scaled to unit length), the embedding and the drawn hyperparameters.  Store it like the table.
 
-    *Training rows* are treated like any other: each is among its own neighbours, at distance zero, and gets the
-    weighted mean of its own embedding and theirs.  Giving it its own embedding instead, as umap-learn
-    does for the table as a whole, would make f_k jump there, since the weights depend on ratios of distances only;
-    and a model would be trained on rows that are placed otherwise than the anchors and all later rows.
+    *Training rows* are treated like any other: each is among its own neighbours, at distance zero, and gets a weighted
+    mean of its own embedding and theirs.  With its own embedding instead, as umap-learn gives for the table as a whole,
+    f_k would jump there, and a model would be trained on rows placed otherwise than anchors and later rows.
 
-    *Two neighbours.*  The weights are then :math:`1` and :math:`e^{-2}` for every new row, so f_k takes only one value
-    for each ordered pair of nearest training rows.  Besides, all edges of the graph then weigh the same; on such a
-    graph the eigensolver of umap-learn's spectral start breaks down and goes on from a random vector that no
-    `random_state` controls.  The same may happen, for any number of neighbours, with many repeated rows.
+    *Two neighbours* have the weights :math:`1` and :math:`e^{-2}` for every new row, so f_k has one value for each
+    ordered pair of nearest training rows.  All edges of the graph then weigh the same, on which the eigensolver of
+    umap-learn's spectral start goes on from a random vector that no `random_state` controls.  Many repeated rows may do
+    the same for any number of neighbours.
 
-    *Ties.*  Neighbours at equal distances are taken in the order of the training rows; if all are equally far, they
-    weigh the same.
-
-    *Rows without direction* (all zero under "cosine", constant under "correlation") are, as in umap-learn, at distance
-    zero from each other and one from all others.  Where no training row is of this kind, all are equally far, and
-    the row goes to the mean of the embedding.
+    *Ties*: neighbours at equal distances are taken in the order of the training rows; if all are equally far, they
+    weigh the same.  *Rows without direction* (all zero under "cosine", constant under "correlation") are, as in
+    umap-learn, at distance zero from each other and one from all others.
 
     References
     ----------
@@ -162,17 +155,7 @@ class UMAPObfuscator(FittedUnseen, ClassNamePrefixFeaturesOutMixin, TransformerM
         self.random_state = random_state
 
     def fit(self, X: ArrayLike, y: ArrayLike | None = None) -> Self:
-        """Draw what is not given, and embed the training rows.
-
-        Parameters
-        ----------
-        X : array-like or dataframe of shape (n_samples, n_features)
-        y : ignored
-
-        Returns
-        -------
-        self
-        """
+        """Draw the hyperparameters that are not given, and embed the training rows; `y` is ignored."""
         self._validate_params()
         table: FloatArray = validate_data(self, X, dtype=np.float64, order="C", copy=True)
         n_samples, n_features = table.shape
@@ -195,21 +178,12 @@ class UMAPObfuscator(FittedUnseen, ClassNamePrefixFeaturesOutMixin, TransformerM
         return self
 
     def transform(self, X: ArrayLike) -> FloatArray:
-        """Map rows by the rule chosen with `out_of_sample`.
-
-        Parameters
-        ----------
-        X : array-like or dataframe of shape (n_rows, n_features)
-
-        Returns
-        -------
-        ndarray of shape (n_rows, n_components)
-        """
+        """Map rows by the rule chosen with `out_of_sample`, to shape (n_rows, n_components)."""
         check_is_fitted(self, "embedding_")
         rows: FloatArray = validate_data(self, X, dtype=np.float64, order="C", reset=False)
         if self._umap is not None:
             return np.array(self._umap.transform(rows), dtype=np.float64)
-        blocks = gen_batches(rows.shape[0], _block_rows(self._points))
+        blocks = gen_batches(rows.shape[0], max(1, BLOCK_ENTRIES // len(self._points)))
         return np.concatenate([self._row_wise(_points(rows[block], self.metric_)) for block in blocks])
 
     def _check_enough_rows(self, n_samples: int) -> None:
@@ -225,7 +199,7 @@ class UMAPObfuscator(FittedUnseen, ClassNamePrefixFeaturesOutMixin, TransformerM
             )
 
     def _draw(self, random: np.random.RandomState, n_samples: int) -> tuple[int, float, str]:
-        """Hyperparameters, those not given drawn as in the paper's section on dimensionality reduction."""
+        """Return hyperparameters, those not given drawn as in the paper's section on dimensionality reduction."""
         n_neighbors, min_dist, metric = self.n_neighbors, self.min_dist, self.metric
         if n_neighbors is None:
             n_neighbors = int(random.randint(2, min(7, n_samples - 1) + 1))
@@ -286,7 +260,7 @@ class UMAPObfuscator(FittedUnseen, ClassNamePrefixFeaturesOutMixin, TransformerM
 
 
 def _points(X: FloatArray, metric: str) -> FloatArray:
-    """Points whose Euclidean distances give the metric.
+    """Return points whose Euclidean distances give the metric.
 
     For "cosine" and "correlation" rows are scaled to unit length, u, for then the distance is |u - v|^2 / 2; unlike
     1 - u.v this is exact for equal rows and accurate for close ones.  A last column is 1 for rows without direction
@@ -305,7 +279,7 @@ def _points(X: FloatArray, metric: str) -> FloatArray:
 
 
 def _distances(points: FloatArray, others: FloatArray, metric: str) -> FloatArray:
-    """Distance of each point from each of the others, shape (n_points, n_others)."""
+    """Return the distance of each point from each of the others, shape (n_points, n_others)."""
     if metric != "euclidean":
         return np.asarray(cdist(points, others, "sqeuclidean") / 2)
     D = cdist(points, others)
@@ -314,12 +288,8 @@ def _distances(points: FloatArray, others: FloatArray, metric: str) -> FloatArra
     return np.asarray(D)
 
 
-def _block_rows(others: FloatArray) -> int:
-    return max(1, BLOCK_ENTRIES // len(others))
-
-
 def _neighbor_weights(nearest: FloatArray) -> FloatArray:
-    """Weights of the neighbours at ascending distances, shape (n_rows, n_neighbors); each row sums to one."""
+    """Return weights of the neighbours at ascending distances, shape (n_rows, n_neighbors); each row sums to one."""
     excess = nearest - nearest[:, :1]
     # cumsum adds in a fixed order, whatever the shape of the batch.
     mean = excess.cumsum(axis=1)[:, -1:] / excess.shape[1]

@@ -14,6 +14,7 @@ from datacollab.bundle import pack, unpack
 from datacollab.effects import estimate_effect
 from datacollab.errors import AgreementError, EffectError
 from datacollab.exchange.analyst_folder import AnalystFolder, effect_of, make_model, receive
+from datacollab.exchange.party_folder._install import at_home
 from datacollab.exchange.party_folder._sides import agreed_times
 from datacollab.exchange.project import encode_table
 from datacollab.share import Share, share_contents, share_from
@@ -155,7 +156,7 @@ def test_survival_by_files_is_survival_in_memory(survival, model, kind):
     new.to_csv(survival.root / "new.csv", index=False)
     found = pd.concat(a.predict_batches(survival.root / "new.csv", keep=["ward"], batch_rows=50))
     X = encode_table(survival.project, new, where="new", with_target=False).X
-    party, told = a._at_home().party, oracle.party_model("a")
+    party, told = at_home(a).party, oracle.party_model("a")
     Z = told.transform(party.obfuscate(X))
     np.testing.assert_allclose(found["prediction"], oracle.estimator_.predict(Z), atol=1e-8)
     times = agreed_times(survival.project)
@@ -257,7 +258,7 @@ def test_clusters_by_files_are_clusters_in_memory(tmp_path):
     oracle = cluster(integrate(shares), KMeans(3, n_init=10, random_state=0))
     X = encode_table(world.project, world.tables["b"], where="b").X
     model = oracle.party_model("a")
-    expected = model.predict(a._at_home().party.obfuscate(X))
+    expected = model.predict(at_home(a).party.obfuscate(X))
     assert (found.to_numpy() == expected).all()
     assert set(found) == {0, 1, 2}
     with pytest.raises(AgreementError, match="no targets"):

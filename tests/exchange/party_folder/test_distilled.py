@@ -10,9 +10,7 @@ from anchor_predictions_world import predictions_file, world_of
 from sklearn.linear_model import LinearRegression, LogisticRegression
 
 import datacollab as dc
-from datacollab.bundle import KeyPair
 from datacollab.exchange.party_folder import PartyFolder
-from datacollab.exchange.party_folder._files import Files, OwnFiles
 from datacollab.exchange.project import Anchor, encode_table
 from datacollab.model import AnchorPredictions
 from party_world import contents, events, new_world, refused
@@ -153,8 +151,7 @@ def test_a_uniform_anchor_is_refused(tmp_path):
 
 def secrets_in(folder):
     """Bytes of the map, the rows and their order, as they lie in the folder."""
-    files, own = Files(folder.path), OwnFiles(folder.key, None)
-    kept = own.read(files.state).members
+    kept = folder.read(folder.files.state).members
     return [data[start : start + 64] for data in kept.values() for start in range(256, len(data) - 64, 64)]
 
 
@@ -230,12 +227,10 @@ def test_another_anchor_is_noticed(world):
 def test_under_a_passphrase_it_is_encrypted(world):
     a, b = world.shared("a"), world.shared("b")
     file = predictions_file(world, a, b)
-    own = OwnFiles(KeyPair.generate(), "open sesame")
-    a._own = OwnFiles(a.key, "open sesame")
-    assert own.passphrase == a._own.passphrase
-    for name in ("party.dcstate", "anchor.dcstate"):
-        kept = OwnFiles(a.key, None).read(a.path / name)
-        a._own.write(a.path / name, kept.facts, kept.members)
+    kept = {name: a.read(a.path / name) for name in ("party.dcstate", "anchor.dcstate")}
+    a._passphrase = "open sesame"
+    for name, bundle in kept.items():
+        a.write(a.path / name, bundle.facts, bundle.members)
     a.distil(file)
     assert b"recipe" not in (a.path / "learned.dcstate").read_bytes()
     assert a.evaluate(world.root / "new.csv")["accuracy"] > 0.8

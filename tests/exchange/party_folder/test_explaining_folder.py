@@ -10,6 +10,7 @@ from sklearn.linear_model import RidgeClassifier
 
 from datacollab.errors import AgreementError
 from datacollab.exchange.party_folder import Explained, PartyFolder
+from datacollab.exchange.party_folder._install import at_home
 from datacollab.exchange.project import Column, encode_table
 from party_world import NAMES, contents, events, new_world, refused
 
@@ -28,7 +29,7 @@ def test_of_a_linear_model_columns_add_what_they_differ_by_from_the_anchor(tmp_p
     found, frame = explained(folder, world, keep=["id"])
     assert list(frame) == ["row", "id", "base_value", "answer", *PARTS]
     X = encode_table(world.project, world.table, where="new.csv").X
-    side, anchor = folder._at_home().side("collaboration"), world.anchor.rows
+    side, anchor = at_home(folder).side("collaboration"), world.anchor.rows
     assert_allclose(frame["answer"], side.predict(X))
     assert_allclose(frame["base_value"], side.predict(anchor).mean())
     # In an additive model a column adds the same whatever the others are; a category's two columns come together.
@@ -90,7 +91,7 @@ def test_the_same_explanation_as_by_shap_in_python(tmp_path):
     columns = [Column(name=name, kind="number", minimum=0.0, maximum=100.0) for name in NAMES[:3]]
     world = new_world(tmp_path, columns=columns, max_components=3)
     found, _ = explained(world.installed(), world, most_rows=5, n_background=len(world.anchor.rows))
-    home = PartyFolder(tmp_path / "a")._at_home()
+    home = at_home(PartyFolder(tmp_path / "a"))
     X = encode_table(world.project, world.table, where="new.csv").X[found.rows - 1]
     predictor = home.party.predictor(home.model)
     masker = shap.maskers.Independent(world.anchor.rows, max_samples=len(world.anchor.rows))

@@ -16,8 +16,7 @@ from anchor_predictions_world import predictions_file, world_of
 from datacollab.bundle import unpack
 from datacollab.errors import ExchangeError
 from datacollab.exchange.party_folder import PartyFolder
-from datacollab.exchange.party_folder._files import Files, OwnFiles
-from datacollab.exchange.party_folder._stored import load_party
+from datacollab.exchange.party_folder._folder import load_party
 from party_world import new_world
 from suite import N_KILLS
 
@@ -78,7 +77,7 @@ def check(world):
     # Before the next command mends anything.
     assert left <= {entry["facts"]["digest"] for entry in folder.log.entries() if entry["event"] == "share"}
     folder.record("look")
-    files, own = Files(folder.path), OwnFiles(folder.key, None)
+    files = folder.files
     assert not [path for path in folder.path.rglob("*") if path.suffix in (".part", ".next")]
     folder.log.verify()
     logged = {"share": [], "install": []}
@@ -88,7 +87,7 @@ def check(world):
     share_digest = model_digest = None
     assert files.state.exists() == files.share("a").exists()
     if files.state.exists():
-        stored = load_party(files, own)
+        stored = load_party(folder)
         share, bundle = world.open_share(folder)
         share_digest = bundle.digest
         assert stored.share_digest == share_digest == logged["share"][-1]
@@ -153,7 +152,7 @@ def test_learning_that_kills_itself_at_every_step(commands, tmp_path):
         check(world)
         entries = [entry["facts"]["state"] for entry in a.log.entries() if entry["event"] == "learn"]
         after = (a.path / "learned.dcstate").read_bytes()
-        assert OwnFiles(a.key, None).read(a.path / "learned.dcstate").digest == entries[-1]
+        assert a.read(a.path / "learned.dcstate").digest == entries[-1]
         outcomes.add(after == before)
         before = after
     assert outcomes == {True, False}
@@ -168,7 +167,7 @@ def test_forgetting_that_kills_itself_at_every_step(commands, world):
         again.record("look")
         forgotten = any(entry["event"] == "forget" for entry in again.log.entries())
         again.log.verify()
-        left = [path.exists() for path in Files(again.path).of_the_map("a")]
+        left = [path.exists() for path in again.files.of_the_map("a")]
         assert not any(left) if forgotten else left[0]
         outcomes.add(forgotten)
     assert outcomes == {True, False}

@@ -7,8 +7,7 @@ import pytest
 
 from datacollab.bundle import KeyPair, PublicKey, key_with_proof, mask_card_in
 from datacollab.exchange.party_folder import make_mask_key
-from datacollab.exchange.party_folder._files import Files, OwnFiles
-from datacollab.exchange.party_folder._mask_key import erase_file, load_mask_key
+from datacollab.exchange.party_folder._folder import Folder, erase_file, load_mask_key
 from datacollab.sums import MaskKey, mask_card, read_mask_card
 from party_world import refused
 
@@ -29,7 +28,7 @@ def test_a_card_is_the_third_line_and_the_secret_stays(folder):
     assert (folder / "public.key").read_text() == key_with_proof(pair) + card + "\n"
     assert PublicKey.load(folder / "public.key", proven=True) == pair.public
     assert mask_card_in(folder / "public.key") == card
-    kept = load_mask_key(Files(folder), OwnFiles(pair, None))
+    kept = load_mask_key(Folder(folder))
     assert read_mask_card(card, pair.public) == kept.public
     assert kept.secret not in (folder / "public.key").read_bytes()
     assert kept.secret.hex() not in (folder / "public.key").read_text()
@@ -45,19 +44,21 @@ def test_an_unused_key_is_kept(folder):
 def test_a_passphrase_encrypts_it(tmp_path):
     KeyPair.generate().save(tmp_path / "keys.json", WORDS)
     make_mask_key(tmp_path, passphrase=WORDS)
-    secret = load_mask_key(Files(tmp_path), OwnFiles(KeyPair.load(tmp_path / "keys.json", WORDS), WORDS)).secret
+    secret = load_mask_key(Folder(tmp_path, passphrase=WORDS)).secret
     assert secret not in (tmp_path / "mask.dcstate").read_bytes()
+    folder = Folder(tmp_path, passphrase=WORDS)
+    folder._passphrase = None
     with refused("PASSPHRASE_WRONG"):
-        load_mask_key(Files(tmp_path), OwnFiles(KeyPair.load(tmp_path / "keys.json", WORDS), None))
+        load_mask_key(folder)
 
 
 def test_a_damaged_or_foreign_file_is_refused(folder):
-    pair = KeyPair.load(folder / "keys.json")
-    files, own = Files(folder), OwnFiles(pair, None)
-    OwnFiles(KeyPair.generate(), None).write(files.mask, {"public": "00"}, {"mask-key.bin": bytes(32)})
+    own, other = Folder(folder), Folder(folder)
+    other.key = KeyPair.generate()
+    other.write(own.files.mask, {"public": "00"}, {"mask-key.bin": bytes(32)})
     with refused("STATE_DAMAGED"):
         make_mask_key(folder)
-    own.write(files.mask, {"public": "00"}, {"mask-key.bin": bytes(31)})
+    own.write(own.files.mask, {"public": "00"}, {"mask-key.bin": bytes(31)})
     with refused("STATE_DAMAGED", "keys mask"):
         make_mask_key(folder)
 

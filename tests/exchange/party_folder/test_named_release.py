@@ -9,7 +9,7 @@ from release_example import said_by
 
 from datacollab.bundle import unpack
 from datacollab.exchange.party_folder import load_policy
-from datacollab.exchange.party_folder._stored import OwnRows, own_rows_from, own_rows_to
+from datacollab.exchange.party_folder._folder import OwnRows, own_rows_from, own_rows_to
 from datacollab.exchange.project import encode_table
 from datacollab.party import GaussianNoise, Microaggregation, SharingPlan
 from datacollab.share import share_from
@@ -104,7 +104,7 @@ def test_without_being_asked_rows_leave_as_means(world):
     assert kinds == ([Microaggregation] if with_treatment else [Microaggregation, GaussianNoise])
     assert prepared.party.fit_on is not None
     policy = (folder.path / "policy.toml").read_text()
-    assert ("MEANS OF GROUPS WITHOUT NOISE ARE ABOVE THEM" in policy) == with_treatment
+    assert ("MEANS OF GROUPS WITHOUT NOISE EXCEED THEM" in policy) == with_treatment
     if with_treatment:
         arms = prepared.share.target["treatment"]
         groups = np.unique(prepared.share.representation, axis=0, return_inverse=True)[1].ravel()
@@ -122,7 +122,7 @@ def test_the_options_that_are_printed_mean_the_same_way(world):
 
 
 def test_each_policy_as_it_is_joined_can_be_read(tmp_path, world):
-    from datacollab.exchange.party_folder._policy import Policy, default_policy_text
+    from datacollab.exchange.party_folder import Policy, default_policy_text
 
     for kind in TargetKind:
         file = tmp_path / f"{kind.value}.toml"
@@ -163,7 +163,7 @@ def test_the_stricter_of_project_and_policy_counts(tmp_path):
     world = NamedWorld(tmp_path, "survival", min_class_rows=30)
     table = rare(table_of(120), "died", "yes", 29, "no")
     reasons = world.joined().prepare(table, audit=False, preset="none", n_components=3).reasons
-    assert any(reason.code == "CLASS_TOO_SMALL" and "project wants 30" in str(reason) for reason in reasons)
+    assert any(reason.code == "CLASS_TOO_SMALL" and "project demands 30" in str(reason) for reason in reasons)
 
 
 def test_what_a_policy_wants_has_a_way(survival):

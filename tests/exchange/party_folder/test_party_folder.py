@@ -9,7 +9,6 @@ from datacollab.errors import ExchangeError
 from datacollab.exchange.analyst_folder import AnalystFolder
 from datacollab.exchange.log import locked
 from datacollab.exchange.party_folder import PartyFolder
-from datacollab.exchange.party_folder._files import OwnFiles
 from datacollab.exchange.project import load_project
 from party_world import NAMES, contents, events, refused
 
@@ -45,7 +44,7 @@ def test_a_damaged_state_is_refused(world):
 def test_flipped_bytes_are_refused_or_change_nothing(world):
     folder = world.shared()
     path, random = folder.path / "party.dcstate", np.random.default_rng(0)
-    data, own = path.read_bytes(), OwnFiles(folder.key, None)
+    data, own = path.read_bytes(), folder
     expected = own.read(path)
     codes = []
     for _ in range(300):
@@ -87,13 +86,15 @@ def test_under_a_passphrase_nothing_is_in_the_clear(world):
             PartyFolder(folder.path, passphrase=wrong)
         assert str(folder.path / "keys.json") in str(found.value)
         with refused("PASSPHRASE_WRONG") as found:
-            OwnFiles(folder.key, wrong).read(folder.path / "party.dcstate")
+            folder._passphrase = wrong
+            folder.read(folder.path / "party.dcstate")
         assert str(folder.path / "party.dcstate") in str(found.value)
     state = folder.path / "party.dcstate"
     data = state.read_bytes()
     state.write_bytes(data[:40])
     with refused("STATE_DAMAGED"):
-        OwnFiles(folder.key, "open sesame").read(state)
+        folder._passphrase = "open sesame"
+        folder.read(state)
     state.write_bytes(data)
     again = PartyFolder(folder.path, passphrase="open sesame")
     again.install(world.model_file(again, PartyFolder(world.root / "b")))
@@ -117,15 +118,15 @@ def test_umap_is_stored_and_predicts(world):
 
 
 def test_an_obfuscator_that_does_not_come_back_is_refused(world, monkeypatch):
-    from datacollab.exchange.party_folder import _stored
+    from datacollab.exchange.party_folder import _folder
 
     def forgetful(facts, members):
         party = real(facts, members)
         party._rotation = np.eye(3)[::-1]
         return party
 
-    real = _stored.local_party
-    monkeypatch.setattr(_stored, "local_party", forgetful)
+    real = _folder.local_party
+    monkeypatch.setattr(_folder, "local_party", forgetful)
     folder = world.join()
     with refused("STATE_UNSUPPORTED"):
         world.share(folder)
@@ -133,9 +134,9 @@ def test_an_obfuscator_that_does_not_come_back_is_refused(world, monkeypatch):
 
 
 def test_two_commands_at_a_time_are_one_too_many(world, monkeypatch):
-    from datacollab.exchange.party_folder import _workplace
+    from datacollab.exchange.party_folder import _commit
 
-    monkeypatch.setattr(_workplace, "PATIENCE", 0.1)
+    monkeypatch.setattr(_commit, "PATIENCE", 0.1)
     folder = world.installed()
     before = contents(folder)
     with locked(folder.path):

@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from datacollab.errors import ExchangeError
-from datacollab.exchange.party_folder._policy import Policy, default_policy_text, load_policy
+from datacollab.exchange.party_folder import Policy, default_policy_text, load_policy
 from datacollab.risk.audit import RiskLimits
 
 

@@ -12,7 +12,7 @@ from typer.testing import CliRunner
 
 import datacollab as dc
 from datacollab.cli._app import app
-from datacollab.exchange.party_folder import PartyFolder, _predictions
+from datacollab.exchange.party_folder import PartyFolder, _install
 from datacollab.exchange.party_folder._commit import recover
 from datacollab.party import personalise
 from party_world import contents, events, made_up_table, new_world, refused
@@ -64,10 +64,10 @@ def pooled(tmp_path, installed):
 def test_the_pool_is_that_of_the_rows_and_the_model_in_memory(pooled):
     """Left-out predictions are matched to the table by the order that was kept at home."""
     world, a, told = pooled
-    stored, model = a._at_home().party, a._at_home().model
+    stored, model = _install.at_home(a).party, _install.at_home(a).model
     encoded = a.encoded(world.root / "a.csv")
     share, _ = world.open_share(a)
-    own = _predictions.load_party(a._files, a._own).own
+    own = _install.load_party(a).own
     np.testing.assert_array_equal(own.X, encoded.X)
     np.testing.assert_array_equal(own.target, encoded.target)
     # The row that was shared in each place is the one that the order says.
@@ -110,7 +110,7 @@ def test_evaluate_holds_all_sides_against_the_targets(pooled):
 
 def test_a_pool_without_public_rows_has_no_models_of_own_rows_alone(pooled):
     _, a, _ = pooled
-    at_home = a._at_home()
+    at_home = _install.at_home(a)
     without = replace(at_home, personal=SimpleNamespace(sides=("combined", "local", "collaboration")))
     with refused("NOT_POOLED"):
         without.side("own")
@@ -163,8 +163,8 @@ def test_an_older_model_says_nothing_of_what_it_brought(shared):
 
 def test_a_state_without_its_rows_is_damaged(shared):
     world, (a, b) = shared
-    kept = a._own.read(a._files.state)
-    a._own.write(a._files.state, kept.facts, {name: data for name, data in kept.members.items() if "rows" not in name})
+    kept = a.read(a.files.state)
+    a.write(a.files.state, kept.facts, {name: data for name, data in kept.members.items() if "rows" not in name})
     with refused("STATE_DAMAGED"):
         a.install(model_of(world, (a, b)))
 
@@ -194,9 +194,9 @@ def test_a_model_without_the_party_that_predicts_something_else_is_refused(share
         found, bundle = _predictions_open(*arguments, **options)
         return replace(found, left_out=None, without_party=Numbers()), bundle
 
-    _predictions_open = _predictions.open_model
+    _predictions_open = _install.open_model
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(_predictions, "open_model", tampered)
+        patch.setattr(_install, "open_model", tampered)
         with refused("MODEL_MALFORMED"):
             a.install(model)
     assert contents(a) == before
@@ -249,29 +249,29 @@ def test_nothing_of_the_own_rows_is_in_what_may_be_sent_or_in_the_log(pooled):
 
 def test_a_pool_of_another_model_is_not_used(pooled):
     world, a, _ = pooled
-    kept = a._own.read(a._files.personal)
-    a._own.write(a._files.personal, dict(kept.facts) | {"model_digest": "0" * 64}, kept.members)
+    kept = a.read(a.files.personal)
+    a.write(a.files.personal, dict(kept.facts) | {"model_digest": "0" * 64}, kept.members)
     assert "install` again" in a.sentence
     with refused("NOT_POOLED"):
         a.predict_batches(world.root / "new.csv", using="local")
-    a._files.personal.unlink()
+    a.files.personal.unlink()
     assert list(a.evaluate(world.root / "new.csv")["sides"]) == ["collaboration"]
 
 
 def test_a_damaged_pool_is_noticed(pooled):
     world, a, _ = pooled
-    kept = a._own.read(a._files.personal)
+    kept = a.read(a.files.personal)
     for members in (
         {"personal.skops": b""},
         {"other.bin": b"x"},
         {"personal.skops": kept.members["personal.skops"][:-9]},
     ):
-        a._own.write(a._files.personal, kept.facts, members)
+        a.write(a.files.personal, kept.facts, members)
         with refused("STATE_DAMAGED"):
             a.predict_batches(world.root / "new.csv")
-    data = bytearray(a._files.personal.read_bytes())
+    data = bytearray(a.files.personal.read_bytes())
     data[len(data) // 2] ^= 1
-    a._files.personal.write_bytes(data)
+    a.files.personal.write_bytes(data)
     with refused("STATE_DAMAGED"):
         a.predict_batches(world.root / "new.csv")
 
@@ -279,25 +279,25 @@ def test_a_damaged_pool_is_noticed(pooled):
 def test_what_a_killed_installation_left_is_put_in_order(pooled):
     world, a, _ = pooled
     before = contents(a)
-    a._files.next_personal.write_bytes(b"half")
-    recover(a._files, a._own, a.name)
+    a.files.next_personal.write_bytes(b"half")
+    recover(a)
     assert contents(a) == before
     # Killed when the pool had its final name and the model had not: the log says that it is installed.
-    a._files.model.rename(a._files.next_model)
-    recover(a._files, a._own, a.name)
+    a.files.model.rename(a.files.next_model)
+    recover(a)
     assert contents(a) == before
 
 
 def test_a_share_made_meanwhile_is_not_overtaken(shared, monkeypatch):
     world, (a, b) = shared
     model = model_of(world, (a, b))
-    real = _predictions.pool
+    real = _install.personalise
 
     def slow(*arguments, **options):
         world.share(PartyFolder(a.path), again=True)
         return real(*arguments, **options)
 
-    monkeypatch.setattr(_predictions, "pool", slow)
+    monkeypatch.setattr(_install, "personalise", slow)
     with refused("BUSY"):
         a.install(model)
-    assert not a._files.model.exists()
+    assert not a.files.model.exists()

@@ -117,7 +117,7 @@ def test_only_predictions_are_overwritten(world, suffix):
 
 def test_the_place_is_looked_at_before_the_work(world, monkeypatch):
     folder = world.join()
-    monkeypatch.setattr(PartyFolder, "predict_batches", None)
+    monkeypatch.setattr("datacollab.exchange.party_folder._predict.predict_batches", None)
     with pytest.raises(FileNotFoundError, match="There is no folder .*nowhere"):
         folder.predict(world.root / "new.csv", world.root / "nowhere" / "out.csv")
 

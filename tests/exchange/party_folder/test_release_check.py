@@ -14,15 +14,13 @@ import datacollab as dc
 import datacollab.risk.audit
 from audit_example import audit_result, finding
 from datacollab.errors import ObfuscationError
-from datacollab.exchange.party_folder import _risk
-from datacollab.exchange.party_folder._policy import OBFUSCATORS, Policy
-from datacollab.exchange.party_folder._prepare import prepare
-from datacollab.exchange.party_folder._release_check import check_row_wise, reasons_against, refuse_if_not_allowed
-from datacollab.exchange.party_folder._release_summary import ReleaseSummary, figure_text, limit_text
+from datacollab.exchange.party_folder import Policy, ReleaseSummary, _risk, figure_text, limit_text
+from datacollab.exchange.party_folder._release import not_row_wise, reasons_against, refuse
 from datacollab.exchange.party_folder._risk import ATTACKS, LEAST_ROWS, RiskFigures, _worst, risk_figures
+from datacollab.exchange.party_folder._share import prepare_rows
 from datacollab.exchange.project import Anchor, EncodedTable
 from datacollab.linalg import gaussian_sigma
-from datacollab.party import Microaggregation, SharingPlan
+from datacollab.party import OBFUSCATORS, Microaggregation, SharingPlan
 from datacollab.risk.audit import audit
 from datacollab.risk.audit._choice import risk_of
 from party_world import refused
@@ -37,7 +35,10 @@ def prepared(parts, policy=LENIENT, **options):
     project, encoded, anchor = parts
     if not options.keys() & {"preset", "group_size", "noise", "epsilon"}:
         options["preset"] = "none"
-    return prepare(project, policy, "north", encoded, anchor, **options)
+    further = {name: options.pop(name) for name in ("audit", "time_budget", "progress") if name in options}
+    largest = max(1, min(project.n_features, project.max_components, policy.max_components, encoded.n_rows - 2))
+    plan = SharingPlan.of(is_regression=project.task.kind == "regression", largest=largest, **options)
+    return prepare_rows(project, policy, "north", encoded, anchor, plan, **further)
 
 
 def summary_of(**changes):
@@ -132,7 +133,7 @@ def test_with_an_epsilon_attacks_inform_and_refuse_nothing(example, monkeypatch)
         attacked.append(party)
         return real(party, *given, **options)
 
-    monkeypatch.setattr("datacollab.exchange.party_folder._prepare.risk_figures", watched)
+    monkeypatch.setattr("datacollab.exchange.party_folder._share.risk_figures", watched)
     strict = replace(LENIENT, audit="required", max_linkage=0.0, max_membership=0.5)
     made = prepared(example, strict, epsilon=64.0, n_components=4, time_budget=0.0)
     assert made.reasons == []
@@ -167,9 +168,7 @@ def test_with_an_epsilon_a_huge_entry_changes_nothing_but_its_row(example, kind)
     assert np.abs(made.share.representation).max() < 1e3 * np.abs(made.share.anchor_representation).max()
 
 
-def test_groups_are_taken_where_nothing_is_named(example):
-    project, encoded, anchor = example
-    assert prepare(project, LENIENT, "north", encoded, anchor).plan.defences[0].k == 5
+def test_groups_are_taken_where_nothing_is_named():
     groups = SharingPlan.of(preset="groups", largest=8)
     assert SharingPlan.of(largest=8).options == groups.options
     assert (groups.defences[0].k, groups.defences[1].scale, groups.fit_on_anchor) == (5, 0.3, True)
@@ -218,9 +217,9 @@ def test_rows_that_are_kept_back_are_counted():
     assert summary.class_counts["0"] == 0
     assert "3 more are kept back" in summary.to_text()
     wants_five = replace(LENIENT, min_class_rows=5)
-    refuse_if_not_allowed(summary, wants_five, project)
+    refuse(reasons_against(summary, wants_five, project))
     with refused("CLASS_TOO_SMALL"):
-        refuse_if_not_allowed(prepared(parts, n_components=4).summary, wants_five, project)
+        refuse(reasons_against(prepared(parts, n_components=4).summary, wants_five, project))
 
 
 def test_whole_numbers_of_a_regression_are_no_classes():
@@ -247,7 +246,7 @@ def test_text_and_json_say_the_same_and_nothing_of_the_data(example):
         "not leave",
         "0: ",
         f"{N_ANCHORS} rows",
-        "the name of whoever approves",
+        "the name of the approver",
         "the time, versions",
         "log's last entry",
     ):
@@ -260,8 +259,8 @@ def test_text_and_json_say_the_same_and_nothing_of_the_data(example):
 @pytest.mark.parametrize(
     ("code", "changes", "rules", "words"),
     [
-        ("TOO_FEW_ROWS", {"n_rows": 29}, {"min_rows": 30}, ("29 rows", "policy wants 30")),
-        ("TOO_FEW_ROWS", {"n_rows": 19}, {}, ("19 rows", "project wants 20")),
+        ("TOO_FEW_ROWS", {"n_rows": 29}, {"min_rows": 30}, ("29 rows", "policy demands 30")),
+        ("TOO_FEW_ROWS", {"n_rows": 19}, {}, ("19 rows", "project demands 20")),
         (
             "CLASS_TOO_SMALL",
             {"class_counts": {"a": 4, "b": 2, "c": 30}},
@@ -292,7 +291,7 @@ def test_each_reason_is_named_with_what_was_found_and_wanted(example, code, chan
     summary = summary_of(**changes)
     assert [reason.code for reason in reasons_against(summary, policy, project)] == [code]
     with refused(code) as caught:
-        refuse_if_not_allowed(summary, policy, project)
+        refuse(reasons_against(summary, policy, project))
     assert caught.value.exit_code == 12
     for word in ("'north'", *words):
         assert word in str(caught.value)
@@ -310,9 +309,9 @@ def test_what_is_within_all_limits_is_not_refused(example):
         max_membership=0.6,
         audit="required",
     )
-    refuse_if_not_allowed(summary_of(), policy, example[0])
+    refuse(reasons_against(summary_of(), policy, example[0]))
     by_chance = replace(policy, max_rows_in_anchor=3)
-    refuse_if_not_allowed(summary_of(n_private_in_anchor=3), by_chance, example[0])
+    refuse(reasons_against(summary_of(n_private_in_anchor=3), by_chance, example[0]))
 
 
 def test_risk_is_only_shown_where_the_policy_warns(example):
@@ -409,7 +408,7 @@ def test_obfuscators_that_look_at_the_whole_batch_are_refused(example):
     _, encoded, anchor = example
     party = dc.Party("north", OfTheBatch()).fit(encoded.X, encoded.target)
     with refused("OBFUSCATOR_NOT_ROWWISE") as caught:
-        check_row_wise(party, anchor.rows)
+        refuse(list(not_row_wise(party, anchor.rows)))
     assert "'north'" in str(caught.value)
 
 
@@ -418,7 +417,7 @@ def test_the_transform_of_umap_learn_is_refused(example):
     _, encoded, anchor = example
     party = dc.Party("north", dc.obfuscator("umap", 3, out_of_sample="umap")).fit(encoded.X, encoded.target)
     with refused("OBFUSCATOR_NOT_ROWWISE"):
-        check_row_wise(party, anchor.rows)
+        refuse(list(not_row_wise(party, anchor.rows)))
 
 
 @pytest.mark.parametrize("on_anchor", [False, True])
@@ -430,7 +429,7 @@ def test_the_usual_obfuscators_map_each_row_by_itself(example, kind, on_anchor):
     plan = SharingPlan(obfuscator=kind, n_components=3, standardize=True, fit_on_anchor=on_anchor)
     party = plan.party("north", anchor.rows)
     party.fit(encoded.X, encoded.target)
-    check_row_wise(party, encoded.X if on_anchor else anchor.rows)
+    assert list(not_row_wise(party, encoded.X if on_anchor else anchor.rows)) == []
 
 
 def test_the_figures_are_those_of_an_audit():

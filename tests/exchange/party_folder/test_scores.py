@@ -6,7 +6,7 @@ from numpy.testing import assert_allclose
 from scipy import stats
 from sklearn import metrics
 
-from datacollab.exchange.party_folder._scores import ClassificationScores, RankingScores, RegressionScores, wilson
+from datacollab.exchange.party_folder._predict import ClassificationScores, RankingScores, RegressionScores, wilson
 from datacollab.linalg import ranking_figures
 
 

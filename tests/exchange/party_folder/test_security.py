@@ -292,7 +292,7 @@ def test_a_lost_log_is_no_licence_to_share_again(passphrase, world):
 
 def test_neither_passphrase_nor_order_is_shown(world):
     folder = world.join(passphrase="open sesame")
-    assert "open sesame" not in repr(folder._own)
+    assert "open sesame" not in repr(folder)
     prepared = folder.prepare(world.root / "a.csv", audit=False, preset="none")
     assert repr(prepared.order) not in repr(prepared)
     assert " order=" not in repr(prepared)

@@ -217,7 +217,7 @@ def test_with_an_epsilon_one_draw_leaves(world):
 
 def test_undefended_rows_are_refused_before_any_work(world, monkeypatch):
     folder = world.join()
-    monkeypatch.setattr(folder, "_prepared", None)
+    monkeypatch.setattr("datacollab.exchange.party_folder._share.encoded", None)
     with refused("UNDEFENDED") as found:
         world.share(folder, preset="none", undefended=False, obfuscator="kernel-pca")
     assert "each under the map kernel-pca" in str(found.value)
@@ -256,7 +256,7 @@ def test_a_folder_that_is_closed_is_named_with_what_to_do(world, monkeypatch):
         world.share(folder)
     for words in (f"{folder.path} cannot be written to", f"chmod -R u+rwX {folder.path}"):
         assert words in str(found.value)
-    with pytest.raises(PermissionError, match="elsewhere"), folder._locked():
+    with pytest.raises(PermissionError, match="elsewhere"), _commit.locked(folder):
         denied("/elsewhere/file", b"")
 
 

@@ -17,12 +17,14 @@ from starlette.responses import RedirectResponse, Response
 
 from ...errors import ExchangeError
 from ...exchange.party_folder import (
+    FIGURES,
     PartyFolder,
     ReleaseSummary,
     deadline_passed,
+    figure_text,
+    limit_text,
     undefended_rows,
 )
-from ...exchange.party_folder._release_summary import FIGURES, figure_text, limit_text
 from ...exchange.project import Column, Project
 from ...party import OBFUSCATORS, PRESETS
 from ..web import (

@@ -1,26 +1,30 @@
 """A party's folder on its own disk: what it keeps, what may leave, and predictions at home.
 
-Files by what they are for:
+A step is a function of a `Folder`; `PartyFolder` has them as methods.
 
-* The folder: `_party_folder`, `_workplace`, `_files`, `_stored`, `_commit`, `_outbox`, `_mask_key`.
-* What may leave: `_policy`, `_prepare`, `_release_check`, `_release_summary`, `_risk`.
-* What may leave of sums: `_sums_map`, `_sums_share`, `_sums_summary`, `_sums_commit`.
-* The analyst's model, or its answers: `_installation`, `_distilling`.
-* Predictions: `_predictions`, `_prediction`, `_sides`, `_sums_model`, `_scores`.
-* What columns do in the model: `_explaining`.
+* The folder: `_folder`, `_commit`, `_policy`, `_party_folder`.
+* Rows leave: `_share`, with `_release` and `_risk`.  Sums leave: `_sums`.
+* The analyst's model comes back: `_install`, `_predict` with `_sides`, `_explain`.
 """
 
-from ._explaining import Explained
-from ._mask_key import make_mask_key, public_key_text
+from ._explain import Explained
+from ._folder import make_mask_key, public_key_text
 from ._party_folder import PartyFolder
 from ._policy import Policy, default_policy_text, load_policy
-from ._prepare import Prepared, prepare, refuse
-from ._release_check import deadline_passed, undefended_rows
-from ._release_summary import NamedTargets, ReleaseSummary, release_summary
-from ._sums_share import PreparedSum
-from ._sums_summary import SumsSummary
+from ._release import (
+    FIGURES,
+    NamedTargets,
+    ReleaseSummary,
+    deadline_passed,
+    figure_text,
+    limit_text,
+    undefended_rows,
+)
+from ._share import Prepared
+from ._sums import PreparedSum, SumsSummary
 
 __all__ = [
+    "FIGURES",
     "Explained",
     "NamedTargets",
     "PartyFolder",
@@ -31,11 +35,10 @@ __all__ = [
     "SumsSummary",
     "deadline_passed",
     "default_policy_text",
+    "figure_text",
+    "limit_text",
     "load_policy",
     "make_mask_key",
-    "prepare",
     "public_key_text",
-    "refuse",
-    "release_summary",
     "undefended_rows",
 ]

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import textwrap
 import tomllib
 from collections.abc import Callable, Sequence
 from dataclasses import asdict, dataclass, fields
@@ -13,26 +14,24 @@ from ...errors import ExchangeError
 from ...party import OBFUSCATORS
 from ...targets import TargetKind
 
-__all__ = ["Policy", "default_policy_text", "load_policy"]
-
 _DEFENCES = ("none", "any", "microaggregation")
 _AUDITS = ("required", "warn", "off")
 
 
 @dataclass(frozen=True, kw_only=True)
 class Policy:
-    """What a party lets leave; where the project has a limit of the same name, the stricter one holds.
+    """A party's limits on what leaves; the stricter one holds if the project has a limit of the same name.
 
     Attributes
     ----------
     min_rows : int, default=20
         Fewest rows that are shared.
     min_class_rows : int, default=5
-        Fewest rows that are shared of a class, where any are.
+        Fewest rows of a class, if any are shared of it.
     max_components : int, default=32
         Most columns of the representation.
     obfuscators : tuple of str
-        Kinds that are allowed, of "pca", "kernel-pca", "umap" and "random-projection"; by default all.
+        Allowed names of `datacollab.obfuscator`; by default all.
     defence : {"none", "any", "microaggregation"}, default="none"
         Which defence the policy insists on: none, any, or means of groups.
     shuffle : bool, default=True
@@ -41,11 +40,11 @@ class Policy:
         How many rows of the anchor may equal rows of the table.
     max_linkage, max_reidentification, max_membership : float or None
         Limits on the upper ends of what attacks achieve, as in `datacollab.risk.audit.RiskLimits`; None is no limit.
-        The defaults are .25, .25 and .75; the preset "groups" is often above them with tables of some 200 rows.
+        The defaults are .25, .25 and .75; the preset "groups" often exceeds them with tables of some 200 rows.
     audit : {"required", "warn", "off"}, default="required"
         Whether a risk above its limit, or not known, is shown ("warn") or refused ("required"); "off" makes no attacks.
     approvers : tuple of str, default=()
-        Who may approve a share; empty is whoever can read the folder.
+        Who may approve a share; empty is anyone who can read the folder.
     ledger : str, default=""
         Folder of the institution's ledger of sums; empty is the folder `ledger` beside the party's keys.
     """
@@ -66,7 +65,7 @@ class Policy:
 
     @property
     def digest(self) -> str:
-        """Identity of the rules, whatever the file looks like."""
+        """Identity of the rules; comments in the file do not change it."""
         # Left out while it is the default: policies from before there was a ledger keep their digests.
         entries = {name: entry for name, entry in asdict(self).items() if name != "ledger" or entry}
         return digest(canonical_json(entries))
@@ -74,15 +73,11 @@ class Policy:
     @property
     def risk_limits(self) -> dict[str, float]:
         """The limits there are, by the name of the figure."""
-        limits = {
-            "linkage": self.max_linkage,
-            "reidentification": self.max_reidentification,
-            "membership": self.max_membership,
-        }
+        limits = {name: getattr(self, f"max_{name}") for name in ("linkage", "reidentification", "membership")}
         return {name: limit for name, limit in limits.items() if limit is not None}
 
     def check_approver(self, name: str) -> None:
-        """Raise NOT_APPROVED where the policy names approvers, and this is none of them."""
+        """Raise NOT_APPROVED if the policy names approvers, and this is none of them."""
         if self.approvers and name not in self.approvers:
             raise ExchangeError(
                 "NOT_APPROVED",
@@ -91,52 +86,45 @@ class Policy:
             )
 
 
-@dataclass(frozen=True)
-class _Entry:
-    """What is allowed for an entry, in words and as a test."""
-
-    allowed: str
-    fits: Callable[[Any], bool]
-
-
-def _is_count(least: int) -> _Entry:
-    return _Entry(f"a whole number from {least} on", lambda value: type(value) is int and value >= least)
-
-
-def _is_share(lowest: float) -> _Entry:
-    return _Entry(f"a number from {lowest:g} to 1", lambda value: type(value) in (int, float) and lowest <= value <= 1)
-
-
-def _is_one_of(names: Sequence[str]) -> _Entry:
-    return _Entry(f"one of {_quoted(names)}", lambda value: isinstance(value, str) and value in names)
-
-
 def _quoted(names: Sequence[str]) -> str:
     return ", ".join(f'"{name}"' for name in names)
+
+
+def _count(least: int) -> tuple[str, Callable[[Any], bool]]:
+    return f"a whole number from {least} on", lambda value: type(value) is int and value >= least
+
+
+def _share(lowest: float) -> tuple[str, Callable[[Any], bool]]:
+    return f"a number from {lowest:g} to 1", lambda value: type(value) in (int, float) and lowest <= value <= 1
+
+
+def _one_of(names: Sequence[str]) -> tuple[str, Callable[[Any], bool]]:
+    return f"one of {_quoted(names)}", lambda value: isinstance(value, str) and value in names
 
 
 def _are_texts(value: Any) -> bool:
     return isinstance(value, list) and all(isinstance(name, str) and name.strip() for name in value)
 
 
-_ENTRIES = {
-    "min_rows": _is_count(1),
-    "min_class_rows": _is_count(1),
-    "max_components": _is_count(1),
-    "obfuscators": _Entry(
+_ENTRIES: dict[str, tuple[str, Callable[[Any], bool]]] = {
+    "min_rows": _count(1),
+    "min_class_rows": _count(1),
+    "max_components": _count(1),
+    "obfuscators": (
         f"a list with some of {_quoted(OBFUSCATORS)}",
         lambda value: _are_texts(value) and 0 < len(value) == len(set(value)) and set(value) <= set(OBFUSCATORS),
     ),
-    "defence": _is_one_of(_DEFENCES),
-    "shuffle": _Entry("true or false", lambda value: isinstance(value, bool)),
-    "max_rows_in_anchor": _is_count(0),
-    "max_linkage": _is_share(0),
-    "max_reidentification": _is_share(0),
-    "max_membership": _is_share(0.5),
-    "audit": _is_one_of(_AUDITS),
-    "approvers": _Entry("a list of names", _are_texts),
-    "ledger": _Entry("the path of a folder, as text", lambda value: isinstance(value, str)),
+    "defence": _one_of(_DEFENCES),
+    "shuffle": ("true or false", lambda value: isinstance(value, bool)),
+    "max_rows_in_anchor": _count(0),
+    "max_linkage": _share(0),
+    "max_reidentification": _share(0),
+    "max_membership": _share(0.5),
+    "audit": _one_of(_AUDITS),
+    "approvers": ("a list of names", _are_texts),
+    "ledger": ("the path of a folder, as text", lambda value: isinstance(value, str)),
 }
+"""The values that each entry allows, in words and as a test."""
 
 
 def load_policy(path: Path) -> Policy:
@@ -149,8 +137,8 @@ def load_policy(path: Path) -> Policy:
     Raises
     ------
     ExchangeError
-        FOLDER_MISSING where there is no such file; POLICY_INVALID where it is no TOML, or has an entry that is unknown
-        or impossible.
+        FOLDER_MISSING if there is no such file; POLICY_INVALID if it is no TOML, or has an entry that is unknown or
+        impossible.
     """
     try:
         entries = tomllib.loads(path.read_bytes().decode("utf-8"))
@@ -163,12 +151,12 @@ def load_policy(path: Path) -> Policy:
         raise _invalid(path, f"it is not TOML: {error}") from None
     except UnicodeDecodeError:
         raise _invalid(path, "it is not a text in UTF-8") from None
-    unknown = sorted(set(entries) - set(_ENTRIES))
-    if unknown:
+    if unknown := sorted(set(entries) - set(_ENTRIES)):
         raise _invalid(path, f"unknown entry {unknown[0]!r}; known are {', '.join(_ENTRIES)}")
     for name, value in entries.items():
-        if not _ENTRIES[name].fits(value):
-            raise _invalid(path, f"{name} is {_found(value)}; allowed is {_ENTRIES[name].allowed}")
+        allowed, fits = _ENTRIES[name]
+        if not fits(value):
+            raise _invalid(path, f"{name} is {_found(value)}; allowed is {allowed}")
     given: dict[str, Any] = {
         name: tuple(value) if isinstance(value, list) else value for name, value in entries.items()
     }
@@ -176,7 +164,7 @@ def load_policy(path: Path) -> Policy:
 
 
 def _found(value: Any) -> str:
-    """What an entry is, in TOML's words."""
+    """Return a value of the wrong kind in TOML's words."""
     if isinstance(value, bool):
         return str(value).lower()
     if isinstance(value, int | float):
@@ -190,26 +178,39 @@ def _invalid(path: Path, what: str) -> ExchangeError:
 
 
 def default_policy_text(kind: TargetKind = TargetKind.SINGLE) -> str:
-    """A policy with every entry at its default, and what each means.
+    """Return a policy with every entry at its default, and the meaning of each.
+
+    For times and effects risks are shown, not refused.  Means of groups without noise exceed any limit, and effects can
+    be estimated from them alone with intervals that hold; rows with their times exceed any limit in every form.
 
     Parameters
     ----------
     kind : TargetKind, default=TargetKind.SINGLE
-        Of the project's targets.  Of times to events, effects and no targets other things are to be said, and of
-        times and effects risks are shown, not refused.  Means of groups without noise, from which alone effects can be
-        estimated with intervals that hold, are above any limit; and so are times to events whatever the rows are.
+        Of the project's targets.
     """
-    comments = _COMMENTS if kind is TargetKind.SINGLE else _COMMENTS | _NAMED_COMMENTS
+    group = "effect" if kind in (TargetKind.EFFECT, TargetKind.SURVIVAL_EFFECT) else kind.value
     entries = {field.name: getattr(Policy(), field.name) for field in fields(Policy)}
-    if kind in (TargetKind.EFFECT, TargetKind.SURVIVAL_EFFECT):
-        comments, entries = comments | _EFFECT_COMMENTS, entries | {"audit": "warn"}
-    elif kind is TargetKind.SURVIVAL:
-        comments, entries = comments | _SURVIVAL_COMMENTS, entries | {"audit": "warn"}
+    if group in _WARNED:
+        entries["audit"] = "warn"
     parts = [_HEAD]
     for name, value in entries.items():
-        comment = "\n".join(f"# {line}" for line in comments[name].splitlines())
-        parts.append(f"{comment}\n{name} = {_toml(value)}")
+        parts.append(f"{_commented(_comment(name, group))}\n{name} = {_toml(value)}")
     return "\n\n".join(parts) + "\n"
+
+
+def _comment(name: str, group: str) -> str:
+    """Return the comment of an entry for targets of a kind."""
+    if name == "max_linkage":
+        return _LIMITS.format(_NOTES.get(group, _NOTES["none"]))
+    if name == "audit" and group in _WARNED:
+        return f"{_COMMENTS[name]} {_WARNING}"
+    if name == "min_class_rows" and group != TargetKind.SINGLE.value:
+        return _COUNTS
+    return _DEFENCE_OF_EFFECTS if name == "defence" and group == "effect" else _COMMENTS[name]
+
+
+def _commented(text: str) -> str:
+    return textwrap.fill(text, 118, initial_indent="# ", subsequent_indent="# ", break_long_words=False)
 
 
 def _toml(value: Any) -> str:
@@ -220,86 +221,70 @@ def _toml(value: Any) -> str:
     return f'"{value}"' if isinstance(value, str) else f"{value}"
 
 
-_HEAD = """\
-# What this party lets leave. It is read at every `datacollab party check` and `datacollab party share`; nobody else
-# sees it. Where the project has a limit of the same name, the stricter one holds. An entry that is left out has the
-# value given here."""
+_HEAD = _commented(
+    "Limits on what this party lets leave. `datacollab party check` and `datacollab party share` read them each time; "
+    "nobody else sees them. The stricter one holds if the project has a limit of the same name. An entry that is left "
+    "out has the value given here."
+)
 _COMMENTS = {
     "min_rows": "Fewest rows that may be shared.",
-    "min_class_rows": "Fewest rows of a class, where any of it are shared. Targets of own rows leave as they are.",
+    "min_class_rows": "Fewest rows of a class, if any of it are shared. Targets of own rows leave as they are.",
     "max_components": "Most columns of the representation. Fewer columns tell less.",
     "obfuscators": "Which maps may be used.",
     "defence": (
-        'Which defence this policy insists on: "microaggregation", means of groups (--preset groups, the default of\n'
-        "every command, whatever stands here: means of five rows, with noise of .3 standard deviations);\n"
-        '"any"; or "none", where it insists on nothing, and who shares may choose.'
+        'The defence that this policy demands: "microaggregation", means of groups; "any"; or "none", which leaves the '
+        "choice to the person who shares. Every command's default, whatever stands here, is --preset groups: means of "
+        "five rows, with noise of .3 standard deviations."
     ),
-    "shuffle": "Whether rows leave in a random order. With false, whoever has the table knows which row is whose.",
+    "shuffle": "Whether rows leave in a random order. With false, anyone who has the table knows which row is whose.",
     "max_rows_in_anchor": (
-        "How many rows of the anchor, which every party sees, may equal rows of the table. Where columns are few,\n"
-        "and whole numbers or categories, different people have equal rows; otherwise leave it at 0."
+        "How many rows of the anchor, which every party sees, may equal rows of the table. If columns are few, and "
+        "whole numbers or categories, different people have equal rows; otherwise leave it at 0."
     ),
-    "max_linkage": (
-        "Limits of risk, each on the upper end of a 95 % interval, by attackers who hold the whole anchor; 1 is no\n"
-        "limit. --preset groups is often above them with some 200 rows: take larger groups and more noise, or have\n"
-        "the project share sums. With thousands of rows, write lower ones.\n"
-        "Share of rows that are linked to their originals among about a hundred that the attacker has."
-    ),
-    "max_reidentification": "Share of rows that are told where strangers stand among those originals.",
-    "max_membership": "How well members are told from others: area under the curve, .5 is guessing and 1 is certainty.",
+    "max_reidentification": "Share of rows that are re-identified with strangers among those originals.",
+    "max_membership": "Membership inference: area under the curve; .5 is guessing and 1 is certainty.",
     "audit": (
-        'What becomes of a risk that is above its limit, or not known: "required" refuses to share, "warn" shows it\n'
-        'to whoever approves, "off" makes no attacks.'
+        'The consequence of a risk that is above its limit, or not known: "required" refuses to share, "warn" shows it '
+        'to the approver, "off" makes no attacks.'
     ),
-    "approvers": "Names of those who may approve a share; empty is whoever can read this folder.",
+    "approvers": "Names of the people who may approve a share; empty is anyone who can read this folder.",
     "ledger": (
-        "Folder of the institution's ledger, of projects that share sums: it refuses two totals over nearly the same\n"
-        "rows. Empty is the folder ledger beside keys.json. Name one for all projects of the institution, which no\n"
+        "Folder of the institution's ledger, of projects that share sums: it refuses two totals over nearly the same "
+        "rows. Empty is the folder ledger beside keys.json. Name one for all projects of the institution, which no "
         "backup of this folder brings back to an earlier state."
     ),
 }
-_NAMED_COMMENTS = {
-    "min_class_rows": (
-        "Fewest rows with the event, without it, and of each arm of a treatment, where any are shared. Events,\n"
-        "treatments and outcomes leave exactly as they are; times are rounded up as the project says."
+_COUNTS = (
+    "Fewest rows with the event, without it, and of each arm of a treatment, if any are shared. Events, treatments and "
+    "outcomes leave exactly as they are; times are rounded up as the project says."
+)
+_DEFENCE_OF_EFFECTS = (
+    'The defence that this policy demands: "microaggregation", means of groups of one arm; "any"; or "none", which '
+    "leaves the choice to the person who shares. The default for effects, whatever stands here, is --group-size 5. "
+    "With noise as well (--preset groups) the risks fall, and no effect can be estimated with an interval that holds."
+)
+_LIMITS = (
+    "Limits of risk, each on the upper end of a 95 % interval, by attackers who hold the whole anchor; 1 is no limit. "
+    "{} Share of rows that are linked to their originals among about a hundred that the attacker has."
+)
+_GROUPS = "--preset groups often exceeds them with some 200 rows: take larger groups and more noise"
+_NOTES = {
+    "single": f"{_GROUPS}, or have the project share sums. With thousands of rows, write lower ones.",
+    "none": (
+        "Means of groups without noise exceed them: the attacks solve for the members of each, and link nearly all. "
+        f"{_GROUPS}."
     ),
-    "max_linkage": (
-        "Limits of risk, each on the upper end of a 95 % interval, by attackers who hold the whole anchor; 1 is no\n"
-        "limit. Means of groups without noise are above them: the attacks solve for the members of each, and link\n"
-        "nearly all. --preset groups is often above them with some 200 rows: take larger groups and more noise.\n"
-        "Share of rows that are linked to their originals among about a hundred that the attacker has."
+    "survival": (
+        "ROWS WITH THEIR EVENT AND TIME EXCEED THEM, also with --preset groups: anyone who knows both of somebody "
+        "finds the row by these alone, or nearly. Coarser times (`rounding` in the project) tell less."
     ),
-}
-_SURVIVAL_COMMENTS = {
-    "max_linkage": (
-        "Limits of risk, each on the upper end of a 95 % interval, by attackers who hold the whole anchor; 1 is no\n"
-        "limit. ROWS WITH THEIR EVENT AND TIME ARE ABOVE THEM, also with --preset groups: whoever knows both\n"
-        "of somebody finds the row by these alone, or nearly. Coarser times (`rounding` in the project) tell less.\n"
-        "Share of rows that are linked to their originals among about a hundred that the attacker has."
-    ),
-    "audit": (
-        'What becomes of a risk that is above its limit, or not known: "required" refuses to share, "warn" shows it\n'
-        'to whoever approves, "off" makes no attacks. "warn" is what survival leaves to choose: see max_linkage.\n'
-        "Let those who answer for the data see the figures of `datacollab party check` before anything leaves."
-    ),
-}
-_EFFECT_COMMENTS = {
-    "defence": (
-        'Which defence this policy insists on: "microaggregation", means of groups of one arm (--group-size 5, the\n'
-        'default of every command for projects of this kind, whatever stands here); "any"; or "none", where it\n'
-        "insists on nothing, and who shares may choose.\n"
-        "With noise as well (--preset groups) the risks fall, and no effect can be estimated with an interval that\n"
-        "holds."
-    ),
-    "max_linkage": (
-        "Limits of risk, each on the upper end of a 95 % interval, by attackers who hold the whole anchor; 1 is no\n"
-        "limit. MEANS OF GROUPS WITHOUT NOISE ARE ABOVE THEM: whoever has the anchor solves for the members of groups\n"
-        "among people that they know of. They hide rows from whoever has no such list.\n"
-        "Share of rows that are linked to their originals among about a hundred that the attacker has."
-    ),
-    "audit": (
-        'What becomes of a risk that is above its limit, or not known: "required" refuses to share, "warn" shows it\n'
-        'to whoever approves, "off" makes no attacks. "warn" is what an effect leaves to choose: see max_linkage. Let\n'
-        "those who answer for the data see the figures of `datacollab party check` before anything leaves."
+    "effect": (
+        "MEANS OF GROUPS WITHOUT NOISE EXCEED THEM: anyone who has the anchor solves for the members of groups among "
+        "people that they know of. They hide rows from anyone who has no such list."
     ),
 }
+_WARNED = ("survival", "effect")
+_WARNING = (
+    'For targets of this kind only "warn" lets rows leave: see max_linkage. Let the people who answer for the data see '
+    "the figures of `datacollab party check` before anything leaves."
+)

@@ -1,4 +1,4 @@
-"""What attackers would learn of a party's rows, by attacks on the party's own data."""
+"""Attacks on a party's own data: the risk of what would leave."""
 
 from __future__ import annotations
 
@@ -20,10 +20,9 @@ from ...party import Party
 if TYPE_CHECKING:
     from ...risk.audit import AuditResult
 
-__all__ = ["RiskFigures", "risk_figures"]
 
 LEAST_ROWS = 50
-"""Rows from which on some are kept apart: with fewer, no interval is narrow enough to tell anything."""
+"""With fewer rows none are kept apart: every interval would be too wide."""
 _HELD, _APART = 0.6, 0.2
 _REHEARSALS, _MANY_ROWS = 3, 1000
 _OF_STRANGERS = ("open-world", "membership")
@@ -49,13 +48,13 @@ class RiskFigures:
     Attributes
     ----------
     linkage : float or None
-        Share of the shared rows that are linked right among about a hundred originals; None where not measured.
+        Share of the shared rows that are linked right among about a hundred originals; None if not measured.
     reidentification : float or None
-        Share that is told where strangers stand among the originals.
+        Share that is re-identified with strangers among the originals.
     membership : float or None
-        Area under the curve of telling members from others.
+        Area under the curve of membership inference.
     targets_alone : dict of str to float
-        What whoever knows the targets and nothing of the share attains, by the name of the figure, where known.
+        Figures of an attacker who knows the targets and nothing of the share.
     ratings : dict of str to str
         The audit's rating for each criterion.
     notes : tuple of str
@@ -64,7 +63,7 @@ class RiskFigures:
         Rows under attack.
     seconds : float
     complete : bool
-        Whether every attack was made; False where the time ended it.
+        Whether every attack was made in time.
     """
 
     linkage: float | None
@@ -78,7 +77,7 @@ class RiskFigures:
     complete: bool = True
 
     def of(self, name: str) -> float | None:
-        """The figure "linkage", "reidentification" or "membership"."""
+        """Return the figure "linkage", "reidentification" or "membership"."""
         return {"linkage": self.linkage, "reidentification": self.reidentification, "membership": self.membership}[name]
 
 
@@ -93,31 +92,12 @@ def risk_figures(
     random_state: int | np.random.RandomState | None = None,
     progress: Progress | None = None,
 ) -> RiskFigures:
-    """Attack what a party would share, with what whoever holds the whole anchor can do.
+    """Attack the share of a fitted party as an attacker does who holds the whole anchor.
 
-    Linkage is measured on the share itself.  For the other figures, rows of the same kind are needed that are not in
-    the share: a fresh party with three fifths of the rows stands for this one, of the others one half is what the
-    attacker holds, and the other half nobody.  With fewer than 1,000 rows so few strangers are left that a figure would
-    hang on who they are; so this is done three times, and the upper ends of each attack are averaged.
-
-    Parameters
-    ----------
-    party : Party
-        Fitted on `X`.
-    X : ndarray of shape (n_samples, n_features)
-    anchor_rows : ndarray of shape (n_anchors, n_features)
-    y : ndarray of shape (n_samples,)
-    anchor_target : ndarray of shape (n_anchors,), optional
-    time_budget : float, optional
-        Seconds after which no attack is begun.
-    random_state : int, RandomState or None, default=None
-        Of the rows under attack and those kept apart.
-    progress : callable, optional
-        Called with a line before each attack.
-
-    Returns
-    -------
-    RiskFigures
+    Linkage is measured on the share itself.  The other figures need rows of the same kind that are not in the share: a
+    fresh party with three fifths of the rows stands for this one; of the others the attacker holds one half, and nobody
+    the other half.  With fewer than 1,000 rows a figure would depend on who those few strangers are; so this is done
+    three times, and the upper ends of each attack are averaged.
     """
     started = time.monotonic()
     random = check_random_state(random_state)
@@ -195,10 +175,10 @@ def _rehearsed(
 
 
 def _attempt(what: str, make: Callable[[], AuditResult]) -> tuple[AuditResult | None, tuple[str, ...]]:
-    """A result, or a sentence on why there is none."""
+    """Return a result, or a sentence on why there is none."""
     try:
         with warnings.catch_warnings(), np.errstate(over="ignore", invalid="ignore"):
-            # What is kept back here says nothing about what will be.
+            # Rows kept back here say nothing about the share.
             warnings.simplefilter("ignore", DataCollabWarning)
             return make(), ()
     except DataCollabError as error:
@@ -209,7 +189,7 @@ def _attempt(what: str, make: Callable[[], AuditResult]) -> tuple[AuditResult | 
 
 
 def _worst(results: Sequence[AuditResult], metric: str) -> float | None:
-    """The largest upper end of an attack, of each the mean over the audits in which it was made."""
+    """Return the largest upper end of an attack; of each attack the mean over its audits."""
     uppers: dict[tuple[str, str, str], list[float]] = {}
     for result in results:
         for found in result.findings:
@@ -225,7 +205,7 @@ def _baseline(name: str, result: AuditResult | None, metric: str) -> dict[str, f
 
 
 def _ratings(share: AuditResult | None, rehearsals: Sequence[AuditResult]) -> dict[str, str]:
-    """Of the share itself, and where strangers are needed of the rehearsals' means, as the figures beside them are."""
+    """Return the share's own ratings, and those of the rehearsals' means for attacks that need strangers."""
     from ...risk.audit import mean_findings
 
     measured = ((finding for finding in rehearsal.findings if finding.is_measured) for rehearsal in rehearsals)

@@ -1,11 +1,11 @@
-"""Whose predictions a party takes: of its own models and the common one together, or of either alone."""
+"""The sides of a party's predictions: its own models and the common one together, or either by itself."""
 
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from typing import Any, Protocol
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -14,23 +14,17 @@ from ..._typing import FloatArray
 from ...errors import ExchangeError
 from ...model import PartyModel, estimator_kind
 from ...party import DistilledModel, LocalParty, PersonalModel
+from ...sums import SumsModel
 from ..project import Project
-
-__all__ = ["SIDES", "AtHome", "DistilledSide", "Side", "agreed_times", "survival_names", "times_within"]
+from ._sums import ProjectMap
 
 _PARTS = 4
+SIDES = ("combined", "local", "own", "collaboration", "distilled")
 
 
 def agreed_times(project: Project) -> list[float]:
-    """Quarters of the longest time that is possible, rounded up like the times themselves.
+    """Return quarters of the longest possible time, rounded up like the times themselves.
 
-    Parameters
-    ----------
-    project : Project
-        Of times to an event.
-
-    Examples
-    --------
     With a maximum of 1826 days, rounded to 30: 480, 930, 1380 and 1830 days.
     """
     task = project.task
@@ -42,141 +36,96 @@ def agreed_times(project: Project) -> list[float]:
 
 
 def survival_names(project: Project) -> list[str]:
-    """Names of the columns with the probability of no event up to each agreed time."""
+    """Return the names of the columns with the probability of no event up to each agreed time."""
     return [f"survival_{time:.10g}" for time in agreed_times(project)]
 
 
 def times_within(model: PartyModel, times: Sequence[float]) -> list[float]:
-    """Those times, which ascend, of which a model knows something: beyond the end of the observation nothing is."""
+    """Return those of ascending times that lie within a model's observation."""
     (baseline,) = model.estimator.baselines_.values()
     return [time for time in times if time <= baseline.times[-1]]
 
 
-SIDES = ("combined", "local", "own", "collaboration", "distilled")
+def are_targets(predicted: Any, project: Project) -> bool:
+    """Return whether an array holds only the project's classes, numbers of clusters, or else finite numbers."""
+    if project.task.kind == "none":
+        return predicted.dtype.kind in "iu" and bool((predicted >= 0).all())
+    if project.task.kind == "classification":
+        return bool(np.isin(predicted, np.asarray(project.task.classes)).all())
+    return predicted.dtype.kind in "biuf" and bool(np.isfinite(predicted).all())
 
 
-class Side(Protocol):
-    """Predicts rows of the project's matrix."""
+@dataclass(frozen=True, kw_only=True, eq=False)
+class Side:
+    """One way to predict rows of the project's matrix: functions of rows, and the classes of probabilities if any."""
 
     name: str
     classes: NDArray[Any] | None
-
-    def predict(self, X: FloatArray) -> NDArray[Any]:
-        """Predicted targets, of shape (n_rows,)."""
-
-    def predict_proba(self, X: FloatArray) -> FloatArray:
-        """Class probabilities, of shape (n_rows, n_classes)."""
+    predict: Callable[[FloatArray], NDArray[Any]]
+    predict_proba: Callable[[FloatArray], FloatArray]
+    predict_survival: Callable[[FloatArray, Sequence[float]], FloatArray] | None = None
 
 
-class CommonSide:
-    """The model that the analyst made, behind the party's own f_k.
+def _common_side(party: LocalParty, model: PartyModel) -> Side:
+    """Return the analyst's model, behind the party's own f_k."""
 
-    Parameters
-    ----------
-    party : LocalParty
-    model : PartyModel
-    """
-
-    def __init__(self, party: LocalParty, model: PartyModel) -> None:
-        self.party, self.model = party, model
-        self.name = estimator_kind(model.estimator)
-        has_probabilities = hasattr(model.estimator, "predict_proba")
-        self.classes: NDArray[Any] | None = model.estimator.classes_ if has_probabilities else None
-
-    def predict_survival(self, X: FloatArray, times: Sequence[float]) -> FloatArray:
-        """Probability of no event up to each time, of shape (n_rows, n_times); NaN beyond what was observed."""
-        known = times_within(self.model, times)
+    def predict_survival(X: FloatArray, times: Sequence[float]) -> FloatArray:
+        known = times_within(model, times)
         result = np.full((len(X), len(times)), np.nan)
         if known:
-            result[:, : len(known)] = self.model.predict_survival(self.party.obfuscate(X), known)
+            result[:, : len(known)] = model.predict_survival(party.obfuscate(X), known)
         return result
 
-    def predict(self, X: FloatArray) -> NDArray[Any]:
-        """Predicted targets, of shape (n_rows,)."""
-        return self.model.predict(self.party.obfuscate(X))
-
-    def predict_proba(self, X: FloatArray) -> FloatArray:
-        """Class probabilities, of shape (n_rows, n_classes)."""
-        return self.model.predict_proba(self.party.obfuscate(X))
-
-
-class PersonalSide:
-    """The party's own models, alone or pooled with the common one.
-
-    Parameters
-    ----------
-    personal : PersonalModel
-    using : {"combined", "local", "own"}
-    """
-
-    def __init__(self, personal: PersonalModel, using: str) -> None:
-        self.personal, self.using = personal, using
-        self.name = type(personal).__name__
-        self.classes: NDArray[Any] | None = getattr(personal, "classes_", None)
-
-    def predict(self, X: FloatArray) -> NDArray[Any]:
-        """Predicted targets, of shape (n_rows,)."""
-        return self.personal.predict(X, using=self.using)
-
-    def predict_proba(self, X: FloatArray) -> FloatArray:
-        """Class probabilities, of shape (n_rows, n_classes)."""
-        return self.personal.predict_proba(X, using=self.using)
+    return Side(
+        name=estimator_kind(model.estimator),
+        classes=model.estimator.classes_ if hasattr(model.estimator, "predict_proba") else None,
+        predict=lambda X: model.predict(party.obfuscate(X)),
+        predict_proba=lambda X: model.predict_proba(party.obfuscate(X)),
+        predict_survival=predict_survival,
+    )
 
 
-class DistilledSide:
-    """What the party distilled from anchor predictions, which takes no f_k.
-
-    Parameters
-    ----------
-    distilled : DistilledModel
-    """
-
-    def __init__(self, distilled: DistilledModel) -> None:
-        self.distilled = distilled
-        self.name = estimator_kind(distilled.estimator)
-        self.classes: NDArray[Any] | None = distilled.classes_
-
-    def predict(self, X: FloatArray) -> NDArray[Any]:
-        """Predicted targets, of shape (n_rows,)."""
-        return self.distilled.predict(X)
-
-    def predict_proba(self, X: FloatArray) -> FloatArray:
-        """Class probabilities, of shape (n_rows, n_classes)."""
-        return self.distilled.predict_proba(X)
+def distilled_side(model: DistilledModel) -> Side:
+    """Return the distilled model, which takes no f_k."""
+    return Side(
+        name=estimator_kind(model.estimator),
+        classes=model.classes_,
+        predict=model.predict,
+        predict_proba=model.predict_proba,
+    )
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
 class AtHome:
-    """All that a party predicts with.
+    """All that a party of a project that shares rows predicts with.
 
     Attributes
     ----------
     party : LocalParty or None
     model : PartyModel or None
-        Both None where no model is installed, and all there is was distilled from anchor predictions.
+        Both None if no model is installed, and there is only a distilled one.
     personal : PersonalModel or None
-        None where nothing was pooled.
-    distilled : DistilledSide or None
-        None where nothing was distilled from anchor predictions.
+        The own models combined with the common one, if there are any.
     sentence : str
         What collaboration brought, or why that cannot be said.
+    distilled : Side or None
     """
 
     party: LocalParty | None
     model: PartyModel | None
     personal: PersonalModel | None
     sentence: str
-    distilled: DistilledSide | None = None
+    distilled: Side | None = None
 
     def side(self, using: str | None = None) -> Side:
-        """Whose predictions are taken; by default the pool's, the collaboration's, or what was learned, in this order.
+        """Return one side; by default the combined one, the collaboration's, or the distilled one, in this order.
 
         Raises
         ------
         ValueError
-            When there is no such side.
+            If there is no such name.
         ExchangeError
-            NOT_POOLED, where the party's own models are wanted and there are none; NOT_INSTALLED.
+            NOT_POOLED, if the party has no such models of its own; NOT_INSTALLED.
         """
         if using not in (None, *SIDES):
             raise ValueError(f"Unknown predictions {using!r}; choose one of {', '.join(SIDES)}.")
@@ -190,23 +139,53 @@ class AtHome:
         if self.party is None or self.model is None:
             raise ExchangeError(
                 "NOT_INSTALLED",
-                f"There are no predictions of the kind {using!r}, for no model is installed. Take what was learned "
-                "from answers.",
+                f"There are no predictions of the kind {using!r}, for no model is installed. Take the distilled model.",
             )
         if using == "collaboration" or (using is None and self.personal is None):
-            return CommonSide(self.party, self.model)
+            return _common_side(self.party, self.model)
         if self.personal is None:
             raise ExchangeError("NOT_POOLED", f"There are no predictions of the kind {using!r}. {self.sentence}")
         if using == "own" and using not in self.personal.sides:
-            raise ExchangeError(
-                "NOT_POOLED",
-                "There are no models of your own rows without public ones. Take 'local'.",
-            )
-        return PersonalSide(self.personal, using or "combined")
+            raise ExchangeError("NOT_POOLED", "There are no models of your own rows without public ones. Take 'local'.")
+        personal, chosen = self.personal, using or "combined"
+        return Side(
+            name=type(personal).__name__,
+            classes=getattr(personal, "classes_", None),
+            predict=lambda X: personal.predict(X, using=chosen),
+            predict_proba=lambda X: personal.predict_proba(X, using=chosen),
+        )
 
     def sides(self) -> dict[str, Side]:
-        """All that there are, by name."""
+        """Return all sides by name."""
         names: tuple[str, ...] = () if self.model is None else ("collaboration",)
         if self.personal is not None:
             names = tuple(self.personal.sides)
         return {name: self.side(name) for name in (*names, *(("distilled",) if self.distilled is not None else ()))}
+
+
+@dataclass(frozen=True, kw_only=True, eq=False)
+class CommonModel:
+    """The one model of a project that shares sums, behind the common map."""
+
+    common: ProjectMap
+    model: SumsModel
+    sentence: str = "Predictions are those of the one model of all parties' rows; nothing was pooled with it."
+
+    def side(self, using: str | None = None) -> Side:
+        """Return the one side, or raise NOT_POOLED for another name."""
+        if using not in (None, "collaboration"):
+            raise ExchangeError(
+                "NOT_POOLED",
+                f"There are no predictions of the kind {using!r}: the project shares sums, and has one model of all "
+                "rows. Take 'collaboration'.",
+            )
+        return Side(
+            name="ridge regression on sums",
+            classes=None if self.model.classes is None else np.asarray(self.model.classes),
+            predict=lambda X: self.model.predict(self.common.transform(X)),
+            predict_proba=lambda X: self.model.predict_proba(self.common.transform(X)),
+        )
+
+    def sides(self) -> dict[str, Side]:
+        """Return the one side by name."""
+        return {"collaboration": self.side()}

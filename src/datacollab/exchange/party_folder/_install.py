@@ -1,0 +1,596 @@
+"""Install the analyst's model, or distil its anchor predictions; forget the map that the share was made by."""
+
+from __future__ import annotations
+
+import math
+import os
+from collections.abc import Callable
+from dataclasses import replace
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from sklearn.base import is_classifier, is_regressor
+from sklearn.tree import DecisionTreeClassifier, DecisionTreeRegressor, export_text
+
+from ..._typing import FloatArray
+from ...bundle import Bundle, digest, is_container, is_encrypted, read_regular, unpack, unseal
+from ...errors import AnchorError, DataCollabError, ExchangeError
+from ...model import (
+    MODEL_KIND,
+    PREDICTIONS_KIND,
+    AnchorPredictions,
+    PartyModel,
+    estimator_kind,
+    model_from,
+    plain_facts,
+    predictions_contents,
+    predictions_from,
+    task_of,
+)
+from ...party import (
+    AnchorRidge,
+    DistilledModel,
+    distil_predictions,
+    fit_to_predictions,
+    personal_model,
+    personal_state,
+    personalise,
+)
+from ...sums import SumsModel, SumsPlan
+from ...survival import SurvivalModel
+from ..project import Anchor, EncodedTable, Project, encode_table, read_table
+from ..sums import fewest_rows, plan_of, read_model
+from ._commit import (
+    check_logged,
+    commit_distilled,
+    commit_forgetting,
+    commit_model,
+    kept_sum,
+    last_share,
+    locked,
+    settle,
+)
+from ._folder import (
+    SEALED,
+    Folder,
+    OwnRows,
+    StoredParty,
+    check_not_forgotten,
+    check_shares_rows,
+    has_forgotten,
+    load_party,
+)
+from ._sides import AtHome, CommonModel, Side, agreed_times, are_targets, distilled_side, times_within
+from ._sums import project_map
+
+NOT_SAID = "Nothing can be said of what collaboration brought"
+_LARGEST_OUTPUT = 10.0
+"""Encoded targets are from -1 to 1; a model with far larger outputs on the anchor was not fitted to them."""
+
+
+def install(
+    folder: Folder,
+    model_file: Path,
+    *,
+    older: bool = False,
+    public: Any = None,
+    random_state: int | None = None,
+    progress: Callable[[str], None] | None = None,
+) -> dict[str, Any]:
+    """Check the analyst's model, try it on the anchor, combine it with own models, and install it.
+
+    Parameters
+    ----------
+    folder : Folder
+    model_file : Path
+    older : bool, default=False
+        Whether it may replace a later model that was made from the same share.
+    public : Path or DataFrame, optional
+        Public rows that the party has besides its own, with targets or without; by default the anchor's.
+    random_state : int, optional
+        Of the party's own models.
+    progress : callable, optional
+        Called with the name of each step before it starts.
+
+    Returns
+    -------
+    dict of str to object
+        The model's own description; "benefit", what collaboration brought, or None; and "sentence", the same in words,
+        or why nothing can be said.
+
+    Raises
+    ------
+    ExchangeError
+        NOT_SHARED, WRONG_RECIPIENT, WRONG_SHARE, PROJECT_HASH_MISMATCH, ALREADY_THERE, BUSY if the party has shared
+        meanwhile, and the codes of an unfit model.
+    """
+    model_file, files, project = Path(model_file), folder.files, folder.project
+    if project.sharing is not None:
+        return _install_common(folder, model_file, older=older)
+    settle(folder)
+    stored = load_party(folder)
+    data = read_regular(model_file)
+    model, bundle = open_model(folder, data, model_file, stored.share_digest)
+    if not older:
+        _check_not_older(bundle, model_file, files.model)
+    pooled, members = _combined(folder, stored, model, public, random_state, progress)
+    # The party's own models take their time, in which other commands may work here.
+    with locked(folder):
+        if load_party(folder).share_digest != stored.share_digest:
+            raise ExchangeError(
+                "BUSY",
+                f"{folder.path} shared again while this command ran, and the model is of the share before. Send the "
+                "new share, and install the model made from it.",
+            )
+        check_logged(folder, stored.share_digest)
+        if not older:
+            _check_not_older(bundle, model_file, files.model)
+        entry = {"digest": bundle.digest, "file": model_file.name, "pooled": bool(members)}
+        entry |= {name: bundle.facts.get(name) for name in ("estimator", "created")}
+        commit_model(folder, data, entry, facts={"model_digest": bundle.digest, **pooled}, members=members)
+    return bundle.facts | pooled
+
+
+def _install_common(folder: Folder, model_file: Path, *, older: bool) -> dict[str, Any]:
+    data = read_regular(model_file)
+    with locked(folder):
+        kept = _kept_sum(folder)
+        model, bundle = read_model(data, folder.project, folder.name, folder.key, where=str(model_file))
+        common = _checked_common(folder, model, kept, where=str(model_file))
+        if not older:
+            _check_not_older(bundle, model_file, folder.files.model)
+        check_logged(folder, kept.facts["entry"]["digest"])
+        entry = {"digest": bundle.digest, "file": model_file.name, "model_digest": bundle.facts["model_digest"]}
+        entry |= {name: bundle.facts[name] for name in ("estimator", "created", "context")}
+        said = {"sentence": common.sentence, "benefit": None}
+        commit_model(folder, data, entry, facts={"model_digest": bundle.digest, **said}, members={})
+    return bundle.facts | {"method": "sums", **said}
+
+
+def distil(folder: Folder, predictions_file: Path, *, tree: int | None = None) -> dict[str, Any]:
+    """Check the analyst's anchor predictions, and distil a model of one's own from them.
+
+    It takes rows of the project's matrix, and no f_k: it works before and after `forget`.
+
+    Parameters
+    ----------
+    folder : Folder
+    predictions_file : Path
+    tree : int, optional
+        Most questions of a decision tree for one row; by default kernel ridge regression.
+
+    Returns
+    -------
+    dict of str to object
+        The file's own description; "r2", "agreement" and "remoteness" as in `datacollab.party.DistilledModel`, the last
+        None if the rows are not in the folder any more; and "tree", its questions in words, or None.
+
+    Raises
+    ------
+    ExchangeError
+        NOT_SHARED, ANCHOR_MISSING, WRONG_RECIPIENT, WRONG_SHARE, PROJECT_HASH_MISMATCH, ANSWERS_MALFORMED, or
+        ANSWERS_UNFIT if nothing can be distilled that would hold.
+    """
+    check_shares_rows(folder.project)
+    predictions_file = Path(predictions_file)
+    settle(folder)
+    anchor, share_digest = folder.anchor, _logged_share(folder)
+    own = None if has_forgotten(folder) else load_party(folder).own
+    data = read_regular(predictions_file)
+    predictions, bundle = _open_predictions(folder, data, predictions_file, share_digest, len(anchor.rows))
+    model = _distilled(predictions, anchor, own, tree)
+    recipe: dict[str, Any] = {"tree": tree}
+    if isinstance(ridge := model.estimator, AnchorRidge):
+        recipe = {"gamma": ridge.gamma_, "alpha": ridge.alpha_, "standardize": ridge.standardize_}
+    figures = {"r2": model.r2, "agreement": model.agreement, "remoteness": model.remoteness}
+    facts, members = predictions_contents(predictions)
+    state = {"answers": facts, "recipe": recipe, "figures": figures, "anchor": _identity(anchor)}
+    entry = {"digest": bundle.digest, "file": predictions_file.name, "created": bundle.facts.get("created")}
+    with locked(folder):
+        if _logged_share(folder) != share_digest:
+            raise ExchangeError(
+                "BUSY",
+                f"{folder.path} shared again while this command ran, and the predictions are of the share before. Send "
+                "the new share, and distil what is made of it.",
+            )
+        commit_distilled(folder, entry, facts=state, members=members)
+    words = None
+    if tree is not None:
+        names, depth = list(folder.project.feature_names), model.estimator.get_depth() + 1
+        words = str(export_text(model.estimator, feature_names=names, max_depth=depth, decimals=3))
+    return bundle.facts | figures | {"tree": words}
+
+
+def forget(folder: Folder) -> None:
+    """Destroy the map f_k and all that was made by it: rows, order, own models, the installed model, the share.
+
+    The distilled model, the anchor, the keys and the log stay.  Files are written over before they are removed;
+    backups, snapshots, old blocks that a disk keeps, and files that were sent, are not reached.
+
+    Raises
+    ------
+    ExchangeError
+        NOT_SHARED or FORGOTTEN.
+    """
+    check_shares_rows(folder.project)
+    with locked(folder):
+        check_not_forgotten(folder)
+        commit_forgetting(folder, _logged_share(folder))
+
+
+def predictors(folder: Folder) -> AtHome | CommonModel:
+    """Return the sides that a party predicts with."""
+    if folder.project.sharing is None:
+        return at_home(folder)
+    settle(folder)
+    kept = _kept_sum(folder)
+    file = folder.files.model
+    if not file.exists():
+        raise _not_installed(folder, "Run `datacollab party install FILE` with the file that the analyst sent.")
+    model, _ = read_model(read_regular(file), folder.project, folder.name, folder.key, where=str(file))
+    return _checked_common(folder, model, kept, where=str(file))
+
+
+def at_home(folder: Folder) -> AtHome:
+    """Return the map f_k, its model and own models, and the distilled model."""
+    settle(folder)
+    files, distilled = folder.files, _distilled_side(folder)
+    if distilled is not None and not files.model.exists():
+        sentence = f"{NOT_SAID}: no model is installed, and anchor predictions say nothing of your rows left out."
+        return AtHome(party=None, model=None, personal=None, sentence=sentence, distilled=distilled)
+    stored = load_party(folder)
+    if not files.model.exists():
+        what = "Run `datacollab party install FILE` with the file that the analyst sent."
+        if folder.project.task.kind == "effect":
+            what = "Of an effect no model comes back: the estimate is the analyst's."
+        raise _not_installed(folder, what)
+    kept = folder.read(files.personal) if files.personal.exists() else None
+    model, bundle = open_model(folder, read_regular(files.model), files.model, stored.share_digest)
+    personal = None
+    sentence = f"{NOT_SAID}: nothing was pooled with the installed model. Run `datacollab party install` again."
+    if kept is not None and kept.facts.get("model_digest") == bundle.digest:
+        personal = personal_model(kept.members, stored.party, model) if kept.members else None
+        sentence = str(kept.facts["sentence"])
+    return AtHome(party=stored.party, model=model, personal=personal, sentence=sentence, distilled=distilled)
+
+
+def _not_installed(folder: Folder, what: str) -> ExchangeError:
+    return ExchangeError("NOT_INSTALLED", f"{folder.path} holds no model. {what}")
+
+
+def _kept_sum(folder: Folder) -> Bundle:
+    kept = kept_sum(folder, folder.project)
+    if kept is None:
+        raise ExchangeError(
+            "NOT_SHARED",
+            f"{folder.path} has added nothing to this project's sums. Run `datacollab party share` first.",
+        )
+    return kept
+
+
+def _logged_share(folder: Folder) -> str:
+    """Return the identity of the last share in this project, which the log knows also without the map."""
+    last = last_share(folder)
+    if last is None:
+        raise ExchangeError(
+            "NOT_SHARED", f"{folder.path} has shared nothing in this project. Run `datacollab party share` first."
+        )
+    return str(last["facts"]["digest"])
+
+
+def _malformed(sentence: str, code: str = "MODEL_MALFORMED") -> ExchangeError:
+    return ExchangeError(code, f"{sentence}. Do not use it; ask the analyst.")
+
+
+def _opened(
+    folder: Folder, data: bytes, source: Path, kind: str, words: tuple[str, str, str], share_digest: str | None
+) -> tuple[Bundle, Bundle]:
+    """Return the signed bundle, made for this party from its last share, and the one sealed inside it.
+
+    The words are the file's ending, the purpose of its seal, and the code of its errors.
+    """
+    project, party, (ending, purpose, code) = folder.project, folder.name, words
+    if not (is_container(data) or is_encrypted(data)):
+        raise ExchangeError(
+            "BUNDLE_MALFORMED", f"{source} is no bundle; expected the .{ending} that the analyst sent. Give that file."
+        )
+    bundle = unpack(data, kind=kind, signed_by=project.analyst, what=str(source))
+    try:
+        facts = plain_facts(bundle)
+    except ExchangeError:
+        if kind == MODEL_KIND:
+            raise
+        raise _malformed(f"{source} has a manifest that does not say what it should", code) from None
+    if facts.get("party") != party:
+        raise ExchangeError(
+            "WRONG_RECIPIENT",
+            f"{source} was made for party {facts.get('party')!r}, and this is {party!r}. Its map g_k would give wrong "
+            "predictions; ask the analyst for your own.",
+        )
+    if facts.get("project_digest") != project.digest:
+        raise ExchangeError(
+            "PROJECT_HASH_MISMATCH",
+            f"{source} was made for another version of project {project.name!r}. Compare what `datacollab project "
+            "show` prints on both sides, and ask for a new one.",
+        )
+    if facts.get("share_digest") != share_digest:
+        raise ExchangeError(
+            "WRONG_SHARE",
+            f"{source} was made from another share of party {party!r} than its last one. Send the file in the outbox "
+            "to the analyst, and take what is made from it.",
+        )
+    if bundle.members.keys() != {SEALED}:
+        raise _malformed(f"{source} is not sealed to party {party!r}, as every such file of a project is", code)
+    try:
+        inner = unseal(bundle.members[SEALED], folder.key, purpose=f"{purpose} {party} in {project.digest}")
+    except ExchangeError as error:
+        raise ExchangeError(error.code, f"{source}: {error}") from None
+    return bundle, unpack(inner, kind=kind, what=f"The sealed part of {source}")
+
+
+def open_model(folder: Folder, data: bytes, source: Path, share_digest: str | None) -> tuple[PartyModel, Bundle]:
+    """Read a model, and check that it was made for this party from its last share, and is what its manifest says."""
+    words = ("dcmodel", "model of", "MODEL_MALFORMED")
+    bundle, opened = _opened(folder, data, source, MODEL_KIND, words, share_digest)
+    model, task = model_from(opened), folder.project.task
+    found = {
+        "party": model.party,
+        "task": _kind(model.estimator),
+        "n_components": model.integration_function.n_components,
+        "estimator": estimator_kind(model.estimator),
+    }
+    wrong = [
+        name for name, value in found.items() if any(facts.get(name) != value for facts in (bundle.facts, opened.facts))
+    ]
+    if wrong:
+        raise _malformed(f"{source} holds another model than it says: {wrong!r}")
+    # Clusters are predicted like classes.
+    if found["task"] != {"none": "classification"}.get(task.kind, task.kind):
+        raise _malformed(
+            f"{source} holds a model for {found['task']}; project {folder.project.name!r} is a {task.kind}"
+        )
+    return model, bundle
+
+
+def _kind(estimator: Any) -> str | None:
+    if is_classifier(estimator) or isinstance(estimator, SurvivalModel):
+        return task_of(estimator)
+    return "regression" if is_regressor(estimator) else None
+
+
+def _check_not_older(bundle: Bundle, source: Path, installed: Path) -> None:
+    """Refuse a model in place of a later one that was made from the same share."""
+    made = _made(bundle, source)
+    try:
+        known = unpack(installed, kind=bundle.kind)
+    except ExchangeError:
+        return
+    made_of = "share_digest" if bundle.kind == MODEL_KIND else "context"
+    if known.facts.get(made_of) == bundle.facts.get(made_of) and made < _made(known, installed):
+        raise ExchangeError(
+            "ALREADY_THERE",
+            f"{source} was made at {bundle.facts['created']}, and a later model from the same share is installed, made "
+            f"at {known.facts['created']}. Keep that one; --older installs the older one all the same.",
+        )
+
+
+def _made(bundle: Bundle, source: Path) -> datetime:
+    created = bundle.facts.get("created")
+    try:
+        made = datetime.fromisoformat(created if isinstance(created, str) else "")
+    except ValueError:
+        raise _malformed(f"{source} does not say when it was made") from None
+    return made if made.tzinfo else made.replace(tzinfo=UTC)
+
+
+def _check_works(model: PartyModel, anchor_representation: FloatArray, project: Project) -> None:
+    """Predict the anchor at home, as a trial."""
+    try:
+        predicted = model.predict(anchor_representation)
+        if isinstance(model.estimator, SurvivalModel) and (times := times_within(model, agreed_times(project))):
+            model.predict_survival(anchor_representation, times)
+    except DataCollabError as error:
+        raise _malformed(f"It does not take this party's representation: {error}") from None
+    except Exception as error:
+        raise _malformed(f"A trial with the anchor failed ({type(error).__name__})") from None
+    classes = getattr(model.estimator, "classes_", predicted)
+    if predicted.shape != (len(anchor_representation),) or not all(
+        are_targets(y, project) for y in (predicted, classes)
+    ):
+        raise _malformed(f"In a trial it predicted something other than the targets of project {project.name!r}")
+
+
+def _combined(
+    folder: Folder,
+    stored: StoredParty,
+    model: PartyModel,
+    public: Any,
+    random_state: int | None,
+    progress: Callable[[str], None] | None,
+) -> tuple[dict[str, Any], dict[str, bytes]]:
+    """Fit own models and combine them with the common one; return facts and members of the file.
+
+    Own models are fitted on own rows and public ones: those given, or else the anchor's.  Without a combined model
+    there are no members, and the sentence says why.
+    """
+    project, anchor, own = folder.project, folder.anchor, stored.own
+    representation = stored.party.obfuscate(anchor.rows)
+    _check_works(model, representation, project)
+    given = None if public is None else _encoded_public(folder, public)
+    if reason := _reason_for_none(project, model):
+        return {"sentence": f"{NOT_SAID}: {reason}", "benefit": None}, {}
+    if model.without_party is not None:
+        _check_works(replace(model, estimator=model.without_party), representation, project)
+    if model.left_out is not None and (own.order is None or len(model.left_out) != len(own.order)):
+        raise ExchangeError(
+            "MODEL_MALFORMED",
+            f"The model says something of {len(model.left_out)} rows left out, and party {folder.name!r} has shared "
+            f"{own.n_shared}. Do not use it, and ask the analyst.",
+        )
+    try:
+        personal = personalise(
+            stored.party,
+            model,
+            own.X,
+            own.target,
+            order=own.order,
+            public=anchor.rows if given is None else given.X,
+            public_target=anchor.target if given is None else given.target,
+            random_state=random_state,
+            progress=progress,
+        )
+    except DataCollabError:
+        raise
+    # A model that was tampered with may fail in any way, and with words that quote the rows.
+    except Exception as error:
+        raise ExchangeError(
+            "MODEL_MALFORMED",
+            f"The model fails on rows of party {folder.name!r} ({type(error).__name__}). Do not use it, and ask the "
+            "analyst.",
+        ) from None
+    benefit = personal.benefit_
+    return {"sentence": benefit.sentence, "benefit": benefit.to_dict()}, personal_state(personal)
+
+
+def _reason_for_none(project: Project, model: PartyModel) -> str | None:
+    if not project.task.is_single:
+        return (
+            "a party's own models are made and compared for classes and numbers alone. Predictions are those of the "
+            "collaboration."
+        )
+    if model.left_out is None and model.without_party is None:
+        return (
+            "the model came without what it says of your rows left out. Predictions are those of the collaboration; "
+            "ask the analyst for a model that has it (`datacollab analyst integrate` with its defaults)."
+        )
+    return None
+
+
+def _encoded_public(folder: Folder, table: Any) -> EncodedTable:
+    """Return public rows as the project's matrix, with targets if the table has any."""
+    where = "the public table"
+    if isinstance(table, str | os.PathLike):
+        where, table = os.fspath(table), read_table(Path(table), project=folder.project)
+    task = folder.project.task
+    return encode_table(folder.project, table, where=where, with_target=task.is_single and task.target in table.columns)
+
+
+def _open_predictions(
+    folder: Folder, data: bytes, source: Path, share_digest: str | None, n_anchors: int
+) -> tuple[AnchorPredictions, Bundle]:
+    """Read predictions, and check that they were made for this party from its last share, on this anchor."""
+    project, code = folder.project, "ANSWERS_MALFORMED"
+    bundle, opened = _opened(folder, data, source, PREDICTIONS_KIND, ("dcanswers", "answers for", code), share_digest)
+    predictions = predictions_from(opened)
+    task = "regression" if predictions.classes is None else "classification"
+    found = {"party": predictions.party, "task": task, "n_anchors": predictions.n_anchors}
+    wrong = [name for name, value in found.items() if bundle.facts.get(name) != value]
+    if wrong or predictions.party != folder.name:
+        raise _malformed(f"{source} holds other predictions than it says: {wrong!r}", code)
+    if predictions.n_anchors != n_anchors:
+        raise _malformed(
+            f"{source} holds {predictions.n_anchors} predictions, and the anchor has {n_anchors} rows", code
+        )
+    targets = predictions.values if predictions.classes is None else predictions.classes
+    if task != project.task.kind or not are_targets(targets, project):
+        raise _malformed(f"{source} holds something other than the targets of project {project.name!r}", code)
+    return predictions, bundle
+
+
+def _distilled(predictions: AnchorPredictions, anchor: Anchor, own: OwnRows | None, tree: int | None) -> DistilledModel:
+    """Fit kernel ridge regression, or a decision tree of at most this depth, and check that it would hold."""
+    rows = None if own is None or len(own.X) < 10 else own.X
+    estimator = None if tree is None else _tree(tree, predictions)
+    try:
+        return distil_predictions(predictions.party, anchor.rows, predictions, estimator, rows=rows)
+    except AnchorError as error:
+        raise ExchangeError("ANSWERS_UNFIT", str(error)) from None
+
+
+def _distilled_side(folder: Folder) -> Side | None:
+    """Fit the distilled model again, the same to the last bits of its sums; None if there is none."""
+    if not folder.files.learned.exists():
+        return None
+    kept, anchor = folder.read(folder.files.learned), folder.anchor
+    facts = kept.facts
+    if facts.get("anchor") != _identity(anchor):
+        raise ExchangeError(
+            "ANCHOR_MISMATCH",
+            "The distilled model is of another anchor than the one that is there now. Open the anchor that was "
+            "shared again, or distil predictions on this one.",
+        )
+    try:
+        predictions = predictions_from(Bundle(PREDICTIONS_KIND, dict(facts["answers"]), dict(kept.members), None, ""))
+        recipe = facts["recipe"]
+        estimator = _tree(recipe["tree"], predictions) if "tree" in recipe else AnchorRidge(**recipe)
+        model = DistilledModel(
+            party=predictions.party,
+            estimator=fit_to_predictions(estimator, anchor.rows, predictions.values, predictions.classes),
+            classes_=predictions.classes,
+            **facts["figures"],
+        )
+    # What this program wrote and signed is not checked entry by entry.
+    except (ExchangeError, KeyError, TypeError, ValueError) as error:
+        raise ExchangeError(
+            "STATE_DAMAGED",
+            f"The distilled model cannot be read ({type(error).__name__}). Run `datacollab party distil` again with "
+            "the file that the analyst sent.",
+        ) from None
+    return distilled_side(model)
+
+
+def _identity(anchor: Anchor) -> str:
+    return digest(np.ascontiguousarray(anchor.rows, dtype=np.float64).tobytes())
+
+
+def _tree(depth: int, predictions: AnchorPredictions) -> Any:
+    kind = DecisionTreeRegressor if predictions.classes is None else DecisionTreeClassifier
+    return kind(max_depth=depth, random_state=0)
+
+
+def _checked_common(folder: Folder, model: SumsModel, kept: Bundle, *, where: str) -> CommonModel:
+    """Check that a model is of the sum that the party was in, of the project's targets, and of a sensible size."""
+    project, anchor = folder.project, folder.anchor
+    if model.context.hex() != kept.facts["context"]:
+        raise ExchangeError(
+            "WRONG_SHARE",
+            f"{where} was made of another sum than the one that this party was in. Have the analyst integrate the "
+            "files of this run.",
+        )
+    task = project.task
+    limits = None if task.classes or task.minimum is None or task.maximum is None else (task.minimum, task.maximum)
+    common = project_map(project, anchor)
+    if (model.classes or ()) != task.classes or model.limits != limits:
+        raise _malformed(f"{where} is of other classes, or of another range, than project {project.name!r}")
+    if len(model.fit.coefficients) != common.n_components:
+        raise _malformed(
+            f"{where} has coefficients for {len(model.fit.coefficients)} columns, and the common map has "
+            f"{common.n_components}"
+        )
+    commitment = str(kept.facts["anchor_commitment"])
+    plan = plan_of(project, anchor_commitment=commitment, n_components=common.n_components)
+    _check_size(model, plan, fewest_rows(project), where)
+    outputs = model.fit.predict(common.transform(anchor.rows))
+    if not (np.abs(outputs) <= _LARGEST_OUTPUT).all():
+        raise _malformed(f"In a trial with the anchor, {where} gives what no target can be")
+    return CommonModel(common=common, model=model)
+
+
+def _check_size(model: SumsModel, plan: SumsPlan, fewest: int, where: str) -> None:
+    """Refuse coefficients that no ridge regression on so many rows has, with the agreed noise."""
+    fit, noise = model.fit, plan.noise * plan.agreed.excess
+    n_components, n_outputs = fit.coefficients.shape
+    least = noise * math.sqrt(2 * n_components)
+    together = len(plan.roster) * fewest
+    if not (math.isfinite(fit.n_rows) and math.isfinite(fit.alpha)) or fit.alpha < least * (1 - 1e-9):
+        raise _malformed(f"{where} has a smaller penalty than its noise demands")
+    slack = 32 * noise
+    if fit.n_rows < together - slack:
+        raise _malformed(f"{where} says that there are {fit.n_rows:.0f} rows, and the parties add {together} at least")
+    # The ridge solution's norm is at most |T| / (2 sqrt(alpha)); noise in the moments adds |E| / alpha.
+    of_rows = math.sqrt(fit.n_rows * n_outputs / fit.alpha)
+    of_noise = slack * math.sqrt(n_components * n_outputs) / fit.alpha
+    if float(np.linalg.norm(fit.coefficients)) > of_rows + of_noise:
+        raise _malformed(f"{where} has larger coefficients than ridge regression gives")

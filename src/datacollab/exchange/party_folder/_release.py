@@ -1,0 +1,631 @@
+"""What would leave, and every reason against it: for the person who approves it."""
+
+from __future__ import annotations
+
+import math
+import textwrap
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import asdict, dataclass, field
+from datetime import UTC, datetime
+from types import SimpleNamespace
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ..._obfuscators import OBFUSCATORS
+from ..._typing import FloatArray, PartyName
+from ...anchor import AnchorFit
+from ...errors import ExchangeError, NoGuaranteeError
+from ...party import Party, SharingPlan
+from ...share import Share
+from ...testing import is_row_wise
+from ..project import Adjustments, Anchor, EncodedTable, Project, Task, adjusted_text
+from ._policy import Policy
+from ._risk import RiskFigures
+
+
+@dataclass(frozen=True, kw_only=True)
+class NamedTargets:
+    """Targets that leave, other than single classes or numbers.
+
+    Attributes
+    ----------
+    kind : {"survival", "effect", "none"}
+    words : str
+        The question, with the names of the columns.
+    unit : str
+        Of times, or of the outcome.
+    rounding : float or None
+        Times are rounded up to its multiples; 0 if they leave exactly, None if there are none.
+    counts : dict of str to int
+        Rows that leave: events seen and not seen, rows treated and untreated.
+    n_alone_before, n_alone_after : int
+        Rows of the table, and rows that leave, whose targets no other row has: a time of their own.
+    """
+
+    kind: str
+    words: str
+    unit: str = ""
+    rounding: float | None = None
+    counts: dict[str, int]
+    n_alone_before: int
+    n_alone_after: int
+
+    @property
+    def sentence(self) -> str:
+        """The same for people."""
+        return "; ".join(self._parts())
+
+    def _parts(self) -> Iterator[str]:
+        yield self.words
+        if self.counts:
+            yield ", ".join(f"{name}: {count}" for name, count in self.counts.items())
+        if self.rounding:
+            unit = self.unit and f" {self.unit}"
+            yield f"times rounded up to multiples of {self.rounding:.10g}{unit}, all else exactly as it is"
+        elif self.rounding is not None:
+            yield "TIMES LEAVE EXACTLY AS THEY ARE, and can tell whose a row is: ask the owner for a rounding"
+        elif self.kind != "none":
+            yield "exactly as they are"
+        if self.kind != "none":
+            found = ", and anyone who knows one finds its row" if self.n_alone_after else ""
+            yield (
+                f"targets that no other row has: {self.n_alone_before} in the table, {self.n_alone_after} in what "
+                f"leaves{found}"
+            )
+
+
+def named_targets(project: Project, own: NDArray[Any], shared: NDArray[Any]) -> NamedTargets | None:
+    """Sum up the targets of the table and those that would leave; None if they are single classes or numbers."""
+    task = project.task
+    if task.is_single:
+        return None
+    return NamedTargets(
+        kind=task.kind,
+        words=task.words,
+        unit=task.unit,
+        rounding=task.rounding,
+        counts=named_counts(task, shared),
+        n_alone_before=_n_alone(own),
+        n_alone_after=_n_alone(shared),
+    )
+
+
+def named_counts(task: Task, target: NDArray[Any]) -> dict[str, int]:
+    """Count rows by event and treatment; empty if there are neither."""
+    names = {"treatment": ("treated", "untreated"), "event": ("event seen", "event not seen")}
+    counts: dict[str, int] = {}
+    for name in task.fields:
+        if name in names:
+            yes, no = names[name]
+            n_yes = int(np.count_nonzero(target[name]))
+            counts |= {yes: n_yes, no: len(target) - n_yes}
+    return counts
+
+
+def _n_alone(target: NDArray[Any]) -> int:
+    """Count rows whose targets no other row has."""
+    if not target.dtype.names:
+        return 0
+    return int(np.count_nonzero(np.unique(target, return_counts=True)[1] == 1))
+
+
+_WIDTH = 100
+_MARGIN = 18
+_MOST_CLASSES = 20
+_ROUNDING = 1e-9
+STAYS = (
+    "the rows themselves",
+    "the fitted obfuscator",
+    "the anchor",
+    "which row is whose",
+    "keys, policy and log",
+)
+BESIDES = (
+    "the name of the approver (by default the user who is logged in), the time, versions of the software, hashes of "
+    "the project, of the anchor (with a secret key) and of the log's last entry, and the party's signature"
+)
+_AGAIN = (
+    "This takes its place, but the analyst will have seen both, which tell more than one. The installed model stops "
+    "working until a new one comes."
+)
+_FEWER = "take fewer (--components)"
+_FALSE_POSITIVES = 0.01
+_NO_BREAK = "\N{NO-BREAK SPACE}"
+_STANDS_FOR = {
+    "one row": "each stands for one of yours",
+    "several rows": "none is one of yours",
+}
+FIGURES = {
+    "linkage": "rows linked to their originals",
+    "reidentification": "re-identified among strangers",
+    "membership": "membership inference (AUC)",
+}
+
+
+@dataclass(frozen=True, kw_only=True)
+class ReleaseSummary:
+    """A share as its approver sees it.
+
+    Attributes
+    ----------
+    party, project, analyst : str
+        The last by the fingerprint of its key.
+    n_rows, n_suppressed : int
+        Rows that leave, and rows of the table that a defence keeps back.
+    n_components, n_anchors, n_bytes : int
+        Columns of the representation, rows of the anchor, and size of the file (of the arrays before it is made).
+    dtype, task, row_order, obfuscator : str
+        Of the representation; of the project; "shuffled" or "kept"; name of the map.
+    class_counts : dict of str to int or None
+        Rows that leave of each class; None if there are no classes.
+    fitted_on_private_rows, anchor_targets : bool
+        Whether the map was, and whether targets of the anchor's rows leave with them.
+    kinds_of_defence, defences : tuple of str
+        As policies name them, and in words.
+    stands_for : {"one row", "several rows"}
+        Whether a row that leaves is one row of the table or several of a group.
+    risk : RiskFigures or None
+        None without an audit.
+    limits : dict of str to float
+        The policy's, of the figures.
+    n_private_in_anchor : int
+        Rows of the party that are in the anchor.
+    guarantee, promise : str or None
+        Statement of differential privacy, and the same in a few words.
+    proven : dict of str to float
+        Bounds for any attack: "membership", the area under the curve, and "found", the share of members found by an
+        attacker who takes one in a hundred others for one.  Empty without a guarantee.
+    earlier_share : str or None
+        Date of the share that this one would replace.
+    adjusted : dict of str to object
+        Counts of entries that the project's rules changed, as `Adjustments.to_dict` gives them.
+    n_free : int or None
+        How many numbers determine a row of the table; as many components of a linear map hide nothing.
+    named : NamedTargets or None
+        Targets other than single classes or numbers.
+    stays : tuple of str
+    """
+
+    party: str
+    project: str
+    analyst: str
+    n_rows: int
+    n_suppressed: int
+    n_components: int
+    n_anchors: int
+    dtype: str
+    task: str
+    class_counts: dict[str, int] | None
+    n_bytes: int
+    row_order: str
+    obfuscator: str
+    fitted_on_private_rows: bool
+    kinds_of_defence: tuple[str, ...]
+    stands_for: str
+    defences: tuple[str, ...]
+    risk: RiskFigures | None
+    limits: dict[str, float] = field(default_factory=dict)
+    n_private_in_anchor: int
+    guarantee: str | None
+    promise: str | None = None
+    proven: dict[str, float] = field(default_factory=dict)
+    earlier_share: str | None = None
+    adjusted: dict[str, Any] = field(default_factory=Adjustments().to_dict)
+    n_free: int | None = None
+    anchor_targets: bool = False
+    named: NamedTargets | None = None
+    stays: tuple[str, ...] = STAYS
+
+    @property
+    def above_limits(self) -> tuple[str, ...]:
+        """Figures of the risk that are above their limits, or should have been measured."""
+        if self.risk is None:
+            return ()
+        found = {name: self.figure(name) for name in self.limits}
+        return tuple(name for name, figure in found.items() if figure is None or figure > self.limits[name])
+
+    def figure(self, name: str) -> float | None:
+        """Return a figure of the risk as it is compared with limits: the measured one, or a proven bound below it."""
+        measured, proven = None if self.risk is None else self.risk.of(name), self.proven.get(name)
+        return min((each for each in (measured, proven) if each is not None), default=None)
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return the same as JSON holds it."""
+        risk = None if self.risk is None else asdict(self.risk) | {"notes": list(self.risk.notes)}
+        return asdict(self) | {"defences": list(self.defences), "stays": list(self.stays), "risk": risk}
+
+    def to_text(self) -> str:
+        """Return the same for people, on one screen."""
+        lines = [f"What would leave party {self.party!r} for the analyst of project {self.project!r} ({self.analyst})"]
+        lines += [*self._risk_lines(), ""]
+        lines += [line for name, text in self.facts() for line in _entry(name, text)]
+        lines += ["", *_entry("does not leave", ", ".join(self.stays))]
+        if self.earlier_share is not None:
+            lines += ["", *_entry("EARLIER SHARE", f"one of {self.earlier_share} exists. {_AGAIN}")]
+        return "\n".join(lines)
+
+    def facts(self) -> Iterator[tuple[str, str]]:
+        """Yield the name of each fact, and the fact in words."""
+        kept_back = f"; {self.n_suppressed} more are kept back by the defence" if self.n_suppressed else ""
+        order = "in random order" if self.row_order == "shuffled" else "IN THE ORDER OF THE TABLE"
+        yield "rows", f"{self.n_rows}, {order}{kept_back}; {_STANDS_FOR[self.stands_for]}"
+        if self.adjusted["columns"]:
+            yield "adjusted entries", adjusted_text(self.adjusted)
+        yield "columns", f"{self.n_components} of {self.dtype}, instead of the table's{self._turned()}"
+        classes = f"one for each row, exactly as it is: {self._targets()}"
+        yield "targets", classes if self.named is None else self.named.sentence
+        known = ", and their targets" if self.anchor_targets else ""
+        yield "anchor", f"its {self.n_anchors} rows in the same {self.n_components} columns{known}"
+        fitted = (
+            "YOUR ROWS, and it discloses something about them"
+            if self.fitted_on_private_rows
+            else "a secret half of the anchor"
+        )
+        yield "obfuscator", f"{self.obfuscator}, fitted on {fitted}"
+        yield "defences", "; ".join(self.defences) or "none: every row stands for one of yours"
+        yield "guarantee", self.promise or "none (no differential privacy is claimed)"
+        yield "own rows in anchor", f"{self.n_private_in_anchor}" if self.n_private_in_anchor else "none"
+        yield "besides", BESIDES
+        yield "size", f"{self.n_bytes:,} bytes"
+
+    def _turned(self) -> str:
+        """Say so if a linear map leaves nothing out of a row."""
+        all_kept = self.n_free is not None and self.n_components >= self.n_free
+        if not all_kept or not OBFUSCATORS[self.obfuscator].is_linear:
+            return ""
+        return f"; {self.n_free} numbers determine a row of it, so that this turns the table and hides nothing: " + (
+            "an effect needs them all, and the defences alone hide rows" if self.task == "effect" else _FEWER
+        )
+
+    def _targets(self) -> str:
+        if self.class_counts is None:
+            return f"{self.n_rows} numbers"
+        present = {name: count for name, count in self.class_counts.items() if count}
+        if len(present) > _MOST_CLASSES:
+            return f"{len(present)} classes of {min(present.values())} to {max(present.values())} rows"
+        return ", ".join(f"{name}:{_NO_BREAK}{count}" for name, count in present.items())
+
+    def _risk_lines(self) -> Iterator[str]:
+        if self.risk is None:
+            yield "Risk: not measured; no attack was made."
+            return
+        yield "Risk, at most, by the attacks tried of somebody who holds the share, the anchor and candidates"
+        yield f"  (upper ends of 95 % intervals; {self.risk.seconds:.0f} s)"
+        for name, words in FIGURES.items():
+            measure, found, limit = self.risk.of(name), self.figure(name), self.limits.get(name)
+            measured = "not measured" if measure is None else figure_text(name, measure)
+            allowed = "" if limit is None else f"limit {limit_text(name, limit)}"
+            over = "ABOVE" if found is not None and limit is not None and found > limit else ""
+            alone = self.risk.targets_alone.get(name)
+            known = "" if alone is None else f"targets alone: {figure_text(name, alone)}"
+            if name in self.proven:
+                known = f"proven for any attack: at most {figure_text(name, self.proven[name])}"
+            yield f"  {words:<33}{measured:>13}   {allowed:<14}{over:<8}{known}".rstrip()
+        if "found" in self.proven:
+            yield from _entry(
+                "proven besides",
+                f"nobody who takes one in a hundred others for one of them finds more than "
+                f"{figure_text('found', self.proven['found'])} of your rows in the share",
+            )
+        if self.risk.ratings:
+            yield from _entry("ratings", ", ".join(f"{name} {rating}" for name, rating in self.risk.ratings.items()))
+            yield from _entry("", "of all attacks and measures, not of the figures above alone")
+        for note in (
+            *self.risk.notes,
+            *([] if self.risk.complete else ["The time ended it before all attacks were made."]),
+        ):
+            yield from textwrap.wrap(note, _WIDTH, initial_indent="  ", subsequent_indent="  ")
+
+
+def release_summary(
+    project: Project,
+    party: Party,
+    share: Share,
+    encoded: EncodedTable,
+    anchor: Anchor,
+    *,
+    obfuscator: str,
+    n_bytes: int,
+    risk: RiskFigures | None,
+    limits: Mapping[str, float],
+    n_private_in_anchor: int,
+) -> ReleaseSummary:
+    """Sum up the share of a fitted party.
+
+    Parameters
+    ----------
+    project, party, share, encoded, anchor
+    obfuscator : str
+        Name of the obfuscator.
+    n_bytes : int
+    risk : RiskFigures or None
+    limits : mapping of str to float
+        Of the risk figures.
+    n_private_in_anchor : int
+    """
+    n_rows, n_components = share.representation.shape
+    kinds = tuple(dict.fromkeys(defence.kind for defence in party.defences))
+    try:
+        guarantee = party.guarantee(anchor.rows)
+    except NoGuaranteeError:
+        guarantee = None
+    promised: dict[str, Any] = {}
+    if guarantee is not None:
+        promised = {
+            "promise": f"differential privacy of each row's features, epsilon {guarantee.epsilon:g}, delta "
+            f"{guarantee.delta:g}; targets and row counts are not covered; --json has the whole statement",
+            "proven": {"membership": guarantee.auc_at_most, "found": guarantee.tpr_at_most(_FALSE_POSITIVES)},
+        }
+    counts = None
+    if project.task.kind == "classification":
+        counts = {str(label): int(np.count_nonzero(share.target == label)) for label in project.task.classes}
+    return ReleaseSummary(
+        party=str(share.party),
+        project=project.name,
+        analyst=project.analyst.fingerprint,
+        n_rows=n_rows,
+        n_suppressed=encoded.n_rows - n_rows,
+        n_components=n_components,
+        n_anchors=len(share.anchor_representation),
+        dtype=str(share.representation.dtype),
+        task=project.task.kind,
+        class_counts=counts,
+        n_bytes=n_bytes,
+        row_order="shuffled" if party.shuffle else "kept",
+        obfuscator=obfuscator,
+        fitted_on_private_rows=party.fit_on is None,
+        kinds_of_defence=kinds,
+        stands_for="several rows" if "microaggregation" in kinds else "one row",
+        defences=tuple(defence.description for defence in party.defences),
+        risk=risk,
+        limits=dict(limits),
+        n_private_in_anchor=n_private_in_anchor,
+        guarantee=None if guarantee is None else guarantee.statement,
+        adjusted=encoded.adjusted.to_dict(),
+        n_free=project.n_free,
+        anchor_targets=share.anchor_target is not None,
+        named=None if encoded.target is None else named_targets(project, encoded.target, share.target),
+        **promised,
+    )
+
+
+def figure_text(name: str, value: float) -> str:
+    """Return a figure as people read it, rounded up: per cent, or the area under a curve."""
+    hundredths = math.ceil(100 * value - _ROUNDING)
+    return f"{hundredths / 100:.2f}" if name == "membership" else f"{hundredths} %"
+
+
+def limit_text(name: str, value: float) -> str:
+    """Return a limit in the same form, as the policy has it."""
+    return f"{value:g}" if name == "membership" else f"{100 * value:g} %"
+
+
+def _entry(name: str, text: str) -> list[str]:
+    indent = " " * (_MARGIN + 4)
+    lines = textwrap.wrap(text, _WIDTH, initial_indent=f"  {name:<{_MARGIN}}  ", subsequent_indent=indent)
+    return [line.replace(_NO_BREAK, " ") for line in lines]
+
+
+_LONE_ROWS = 20
+_BATCH_ROWS = 500
+"""Rows that are mapped together: company enough for its influence to show."""
+
+
+def deadline_passed(project: Project) -> list[ExchangeError]:
+    """Return why nothing may be shared today, if the project's last day is over; `PartyFolder.prepare` does not ask."""
+    try:
+        project.check_deadline(datetime.now(UTC).date())
+    except ExchangeError as error:
+        return [error]
+    return []
+
+
+def refuse(reasons: Sequence[ExchangeError]) -> None:
+    """Raise the first of the reasons against sharing, with the number of the others."""
+    if not reasons:
+        return
+    first, *others = reasons
+    count = "is 1 more reason" if len(others) == 1 else f"are {len(others)} more reasons"
+    more = f" There {count} against it: run `datacollab party check`." if others else ""
+    raise ExchangeError(first.code, f"{first}{more}")
+
+
+def reasons_against(summary: ReleaseSummary, policy: Policy, project: Project) -> list[ExchangeError]:
+    """Return every reason not to share, in the order in which people would look for it."""
+    party, plan = summary.party, (summary.obfuscator, summary.n_components, summary.kinds_of_defence)
+    return [
+        *_too_few_rows(party, summary.n_rows, policy, project),
+        *_small_classes(summary, policy, project),
+        *_plan_not_allowed(party, *plan, policy, project),
+        *private_rows_in_anchor(party, summary.n_private_in_anchor, summary.n_anchors, policy),
+        *_risks(summary, policy),
+    ]
+
+
+def reasons_before(
+    party: PartyName,
+    plan: SharingPlan,
+    policy: Policy,
+    project: Project,
+    *,
+    n_rows: int,
+    n_anchors: int,
+    n_private_in_anchor: int,
+) -> list[ExchangeError]:
+    """Return the reasons that do not depend on the share; `n_rows` is that of the table."""
+    return [
+        *_too_few_rows(party, n_rows, policy, project),
+        *_plan_not_allowed(party, plan.obfuscator, plan.n_components, plan.kinds_of_defence, policy, project),
+        *private_rows_in_anchor(party, n_private_in_anchor, n_anchors, policy),
+    ]
+
+
+def _too_few_rows(party: PartyName, n_rows: int, policy: Policy, project: Project) -> Iterator[ExchangeError]:
+    least, whose = _stricter("min_rows", policy, project)
+    if n_rows < least:
+        yield ExchangeError(
+            "TOO_FEW_ROWS",
+            f"Party {party!r} would share {n_rows} rows; the {whose} demands {least} at least. Take more rows, defend "
+            "with smaller groups, or stay out.",
+        )
+
+
+def _small_classes(summary: ReleaseSummary, policy: Policy, project: Project) -> Iterator[ExchangeError]:
+    """Yield why classes, events or arms with few rows must not leave: such people stand out."""
+    least, whose = _stricter("min_class_rows", policy, project)
+    present = [count for count in (summary.class_counts or {}).values() if count]
+    if small := [count for count in present if count < least]:
+        yield ExchangeError(
+            "CLASS_TOO_SMALL",
+            f"Party {summary.party!r}: {len(small)} of its {len(present)} classes have fewer rows than the {least} "
+            f"that the {whose} demands; the smallest has {min(small)}. Leave out the rows of rare classes, or share "
+            f"with --group-size {max(least, 2)}, which keeps them back.",
+        )
+    counts = {} if summary.named is None else summary.named.counts
+    if few := [f"{name}: {count}" for name, count in counts.items() if 0 < count < least]:
+        yield ExchangeError(
+            "CLASS_TOO_SMALL",
+            f"Party {summary.party!r}: rows that leave are too few of a kind ({', '.join(few)}); the {whose} demands "
+            f"{least} at least, or none. Take more rows, leave these out if that does not bend the result, or stay "
+            "out.",
+        )
+
+
+def _plan_not_allowed(
+    party: PartyName,
+    obfuscator: str,
+    n_components: int,
+    kinds_of_defence: tuple[str, ...],
+    policy: Policy,
+    project: Project,
+) -> Iterator[ExchangeError]:
+    most, whose = _stricter("max_components", policy, project)
+    if n_components > most:
+        yield ExchangeError(
+            "DIM_TOO_LARGE",
+            f"Party {party!r}: the representation has {n_components} columns; the {whose} allows {most}. Share with "
+            f"--components {most} or fewer.",
+        )
+    if obfuscator not in policy.obfuscators:
+        yield ExchangeError(
+            "OBFUSCATOR_NOT_ALLOWED",
+            f"Party {party!r}: the policy does not allow the obfuscator {obfuscator!r}. Share with --obfuscator "
+            f"{' or '.join(policy.obfuscators)}.",
+        )
+    is_met = policy.defence in kinds_of_defence or (policy.defence == "any" and kinds_of_defence)
+    if policy.defence != "none" and not is_met:
+        demanded = "a defence" if policy.defence == "any" else "that every row is the mean of a group"
+        yield ExchangeError(
+            "DEFENCE_NEEDED",
+            f"Party {party!r}: the policy demands {demanded}, and that is not so. Share with --preset groups.",
+        )
+
+
+def undefended_rows(party: PartyName, obfuscator: str) -> ExchangeError:
+    """Return the error UNDEFENDED, which explains what leaves without a defence, and how to ask for it."""
+    return ExchangeError(
+        "UNDEFENDED",
+        f"Party {party!r}: without a defence its rows themselves leave, each under the map {obfuscator} alone. Anyone "
+        "who knows the anchor undoes a linear map, and nearly so a kernel map; anyone who knows a row finds it. Share "
+        "with --preset groups. To share the rows undefended, ask for it twice: --preset none and --undefended.",
+    )
+
+
+def private_rows_in_anchor(party: PartyName, n_found: int, n_anchors: int, policy: Policy) -> Iterator[ExchangeError]:
+    if n_found > policy.max_rows_in_anchor:
+        allowed = f"; the policy allows {policy.max_rows_in_anchor}" if policy.max_rows_in_anchor else ""
+        yield ExchangeError(
+            "ANCHOR_HAS_PRIVATE_ROWS",
+            f"Party {party!r}: {n_found} of the {n_anchors} anchor rows are rows of its table{allowed}. Every party "
+            "sees the anchor as it is. Do not share; ask the project's owner for one from public or synthetic rows.",
+        )
+
+
+def crafted_anchor(party: PartyName, fit: AnchorFit | None) -> Iterator[ExchangeError]:
+    """Yield why nothing may leave if the anchor was made for single own rows, or covers little of the table."""
+    if fit is None or not (fit.is_crowded or fit.is_narrow):
+        return
+    found = f"the anchor's columns vary {fit.spread:.2f} times as much as those of its table; .7 is the least"
+    if fit.is_crowded:
+        found = (
+            f"the {fit.n_anchors} anchor rows crowd around single rows of its table: {fit.n_near} are much nearer "
+            f"to one than its neighbours are, and up to {fit.density:.1f} times as much of the anchor as of the table "
+            "lies around one; 1.2 is the most"
+        )
+    yield ExchangeError(
+        "ANCHOR_UNFIT",
+        f"Party {party!r}: {found}. With such an anchor others may read single rows. Do not share; ask the project's "
+        "owner for public rows of the same kind of people.",
+    )
+
+
+def not_row_wise(party: Party, rows: FloatArray) -> Iterator[ExchangeError]:
+    """Yield why nothing may leave if f_k maps a row differently in other company.
+
+    The rows must be others than f_k was fitted on: such maps may give back those they were fitted on.
+    """
+    chosen = rows[:_BATCH_ROWS]
+    if not is_row_wise(SimpleNamespace(transform=party.obfuscate), chosen, rows=_LONE_ROWS):
+        yield ExchangeError(
+            "OBFUSCATOR_NOT_ROWWISE",
+            f"Party {party.name!r}: its obfuscator maps single rows differently when others are beside them, seen on "
+            f"{len(chosen)} rows that it was not fitted on. A prediction would depend on who else is in the file. Take "
+            "an obfuscator that maps each row by itself; for UMAP, out_of_sample='row-wise'.",
+        )
+
+
+def _risks(summary: ReleaseSummary, policy: Policy) -> Iterator[ExchangeError]:
+    # Whether a draw with a promise leaves must not depend on what attacks find in it.
+    if policy.audit != "required" or summary.guarantee is not None:
+        return
+    who, risk = f"Party {summary.party!r}", summary.risk
+    if risk is None:
+        yield ExchangeError(
+            "RISK_UNKNOWN",
+            f"{who}: the policy demands an audit, and none was made. Run the command without --no-audit.",
+        )
+        return
+    for name, limit in policy.risk_limits.items():
+        found = summary.figure(name)
+        if found is not None and found > limit:
+            yield ExchangeError(
+                "RISK_TOO_HIGH",
+                f"{who}: {name} ({FIGURES[name]}) reaches up to {figure_text(name, found)} in the audit; the policy "
+                f"allows {limit_text(name, limit)}. {_advice(summary, name, limit)}.",
+            )
+    if unknown := [name for name in policy.risk_limits if summary.figure(name) is None]:
+        yield ExchangeError(
+            "RISK_UNKNOWN",
+            f"{who}: the policy limits {', '.join(unknown)}, which could not be measured. {' '.join(risk.notes)} "
+            "Take more rows, or have the limit taken out of the policy.",
+        )
+    elif not risk.complete:
+        yield ExchangeError(
+            "RISK_UNKNOWN",
+            f"{who}: the audit did not end within its time, so an attack that was not tried may be worse. Give it a "
+            "longer --time-budget.",
+        )
+
+
+def _advice(summary: ReleaseSummary, name: str, limit: float) -> str:
+    if summary.named is not None:
+        assert summary.risk is not None
+        of_targets = summary.risk.targets_alone.get(name, 0.0)
+        if of_targets > limit:
+            return (
+                f"Targets alone reach {figure_text(name, of_targets)}, and no way of sharing rows goes below that: "
+                "agree on coarser times, or share nothing"
+            )
+        return "Share with larger groups (--group-size) and noise (--noise)"
+    if summary.kinds_of_defence:
+        return "Share with fewer --components, larger groups (--group-size) or more noise (--noise)"
+    return "Share with --preset groups"
+
+
+def _stricter(name: str, policy: Policy, project: Project) -> tuple[int, str]:
+    """Return the limit that holds, and whether it is the project's or the policy's."""
+    ours, theirs = int(getattr(policy, name)), int(getattr(project, name))
+    stricter = min if name.startswith("max") else max
+    return (theirs, "project") if stricter(ours, theirs) == theirs else (ours, "policy")

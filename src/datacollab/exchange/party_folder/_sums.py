@@ -1,0 +1,585 @@
+"""Share sums: add the rows up in the common map, have the message approved, mask it, and put it into the outbox."""
+
+from __future__ import annotations
+
+import math
+import os
+import secrets
+import textwrap
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import asdict, dataclass, field
+from datetime import UTC, datetime
+from hashlib import sha256
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy.special import ndtr
+
+from ..._typing import FloatArray
+from ...anchor import anchor_fit, find_private_rows
+from ...bundle import read_regular, unpack, write_atomically
+from ...errors import AgreementError, ExchangeError
+from ...linalg import gaussian_sigma
+from ...sums import (
+    UNITS_PER_RANGE,
+    CommonMap,
+    MaskKey,
+    MeasuredMembership,
+    SumsPlan,
+    measured_membership,
+    message_to_bytes,
+)
+from ..ledger import Ledger
+from ..project import (
+    Adjustments,
+    Anchor,
+    EncodedTable,
+    Project,
+    declared_alike,
+    encode_table,
+    sharing_sentences,
+    table_batches,
+)
+from ..sums import DELTA, SumsFacts, Withdrawal, fewest_rows, plan_of, read_withdrawal, withdrawal_to_bytes
+from ._commit import check_unchanged, commit_sum, kept_sum, locked, open_outbox, send_again
+from ._folder import Folder, erase_file, load_mask_key
+from ._policy import Policy
+from ._release import crafted_anchor, private_rows_in_anchor, refuse
+from ._share import approved, encoded
+
+_LEDGER_KEY = b"datacollab ledger key 1\n"
+_FILE_ROWS = 32768
+"""Rows of a file that are in memory at once."""
+_BATCH_ROWS = 4096
+_LOOKED_AT = 1000
+"""Rows of each batch that the anchor is compared with."""
+_OVERHEAD_BYTES = 3000
+"""About what a message takes beside its numbers."""
+_WIDTH = 100
+APART = (
+    "If two other institutions at least do not work with the analyst, it learns one blurred total of all institutions "
+    "alone. The total tells how many people there are, and how often each outcome occurs. It may tell somebody whose "
+    "outcome is rare, or whom only one of two totals has."
+)
+TOGETHER = (
+    "If the analyst and one institution work together, or are the same, they guess better than by chance whether "
+    "somebody they know is among the rows. The blur promises no anonymity, so the file remains personal data."
+)
+
+INVENTED = (
+    "Somebody who invents all other parties reads what this one adds. Compare the fingerprints of at least two, by "
+    "telephone, with people of these institutions whom you know."
+)
+
+
+@dataclass(frozen=True, kw_only=True)
+class SumsSummary:
+    """A message of sums as its approver sees it.
+
+    Attributes
+    ----------
+    party, project, analyst : str
+        The last by its fingerprint.
+    n_rows : int
+        Own rows in the sums.
+    n_public : int
+        Labelled public rows in them.
+    n_components, n_numbers, n_bytes : int
+        Columns of the common map, how many numbers leave, and what they take.
+    noise : float
+        Standard deviation of the total's noise.
+    epsilon : float or None
+        Of differential privacy, if the project asks for it.
+    noise_before : float or None
+        That of all totals so far with any of these rows; None if there is none.
+    n_parties, n_entities : int
+    others : tuple of str
+        Each other party, its institution and its key's fingerprint.
+    sentences : tuple of str
+        Warnings about the participants.
+    n_rows_together : int
+        Rows that the total has at least: own ones, and as many of each other party as the project demands.
+    measured : tuple of MeasuredMembership
+        Attacks on such totals.
+    adjusted : dict of str to object
+        Counts of entries that the project's rules made something else.
+    """
+
+    party: str
+    project: str
+    analyst: str
+    n_rows: int
+    n_public: int
+    n_components: int
+    n_numbers: int
+    n_bytes: int
+    noise: float
+    epsilon: float | None
+    noise_before: float | None
+    n_parties: int
+    n_entities: int
+    others: tuple[str, ...]
+    sentences: tuple[str, ...]
+    n_rows_together: int
+    measured: tuple[MeasuredMembership, ...]
+    adjusted: dict[str, Any]
+
+    @property
+    def defences(self) -> tuple[str, ...]:
+        """Names of what defends the rows."""
+        return ("masks", "noise")
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return the same as what JSON can hold."""
+        listed = {"sentences": list(self.sentences), "others": list(self.others), "who": [APART, TOGETHER]}
+        return asdict(self) | {"way": "sums", **listed}
+
+    def to_text(self) -> str:
+        """Return the same for people."""
+        public = f", and {self.n_public} labelled public ones" if self.n_public else ""
+        lines = [
+            f"Party {self.party} of project {self.project} would send one file to the analyst ({self.analyst}).",
+            f"It holds {self.n_numbers:,} numbers, about {self.n_bytes:,} bytes: sums over {self.n_rows} of its rows"
+            f"{public}.",
+            f"Masks hide them: only the total of all {self.n_parties} parties, {self.n_entities} institutions, can be "
+            f"read, with noise of {self.noise:g}.",
+            "No row leaves, and no target.",
+            "",
+            *textwrap.wrap(APART, _WIDTH),
+            *textwrap.wrap(TOGETHER, _WIDTH),
+            *("", "The other parties:", *(f"  {each}" for each in self.others)),
+            *textwrap.wrap(INVENTED, _WIDTH),
+            *("", *self._measured_lines()),
+        ]
+        if self.epsilon is not None:
+            lines += ["", *textwrap.wrap(promise(self.epsilon), _WIDTH)]
+        for sentence in self.sentences:
+            lines += ["", *textwrap.wrap(f"Warning: {sentence}", _WIDTH)]
+        if self.noise_before is not None:
+            together = (self.noise_before**-2 + self.noise**-2) ** -0.5
+            lines += [
+                "",
+                f"Totals with some of these rows left before. All together they are blurred like one with noise of "
+                f"{together:.2g}.",
+            ]
+        return "\n".join(lines)
+
+    def _measured_lines(self) -> list[str]:
+        """Say what attackers read of membership, by rows together."""
+        people = [each for each in self.measured if not each.rare]
+        rare = next(each for each in reversed(self.measured) if each.rare)
+        title = (
+            "Measured on public tables, no bound: how well attackers distinguished people in a total from others, "
+            f"with noise of {rare.noise:g}, as an AUC (.50 is guessing, 1.00 is certain)."
+        )
+        heads = ("Rows of all parties together:", *(f"{each.n_rows:,}" for each in people))
+        by_attacker = {
+            "the analyst alone": "analyst",
+            "one party alone, from the model": "party",
+            "the analyst and one party together": "together",
+        }
+        table = [heads]
+        table += [(name, *(_auc(getattr(each, who)) for each in people)) for name, who in by_attacker.items()]
+        width = max(len(line[0]) for line in table)
+        lines = [f"  {name:<{width}}{''.join(f'{value:>8}' for value in values)}" for name, *values in table]
+        rest = (
+            f"Here there are {self.n_rows_together:,} rows at least. Fewer rows tell more, as does a rare class: with "
+            f"ten people of a class among {rare.n_rows:,} rows, {_auc(rare.analyst)}, {_auc(rare.party)} and "
+            f"{_auc(rare.together)}."
+        )
+        if self.noise < rare.noise or self.n_components > rare.n_components:
+            rest += " This total has less noise or more columns than those measured, and tells more."
+        return [*textwrap.wrap(title, _WIDTH), *lines, *textwrap.wrap(rest, _WIDTH)]
+
+
+def _auc(value: float) -> str:
+    """Return the value as a table shows it; guessing is the least."""
+    return f"{max(value, 0.5):.2f}".removeprefix("0")
+
+
+def promise(epsilon: float) -> str:
+    """Say what differential privacy of the total promises."""
+    auc = ndtr(1 / gaussian_sigma(epsilon, DELTA) / math.sqrt(2))
+    return (
+        f"Proven, if at most half of the parties work with the analyst: the total is ({epsilon:g}, {DELTA:g})-"
+        f"differentially private. Even somebody who knows all rows but one tells whether a person is in it with an AUC "
+        f"of {auc:.2f} at most, where .50 is guessing."
+    )
+
+
+@dataclass(frozen=True, kw_only=True, eq=False)
+class PreparedSum:
+    """A message of sums that has not left, and what speaks against it.
+
+    Attributes
+    ----------
+    plan : SumsPlan
+    told : SumsFacts
+        What its file says on the outside.
+    part : ndarray of shape (n_numbers,)
+        The party's sums; as sensitive as its rows.
+    rows : ndarray of shape (n_rows,)
+        Fingerprints of the party's rows, for the ledger.
+    void : frozenset of str
+        Agreements that a party has left, so that their totals are never made.
+    mask_key : MaskKey
+    summary : SumsSummary
+    reasons : list of ExchangeError
+        Why it may not leave; empty if it may.
+    """
+
+    plan: SumsPlan
+    told: SumsFacts
+    part: FloatArray = field(repr=False)
+    rows: NDArray[np.uint64] = field(repr=False)
+    void: frozenset[str]
+    mask_key: MaskKey = field(repr=False)
+    summary: SumsSummary
+    reasons: list[ExchangeError]
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class ProjectMap:
+    """The common map of the matrix, with each number in units of a quarter of its declared range.
+
+    Anchor, secret and project together give the map; the analyst has not all of them.
+    """
+
+    common: CommonMap
+    units: FloatArray
+
+    @property
+    def n_components(self) -> int:
+        return self.common.n_components
+
+    def transform(self, X: FloatArray) -> FloatArray:
+        """Map rows of the matrix, shape (n_rows, n_components); no row is longer than 1."""
+        return self.common.transform(np.asarray(X) / self.units)
+
+
+def project_map(project: Project, anchor: Anchor) -> ProjectMap:
+    """Return the map that all parties of a project make of its anchor."""
+    assert project.sharing is not None
+    units, start = np.ones(project.n_features), 0
+    for column in project.columns:
+        if column.minimum is not None and column.maximum is not None:
+            units[start] = (column.maximum - column.minimum) / UNITS_PER_RANGE
+        start += column.n_features
+    common = CommonMap.from_anchor(anchor.rows / units, anchor.secret, n_components=project.sharing.n_components)
+    return ProjectMap(common, units)
+
+
+def prepare_sum(folder: Folder, table: Any, *, where: str | None = None) -> PreparedSum:
+    """Do all that `share` does in a project that shares sums, but let it leave.
+
+    Parameters
+    ----------
+    folder : Folder
+    table, where
+        As in `encoded`.
+
+    Raises
+    ------
+    ExchangeError
+        Of the kinds "schema", "state", "keys" and "policy".
+    AnchorError
+        If no common map can be made of the anchor.
+    """
+    policy = folder.policy
+    ledger = _ledger_of(folder, policy)
+    return _prepared(folder, policy, folder.anchor, ledger, _batches(folder, table, where), (), ())
+
+
+def share_sum(
+    folder: Folder,
+    table: Any,
+    *,
+    approve: Callable[[Any], str | None],
+    where: str | None = None,
+    withdrawals: Sequence[Path] = (),
+    without: Sequence[str] = (),
+) -> Path:
+    """Add up the table, have it approved, and put the message into the outbox; see `PartyFolder.share`."""
+    policy, project = folder.policy, folder.project
+    ledger = _ledger_of(folder, policy)
+    with locked(folder):
+        closed = project.digest in ledger.closed
+        if not closed and (sent := send_again(folder)) is not None:
+            return sent
+    project.check_deadline(datetime.now(UTC).date())
+    anchor = folder.anchor
+    said = [read_withdrawal(read_regular(file), where=str(file)) for file in map(Path, withdrawals)]
+    prepared = _prepared(folder, policy, anchor, ledger, _batches(folder, table, where), said, without)
+    refuse(prepared.reasons)
+    approved_by = approved(folder, policy, approve, prepared.summary)
+    with locked(folder):
+        check_unchanged(folder, anchor)
+        if (sent := send_again(folder)) is not None:
+            return sent
+        return _released(folder, ledger, prepared, {"approved_by": approved_by, "policy": policy.digest})
+
+
+def _released(folder: Folder, ledger: Ledger, prepared: PreparedSum, entry: dict[str, Any]) -> Path:
+    """Mask a party's sums, and release the message; the folder must be locked."""
+    summary, told = prepared.summary, prepared.told
+    context = prepared.plan.agreed.context.hex()
+    _make_folder(ledger.path.parent)
+    open_outbox(folder, folder.files.sum_file(summary.party))
+    mask_public = prepared.mask_key.public.hex()
+    message = prepared.plan.agreed.mask(summary.party, prepared.part, prepared.mask_key)
+    data = message_to_bytes(message, folder.key, folder.project.analyst, told=told.facts())
+    facts = {
+        "party": summary.party,
+        "project_digest": told.project_digest,
+        "anchor_commitment": told.anchor_commitment,
+        "n_components": told.n_components,
+        "context": context,
+        "mask_public": mask_public,
+        "ledger": str(ledger.path.resolve()),
+        "entry": {
+            "digest": unpack(data).digest,
+            "bytes": len(data),
+            "context": context,
+            "project_digest": told.project_digest,
+            "n_rows": summary.n_rows,
+            "n_numbers": summary.n_numbers,
+            "noise": summary.noise,
+            # The analyst knows the log's head before this entry, and could test guesses on the next one.
+            "nonce": secrets.token_hex(16),
+            **entry,
+        },
+    }
+    return commit_sum(folder, ledger, data, facts, prepared.rows, prepared.void)
+
+
+def withdraw(folder: Folder) -> Path:
+    """Leave a run of sums for good: no message of it is made or sent again from here.
+
+    The others may then share anew without this party.  A file that was sent already is out of reach.
+
+    Returns
+    -------
+    Path
+        The signed withdrawal, for the other parties.
+
+    Raises
+    ------
+    AgreementError
+        If the project shares rows.
+    ExchangeError
+        BUSY or POLICY_INVALID.
+    """
+    project, files = folder.project, folder.files
+    if project.sharing is None:
+        raise AgreementError(
+            f"Project {project.name!r} shares rows, where each share stands by itself: tell the analyst to "
+            "remove it. `datacollab party forget` removes the map."
+        )
+    with locked(folder):
+        ledger = _ledger_of(folder, folder.policy)
+        _make_folder(ledger.path.parent)
+        path = files.withdrawal(folder.name)
+        open_outbox(folder, path)
+        had_shared = kept_sum(folder, project) is not None
+        # The ledger first: from then on no message of this run is made or sent again.
+        ledger.close(project.digest)
+        files.sum_file(folder.name).unlink(missing_ok=True)
+        erase_file(files.mask)
+        if files.public.exists():
+            write_atomically(files.public, folder.public_text().encode())
+        folder.log.append("withdraw", project_digest=project.digest, had_shared=had_shared)
+        data = withdrawal_to_bytes(folder.name, project.name, project.digest, had_shared, folder.key)
+        write_atomically(path, data, mode=0o600)
+        return path
+
+
+def _ledger_of(folder: Folder, policy: Policy) -> Ledger:
+    """Return the institution's ledger: in the policy's folder, or else beside the file that holds the keys."""
+    files = folder.files
+    place = files.root / policy.ledger if policy.ledger else files.keys.resolve().parent / "ledger"
+    if place.resolve() == files.root.resolve():
+        raise ExchangeError(
+            "POLICY_INVALID",
+            f"Policy {files.policy.name}: ledger is the party's own folder. Name another folder, best one for all "
+            "projects of the institution.",
+        )
+    return Ledger(place / "ledger.json", key=sha256(folder.key.sign(_LEDGER_KEY)).digest())
+
+
+def _make_folder(path: Path) -> None:
+    """Make the folder of a ledger, closed to others, if there is none."""
+    try:
+        path.mkdir(mode=0o700, exist_ok=True)
+    except (FileNotFoundError, FileExistsError, NotADirectoryError):
+        raise ExchangeError(
+            "POLICY_INVALID", f"The ledger's folder {path} cannot be made. Make it, or name another in policy.toml."
+        ) from None
+
+
+def _batches(folder: Folder, table: Any, where: str | None) -> Iterator[EncodedTable]:
+    """Encode a file in batches of rows, so that it need not fit into memory; a frame is one batch."""
+    if not isinstance(table, str | os.PathLike):
+        yield encoded(folder, table, where=where)
+        return
+    before, where = Adjustments(), where or os.fspath(table)
+    for frame in table_batches(Path(table), batch_rows=_FILE_ROWS, project=folder.project):
+        batch = encode_table(folder.project, frame, where=where, first_row=before.n_rows, before=before)
+        before = batch.adjusted
+        yield batch
+
+
+def _prepared(
+    folder: Folder,
+    policy: Policy,
+    anchor: Anchor,
+    ledger: Ledger,
+    batches: Iterable[EncodedTable],
+    withdrawals: Sequence[Withdrawal],
+    without: Sequence[str],
+) -> PreparedSum:
+    """Add up batches of rows in the common map, and sum up the message."""
+    project, name, sharing = folder.project, folder.name, folder.project.sharing
+    assert sharing is not None
+    mask_key = load_mask_key(folder)
+    if mask_key is None:
+        raise ExchangeError(
+            "KEY_MISSING",
+            f"Party {name!r}: {folder.path} holds no unused mask key. If it has shared, send the file in the outbox. "
+            "For a new run make one with `datacollab keys mask`, and send public.key to the owner of project "
+            f"{project.name!r}.",
+        )
+    common = project_map(project, anchor)
+    commitment = anchor.commitment(project)
+    plan = plan_of(project, anchor_commitment=commitment, n_components=common.n_components)
+    if plan.roster[name] != mask_key.public:
+        raise ExchangeError(
+            "NOT_A_MEMBER",
+            f"Party {name!r}: the mask key in {folder.files.mask} is not the one that project {project.name!r} names. "
+            "Send public.key to the project's owner, who writes its third line into the project and signs it again.",
+        )
+    part, hashed, in_anchor, some = np.zeros(plan.statistic.n_numbers), [], set[int](), []
+    for batch in batches:
+        assert batch.target is not None
+        part += _part(plan, common, batch.X, batch.target)
+        hashed.append(ledger.fingerprints(batch.X))
+        some.append(batch.X[:: -(-batch.n_rows // _LOOKED_AT) or 1])
+        in_anchor.update(find_private_rows(anchor.rows, batch.X).tolist() if batch.n_rows else ())
+    rows, adjusted = np.concatenate(hashed), batch.adjusted
+    n_public = 0
+    if sharing.labelled_by == name and anchor.target is not None:
+        part, n_public = part + _part(plan, common, anchor.rows, anchor.target), len(anchor.rows)
+    void, of_left = _left(ledger, project, withdrawals, without)
+    n_numbers, noise_before = len(part), ledger.noise_left(rows)
+    summary = SumsSummary(
+        party=name,
+        project=project.name,
+        analyst=project.analyst.fingerprint,
+        n_rows=len(rows),
+        n_public=n_public,
+        n_components=common.n_components,
+        n_numbers=n_numbers,
+        n_bytes=8 * (n_numbers + 1) + _OVERHEAD_BYTES,
+        noise=plan.noise,
+        epsilon=sharing.epsilon,
+        noise_before=None if math.isinf(noise_before) else noise_before,
+        n_parties=len(project.parties),
+        n_entities=len({sharing.entity(each) for each in project.parties}),
+        others=tuple(
+            f"{other} ({sharing.entities[other]}): {key.fingerprint}"
+            for other, key in project.parties.items()
+            if other != name
+        ),
+        sentences=(*sharing_sentences(sharing), *of_left),
+        n_rows_together=len(rows) + (len(project.parties) - 1) * fewest_rows(project),
+        measured=measured_membership(alike=declared_alike(project.columns)),
+        adjusted=adjusted.to_dict(),
+    )
+    told = SumsFacts(
+        project_digest=project.digest,
+        anchor_commitment=commitment,
+        n_components=common.n_components,
+        created=datetime.now(UTC).isoformat(timespec="seconds"),
+    )
+    return PreparedSum(
+        plan=plan,
+        told=told,
+        part=part,
+        rows=rows,
+        void=void,
+        mask_key=mask_key,
+        summary=summary,
+        reasons=[
+            *_too_few_rows(name, len(rows), policy, project),
+            *private_rows_in_anchor(name, len(in_anchor), len(anchor.rows), policy),
+            *crafted_anchor(name, anchor_fit(anchor.rows, np.vstack(some)) if len(rows) else None),
+            *_in_the_ledger(ledger, rows, plan, project, void),
+        ],
+    )
+
+
+def _part(plan: SumsPlan, common: ProjectMap, X: FloatArray, target: np.ndarray) -> FloatArray:
+    """Return sums over rows, made in batches: the mapped rows have many more columns than the matrix."""
+    parts = (
+        plan.statistic.part(common.transform(X[start : start + _BATCH_ROWS]), target[start : start + _BATCH_ROWS])
+        for start in range(0, len(X), _BATCH_ROWS)
+    )
+    return np.asarray(sum(parts, np.zeros(plan.statistic.n_numbers)))
+
+
+def _too_few_rows(name: str, n_rows: int, policy: Policy, project: Project) -> Iterator[ExchangeError]:
+    least = max(fewest_rows(project), policy.min_rows)
+    if n_rows < least:
+        yield ExchangeError(
+            "TOO_FEW_ROWS",
+            f"Party {name!r} would add {n_rows} rows; it needs {least} at least, or its part hides nobody. Take more "
+            "rows, or have the owner leave the party out.",
+        )
+
+
+def _in_the_ledger(
+    ledger: Ledger, rows: NDArray[np.uint64], plan: SumsPlan, project: Project, void: frozenset[str]
+) -> Iterator[ExchangeError]:
+    try:
+        ledger.check(rows, context=plan.agreed.context.hex(), agreement=project.digest, void=void)
+    except ExchangeError as error:
+        yield error
+
+
+def _left(
+    ledger: Ledger, project: Project, withdrawals: Sequence[Withdrawal], without: Sequence[str]
+) -> tuple[frozenset[str], list[str]]:
+    """Return the agreements that all missing parties have left, and warnings about that for the approver."""
+    here = {key.text for key in project.parties.values()}
+    void, used, sentences = set[str](), set[object](), dict[str, str]()
+    for entry in ledger.entries:
+        gone = {name: key for name, key in entry.parties.items() if key not in here}
+        said = {
+            name: each
+            for name, key in gone.items()
+            for each in withdrawals
+            if (each.project_digest, each.signer) == (entry.agreement, key)
+        }
+        used.update(said.values(), gone.keys() & set(without))
+        if gone and gone.keys() <= {*said, *without}:
+            void.add(entry.agreement)
+            sentences |= {name: _of_left(name, said.get(name)) for name in gone}
+    unused = [each.party for each in withdrawals if each not in used] + [each for each in without if each not in used]
+    if unused:
+        raise ExchangeError(
+            "NOT_A_MEMBER",
+            f"Project {project.name!r}: {unused} left no earlier run into which these rows went, or are in this one "
+            "again. Leave the withdrawal or the name out.",
+        )
+    return frozenset(void), list(sentences.values())
+
+
+def _of_left(name: str, said: Withdrawal | None) -> str:
+    if said is not None and not said.had_shared:
+        return f"Party {name} left an earlier run over these rows before it shared: no total of it can be made."
+    who = "says that it shared before it left" if said is not None else "gave no withdrawal"
+    return (
+        f"Party {name} left an earlier run over these rows and {who}. If its file arrived, the totals of both runs "
+        f"together tell what {name} added."
+    )
