@@ -2,15 +2,13 @@
 
 Files by what they are for:
 
-* The role: `_party`, `_plan`, `_local_party`, `_inference`, `_combining`; in sums, `_common_space`.
+* The role: `_party`, `_local_party`; in sums, `_common_space`.
 * Obfuscators f_k: `_obfuscator`, `_kernel_pca`, `_umap`, `_public_fit`.
-* Defences: `_defence`; plans of them, `_plan`.
+* Defences: `_defence`; one way to share rows, `_plan`.
 * What is released, and what is promised of it: `_release`, `_guarantee`.
-* Own models and the common one together: `_personal_model`, `_own_models`, `_table_encoder`, `_blend`.
-* A model learnt from answers on the anchor: `_distilling`, `_distil`.
-* What it brought: `_benefit`, `_paired_intervals`, `_utility_plots`.
-* What the common model does with own columns: `_predictor`, `_explanation_agreement`.
-* On disk, and in batches: `_state`, `_personal_state`, `_batches`.
+* Own models and the common one together: `_personal_model`, `_own_models`; a distilled model: `_distil`.
+* What the common model does with own columns: `_explanation_agreement`.
+* On disk: `_state`.
 """
 
 from ._common_space import CommonSpace
