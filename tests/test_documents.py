@@ -45,6 +45,15 @@ def test_links_resolve(document):
             assert fragment in headings(path), target
 
 
+LONG_PAGES = {"formats.md", "error-codes.md", "reference.md"}
+
+
+@pytest.mark.parametrize("page", sorted((ROOT / "docs").glob("*.md")), ids=lambda path: path.name)
+def test_a_page_is_short_enough_to_read(page):
+    if page.name not in LONG_PAGES:
+        assert len(page.read_text(encoding="utf-8").split()) <= 2500
+
+
 def test_notation_lists_the_equations_that_docstrings_cite():
     cited = {
         label
