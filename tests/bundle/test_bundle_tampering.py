@@ -1,12 +1,14 @@
-"""Whatever happens to the bytes of a bundle on its way: a refusal with a code, or what was sent."""
+"""Any change of a bundle on its way: a refusal with a code, or what was sent, by `unpack` as by `read_envelope`."""
 
 import collections
+import io
+import random
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from datacollab.bundle import KeyPair, pack, unpack
+from datacollab.bundle import KeyPair, Limits, digest, pack, read_envelope, unpack
 from datacollab.errors import ExchangeError
 
 KEY = KeyPair(b"\1" * 32, b"\2" * 32)
@@ -24,11 +26,48 @@ CODES = {
 }
 
 
-def outcome(data, **options):
+def enveloped(data, **options):
+    return read_envelope(io.BytesIO(data), len(data), what="The bundle", **options)
+
+
+def read(reader, data, **options):
     try:
-        return unpack(data, **options)
+        return reader(data, **options)
     except ExchangeError as error:
         return error.code
+
+
+def outcome(data, kind=None, **options):
+    """The bundle, or the code of its refusal, which is that of its envelope too."""
+    bundle, envelope = read(unpack, data, kind=kind, **options), read(enveloped, data, **options)
+    if isinstance(bundle, str):
+        assert kind is not None or envelope == bundle
+        return bundle
+    for name in ("kind", "facts", "signer", "digest"):
+        assert getattr(envelope, name) == getattr(bundle, name)
+    assert envelope.members == {name: (len(part), digest(part)) for name, part in bundle.members.items()}
+    return bundle
+
+
+def test_an_envelope_is_read_a_part_at_a_time():
+    class Watched(io.BytesIO):
+        most = 0
+
+        def read(self, size=-1):
+            Watched.most = max(self.most, size)
+            return super().read(size)
+
+    members = {"rows.bin": random.Random(0).randbytes(3_000_000), "empty.bin": b""}
+    data = pack("datacollab.share", {"party": "north"}, members, key=KEY)
+    assert outcome(data, signed_by=KEY.public).members == members
+    read_envelope(Watched(data), len(data), what="The bundle")
+    assert 0 < Watched.most <= 2**20
+
+
+def test_another_signer_and_too_large_a_file_are_refused():
+    assert outcome(BUNDLE, signed_by=KeyPair.generate().public) == "SIGNATURE_INVALID"
+    assert outcome(UNSIGNED, signed_by=KEY.public) == "SIGNATURE_MISSING"
+    assert outcome(BUNDLE, limits=Limits(total_bytes=len(BUNDLE) - 1)) == "TOO_LARGE"
 
 
 @pytest.mark.parametrize("original", [BUNDLE, UNSIGNED])

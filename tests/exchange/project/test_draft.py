@@ -12,11 +12,12 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from datacollab.bundle import KeyPair
 from datacollab.exchange.project import draft_project, encode_table, load_project, make_anchor, project_text
-from datacollab.exchange.project._draft import widened_range
 from party_world import refusal
 
 refused = functools.partial(refusal, "SPEC_INVALID")
+PUBLIC = [KeyPair.generate().public for _ in range(3)]
 
 
 @pytest.fixture
@@ -49,7 +50,10 @@ def test_ranges_are_wide_enough_and_round(scale, start, steps):
     Nothing below 0 where no number is, and whole bounds where all numbers are whole.
     """
     numbers = [(start + step) * 10.0**scale for step in (0, *steps)]
-    low, high = widened_range(np.array(numbers))
+    a, b, analyst = PUBLIC
+    members = {"owner": a, "analyst": analyst, "parties": {"a": a, "b": b}}
+    (column,) = draft_project(pd.DataFrame({"x": numbers}), name="x", purpose="x", task="none", **members).columns
+    low, high = column.minimum, column.maximum
     width = (max(numbers) - min(numbers)) or abs(max(numbers)) or 1.0
     wanted_low, wanted_high = min(numbers) - width / 2, max(numbers) + width / 2
     step = Decimal(10) ** (math.floor(math.log10(wanted_high - wanted_low)) - 1)

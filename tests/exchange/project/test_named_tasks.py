@@ -17,8 +17,8 @@ from datacollab.exchange.project import (
     project_content,
     project_text,
     read_table,
+    sign_project_text,
 )
-from datacollab.exchange.project._file import parse_project
 from datacollab.targets import TargetKind, effect_target, survival_target, target_kind
 from named_world import ARMS, EVENT, TASKS, TIME, project_of, table_of
 from party_world import refusal as refused
@@ -54,13 +54,15 @@ def text_of(project, change=lambda task: None):
     return tomli_w.dumps(content)
 
 
-def test_unknown_and_missing_entries_are_refused(named):
-    assert "'horizon'" in refused("SPEC_INVALID", parse_project, text_of(named, lambda task: task.update(horizon=5)))
-    assert parse_project(text_of(named))[0] == named
+def test_unknown_and_missing_entries_are_refused(named, keys, write):
+    def signed(change=lambda task: None):
+        return sign_project_text(text_of(named, change), keys["a"])
+
+    assert "'horizon'" in refused("SPEC_INVALID", signed, lambda task: task.update(horizon=5))
+    assert load_project(write("project.toml", signed())) == named
     optional = {"kind", "unit"}
     for name in project_content(named)["task"].keys() - optional:
-        message = refused("SPEC_INVALID", parse_project, text_of(named, lambda task, name=name: task.pop(name)))
-        assert name in message
+        assert name in refused("SPEC_INVALID", signed, lambda task, name=name: task.pop(name))
 
 
 def task(kind="survival", **changes):

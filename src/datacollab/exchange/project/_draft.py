@@ -110,7 +110,7 @@ def _drafted_task(
     if kind not in ("survival", "effect"):
         name = given["target"]
         if classes or target_range is not None:
-            return _told_task(name, entries.get(name), kind, classes, target_range)
+            return _given_task(name, entries.get(name), kind, classes, target_range)
         return _guessed_task(name, entries[name], kind)
     parts: dict[str, Any] = dict(given)
     if "treatment" in given:
@@ -181,7 +181,7 @@ def _type_of(texts: Iterable[str]) -> Callable[[str], Any]:
     return int if all(map(_WHOLE.fullmatch, texts)) else str
 
 
-def _told_task(
+def _given_task(
     name: str, entries: Any, kind: str | None, classes: Sequence[str], target_range: tuple[float, float] | None
 ) -> Task:
     """Return a task with the classes or range that people gave; public rows may lack targets, but not contradict."""
@@ -326,8 +326,8 @@ def draft_project(
     names = [str(found) for found in table.columns]
     parts = {"target": target, "event": event, "time": time, "treatment": treatment, "outcome": outcome}
     given = {part: each for part, each in parts.items() if each is not None}
-    is_told = bool(classes) or target_range is not None
-    needed = [each for each in given.values() if each in names or not is_told or each != target]
+    is_given = bool(classes) or target_range is not None
+    needed = [each for each in given.values() if each in names or not is_given or each != target]
     if unknown := [each for each in [*needed, *without] if each not in names]:
         unlabelled = " Public rows need no targets: give them by --class for each class, or by --target-range."
         advice = unlabelled if target in unknown else ""

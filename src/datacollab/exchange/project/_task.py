@@ -200,8 +200,8 @@ class Task:
         if not self.time or self.rounding:
             return None
         return (
-            "times are not rounded (rounding is 0): a row's own exact time can tell whose it is, whatever defends its "
-            "features. Agree on a rounding."
+            "times are not rounded (rounding is 0): a row's own exact time can identify it, and no defence of its "
+            "features changes that. Agree on a rounding."
         )
 
     @property
