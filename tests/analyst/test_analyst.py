@@ -81,9 +81,9 @@ def test_disagreements_are_named(shares):
         analyst.fit([shares[0], changed(shares[1], anchor_representation=np.ones((50, 4)))])
     with pytest.raises(AgreementError, match="No share"):
         analyst.fit([])
-    with pytest.raises(TypeError, match="Shares are wanted"):
+    with pytest.raises(TypeError, match="Expected shares"):
         analyst.fit([{"party": "a"}])
-    with pytest.raises(TypeError, match="A list of shares is wanted.*got one Share"):
+    with pytest.raises(TypeError, match="Expected a list of shares.*got one Share"):
         analyst.fit(shares[0])
     with pytest.raises(TypeError, match="integrator must be an integration method.*got LogisticRegression"):
         Analyst(LogisticRegression(), LTI(4)).fit(shares)

@@ -100,7 +100,7 @@ def test_times_are_shared_in_steps():
 
 @pytest.mark.parametrize("wrong", [np.zeros(N), effect_target(np.resize([0, 1], N), np.zeros(N))])
 def test_other_targets_are_refused(wrong):
-    with pytest.raises(AgreementError, match="Times to an event are wanted"):
+    with pytest.raises(AgreementError, match="Expected times to an event"):
         model().fit(X, wrong, groups=OWNERS, anchor=ANCHOR)
 
 

@@ -122,7 +122,7 @@ def test_scores_are_those_of_scikit_learn():
     [
         (30, 45, "Collaboration brought 30.0 points of accuracy (95 % interval 1"),
         (30, 31, "Collaboration brought 2.0 points of accuracy, or nothing (95 % interval -"),
-        (30, 30, "Collaboration brought nothing that could be told from chance (95 % interval -"),
+        (30, 30, "Collaboration brought nothing beyond chance (95 % interval -"),
         (45, 30, "Collaboration cost 30.0 points of accuracy (95 % interval -"),
     ],
 )

@@ -192,7 +192,7 @@ def test_wrong_objects_are_named(table):
     X, y = table
     with pytest.raises(TypeError, match=r"must be a transformer.*obfuscator\('pca'\); got str"):
         Party("a", "pca").fit(X, y)
-    with pytest.raises(TypeError, match="A PartyModel is wanted.*got str"):
+    with pytest.raises(TypeError, match="Expected a PartyModel.*got str"):
         Party("a", PCA(2)).fit(X, y).predict(X, "model")
     with pytest.raises(AgreementError, match="1 of 40 entries of y are missing"):
         Party("a", PCA(2)).fit(X, [None, *y[1:]])

@@ -43,7 +43,7 @@ class Collaboration:
     without_ : dict of party to estimator
         h trained without a party, for those whose shared rows are not their own rows one by one.
     anchors_ : dict of party to ndarray of shape (n_anchors, n_intermediate)
-        Anchor representations as they were shared, of which `anchor_predictions` are made.
+        Anchor representations as the parties shared them; `anchor_predictions` needs them.
     """
 
     def __init__(
@@ -170,12 +170,12 @@ class Analyst:
         Whether to say of each row what h makes of it when it is left out, or h without a party where its rows are not
         its own; parties compare and combine with it.  "auto" does where there was a choice.
     strata : "party" or None, default="party"
-        Of estimators that take strata, as `CoxRegression` does: "party" lets every party have risks of its own over
+        For estimators that take strata, as `CoxRegression` does: "party" lets every party have risks of its own over
         time, with common hazard ratios.
     n_jobs : int, default=None
-        Of random forests.
+        For random forests.
     random_state : int, default=0
-        Of random forests.
+        For random forests.
     progress : callable, default=None
         Called with the number of candidates tried, of all, and the name of the next.
 
@@ -409,16 +409,16 @@ class Analyst:
 def by_party(shares: Iterable[Share]) -> dict[PartyName, Share]:
     """Shares by the names of their parties."""
     if isinstance(shares, Share | Mapping):
-        raise TypeError(f"A list of shares is wanted, one from each party; got one {type(shares).__name__}.")
+        raise TypeError(f"Expected a list of shares, one from each party; got one {type(shares).__name__}.")
     named: dict[PartyName, Share] = {}
     for share in shares:
         if not isinstance(share, Share):
-            raise TypeError(f"Shares are wanted, as Party.share returns them; got {type(share).__name__}.")
+            raise TypeError(f"Expected shares (see Party.share), got {type(share).__name__}.")
         if share.party in named:
             raise AgreementError(f"Two shares carry the name {share.party!r}; keep the newer one, or rename a party.")
         named[share.party] = share
     if not named:
-        raise AgreementError("No share was given; at least two are wanted.")
+        raise AgreementError("Expected at least two shares, got none.")
     return named
 
 

@@ -162,19 +162,19 @@ class Candidate:
     ----------
     integrator, model : str
     anchor_weight : float
-        Of an anchor row beside a party's row in the training of h; of an average the mean.
+        Weight of an anchor row beside a party's row in the training of h; an average has the mean.
     alpha : float or None
         The ridge penalty, chosen on rows left out, where the model has one.
     loss : float
         Mean over the rows left out; not a number where the candidate was not tried.
     standard_error : float
-        Of that mean.
+        Ends of the mean's interval.
     difference_low, difference_high : float
         95 % interval of the loss minus that of the chosen candidate, row by row.
     seconds : float
     chosen : bool
     part : float
-        Of the chosen average, where it was averaged; from 0 to 1.
+        Weight in the chosen average, from 0 to 1.
     failure : str or None
         Why it was not tried or could not be fitted.
     """
@@ -385,13 +385,13 @@ class Search:
         average = self._average(tried, training)
         if average is not None:
             ledger.add(average)
-            # It stands for its parts, of which one may have a smaller loss by chance alone.
+            # It stands for its parts, and one of them may have a smaller loss by chance.
             tried = [average, *(each for each in tried if not is_ridge(each.estimator))]
         for each in tried:
             ledger.offer(each)
 
     def _average(self, tried: Sequence[Choice], training: TrainingRows) -> Choice | None:
-        """Of the ridge regressions, where the parties' own rows judge."""
+        """Average the ridge regressions, if the parties' own rows judge."""
         if self.model is not None or self.cautious:
             return None
         ridges = [each for each in tried if is_ridge(each.estimator)]

@@ -1,6 +1,6 @@
 """Clusters of all parties' rows, and who belongs where as a model that can be sent.
 
-* Integration without targets: maps and representations, for whatever needs no labels.
+* Integration without targets: maps and representations, for what needs no labels.
 * How unlike all parties' rows a new row is, as a model that can be sent.
 """
 
@@ -68,8 +68,8 @@ def cluster(
         the nearest centre with `KMeans`, the most probable component with `GaussianMixture`, which is what these would
         say, and otherwise the nearest of the clusters' means, which may be something else: see ``agreement_``.
     least_rows : int, default=5
-        Of a cluster whose centre, or component, goes to all parties.  The centre of one row is the row, and another
-        party could undo the maps.
+        Fewest rows of a cluster whose centre, or component, goes to all parties.  The centre of one row is the row, and
+        another party could undo the maps.
 
     Returns
     -------
@@ -106,7 +106,7 @@ def cluster(
     (3,)
     """
     if not hasattr(clusterer, "fit_predict"):
-        raise TypeError(f"A clusterer with fit_predict is wanted; got {type(clusterer).__name__}.")
+        raise TypeError(f"Expected a clusterer with fit_predict, got {type(clusterer).__name__}.")
     if assignment is not None and not is_classifier(assignment):
         raise TypeError(f"assignment must be a classifier; got {type(assignment).__name__}.")
     check_not_repeated(integrated, clusterer, BY_NEIGHBOURS)
@@ -263,11 +263,12 @@ def novelty(
     Parameters
     ----------
     integrated : Integrated
-        Of an integrator that keeps distances; see `AnchorScaled`.
+        From an integrator that keeps distances; see `AnchorScaled`.
     n_components : int, default=8
-        Of the mixture, with full covariances, to each of which a tenth of the mean variance of a column is added.
+        Components of the mixture.  Covariances are full; each gets a tenth of the mean variance of a column.
     least_rows : int, default=5
-        Of each component, in sums of the rows' probabilities.  Where one has fewer, a component less is tried.
+        Fewest rows of each component, in sums of the rows' probabilities.  If one has fewer, the mixture gets one
+        component less.
     random_state : int, RandomState or None, default=0
 
     Returns

@@ -42,7 +42,7 @@ FEWEST_LANDMARKS = 128
 MOST_LANDMARKS = 1024
 """Landmarks per party that "nystroem" takes by itself at most."""
 _TARGET_LANDMARKS = 256
-"""Landmarks per party from which more change the target little, whatever they do for the functions."""
+"""Landmarks per party from which more change the target little, even if they improve the functions."""
 _SAMPLE = 2048
 """Anchor rows that landmarks are chosen among, and on which their number is judged."""
 _BESIDE = 8

@@ -101,7 +101,7 @@ class NeighborGraph(BaseEstimator, ABC):
         check_single_targets(target, f"{type(self).__name__}: the anchor target", AgreementError)
         if target.shape != (n_anchors,):
             raise AgreementError(
-                f"{type(self).__name__}: one target per anchor row is wanted, shape ({n_anchors},); got {target.shape}."
+                f"{type(self).__name__}: expected one target per anchor row, shape ({n_anchors},); got {target.shape}."
             )
         if count_missing(target) or (target.dtype.kind == "f" and not np.isfinite(target).all()):
             raise ValueError(f"{type(self).__name__}: the anchor targets contain missing values, NaN or infinity.")

@@ -173,7 +173,7 @@ class KTI(BaseIntegrator):
         "laplacian" the median Manhattan distance); "scale" is one over the number of columns times their variance; a
         callable takes the party's anchor representation and returns a number.  The paper fixes 1.0.
     gamma_factor : float, default=1.0
-        Multiplies whatever `gamma` gives, so that a multiple of the median can be searched for.
+        Factor of what `gamma` gives, so that a search can try multiples of the median.
     alpha : float, default=0.1
         :math:`\lambda`, the ridge penalty: larger values give smoother functions that follow the anchors less closely.
         The paper fixes 1.0.
@@ -199,14 +199,14 @@ class KTI(BaseIntegrator):
         K n_a^3 / 3 is at most 1e12 (6,700 rows of ten parties) and memory suffices, with landmarks beyond, and exactly
         again where landmarks cannot do it.
     precision : {"float64", "float32"}, default="float64"
-        Of "exact" beyond 1,200 rows.  "float32" leaves out the corrections: less time, and an objective that is off by
+        For "exact" beyond 1,200 rows.  "float32" leaves out the corrections: less time, and an objective that is off by
         some 1e-7.  Where the penalty is too small for that, the corrections are made all the same.
     tol : float, default=0.0075
-        Of "nystroem": the number of landmarks doubles, up to 1,024, until this lowers the objective, divided by the
+        For "nystroem": the number of landmarks doubles, up to 1,024, until this lowers the objective, divided by the
         number of parties and components, by at most `tol`.  So divided it is the mean share of a target column that a
         party's function misses, between 0 and 1.
     n_landmarks : int, default=None
-        Of "nystroem": landmarks per party instead, whatever `tol` is.  More than 256 (or four for each component, where
+        For "nystroem": landmarks per party, in place of `tol`.  More than 256 (or four for each component, where
         that is more) are for the functions; the target is found with the first of them.
     memory_limit : float, default=None
         Bytes a fit may take.  None allows what is available.  With little, "exact" takes two n_a x n_a matrices and
@@ -215,7 +215,7 @@ class KTI(BaseIntegrator):
         Where the parties' matrices are computed and stay: on the workers of a Dask cluster ("dask" takes the current
         client), or in this process.
     degree, coef0 : float
-        Of the kernels "poly" and "sigmoid".
+        For the kernels "poly" and "sigmoid".
     kernel_params : mapping, default=None
         Keyword arguments of a kernel that is a function of two rows.
     n_jobs : int, default=None

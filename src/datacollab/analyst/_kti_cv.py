@@ -225,7 +225,7 @@ class KTICV(BaseIntegrator):
     n_jobs : int, default=None
         Folds and kernels tried at a time.
     random_state : int, RandomState or None, default=None
-        Of the rows searched on, the folds where `cv` is a number, and the halves; None always takes the same ones.
+        Draws the rows searched on, the folds where `cv` is a number, and the halves; None always takes the same ones.
 
     Attributes
     ----------
@@ -349,7 +349,7 @@ class KTICV(BaseIntegrator):
         if target is not None:
             check_single_targets(target, "KTICV: the anchor target", AgreementError)
         if target is not None and target.shape != (n_anchors,):
-            raise AgreementError(f"One target per anchor row is wanted, shape ({n_anchors},); got {target.shape}.")
+            raise AgreementError(f"Expected one target per anchor row, shape ({n_anchors},); got {target.shape}.")
         if target is not None and count_missing(target):
             raise ValueError("KTICV: the anchor targets contain missing values. Leave y out, or those anchor rows.")
 
@@ -561,7 +561,7 @@ def _splitter(cv: Any, is_classification: bool, random_state: np.random.RandomSt
 def check_values(name: str, values: Sequence[Any], parameter: str) -> None:
     """Refuse what `KTI` would refuse, before any work."""
     if not values:
-        raise ValueError(f"KTICV: {name} is empty; at least one value to try is wanted.")
+        raise ValueError(f"KTICV: {name} is empty; expected at least one value to try.")
     for value in values:
         KTI().set_params(**{parameter: value})._validate_params()
 

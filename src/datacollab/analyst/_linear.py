@@ -52,7 +52,7 @@ def check_anchors(
         )
     for party, A in checked.items():
         if A.shape[0] < 2:
-            raise RepresentationError(f"Party {party!r}: one anchor row cannot be aligned; at least two are wanted.")
+            raise RepresentationError(f"Party {party!r}: one anchor row cannot be aligned; expected at least two.")
         if array_namespace(A).all(A[:1, :] == A):
             raise RepresentationError(
                 f"Party {party!r}: all {A.shape[0]} rows of the anchor representation are equal, so it carries no "
@@ -94,7 +94,7 @@ class BaseIntegrator(BaseEstimator, ABC):
     """Whether `fit` computes with arrays of torch or CuPy where they lie."""
 
     _output: str = "default"
-    """No parameter: `clone` leaves it behind, so that whoever works with a clone gets arrays."""
+    """No parameter: `clone` leaves it behind, so that a clone gives arrays."""
 
     integration_functions_: dict[PartyName, IntegrationFunction]
 
@@ -201,7 +201,7 @@ SHARED_CONSTRAINTS: dict[str, Any] = {
     "n_jobs": [Integral, None],
     "random_state": ["random_state"],
 }
-"""Of `KTI` and `KTICV`."""
+"""What `KTI` and `KTICV` share."""
 
 
 class LinearIntegrator(BaseIntegrator):
@@ -574,8 +574,8 @@ class ODC(LinearIntegrator):
 
     Notes
     -----
-    Whoever is the reference gives something away: the other parties learn maps onto its anchor representation, and
-    hold the anchor.  With "mean" and "consensus" it is an average of all that they learn about.  Where parties rotate
+    The reference party gives something away: the others learn maps onto its anchor representation, and hold the
+    anchor.  With "mean" and "consensus" they learn about an average of all.  Where parties rotate
     their representations in secret, "mean" averages what does not belong together, and "consensus" does not.
 
     `fit` raises `AgreementError` also where the dimensions differ, and `UnknownPartyError` where the reference is none
@@ -688,7 +688,7 @@ class AnchorScaled(BaseIntegrator):
     Notes
     -----
     Where all parties' maps are isometries of all columns, as PCA without reduction is, `kept_variance_` is 1 and
-    distances are those between raw rows, whatever the parties' rotations and centres.  Standardised columns give
+    distances are those between raw rows, for all rotations and centres of the parties.  Standardised columns give
     distances between standardised rows, each party having its own standard; reduced ones leave out what was left out.
 
     The parties' representations count as they come: all should be made by one kind of obfuscator on columns in the same
@@ -757,7 +757,7 @@ class AnchorScaled(BaseIntegrator):
 
 
 def _lowest_rank(anchors: Any) -> int:
-    """Of the centred representations; at least 1, for a constant one is refused by name later."""
+    """Return the rank of the centred representations, at least 1: a constant one is refused by name later."""
     return max(1, min(_rank(A) for A in anchors))
 
 

@@ -505,7 +505,7 @@ def solve_dense(problem: TargetProblem, engine: LocalEngine) -> Solution:
 def sum_over_parties(problem: TargetProblem, engine: LocalEngine) -> FloatArray:
     r""":math:`M_\lambda`, one party's term after the other, in the lower triangle; each has eigenvalues in [0, 1].
 
-    Of some of the parties, as a group of them has it, it is their part of the whole sum.
+    For a group of the parties it is their part of the whole sum.
     """
     M = np.zeros((problem.n_anchors, problem.n_anchors), order="F")
     for S in engine.each(_inverse, _of_parties(problem)):
@@ -539,7 +539,7 @@ def dense_target(
     n, k = len(M), n_components
     if penalty is None and n > DENSE_UP_TO and (found := _by_inverse(M, k, center)) is not None:
         return found
-    # One more than is wanted tells the gap.
+    # One more shows the gap.
     more = min(k + 1, n - 1 if center else n)
     if penalty is None:
         solve = smallest_eigenpairs_centred if center else smallest_eigenpairs
@@ -681,7 +681,7 @@ def _solve_streamed(
         size = max(float(xp.max(xp.abs(found.correction))), float(np.finfo(np.float64).tiny))
         remainders = engine.gather(_solve, factors, found.correction / size)
         solved = [T @ found.anchored + size * extra for T, extra in zip(corrected, remainders, strict=True)]
-    # Where all directions are taken, there is nothing to be told apart from.
+    # If all directions are taken, there is no gap.
     whole = problem.n_components == problem.n_anchors - problem.center
     return Solution(
         solver="exact",

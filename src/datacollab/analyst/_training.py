@@ -30,12 +30,12 @@ _FEWEST_JUDGES = 50
 """Own rows that judge for everybody, where some parties' shares were changed by defences."""
 ANCHOR_STRATUM = "rows of the anchor"
 _MEANS = 0.9
-"""Part of a share's rows that equal others, from which they are taken for means of groups, whatever it says."""
+"""Part of rows equal to others from which a share counts as one of means of groups."""
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
 class TrainingRows:
-    """Targets of the parties' rows and the anchor's, and which rows judge a model, whatever maps them."""
+    """Targets of the parties' rows and the anchor's, and which rows judge a model."""
 
     parties: dict[PartyName, slice]
     are_own: dict[PartyName, bool]
@@ -194,7 +194,7 @@ def check_trainable(shares: Mapping[PartyName, Share]) -> None:
         )
     if kind in (TargetKind.EFFECT, TargetKind.SURVIVAL_EFFECT):
         raise AgreementError(
-            "The shares have treatments and outcomes, of which effects are estimated and no model is trained. Call "
+            "The shares have treatments and outcomes: effects are estimated from these, and no model is trained. Call "
             "datacollab.effects.estimate_effect with these shares."
         )
 

@@ -109,7 +109,7 @@ class Central(_Baseline):
         return self
 
     def predict(self, X: ArrayLike, *, groups: ArrayLike | None = None) -> NDArray[Any]:
-        """Predict rows, whoever owns them."""
+        """Predict rows of any party."""
         check_is_fitted(self)
         return np.asarray(self.estimator_.predict(self._features(X)))
 

@@ -340,7 +340,7 @@ class DataCollaborationClassifier(ClassifierMixin, _Supervised):
         return {"classes": np.unique(target), "limits": None}
 
     def _checked_anchor_target(self, anchor_target: NDArray[Any]) -> NDArray[Any]:
-        return anchor_target  # the analyst is told that they are classes, whatever their type
+        return anchor_target  # the analyst takes them for classes, of any type
 
 
 class DataCollaborationRegressor(RegressorMixin, _Supervised):
@@ -468,7 +468,7 @@ class DataCollaborationClusterer(ClusterMixin, PlayedRoles):
     estimator : clusterer or None, default=None
         Any with `fit_predict`.  None takes `KMeans`, begun ten times.
     n_clusters : int, default=8
-        Of `KMeans` where `estimator` is None.
+        For `KMeans`, if `estimator` is None.
     assignment : classifier or None, default=None
         What tells which cluster a row is of; see `datacollab.analyst.cluster`.
     least_rows : int, default=5

@@ -66,7 +66,7 @@ def is_scikit_learn(depth: int) -> bool:
 def warn_of_scorer(groups: ArrayLike | None, party_column: str | int | None, *, depth: int) -> None:
     """Warn where scikit-learn predicts, for one of its scorers, without saying whose rows these are.
 
-    It turns the error that follows into a score of nan, and its words into a traceback for each fold.  Whoever predicts
+    It turns the error that follows into a score of nan, and its words into a traceback for each fold.  Who predicts
     without scikit-learn in between gets the error itself.
     """
     if groups is None and party_column is None and is_scikit_learn(depth + 1):
@@ -276,7 +276,7 @@ class PlayedRoles(ClassNamePrefixFeaturesOutMixin, TransformerMixin, MetaEstimat
         )
 
     def _party_options(self) -> dict[str, Any]:
-        """What else parties are told."""
+        """Return further options of the parties."""
         return {}
 
     def _obfuscator(self, party: PartyName, random_state: np.random.RandomState | None) -> Any:
@@ -341,7 +341,7 @@ def seeded(estimator: Any, random_state: np.random.RandomState | None) -> Any:
 
 
 class BaseDataCollaboration(PlayedRoles):
-    """Fit by targets, for a subclass that says of which kind they are."""
+    """Fit by targets, for a subclass that names their kind."""
 
     __metadata_request__fit: ClassVar = {"groups": True, "anchor": True, "anchor_target": True}
     __metadata_request__predict_proba: ClassVar = {"groups": True}
@@ -366,7 +366,7 @@ class BaseDataCollaboration(PlayedRoles):
             Owner of each row.  Needed unless `party_column` is set.
         anchor : array-like or dataframe of shape (n_anchors, n_features)
             Public or synthetic rows that all parties obfuscate.  Under cross-validation, scikit-learn's metadata
-            routing cuts whatever has as many rows as `X` into folds: an anchor of that length loses some of its rows.
+            routing cuts all that has as many rows as `X` into folds: an anchor of that length loses some of its rows.
             Inside a `Pipeline`, the steps before transform X but not the anchor, unless it is built with
             ``transform_input=["anchor"]``; to cross-validate that needs scikit-learn 1.8.
         anchor_target : array-like of shape (n_anchors,), optional
@@ -494,7 +494,7 @@ def warn_of_anchor(X: Any, anchor: Any) -> None:
         When most columns of numbers vary far less or far more in the anchor than in X, or lie elsewhere; when
         scikit-learn fits, and there are as many rows in both.
     """
-    # Whoever calls `fit` without scikit-learn in between has given the anchor whole.
+    # A caller of `fit` without scikit-learn in between has given the whole anchor.
     if _num_samples(X) == _num_samples(anchor) and is_scikit_learn(_OF_FIT):
         warnings.warn(
             f"The anchor has as many rows as X ({_num_samples(X)}). In cross-validation scikit-learn's metadata "

@@ -29,7 +29,7 @@ class PartyStratifiedKFold(BaseCrossValidator):
     shuffle : bool, default=False
         Whether rows of one party and class are dealt out in random order.
     random_state : int, RandomState or None, default=None
-        Of the shuffling.
+        Seed of the shuffling.
 
     Examples
     --------
@@ -54,7 +54,7 @@ class PartyStratifiedKFold(BaseCrossValidator):
         random_state: int | np.random.RandomState | None = None,
     ) -> None:
         if n_splits < 2:
-            raise ValueError(f"n_splits={n_splits}: at least 2 folds are wanted.")
+            raise ValueError(f"n_splits={n_splits}: expected at least 2 folds.")
         self.n_splits = n_splits
         self.party_column = party_column
         self.shuffle = shuffle

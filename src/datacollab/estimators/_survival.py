@@ -157,6 +157,6 @@ class DataCollaborationSurvival(BaseDataCollaboration):
     def _checked_target(self, y: NDArray[Any]) -> NDArray[Any]:
         if target_kind(y) is not TargetKind.SURVIVAL:
             raise AgreementError(
-                f"Times to an event are wanted as targets, made with datacollab.targets.survival_target; got {y.dtype}."
+                f"Expected times to an event as targets (see datacollab.targets.survival_target), got {y.dtype}."
             )
         return named_target(y)

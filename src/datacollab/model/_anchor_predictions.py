@@ -47,8 +47,8 @@ class AnchorPredictions(SignedFile):
 
     Notes
     -----
-    They are a function of all parties' shared rows, as a model is, of which each party may ask on as many rows as the
-    anchor has.  What they tell of single rows is measured in docs/answers.md, not proven.
+    They are a function of all parties' shared rows, as a model is, evaluated on the rows of the anchor.
+    What they tell of single rows is measured, not proven.
 
     Examples
     --------
@@ -176,7 +176,7 @@ def predictions_from(bundle: Bundle) -> AnchorPredictions:
         WRONG_KIND, TOO_LARGE or ANSWERS_MALFORMED.
     """
     if bundle.kind != PREDICTIONS_KIND:
-        raise ExchangeError("WRONG_KIND", f"Answers are wanted, but this is a bundle of kind {bundle.kind!r}.")
+        raise ExchangeError("WRONG_KIND", f"Expected anchor predictions, got a bundle of kind {bundle.kind!r}.")
     try:
         return _answers_of(bundle)
     except MemoryError:
@@ -193,7 +193,7 @@ def _answers_of(bundle: Bundle) -> AnchorPredictions:
     if "party" not in facts:
         raise _malformed("they do not say for whom they are")
     if bundle.members.keys() != {_MEMBER}:
-        raise _malformed(f"they have the members {sorted(bundle.members)!r}, where {_MEMBER!r} alone is wanted")
+        raise _malformed(f"they have the members {sorted(bundle.members)!r}, expected {_MEMBER!r}")
     try:
         arrays = bytes_to_arrays(bundle.members[_MEMBER], what=_MEMBER)
         classes = check_classes(facts.get("classes"), facts.get("classes_dtype"))

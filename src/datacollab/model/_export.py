@@ -304,7 +304,7 @@ def sent_survival(estimator: SurvivalModel) -> ReceivedSurvival:
     Parameters
     ----------
     estimator : SurvivalModel
-        Of one baseline: see `SurvivalModel.for_party`.
+        With one baseline: see `SurvivalModel.for_party`.
 
     Raises
     ------
@@ -347,7 +347,7 @@ def sent_survival(estimator: SurvivalModel) -> ReceivedSurvival:
 
 
 _Nodes = tuple[NDArray[Any], NDArray[Any], NDArray[Any], FloatArray, FloatArray]
-"""Of one tree: left and right children, features, thresholds, and values of all nodes, shape (n_nodes, n_values)."""
+"""One tree: left and right children, features, thresholds, and values of all nodes, shape (n_nodes, n_values)."""
 
 
 def tree_model(estimator: Any) -> Sent:

@@ -244,7 +244,7 @@ def head_from(facts: Any, members: Mapping[str, bytes], stem: str, n_components:
     facts : object
         What the bundle says of it.
     members : mapping of str to bytes
-        Of the bundle; others than those that begin with the stem are not looked at.
+        Members of the bundle; only those that begin with the stem are read.
     stem : str
     n_components : int
         Columns that the estimator has to take.

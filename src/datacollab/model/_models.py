@@ -24,7 +24,7 @@ from .._validation import FloatArray, Interval, StrOptions
 from ..linalg import Kernel, WeightedRidgePath, weighted_ridge_path
 
 _MOST_NUMBERS = 2**23
-"""Of the widest table on the way of a batch: 64 MiB."""
+"""Numbers in the widest table that a batch needs: 64 MiB."""
 
 
 def row_batches(
@@ -146,7 +146,7 @@ def fit_weighted(
     y : ndarray of shape (n_rows,)
     weights : ndarray of shape (n_rows,)
     strata : ndarray of shape (n_rows,), optional
-        Told to an estimator that takes them.
+        Passed to an estimator that takes them.
 
     Raises
     ------
@@ -323,7 +323,7 @@ class CalibratedForestClassifier(ClassifierMixin, BaseEstimator):
         Returns
         -------
         ndarray of shape (n_rows, n_classes)
-            Probabilities in the order of `classes_`.  They stay with whoever has the rows.
+            Probabilities in the order of `classes_`.  They stay with the owner of the rows.
         """
         self._validate_params()
         rows, target, weights, groups, judges = checked_for_fit(self, X, y, sample_weight, groups, judges)
@@ -415,8 +415,8 @@ class _LandmarkRidge(BaseEstimator, ABC):
         Returns
         -------
         ndarray of shape (n_rows,) or (n_rows, n_classes)
-            Numbers, or class probabilities in the order of `classes_`.  They are of rows, and stay with whoever has
-            these: nothing of them is kept in the model but what is learnt.
+            Numbers, or class probabilities in the order of `classes_`.  They stay with the owner of the
+            rows: the model keeps nothing of them but what it learns.
         """
         self._validate_params()
         rows, target, weights, groups, judges = checked_for_fit(self, X, y, sample_weight, groups, judges)
@@ -477,7 +477,7 @@ class LandmarkRidgeClassifier(ClassifierMixin, _LandmarkRidge):
         S, rows that may be shown to everybody who gets the model: anchor rows.  Not needed by the linear kernel.
     kernel : {"rbf", "linear"}, default="rbf"
     gamma : float, default=1.0
-        Of the RBF kernel.
+        Width parameter of the RBF kernel.
     alphas : sequence of float
         Penalties to choose from.
 
@@ -489,7 +489,7 @@ class LandmarkRidgeClassifier(ClassifierMixin, _LandmarkRidge):
     intercept_ : ndarray of shape (n_classes,)
     scale_ : float
     offsets_ : ndarray of shape (n_classes,)
-        Of the probabilities ``softmax(scale_ * F(x) + offsets_)``.
+        The probabilities are ``softmax(scale_ * F(x) + offsets_)``.
     alpha_ : float
     n_features_in_ : int
 

@@ -26,7 +26,7 @@ from ._maps import IntegrationFunction, KernelMap, map_from, map_to
 
 
 def task_of(estimator: Any) -> str:
-    """Of "classification", "regression" and "survival", what an estimator is for."""
+    """Return the task of an estimator: "classification", "regression" or "survival"."""
     if isinstance(estimator, SurvivalModel):
         return TargetKind.SURVIVAL.value
     return "classification" if is_classifier(estimator) else "regression"
@@ -89,7 +89,7 @@ def _is_value(value: Any) -> bool:
 
 
 def _is_mapping(value: Any) -> bool:
-    """Of names to single values."""
+    """Return whether it maps names to single values."""
     if not isinstance(value, Mapping) or len(value) > _MOST_ENTRIES:
         return False
     return all(_is_text(name) and _is_value(each) for name, each in value.items())
@@ -227,7 +227,7 @@ class PartyModel:
 
 _SCALES = (1.0, 1e-3, 0.0)
 _TOLERANCE = 1e-3
-"""Of probabilities and their sums."""
+"""Allowed error of probabilities and their sums."""
 
 
 def _try_prediction(model: PartyModel, *, n_rows: int = 8, seed: int = 0) -> FloatArray:
@@ -430,7 +430,7 @@ def model_from(bundle: Bundle) -> PartyModel:
         WRONG_KIND, TOO_LARGE or MODEL_MALFORMED.
     """
     if bundle.kind != MODEL_KIND:
-        raise ExchangeError("WRONG_KIND", f"A model is wanted, but this is a bundle of kind {bundle.kind!r}.")
+        raise ExchangeError("WRONG_KIND", f"Expected a model, got a bundle of kind {bundle.kind!r}.")
     return _model_of(plain_facts(bundle), bundle.members)
 
 

@@ -45,7 +45,7 @@ _MOST_NESTED = 4
 
 
 class Chain:
-    """Steps, at least one, of which each takes what the one before gives.
+    """Steps, at least one; each takes what the one before gives.
 
     Parameters
     ----------
@@ -190,7 +190,7 @@ def read_chain(
 
 
 _MOST_NUMBERS = 2**18
-"""Of the widest table while a batch of rows is on its way: such a table stays in a processor's cache."""
+"""Numbers in the widest table that a batch needs: such a table stays in a processor's cache."""
 _LEAST_BATCH = 64
 _MOST_NAME = 200
 
@@ -220,7 +220,7 @@ class ReceivedClassifier(ClassifierMixin, Received):
     classes : ndarray of shape (n_classes,)
         In ascending order.
     name : str
-        Of the class that was trained.
+        Name of the class that was trained.
     decides : int, optional
         After how many steps the class is decided: the one with the largest score, or of two classes with one score the
         second where that is above 0.  After all by default.
@@ -284,7 +284,7 @@ class ReceivedRegressor(RegressorMixin, Received):
     chain : Chain
         Its last table has one column.
     name : str
-        Of the class that was trained.
+        Name of the class that was trained.
 
     Attributes
     ----------
@@ -353,7 +353,7 @@ def read_predictor(
         if facts.get("classes_dtype") is not None:
             raise bad_predictor("has a type of classes, and none")
         if chain.n_out != 1:
-            raise bad_predictor(f"predicts {chain.n_out} numbers for a row; one is wanted")
+            raise bad_predictor(f"predicts {chain.n_out} numbers for a row; expected one")
         return ReceivedRegressor(chain, name=name)
     decides, zero_is_second, probabilities = (facts.get(key) for key in ("decides", "zero_is_second", "probabilities"))
     if type(decides) is not int or not 0 < decides <= len(chain.steps):
@@ -398,9 +398,9 @@ def nearest_centre(centres: FloatArray, classes: NDArray[Any], *, name: str = "N
     ----------
     centres : ndarray of shape (n_centres, n_columns)
     classes : ndarray of shape (n_centres,)
-        Of each centre, ascending.
+        Class of each centre, ascending.
     name : str
-        Of the class that was trained.
+        Name of the class that was trained.
 
     Examples
     --------
@@ -424,7 +424,7 @@ def mixture_classes(mixture: Any, classes: NDArray[Any]) -> ReceivedClassifier:
     mixture : GaussianMixture
         With covariances of any type.
     classes : ndarray of shape (n_components,)
-        Of each component, ascending.
+        Class of each component, ascending.
     """
     steps = _log_densities(mixture)
     chain = Chain((*steps, Softmax(len(classes))))
@@ -435,7 +435,7 @@ def mixture_novelty(mixture: Any) -> ReceivedRegressor:
     r"""How unlikely a row is under a fitted `sklearn.mixture.GaussianMixture`: :math:`-\log p(x)`, less a constant.
 
     The constant makes the score 0 at the largest density that a component alone can have.  Scores end at 230 (a density
-    of 1e-100 beside that one): rows beyond are told from others, but not from one another.
+    of 1e-100 beside that one): rows beyond differ from others, but not from one another.
 
     Parameters
     ----------
@@ -492,7 +492,7 @@ SURVIVAL_PART = "survival"
 _BASELINES = ("common", "own")
 _MOST_TIMES = 100_000
 _MOST_COLUMNS = 1_000
-"""Of a covariance, whose eigenvalues are looked at."""
+"""Columns of a covariance: its eigenvalues are computed."""
 _ROUNDING = 1e-6
 
 
@@ -505,19 +505,19 @@ class ReceivedSurvival(SurvivalModel, Received):
         Its last table has one column, the log risk.
     baseline : Baseline
     name : str
-        Of the class that was trained.
+        Name of the class that was trained.
     baseline_of : {"own", "common"}
         Whose hazard the baseline is: of the rows of the party that the model was made for, or of all parties' rows.
     covariance : ndarray of shape (n_features, n_features), optional
-        Of a Cox regression, of which the chain is then (x - mean) β.
+        Covariance of the coefficients of a Cox regression; the chain is then (x - mean) β.
 
     Attributes
     ----------
     baselines_ : dict of None to Baseline
     coef_, mean_ : ndarray of shape (n_features,)
-        Of a Cox regression only.
+        For a Cox regression only.
     covariance_ : ndarray of shape (n_features, n_features)
-        Of a Cox regression only.
+        For a Cox regression only.
     n_features_in_ : int
     """
 
@@ -547,7 +547,7 @@ class ReceivedSurvival(SurvivalModel, Received):
 
     @property
     def covariance_(self) -> FloatArray:
-        """Of `coef_`."""
+        """Covariance of `coef_`."""
         if self.covariance is None:
             raise AttributeError(f"A {self.name} has no coefficients.")
         return self.covariance
@@ -602,7 +602,7 @@ def read_survival(facts: Mapping[str, Any], arrays: Mapping[str, NDArray[Any]], 
     if left:
         raise bad_predictor("has arrays of none of its steps")
     if chain.n_out != 1:
-        raise bad_predictor(f"predicts {chain.n_out} numbers for a row; one is wanted")
+        raise bad_predictor(f"predicts {chain.n_out} numbers for a row; expected one")
     if covariance is not None:
         _check_cox(chain)
     name = checked_name(facts)

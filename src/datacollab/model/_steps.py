@@ -28,9 +28,9 @@ def large_predictor(what: str) -> ExchangeError:
 _MOST_WORK = 5 * 10**6
 """For one row, in units of about a nanosecond."""
 _MOST_CALLS = 50_000
-"""Of compiled functions for one batch of rows, however few: each costs some microseconds, and a tree's making more."""
+"""Calls of compiled functions for one batch of rows: each costs some microseconds, and making a tree more."""
 _MOST_NODES = 5 * 10**6
-"""Of all trees: each takes some two hundred bytes while they are made ready."""
+"""Nodes of all trees: each takes some two hundred bytes while they are made ready."""
 
 
 class Budget:
@@ -75,13 +75,13 @@ class Parts:
     Parameters
     ----------
     facts : object
-        Of the step, as JSON had them; `kind` among them.
+        Facts of the step, as JSON had them; `kind` among them.
     arrays : dict of str to ndarray
         All arrays of the predictor.  Those that are taken out are removed.
     path : str
         What the names of this step's arrays begin with, as ``"3."``.
     budget : Budget
-        Of the whole predictor.
+        Budget of the whole predictor.
 
     Raises
     ------
@@ -101,7 +101,7 @@ class Parts:
         return self.path + name in self.arrays
 
     def table(self, name: str, shape: tuple[int | None, ...], *, most: float = MOST_NUMBER) -> FloatArray:
-        """Finite numbers of a shape, of which None leaves a size open."""
+        """Return finite numbers of a shape; None leaves a size open."""
         array = self._array(name, np.float64, shape)
         if not (np.abs(array) <= most).all():
             raise bad_predictor(f"has {name} that are not finite, or beyond {most:g}")
@@ -424,7 +424,7 @@ class Isotonic(Step):
 
 def _check_one_column(n_in: int) -> None:
     if n_in != 1:
-        raise bad_predictor(f"makes two classes of {n_in} scores; one is wanted")
+        raise bad_predictor(f"makes two classes of {n_in} scores; expected one")
 
 
 class NormalDensities(Step):

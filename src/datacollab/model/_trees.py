@@ -21,7 +21,7 @@ MOST_DEPTH = 1_000
 
 @dataclass(frozen=True)
 class Structure:
-    """Of the trees in a list of nodes."""
+    """Ends, right children and depth of the trees in a list of nodes."""
 
     ends: NDArray[np.int64]
     right: NDArray[np.int64]
@@ -93,7 +93,7 @@ def places_in_order(left: NDArray[Any], right: NDArray[Any]) -> NDArray[np.int64
 
 
 _MOST_THRESHOLDS = 2**24
-"""Of one column: ranks up to here are exact in single precision."""
+"""Thresholds of one column: ranks up to here are exact in single precision."""
 
 
 class Walk:

@@ -56,7 +56,7 @@ class TableEncoder:
         table = self._form.bring(X, self.party) if hasattr(X, "columns") else np.asarray(X)
         if np.ndim(table) != 2 or np.shape(table)[1] != self._form.n_columns:
             raise AgreementError(
-                f"Party {self.party!r}: a table of {self._form.n_columns} columns is wanted, as its own rows have; got "
+                f"Party {self.party!r}: expected a table of {self._form.n_columns} columns, as its own rows have; got "
                 f"shape {np.shape(table)}. Give raw rows, with the same columns in the same order."
             )
         if hasattr(X, "columns") != (self._form.library is not None):

@@ -182,8 +182,8 @@ _MOST_ROWS = 1000
 def remoteness(own: FloatArray, anchor: FloatArray) -> float:
     """How much farther the nearest anchor row is than the nearest other own row.
 
-    The ratio of the two mean distances, between as many rows of each; it is 1 for rows of one distribution, whatever
-    their number, and near 1 for rows that were interpolated between such.  Columns count by their spread over both.
+    The ratio of the two mean distances, between as many rows of each; it is 1 for rows of one distribution, for any
+    number of them, and near 1 for rows that were interpolated between such.  Columns count by their spread over both.
     """
     scale = np.vstack([own, anchor]).std(axis=0)
     scale = np.where(scale > 0, scale, 1.0)
@@ -253,7 +253,7 @@ class DistilledModel:
             When targets are numbers, or the estimator is a classifier that gives none.
         """
         if self.classes_ is None:
-            raise AttributeError(f"Party {self.party!r} has learned numbers, of which there are no probabilities.")
+            raise AttributeError(f"Party {self.party!r} has a model of numbers, which has no probabilities.")
         return as_probabilities(self.estimator, self.classes_, X)
 
     def __repr__(self) -> str:
@@ -278,7 +278,7 @@ def as_probabilities(estimator: Any, classes: NDArray[Any], X: ArrayLike) -> Flo
 
 SMALLEST_R2 = 0.6
 """Of digits, real anchors have .84 to .95 by leave-one-out, interpolated ones .97 and more, uniform ones .29 to .5;
-of tables of few columns uniform ones have more, and are told by where the own rows are."""
+of tables of few columns uniform ones have more, and show by where the own rows are."""
 MOST_REMOTE = 1.5
 """Of eight tables, real anchors have .9 to 1.15, interpolated ones to 1.2, normal ones to 1.45, uniform ones 1.6 and
 more; parties with rows of two classes of ten have 1.3."""
@@ -309,7 +309,7 @@ def distil_predictions(
         raise _unfit(
             party,
             f"of what the answers vary by, {max(reached, 0.0):.0%} can be said of anchor rows left out, and "
-            f"{SMALLEST_R2:.0%} are wanted. The anchor's rows lie too far from one another, or in another order than "
+            f"{SMALLEST_R2:.0%} are needed. The anchor's rows lie too far from one another, or in another order than "
             "when they were shared",
         )
     return DistilledModel(
@@ -328,7 +328,7 @@ def _checked(party: PartyName, anchor: ArrayLike, answers: AnchorPredictions) ->
     """The anchor as numbers, which the answers have to belong to."""
     if not isinstance(answers, AnchorPredictions):
         raise TypeError(
-            f"AnchorPredictions are wanted, as Collaboration.anchor_predictions gives; got {type(answers).__name__}."
+            f"Expected AnchorPredictions (see Collaboration.anchor_predictions), got {type(answers).__name__}."
         )
     if answers.party != party:
         raise AgreementError(
@@ -341,7 +341,7 @@ def _checked(party: PartyName, anchor: ArrayLike, answers: AnchorPredictions) ->
             f"{len(columns)}. Give the anchor that was shared, in its order."
         )
     if len(columns) < _FEWEST_ANCHORS:
-        raise _unfit(party, f"the anchor has {len(columns)} rows, and at least {_FEWEST_ANCHORS} are wanted")
+        raise _unfit(party, f"the anchor has {len(columns)} rows, fewer than {_FEWEST_ANCHORS}")
     if not np.ptp(answers.values, axis=0).any():
         raise _unfit(party, "the answers on all rows are the same, so there is nothing to learn")
     return columns
@@ -379,7 +379,7 @@ def _check_estimator(party: PartyName, estimator: Any, answers: AnchorPrediction
         return
     if not is_classifier(estimator):
         raise TypeError(
-            f"Party {party!r}: a classifier or regressor of scikit-learn is wanted; got {type(estimator).__name__}."
+            f"Party {party!r}: expected a classifier or regressor of scikit-learn, got {type(estimator).__name__}."
         )
     if answers.classes is None:
         raise TypeError(

@@ -412,10 +412,10 @@ class LocalParty:
             * the path of a Parquet file, or of a directory of them (needs pyarrow:
               ``pip install 'datacollab[tables]'``);
             * a pyarrow Dataset, Table, RecordBatch or RecordBatchReader;
-            * a two-dimensional array, memory-mapped or not, or a frame, of which one batch is copied at a time;
+            * a two-dimensional array, memory-mapped or not, or a frame; one batch is copied at a time;
             * an iterable of arrays, frames or RecordBatches.
 
-            Where the table in `fit` had column names, columns are chosen by them, in whatever order they come, and
+            Where the table in `fit` had column names, columns are chosen by them, in any order, and
             others are left out.  Without names, the number of columns must be that of `fit`, in the same order.
         model : PartyModel
             What the analyst made for this party.
@@ -483,7 +483,7 @@ class LocalParty:
     def _own(self, model: PartyModel) -> PartyModel:
         self._check_fitted()
         if not isinstance(model, PartyModel):
-            raise TypeError(f"A PartyModel is wanted, as Collaboration.party_model gives; got {type(model).__name__}.")
+            raise TypeError(f"Expected a PartyModel (see Collaboration.party_model), got {type(model).__name__}.")
         if model.party != self.name:
             raise AgreementError(
                 f"Party {self.name!r} was given the model made for {model.party!r}; ask the analyst for its own."

@@ -67,7 +67,7 @@ class EstimatorScorer:
 
 @dataclass(frozen=True, eq=False)
 class SpreadScorer:
-    """What the nearest rows were told when labels were spread."""
+    """The labels that spreading gave the nearest rows."""
 
     rows: FloatArray
     labels: FloatArray
@@ -318,7 +318,7 @@ def _fit_estimator(model: Any, data: OwnData, n: int) -> EstimatorScorer:
 def _fit_on(model: Any, data: OwnData, kept: NDArray[np.bool_]) -> EstimatorScorer:
     rows, target = data.rows[: len(kept)][kept], data.target[: len(kept)][kept]
     if data.n_classes is not None and len(np.unique(target)) == 1:
-        model = RandomForestClassifier(1)  # says that one class of every row, whatever the model would
+        model = RandomForestClassifier(1)  # gives every row that one class, as any model would
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", ConvergenceWarning)
         return EstimatorScorer(clone(model).fit(rows, target), data.n_classes)
@@ -402,7 +402,7 @@ def fit_log_pool(
     bias_ridge: float | None = None,
     start: FloatArray | None = None,
 ) -> tuple[FloatArray, FloatArray | None]:
-    """Weights of the pool, none of them negative, and class biases where these are wanted; the problem is convex."""
+    """Return weights of the pool, none negative, and class biases if there is a ridge for them.  Convex."""
     n, n_classes = len(logs), logs.shape[2]
     n_biases = 0 if bias_ridge is None else n_classes
     if start is None:
@@ -490,11 +490,11 @@ class ClassBlend(Blend):
             [_logs(one, scale, self.columns, self.n_classes) for one, scale in zip(own, self.own_scales, strict=True)]
         )
         local = _combined(logs, self.own_weights, self.biases.get("local"))
-        told = _logs(collaboration, self.collaboration_scale, np.arange(self.n_classes), self.n_classes)
-        told = _combined(told[None], np.ones(1), self.biases.get("collaboration"))
-        heard = local if self.own_mix else _on_known(local, told, self.columns)
-        combined = log_pool(np.stack([heard, told]), self.weights, self.biases.get("combined"))
-        return Opinions(local, told, combined)
+        common = _logs(collaboration, self.collaboration_scale, np.arange(self.n_classes), self.n_classes)
+        common = _combined(common[None], np.ones(1), self.biases.get("collaboration"))
+        heard = local if self.own_mix else _on_known(local, common, self.columns)
+        combined = log_pool(np.stack([heard, common]), self.weights, self.biases.get("combined"))
+        return Opinions(local, common, combined)
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
@@ -508,8 +508,8 @@ class NumberBlend(Blend):
     def speak(self, own: Sequence[FloatArray], collaboration: FloatArray) -> Opinions:
         """Numbers by each side, each of shape (n_rows,)."""
         local = np.column_stack(list(own)) @ self.own_weights
-        told = collaboration[:, 0]
-        return Opinions(local, told, np.column_stack([local, told]) @ self.weights)
+        common = collaboration[:, 0]
+        return Opinions(local, common, np.column_stack([local, common]) @ self.weights)
 
 
 class Blender(ABC):
@@ -631,14 +631,14 @@ class ClassBlender(Blender):
         if not judged.any():
             return own
         scale = float(SHARE_SCALES[np.argmin(_smoothed(self._collaboration_table, judged))])
-        told = _logs(self.collaboration[judged], scale, np.arange(self.n_classes), self.n_classes)
+        common = _logs(self.collaboration[judged], scale, np.arange(self.n_classes), self.n_classes)
         biases = dict(own.biases)
         if self.bias_ridge is not None:
             # The scale of a single opinion is chosen already; only its bias is new.
-            biases["collaboration"] = cast(FloatArray, self._fitted(told[None], judged)[1])
-        told = _combined(told[None], np.ones(1), biases.get("collaboration"))
-        heard = local[judged] if own.own_mix else _on_known(local[judged], told, self.columns)
-        weights, bias = self._fitted(np.stack([heard, told]), judged)
+            biases["collaboration"] = cast(FloatArray, self._fitted(common[None], judged)[1])
+        common = _combined(common[None], np.ones(1), biases.get("collaboration"))
+        heard = local[judged] if own.own_mix else _on_known(local[judged], common, self.columns)
+        weights, bias = self._fitted(np.stack([heard, common]), judged)
         if bias is not None:
             biases["combined"] = bias
         return replace(own, weights=weights, collaboration_scale=scale, biases=biases)
@@ -724,12 +724,12 @@ def _combined(logs: FloatArray, weights: FloatArray, bias: FloatArray | None) ->
     return np.asarray(np.log((1 - FLOOR) * np.exp(log_pool(logs, weights, bias)) + FLOOR / logs.shape[2]))
 
 
-def _on_known(local: FloatArray, told: FloatArray, columns: NDArray[np.intp]) -> FloatArray:
+def _on_known(local: FloatArray, common: FloatArray, columns: NDArray[np.intp]) -> FloatArray:
     """What the party says, in the place that the other side leaves to classes that the party has rows of.
 
     A party that has no row of a class knows nothing of it, and must not rule it out.
     """
-    heard = told.copy()
-    room = logsumexp(told[:, columns], axis=1, keepdims=True)
+    heard = common.copy()
+    room = logsumexp(common[:, columns], axis=1, keepdims=True)
     heard[:, columns] = log_softmax(local[:, columns], axis=1) + room
     return heard

@@ -2,7 +2,7 @@
 
 * Where a party's secrets come from: the operating system, or a number in an experiment.
 * What a terminal and a notebook show of a party, who may be asked for either by somebody else.
-* What a party is told to do, checked before anything is fitted.
+* Parameters, checked before anything is fitted.
 """
 
 from __future__ import annotations
@@ -127,7 +127,7 @@ def check_defences(party: PartyName, defences: Sequence[Defence], target: NDArra
 def time_step_for(party: PartyName, target: NDArray[Any], time_step: float | str | None) -> float | None:
     """To multiples of what times are rounded up before they are shared; None where they are not, or there are none.
 
-    "auto" takes the largest of 1, 2, 3 and 5 times a power of ten of which the longest time has sixty.
+    "auto" takes the largest of 1, 2, 3 and 5 times a power of ten such that the longest time has sixty.
     """
     step = np.nan if isinstance(time_step, str) else time_step
     if time_step != "auto" and step is not None and not 0 < step < np.inf:
@@ -190,7 +190,7 @@ class Party(LocalParty):
         Public rows or the anchor, with the columns of the private table.  The obfuscator, with every scaler in it, is
         fitted on a random half of them, and a random rotation or reflection of its columns follows, both secret; the
         private rows are only transformed.  So the map holds nothing of them.  None fits it on the private rows, which
-        it then betrays, whatever defences there are: rows it was fitted on can be told from others.
+        it then betrays under any defences: rows it was fitted on differ from others.
     defences : sequence of Defence, default=()
         Applied in turn to the representation of the own rows, once per `fit`; see `Microaggregation`, `GaussianNoise`
         and `GaussianMechanism`.  The anchor's representation and the own predictions are not touched.
@@ -200,7 +200,7 @@ class Party(LocalParty):
         With `defences`: whether rows that this object has shared already may be shared again after another `fit`.
     time_step : float, "auto" or None, default="auto"
         Where targets are times to events: to multiples of what times are rounded up before they leave, in their unit.
-        "auto" takes the largest of 1, 2, 3 and 5 times a power of ten of which the longest time has sixty: months of
+        "auto" takes the largest of 1, 2, 3 and 5 times a power of ten such that the longest time has sixty: months of
         five years.  None shares them as they are, when a row's own time may tell whose it is.
     random_state : int, RandomState or None, default=None
         Of the row order, and of the secrets of `fit_on` and `defences`.  None draws from the operating system, as a
@@ -211,8 +211,8 @@ class Party(LocalParty):
     Leaves the party: what `share` returns.  Stays: the rows, the anchor and the fitted obfuscator,
     which may hold the raw table (kernel PCA and UMAP do).
 
-    Fit once and share that.  A second party object, or a second `fit`, draws noise anew for the same rows, and whoever
-    sees both shares averages it away.  An object refuses to share rows that it shared after an earlier fit, unless
+    Fit once and share that.  A second party object, or a second `fit`, draws noise anew for the same rows, and a
+    reader of both shares averages it away.  An object refuses to share rows that it shared after an earlier fit, unless
     `share_again` says so; then `guarantee` adds up what was promised.  It knows nothing of other objects.
 
     Halves of one public table have similar components, so the secret half and rotation keep two parties from having
@@ -569,8 +569,8 @@ class Party(LocalParty):
         AgreementError
             When the answers are another party's, or of another number of rows.
         AnchorError
-            When nothing can be learned that would hold: answers on anchor rows that are left out cannot be told from
-            those on the others, or the own rows lie elsewhere.
+            When nothing can be learned that would hold: predictions for anchor rows left out do not differ from
+            those for the others, or the own rows lie elsewhere.
         TypeError
             When the estimator is of no use.
 
@@ -621,12 +621,12 @@ class Party(LocalParty):
         >>> import datacollab as dc
         >>> X, y = dc.datasets.load("digits")
         >>> party = dc.Party("a", dc.obfuscator("pca")).fit(X[:100], y[:100])
-        >>> told = party.forget()
+        >>> done = party.forget()
         >>> party
         Party('a', forgotten)
         """
         name = self.name
-        # All that there is, whatever it is called, so that nothing is left that a later version adds.
+        # Everything, by no list of names, so that nothing is left that a later version adds.
         vars(self).clear()
         self.name = name
         self._forgotten = True

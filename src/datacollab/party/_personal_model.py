@@ -248,7 +248,7 @@ class Benefit:
         elif gain.value > 0:
             brought = f"Collaboration brought {self._size(gain.value)} {unit}, or nothing ({interval})"
         else:
-            brought = f"Collaboration brought nothing that could be told from chance ({interval})"
+            brought = f"Collaboration brought nothing beyond chance ({interval})"
         return f"{brought}: {self.metric} {before}, {on}."
 
     def _size(self, gain: float) -> str:
@@ -282,8 +282,8 @@ class Benefit:
         sides = {"local": self.local, "collaboration": self.collaboration, "combined": self.combined}
         scores = {name: side.score for name, side in sides.items() if side is not None}
         gains = {"collaboration": self.collaboration_gain, "combined": self.combined_gain}
-        told = {name: gain for name, gain in gains.items() if gain is not None}
-        return benefit_axes(scores, told, self.metric, self.sentence.partition(" (")[0].partition(":")[0], ax)
+        found = {name: gain for name, gain in gains.items() if gain is not None}
+        return benefit_axes(scores, found, self.metric, self.sentence.partition(" (")[0].partition(":")[0], ax)
 
 
 def benefit_of(
@@ -357,11 +357,11 @@ class CollaborationOpinion:
         """Output for the own rows without their help, and how it was come by."""
         n_own = len(representation)
         if self._model.left_out is not None:
-            places, told = self._checked(np.asarray(self._model.left_out, dtype=np.float64), order, n_own)
+            places, common = self._checked(np.asarray(self._model.left_out, dtype=np.float64), order, n_own)
             n_outputs = 1 if self.classes is None else len(self.classes)
             outputs = np.full((n_own, n_outputs), np.nan)
-            whole = np.isfinite(told).all(axis=1)
-            outputs[places[whole]] = self._in_columns(told[whole], self._model.estimator)
+            whole = np.isfinite(common).all(axis=1)
+            outputs[places[whole]] = self._in_columns(common[whole], self._model.estimator)
             return outputs, "left out" if whole.any() else None
         if self._model.without_party is not None:
             return self._output(self._model.without_party, self._model.transform(representation)), "without the party"
@@ -401,12 +401,12 @@ class CollaborationOpinion:
         named = np.asarray(estimator.predict(Z))[:, None] == np.asarray(estimator.classes_)[None, :]
         return self._in_columns(named.astype(np.float64), estimator)
 
-    def _in_columns(self, told: FloatArray, estimator: Any) -> FloatArray:
+    def _in_columns(self, common: FloatArray, estimator: Any) -> FloatArray:
         if self.classes is None:
             mean, deviation = self._unit
-            return (told - mean) / deviation
-        shares = np.zeros((len(told), len(self.classes)))
-        shares[:, np.searchsorted(self.classes, np.asarray(estimator.classes_))] = np.maximum(told, 0.0)
+            return (common - mean) / deviation
+        shares = np.zeros((len(common), len(self.classes)))
+        shares[:, np.searchsorted(self.classes, np.asarray(estimator.classes_))] = np.maximum(common, 0.0)
         return log_of_shares(shares)
 
 
@@ -439,7 +439,7 @@ class PersonalModel:
         What collaboration brought, as the party's own rows say.
     sides : tuple of str
         What `predict` can use; "own" where there were public rows to do without.  Its models learn from none of these,
-        which may still have told in which units columns are compared.
+        which may still set the units in which columns are compared.
 
     Notes
     -----
@@ -533,8 +533,8 @@ class PersonalModel:
             raise ValueError(f"using must be one of {', '.join(map(repr, self.sides))}; got {using!r}.")
         scorers, blend = (self._scorers, self._blend) if using != "own" or self._own is None else self._own
         Z = self._encoder.encode(X)
-        told = self._opinion.of(self._home.obfuscate(X))
-        opinions = blend.speak([score(Z) for score in scorers], told)
+        common = self._opinion.of(self._home.obfuscate(X))
+        opinions = blend.speak([score(Z) for score in scorers], common)
         return np.asarray(getattr(opinions, "local" if using == "own" else using))
 
     def __repr__(self) -> str:
@@ -636,19 +636,19 @@ def personalise(
     say("own models")
     candidates = own_candidates(data, generator, n_trees=N_TREES, n_jobs=n_jobs)
     say("collaboration")
-    told, basis = opinion.of_own_rows(home.obfuscate(X), order)
+    common, basis = opinion.of_own_rows(home.obfuscate(X), order)
     own_aims = aims[: data.n_own]
     beyond = aims[data.n_own :]
     if columns is None:
         mean, deviation = unit or (0.0, 1.0)
-        told, opinion = (told - mean) / deviation, opinion.in_units(mean, deviation)
+        common, opinion = (common - mean) / deviation, opinion.in_units(mean, deviation)
     else:
         own_aims, beyond = columns[own_aims], columns[beyond]
 
     def blender_of(found: list[Candidate], beside: NDArray[Any]) -> Blender:
         if columns is None:
-            return NumberBlender(found, told, own_aims, tau, beside)
-        return ClassBlender(found, told, own_aims, tau, beside, columns, prior == "own")
+            return NumberBlender(found, common, own_aims, tau, beside)
+        return ClassBlender(found, common, own_aims, tau, beside, columns, prior == "own")
 
     blender = blender_of(candidates, beyond)
     say("pool")
@@ -698,7 +698,7 @@ def _checked_targets(
     """Targets of the own rows and of the labelled public ones, none of the latter where there are none."""
     target = _checked_target(party, y, _num_samples(X), "y", numbers)
     if len(target) < 2:
-        raise AgreementError(f"Party {party!r}: at least two own rows are wanted, to hold one against the other.")
+        raise AgreementError(f"Party {party!r}: expected at least two own rows, to hold one against the other.")
     if public_target is None:
         return target, target[:0]
     if public is None:

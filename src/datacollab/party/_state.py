@@ -16,10 +16,13 @@ from .._obfuscators import OBFUSCATORS
 from .._validation import FloatArray, require
 from ..bundle import arrays_to_bytes, bytes_to_arrays
 from ..errors import ExchangeError
+from ..linalg import Kernel
 from ..model import PartyModel
+from ._common_space import TableEncoder
 from ._local_party import LocalParty, TableForm
+from ._own_models import ClassBlend, EstimatorScorer, KernelScorer, NumberBlend, SpreadScorer
 from ._party import Party
-from ._personal_model import CollaborationOpinion, PersonalModel
+from ._personal_model import Benefit, CollaborationOpinion, Estimate, PersonalModel, Side
 from ._umap import UMAPObfuscator
 
 
@@ -156,13 +159,10 @@ def local_party(facts: Mapping[str, Any], members: Mapping[str, bytes]) -> Local
     MissingExtraError
         When skops or safetensors is not installed.
     """
-    skops_io = require("skops.io", "exchange")
+    require("skops.io", "exchange")
     _check_version(facts)
     try:
-        data = members[OBFUSCATOR]
-        if unknown := set(skops_io.get_untrusted_types(data=data)) - OWN_TYPES:
-            raise ValueError(f"{len(unknown)} types are not trusted")
-        obfuscator = skops_io.loads(data, trusted=sorted(OWN_TYPES))
+        obfuscator = _loaded(members[OBFUSCATOR], OWN_TYPES)
         with_gaps(obfuscator, facts["gaps"])
         form = TableForm(**facts["form"])
         return LocalParty(facts["party"], obfuscator, rotation=_rotation(facts, members), form=form)
@@ -171,18 +171,16 @@ def local_party(facts: Mapping[str, Any], members: Mapping[str, bytes]) -> Local
 
 
 def _dumped(obfuscator: Any, party: Party) -> bytes:
-    skops_io = require("skops.io", "exchange")
-    if any(isinstance(step, UMAPObfuscator) and step._umap is not None for step in _steps(obfuscator)):
+    require("skops.io", "exchange")
+    steps = [obfuscator, *obfuscator.get_params(deep=True).values()]
+    if any(isinstance(step, UMAPObfuscator) and step._umap is not None for step in steps):
         raise ExchangeError(
             "STATE_UNSUPPORTED",
             f"Party {party.name!r}: umap-learn's own transform cannot be stored, nor does it map a row by itself. "
             "Take out_of_sample='row-wise'. Nothing left the party.",
         )
     try:
-        with warnings.catch_warnings():
-            warnings.simplefilter("ignore")
-            data: bytes = skops_io.dumps(obfuscator)
-            untrusted = set(skops_io.get_untrusted_types(data=data)) - OWN_TYPES
+        data, untrusted = _skops_of(obfuscator, OWN_TYPES)
     except Exception as error:
         raise ExchangeError(
             "STATE_UNSUPPORTED",
@@ -193,13 +191,26 @@ def _dumped(obfuscator: Any, party: Party) -> bytes:
         raise ExchangeError(
             "STATE_UNSUPPORTED",
             f"Party {party.name!r}: its obfuscator is made of types that would not be read again: "
-            f"{sorted(untrusted)[:10]}. Choose one that datacollab.obfuscator makes. Nothing left the party.",
+            f"{untrusted[:10]}. Choose one that datacollab.obfuscator makes. Nothing left the party.",
         )
     return data
 
 
-def _steps(obfuscator: Any) -> list[Any]:
-    return [obfuscator, *obfuscator.get_params(deep=True).values()]
+def _skops_of(value: Any, types: frozenset[str]) -> tuple[bytes, list[str]]:
+    """Return an object as skops writes it, and the types in it that would not be read again."""
+    skops_io = require("skops.io", "exchange")
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        data: bytes = skops_io.dumps(value)
+    return data, sorted(set(skops_io.get_untrusted_types(data=data)) - types)
+
+
+def _loaded(data: bytes, types: frozenset[str]) -> Any:
+    """Return the object that `_skops_of` wrote; nothing of another type is made."""
+    skops_io = require("skops.io", "exchange")
+    if unknown := set(skops_io.get_untrusted_types(data=data)) - types:
+        raise ValueError(f"{len(unknown)} types are not trusted")
+    return skops_io.loads(data, trusted=sorted(types))
 
 
 def _check_version(facts: Mapping[str, Any]) -> None:
@@ -231,30 +242,20 @@ def _damaged(reason: str) -> ExchangeError:
 _MEMBER = "personal.skops"
 _PARTS = ("encoder", "scorers", "blend", "benefit", "unit", "classes")
 _OWN_PARTS = ("own scorers", "own blend")
-"""Of own rows without public ones; parties without public rows have none."""
-_PARTY = "datacollab.party."
-_OWN_TYPES = frozenset(
-    {
-        "datacollab.linalg._kernels.Kernel",
-        "numpy.dtype",
-        "sklearn.tree._tree.Tree",
-        f"{_PARTY}_batches.TableForm",
-        f"{_PARTY}_benefit.Benefit",
-        f"{_PARTY}_benefit.Side",
-        f"{_PARTY}_blend.ClassBlend",
-        f"{_PARTY}_blend.NumberBlend",
-        f"{_PARTY}_own_models.EstimatorScorer",
-        f"{_PARTY}_own_models.KernelScorer",
-        f"{_PARTY}_own_models.SpreadScorer",
-        f"{_PARTY}_paired_intervals.Estimate",
-        f"{_PARTY}_table_encoder.TableEncoder",
-    }
+"""For own rows without public ones; parties without public rows have none."""
+_PARTS_MADE_OF = (
+    *(Benefit, ClassBlend, Estimate, EstimatorScorer, Kernel, KernelScorer, NumberBlend, Side, SpreadScorer),
+    *(TableEncoder, TableForm),
 )
+_OWN_TYPES = frozenset(f"{each.__module__}.{each.__qualname__}" for each in _PARTS_MADE_OF) | {
+    "numpy.dtype",
+    "sklearn.tree._tree.Tree",
+}
 """Types that may be constructed besides those of scikit-learn and NumPy that skops itself trusts."""
 
 
 def personal_state(personal: PersonalModel) -> dict[str, bytes]:
-    """What a pooled model needs to predict later on, but for f_k and the common model; `personal_model` reads it.
+    """Return what a combined model needs to predict later, except f_k and the common model.
 
     Parameters
     ----------
@@ -271,7 +272,6 @@ def personal_state(personal: PersonalModel) -> dict[str, bytes]:
     MissingExtraError
         When skops is not installed.
     """
-    skops_io = require("skops.io", "exchange")
     parts = {
         "encoder": personal._encoder,
         "scorers": personal._scorers,
@@ -281,20 +281,17 @@ def personal_state(personal: PersonalModel) -> dict[str, bytes]:
         "classes": personal._opinion.classes,
         **({} if personal._own is None else dict(zip(_OWN_PARTS, personal._own, strict=True))),
     }
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore")
-        data: bytes = skops_io.dumps(parts)
-    if unknown := set(skops_io.get_untrusted_types(data=data)) - _OWN_TYPES:
+    data, unknown = _skops_of(parts, _OWN_TYPES)
+    if unknown:
         raise ExchangeError(
             "STATE_UNSUPPORTED",
-            f"Party {personal.party!r}: its own models are made of types that would not be read again: "
-            f"{sorted(unknown)[:10]}.",
+            f"Party {personal.party!r}: its own models are made of types that would not be read again: {unknown[:10]}.",
         )
     return {_MEMBER: data}
 
 
 def personal_model(members: Mapping[str, bytes], home: LocalParty, model: PartyModel) -> PersonalModel:
-    """A pooled model, from what `personal_state` gave.
+    """Return the combined model, from what `personal_state` gave.
 
     Parameters
     ----------
@@ -302,7 +299,7 @@ def personal_model(members: Mapping[str, bytes], home: LocalParty, model: PartyM
     home : Party or LocalParty
         With the map f_k of the share that the model was made of.
     model : PartyModel
-        The common model that it was pooled with.
+        The common model that it is combined with.
 
     Raises
     ------
@@ -311,12 +308,9 @@ def personal_model(members: Mapping[str, bytes], home: LocalParty, model: PartyM
     MissingExtraError
         When skops is not installed.
     """
-    skops_io = require("skops.io", "exchange")
+    require("skops.io", "exchange")
     try:
-        data = members[_MEMBER]
-        if unknown := set(skops_io.get_untrusted_types(data=data)) - _OWN_TYPES:
-            raise ValueError(f"{len(unknown)} types are not trusted")
-        parts: dict[str, Any] = skops_io.loads(data, trusted=sorted(_OWN_TYPES))
+        parts: dict[str, Any] = _loaded(members[_MEMBER], _OWN_TYPES)
         encoder, scorers, blend, benefit, unit, classes = (parts[name] for name in _PARTS)
         opinion = CollaborationOpinion(model, (), (0.0, 1.0) if unit is None else tuple(unit))
         opinion.classes = classes
@@ -327,6 +321,6 @@ def personal_model(members: Mapping[str, bytes], home: LocalParty, model: PartyM
     except Exception as error:
         raise ExchangeError(
             "STATE_DAMAGED",
-            f"The pooled model of this party cannot be read ({type(error).__name__}). Install the analyst's model "
+            f"The combined model of this party cannot be read ({type(error).__name__}). Install the analyst's model "
             "again.",
         ) from None
