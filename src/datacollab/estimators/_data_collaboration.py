@@ -1,4 +1,4 @@
-"""The supervised estimators of data collaboration, of sums or of rows, and the clusters."""
+"""The estimators of data collaboration: supervised, by sums or rows, survival, and clusters."""
 
 from __future__ import annotations
 
@@ -22,10 +22,13 @@ from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import validate_data
 
 from .._validation import FloatArray, HasMethods, Interval, PartyName, StrOptions
-from ..analyst import AnchorScaled, BaseIntegrator, Clustering, cluster, integrate
+from ..analyst import LTI, Analyst, AnchorScaled, BaseIntegrator, Clustering, cluster, integrate
 from ..errors import AgreementError, AnchorError
 from ..party import CommonSpace, Defence
+from ..share import Share
 from ..sums import FEWEST_PARTIES, MaskKey, RidgeSums, SumsPlan
+from ..survival import CoxRegression, concordance_index
+from ..targets import TargetKind, named_target, target_kind
 from ._roles import BaseDataCollaboration, PlayedRoles, by_party, owners, seeded, warn_of_anchor
 
 
@@ -249,15 +252,14 @@ class DataCollaborationClassifier(ClassifierMixin, _Supervised):
     epsilon : float, default=None
         Makes the total of sums (epsilon, 1e-5)-differentially private for replacing one row.  The noise is what
         `RidgeSums.noise_for` says, and at least the recommended one.  The bound holds if at most half of the parties
-        work with the analyst, and takes the classes of y as known.  Smaller is
-        safer, and costs accuracy.
+        work with the analyst, and takes the classes of y as known.  Smaller is safer, and costs accuracy.
     fit_on : "anchor", array-like or dataframe of shape (n_public, n_features), default=None
         Public rows that every party fits its own obfuscator on, a secret half of them with a secret rotation after it,
         instead of its private rows; see `Party`.  "anchor" takes the anchor given to `fit`.
     defences : list or tuple of Defence, default=()
         Applied by every party to its rows before it shares them; see `Party`.  Rows to be predicted are not touched.
     shuffle : bool, default=True
-        Whether the parties' rows are pooled in a random order, as between organisations.  False keeps that of `X`.
+        Whether the parties' rows are joined in a random order, as between organisations.  False keeps that of `X`.
     party_column : str or int, default=None
         Column of X that names the owner of each row.  It replaces `groups`, is taken out before anything else, and
         lets scorers that pass nothing but X work.  Anchors come without it.
@@ -346,57 +348,19 @@ class DataCollaborationClassifier(ClassifierMixin, _Supervised):
 class DataCollaborationRegressor(RegressorMixin, _Supervised):
     """Data collaboration for regression, all roles in one process.
 
-    By default, parties share sums under masks, with noise, and the analyst learns the total alone; every party predicts
-    with the same model.  A parameter that says how rows are shared makes them share rows.  For trying out methods on
-    data that may be in one place; a real collaboration uses the roles themselves.
+    Parties share sums or rows as with `DataCollaborationClassifier`.
 
     Parameters
     ----------
-    obfuscator : transformer, mapping of party to transformer, or callable, default=None
-        f_k.  One transformer serves all parties, each with its own clone fitted on its own rows; a mapping or a
-        callable of the party's name gives each its own.  None takes ``obfuscator("pca")``.
-    integrator : BaseIntegrator or "auto", default=None
-        How representations are aligned.  None takes ``KTI()``; "auto" leaves the choice to `Analyst`.
-    estimator : estimator or "auto", default=None
-        h, trained on all collaboration representations.  None takes a random forest on standardised columns, or "auto"
-        where the integrator is; "auto" leaves the choice to `Analyst`.  An orthonormal target makes the entries about
-        ``n_anchors ** -0.5`` in size, a narrow kernel far smaller, so put a scaler first before a model of your own
-        (trees do not see differences below 1e-7).
-    sharing : {"sums", "rows"}, default=None
-        What parties share.  None takes rows if `obfuscator`, `integrator`, `estimator`, `fit_on` or `defences` is
-        given, and sums otherwise.  Sums need three parties or more.
-    epsilon : float, default=None
-        Makes the total of sums (epsilon, 1e-5)-differentially private for replacing one row.  The noise is what
-        `RidgeSums.noise_for` says, and at least the recommended one.  The bound holds if at most half of the parties
-        work with the analyst, and takes the range of y as known.  Smaller is
-        safer, and costs accuracy.
-    fit_on : "anchor", array-like or dataframe of shape (n_public, n_features), default=None
-        Public rows that every party fits its own obfuscator on, a secret half of them with a secret rotation after it,
-        instead of its private rows; see `Party`.  "anchor" takes the anchor given to `fit`.
-    defences : list or tuple of Defence, default=()
-        Applied by every party to its rows before it shares them; see `Party`.  Rows to be predicted are not touched.
-    shuffle : bool, default=True
-        Whether the parties' rows are pooled in a random order, as between organisations.  False keeps that of `X`.
-    party_column : str or int, default=None
-        Column of X that names the owner of each row.  It replaces `groups`, is taken out before anything else, and
-        lets scorers that pass nothing but X work.  Anchors come without it.
-    n_jobs : int, default=None
-        Parties obfuscating at a time.
-    random_state : int, RandomState or None, default=None
-        Seeds every ``random_state`` left at None in obfuscators, integrator and estimator, a different one for each
-        party.  None leaves the secrets to the operating system.
+    obfuscator, integrator, estimator, sharing, epsilon
+        As in `DataCollaborationClassifier`.  The bound of epsilon takes the range of y as known.
+    fit_on, defences, shuffle, party_column, n_jobs, random_state
+        As in `DataCollaborationClassifier`.
 
     Attributes
     ----------
-    parties_ : dict of party to Party
-    models_ : dict of party to PartyModel
-    collaboration_ : Collaboration
-        What the analyst holds.
-    sums_ : PlayedSums
-        In place of these three if sums are shared.
-    n_features_in_ : int
-    feature_names_in_ : ndarray of str
-        Where X has column names.
+    parties_, models_, collaboration_, sums_, n_features_in_, feature_names_in_
+        As in `DataCollaborationClassifier`.
 
     Examples
     --------
@@ -481,13 +445,10 @@ class DataCollaborationClusterer(ClusterMixin, PlayedRoles):
     labels_ : ndarray of shape (n_samples,)
         The cluster of each row of `fit`, as its own party's model says.  Without defences, these are the clusterer's
         labels for `KMeans` and `GaussianMixture`; how often for others is in ``collaboration_.agreement_``.
-    parties_ : dict of party to Party
-    models_ : dict of party to PartyModel
     collaboration_ : Clustering
         What the analyst holds.
-    n_features_in_ : int
-    feature_names_in_ : ndarray of str
-        Where X has column names.
+    parties_, models_, n_features_in_, feature_names_in_
+        As in `DataCollaborationClassifier`.
 
     Examples
     --------
@@ -624,3 +585,145 @@ class DataCollaborationClusterer(ClusterMixin, PlayedRoles):
 
     def _default_estimator(self) -> Any:
         return KMeans(self.n_clusters, n_init=10) if self.estimator is None else self.estimator
+
+
+class DataCollaborationSurvival(BaseDataCollaboration):
+    """Data collaboration for survival analysis, all roles in one process.
+
+    Built on `Party`, `Analyst` and `PartyModel`, so it predicts what the real roles would.  For trying out methods on
+    data that may be in one place; a real collaboration uses the roles themselves.
+
+    Parameters
+    ----------
+    obfuscator : transformer, mapping of party to transformer, or callable, default=None
+        f_k, as in `DataCollaborationClassifier`.
+    integrator : BaseIntegrator or None, default=None
+        How representations are aligned.  None takes `LTI` with an intercept and as many components as the narrowest
+        share has columns.  With maps that keep all of a table's columns, Cox regression is then that of the pooled
+        table.
+    estimator : SurvivalModel or None, default=None
+        h: `datacollab.survival.CoxRegression`, which None takes, or `datacollab.survival.SurvivalForest`.
+    strata : {"party"} or None, default="party"
+        Whether each party has risks of its own over time, with common hazard ratios.
+    time_step : float, "auto" or None, default="auto"
+        To multiples of what parties round times up before they share them; see `Party`.
+    fit_on, defences, shuffle, party_column, n_jobs, random_state
+        As in `DataCollaborationClassifier`.
+
+    Attributes
+    ----------
+    parties_, models_, collaboration_
+        As in `DataCollaborationClassifier`.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> import datacollab as dc
+    >>> from datacollab.targets import survival_target
+    >>> generator = np.random.default_rng(0)
+    >>> X = generator.normal(size=(300, 4))
+    >>> time = generator.exponential(np.exp(-X[:, 0]))
+    >>> y = survival_target(time < 3, np.minimum(time, 3))
+    >>> hospital = np.repeat(["a", "b", "c"], 100)
+    >>> anchor = generator.normal(size=(200, 4))
+    >>> model = dc.DataCollaborationSurvival(dc.obfuscator("pca", 4), random_state=0)
+    >>> model.fit(X, y, groups=hospital, anchor=anchor).predict_survival(X[:2], [0.5, 1.0], groups=hospital[:2]).shape
+    (2, 2)
+    >>> bool(model.score(X, y, groups=hospital) > 0.7)
+    True
+    """
+
+    _parameter_constraints: ClassVar[dict[str, Any]] = {
+        **BaseDataCollaboration._parameter_constraints,
+        "strata": [StrOptions({"party"}), None],
+        "time_step": [Interval(Real, 0, None, closed="neither"), StrOptions({"auto"}), None],
+    }
+    __metadata_request__predict_survival: ClassVar = {"groups": True}
+
+    def __init__(
+        self,
+        obfuscator: Any = None,
+        integrator: BaseIntegrator | None = None,
+        estimator: Any = None,
+        *,
+        strata: str | None = "party",
+        time_step: float | str | None = "auto",
+        fit_on: Any = None,
+        defences: Sequence[Defence] = (),
+        shuffle: bool = True,
+        party_column: str | int | None = None,
+        n_jobs: int | None = None,
+        random_state: int | np.random.RandomState | None = None,
+    ) -> None:
+        super().__init__(
+            obfuscator,
+            integrator,
+            estimator,
+            fit_on=fit_on,
+            defences=defences,
+            shuffle=shuffle,
+            party_column=party_column,
+            n_jobs=n_jobs,
+            random_state=random_state,
+        )
+        self.strata = strata
+        self.time_step = time_step
+
+    def predict_survival(self, X: ArrayLike, times: ArrayLike, *, groups: ArrayLike | None = None) -> FloatArray:
+        """Probability of no event up to each time, each row by its own party's model.
+
+        Parameters
+        ----------
+        X : array-like or dataframe of shape (n_samples, n_features)
+        times : array-like of shape (n_times,)
+            Up to the end of the observation of every party that is asked.
+        groups : array-like of shape (n_samples,), optional
+            Owner of each row.  Needed unless `party_column` is set.
+
+        Returns
+        -------
+        ndarray of shape (n_samples, n_times)
+
+        Raises
+        ------
+        UnknownPartyError
+            When a row's owner took no part in `fit`.
+        ValueError
+            When a time is beyond the end of a party's observation.
+        """
+        return self._by_party("predict_survival", X, groups, times)
+
+    def score(self, X: ArrayLike, y: ArrayLike, *, groups: ArrayLike | None = None) -> float:
+        """Harrell's concordance index of the log risks, over pairs within and between parties."""
+        return concordance_index(self._target(y), self.predict(X, groups=groups))
+
+    def _default_integrator(self) -> BaseIntegrator:
+        return LTI(fit_intercept=True)
+
+    def _default_estimator(self) -> Any:
+        return CoxRegression() if self.estimator is None else self.estimator
+
+    def _integrator_for(self, shares: Sequence[Share]) -> BaseIntegrator:
+        return LTI(min(share.representation.shape[1] for share in shares), fit_intercept=True)
+
+    def _analyst(self, integrator: Any, estimator: Any) -> Analyst:
+        return Analyst(integrator, estimator, strata=self.strata)
+
+    def _party_options(self) -> dict[str, Any]:
+        return {"time_step": self.time_step}
+
+    def _target(self, y: ArrayLike) -> NDArray[Any]:
+        return self._checked_target(np.asarray(y))
+
+    def _anchor_target(self, anchor_target: ArrayLike) -> NDArray[Any]:
+        return self._checked_anchor_target(np.asarray(anchor_target))
+
+    def _checked_anchor_target(self, anchor_target: NDArray[Any]) -> NDArray[Any]:
+        return self._checked_target(anchor_target)
+
+    def _checked_target(self, y: NDArray[Any]) -> NDArray[Any]:
+        if target_kind(y) is not TargetKind.SURVIVAL:
+            raise AgreementError(
+                f"Expected times to an event as targets (see datacollab.targets.survival_target), got {y.dtype}."
+            )
+        return named_target(y)
