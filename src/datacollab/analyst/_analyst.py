@@ -71,7 +71,7 @@ class Collaboration:
         return list(self.integrator_.integration_functions_)
 
     def party_model(self, party: PartyName) -> PartyModel:
-        """What goes back to one party: its own g_k, h, and what h says of its rows left out.
+        """Return what goes back to one party: its own g_k, h, and what h says of its rows left out.
 
         Raises
         ------
@@ -91,7 +91,7 @@ class Collaboration:
         )
 
     def anchor_predictions(self, party: PartyName) -> AnchorPredictions:
-        """What goes back to one party in place of a model: what h says of the anchor's rows by the party's own g_k.
+        """Return what goes back to one party in place of a model: h on the anchor's rows by the party's own g_k.
 
         Raises
         ------
@@ -281,7 +281,7 @@ class Analyst:
 
     @one_thread
     def _chosen(self, named: Mapping[PartyName, Share], training: TrainingRows) -> Collaboration:
-        """The integrator and the model that predict best what was left out."""
+        """Return the integrator and the model that predict best what was left out."""
         choice, selection = self._search(named, training).run(named, training)
         representations = {party: choice.rows[rows] for party, rows in training.parties.items()}
         left_out, without = self._left_out(named, training, choice) if self._wants_left_out else ({}, {})
@@ -331,7 +331,7 @@ class Analyst:
             raise ValueError(f"anchor_weight must be 'auto' or a number from 0 on; got {self.anchor_weight!r}.")
 
     def _check_survival(self) -> None:
-        """Candidates are compared by losses that times to events do not have."""
+        """Refuse a choice: candidates are compared by losses that times to events do not have."""
         if self._has_choice or self._wants_left_out:
             raise AgreementError(
                 "Targets are times to events, for which there is no choice among methods and models yet, nor what is "
@@ -368,7 +368,7 @@ class Analyst:
         )
 
     def _as_named(self, shares: Mapping[PartyName, Share], training: TrainingRows) -> Collaboration:
-        """The integrator and the model given, with nothing left out: the paper's protocol."""
+        """Return the integrator and the model given, with nothing left out: the paper's protocol."""
         given: Any = self.integrator
         anchors = {party: share.anchor_representation for party, share in shares.items()}
         integrator = clone(given).fit(anchors, training.anchor_target)
@@ -382,7 +382,7 @@ class Analyst:
     def _left_out(
         self, shares: Mapping[PartyName, Share], training: TrainingRows, choice: Choice
     ) -> tuple[dict[PartyName, FloatArray], dict[PartyName, Any]]:
-        """For parties that shared their own rows, what is said of each left out; for others, the model without them.
+        """Return predictions for the rows of each party left out or, if it shared other rows, the model without them.
 
         A model without a party is one of the others alone: with fewer than three of these it is not made.
         """
@@ -407,7 +407,7 @@ class Analyst:
 
 
 def by_party(shares: Iterable[Share]) -> dict[PartyName, Share]:
-    """Shares by the names of their parties."""
+    """Return shares by the names of their parties."""
     if isinstance(shares, Share | Mapping):
         raise TypeError(f"Expected a list of shares, one from each party; got one {type(shares).__name__}.")
     named: dict[PartyName, Share] = {}
@@ -423,7 +423,7 @@ def by_party(shares: Iterable[Share]) -> dict[PartyName, Share]:
 
 
 def rounded(left_out: FloatArray, target: NDArray[Any]) -> FloatArray:
-    """What is said of rows left out, no finer than a party needs it.
+    """Return predictions for rows left out, no finer than a party needs them.
 
     Exact numbers would give away leverages, and with them and the model sums over the other parties' rows.
     """
@@ -435,7 +435,7 @@ def rounded(left_out: FloatArray, target: NDArray[Any]) -> FloatArray:
 
 
 def _hundredths(probabilities: FloatArray) -> FloatArray:
-    """Rounded down, and what is missing to one given to those that lost most."""
+    """Round probabilities down; those that lost most get what is missing to one."""
     parts = np.floor(100 * probabilities)
     missing = np.round(100 - parts.sum(axis=1)).astype(int)
     places = np.argsort(np.argsort(parts - 100 * probabilities, axis=1, kind="stable"), axis=1)

@@ -61,7 +61,7 @@ class NamedModel:
 
 
 def default_integrators(shares: Mapping[PartyName, Share], *, cautious: bool = False) -> list[BaseIntegrator]:
-    """Integration methods for these shares, simple ones first.
+    """Return integration methods for these shares, simple ones first.
 
     As many components as the widest share has columns, where the anchor has more rows than that.
     """
@@ -82,7 +82,7 @@ def default_integrators(shares: Mapping[PartyName, Share], *, cautious: bool = F
 def kernel_models(
     anchor: FloatArray, *, is_classification: bool, cautious: bool = False, interpolated: bool = False
 ) -> list[NamedModel]:
-    """Linear and kernel ridge regressions whose landmarks are made of anchor rows."""
+    """Return linear and kernel ridge regressions whose landmarks are made of anchor rows."""
     alphas = _VERY_LARGE_ALPHAS if interpolated else _LARGE_ALPHAS if cautious else ALPHAS
     ridge = LandmarkRidgeClassifier if is_classification else LandmarkRidgeRegressor
     models = [NamedModel(name="ridge", estimator=ridge(kernel="linear", alphas=alphas))]
@@ -98,7 +98,7 @@ def kernel_models(
 
 
 def with_many_landmarks(model: NamedModel, anchor: FloatArray) -> NamedModel | None:
-    """The same kernel ridge regression on more landmarks; None for other models, and those that have many."""
+    """Return the same kernel ridge regression on more landmarks; None for other models, and those that have many."""
     if getattr(model.estimator, "landmarks", None) is None or model.name.endswith(MORE_LANDMARKS):
         return None
     estimator = clone(model.estimator).set_params(landmarks=landmarks(anchor, MANY_LANDMARKS))
@@ -106,7 +106,7 @@ def with_many_landmarks(model: NamedModel, anchor: FloatArray) -> NamedModel | N
 
 
 def forest(*, is_classification: bool, n_jobs: int | None, random_state: int) -> NamedModel:
-    """A random forest, whose rows left out are those that a tree did not see."""
+    """Return a random forest, whose rows left out are those that a tree did not see."""
     options: dict[str, Any] = {"n_estimators": _TREES, "n_jobs": n_jobs, "random_state": random_state}
     estimator = (
         CalibratedForestClassifier(**options)
@@ -117,25 +117,25 @@ def forest(*, is_classification: bool, n_jobs: int | None, random_state: int) ->
 
 
 def is_ridge(estimator: Any) -> bool:
-    """Whether a model is one of `kernel_models`."""
+    """Return whether a model is one of `kernel_models`."""
     return isinstance(estimator, LandmarkRidgeClassifier | LandmarkRidgeRegressor)
 
 
 def reads_targets(integrator: BaseIntegrator) -> bool:
-    """Whether an integration method looks at the targets of the anchor's rows."""
+    """Return whether an integration method looks at the targets of the anchor's rows."""
     graphs = (getattr(integrator, "graph", None), getattr(integrator, "penalty_graph", None))
     reads = any(isinstance(each, TargetSimilarityGraph | TargetDissimilarityGraph) for each in graphs)
     return reads or isinstance(integrator, KTICV)
 
 
 def name_of(integrator: BaseIntegrator) -> str:
-    """An integration method as tables show it."""
+    """Return the name of an integration method in tables."""
     graph = getattr(integrator, "graph", None)
     return type(integrator).__name__ + ("" if graph is None else f" + {type(graph).__name__}")
 
 
 def landmarks(anchor: FloatArray, most: int) -> FloatArray:
-    r"""Rows whose kernel functions span much of what the parties' rows would, made of anchor rows alone.
+    r"""Return rows whose kernel functions span much of what the parties' rows would, made of anchor rows alone.
 
     Half are anchor rows; the others are :math:`a_i + \tau (a_j - a_k)`, since parties' rows lie beyond the anchor's,
     above all where these were interpolated.  Always the same ones.
@@ -193,7 +193,7 @@ class Candidate:
     failure: str | None = None
 
     def compared(self, low: float, high: float, chosen: bool, part: float) -> Self:
-        """The same beside the chosen one."""
+        """Return the same beside the chosen one."""
         return replace(self, difference_low=float(low), difference_high=float(high), chosen=chosen, part=float(part))
 
 
@@ -234,17 +234,17 @@ class Selection:
         return next(candidate for candidate in self.candidates if candidate.chosen)
 
     def ranked(self) -> list[Candidate]:
-        """Candidates that were tried, from the smallest loss on."""
+        """Return candidates that were tried, from the smallest loss on."""
         return sorted((each for each in self.candidates if each.failure is None), key=lambda each: each.loss)
 
     def to_frame(self) -> Any:
-        """All candidates as a pandas data frame, a row each (needs pandas)."""
+        """Return all candidates as a pandas data frame, a row each (needs pandas)."""
         from .._validation import require
 
         return require("pandas", "cli").DataFrame([asdict(candidate) for candidate in self.candidates])
 
     def table(self, most: int = 10) -> str:
-        """The best candidates as text, the chosen one marked."""
+        """Return the best candidates as text, the chosen one marked."""
         lines = [f"{self.metric} on {self.n_judges} rows: {_JUDGED_ON[self.judged_on]}"]
         for each in self.ranked()[:most]:
             mark = "*" if each.chosen else " "
@@ -284,7 +284,7 @@ class _Ledger:
     started: float = field(default_factory=time.monotonic)
 
     def begin(self, name: str, ahead: int = 0) -> bool:
-        """Whether there is time for one more, `ahead` of what is added; the first candidate is always tried."""
+        """Return whether there is time for one more, `ahead` of what is added; the first candidate is always tried."""
         some = any(losses is not None for losses in self.losses)
         if some and self.budget is not None and time.monotonic() - self.started > self.budget:
             return False
@@ -353,7 +353,7 @@ class Search:
         return ledger.best, _selection(ledger, ledger.best, training)
 
     def _counts(self, n_weights: int) -> tuple[int, int]:
-        """How many are tried of an integration method, and how many of all once more at most."""
+        """Return how many candidates of an integration method are tried, and how many of all at most once more."""
         if self.model is not None:
             return n_weights, 0
         # The cautious have a linear and two kernel regressions; others all widths, and a forest and an average besides.
@@ -398,7 +398,7 @@ class Search:
         return averaged(ridges, training, training.counts(self.class_weight))
 
     def _refine(self, best: Choice, shares: Mapping[PartyName, Share], training: TrainingRows, ledger: _Ledger) -> None:
-        """The best kernel ridge regressions once more on more landmarks, which would be too slow for all.
+        """Fit the best kernel ridge regressions again on more landmarks, which would be too slow for all.
 
         What they give is taken unless it is clearly worse: the more landmarks, the nearer they are to ones without such
         a restriction.
@@ -494,13 +494,13 @@ class Search:
 
 
 def _interval(differences: FloatArray) -> tuple[float, float]:
-    """95 % interval of the mean."""
+    """Return 95 % interval of the mean."""
     half = _Z * float(differences.std()) / np.sqrt(len(differences))
     return float(differences.mean()) - half, float(differences.mean()) + half
 
 
 def _selection(ledger: _Ledger, best: Choice, training: TrainingRows) -> Selection:
-    """All candidates, each with an interval of its difference from the chosen one."""
+    """Return all candidates, each with an interval of its difference from the chosen one."""
     parts: dict[int, float] = {}
     if best.averaged:
         parts = {
@@ -529,7 +529,7 @@ _LEAST = 0.02
 
 
 def averaged(choices: Sequence[Choice], training: TrainingRows, counts: FloatArray) -> Choice | None:
-    """The average of candidates, all of one integration method; None where there is one alone, or one is all of it."""
+    """Return the average of candidates of one integration method; None if one alone has a weight."""
     if not choices:
         return None
     weights = tempered_weights([each.losses for each in choices], squared=not hasattr(choices[0].estimator, "classes_"))
@@ -568,7 +568,7 @@ def averaged(choices: Sequence[Choice], training: TrainingRows, counts: FloatArr
 
 
 def tempered_weights(losses: Sequence[FloatArray], *, squared: bool) -> FloatArray:
-    """Weights of candidates by their losses on the same rows, those of next to none set to 0."""
+    """Return weights of candidates by their losses on the same rows, those of next to none set to 0."""
     totals = np.array([each.sum() for each in losses])
     if squared:
         variance = totals.min() / len(losses[0])
@@ -598,7 +598,7 @@ class Choice:
 
 
 def trained_again(choice: Choice, training: TrainingRows, there: FloatArray) -> Any | None:
-    """A model with the same settings, those chosen on rows left out among them, trained on some of the rows."""
+    """Return a model with the same settings, those chosen on rows left out among them, trained on some of the rows."""
     if choice.averaged:
         weights = choice.estimator.weights_
         again = [
@@ -625,7 +625,7 @@ def trained_again(choice: Choice, training: TrainingRows, there: FloatArray) -> 
 def judged_losses(
     classes: NDArray[Any] | None, left_out: FloatArray, training: TrainingRows, counts: FloatArray
 ) -> FloatArray:
-    """Log loss or squared error of each row that judges, as much as it counts, shape (n_judges,)."""
+    """Return log loss or squared error of each row that judges, as much as it counts, shape (n_judges,)."""
     judged = training.judges > 0
     losses = _losses(classes, left_out[judged], training.target[judged])
     return np.asarray(losses * counts[judged] / counts[judged].mean())

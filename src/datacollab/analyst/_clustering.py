@@ -184,7 +184,7 @@ class Integrated:
         return np.vstack(list(self.representations.values()))
 
     def split(self, values: Any) -> dict[PartyName, Any]:
-        """Values of the combined rows, by party."""
+        """Return values of the combined rows, by party."""
         ends = np.cumsum([len(rows) for rows in self.representations.values()])[:-1]
         return dict(zip(self.representations, np.split(values, ends), strict=True))
 
@@ -238,7 +238,7 @@ def integrate(shares: Iterable[Share], integrator: BaseIntegrator | None = None)
 
 
 def _part_repeated(share: Share) -> float:
-    """Part of the shared rows that equal another."""
+    """Return part of the shared rows that equal another."""
     _, numbers, counts = np.unique(share.representation, axis=0, return_inverse=True, return_counts=True)
     return float(np.mean(counts[numbers.ravel()] > 1))
 
@@ -254,7 +254,7 @@ def novelty(
     least_rows: int = LEAST_ROWS,
     random_state: int | np.random.RandomState | None = 0,
 ) -> Collaboration:
-    r"""Scores of novelty: :math:`-\log p(x)` under a mixture of normal distributions of all parties' rows.
+    r"""Return scores of novelty: :math:`-\log p(x)` under a mixture of normal distributions of all parties' rows.
 
     The estimator that goes back predicts a number for each row, the larger, the less it is like any that the parties
     had; see `datacollab.model.mixture_novelty`.  Where to draw a line is the party's choice, such as a quantile of its

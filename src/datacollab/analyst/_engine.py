@@ -111,7 +111,7 @@ def fit_cost(
 
 
 def _landmark_memory(n_anchors: int, n_parties: int, n_components: int, alpha: float, *, rank: int, size: int) -> int:
-    """Bytes that "nystroem" takes with so many landmarks per party, chosen among so many anchor rows."""
+    """Return bytes that "nystroem" takes with so many landmarks per party, chosen among so many anchor rows."""
     rank, width = min(rank, n_anchors), np.dtype(feature_dtype(alpha)).itemsize
     features = width * n_anchors * min(rank, target_landmarks(n_components))
     chosen = (8 + width) * size * rank + 3 * 8 * rank**2
@@ -120,17 +120,17 @@ def _landmark_memory(n_anchors: int, n_parties: int, n_components: int, alpha: f
 
 
 def sample_size(n_anchors: int, n_landmarks: int | None) -> int:
-    """Anchor rows that landmarks are chosen among."""
+    """Return anchor rows that landmarks are chosen among."""
     return min(n_anchors, max(_SAMPLE, 4 * (n_landmarks or 0)))
 
 
 def target_landmarks(n_components: int) -> int:
-    """Landmarks per party, at most, that the target is found with; the parties' functions may have more."""
+    """Return landmarks per party, at most, that the target is found with; the parties' functions may have more."""
     return max(_TARGET_LANDMARKS, 4 * n_components)
 
 
 def most_landmarks(cost: FitCost, n_anchors: int, n_parties: int, n_components: int, alpha: float) -> int:
-    """Landmarks per party, up to those taken by itself, for which "nystroem" stays within the memory it may take."""
+    """Return the most landmarks per party with which "nystroem" stays within its memory."""
     return bisect_right(
         range(1, MOST_LANDMARKS + 1),
         cost.limit,
@@ -152,7 +152,7 @@ def choose_solver(
     memory_limit: float | None,
     beside: Array | None = None,
 ) -> FitCost:
-    """Solver for `KTI`'s parameter of that name, and its cost."""
+    """Return solver for `KTI`'s parameter of that name, and its cost."""
     dense = array_library(beside) is None
     limit = memory_limit if memory_limit is not None else _LARGE_SHARE * (device_memory(beside) or available_memory())
 
@@ -188,7 +188,7 @@ def choose_solver(
 
 
 def available_memory() -> int:
-    """Bytes that this machine, or the container this runs in, can give without swapping."""
+    """Return bytes that this machine, or the container this runs in, can give without swapping."""
     limits = []
     report = Path("/proc/meminfo")
     if report.exists():
@@ -205,7 +205,7 @@ def available_memory() -> int:
 
 @cache
 def _rate() -> float:
-    """Operations a second of a float64 matrix product, measured once."""
+    """Return operations a second of a float64 matrix product, measured once."""
     A = np.ones((_PROBE, _PROBE))
     A @ A
     started = time.perf_counter()
@@ -230,10 +230,10 @@ class Engine(Protocol):
         """Make new states ``function(state, *shared)`` of the old ones."""
 
     def total(self, function: Callable[..., FloatArray], states: list[Any], *shared: Any) -> FloatArray:
-        """Sum of ``function(state, *shared)`` over parties."""
+        """Return sum of ``function(state, *shared)`` over parties."""
 
     def gather(self, function: Callable[..., Any], states: list[Any], *shared: Any) -> list[Any]:
-        """``function(state, *shared)`` for each party, brought here."""
+        """Return ``function(state, *shared)`` for each party, brought here."""
 
 
 class LocalEngine:
@@ -263,7 +263,7 @@ class LocalEngine:
         return self.update(function, states, *shared)
 
     def each(self, function: Callable[..., Any], arguments: Sequence[tuple[Any, ...]]) -> Iterator[Any]:
-        """``function(*arguments[k])`` for each party in order, without keeping the results."""
+        """Yield ``function(*arguments[k])`` for each party in order, without keeping the results."""
         if effective_n_jobs(self.n_jobs) == 1:
             for each in arguments:
                 yield function(*each)
@@ -280,7 +280,7 @@ _SHARE_OF_WORKERS = 0.8
 
 @contextmanager
 def engine_for(engine: Any, n_jobs: int | None) -> Iterator[Engine]:
-    """The engine that a parameter of an estimator stands for: a Dask client, "dask" for the current one, or None."""
+    """Yield the engine that a parameter stands for: a Dask client, "dask" for the current one, or None."""
     if engine is None:
         yield LocalEngine(n_jobs)
         return
@@ -292,7 +292,7 @@ def engine_for(engine: Any, n_jobs: int | None) -> Iterator[Engine]:
 
 
 def memory_of(engine: Any) -> float | None:
-    """Bytes that a cluster's workers may take together; None where a fit runs in this process."""
+    """Return bytes that a cluster's workers may take together; None where a fit runs in this process."""
     if engine is None:
         return None
     return _SHARE_OF_WORKERS * cluster_memory(engine)
@@ -414,7 +414,7 @@ class DaskEngine:
     def _submitted(
         self, task: Callable[..., Any], groups: list[_Group], function: Callable[..., Any], shared: tuple[Any, ...]
     ) -> list[Any]:
-        """Futures of ``task(states, function, shared)`` for each group, where its states are."""
+        """Return futures of ``task(states, function, shared)`` for each group, where its states are."""
         carried: Any = _Carried(shared)
         homes = sorted(set(map(self._home, groups)))
         self.bytes_moved += len(homes) * _nbytes(shared)
@@ -434,7 +434,7 @@ class DaskEngine:
         return self._homes[group.index]
 
     def _repeated(self, groups: list[_Group], attempt: Callable[[], T]) -> T:
-        """What ``attempt`` returns, with all groups in place, however many workers are lost meanwhile."""
+        """Return what ``attempt`` returns, with all groups in place, however many workers are lost meanwhile."""
         for count in range(_ATTEMPTS):
             try:
                 if count or any(group.future is not None and group.lost for group in groups):
@@ -469,7 +469,7 @@ class DaskEngine:
                 self._homes[index] = min(workers, key=self._homes.count)
 
     def _workers(self) -> list[str]:
-        """Addresses of the workers there are."""
+        """Return addresses of the workers there are."""
         workers = sorted(self._client.nthreads()) if self._client.status == "running" else []
         if not workers:
             raise ClusterError(
@@ -512,7 +512,7 @@ class DaskEngine:
 
 
 def cluster_memory(engine: Any) -> float:
-    """Bytes that all workers together may use; infinite where one of them has no limit."""
+    """Return bytes that all workers together may use; infinite where one of them has no limit."""
     limits: list[int] = _client(engine).run_on_scheduler(_memory_limits)
     return float(sum(limits)) if all(limits) else np.inf
 
@@ -522,7 +522,7 @@ def _memory_limits(dask_scheduler: Any) -> list[int]:
 
 
 def _client(engine: Any) -> Any:
-    """The Dask client that a parameter stands for."""
+    """Return the Dask client that a parameter stands for."""
     distributed = require("distributed", "dask")
     if engine != "dask":
         client = engine
@@ -540,12 +540,12 @@ def _client(engine: Any) -> Any:
 
 
 def _standing_for(groups: list[_Group]) -> list[Any]:
-    """One entry for each party: the group that it is in."""
+    """Return one entry for each party: the group that it is in."""
     return [group for group in groups for _ in group.arguments]
 
 
 def _nbytes(value: Any) -> int:
-    """Memory that arrays, and containers of them, take."""
+    """Return memory that arrays, and containers of them, take."""
     if isinstance(value, np.ndarray):
         return value.nbytes
     if isinstance(value, Mapping):
@@ -558,7 +558,7 @@ def _nbytes(value: Any) -> int:
 
 
 def _here() -> LocalEngine:
-    """The engine of one worker: as many parties at a time as it has threads."""
+    """Return the engine of one worker: as many parties at a time as it has threads."""
     worker = require("distributed", "dask").get_worker()
     return LocalEngine(worker.state.nthreads)
 
@@ -585,7 +585,7 @@ def _gathered(states: _Carried, function: Callable[..., Any], shared: _Carried) 
 
 
 def _added(parts: list[FloatArray]) -> FloatArray:
-    """Sum in the order given; the parts may be read-only."""
+    """Return sum in the order given; the parts may be read-only."""
     total = parts[0]
     for part in parts[1:]:
         total = total + part

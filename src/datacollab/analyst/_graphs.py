@@ -29,10 +29,10 @@ class NeighborGraph(BaseEstimator, ABC):
 
     @abstractmethod
     def pair_weights(self, first: NDArray[Any] | None, second: NDArray[Any] | None) -> FloatArray | float:
-        """Weights of neighbouring pairs, given the targets of their two ends (None where no target is needed)."""
+        """Return weights of neighbouring pairs from the targets of their two ends (None if no target is needed)."""
 
     def weights(self, anchors: Mapping[PartyName, FloatArray], y: ArrayLike | None = None) -> sparse.csr_array:
-        """Symmetric weights, averaged over parties (eqs. graph-weight-symmetrization, graph-weight-aggregation).
+        """Return symmetric weights, averaged over parties (eqs. graph-weight-symmetrization, graph-weight-aggregation).
 
         Parameters
         ----------
@@ -72,7 +72,7 @@ class NeighborGraph(BaseEstimator, ABC):
         return average
 
     def laplacian(self, anchors: Mapping[PartyName, FloatArray], y: ArrayLike | None = None) -> sparse.csr_array:
-        """Graph Laplacian D - W (eq. graph-laplacian-definition), sparse and symmetric.
+        """Return graph Laplacian D - W (eq. graph-laplacian-definition), sparse and symmetric.
 
         Parameters and errors are those of `weights`.
 
@@ -109,7 +109,7 @@ class NeighborGraph(BaseEstimator, ABC):
 
 
 def _neighbors(A: FloatArray, n_neighbors: int, approximate: bool) -> NDArray[np.intp]:
-    """Nearest neighbours of each row among the others, shape (n, n_neighbors)."""
+    """Return nearest neighbours of each row among the others, shape (n, n_neighbors)."""
     # Distances of scikit-learn cancel badly far from the origin.
     A = A - A.mean(axis=0)
     if not approximate:
@@ -156,7 +156,7 @@ class GeometricGraph(NeighborGraph):
         self.approximate = approximate
 
     def pair_weights(self, first: NDArray[Any] | None, second: NDArray[Any] | None) -> float:
-        """One for each pair."""
+        """Return a weight of one for each pair."""
         return 1.0
 
 
@@ -222,7 +222,7 @@ class TargetSimilarityGraph(_TargetGraph):
     """
 
     def pair_weights(self, first: NDArray[Any] | None, second: NDArray[Any] | None) -> FloatArray:
-        """Similarity of the targets at the two ends, between 0 and 1."""
+        """Return similarity of the targets at the two ends, between 0 and 1."""
         return self._similarity(first, second)
 
 
@@ -246,5 +246,5 @@ class TargetDissimilarityGraph(_TargetGraph):
     """
 
     def pair_weights(self, first: NDArray[Any] | None, second: NDArray[Any] | None) -> FloatArray:
-        """Dissimilarity of the targets at the two ends, between 0 and 1."""
+        """Return dissimilarity of the targets at the two ends, between 0 and 1."""
         return np.asarray(1.0 - self._similarity(first, second))

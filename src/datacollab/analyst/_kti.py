@@ -70,7 +70,7 @@ class Solving:
         has_penalty: bool,
         beside: Array | None = None,
     ) -> FitCost:
-        """Solver to take, and its cost; ``beside`` is an array that is computed with."""
+        """Return solver to take, and its cost; ``beside`` is an array that is computed with."""
         return choose_solver(
             self.solver,
             n_anchors,
@@ -123,7 +123,7 @@ class Solving:
             return solve_streamed(problem, engine, precision=self.precision, seed=self.seed, max_columns=patience)
 
     def _exact_instead(self, problem: TargetProblem) -> FitCost | None:
-        """Cost of solving exactly where ``solver="auto"`` may, and memory permits."""
+        """Return cost of solving exactly where ``solver="auto"`` may, and memory permits."""
         if self.solver != "auto":
             return None
         try:
@@ -353,7 +353,7 @@ class KTI(BaseIntegrator):
         self.random_state = random_state
 
     def __sklearn_clone__(self) -> Self:
-        """A Dask client cannot be copied, and need not be; all else is copied as ever."""
+        """Clone all but a Dask client, which cannot be copied and need not be."""
         parameters = self.get_params(deep=False)
         engine = parameters.pop("engine")
         copies = {name: clone(value, safe=False) for name, value in parameters.items()}
@@ -466,7 +466,7 @@ class KTI(BaseIntegrator):
         check_n_components(self.n_components, largest, f"there are {A.shape[0]} anchor rows")
 
     def _problem(self, anchors: dict[PartyName, Array], y: ArrayLike | None) -> TargetProblem:
-        """Kernels and graphs, which are found with NumPy."""
+        """Return kernels and graphs, which are found with NumPy."""
         here = {party: to_numpy(A) for party, A in anchors.items()}
         y = to_numpy(y) if y is not None and array_library(y) is not None else y
         gammas = kernel_widths(here, self.kernel, self.gamma, self.gamma_factor)
@@ -504,7 +504,7 @@ def kernel_of(
     coef0: float,
     kernel_params: Mapping[str, Any] | None,
 ) -> Kernel:
-    """One party's kernel; a function of two rows has parameters of its own."""
+    """Return one party's kernel; a function of two rows has parameters of its own."""
     if not isinstance(kernel, str):
         return Kernel(metric=kernel, parameters=kernel_params or {})
     return Kernel(metric=kernel, parameters={"gamma": gamma, "degree": degree, "coef0": coef0})
@@ -519,7 +519,7 @@ def regularised_penalty(
     epsilon: float,
     center: bool,
 ) -> sparse.csr_array:
-    r"""Penalty Laplacian C, as :math:`C_\varepsilon` where it is singular on the feasible subspace."""
+    r"""Return penalty Laplacian C, as :math:`C_\varepsilon` where it is singular on the feasible subspace."""
     C = graph.laplacian(anchors, y)
     n_anchors = C.shape[0]
     # Weights are not negative, so the null space is spanned by the indicators of the connected components.
@@ -583,7 +583,7 @@ GammaRule = float | str | Callable[[FloatArray], float]
 
 
 def has_width(kernel: str | Callable[..., Any]) -> bool:
-    """Whether a kernel, as `pairwise_kernels` takes it, has the parameter gamma."""
+    """Return whether a kernel, as `pairwise_kernels` takes it, has the parameter gamma."""
     return isinstance(kernel, str) and "gamma" in KERNEL_PARAMS.get(kernel, ())
 
 
@@ -593,7 +593,7 @@ def kernel_widths(
     gamma: GammaRule | Mapping[Any, GammaRule],
     factor: float = 1.0,
 ) -> dict[PartyName, float]:
-    """Kernel width of each party; empty where the kernel has none."""
+    """Return kernel width of each party; empty where the kernel has none."""
     if not has_width(kernel):
         return {}
     if isinstance(gamma, Mapping):

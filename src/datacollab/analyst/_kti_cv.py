@@ -101,7 +101,7 @@ def _path(party: PartyName, gram: FloatArray, smallest_alpha: float) -> RidgePat
 
 
 def _problem_matrix(paths: Mapping[PartyName, RidgePath], alpha: float) -> FloatArray:
-    r"""Lower triangle of :math:`M_\lambda`."""
+    r"""Return lower triangle of :math:`M_\lambda`."""
     n = next(iter(paths.values())).vectors.shape[0]
     M = np.zeros((n, n), order="F")
     for path in paths.values():
@@ -120,7 +120,7 @@ def _target(
     n_components: int,
     center: bool,
 ) -> FloatArray:
-    """Z, with at most ``n_components`` columns."""
+    """Return Z, with at most ``n_components`` columns."""
     problem = M.copy(order="F")
     graph = laplacian if weight else None
     if graph is not None and weight is not None:
@@ -143,7 +143,7 @@ def halves(target: NDArray[Any], random_state: np.random.RandomState) -> tuple[N
 def default_predictor(
     target: NDArray[Any], parts: tuple[NDArray[np.intp], NDArray[np.intp]], is_classification: bool
 ) -> Any:
-    """The model that scores candidates: it ranks them nearly as a random forest on the parties' rows does, and is fast.
+    """Return the model that scores candidates: it is fast, and ranks nearly as a forest on the parties' rows.
 
     Linear discriminant analysis for classes, where either part has several classes; otherwise nearest neighbours.
     """
@@ -159,7 +159,7 @@ def prediction_score(
     parts: tuple[NDArray[np.intp], NDArray[np.intp]],
     estimator: Any,
 ) -> float:
-    """How well targets of one part of the rows are predicted by a model trained on the other; the mean of both ways.
+    """Return how well a model trained on one part of the rows predicts the other; the mean of both ways.
 
     Both parts are new to the integration functions, as the parties' own rows are that the model is trained on later.
     """
@@ -174,7 +174,7 @@ def prediction_score(
 
 
 def concordance(representations: Iterable[FloatArray]) -> float:
-    """Share of each component's variance on which all parties agree (eq. anchor-concordance), averaged."""
+    """Return share of each component's variance on which all parties agree (eq. anchor-concordance), averaged."""
     stacked = np.stack(list(representations))
     total = stacked.reshape(-1, stacked.shape[2]).var(axis=0)
     agreed = stacked.mean(axis=0).var(axis=0)
@@ -398,7 +398,7 @@ class KTICV(BaseIntegrator):
         return self.integrator_.solver_
 
     def _grid(self) -> Grid:
-        """The candidates, after a check of all values."""
+        """Return the candidates, after a check of all values."""
         given: Any = self.n_components
         numbers = [given] if isinstance(given, Integral) else list(given)
         check_values("kernels", list(self.kernels), "kernel")
@@ -437,7 +437,7 @@ class KTICV(BaseIntegrator):
         target: NDArray[Any] | None,
         random_state: np.random.RandomState,
     ) -> tuple[list[dict[str, Any]], FloatArray]:
-        """Candidates that the data allow, and their scores by fold, of shape (n_candidates, n_folds)."""
+        """Return candidates that the data allow, and their scores by fold, of shape (n_candidates, n_folds)."""
         is_classification = target is not None and (
             self.task == "classification" or (self.task == "auto" and target.dtype.kind != "f")
         )
@@ -480,7 +480,7 @@ class KTICV(BaseIntegrator):
     def _scores(
         self, fold: Fold, kernel: Mapping[str, Any], numbers: list[int], n_components: int, is_classification: bool
     ) -> dict[tuple[int, float, float | None], float]:
-        """Scores of one kernel on one fold, by number of components, penalty and graph weight."""
+        """Return scores of one kernel on one fold, by number of components, penalty and graph weight."""
         scores = {}
         for view in self._views(fold, kernel, n_components):
             allowed = [number for number in numbers if number <= view.representations.shape[2]]
@@ -577,7 +577,7 @@ class Grid:
     graph_weights: Sequence[float] | None
 
     def candidates(self) -> Iterator[dict[str, Any]]:
-        """All combinations but those that make no difference, from the simplest to the most flexible."""
+        """Yield all combinations but those that make no difference, from the simplest to the most flexible."""
         weights = (
             [{}] if self.graph_weights is None else [{"graph_weight": each} for each in sorted(self.graph_weights)]
         )
@@ -589,7 +589,7 @@ class Grid:
                         yield {"n_components": number, "alpha": alpha, **kernel, **weight}
 
     def kernel_parameters(self) -> Iterator[dict[str, Any]]:
-        """Kernels, with their widths where they have any, those nearest to 1 first."""
+        """Yield kernels, with their widths where they have any, those nearest to 1 first."""
         for kernel in self.kernels:
             if has_width(kernel):
                 for factor in sorted(self.gamma_factors, key=lambda factor: abs(np.log(factor))):

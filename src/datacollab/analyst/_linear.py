@@ -166,7 +166,7 @@ class BaseIntegrator(BaseEstimator, ABC):
         return self
 
     def get_feature_names_out(self, input_features: ArrayLike | None = None) -> NDArray[np.object_]:
-        """Names of the common columns: the method's, in small letters, and a number.
+        """Return names of the common columns: the method's, in small letters, and a number.
 
         Parameters
         ----------
@@ -186,7 +186,7 @@ class BaseIntegrator(BaseEstimator, ABC):
 
     @staticmethod
     def _few_threads(anchors: Mapping[PartyName, FloatArray]) -> AbstractContextManager[Any]:
-        """A context with one thread of linear algebra where there are too few anchor rows for more to help."""
+        """Return a context with one thread of linear algebra where there are too few anchor rows for more to help."""
         return one_thread_if_small(next(iter(anchors.values())).shape[0])
 
 
@@ -247,7 +247,7 @@ class LinearIntegrator(BaseIntegrator):
     def _without_means(
         self, anchors: dict[PartyName, FloatArray]
     ) -> tuple[dict[PartyName, FloatArray], dict[PartyName, FloatArray]]:
-        """Representations as `_align` takes them, and what was taken off them, where maps are affine."""
+        """Return representations as `_align` takes them, and what was taken off them, where maps are affine."""
         if not getattr(self, "fit_intercept", False):
             return anchors, {}
         centred = {party: centred_columns(A) for party, A in anchors.items()}
@@ -269,7 +269,7 @@ class LinearIntegrator(BaseIntegrator):
 def common_directions(
     anchors: Mapping[PartyName, FloatArray], n_components: int
 ) -> tuple[dict[PartyName, ColumnSpace], FloatArray, FloatArray, FloatArray]:
-    """The column space of every party's anchor, and the leading singular triplets of all bases side by side."""
+    """Return the column space of every party's anchor, and the leading singular triplets of all bases side by side."""
     spaces = {party: column_space(A) for party, A in anchors.items()}
     U, singular_values, V = leading_left_singular(np.hstack([space.basis for space in spaces.values()]))
     check_n_components(n_components, U.shape[1], "that is the dimension the representations span together")
@@ -277,7 +277,7 @@ def common_directions(
 
 
 def residual(fitted: Iterable[FloatArray], target: FloatArray) -> float:
-    r""":math:`\sum_k \|g_k(\tilde A^{(k)}) - Z\|_F^2` (eq. linear-naive-formulation)."""
+    r"""Return :math:`\sum_k \|g_k(\tilde A^{(k)}) - Z\|_F^2` (eq. linear-naive-formulation)."""
     return float(sum(np.sum((A - target) ** 2) for A in fitted))
 
 
@@ -353,7 +353,7 @@ class LTI(LinearIntegrator):
     def _onto(
         self, spaces: Mapping[PartyName, ColumnSpace], U: FloatArray, singular_values: FloatArray
     ) -> dict[PartyName, FloatArray]:
-        """Every party's matrix onto a target that is there, and the other learnt attributes."""
+        """Return every party's matrix onto a target that is there, and the other learnt attributes."""
         Z = U * fix_signs(U)
         coordinates = {party: space.basis.T @ Z for party, space in spaces.items()}
         matrices = {party: space.coefficients(coordinates[party]) for party, space in spaces.items()}
@@ -433,7 +433,7 @@ class MPP(LinearIntegrator):
     def _onto(
         self, spaces: Mapping[PartyName, ColumnSpace], U: FloatArray, singular_values: FloatArray
     ) -> dict[PartyName, FloatArray]:
-        """Every party's matrix onto a target that is there, and the other learnt attributes."""
+        """Return every party's matrix onto a target that is there, and the other learnt attributes."""
         target = U * fix_signs(U) @ self._mixing(singular_values)
         coordinates = {party: space.basis.T @ target for party, space in spaces.items()}
         matrices = {party: space.coefficients(coordinates[party]) for party, space in spaces.items()}
@@ -443,7 +443,7 @@ class MPP(LinearIntegrator):
         return matrices
 
     def _mixing(self, singular_values: FloatArray) -> FloatArray:
-        """The matrix R of shape (n_components, n_components)."""
+        """Return the matrix R of shape (n_components, n_components)."""
         if isinstance(self.basis, str):
             return np.diag(singular_values) if self.basis == "singular_values" else np.eye(self.n_components)
         R = np.asarray(self.basis, dtype=np.float64)
@@ -455,7 +455,7 @@ class MPP(LinearIntegrator):
 
 
 def _dwarfed(representations: Mapping[PartyName, FloatArray]) -> str:
-    """Words on a party beside whose numbers those of another one vanish, for MPP compares sizes."""
+    """Return words on a party whose numbers dwarf another's, for MPP compares sizes."""
     sizes = {party: float(np.abs(A).max()) for party, A in representations.items()}
     largest, smallest = max(sizes, key=lambda party: sizes[party]), min(sizes, key=lambda party: sizes[party])
     if sizes[largest] < _MUCH_LARGER * sizes[smallest]:
@@ -527,7 +527,7 @@ class GEP(LinearIntegrator):
     def _onto(
         self, spaces: Mapping[PartyName, ColumnSpace], U: FloatArray, singular_values: FloatArray
     ) -> dict[PartyName, FloatArray]:
-        """The same from the left singular vectors, where the right ones, of all parties' bases, are not there."""
+        """Return the same from the left singular vectors, if the right ones of all bases are not there."""
         directions = U * fix_signs(U) / singular_values
         return self._of_blocks(spaces, [space.basis.T @ directions for space in spaces.values()], singular_values)
 
@@ -636,13 +636,13 @@ class ODC(LinearIntegrator):
 
 
 def _procrustes(A: FloatArray, Z: FloatArray) -> FloatArray:
-    r"""The orthogonal G that minimises :math:`\|A G - Z\|_F`."""
+    r"""Return the orthogonal G that minimises :math:`\|A G - Z\|_F`."""
     U, _, Vt = scipy.linalg.svd(A.T @ Z, full_matrices=False, check_finite=False)
     return np.asarray(U @ Vt)
 
 
 def _consensus(anchors: Sequence[FloatArray]) -> FloatArray:
-    """The mean of all, turned onto it by turns, in its principal axes, shape (n_anchors, n_intermediate)."""
+    """Return the mean of all, turned onto it by turns, in its principal axes, shape (n_anchors, n_intermediate)."""
     Z, previous = anchors[0], np.inf
     for _ in range(_MOST_TURNS):
         turned = [A @ _procrustes(A, Z) for A in anchors]

@@ -76,12 +76,12 @@ class TargetProblem:
         return self.intrinsic is not None or self.penalty is not None
 
     def on(self, sample: NDArray[np.intp]) -> TargetProblem:
-        """The problem without its graphs, on some of the anchor rows, in NumPy."""
+        """Return the problem without its graphs, on some of the anchor rows, in NumPy."""
         anchors = {party: to_numpy(A)[sample] for party, A in self.anchors.items()}
         return replace(self, anchors=anchors, intrinsic=None, penalty=None)
 
     def operator(self, trace: float | None) -> TargetOperator:
-        r"""The symmetric operator whose largest eigenvectors solve the problem without a penalty graph."""
+        r"""Return the symmetric operator whose largest eigenvectors solve the problem without a penalty graph."""
         n_parties = len(self.anchors)
         unit = 1.0 / trace if trace is not None else 1.0
         if self.intrinsic is None:
@@ -110,15 +110,15 @@ class TargetOperator:
     laplacian: sparse.csr_array | None
 
     def of_inverses(self, X: Array, total: Array) -> Array:
-        r"""The image of ``X``, given :math:`\sum_k S_k X`."""
+        r"""Return the image of ``X``, given :math:`\sum_k S_k X`."""
         return self._less_graph(self.offset * X - (self.unit * self.alpha) * total, X)
 
     def of_smoothers(self, X: Array, total: Array) -> Array:
-        r"""The image of ``X``, given :math:`\sum_k P_k X`."""
+        r"""Return the image of ``X``, given :math:`\sum_k P_k X`."""
         return self._less_graph((self.offset - self.unit * self.n_parties) * X + self.unit * total, X)
 
     def on_span(self, Z: Array, smoothed: FloatArray) -> FloatArray:
-        r"""What it is between orthonormal columns, given :math:`Z^\top \sum_k P_k Z`; small, and NumPy's."""
+        r"""Return what it is between orthonormal columns, given :math:`Z^\top \sum_k P_k Z`; small, and NumPy's."""
         between = (self.offset - self.unit * self.n_parties) * np.eye(Z.shape[1]) + self.unit * smoothed
         if self.laplacian is None:
             return between
@@ -145,14 +145,14 @@ class Solution:
 
 
 def centred(X: Array) -> Array:
-    """``X`` with the mean of each column taken off."""
+    """Return ``X`` with the mean of each column taken off."""
     return X - array_namespace(X).mean(X, axis=0)
 
 
 def maps_of(
     problem: TargetProblem, centres: Mapping[PartyName, Array], coefficients: Iterable[Array]
 ) -> dict[PartyName, KernelMap]:
-    """Kernel expansions around ``centres``, one for each party, in the order of the parties, where the anchors are."""
+    """Return one kernel expansion around ``centres`` for each party, in their order."""
     return {
         party: KernelMap(party, like(centres[party], A), like(Gamma, A), problem.kernels[party])
         for (party, A), Gamma in zip(problem.anchors.items(), coefficients, strict=True)
@@ -160,7 +160,7 @@ def maps_of(
 
 
 def kernel_rank(eigenvalues: FloatArray, n_parties: int, tolerance: float = VANISHING) -> int:
-    r"""Components that some kernel map reproduces, by the eigenvalues of :math:`M_\lambda`.
+    r"""Return components that some kernel map reproduces, by the eigenvalues of :math:`M_\lambda`.
 
     A direction on which all kernels vanish has the eigenvalue K, and maps every row to zero.  What rounding leaves of
     it is small beside what the best direction has.
@@ -170,7 +170,7 @@ def kernel_rank(eigenvalues: FloatArray, n_parties: int, tolerance: float = VANI
 
 
 def not_definite(party: PartyName, alpha: float) -> NumericalError:
-    """What is wrong with a kernel that has no Cholesky factor."""
+    """Return what is wrong with a kernel that has no Cholesky factor."""
     return NumericalError(
         f"Party {party!r}: the kernel matrix plus alpha={alpha:g} is not positive definite. Choose a positive "
         "semidefinite kernel, or raise alpha."
@@ -223,7 +223,7 @@ class _Restricted:
         return smoother_trace(self.gram, self.ridge.alpha)
 
     def moments(self, Z: Array) -> FloatArray:
-        """Products of all features with the columns of Z."""
+        """Return products of all features with the columns of Z."""
         if self.ridge.features.shape[1] == len(self.landmarks):
             return self.ridge.moments(Z)
         return landmark_moments(self.kernel, self.A, self.landmarks, self.root, self.ridge.alpha, Z)
@@ -336,7 +336,7 @@ def _warn(rank: int, most: int, missed: float, drop: float | None, tol: float) -
 
 
 def coarse_start(problem: TargetProblem, engine: Engine, rng: np.random.Generator) -> Array:
-    """Columns that nearly span the leading eigenvectors, from a few landmarks and a sample of the anchor rows."""
+    """Return columns that nearly span the leading eigenvectors, from few landmarks and a sample of rows."""
     n = problem.n_anchors
     size = min(n, _START_SAMPLE)
     sample = np.sort(rng.choice(n, size=size, replace=False))
@@ -372,7 +372,7 @@ def _minimise(
     small_gap: float = 1e-3,
     n_following: int = 0,
 ) -> LeadingEigenpairs:
-    """Eigenvectors of the problem in which every smoother is a restricted one."""
+    """Return eigenvectors of the problem in which every smoother is a restricted one."""
 
     def apply(X: Array) -> Array:
         return operator.of_smoothers(X, engine.total(_smooth, states, X))
@@ -389,7 +389,7 @@ def _minimise(
 
 
 def _trace(problem: TargetProblem, engine: Engine, restricted: list[Any]) -> float | None:
-    r"""Trace of the restricted :math:`M_\lambda`, where both terms of the problem are divided by theirs."""
+    r"""Return trace of the restricted :math:`M_\lambda`, where both terms of the problem are divided by theirs."""
     if not problem.normalised:
         return None
     return float(len(restricted) * problem.n_anchors - sum(engine.gather(_smoother_trace, restricted)))
@@ -468,14 +468,14 @@ def _first(state: _Restricted) -> Array:
 
 
 def _functions(state: _Restricted, Z: Array) -> tuple[FloatArray, FloatArray]:
-    r"""Coefficients of the functions with all landmarks, and :math:`Z^\top \tilde P Z`."""
+    r"""Return coefficients of the functions with all landmarks, and :math:`Z^\top \tilde P Z`."""
     moments = state.moments(Z)
     weights = scipy.linalg.cho_solve((state.gram, True), moments, check_finite=False)
     return _expansion(state.root, weights), moments.T @ weights
 
 
 def _expansion(root: FloatArray, weights: FloatArray) -> FloatArray:
-    """Coefficients of the kernel at the landmarks, of functions given by the weights of their features."""
+    """Return coefficients of the kernel at the landmarks, of functions given by the weights of their features."""
     expansion: FloatArray = scipy.linalg.solve_triangular(root, weights, lower=True, trans=1, check_finite=False)
     return expansion
 
@@ -503,7 +503,7 @@ def solve_dense(problem: TargetProblem, engine: LocalEngine) -> Solution:
 
 
 def sum_over_parties(problem: TargetProblem, engine: LocalEngine) -> FloatArray:
-    r""":math:`M_\lambda`, one party's term after the other, in the lower triangle; each has eigenvalues in [0, 1].
+    r"""Return :math:`M_\lambda` in the lower triangle; each party's term has eigenvalues in [0, 1].
 
     For a group of the parties it is their part of the whole sum.
     """
@@ -515,7 +515,7 @@ def sum_over_parties(problem: TargetProblem, engine: LocalEngine) -> FloatArray:
 
 
 def maps_onto(problem: TargetProblem, Z: FloatArray, engine: LocalEngine) -> dict[PartyName, KernelMap]:
-    r"""The parties' functions with coefficients :math:`\Gamma_k = (\Sigma_k + \lambda I)^{-1} Z`."""
+    r"""Return the parties' functions with coefficients :math:`\Gamma_k = (\Sigma_k + \lambda I)^{-1} Z`."""
     # Refactorising costs a third of the first pass and saves keeping K matrices.
     solved = engine.each(_coefficients, [(*each, Z) for each in _of_parties(problem)])
     return maps_of(problem, problem.anchors, solved)
@@ -535,7 +535,7 @@ def normalise(M: FloatArray, intrinsic: sparse.csr_array | None, graph_weight: f
 def dense_target(
     M: FloatArray, n_components: int, *, penalty: sparse.csr_array | None = None, center: bool
 ) -> tuple[FloatArray, FloatArray, float | None, float | None]:
-    """Z of the sum over all parties.  Overwrites ``M``."""
+    """Return Z of the sum over all parties.  Overwrites ``M``."""
     n, k = len(M), n_components
     if penalty is None and n > DENSE_UP_TO and (found := _by_inverse(M, k, center)) is not None:
         return found
@@ -559,7 +559,7 @@ def dense_target(
 
 
 def _by_inverse(M: FloatArray, k: int, center: bool) -> tuple[FloatArray, FloatArray, float, float] | None:
-    """The same through the largest eigenvalues of the inverse, which lie far apart; None where they are not found."""
+    """Return the same by the largest eigenvalues of the inverse, which lie far apart; None if not found."""
     try:
         factor = scipy.linalg.cholesky(M, lower=True, check_finite=False)
     except scipy.linalg.LinAlgError:
@@ -617,7 +617,7 @@ class _Factor:
 def solve_streamed(
     problem: TargetProblem, engine: Engine, *, precision: str, seed: int, max_columns: int | None = None
 ) -> Solution:
-    r"""Eigenvectors of :math:`\sum_k P_k` through one Cholesky factor per party, none of them as wide as float64.
+    r"""Return eigenvectors of :math:`\sum_k P_k` by one Cholesky factor per party, narrower than float64.
 
     Factors in float32 take the memory of K n_a^2 / 2 such numbers.  With ``precision="float64"``, exact products with
     the few vectors wanted, by iterative refinement, correct what float32 rounds away.
@@ -713,7 +713,7 @@ def _refine(factor: _Factor, Z: Array) -> Array:
 
 
 def _largest_row_sum(factor: _Factor) -> float:
-    """About the largest eigenvalue of the kernel matrix, or more: the largest row sum among some rows."""
+    """Return the largest row sum among some rows: about the largest eigenvalue of the kernel matrix, or more."""
     step = max(1, factor.A.shape[0] // _PROBES)
     rows = KernelBlocks(factor.kernel, factor.A, np.float32).block(slice(0, None, step), slice(0, None))
     return float(to_numpy(rows).sum(axis=1).max())

@@ -61,7 +61,7 @@ class TrainingRows:
         return bool(self.anchor.stop > self.anchor.start)
 
     def mapped(self, integrator: BaseIntegrator, shares: Mapping[PartyName, Share]) -> FloatArray:
-        """All rows as a fitted integration method sees them, shape (n_rows, n_components).
+        """Return all rows as a fitted integration method sees them, shape (n_rows, n_components).
 
         An anchor row is the mean of what the parties' functions make of it.
         """
@@ -80,23 +80,23 @@ class TrainingRows:
         *,
         strata: NDArray[Any] | None = None,
     ) -> tuple[Any, dict[PartyName, FloatArray]]:
-        """A fitted clone of a model, and each party's rows as the integration method sees them."""
+        """Return a fitted clone of a model, and each party's rows as the integration method sees them."""
         rows = self.mapped(integrator, shares)
         fitted = fit_weighted(clone(estimator), rows, self.target, weights, strata=strata)
         return fitted, {party: rows[place] for party, place in self.parties.items()}
 
     def weights(self, anchor_weight: float, class_weight: str | Mapping[Any, float] | None) -> FloatArray:
-        """How much each row counts in training, shape (n_rows,)."""
+        """Return how much each row counts in training, shape (n_rows,)."""
         weights = np.ones(len(self.target))
         weights[self.anchor] = anchor_weight
         return weights * self._class_weights(class_weight, weights)
 
     def counts(self, class_weight: str | Mapping[Any, float] | None) -> FloatArray:
-        """How much each row counts in judging, shape (n_rows,)."""
+        """Return how much each row counts in judging, shape (n_rows,)."""
         return self.judges * self._class_weights(class_weight, self.judges)
 
     def _class_weights(self, class_weight: str | Mapping[Any, float] | None, beside: FloatArray) -> FloatArray:
-        """Weight of each row's class; "balanced" makes all classes weigh the same together with `beside`."""
+        """Return weight of each row's class; "balanced" makes all classes weigh the same together with `beside`."""
         if class_weight is None:
             return np.ones(len(self.target))
         classes, codes = np.unique(self.target, return_inverse=True)
@@ -110,13 +110,13 @@ class TrainingRows:
 
 
 def mean_anchor(integrator: BaseIntegrator, shares: Mapping[PartyName, Share]) -> FloatArray:
-    """Mean over the parties of their mapped anchor, shape (n_anchors, n_components)."""
+    """Return mean over the parties of their mapped anchor, shape (n_anchors, n_components)."""
     mapped = _mapped(integrator, {party: share.anchor_representation for party, share in shares.items()})
     return np.asarray(np.mean(list(mapped.values()), axis=0))
 
 
 def _mapped(integrator: BaseIntegrator, tables: Mapping[PartyName, FloatArray]) -> dict[PartyName, FloatArray]:
-    """What parties' functions make of their rows; a model would fail on some without a name."""
+    """Return what parties' functions make of their rows; a model would fail on some without a name."""
     with np.errstate(over="ignore", invalid="ignore"):
         mapped = integrator.transform(tables)
     for party, rows in mapped.items():
@@ -130,7 +130,7 @@ def _mapped(integrator: BaseIntegrator, tables: Mapping[PartyName, FloatArray]) 
 
 
 def training_rows(shares: Mapping[PartyName, Share], *, as_classes: bool = False) -> TrainingRows:
-    """Targets, groups and judges of these shares."""
+    """Return targets, groups and judges of these shares."""
     check_trainable(shares)
     target, anchor_target = combined_target(shares), common_anchor_target(shares)
     n_anchors = next(iter(shares.values())).anchor_representation.shape[0]
@@ -176,7 +176,7 @@ def training_rows(shares: Mapping[PartyName, Share], *, as_classes: bool = False
 
 
 def common_kind(shares: Mapping[PartyName, Share]) -> TargetKind:
-    """What all parties' targets are."""
+    """Return what all parties' targets are."""
     kinds = {party: share.target_kind for party, share in shares.items()}
     if len(set(kinds.values())) > 1:
         found = {party: kind.value for party, kind in kinds.items()}
@@ -204,7 +204,7 @@ def _codes(target: NDArray[Any] | None) -> NDArray[Any] | None:
 
 
 def _joined(target: NDArray[Any], anchor_target: NDArray[Any]) -> NDArray[Any]:
-    """Both in the type of the parties' targets, where that changes none of the anchor's."""
+    """Return both in the type of the parties' targets, where that changes none of the anchor's."""
     if target.dtype.kind != anchor_target.dtype.kind and "U" not in (target.dtype.kind, anchor_target.dtype.kind):
         same = anchor_target.astype(target.dtype)
         anchor_target = same if np.array_equal(same, anchor_target) else anchor_target
@@ -212,7 +212,7 @@ def _joined(target: NDArray[Any], anchor_target: NDArray[Any]) -> NDArray[Any]:
 
 
 def looks_interpolated(anchor: FloatArray) -> bool:
-    """Whether rows seem to have been made on segments between a few others, as by SMOTE.
+    """Return whether rows seem to have been made on segments between a few others, as by SMOTE.
 
     A row on a segment has others from its ends very near, and its tenth neighbour far.  Rows of few dimensions are
     like that by themselves.  Of twelve tables, real rows had a median ratio of these distances of .40 and more,
@@ -226,7 +226,7 @@ def looks_interpolated(anchor: FloatArray) -> bool:
 
 
 def _related(numbers: NDArray[np.intp], anchor: FloatArray) -> NDArray[np.intp]:
-    """Numbers in which near anchor rows go together: close relatives would give interpolated ones away."""
+    """Return numbers in which near anchor rows go together: close relatives would give interpolated ones away."""
     n_clusters = min(_MOST_CLUSTERS, max(2, len(anchor) // _CLUSTER))
     clusters = KMeans(n_clusters, n_init=1, random_state=0).fit_predict(anchor)
     made = numbers < len(anchor)
@@ -234,13 +234,13 @@ def _related(numbers: NDArray[np.intp], anchor: FloatArray) -> NDArray[np.intp]:
 
 
 def _equal_rows(share: Share) -> tuple[NDArray[np.intp], NDArray[np.intp]]:
-    """A number for each row of a share, the same for equal rows, and how many rows have each number."""
+    """Return a number for each row of a share, the same for equal rows, and how many rows have each number."""
     _, numbers, counts = np.unique(share.representation, axis=0, return_inverse=True, return_counts=True)
     return numbers.ravel(), counts
 
 
 def common_anchor_target(shares: Mapping[PartyName, Share]) -> NDArray[Any] | None:
-    """The anchor targets, which every party that sends them must send alike."""
+    """Return the anchor targets, which every party that sends them must send alike."""
     senders = {party: share.anchor_target for party, share in shares.items() if share.anchor_target is not None}
     if not senders:
         return None
@@ -255,7 +255,7 @@ def common_anchor_target(shares: Mapping[PartyName, Share]) -> NDArray[Any] | No
 
 
 def combined_target(shares: Mapping[PartyName, Share]) -> NDArray[Any]:
-    """Targets of all parties' rows, in the order of the shares."""
+    """Return targets of all parties' rows, in the order of the shares."""
     text = {party: share.target.dtype.kind in "OSU" for party, share in shares.items()}
     if len(set(text.values())) > 1:
         kinds = {party: "text" if is_text else "numbers" for party, is_text in text.items()}

@@ -71,7 +71,7 @@ class PartyStratifiedKFold(BaseCrossValidator):
         self.random_state = random_state
 
     def get_n_splits(self, X: Any = None, y: Any = None, groups: Any = None) -> int:
-        """Number of folds."""
+        """Return number of folds."""
         return self.n_splits
 
     def _iter_test_indices(
@@ -120,7 +120,7 @@ class _Baseline(MetaEstimatorMixin, BaseEstimator, ABC):
     def score(
         self, X: ArrayLike, y: ArrayLike, *, groups: ArrayLike | None = None, sample_weight: ArrayLike | None = None
     ) -> float:
-        """Accuracy of a classifier, coefficient of determination of a regressor, concordance of a survival model."""
+        """Return accuracy, coefficient of determination or, for a survival model, concordance."""
         if isinstance(self.estimator, SurvivalModel):
             if sample_weight is not None:
                 raise TypeError("Concordance takes no sample_weight; leave it out.")
@@ -129,7 +129,7 @@ class _Baseline(MetaEstimatorMixin, BaseEstimator, ABC):
         return float(measure(y, self.predict(X, groups=groups), sample_weight=sample_weight))
 
     def _check_target(self, target: NDArray[Any]) -> None:
-        """Fields are for models that read them."""
+        """Refuse fields, except for models that read them."""
         if not isinstance(self.estimator, SurvivalModel):
             check_single_targets(target, "y", AgreementError)
 

@@ -320,13 +320,13 @@ class DataCollaborationClassifier(ClassifierMixin, _Supervised):
 
     @available_if(_estimator_has("predict_proba"))  # type: ignore[untyped-decorator]
     def predict_proba(self, X: ArrayLike, *, groups: ArrayLike | None = None) -> FloatArray:
-        """Class probabilities, shape (n_samples, n_classes), each row through its own party."""
+        """Return class probabilities, shape (n_samples, n_classes), each row through its own party."""
         return self._by_party("predict_proba", X, groups)
 
     def score(
         self, X: ArrayLike, y: ArrayLike, *, groups: ArrayLike | None = None, sample_weight: ArrayLike | None = None
     ) -> float:
-        """Accuracy of `predict`."""
+        """Return accuracy of `predict`."""
         return float(accuracy_score(y, self.predict(X, groups=groups), sample_weight=sample_weight))
 
     def _default_estimator(self) -> Any:
@@ -382,7 +382,7 @@ class DataCollaborationRegressor(RegressorMixin, _Supervised):
     def score(
         self, X: ArrayLike, y: ArrayLike, *, groups: ArrayLike | None = None, sample_weight: ArrayLike | None = None
     ) -> float:
-        """Coefficient of determination of `predict`."""
+        """Return coefficient of determination of `predict`."""
         return float(r2_score(y, self.predict(X, groups=groups), sample_weight=sample_weight))
 
     def _default_estimator(self) -> Any:
@@ -670,7 +670,7 @@ class DataCollaborationSurvival(BaseDataCollaboration):
         self.time_step = time_step
 
     def predict_survival(self, X: ArrayLike, times: ArrayLike, *, groups: ArrayLike | None = None) -> FloatArray:
-        """Probability of no event up to each time, each row by its own party's model.
+        """Return probability of no event up to each time, each row by its own party's model.
 
         Parameters
         ----------
@@ -694,7 +694,7 @@ class DataCollaborationSurvival(BaseDataCollaboration):
         return self._by_party("predict_survival", X, groups, times)
 
     def score(self, X: ArrayLike, y: ArrayLike, *, groups: ArrayLike | None = None) -> float:
-        """Harrell's concordance index of the log risks, over pairs within and between parties."""
+        """Return Harrell's concordance index of the log risks, over pairs within and between parties."""
         return concordance_index(self._target(y), self.predict(X, groups=groups))
 
     def _default_integrator(self) -> BaseIntegrator:

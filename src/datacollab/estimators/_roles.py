@@ -35,7 +35,7 @@ from ..share import Share
 
 
 def owners(X: Any, groups: ArrayLike | None, party_column: str | int | None) -> tuple[Any, NDArray[Any]]:
-    """Rows without the column that names their owner, and the owners."""
+    """Return rows without the column that names their owner, and the owners."""
     if party_column is not None:
         X, column = _without_column(X, party_column)
         if groups is not None and not np.array_equal(np.asarray(groups), column):
@@ -58,7 +58,7 @@ def owners(X: Any, groups: ArrayLike | None, party_column: str | int | None) -> 
 
 
 def is_scikit_learn(depth: int) -> bool:
-    """Whether the code so many frames above this function is scikit-learn's."""
+    """Return whether the code that many frames above this function is scikit-learn's."""
     name = sys._getframe(depth).f_globals.get("__name__", "")
     return str(name).partition(".")[0] == "sklearn"
 
@@ -92,7 +92,7 @@ def _without_column(X: Any, column: str | int) -> tuple[Any, NDArray[Any]]:
 
 
 def by_party(names: NDArray[Any]) -> dict[PartyName, NDArray[np.intp]]:
-    """Row numbers of each party, parties in sorted order."""
+    """Return row numbers of each party, parties in sorted order."""
     unique, codes = np.unique(names, return_inverse=True)
     return {party: np.flatnonzero(codes == code) for code, party in enumerate(unique.tolist())}
 
@@ -175,11 +175,11 @@ class PlayedRoles(ClassNamePrefixFeaturesOutMixin, TransformerMixin, MetaEstimat
         return self._by_party("predict", X, groups)
 
     def represent(self, X: ArrayLike, *, groups: ArrayLike | None = None) -> FloatArray:
-        """Collaboration representations g_k(f_k(x)), shape (n_samples, n_components)."""
+        """Return collaboration representations g_k(f_k(x)), shape (n_samples, n_components)."""
         return self._by_party("transform", X, groups)
 
     def transform(self, X: ArrayLike, *, groups: ArrayLike | None = None) -> FloatArray:
-        """What `represent` gives, or a dataframe of it where `set_output` asks for one."""
+        """Return what `represent` gives, or a dataframe of it where `set_output` asks for one."""
         return self.represent(X, groups=groups)
 
     @property
@@ -209,7 +209,7 @@ class PlayedRoles(ClassNamePrefixFeaturesOutMixin, TransformerMixin, MetaEstimat
         return True
 
     def _of_fitted(self, method: str, X: Any, names: NDArray[Any], *further: Any) -> NDArray[Any]:
-        """What a method of each party says of its rows, which were checked."""
+        """Return what a method of each party says of its rows, which were checked."""
         functions = {
             name: lambda rows, party=party, model=self.models_[name]: getattr(party, method)(rows, model, *further)
             for name, party in self.parties_.items()
@@ -235,7 +235,7 @@ class PlayedRoles(ClassNamePrefixFeaturesOutMixin, TransformerMixin, MetaEstimat
         return tags
 
     def _sk_visual_block_(self) -> Any:
-        """The diagram in a notebook: f, g and h in the order in which rows pass them, not by the alphabet."""
+        """Return the diagram in a notebook: f, g and h in the order in which rows pass them, not by the alphabet."""
         steps = [
             ("obfuscator", obfuscator("pca") if self.obfuscator is None else self.obfuscator),
             ("integrator", self._default_integrator() if self.integrator is None else self.integrator),
@@ -252,7 +252,7 @@ class PlayedRoles(ClassNamePrefixFeaturesOutMixin, TransformerMixin, MetaEstimat
         anchor_target: ArrayLike | None,
         random_state: np.random.RandomState | None,
     ) -> list[Share]:
-        """Every party's share; the parties stay in `parties_`."""
+        """Return every party's share; the parties stay in `parties_`."""
         parties = [(self._party(party, anchor, random_state), index) for party, index in by_party(names).items()]
         fitted = Parallel(n_jobs=self.n_jobs)(
             delayed(_fit_and_share)(
@@ -293,11 +293,11 @@ class PlayedRoles(ClassNamePrefixFeaturesOutMixin, TransformerMixin, MetaEstimat
 
     @abstractmethod
     def _default_integrator(self) -> Any:
-        """How representations are aligned where nothing is said."""
+        """Return the integrator to take if none is given."""
 
     @abstractmethod
     def _default_estimator(self) -> Any:
-        """The model h where none is given."""
+        """Return the model h to take if none is given."""
 
 
 def _fit_and_share(
@@ -329,7 +329,7 @@ def _seed(random_state: np.random.RandomState | None) -> np.random.RandomState |
 
 
 def seeded(estimator: Any, random_state: np.random.RandomState | None) -> Any:
-    """A clone in which every ``random_state`` left at None is drawn from ``random_state``."""
+    """Return a clone in which every ``random_state`` left at None is drawn from ``random_state``."""
     if isinstance(estimator, str):
         return estimator
     copy = clone(estimator)
@@ -440,14 +440,14 @@ class BaseDataCollaboration(PlayedRoles):
         return KTI()
 
     def _integrator_for(self, shares: Sequence[Share]) -> BaseIntegrator:
-        """How these representations are aligned where nothing is said."""
+        """Return the integrator to take for these shares if none is given."""
         return self._default_integrator()
 
     def _analyst(self, integrator: Any, estimator: Any) -> Analyst:
         return Analyst(integrator, estimator, task="classification" if is_classifier(self) else "regression")
 
     def _target(self, y: ArrayLike) -> NDArray[Any]:
-        """Targets as they are shared."""
+        """Return targets as they are shared."""
         check_single_targets(np.asarray(y), "y", AgreementError)
         _refuse_unquoted(y, "y", 1)
         y = check_array(y, input_name="y", ensure_2d=False, dtype=None)
@@ -459,17 +459,17 @@ class BaseDataCollaboration(PlayedRoles):
         return self._checked_target(target)
 
     def _anchor_target(self, anchor_target: ArrayLike) -> NDArray[Any]:
-        """Targets of the anchor as they are shared."""
+        """Return targets of the anchor as they are shared."""
         check_single_targets(np.asarray(anchor_target), "anchor_target", AgreementError)
         return self._checked_anchor_target(np.asarray(anchor_target))
 
     @abstractmethod
     def _checked_anchor_target(self, anchor_target: NDArray[Any]) -> NDArray[Any]:
-        """Anchor targets, of a type that graphs read as the task has it."""
+        """Return anchor targets, of a type that graphs read as the task has it."""
 
     @abstractmethod
     def _checked_target(self, y: NDArray[Any]) -> NDArray[Any]:
-        """Targets, of the type that the task has."""
+        """Return targets, of the type that the task has."""
 
 
 _OF_FIT = 3
@@ -536,7 +536,7 @@ def _is_elsewhere(ours: FloatArray, theirs: FloatArray) -> bool:
 
 
 def _numbers(X: Any, anchor: Any) -> list[tuple[FloatArray, FloatArray]]:
-    """Columns of numbers of both: by name where both have names, and else by position."""
+    """Return columns of numbers of both: by name where both have names, and else by position."""
     if sparse.issparse(X) or sparse.issparse(anchor):
         return []
     if hasattr(X, "columns") and hasattr(anchor, "columns"):

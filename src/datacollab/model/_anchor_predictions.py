@@ -132,7 +132,7 @@ _ARRAY = "values"
 
 
 def predictions_contents(answers: AnchorPredictions) -> tuple[dict[str, Any], dict[str, bytes]]:
-    """What a `.dcanswers` file says and holds.
+    """Return what a `.dcanswers` file says and holds.
 
     Parameters
     ----------
@@ -163,7 +163,7 @@ def predictions_contents(answers: AnchorPredictions) -> tuple[dict[str, Any], di
 
 
 def predictions_from(bundle: Bundle) -> AnchorPredictions:
-    """The answers in a bundle, after checks of every part.
+    """Return the answers in a bundle, after checks of every part.
 
     Parameters
     ----------
@@ -221,7 +221,7 @@ def _malformed(what: str) -> ExchangeError:
 
 
 def anchor_predictions(model: PartyModel, anchor_representation: ArrayLike) -> AnchorPredictions:
-    """What a party's model says of its representation of the anchor.
+    """Return what a party's model says of its representation of the anchor.
 
     Probabilities where h gives them; of a classifier that gives none, 1 for the class that it names.
 

@@ -75,7 +75,7 @@ class Sent:
     response: bool = False
 
     def after(self, *before: Step) -> Sent:
-        """The same behind other steps."""
+        """Return the same behind other steps."""
         return Sent((*before, *self.scores), self.link, self.zero_is_second, self.response)
 
     @property
@@ -87,29 +87,29 @@ class Sent:
 
 
 def floats(values: Any) -> FloatArray:
-    """A table of double precision, row by row."""
+    """Return a table of double precision, row by row."""
     return np.ascontiguousarray(values, dtype=np.float64)
 
 
 def stretch(factors: Any, offsets: Any) -> Stretch:
-    """X a + b, column by column."""
+    """Return X a + b, column by column."""
     return Stretch(floats(factors), floats(offsets))
 
 
 def picked(n_columns: int, columns: Any) -> Affine:
-    """Some of the columns."""
+    """Return some of the columns."""
     return Affine(np.eye(n_columns)[:, columns], np.zeros(len(np.arange(n_columns)[columns])))
 
 
 def transformer(fitted: Any) -> tuple[Step, ...]:
-    """The steps of a transformer."""
+    """Return the steps of a transformer."""
     if type(fitted) not in TRANSFORMERS:
         raise NotSendableError(f"a {type(fitted).__name__}")
     return TRANSFORMERS[type(fitted)](fitted)
 
 
 def inverse_of_target(fitted: Any) -> tuple[Step, ...]:
-    """From what a regressor of a transformed target says to the target."""
+    """Return steps from the output of a regressor of a transformed target to the target."""
     if isinstance(fitted, preprocessing.FunctionTransformer):
         if fitted.inverse_func is np.exp:
             return (Elementwise(1, "exp"),)
@@ -221,7 +221,7 @@ _ACTIVATIONS = {"exp": "exp", "logistic": "logistic", "relu": "relu", "tanh": "t
 
 
 def linear_classifier(estimator: Any) -> Sent:
-    """Scores x A + b, and the link that the model uses for its probabilities, if any."""
+    """Return scores x A + b, and the link that the model uses for its probabilities, if any."""
     scores = (_affine(estimator),)
     n_classes = len(estimator.classes_)
     if scores[0].n_out not in (1, n_classes) or (scores[0].n_out == 1) != (n_classes == 2):
@@ -230,7 +230,7 @@ def linear_classifier(estimator: Any) -> Sent:
 
 
 def linear_regressor(estimator: Any) -> Sent:
-    """X a + b, or its exponential."""
+    """Return X a + b, or its exponential."""
     affine = _affine(estimator)
     if affine.n_out != 1:
         raise NotSendableError("a model of several targets")
@@ -240,7 +240,7 @@ def linear_regressor(estimator: Any) -> Sent:
 
 
 def network(estimator: Any) -> Sent:
-    """A multilayer perceptron."""
+    """Return a multilayer perceptron."""
     steps: list[Step] = []
     for coefficients, intercept in zip(estimator.coefs_, estimator.intercepts_, strict=True):
         if steps and estimator.activation != "identity":
@@ -299,7 +299,7 @@ SENDABLE_SURVIVAL = (CoxRegression.__name__, SurvivalForest.__name__)
 
 
 def sent_survival(estimator: SurvivalModel) -> ReceivedSurvival:
-    """A fitted survival model as it will be received.
+    """Return a fitted survival model as it will be received.
 
     Parameters
     ----------
@@ -351,7 +351,7 @@ _Nodes = tuple[NDArray[Any], NDArray[Any], NDArray[Any], FloatArray, FloatArray]
 
 
 def tree_model(estimator: Any) -> Sent:
-    """A tree, or the mean of a forest: class probabilities or numbers.
+    """Return a tree, or the mean of a forest: class probabilities or numbers.
 
     How many rows were in which node, and what an inner node would have said, is left out.
     """
@@ -362,12 +362,12 @@ def tree_model(estimator: Any) -> Sent:
 
 
 def forest_of(trees: Iterable[Any], n_in: int) -> Trees:
-    """The mean of scikit-learn's trees."""
+    """Return the mean of scikit-learn's trees."""
     return _step(map(_nodes, trees), n_in, precision="float32")
 
 
 def gradient_boosting(estimator: Any) -> Sent:
-    """Gradient boosting that starts from a constant."""
+    """Return gradient boosting that starts from a constant."""
     starts_from = estimator.init_
     is_constant = isinstance(starts_from, DummyClassifier | DummyRegressor)
     if is_constant and starts_from.strategy in ("stratified", "uniform"):
@@ -399,7 +399,7 @@ def gradient_boosting(estimator: Any) -> Sent:
 
 
 def histogram_boosting(estimator: Any) -> Sent:
-    """Histogram gradient boosting of numbers."""
+    """Return histogram gradient boosting of numbers."""
     stages = estimator._predictors
     n_out = len(stages[0])
     step = _step(
@@ -460,7 +460,7 @@ def _step(
 
 
 def sent_form(estimator: Any) -> ReceivedClassifier | ReceivedRegressor:
-    """A fitted estimator as it will be received.
+    """Return a fitted estimator as it will be received.
 
     Parameters
     ----------
@@ -515,7 +515,7 @@ def _sent(estimator: Any) -> Sent:
 
 
 def _received(estimator: ReceivedClassifier | ReceivedRegressor) -> Sent:
-    """What came as steps, as a part of what is sent on, such as an average of models from several senders."""
+    """Return what came as steps, as a part of what is sent on, such as an average of models from several senders."""
     steps = tuple(estimator.chain.steps)
     if isinstance(estimator, ReceivedRegressor):
         return Sent(steps)

@@ -14,17 +14,17 @@ _BEFORE = "The model is inconsistent: "
 
 
 def malformed(what: str) -> ExchangeError:
-    """The error for a model whose parts contradict one another."""
+    """Return the error for a model whose parts contradict one another."""
     return ExchangeError("MODEL_MALFORMED", f"{_BEFORE}{what}. Do not use it, and ask the analyst.")
 
 
 def too_large(what: str) -> ExchangeError:
-    """The error for a model that takes more memory or time than a model may."""
+    """Return the error for a model that takes more memory or time than a model may."""
     return ExchangeError("TOO_LARGE", f"The model {what}. Ask the analyst for a smaller one.")
 
 
 def reason_of(error: ExchangeError) -> str:
-    """What an error about a model says was found."""
+    """Return what an error about a model says was found."""
     return str(error).removeprefix(_BEFORE).partition(". Do not use it")[0]
 
 
@@ -37,7 +37,7 @@ _MOST_TEXT = 200
 
 
 def class_names(classes: NDArray[Any]) -> tuple[list[Any], str]:
-    """A list that JSON can hold, and the name of NumPy's type."""
+    """Return a list that JSON can hold, and the name of NumPy's type."""
     dtype = "str" if classes.dtype.kind == "U" else classes.dtype.name
     if dtype not in _TYPES or (dtype == "object" and not all(isinstance(name, str) for name in classes)):
         raise ExchangeError(
@@ -48,7 +48,7 @@ def class_names(classes: NDArray[Any]) -> tuple[list[Any], str]:
 
 
 def check_classes(names: Any, dtype: Any) -> NDArray[Any] | None:
-    """Classes of shape (n_classes,) from what `class_names` gave; None where there are none."""
+    """Return classes of shape (n_classes,) from what `class_names` gave; None where there are none."""
     if names is None:
         return None
     plain = isinstance(names, list) and names and all(isinstance(name, str | int | float) for name in names)
@@ -83,5 +83,5 @@ class FromElsewhere(BaseEstimator):
         return True
 
     def fit(self, X: ArrayLike, y: ArrayLike) -> Self:
-        """Not possible: only what predicts was sent."""
+        """Raise an error: only what predicts was sent."""
         raise NotImplementedError(f"{type(self).__name__} came from elsewhere as it predicts, and cannot be trained.")

@@ -57,14 +57,14 @@ def ridge_to(
 
 
 def is_of_ridges(estimator: Any) -> bool:
-    """Whether an estimator is an average of landmark ridge models."""
+    """Return whether an estimator is an average of landmark ridge models."""
     return isinstance(estimator, AveragedClassifier | AveragedRegressor) and all(
         isinstance(each, LandmarkRidgeClassifier | LandmarkRidgeRegressor) for each in estimator.estimators_
     )
 
 
 def average_to(estimator: AveragedClassifier | AveragedRegressor) -> tuple[dict[str, Any], dict[str, NDArray[Any]]]:
-    """Models of an average often have their landmarks in common, which are then kept once."""
+    """Return facts and arrays of an average; landmarks that its models have in common are kept once."""
     averaged: list[dict[str, Any]] = []
     arrays: dict[str, NDArray[Any]] = {}
     kept: list[NDArray[Any]] = []
@@ -85,7 +85,7 @@ def average_to(estimator: AveragedClassifier | AveragedRegressor) -> tuple[dict[
 def ridge_from(
     facts: Mapping[str, Any], arrays: Mapping[str, NDArray[Any]], n_components: int, budget: Budget
 ) -> LandmarkRidgeClassifier | LandmarkRidgeRegressor:
-    """One model, whose work is taken from the budget before its numbers are looked at."""
+    """Return one model; its work is taken from the budget before its numbers are read."""
     kernel = facts.get("kernel")
     if kernel not in _KERNELS:
         raise _malformed("has no known kernel")
@@ -154,7 +154,7 @@ def average_from(
 
 
 def _spend(budget: Budget, n_components: int, n_landmarks: int, n_outputs: int) -> None:
-    """As of the steps that compute the same: distances and their exponentials, a product, and probabilities."""
+    """Spend what steps would: distances and their exponentials, a product, and probabilities."""
     work = _NANOSECONDS_PRODUCT * n_landmarks * n_components + _NANOSECONDS_EXPONENTIAL * n_landmarks
     work += _NANOSECONDS_PRODUCT * (n_landmarks or n_components) * n_outputs + _NANOSECONDS_EXPONENTIAL * n_outputs
     budget.spend(work, 4)
@@ -209,7 +209,7 @@ def _malformed(what: str) -> ExchangeError:
 
 
 def head_to(estimator: Any, stem: str) -> tuple[dict[str, Any], dict[str, bytes]]:
-    """Facts and members of a fitted estimator.
+    """Return facts and members of a fitted estimator.
 
     Parameters
     ----------
@@ -237,7 +237,7 @@ def head_to(estimator: Any, stem: str) -> tuple[dict[str, Any], dict[str, bytes]
 
 
 def head_from(facts: Any, members: Mapping[str, bytes], stem: str, n_components: int) -> Any:
-    """The estimator that `head_to` took apart, after checks of every part.
+    """Return the estimator that `head_to` took apart, after checks of every part.
 
     Parameters
     ----------
@@ -271,7 +271,7 @@ def head_from(facts: Any, members: Mapping[str, bytes], stem: str, n_components:
 
 
 def estimator_kind(estimator: Any) -> str:
-    """Name of the class that was trained, also where only its steps are there."""
+    """Return name of the class that was trained, also where only its steps are there."""
     return estimator.name if isinstance(estimator, FromElsewhere) else type(estimator).__name__
 
 

@@ -148,7 +148,7 @@ class KernelMap:
         return mapped
 
     def to_numpy(self) -> Self:
-        """The same map with NumPy arrays, for where there is no graphics processor."""
+        """Return the same map with NumPy arrays, for where there is no graphics processor."""
         rows, coefficients = to_numpy(self.anchor_representation), to_numpy(self.coefficients)
         return replace(self, anchor_representation=rows, coefficients=coefficients)
 
@@ -172,7 +172,7 @@ _MOST_DEGREE = 100
 
 
 def map_to(g: IntegrationFunction) -> tuple[dict[str, Any], dict[str, NDArray[Any]]]:
-    """Facts and arrays of a `LinearMap` or `KernelMap` of NumPy arrays.
+    """Return facts and arrays of a `LinearMap` or `KernelMap` of NumPy arrays.
 
     Raises
     ------
@@ -203,7 +203,7 @@ def map_to(g: IntegrationFunction) -> tuple[dict[str, Any], dict[str, NDArray[An
 
 
 def map_from(party: PartyName, facts: Any, arrays: Mapping[str, NDArray[Any]]) -> IntegrationFunction:
-    """The map that `map_to` took apart, after checks of every part.
+    """Return the map that `map_to` took apart, after checks of every part.
 
     Raises
     ------
@@ -242,7 +242,7 @@ def _linear_from(party: PartyName, facts: Mapping[str, Any], arrays: Mapping[str
 
 
 def _in_order(arrays: Mapping[str, Any]) -> tuple[list[str], dict[str, NDArray[Any]]]:
-    """Arrays as they lie in memory, and the names of those that lie column by column.
+    """Return arrays as they lie in memory, and the names of those that lie column by column.
 
     Sums of the same numbers in another order may differ in the last digit.
     """

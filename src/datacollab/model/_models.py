@@ -50,7 +50,7 @@ def fit_left_out(
     groups: NDArray[np.intp],
     judges: FloatArray,
 ) -> tuple[Any, FloatArray | None]:
-    """A fitted clone, and what it says of each row when that row is left out.
+    """Return a fitted clone, and what it says of each row when that row is left out.
 
     In closed form or by trees that did not see the row, where the estimator can; by five folds otherwise.
 
@@ -91,7 +91,7 @@ def checked_for_fit(
     groups: NDArray[np.intp] | None,
     judges: FloatArray | None,
 ) -> tuple[FloatArray, NDArray[Any], FloatArray, NDArray[np.intp], FloatArray]:
-    """Rows, targets, weights, groups and judges, of an estimator that is fitted with rows left out.
+    """Return rows, targets, weights, groups and judges, of an estimator that is fitted with rows left out.
 
     Without weights or judges all rows count alike; without groups each is left out by itself.
     """
@@ -105,7 +105,7 @@ def checked_for_fit(
 def forest_left_out(
     forest: Any, X: FloatArray, y: NDArray[Any], weights: FloatArray, groups: NDArray[np.intp]
 ) -> tuple[Any, FloatArray | None]:
-    """A fitted forest, and its predictions by trees that did not see the row; by folds where rows go together.
+    """Return a fitted forest, and its predictions by trees that did not see the row; by folds where rows go together.
 
     None in place of predictions where there are not two groups to leave out.
     """
@@ -117,7 +117,7 @@ def forest_left_out(
 
 
 def _by_trees(forest: Any, X: FloatArray, y: NDArray[Any], weights: FloatArray) -> tuple[Any, FloatArray | None]:
-    """None in place of predictions where every tree saw some row, as where few rows weigh much."""
+    """Return a fitted forest and its predictions, or None for these if every tree saw some row."""
     there = weights > 0
     with warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("always")
@@ -215,12 +215,12 @@ _START = 5.0
 
 
 def calibrated(scores: FloatArray, scale: float, offsets: FloatArray) -> FloatArray:
-    """Class probabilities, shape (n_rows, n_classes)."""
+    """Return class probabilities, shape (n_rows, n_classes)."""
     return np.asarray(softmax(scale * scores + offsets, axis=1))
 
 
 def calibrate(scores: FloatArray, codes: NDArray[np.intp], weights: FloatArray) -> tuple[float, FloatArray]:
-    r"""Scale a and offsets b under which scores are the best probabilities, by the log loss.
+    r"""Return scale a and offsets b under which scores are the best probabilities, by the log loss.
 
     One scale keeps the classes' order but for the offsets, which have a Gaussian prior, so that a class that is hardly
     there moves little.  The problem is convex.
@@ -244,7 +244,7 @@ def calibrate(scores: FloatArray, codes: NDArray[np.intp], weights: FloatArray) 
 
 
 def log_loss_of(probabilities: FloatArray, codes: NDArray[np.intp]) -> FloatArray:
-    """Minus the logarithm of the probability that each row's class was given, shape (n_rows,)."""
+    """Return minus the logarithm of the probability that each row's class was given, shape (n_rows,)."""
     chosen = probabilities[np.arange(len(codes)), codes]
     return np.asarray(-np.log(np.maximum(chosen, np.finfo(float).tiny)))
 
@@ -339,13 +339,13 @@ class CalibratedForestClassifier(ClassifierMixin, BaseEstimator):
         return calibrated(scores, self.scale_, self.offsets_)
 
     def predict_proba(self, X: ArrayLike) -> FloatArray:
-        """Class probabilities, shape (n_rows, n_classes)."""
+        """Return class probabilities, shape (n_rows, n_classes)."""
         check_is_fitted(self)
         rows = validate_data(self, X, dtype=np.float64, reset=False)
         return calibrated(_log(self.estimator_.predict_proba(rows)), self.scale_, self.offsets_)
 
     def predict(self, X: ArrayLike) -> NDArray[Any]:
-        """The most probable class of each row, shape (n_rows,)."""
+        """Return the most probable class of each row, shape (n_rows,)."""
         most = np.argmax(self.predict_proba(X), axis=1)
         return np.asarray(self.classes_[most])
 
@@ -442,7 +442,7 @@ class _LandmarkRidge(BaseEstimator, ABC):
         return np.asarray(kernel.between(X, np.asarray(self.landmarks, dtype=np.float64)))
 
     def _root(self, n_features: int) -> FloatArray:
-        r"""R with :math:`R R^\top = \kappa(S, S)^+`, by which the penalty becomes that of a plain ridge regression."""
+        r"""Return R with :math:`R R^\top = \kappa(S, S)^+`, which makes the penalty that of plain ridge regression."""
         if self.kernel == "linear":
             return np.eye(n_features)
         if self.landmarks is None:
@@ -457,7 +457,7 @@ class _LandmarkRidge(BaseEstimator, ABC):
         return np.asarray(U[:, kept] / np.sqrt(eigenvalues[kept]))
 
     def _scores(self, X: ArrayLike) -> Iterator[FloatArray]:
-        """Scores of one batch of rows after the other."""
+        """Yield scores of one batch of rows after the other."""
         check_is_fitted(self)
         rows = validate_data(self, X, dtype=np.float64, reset=False)
         width = max(len(self.coefficients_), np.size(self.intercept_))
@@ -534,16 +534,16 @@ class LandmarkRidgeClassifier(ClassifierMixin, _LandmarkRidge):
         return probabilities
 
     def predict_proba(self, X: ArrayLike) -> FloatArray:
-        """Class probabilities, shape (n_rows, n_classes)."""
+        """Return class probabilities, shape (n_rows, n_classes)."""
         return np.concatenate(list(self._probabilities(X)))
 
     def predict(self, X: ArrayLike) -> NDArray[Any]:
-        """The most probable class of each row, shape (n_rows,)."""
+        """Return the most probable class of each row, shape (n_rows,)."""
         most = np.concatenate([np.argmax(said, axis=1) for said in self._probabilities(X)])
         return np.asarray(self.classes_[most])
 
     def _probabilities(self, X: ArrayLike) -> Iterator[FloatArray]:
-        """Class probabilities of one batch of rows after the other."""
+        """Yield class probabilities of one batch of rows after the other."""
         for scores in self._scores(X):
             yield calibrated(scores, self.scale_, self.offsets_)
 
@@ -592,7 +592,7 @@ class LandmarkRidgeRegressor(RegressorMixin, _LandmarkRidge):
         return left[alpha]
 
     def predict(self, X: ArrayLike) -> FloatArray:
-        """Predicted numbers, shape (n_rows,)."""
+        """Return predicted numbers, shape (n_rows,)."""
         return np.concatenate(list(self._scores(X)))
 
 
@@ -607,7 +607,7 @@ class _Averaged(BaseEstimator):
 
     @classmethod
     def of(cls, fitted: Sequence[Any], weights: Sequence[float] | FloatArray) -> Self:
-        """The mean of models that are fitted already, each perhaps to other weights of the rows.
+        """Return the mean of models that are fitted already, each perhaps to other weights of the rows.
 
         Parameters
         ----------
@@ -654,7 +654,7 @@ class _Averaged(BaseEstimator):
         return row_batches(rows, max(width, rows.shape[1]))
 
     def _mean(self, said: Iterable[FloatArray]) -> FloatArray:
-        """One after the other, so that no more than one of them is in memory beside the sum."""
+        """Return the weighted sum, with one term at a time in memory."""
         return np.asarray(sum(weight * each for weight, each in zip(self.weights_, said, strict=True)))
 
 
@@ -697,16 +697,16 @@ class AveragedClassifier(ClassifierMixin, _Averaged):
         return self
 
     def predict_proba(self, X: ArrayLike) -> FloatArray:
-        """Class probabilities, shape (n_rows, n_classes)."""
+        """Return class probabilities, shape (n_rows, n_classes)."""
         return np.concatenate(list(self._probabilities(X)))
 
     def predict(self, X: ArrayLike) -> NDArray[Any]:
-        """The most probable class of each row, shape (n_rows,)."""
+        """Return the most probable class of each row, shape (n_rows,)."""
         most = np.concatenate([np.argmax(said, axis=1) for said in self._probabilities(X)])
         return np.asarray(self.classes_[most])
 
     def _probabilities(self, X: ArrayLike) -> Iterator[FloatArray]:
-        """Class probabilities of one batch of rows after the other."""
+        """Yield class probabilities of one batch of rows after the other."""
         check_is_fitted(self)
         for rows in self._batches(X, len(self.classes_)):
             yield self._mean(
@@ -740,13 +740,13 @@ class AveragedRegressor(RegressorMixin, _Averaged):
     """
 
     def predict(self, X: ArrayLike) -> FloatArray:
-        """Predicted numbers, shape (n_rows,)."""
+        """Return predicted numbers, shape (n_rows,)."""
         batches = self._batches(X, 1)
         return np.concatenate([self._mean(each.predict(rows) for each in self.estimators_) for rows in batches])
 
 
 def probabilities_of(probabilities: FloatArray, known: NDArray[Any], classes: NDArray[Any]) -> FloatArray:
-    """Probabilities in the order of more classes, those that are not known with probability 0.
+    """Return probabilities in the order of more classes, those that are not known with probability 0.
 
     Parameters
     ----------

@@ -39,7 +39,7 @@ _MOST_ENTRIES = 50
 
 
 def plain_facts(bundle: Bundle) -> dict[str, Any]:
-    """The facts of a model, after a check that those known here are short and of their types.
+    """Return the facts of a model, after a check that those known here are short and of their types.
 
     Parameters
     ----------
@@ -144,7 +144,7 @@ class PartyModel:
     without_party: Any | None = field(default=None, repr=False)
 
     def transform(self, representation: ArrayLike) -> FloatArray:
-        """Collaboration representation g_k(x), of shape (n_rows, n_components).
+        """Return collaboration representation g_k(x), of shape (n_rows, n_components).
 
         Parameters
         ----------
@@ -154,11 +154,11 @@ class PartyModel:
         return self.integration_function(representation)
 
     def predict(self, representation: ArrayLike) -> NDArray[Any]:
-        """Predicted targets h(g_k(x)), of shape (n_rows,)."""
+        """Return predicted targets h(g_k(x)), of shape (n_rows,)."""
         return np.asarray(self.estimator.predict(self.transform(representation)))
 
     def predict_proba(self, representation: ArrayLike) -> FloatArray:
-        """Class probabilities, of shape (n_rows, n_classes), in the order of ``estimator.classes_``.
+        """Return class probabilities, of shape (n_rows, n_classes), in the order of ``estimator.classes_``.
 
         Raises
         ------
@@ -168,7 +168,7 @@ class PartyModel:
         return np.asarray(self.estimator.predict_proba(self.transform(representation)))
 
     def predict_survival(self, representation: ArrayLike, times: ArrayLike) -> FloatArray:
-        """Probability of no event up to each time, of shape (n_rows, n_times).
+        """Return probability of no event up to each time, of shape (n_rows, n_times).
 
         Parameters
         ----------
@@ -186,7 +186,7 @@ class PartyModel:
         return np.asarray(self.estimator.predict_survival(self.transform(representation), times))
 
     def predict_cumulative_hazard(self, representation: ArrayLike, times: ArrayLike) -> FloatArray:
-        """Λ(t | x) of each row at each time, of shape (n_rows, n_times); see `predict_survival`."""
+        """Return Λ(t | x) of each row at each time, of shape (n_rows, n_times); see `predict_survival`."""
         return np.asarray(self.estimator.predict_cumulative_hazard(self.transform(representation), times))
 
     def save(self, path: str | Path, *, key: KeyPair | None = None) -> None:
@@ -248,7 +248,7 @@ def _try_prediction(model: PartyModel, *, n_rows: int = 8, seed: int = 0) -> Flo
 
 
 def _made_up_rows(g: IntegrationFunction, n_rows: int, seed: int) -> FloatArray:
-    """Between a kernel map's own anchor rows, for elsewhere it may give zero; standard normal for a linear map."""
+    """Return rows between a kernel map's own anchor rows, as it may give zero elsewhere, or standard normal ones."""
     generator = np.random.default_rng(seed)
     if not isinstance(g, KernelMap):
         return generator.standard_normal((n_rows, g.n_intermediate))
@@ -311,12 +311,12 @@ _NAME = "left_out"
 
 
 def _left_out_to(left_out: ArrayLike) -> bytes:
-    """One array of double precision as bytes."""
+    """Return one array of double precision as bytes."""
     return arrays_to_bytes({_NAME: np.asarray(left_out, dtype=np.float64)})
 
 
 def _left_out_from(data: bytes) -> FloatArray:
-    """The array that `_left_out_to` wrote; what is in it is left to `_check_left_out`."""
+    """Return the array that `_left_out_to` wrote; what is in it is left to `_check_left_out`."""
     try:
         arrays = bytes_to_arrays(data, what="The predictions for rows left out")
     except ExchangeError:
@@ -346,7 +346,7 @@ _HEAD, _WITHOUT = "h", "h-without"
 
 
 def model_contents(model: PartyModel) -> tuple[dict[str, Any], dict[str, bytes]]:
-    """What a `.dcmodel` file says and holds of a model.
+    """Return what a `.dcmodel` file says and holds of a model.
 
     What is written is read again with all checks, so that the party's program will take it.  Of a search over
     parameters, the best estimator is sent.
@@ -404,7 +404,7 @@ def model_contents(model: PartyModel) -> tuple[dict[str, Any], dict[str, bytes]]
 
 
 def _of_party(estimator: Any, party: PartyName) -> Any:
-    """A survival model with the baseline of the party alone; any other as it is."""
+    """Return a survival model with the baseline of the party alone; any other as it is."""
     if not isinstance(estimator, SurvivalModel) or not hasattr(estimator, "baselines_"):
         return estimator
     try:
@@ -418,7 +418,7 @@ def _of_party(estimator: Any, party: PartyName) -> Any:
 
 
 def model_from(bundle: Bundle) -> PartyModel:
-    """The model in a bundle, after checks of every part.  Numbers are read, and nothing that could be run.
+    """Return the model in a bundle, after checks of every part.  Numbers are read, and nothing that could be run.
 
     Parameters
     ----------
@@ -481,7 +481,7 @@ def _left_out_of(members: Mapping[str, bytes], estimator: Any) -> FloatArray | N
 def _without_party(
     facts: Mapping[str, Any], members: Mapping[str, bytes], g: IntegrationFunction, estimator: Any
 ) -> Any | None:
-    """The model without this party's rows, which has to be one for the same targets."""
+    """Return the model without this party's rows, which has to be one for the same targets."""
     if facts.get("without_party") is None:
         return None
     without = head_from(facts["without_party"], members, _WITHOUT, g.n_components)
@@ -508,7 +508,7 @@ def _check_facts(facts: Mapping[str, Any], model: PartyModel, *, estimator: str 
 
 
 def _check_written(facts: Mapping[str, Any], members: Mapping[str, bytes], model: PartyModel) -> None:
-    """A model that would be refused, or would predict otherwise, is not sent."""
+    """Refuse a model that the party's program would refuse, or that would predict otherwise."""
     name = type(model.estimator).__name__
     try:
         read, rows = _model_of(facts, members), _try_prediction(model)

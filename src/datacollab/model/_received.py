@@ -71,7 +71,7 @@ class Chain:
         return max([self.n_in, *inner])
 
     def written(self, path: str = "") -> tuple[list[dict[str, Any]], dict[str, NDArray[Any]]]:
-        """Facts of the steps, and their arrays under the path."""
+        """Return facts of the steps, and their arrays under the path."""
         facts: list[dict[str, Any]] = []
         arrays: dict[str, NDArray[Any]] = {}
         for number, step in enumerate(self.steps):
@@ -106,7 +106,7 @@ class Mean(Step):
         return total
 
     def written(self, path: str) -> tuple[dict[str, Any], dict[str, NDArray[Any]]]:
-        """Facts and arrays of all chains, whose arrays have their numbers in the path."""
+        """Return facts and arrays of all chains, whose arrays have their numbers in the path."""
         facts: list[Any] = []
         arrays: dict[str, NDArray[Any]] = {f"{path}weights": self.weights}
         for number, chain in enumerate(self.chains):
@@ -152,7 +152,7 @@ def read_chain(
     nested: int = 0,
     budget: Budget | None = None,
 ) -> Chain:
-    """The chain that facts and arrays describe; arrays that belong to it are removed from the mapping.
+    """Return the chain that facts and arrays describe; arrays that belong to it are removed from the mapping.
 
     Parameters
     ----------
@@ -258,7 +258,7 @@ class ReceivedClassifier(ClassifierMixin, Received):
         return self.classes
 
     def predict(self, X: ArrayLike) -> NDArray[Any]:
-        """The class of each row, shape (n_rows,)."""
+        """Return the class of each row, shape (n_rows,)."""
         decides = len(self.chain.steps) if self.decides is None else self.decides
         scores_of = Chain(self.chain.steps[:decides])
         codes = [self._decided(scores_of(rows)) for rows in self._batches(X)]
@@ -266,7 +266,7 @@ class ReceivedClassifier(ClassifierMixin, Received):
 
     @available_if(lambda self: self.probabilities)  # type: ignore[untyped-decorator]
     def predict_proba(self, X: ArrayLike) -> FloatArray:
-        """Class probabilities, shape (n_rows, n_classes)."""
+        """Return class probabilities, shape (n_rows, n_classes)."""
         return np.concatenate([self.chain(rows) for rows in self._batches(X)])
 
     def _decided(self, scores: FloatArray) -> NDArray[np.intp]:
@@ -296,14 +296,14 @@ class ReceivedRegressor(RegressorMixin, Received):
         self.name = name
 
     def predict(self, X: ArrayLike) -> FloatArray:
-        """Predicted numbers, shape (n_rows,)."""
+        """Return predicted numbers, shape (n_rows,)."""
         return np.concatenate([self.chain(rows)[:, 0] for rows in self._batches(X)])
 
 
 def write_predictor(
     estimator: ReceivedClassifier | ReceivedRegressor,
 ) -> tuple[dict[str, Any], dict[str, NDArray[Any]]]:
-    """Facts and arrays of a predictor.
+    """Return facts and arrays of a predictor.
 
     Raises
     ------
@@ -325,7 +325,7 @@ def write_predictor(
 def read_predictor(
     facts: Mapping[str, Any], arrays: Mapping[str, NDArray[Any]], n_columns: int
 ) -> ReceivedClassifier | ReceivedRegressor:
-    """The predictor that facts and arrays describe, after checks of every part.
+    """Return the predictor that facts and arrays describe, after checks of every part.
 
     Parameters
     ----------
@@ -376,7 +376,7 @@ def read_predictor(
 
 
 def checked_name(facts: Mapping[str, Any]) -> str:
-    """Class of the estimator that was trained."""
+    """Return class of the estimator that was trained."""
     name = facts.get("name")
     if not isinstance(name, str) or not name.isidentifier() or not name.isascii() or len(name) > _MOST_NAME:
         raise bad_predictor("does not have a name that is one")
@@ -390,7 +390,7 @@ _LEAST_DENSITY = 1e-100
 
 
 def nearest_centre(centres: FloatArray, classes: NDArray[Any], *, name: str = "NearestCentre") -> ReceivedClassifier:
-    r"""The classifier by the nearest of a few points.
+    r"""Return the classifier by the nearest of a few points.
 
     As :math:`\|x - c\|^2 = \|x\|^2 - (2 c^\top x - \|c\|^2)`, the nearest has the largest of scores that are linear.
 
@@ -417,7 +417,7 @@ def nearest_centre(centres: FloatArray, classes: NDArray[Any], *, name: str = "N
 
 
 def mixture_classes(mixture: Any, classes: NDArray[Any]) -> ReceivedClassifier:
-    """What a fitted `sklearn.mixture.GaussianMixture` says of rows: components and their probabilities.
+    """Return what a fitted `sklearn.mixture.GaussianMixture` says of rows: components and their probabilities.
 
     Parameters
     ----------
@@ -432,7 +432,7 @@ def mixture_classes(mixture: Any, classes: NDArray[Any]) -> ReceivedClassifier:
 
 
 def mixture_novelty(mixture: Any) -> ReceivedRegressor:
-    r"""How unlikely a row is under a fitted `sklearn.mixture.GaussianMixture`: :math:`-\log p(x)`, less a constant.
+    r"""Return a score of novelty, :math:`-\log p(x)` of a fitted `GaussianMixture`, less a constant.
 
     The constant makes the score 0 at the largest density that a component alone can have.  Scores end at 230 (a density
     of 1e-100 beside that one): rows beyond differ from others, but not from one another.
@@ -450,7 +450,7 @@ def mixture_novelty(mixture: Any) -> ReceivedRegressor:
 
 
 def _log_densities(mixture: Any, *, less: float = 0.0) -> tuple[Step, ...]:
-    """Steps to log(weight) + log density of each component, less a number.
+    """Return steps to log(weight) + log density of each component, less a number.
 
     Each component's columns are whitened side by side, and it looks at its own alone.
     """
@@ -469,14 +469,14 @@ def _log_densities(mixture: Any, *, less: float = 0.0) -> tuple[Step, ...]:
 
 
 def _log_peaks(mixture: Any) -> FloatArray:
-    """Log density of each component at its mean, shape (n_components,)."""
+    """Return log density of each component at its mean, shape (n_components,)."""
     factors = _precision_roots(mixture)
     roots = np.log(np.abs(np.diagonal(factors, axis1=1, axis2=2))).sum(axis=1)
     return np.asarray(roots - 0.5 * factors.shape[1] * np.log(2.0 * np.pi))
 
 
 def _precision_roots(mixture: Any) -> FloatArray:
-    """Triangular L_k of shape (n_components, n_columns, n_columns), with inverse covariances L_k L_kᵀ."""
+    """Return triangular L_k of shape (n_components, n_columns, n_columns), with inverse covariances L_k L_kᵀ."""
     n_components, n_columns = mixture.means_.shape
     roots = mixture.precisions_cholesky_
     if mixture.covariance_type == "full":
@@ -553,7 +553,7 @@ class ReceivedSurvival(SurvivalModel, Received):
         return self.covariance
 
     def predict(self, X: ArrayLike) -> FloatArray:
-        """The log risk of each row, shape (n_rows,)."""
+        """Return the log risk of each row, shape (n_rows,)."""
         return np.concatenate([self.chain(rows)[:, 0] for rows in self._batches(X)])
 
     def _cox(self) -> tuple[Scale, Affine]:
@@ -564,7 +564,7 @@ class ReceivedSurvival(SurvivalModel, Received):
 
 
 def write_survival(estimator: ReceivedSurvival) -> tuple[dict[str, Any], dict[str, NDArray[Any]]]:
-    """Facts and arrays of a survival model."""
+    """Return facts and arrays of a survival model."""
     steps, arrays = estimator.chain.written()
     facts: dict[str, Any] = {"name": estimator.name, "steps": steps, "classes": None, "classes_dtype": None}
     facts[SURVIVAL_PART] = {"baseline": estimator.baseline_of}
@@ -575,7 +575,7 @@ def write_survival(estimator: ReceivedSurvival) -> tuple[dict[str, Any], dict[st
 
 
 def read_survival(facts: Mapping[str, Any], arrays: Mapping[str, NDArray[Any]], n_columns: int) -> ReceivedSurvival:
-    """The survival model that facts and arrays describe, after checks of every part.
+    """Return the survival model that facts and arrays describe, after checks of every part.
 
     Parameters
     ----------

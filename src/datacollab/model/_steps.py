@@ -16,12 +16,12 @@ from ._from_elsewhere import malformed, too_large
 
 
 def bad_predictor(what: str) -> ExchangeError:
-    """The error for a predictor whose parts contradict one another."""
+    """Return the error for a predictor whose parts contradict one another."""
     return malformed(f"its estimator {what}")
 
 
 def large_predictor(what: str) -> ExchangeError:
-    """The error for a predictor that would take more memory or time than one may."""
+    """Return the error for a predictor that would take more memory or time than one may."""
     return too_large(f"has an estimator with {what}")
 
 
@@ -97,7 +97,7 @@ class Parts:
         self.kind: str = self._facts.pop("kind")
 
     def has(self, name: str) -> bool:
-        """Whether an array is there."""
+        """Return whether an array is there."""
         return self.path + name in self.arrays
 
     def table(self, name: str, shape: tuple[int | None, ...], *, most: float = MOST_NUMBER) -> FloatArray:
@@ -108,28 +108,28 @@ class Parts:
         return array
 
     def integers(self, name: str, *, least: int, most: int, dtype: type = np.int32) -> NDArray[Any]:
-        """A list of integers within bounds."""
+        """Return a list of integers within bounds."""
         array = self._array(name, dtype, (None,))
         if array.size and (array.min() < least or array.max() > most):
             raise bad_predictor(f"has {name} that point to what is not there")
         return array
 
     def number(self, name: str, *, least: float = -MOST_NUMBER, most: float = MOST_NUMBER) -> float:
-        """A number within bounds."""
+        """Return a number within bounds."""
         value = self._facts.pop(name, None)
         if isinstance(value, bool) or not isinstance(value, float | int) or not least <= value <= most:
             raise bad_predictor(f"has a {name} that is no number from {least:g} to {most:g}")
         return float(value)
 
     def choice(self, name: str, allowed: Collection[str]) -> str:
-        """One of several words."""
+        """Return one of several words."""
         value = self._facts.pop(name, None)
         if not isinstance(value, str) or value not in allowed:
             raise bad_predictor(f"has a {name} that is none of {sorted(allowed)!r}")
         return value
 
     def listed(self, name: str) -> list[Any]:
-        """A list that is not empty, its entries unchecked."""
+        """Return a list that is not empty, its entries unchecked."""
         value = self._facts.pop(name, None)
         if not isinstance(value, list) or not value:
             raise bad_predictor(f"has no list of {name}")
@@ -179,20 +179,20 @@ class Step(ABC):
 
     @abstractmethod
     def __call__(self, rows: FloatArray) -> FloatArray:
-        """The step's values, shape (n_rows, n_out)."""
+        """Return the step's values, shape (n_rows, n_out)."""
 
     def facts(self) -> dict[str, Any]:
-        """What JSON holds of it, besides its kind."""
+        """Return what JSON holds of it, besides its kind."""
         return {name: getattr(self, name) for name in self.FACTS}
 
     def arrays(self) -> dict[str, NDArray[Any]]:
-        """Its arrays by name."""
+        """Return its arrays by name."""
         return {name: getattr(self, name) for name in self.ARRAYS}
 
     @classmethod
     @abstractmethod
     def read(cls, parts: Parts, n_in: int) -> Self:
-        """The step that facts and arrays describe."""
+        """Return the step that facts and arrays describe."""
 
 
 _LEAST_SPREAD = 1e-100

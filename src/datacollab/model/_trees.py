@@ -33,7 +33,7 @@ class Structure:
 
 
 def structure_of(feature: NDArray[Any]) -> Structure:
-    """Where trees end, right children, and depth.
+    """Return where trees end, right children, and depth.
 
     A tree has one leaf more than it has splits, and nothing that begins it has.  So with +1 for a split and -1 for a
     leaf, a subtree is over where the sum since its beginning is -1 for the first time.
@@ -52,7 +52,7 @@ def structure_of(feature: NDArray[Any]) -> Structure:
 
 
 def _first_below(sums: NDArray[np.int64], splits: NDArray[np.int64]) -> NDArray[np.int64]:
-    """For each split, the first place behind it with a sum one below its own: the end of its left subtree.
+    """Return for each split the first place behind it with a sum one below its own: the end of its left subtree.
 
     Sums change by one from place to place, so the first place *with* that sum is the first that is as low.
     """
@@ -76,7 +76,7 @@ def _depth(feature: NDArray[Any], right: NDArray[np.int64], ends: NDArray[np.int
 
 
 def places_in_order(left: NDArray[Any], right: NDArray[Any]) -> NDArray[np.int64]:
-    """Nodes of one tree from its root down, left before right."""
+    """Return nodes of one tree from its root down, left before right."""
     levels = [np.array([0])]
     while len(splits := levels[-1][left[levels[-1]] != LEAF]):
         levels.append(np.concatenate([left[splits], right[splits]]).astype(np.int64))
@@ -128,7 +128,7 @@ class Walk:
         ]
 
     def leaves(self, rows: FloatArray) -> Iterator[NDArray[np.int64]]:
-        """For each tree the number of each row's leaf among all leaves, shape (n_rows,)."""
+        """Yield for each tree the number of each row's leaf among all leaves, shape (n_rows,)."""
         ready = self._comparable(rows)
         for start, tree in zip(self._starts, self._trees, strict=True):
             yield self._leaf[start + tree.apply(ready)]
@@ -146,7 +146,7 @@ class Walk:
 
 
 def _ranks_of(threshold: FloatArray, feature: NDArray[Any], ranked: dict[int, FloatArray]) -> FloatArray:
-    """The rank of each threshold among those of its column, which are put into the mapping in ascending order."""
+    """Return each threshold's rank in its column; the mapping gets the thresholds in ascending order."""
     if not len(threshold):
         return threshold
     order = np.lexsort((threshold, feature))

@@ -47,7 +47,7 @@ class TableEncoder:
             self.common_units, self.common_centre = scaler.scale_ / factor, scaler.mean_ / factor
 
     def encode(self, X: Any) -> FloatArray:
-        """Rows as an array of shape (n_rows, n_encoded)."""
+        """Return rows as an array of shape (n_rows, n_encoded)."""
         return np.asarray(self._call(self._columns.transform, self._brought(X)), dtype=np.float64)
 
     def _brought(self, X: Any) -> Any:

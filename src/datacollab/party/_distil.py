@@ -126,7 +126,7 @@ class AnchorRidge(MultiOutputMixin, RegressorMixin, BaseEstimator):
         return self
 
     def predict(self, X: ArrayLike) -> FloatArray:
-        """Predicted numbers, of shape (n_rows,) or (n_rows, n_targets)."""
+        """Return predicted numbers, of shape (n_rows,) or (n_rows, n_targets)."""
         check_is_fitted(self)
         rows = validate_data(self, X, dtype=np.float64, reset=False)
         kernel = self._kernel.between((rows - self._centre) / self._scale, self._rows)
@@ -138,7 +138,7 @@ class AnchorRidge(MultiOutputMixin, RegressorMixin, BaseEstimator):
         return Kernel(metric="rbf", parameters={"gamma": self.gamma_})
 
     def _chosen(self, rows: FloatArray, T: FloatArray) -> _Settings:
-        """Of all settings that are left open, those with the smallest error on rows left out, relative to a mean's."""
+        """Return the open settings with the smallest error on rows left out, relative to a mean's."""
         if len(rows) > _MOST_TRIED:
             tried = np.random.default_rng(0).choice(len(rows), size=_MOST_TRIED, replace=False)
             rows, T = rows[tried], T[tried]
@@ -170,7 +170,7 @@ class AnchorRidge(MultiOutputMixin, RegressorMixin, BaseEstimator):
 
 
 def _centre_and_scale(rows: FloatArray, standardize: bool) -> tuple[FloatArray, FloatArray]:
-    """Means and standard deviations of the columns; 1 for constant ones, and where they are not wanted."""
+    """Return means and standard deviations of the columns; 1 for constant ones, and where they are not wanted."""
     scale = rows.std(axis=0) if standardize else np.ones(rows.shape[1])
     return rows.mean(axis=0), np.where(scale > 0, scale, 1.0)
 
@@ -180,7 +180,7 @@ _MOST_ROWS = 1000
 
 
 def remoteness(own: FloatArray, anchor: FloatArray) -> float:
-    """How much farther the nearest anchor row is than the nearest other own row.
+    """Return how much farther the nearest anchor row is than the nearest other own row.
 
     The ratio of the two mean distances, between as many rows of each; it is 1 for rows of one distribution, for any
     number of them, and near 1 for rows that were interpolated between such.  Columns count by their spread over both.
@@ -243,7 +243,7 @@ class DistilledModel:
         return np.asarray(self.classes_[self.predict_proba(X).argmax(axis=1)])
 
     def predict_proba(self, X: ArrayLike) -> FloatArray:
-        """Class probabilities of raw rows, of shape (n_rows, n_classes), in the order of `classes_`.
+        """Return class probabilities of raw rows, of shape (n_rows, n_classes), in the order of `classes_`.
 
         A regressor's numbers are cut off at 0 and 1, and made to add up to one.
 
@@ -262,7 +262,7 @@ class DistilledModel:
 
 
 def as_probabilities(estimator: Any, classes: NDArray[Any], X: ArrayLike) -> FloatArray:
-    """Probabilities of all classes by a fitted classifier, which may not know all, or a regressor of them."""
+    """Return probabilities of all classes by a fitted classifier, which may not know all, or a regressor of them."""
     if is_classifier(estimator):
         known = np.asarray(estimator.predict_proba(X))
         values = np.zeros((len(known), len(classes)))
@@ -325,7 +325,7 @@ def distil_predictions(
 
 
 def _checked(party: PartyName, anchor: ArrayLike, answers: AnchorPredictions) -> FloatArray:
-    """The anchor as numbers, which the answers have to belong to."""
+    """Return the anchor as numbers, which the answers have to belong to."""
     if not isinstance(answers, AnchorPredictions):
         raise TypeError(
             f"Expected AnchorPredictions (see Collaboration.anchor_predictions), got {type(answers).__name__}."
@@ -388,7 +388,7 @@ def _check_estimator(party: PartyName, estimator: Any, answers: AnchorPrediction
 
 
 def _left_out(estimator: Any, anchor: ArrayLike, answers: AnchorPredictions) -> FloatArray:
-    """What the estimator says of anchor rows that it was not fitted on, by five folds, as the answers are laid out."""
+    """Return predictions for anchor rows left out, by five folds, in the layout of the given ones."""
     left_out = np.empty(answers.values.shape)
     for learned, rest in KFold(_FOLDS, shuffle=True, random_state=0).split(answers.values):
         fitted = fit_to_predictions(
@@ -407,7 +407,7 @@ def _said(fitted: Any, rows: ArrayLike, classes: NDArray[Any] | None) -> FloatAr
 
 
 def fit_to_predictions(estimator: Any, anchor: ArrayLike, values: FloatArray, classes: NDArray[Any] | None) -> Any:
-    """A fitted clone: a regressor of the answers, or a classifier of each row with every class by its probability.
+    """Return a fitted clone: a regressor, or a classifier of each row with every class by its probability.
 
     Parameters
     ----------
@@ -430,7 +430,7 @@ def fit_to_predictions(estimator: Any, anchor: ArrayLike, values: FloatArray, cl
 
 
 def _r2(values: FloatArray, left_out: FloatArray) -> float:
-    """Part of the variance of all answers together that is met."""
+    """Return the part of the variance of all predictions together that is met."""
     return 1.0 - float(((values - left_out) ** 2).sum()) / float(((values - values.mean(axis=0)) ** 2).sum())
 
 

@@ -99,7 +99,7 @@ def _values(explanation: Any) -> FloatArray:
 
 
 def _kind(explanation: Any) -> tuple[tuple[int, ...], tuple[str, ...], tuple[str, ...]]:
-    """Shape of the values, and the names of columns and outputs where they have any."""
+    """Return shape of the values, and the names of columns and outputs where they have any."""
     names, outputs = (getattr(explanation, each, None) for each in ("feature_names", "output_names"))
     texts = [() if each is None else tuple(map(str, each)) for each in (names, outputs)]
     return _values(explanation).shape, texts[0], texts[1]

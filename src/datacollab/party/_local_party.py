@@ -49,7 +49,7 @@ class TableForm:
         )
 
     def bring(self, batch: Any, party: PartyName) -> Any:
-        """The same rows in this form: columns chosen and ordered by name; Arrow as the frame or array of fit.
+        """Return the same rows in this form: columns chosen and ordered by name; Arrow as the frame or array of fit.
 
         Arrays stay as they are, and so do frames where fit saw no names.
         """
@@ -99,7 +99,7 @@ def _cut(pieces: Iterable[Any], batch_rows: int, party: PartyName) -> Iterator[A
 
 
 def _pieces(source: Any, form: TableForm, party: PartyName, batch_rows: int) -> Iterable[Any]:
-    """Tables of any height."""
+    """Return tables of any height."""
     if isinstance(source, str | os.PathLike):
         source = _open_parquet(os.fspath(source), party)
     if _is_arrow(source) and hasattr(source, "scanner"):
@@ -215,11 +215,11 @@ class PartyPredictor:
         self.feature_names_in_ = form.columns
 
     def predict(self, X: Any) -> NDArray[Any]:
-        """Predictions, shape (n_rows,)."""
+        """Return predictions, shape (n_rows,)."""
         return self._model.predict(self._representation(X))
 
     def predict_proba(self, X: Any) -> FloatArray:
-        """Class probabilities, shape (n_rows, n_classes).
+        """Return class probabilities, shape (n_rows, n_classes).
 
         Raises
         ------
@@ -233,7 +233,7 @@ class PartyPredictor:
         return self._model.predict_proba(self._representation(X))
 
     def log_odds(self, X: Any) -> FloatArray:
-        """Log odds of each class against all others, shape (n_rows, n_classes).
+        """Return log odds of each class against all others, shape (n_rows, n_classes).
 
         Raises
         ------
@@ -251,7 +251,7 @@ class PartyPredictor:
         return np.asarray(np.log(found) - np.log1p(-found))
 
     def __call__(self, X: Any) -> FloatArray:
-        """Numbers to be explained: probabilities, shape (n_rows, n_classes), or predictions, shape (n_rows,)."""
+        """Return numbers to be explained: probabilities, shape (n_rows, n_classes), or predictions, shape (n_rows,)."""
         found = np.asarray(self.predict(X) if self.classes_ is None else self.predict_proba(X))
         if found.dtype.kind not in "biuf":
             raise AgreementError(
@@ -266,7 +266,7 @@ class PartyPredictor:
         return self._obfuscate(self._table(self._form.bring(X, self._party)))
 
     def _table(self, X: Any) -> Any:
-        """An array under the names that the columns had in `fit`, if it had any."""
+        """Return an array under the names that the columns had in `fit`, if it had any."""
         names = self._form.columns
         if names is None or not isinstance(X, np.ndarray) or X.ndim != 2 or X.shape[1] != len(names):
             return X
@@ -303,7 +303,7 @@ class LocalParty:
         self._form = form
 
     def obfuscate(self, X: ArrayLike) -> FloatArray:
-        """Intermediate representations f_k(X) of any rows, shape (n_rows, n_intermediate).
+        """Return intermediate representations f_k(X) of any rows, shape (n_rows, n_intermediate).
 
         They stay with the party, and no defence is applied to them; only `share` makes something to send.
 
@@ -316,7 +316,7 @@ class LocalParty:
         return self._obfuscate(self._obfuscator, self._rotation, X, "representation")
 
     def transform(self, X: ArrayLike, model: PartyModel) -> FloatArray:
-        """Collaboration representations g_k(f_k(X)) of new rows, shape (n_rows, n_components)."""
+        """Return collaboration representations g_k(f_k(X)) of new rows, shape (n_rows, n_components)."""
         return self._own(model).transform(self.obfuscate(X))
 
     def predict(self, X: ArrayLike, model: PartyModel) -> NDArray[Any]:
@@ -342,7 +342,7 @@ class LocalParty:
         return self._own(model).predict(self.obfuscate(X))
 
     def predict_proba(self, X: ArrayLike, model: PartyModel) -> FloatArray:
-        """Class probabilities of new rows, shape (n_rows, n_classes)."""
+        """Return class probabilities of new rows, shape (n_rows, n_classes)."""
         return self._own(model).predict_proba(self.obfuscate(X))
 
     def predictor(self, model: PartyModel) -> PartyPredictor:
@@ -370,7 +370,7 @@ class LocalParty:
         return PartyPredictor(self.obfuscate, self._own(model), self._form, self.name)
 
     def predict_survival(self, X: ArrayLike, model: PartyModel, times: ArrayLike) -> FloatArray:
-        """Probability of no event up to each time, for new rows, alone; `predict` gives their log risk.
+        """Return probabilities of no event up to each time, for new rows; `predict` gives their log risk.
 
         Parameters
         ----------
@@ -398,7 +398,7 @@ class LocalParty:
     def transform_batches(
         self, source: Any, model: PartyModel, *, batch_rows: int = BATCH_ROWS
     ) -> Iterator[FloatArray]:
-        """Collaboration representations of a large table, batch by batch; see `predict_batches`."""
+        """Yield collaboration representations of a large table, batch by batch; see `predict_batches`."""
         return self._in_batches(source, self._own(model).transform, batch_rows)
 
     def predict_batches(
@@ -456,7 +456,7 @@ class LocalParty:
     def predict_proba_batches(
         self, source: Any, model: PartyModel, *, batch_rows: int = BATCH_ROWS
     ) -> Iterator[FloatArray]:
-        """Class probabilities of a large table, batch by batch; see `predict_batches`."""
+        """Yield class probabilities of a large table, batch by batch; see `predict_batches`."""
         return self._in_batches(source, self._own(model).predict_proba, batch_rows)
 
     def _in_batches(
@@ -511,7 +511,7 @@ class LocalParty:
         return representation if rotation is None else representation @ rotation
 
     def _obfuscation_error(self, obfuscator: Any, step: str, X: Any, error: Exception) -> ObfuscationError:
-        """An error without the obfuscator's own words, unless those are known to show no data."""
+        """Return an error without the obfuscator's own words, unless those are known to show no data."""
         if isinstance(error, DataCollabError):
             reasons = str(error)
         else:

@@ -28,7 +28,7 @@ FLOOR = 0.01
 
 
 def log_of_shares(shares: FloatArray) -> FloatArray:
-    """Logarithms of rows of shares, with a floor; rows without any share are even, shape as given."""
+    """Return logarithms of rows of shares, with a floor; rows without any share are even, shape as given."""
     totals = shares.sum(axis=1, keepdims=True)
     even = 1.0 / shares.shape[1]
     normal = np.divide(shares, totals, out=np.full_like(shares, even), where=totals > 0)
@@ -45,7 +45,7 @@ class KernelScorer:
     factors: FloatArray
 
     def __call__(self, Z: FloatArray) -> FloatArray:
-        """Outputs for encoded rows, shape (n_rows, n_outputs)."""
+        """Return outputs for encoded rows, shape (n_rows, n_outputs)."""
         return np.asarray((self.kernel.between(Z * self.factors, self.rows) + 1.0) @ self.coefficients)
 
 
@@ -57,7 +57,7 @@ class EstimatorScorer:
     n_classes: int | None
 
     def __call__(self, Z: FloatArray) -> FloatArray:
-        """Logarithms of class shares (n_rows, n_classes), or numbers (n_rows, 1)."""
+        """Return logarithms of class shares (n_rows, n_classes), or numbers (n_rows, 1)."""
         if self.n_classes is None:
             return np.asarray(self.estimator.predict(Z), dtype=np.float64)[:, None]
         shares = np.zeros((len(Z), self.n_classes))
@@ -76,12 +76,12 @@ class SpreadScorer:
     factors: FloatArray
 
     def __call__(self, Z: FloatArray) -> FloatArray:
-        """Logarithms of class shares, shape (n_rows, n_classes)."""
+        """Return logarithms of class shares, shape (n_rows, n_classes)."""
         return log_of_shares(nearest_weights(Z * self.factors, self.rows, self.gamma, self.n_neighbors) @ self.labels)
 
 
 def nearest_weights(X: FloatArray, rows: FloatArray, gamma: float, n_neighbors: int) -> FloatArray:
-    r"""Weights :math:`e^{-\gamma |x - r|^2}` of the nearest rows, 0 for all others, shape (n_X, n_rows)."""
+    r"""Return weights :math:`e^{-\gamma |x - r|^2}` of the nearest rows, 0 for all others, shape (n_X, n_rows)."""
     weights = Kernel(metric="rbf", parameters={"gamma": gamma}).between(X, rows)
     if n_neighbors < weights.shape[1]:
         far: NDArray[np.intp] = np.argpartition(weights, -n_neighbors, axis=1)[:, :-n_neighbors]
@@ -90,14 +90,14 @@ def nearest_weights(X: FloatArray, rows: FloatArray, gamma: float, n_neighbors: 
 
 
 def equal_rows(rows: FloatArray) -> NDArray[np.intp]:
-    """Number of the group of rows that each row equals, shape (n_rows,)."""
+    """Return number of the group of rows that each row equals, shape (n_rows,)."""
     return np.asarray(np.unique(rows, axis=0, return_inverse=True)[1], dtype=np.intp).ravel()
 
 
 def fold_numbers(
     groups: NDArray[np.intp], strata: FloatArray | NDArray[np.intp], n_folds: int, generator: np.random.RandomState
 ) -> NDArray[np.intp]:
-    """Fold of each row: groups stay together, and each fold has its part of every stratum."""
+    """Return fold of each row: groups stay together, and each fold has its part of every stratum."""
     first = np.unique(groups, return_index=True)[1]
     order = np.lexsort([generator.uniform(size=len(first)), strata[first]])
     folds = np.empty(len(first), dtype=np.intp)
@@ -113,7 +113,7 @@ def spreading_matrix(W: FloatArray, alpha: float) -> FloatArray:
 
 
 def left_out_spreading(M: FloatArray, Y: FloatArray, groups: NDArray[np.intp] | None = None) -> FloatArray:
-    """Labels spread to each row when its own label, and those of its group, are hidden.
+    """Return labels spread to each row when its own label, and those of its group, are hidden.
 
     Spreading is linear in the labels, so a row's own part is taken off.
     """
@@ -152,18 +152,18 @@ class OwnData:
     common_units: FloatArray | None = None
 
     def sizes(self) -> list[tuple[int, str]]:
-        """How many rows to learn from, and what to call them: the own, and with labelled public ones."""
+        """Return how many rows to learn from, and what to call them: the own, and with labelled public ones."""
         own = [(self.n_own, "own rows")]
         return own if len(self.target) == self.n_own else [*own, (len(self.target), "own and public rows")]
 
     def one_hot(self, n: int) -> FloatArray:
-        """Targets of the first n rows as columns, shape (n, n_outputs)."""
+        """Return targets of the first n rows as columns, shape (n, n_outputs)."""
         if self.n_classes is None:
             return np.asarray(self.target[:n, None], dtype=np.float64)
         return np.asarray(np.eye(self.n_classes)[self.target[:n]])
 
     def units(self) -> list[tuple[FloatArray, str]]:
-        """What columns may be multiplied by."""
+        """Return what columns may be multiplied by."""
         standard = [(np.ones(self.rows.shape[1]), "standardised")]
         return standard if self.common_units is None else [*standard, (self.common_units, "in common units")]
 
@@ -188,7 +188,7 @@ def own_candidates(
     n_jobs: int | None = None,
     thorough: bool = True,
 ) -> list[Candidate]:
-    """All candidates for a party's own model."""
+    """Return all candidates for a party's own model."""
     groups = equal_rows(data.rows)
     candidates = list(_kernel_ridges(data, groups, WIDTHS if thorough else WIDTHS[:1]))
     candidates += _forests(data, groups, generator, n_trees, n_jobs)
@@ -222,7 +222,7 @@ def _kernel_ridges(data: OwnData, groups: NDArray[np.intp], widths: tuple[float,
 
 
 def _kernels(rows: FloatArray, factors: FloatArray, widths: tuple[float, ...]) -> Iterator[tuple[Kernel, Any, str]]:
-    """Kernels, what they want columns to be multiplied by, and their names; none where all rows are equal."""
+    """Yield kernels, what they want columns to be multiplied by, and their names; none where all rows are equal."""
     gamma = median_gamma(rows * factors)
     length = float(np.sqrt(np.mean(np.sum((rows * factors) ** 2, axis=1))))
     if np.isfinite(gamma):
@@ -298,7 +298,7 @@ def _logistic(data: OwnData, groups: NDArray[np.intp], generator: np.random.Rand
 def _cross_fitted(
     model: Any, data: OwnData, n: int, groups: NDArray[np.intp], generator: np.random.RandomState, n_folds: int
 ) -> FloatArray:
-    """Outputs for all labelled rows, by folds of the first n; equal rows are left out together."""
+    """Return outputs for all labelled rows, by folds of the first n; equal rows are left out together."""
     folds = np.full(len(data.target), -1, dtype=np.intp)
     folds[:n] = fold_numbers(groups[:n], data.target[:n], n_folds, generator)
     outputs = np.zeros((len(data.target), data.n_classes or 1))
@@ -325,7 +325,7 @@ def _fit_on(model: Any, data: OwnData, kept: NDArray[np.bool_]) -> EstimatorScor
 
 
 def _spreadings(data: OwnData, groups: NDArray[np.intp]) -> Iterator[Candidate]:
-    """Label spreading over own rows and public ones without labels."""
+    """Yield label spreading over own rows and public ones without labels."""
     if len(data.rows) > MOST_KERNEL_ROWS:
         return
     Y = np.zeros((len(data.rows), data.n_classes or 1))
@@ -357,14 +357,14 @@ def _spread(rows: FloatArray, F: FloatArray, gamma: float, n_neighbors: int, fac
 
 
 def weights_by_loss(losses: FloatArray) -> FloatArray:
-    r"""Weights before any fit, :math:`\beta_0 \propto 1/\mathrm{loss}^2` with sum 1, shape (n_opinions,)."""
+    r"""Return weights before any fit, :math:`\beta_0 \propto 1/\mathrm{loss}^2` with sum 1, shape (n_opinions,)."""
     least = np.finfo(np.float64).eps * max(1.0, float(np.max(losses)))
     weights = 1.0 / np.maximum(losses, least) ** 2
     return np.asarray(weights / weights.sum())
 
 
 def log_pool(logs: FloatArray, weights: FloatArray, bias: FloatArray | None = None) -> FloatArray:
-    r"""Log probabilities of the pool, :math:`\log p = \sum_m \beta_m \log p_m + c - \mathrm{const}`."""
+    r"""Return log probabilities of the pool, :math:`\log p = \sum_m \beta_m \log p_m + c - \mathrm{const}`."""
     scores = np.tensordot(weights, logs, axes=1) + (0.0 if bias is None else bias)
     return np.asarray(scores - logsumexp(scores, axis=1, keepdims=True))
 
@@ -377,7 +377,7 @@ def penalised_log_loss(
     tau: float,
     bias_ridge: float | None = None,
 ) -> tuple[float, FloatArray]:
-    r"""Value and gradient of :math:`-\sum_i \log p_{i,y_i} + \tfrac\tau2 \|\beta-\beta_0\|^2 + \tfrac\rho2 \|c\|^2`."""
+    r"""Return :math:`-\sum_i \log p_{i,y_i} + \tfrac\tau2 \|\beta-\beta_0\|^2 + \tfrac\rho2 \|c\|^2`, and gradient."""
     n = len(logs)
     weights, bias = parameters[:n], None if bias_ridge is None else parameters[n:]
     combined = log_pool(logs, weights, bias)
@@ -420,7 +420,7 @@ def fit_log_pool(
 
 
 def fit_convex_pool(opinions: FloatArray, target: FloatArray, *, prior: FloatArray, tau: float) -> FloatArray:
-    r"""Weights :math:`w \ge 0`, :math:`\sum w = 1`, of least :math:`\tfrac12\|y - Pw\|^2 + \tfrac\tau2\|w-w_0\|^2`."""
+    r"""Minimise :math:`\tfrac12\|y - Pw\|^2 + \tfrac\tau2\|w-w_0\|^2` over :math:`w \ge 0`, :math:`\sum w = 1`."""
     # With sum 1, Pw - y = (P - y) w: weights of residuals, so that where the target lies does not matter.
     residuals = opinions - target[:, None]
     Q = residuals.T @ residuals + tau * np.eye(len(prior))
@@ -437,7 +437,7 @@ def fit_convex_pool(opinions: FloatArray, target: FloatArray, *, prior: FloatArr
 
 
 def _with_sum_one(Q: FloatArray, linear: FloatArray) -> FloatArray:
-    """Where w'Qw/2 - linear'w is least among all w of sum 1."""
+    """Return where w'Qw/2 - linear'w is least among all w of sum 1."""
     solved = np.linalg.solve(Q, np.column_stack([linear, np.ones(len(Q))]))
     return np.asarray(solved[:, 0] + solved[:, 1] * (1 - solved[:, 0].sum()) / solved[:, 1].sum())
 
@@ -485,7 +485,7 @@ class ClassBlend(Blend):
     own_mix: bool
 
     def speak(self, own: Sequence[FloatArray], collaboration: FloatArray) -> Opinions:
-        """Log probabilities of all classes by each side, each of shape (n_rows, n_classes)."""
+        """Return log probabilities of all classes by each side, each of shape (n_rows, n_classes)."""
         logs = np.stack(
             [_logs(one, scale, self.columns, self.n_classes) for one, scale in zip(own, self.own_scales, strict=True)]
         )
@@ -506,7 +506,7 @@ class NumberBlend(Blend):
     weights: FloatArray
 
     def speak(self, own: Sequence[FloatArray], collaboration: FloatArray) -> Opinions:
-        """Numbers by each side, each of shape (n_rows,)."""
+        """Return numbers by each side, each of shape (n_rows,)."""
         local = np.column_stack(list(own)) @ self.own_weights
         common = collaboration[:, 0]
         return Opinions(local, common, np.column_stack([local, common]) @ self.weights)
@@ -540,7 +540,7 @@ class Blender(ABC):
         ]
 
     def settle(self, folds: NDArray[np.intp]) -> tuple[Blend, Opinions]:
-        """The blend, and opinions on each own row by one that was settled without the row's fold."""
+        """Return the blend, and opinions on each own row by one that was settled without the row's fold."""
         everything = np.ones(len(self.target), dtype=bool)
         own = self._own(everything)
         parts = [(out, self._own(~out)) for out in (folds == fold for fold in np.unique(folds))]
@@ -557,11 +557,11 @@ class Blender(ABC):
         return blend, Opinions(**sides)
 
     def local(self) -> Blend:
-        """The candidates chosen and weighed by all own rows, for `Opinions.local`."""
+        """Return the candidates chosen and weighed by all own rows, for `Opinions.local`."""
         return self._own(np.ones(len(self.target), dtype=bool))
 
     def _left_out(self, place: int, rows: NDArray[np.bool_]) -> FloatArray:
-        """Of one candidate, for own rows."""
+        """Return one candidate's left-out outputs for own rows."""
         return self.candidates[place].left_out[: len(rows)][rows]
 
     def _say_locally(self, own: Blend, rows: NDArray[np.bool_]) -> FloatArray:
@@ -654,7 +654,7 @@ class ClassBlender(Blender):
     def _table(
         self, scores: FloatArray, scales: FloatArray, columns: NDArray[np.intp]
     ) -> tuple[FloatArray, FloatArray, FloatArray]:
-        """Log loss of every own row at every scale, with its class and with an even mix, each (n_scales, n_own).
+        """Return log loss of every own row at every scale, with its class and with an even mix, each (n_scales, n_own).
 
         And what speaks against a scale besides, shape (n_scales,): public rows, and that it is unlikely.
         """
@@ -699,13 +699,13 @@ class NumberBlender(Blender):
 
 
 def _smoothed(table: tuple[FloatArray, FloatArray, FloatArray], rows: NDArray[np.bool_]) -> FloatArray:
-    """Loss at every scale; one row more, of no class, keeps few rows from making a scale of infinity."""
+    """Return loss at every scale; one row more, of no class, keeps few rows from making a scale of infinity."""
     with_class, even, besides = table
     return np.asarray(with_class[:, rows].sum(axis=1) + even[:, rows].mean(axis=1) + besides)
 
 
 def _joined(parts: Sequence[tuple[NDArray[np.bool_], FloatArray]]) -> FloatArray:
-    """What was said of the rows of each mask, in the order of the rows."""
+    """Return what was said of the rows of each mask, in the order of the rows."""
     whole = np.empty((len(parts[0][0]), *parts[0][1].shape[1:]))
     for rows, said in parts:
         whole[rows] = said
@@ -713,7 +713,7 @@ def _joined(parts: Sequence[tuple[NDArray[np.bool_], FloatArray]]) -> FloatArray
 
 
 def _logs(scores: FloatArray, scale: float, columns: NDArray[np.intp], n_classes: int) -> FloatArray:
-    """Log probabilities of all classes from scores of some, with a floor."""
+    """Return log probabilities of all classes from scores of some, with a floor."""
     shares = np.zeros((len(scores), n_classes))
     shares[:, columns] = np.exp(log_softmax(scale * scores, axis=1))
     return np.asarray(np.log((1 - FLOOR) * shares + FLOOR / n_classes))
@@ -725,7 +725,7 @@ def _combined(logs: FloatArray, weights: FloatArray, bias: FloatArray | None) ->
 
 
 def _on_known(local: FloatArray, common: FloatArray, columns: NDArray[np.intp]) -> FloatArray:
-    """What the party says, in the place that the other side leaves to classes that the party has rows of.
+    """Return what the party says, in the place that the other side leaves to classes that the party has rows of.
 
     A party that has no row of a class knows nothing of it, and must not rule it out.
     """

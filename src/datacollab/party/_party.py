@@ -43,7 +43,7 @@ from ._release import Ledger, Release, RowDigests, TableDigest
 
 
 def generator_for(purpose: int, random_state: int | np.random.RandomState | None) -> np.random.RandomState:
-    """A generator for one of several purposes, whose numbers have nothing to do with those of the others."""
+    """Return a generator for one of several purposes, whose numbers have nothing to do with those of the others."""
     if random_state is None:
         return fresh_generator()
     if isinstance(random_state, np.random.RandomState):
@@ -54,12 +54,12 @@ def generator_for(purpose: int, random_state: int | np.random.RandomState | None
 
 
 def has_fixed_seed(obfuscator: Any) -> bool:
-    """Whether a number is given for some random_state, also of nested steps."""
+    """Return whether a number is given for some random_state, also of nested steps."""
     return any(isinstance(seed, Integral) for seed in _random_states(obfuscator).values())
 
 
 def secretly_seeded(obfuscator: Any) -> Any:
-    """A clone in which each random_state that is None comes from the operating system."""
+    """Return a clone in which each random_state that is None comes from the operating system."""
     copy = clone(obfuscator)
     # scikit-learn reads None as NumPy's global generator, which any np.random.seed(0) makes predictable.
     for name, value in _random_states(copy).items():
@@ -95,7 +95,7 @@ def check_parameters(
 
 
 def checked_target(party: PartyName, X: Any, y: ArrayLike | None) -> NDArray[Any]:
-    """Targets as an array of shape (n_samples,), with fields where there are none or several values each."""
+    """Return targets as an array of shape (n_samples,), with fields where there are none or several values each."""
     n_samples = _num_samples(X)
     target = no_target(n_samples) if y is None else np.asarray(y)
     if target.dtype.names is None:
@@ -125,7 +125,7 @@ def check_defences(party: PartyName, defences: Sequence[Defence], target: NDArra
 
 
 def time_step_for(party: PartyName, target: NDArray[Any], time_step: float | str | None) -> float | None:
-    """To multiples of what times are rounded up before they are shared; None where they are not, or there are none.
+    """Return the step that times are rounded up to before they are shared; None if they are not.
 
     "auto" takes the largest of 1, 2, 3 and 5 times a power of ten such that the longest time has sixty.
     """
@@ -143,7 +143,7 @@ def time_step_for(party: PartyName, target: NDArray[Any], time_step: float | str
 
 
 def checked_anchor_target(party: PartyName, anchor_target: ArrayLike, n_anchors: int) -> NDArray[Any]:
-    """Targets of the anchor, of shape (n_anchors,)."""
+    """Return targets of the anchor, of shape (n_anchors,)."""
     targets = np.array(anchor_target)
     if targets.dtype.names is None:
         check_single_targets(targets, f"Party {party!r}: anchor_target", ShareError)
@@ -351,7 +351,7 @@ class Party(LocalParty):
     def share_with_order(
         self, anchor: ArrayLike, anchor_target: ArrayLike | None = None
     ) -> tuple[Share, NDArray[np.intp]]:
-        """What `share` gives, and which own row each shared row comes from.
+        """Return what `share` gives, and which own row each shared row comes from.
 
         For an audit at home, and to join to the table what comes back for the shared rows.  The order stays there.
 
@@ -400,12 +400,12 @@ class Party(LocalParty):
             self._fitted_table.shared = True
 
     def was_fitted_on(self, X: ArrayLike, y: ArrayLike | None = None) -> bool:
-        """Whether these are the rows of `fit`, and the targets where given, in the same order with the same columns."""
+        """Return whether these are the rows of `fit`, and the targets if given, in the same order and columns."""
         self._check_fitted()
         return self._table.matches(X) and (y is None or self._targets.matches(np.reshape(y, (-1, 1))))
 
     def guarantee(self, anchor: ArrayLike) -> PrivacyGuarantee:
-        """Differential privacy of what `share` gives with this anchor, where there is any.
+        """Return differential privacy of what `share` gives with this anchor, where there is any.
 
         From then on, defences that depend on the anchor take no other one.
 
@@ -450,7 +450,7 @@ class Party(LocalParty):
         return self._target
 
     def shown_target(self, target: ArrayLike) -> NDArray[Any]:
-        """Targets as they are before defences: times rounded up as this party's are, all else as given."""
+        """Return targets as they are before defences: times rounded up as this party's are, all else as given."""
         self._check_fitted()
         given = np.asarray(target)
         return given if self._time_step is None else coarsened(given, self._time_step)
@@ -637,7 +637,7 @@ class Party(LocalParty):
         )
 
     def _forget_parameters(self) -> None:
-        """None in place of what was given: a number in it may tell the secrets drawn from it."""
+        """Put None in place of all parameters: a number among them may tell the secrets drawn from it."""
         none: dict[str, Any] = {"obfuscator": None, "fit_on": None, "random_state": None}
         vars(self).update(none, defences=(), shuffle=True, share_again=False, time_step="auto", _ledger=Ledger())
 
@@ -650,7 +650,7 @@ class Party(LocalParty):
         return representation, checked_anchor_target(self.name, anchor_target, len(representation))
 
     def _fitted_obfuscator(self, X: Any, target: NDArray[Any] | None) -> Any:
-        """f_k, from public rows where there are any; these come without targets."""
+        """Return f_k, from public rows where there are any; these come without targets."""
         if self.fit_on is None:
             rows = X
         else:

@@ -42,7 +42,7 @@ BLUE = "#0072B2"
 
 
 def new_axes(width: float, height: float) -> Axes:
-    """Axes of a figure of their own, which no window shows."""
+    """Return axes of a new figure that no window shows."""
     figure = require("matplotlib.figure", "plots").Figure(figsize=(width, height), layout="constrained")
     axes: Axes = figure.subplots()
     return axes
@@ -93,13 +93,13 @@ class Estimate:
 
 
 def accuracy_of(right: NDArray[np.bool_]) -> Estimate:
-    """Share of right predictions with Wilson's interval."""
+    """Return share of right predictions with Wilson's interval."""
     interval = stats.binomtest(int(right.sum()), len(right)).proportion_ci(_CONFIDENCE, method="wilson")
     return Estimate(value=float(right.mean()), low=float(interval.low), high=float(interval.high))
 
 
 def accuracy_gain(right: NDArray[np.bool_], right_before: NDArray[np.bool_]) -> Estimate:
-    r"""How much more accurate one model is than another on the same rows, by Agresti and Min.
+    r"""Return how much more accurate one model is than another on the same rows, by Agresti and Min.
 
     With b rows that only the other one gets right, and c that only this one does, half a row is added to each of the
     four cells: :math:`(c - b)/(n+2) \pm z \sqrt{b + c + 1 - (c-b)^2/(n+2)}/(n+2)`, which is never of no width.  Where
@@ -117,7 +117,7 @@ def accuracy_gain(right: NDArray[np.bool_], right_before: NDArray[np.bool_]) -> 
 
 
 def rmse_of(squares: FloatArray) -> Estimate:
-    """Root mean squared error, with a jackknife interval of its logarithm."""
+    """Return root mean squared error, with a jackknife interval of its logarithm."""
     value = float(np.sqrt(squares.mean()))
     if value == 0:
         return Estimate(value=0.0, low=0.0, high=0.0)
@@ -126,7 +126,7 @@ def rmse_of(squares: FloatArray) -> Estimate:
 
 
 def error_reduction(squares: FloatArray, squares_before: FloatArray) -> Estimate:
-    r"""By which part one model's root mean squared error is below another's on the same rows.
+    r"""Return by which part one model's root mean squared error is below another's on the same rows.
 
     The jackknife of :math:`\log(\mathrm{RMSE}/\mathrm{RMSE}_0)`, with a quantile of Student's t.
     """
@@ -139,7 +139,7 @@ def error_reduction(squares: FloatArray, squares_before: FloatArray) -> Estimate
 
 
 def _means_without(values: FloatArray) -> FloatArray:
-    """Means of all values but one, shape (n_values,)."""
+    """Return means of all values but one, shape (n_values,)."""
     return np.asarray((values.sum() - values) / (len(values) - 1))
 
 
@@ -262,7 +262,7 @@ class Benefit:
         return f"{value:.3f}" if self.metric == "accuracy" else f"{value:.4g}"
 
     def to_dict(self) -> dict[str, Any]:
-        """All of it as JSON can hold it, the sentence included."""
+        """Return all of it as JSON can hold it, the sentence included."""
         lists = {"own_models": list(self.own_models), "own_weights": list(self.own_weights)}
         return asdict(self) | lists | {"sentence": self.sentence}
 
@@ -316,7 +316,7 @@ def _class_side(logs: FloatArray, codes: NDArray[np.intp]) -> Side:
 
 
 def _auc(logs: FloatArray, codes: NDArray[np.intp]) -> float | None:
-    """Area under the curve of two classes, ties counted half."""
+    """Return area under the curve of two classes, ties counted half."""
     positive = codes == 1
     if logs.shape[1] != 2 or positive.all() or not positive.any():
         return None
@@ -346,15 +346,15 @@ class CollaborationOpinion:
             self.classes = np.unique(np.concatenate([each.astype(object) for each in known]).tolist())
 
     def in_units(self, mean: float, deviation: float) -> CollaborationOpinion:
-        """The same with numbers standardised."""
+        """Return the same with numbers standardised."""
         return CollaborationOpinion(self._model, (), (mean, deviation))
 
     def of(self, representation: FloatArray) -> FloatArray:
-        """Logarithms of class shares (n_rows, n_classes), or numbers (n_rows, 1), for the party's f_k of any rows."""
+        """Return logarithms of class shares (n_rows, n_classes), or numbers (n_rows, 1), for f_k of any rows."""
         return self._output(self._model.estimator, self._model.transform(representation))
 
     def of_own_rows(self, representation: FloatArray, order: NDArray[np.intp] | None) -> tuple[FloatArray, str | None]:
-        """Output for the own rows without their help, and how it was come by."""
+        """Return outputs for own rows by models without them, and the kind of these models."""
         n_own = len(representation)
         if self._model.left_out is not None:
             places, common = self._checked(np.asarray(self._model.left_out, dtype=np.float64), order, n_own)
@@ -508,7 +508,7 @@ class PersonalModel:
         return np.asarray(mean + deviation * said)
 
     def predict_proba(self, X: ArrayLike, using: str = "combined") -> FloatArray:
-        """Class probabilities of raw rows, shape (n_rows, n_classes), in the order of `classes_`.
+        """Return class probabilities of raw rows, shape (n_rows, n_classes), in the order of `classes_`.
 
         Parameters
         ----------
@@ -682,7 +682,7 @@ def personalise(
 def _aims(
     opinion: CollaborationOpinion, target: NDArray[Any], labels: NDArray[Any]
 ) -> tuple[NDArray[Any], tuple[float, float] | None, NDArray[np.intp] | None]:
-    """What own models learn, how numbers are standardised, and where own classes stand among all."""
+    """Return what own models learn, how numbers are standardised, and where own classes stand among all."""
     both = np.concatenate([target, labels])
     if opinion.classes is not None:
         own_classes, codes = np.unique(both, return_inverse=True)
@@ -695,7 +695,7 @@ def _aims(
 def _checked_targets(
     party: PartyName, X: Any, y: Any, public: Any, public_target: Any, numbers: bool
 ) -> tuple[NDArray[Any], NDArray[Any]]:
-    """Targets of the own rows and of the labelled public ones, none of the latter where there are none."""
+    """Return targets of the own rows and of the labelled public ones, none of the latter where there are none."""
     target = _checked_target(party, y, _num_samples(X), "y", numbers)
     if len(target) < 2:
         raise AgreementError(f"Party {party!r}: expected at least two own rows, to hold one against the other.")

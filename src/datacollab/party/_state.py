@@ -27,7 +27,7 @@ from ._umap import UMAPObfuscator
 
 
 def gaps(estimator: Any) -> dict[str, list[int]]:
-    """Strides, in bytes, of those arrays in a fitted estimator that have gaps.
+    """Return strides, in bytes, of those arrays in a fitted estimator that have gaps.
 
     A file holds arrays without them.  The linear algebra below NumPy adds in another order then, and the last bits
     of what is computed differ.
@@ -49,7 +49,7 @@ def with_gaps(estimator: Any, strides: dict[str, list[int]]) -> None:
 
 
 def _spread(array: NDArray[Any], strides: list[int]) -> NDArray[Any]:
-    """The same entries with the given distances between them."""
+    """Return the same entries with the given distances between them."""
     order = sorted(range(array.ndim), key=lambda axis: abs(strides[axis]))
     # Each axis must step over all that the shorter steps reach, or entries would share memory.
     reach = array.itemsize
@@ -65,7 +65,7 @@ def _spread(array: NDArray[Any], strides: list[int]) -> NDArray[Any]:
 
 
 def _arrays(value: Any) -> Iterator[tuple[dict[str, Any], str]]:
-    """Where the arrays of an estimator and of its parts are, always in the same order."""
+    """Yield where the arrays of an estimator and of its parts are, always in the same order."""
     if isinstance(value, list | tuple):
         for item in value:
             yield from _arrays(item)
@@ -85,7 +85,7 @@ OWN_TYPES = frozenset(entry.home for entry in OBFUSCATORS.values() if entry.home
 
 
 def party_state(party: Party) -> tuple[dict[str, Any], dict[str, bytes]]:
-    """What a fitted party needs to predict later on; `local_party` reads it.
+    """Return what a fitted party needs to predict later on; `local_party` reads it.
 
     Neither its rows nor their targets are in it, unless the obfuscator holds them: kernel PCA and UMAP do.
 
@@ -138,7 +138,7 @@ def party_state(party: Party) -> tuple[dict[str, Any], dict[str, bytes]]:
 
 
 def local_party(facts: Mapping[str, Any], members: Mapping[str, bytes]) -> LocalParty:
-    """A party that predicts, from what `party_state` gave.
+    """Return a party that predicts, from what `party_state` gave.
 
     It transforms every row to the same bits as the party did, on the same machine and versions.
 
