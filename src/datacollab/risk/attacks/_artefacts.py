@@ -44,13 +44,12 @@ class _Form:
 
 
 class RowSearch:
-    """Search for the rows of one table in many arrays, in other units too if `affine`."""
+    """Search for the rows of one table in many arrays, in other units too."""
 
-    def __init__(self, X: FloatArray, *, affine: bool) -> None:
+    def __init__(self, X: FloatArray) -> None:
         self._X = X
         self._exact = _form("as they are", X)
-        self._others = list(_other_forms(X)) if affine else []
-        self._affine = affine
+        self._others = list(_other_forms(X))
         mean = X.mean(axis=0)[None, :]
         # Of a table in standard units the mean is zero, as much else is.
         self._mean = _form("mean", mean) if np.abs(mean).max() > 1e-9 * np.abs(X).max() and X.shape[1] > 1 else None
@@ -88,12 +87,11 @@ class RowSearch:
         for form in (self._exact, *self._others):
             for view in views:
                 yield form.name, _found(form, view)
-        if self._affine:
-            for view in views:
-                if len(view) == len(self._X) > 2:
-                    yield "each column in units of its own", _found(_form("", _standard(self._X)), _standard(view))
-            if self._is_affine_image(array):
-                yield "invertible affine image", np.ones(len(self._X), dtype=np.bool_)
+        for view in views:
+            if len(view) == len(self._X) > 2:
+                yield "each column in units of its own", _found(_form("", _standard(self._X)), _standard(view))
+        if self._is_affine_image(array):
+            yield "invertible affine image", np.ones(len(self._X), dtype=np.bool_)
 
     def _is_affine_image(self, array: NDArray[np.generic]) -> bool:
         """Whether an affine map takes the array's rows to the table's, in the same order."""
@@ -395,13 +393,11 @@ class StoredRows:
     path : str
         Attributes and names in files by name, all else by number.
     kind : {"rows", "transformed rows", "mean", "unsearched"}
-        "rows" equal those of the table, "transformed rows" after the change of units that `form` names.  "mean" is
-        that of all rows, a weaker finding.  "unsearched" is a gap: here the search was cut short.
+        "transformed rows" equal the table's after the change of units that `form` names.  "mean" is that of all rows, a
+        weaker finding.  "unsearched" is a gap: here the search was cut short.
     form : str
-    n_found : int
-        Rows of the table that were found; 0 for "mean" and "unsearched".
-    n_rows : int
-        Rows of the table.
+    n_found, n_rows : int
+        Rows of the table that were found, and all of them.
     """
 
     path: str
@@ -411,8 +407,11 @@ class StoredRows:
     n_rows: int
 
 
-def find_training_rows(artefact: Any, X: ArrayLike, *, affine: bool = True) -> list[StoredRows]:
-    """Look for rows of a private table in a model, a bundle of arrays, or a file.
+def find_training_rows(artefact: Any, X: ArrayLike) -> list[StoredRows]:
+    """Look for rows of a private table, as they are and in other units, in a model, a bundle of arrays, or a file.
+
+    Other units are: less their mean, standardised, scaled to a range or to unit length, each column in units of its
+    own, or, with the array's rows in the table's order, any affine map that can be undone.
 
     Parameters
     ----------
@@ -422,10 +421,6 @@ def find_training_rows(artefact: Any, X: ArrayLike, *, affine: bool = True) -> l
         extension types give themselves as arrays.
     X : array-like of shape (n_rows, n_features)
         The party's own rows, or their representation, which the artefact must not contain.
-    affine : bool, default=True
-        Whether to look for rows in other units too: less their mean, standardised, scaled to a range, to unit length,
-        column by column in units of their own, or, with the array's rows in the table's order, under any affine map
-        that can be undone.
 
     Returns
     -------
@@ -441,22 +436,20 @@ def find_training_rows(artefact: Any, X: ArrayLike, *, affine: bool = True) -> l
     -----
     That nothing is found does not show that nothing is there.  Rows under other maps, encrypted, in text, or in formats
     other than those of NumPy and safetensors are found only if they stand byte by byte in double or single precision.
-    The work is bounded: of very many parts, very large arrays, and archives that unpack to very much, a part is left
-    out, and an "unsearched" entry says so.
+    Of very many parts, very large arrays, and archives that unpack to very much, a part is left out, as an "unsearched"
+    entry says.
 
     Examples
     --------
     >>> import numpy as np
-    >>> from sklearn.decomposition import PCA, KernelPCA
+    >>> from sklearn.decomposition import KernelPCA
     >>> from datacollab.risk.attacks import find_training_rows
     >>> X = np.random.default_rng(0).normal(size=(50, 6))
     >>> [(found.path, found.n_found) for found in find_training_rows(KernelPCA(2).fit(X), X)]
     [('KernelPCA.X_fit_', 50)]
-    >>> [(found.path, found.kind) for found in find_training_rows(PCA(2).fit(X), X)]
-    [('PCA.mean_', 'mean')]
     """
     table = check_rows(X, "The private table")
-    search = RowSearch(table, affine=affine)
+    search = RowSearch(table)
     contents = artefact.read_bytes() if isinstance(artefact, Path) else artefact
     findings = []
     for path, array in arrays_in(contents):

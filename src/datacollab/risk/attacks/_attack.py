@@ -212,7 +212,6 @@ class ReconstructionAttack(FittedUnseen, BaseEstimator, ABC):
         Parameters
         ----------
         representation : array-like of shape (n_leaked, n_intermediate)
-            One party's intermediate representation of the leaked rows.
         original : array-like of shape (n_leaked, n_features)
             The leaked rows, in the same order.
         target : array-like of shape (n_leaked,), optional
@@ -220,10 +219,6 @@ class ReconstructionAttack(FittedUnseen, BaseEstimator, ABC):
         public : array-like of shape (n_public, n_features), optional
             Rows of the same kind whose representation the attacker does not have.
         public_target : array-like of shape (n_public,), optional
-
-        Returns
-        -------
-        self
 
         Raises
         ------
@@ -265,7 +260,7 @@ class ReconstructionAttack(FittedUnseen, BaseEstimator, ABC):
         return self
 
     def reconstruct(self, representation: ArrayLike, *, target: ArrayLike | None = None) -> FloatArray:
-        """Guess the original rows.
+        """Guess the original rows, shape (n_rows, n_features).
 
         Parameters
         ----------
@@ -273,10 +268,6 @@ class ReconstructionAttack(FittedUnseen, BaseEstimator, ABC):
             From the obfuscator of the leaked pairs.
         target : array-like of shape (n_rows,), optional
             Needed if, and only if, `fit` was given targets.  A class that `fit` has not seen counts as unknown.
-
-        Returns
-        -------
-        ndarray of shape (n_rows, n_features)
 
         Raises
         ------

@@ -242,11 +242,6 @@ class AffineEstimate:
     errors : ndarray of shape (n_leaked,)
         Distance of each row's image from its representation, the row left out of the fit, in standard deviations of
         the representation: infinite with fewer than five rows.
-
-    Raises
-    ------
-    AgreementError
-        If there is not one representation per row.
     """
 
     errors: FloatArray
@@ -350,7 +345,7 @@ def demix(
     candidates : array-like of shape (n_candidates, n_features)
         Supposed rows of the table.
     estimate : AffineEstimate
-        The attacker's knowledge of f.
+        The attacker's knowledge of f.  If it is not close, nothing is tried.
     candidate_target : array-like of shape (n_candidates,), optional
         If the attacker knows these as well, only candidates of a group's classes are tried, and the mean of the
         members' numbers has to be the one that is shared.
@@ -362,14 +357,12 @@ def demix(
     Returns
     -------
     Demixing
-        Without groups if f is not affine, or not known well enough.
 
     Notes
     -----
-    Groups of up to nine rows are met in the middle, larger ones among fewer of the likeliest candidates.  All others
-    are left to an integer programme, which finds the likeliest subset that fits, mostly in less than a second.  A
-    subset counts as found only if fewer than one in ten thousand groups would fit any subset by chance.  Noise of a few
-    hundredths of a standard deviation is enough that none is found; that protects from this attack, and from no other.
+    A subset counts as found only if fewer than one in ten thousand groups would fit any subset by chance.  Noise of a
+    few hundredths of a standard deviation is enough that none is found; that protects from this attack, and from no
+    other.
     """
     Z = check_rows(representation, "The representation")
     X = check_rows(candidates, "The table of candidates")

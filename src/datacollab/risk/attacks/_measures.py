@@ -30,21 +30,9 @@ __all__ = [
 
 @dataclass(frozen=True)
 class Rate:
-    """Share of tries that hit, with Wilson's 95 % interval.
+    """Share of tries that hit, with Wilson's 95 % interval, which takes the `n` tries as independent.
 
-    The interval takes the tries as independent.  Rows of one party share one f_k, so it is somewhat too narrow for
-    them: report the spread over seeds beside it.
-
-    Parameters
-    ----------
-    hits : int
-    n : int
-        Tries, at least one.
-
-    Raises
-    ------
-    ValueError
-        If the numbers do not make a rate.
+    Rows of one party share one f_k, so the interval is somewhat too narrow for them: report the spread over seeds too.
 
     Examples
     --------
@@ -79,11 +67,6 @@ class Rate:
 def wilson_interval(hits: int, n: int) -> tuple[float, float]:
     """Compute Wilson's 95 % score interval of a probability [1]_ from `n` independent tries.
 
-    Raises
-    ------
-    ValueError
-        If the numbers do not make a rate.
-
     References
     ----------
     .. [1] Wilson (1927). Probable inference, the law of succession, and statistical inference. Journal of the American
@@ -98,23 +81,13 @@ def clustered_interval(values: ArrayLike, groups: ArrayLike) -> tuple[float, flo
     """Compute the 95 % interval of a mean of values in [0, 1] that come in groups, as rows that share a published mean.
 
     It is Wilson's, for as many independent tries as would give the variance of the mean over groups, and no more than
-    there are values; with Student's t for as many degrees of freedom as there are groups, less one.
+    there are values; with Student's t for as many degrees of freedom as there are groups, less one.  It is Wilson's
+    alone if every value is a group of its own and 0 or 1, and [0, 1] with a single group.
 
     Parameters
     ----------
-    values : array-like of shape (n,)
-    groups : array-like of shape (n,)
-        Numbers of the groups.
-
-    Returns
-    -------
-    low, high : float
-        Wilson's interval if every value is a group of its own and 0 or 1; [0, 1] with a single group.
-
-    Raises
-    ------
-    ValueError
-        If there is no value, or one is not in [0, 1].
+    values, groups : array-like of shape (n,)
+        Values, and the numbers of their groups.
     """
     found, group = np.asarray(values, dtype=np.float64), np.unique(np.asarray(groups), return_inverse=True)[1]
     if not found.size or found.min() < 0 or found.max() > 1:
@@ -153,7 +126,10 @@ def nearest_ranks(
     persons: ArrayLike | None = None,
     random_state: int | np.random.RandomState | None = None,
 ) -> IntArray:
-    """Rank each row's original among the candidates, by distance from its reconstruction.
+    """Rank each row's original among the candidates, by Euclidean distance from its reconstruction.
+
+    The share of ranks up to k is the re-identification rate at k; by chance it is k / n_candidates.  Ties are broken at
+    random: by position they would fall to the right row too often.
 
     Parameters
     ----------
@@ -168,8 +144,7 @@ def nearest_ranks(
     Returns
     -------
     ndarray of shape (n_rows,)
-        1 where the own original is the nearest.  The share of ranks up to k is the re-identification rate at k; by
-        chance it is k / n_candidates.
+        1 if the own original is the nearest.
 
     Raises
     ------
@@ -177,17 +152,6 @@ def nearest_ranks(
         If the columns differ, or there are fewer candidates than reconstructions.
     RepresentationError
         If a table is not finite, two-dimensional and numeric.
-
-    Notes
-    -----
-    Ties are broken at random.  By position they would fall to the right row too often, for reconstructions of equal
-    rows are equal.  Distances are Euclidean: bring the columns of a table to comparable units first.
-
-    Examples
-    --------
-    >>> from datacollab.risk.attacks import nearest_ranks
-    >>> nearest_ranks([[0.0], [1.0], [5.0]], [[0.1], [4.0]])
-    array([1, 2])
     """
     C, R = _checked(candidates, reconstructions)
     random = _generator(random_state)
@@ -214,22 +178,10 @@ def link_chances(
     An attacker with a list of the people in the table, one row each, minimises the sum of squared distances over all
     assignments of rows to candidates.  Rows with equal reconstructions get some candidates together; which of them
     gets which is a guess.  So each is linked with the chance of one over their number, if its original is among these,
-    or a candidate that equals it.
+    or a candidate that equals it.  The mean is the linkage rate; by chance it is 1 / n_candidates.
 
-    Parameters
-    ----------
-    candidates, reconstructions, persons, random_state
-        As in `nearest_ranks`.  Without decoys the world is closed: the attacker knows exactly who is in the table.
-
-    Returns
-    -------
-    ndarray of shape (n_rows,)
-        Their mean is the linkage rate; by chance it is 1 / n_candidates.
-
-    Raises
-    ------
-    AgreementError, RepresentationError
-        As in `nearest_ranks`.
+    Parameters and errors are those of `nearest_ranks`.  Without decoys the world is closed: the attacker knows exactly
+    who is in the table.
 
     Examples
     --------
@@ -238,8 +190,6 @@ def link_chances(
     >>> from datacollab.risk.attacks import link_chances
     >>> link_chances([[0.0], [2.0]], [[-0.1], [0.9]])
     array([1., 1.])
-    >>> link_chances([[0.0], [2.0], [7.0]], [[1.0], [1.0], [6.0]])
-    array([0.5, 0.5, 1. ])
     """
     C, R = _checked(candidates, reconstructions)
     known, guesses = _persons(persons, C), _numbers(R)
@@ -251,20 +201,11 @@ def link_chances(
 def confused(
     candidates: ArrayLike, reconstructions: ArrayLike, *, random_state: int | np.random.RandomState | None = None
 ) -> IntArray:
-    """Number the rows, with one number for two or three that are linked to each other's originals in turn.
+    """Number the rows, given as to `nearest_ranks`, so that those taken for each other are one try.
 
     In a one-to-one assignment an error seldom comes alone: a row that gets another's candidate leaves its own to a
-    third.  Such rows are one try for an interval.  Longer rounds are those of guesses, which are as good as apart.
-
-    Parameters
-    ----------
-    candidates, reconstructions, random_state
-        As in `nearest_ranks`.
-
-    Returns
-    -------
-    ndarray of shape (n_rows,)
-        Each the position of one of the rows concerned.
+    third.  So two or three rows that are linked to each other's originals in turn have one number.  Longer rounds are
+    those of guesses, which are as good as apart.
     """
     C, R = _checked(candidates, reconstructions)
     named = _assigned(C, R, _generator(random_state))
@@ -301,25 +242,10 @@ def _numbers(rows: FloatArray) -> IntArray:
 
 
 def match_margins(candidates: ArrayLike, reconstructions: ArrayLike) -> FloatArray:
-    """Measure how clearly each reconstruction points to its original.
+    """Measure how clearly each reconstruction points to its original, among two candidates at least.
 
-    Parameters
-    ----------
-    candidates : array-like of shape (n_candidates, n_features)
-        At least two; first the originals of the reconstructions, in the same order.
-    reconstructions : array-like of shape (n_rows, n_features)
-
-    Returns
-    -------
-    ndarray of shape (n_rows,)
-        Distance to the nearest *other* candidate over the distance to the own original.  Above 1 the row is singled
-        out, and the more so the larger.  Infinite where the reconstruction is the original; 1 where another candidate
-        equals the original.
-
-    Raises
-    ------
-    AgreementError, RepresentationError
-        As in `nearest_ranks`, and with a single candidate.
+    It is the distance to the nearest *other* candidate over the distance to the own original: above 1 the row is
+    singled out.  It is infinite if the reconstruction is the original, and 1 if another candidate equals the original.
     """
     C, R = _checked(candidates, reconstructions)
     if len(C) < 2:
@@ -385,19 +311,8 @@ def class_means(public: ArrayLike, public_target: ArrayLike, target: ArrayLike) 
     public : array-like of shape (n_public, n_features)
     public_target : array-like of shape (n_public,)
     target : array-like of shape (n_rows,)
-        Of the rows under attack.  Floating-point targets are grouped by quantiles of the public ones.
-
-    Returns
-    -------
-    ndarray of shape (n_rows, n_features)
-        The mean of all public rows for a class that has none.
-
-    Raises
-    ------
-    AgreementError
-        If there is not one target per row, some are missing, or they are of different kinds.
-    RepresentationError
-        If the table is not finite, two-dimensional and numeric.
+        Of the rows under attack.  Floating-point targets are grouped by quantiles of the public ones, and a class
+        without public rows gets the mean of all.
     """
     rows = check_rows(public, "The public table")
     known = check_targets(public_target, len(rows), "The public rows' target")

@@ -46,9 +46,7 @@ _BLOCK_ENTRIES = 2**22
 def representation_distance_scores(
     rows: ArrayLike, representation: ArrayLike, emulator: Callable[[FloatArray], ArrayLike] | Any
 ) -> FloatArray:
-    r"""Score rows by how close f, as the attacker knows it, maps them to a shared row.
-
-    .. math:: -\min_i |\hat f(x) - z_i|
+    r"""Score rows by how close an estimate of f maps them to a shared row, :math:`-\min_i |\hat f(x) - z_i|`.
 
     Parameters
     ----------
@@ -57,19 +55,7 @@ def representation_distance_scores(
     representation : array-like of shape (n_samples, n_intermediate)
         As shared.
     emulator : callable or regressor
-        The attacker's estimate of f: maps (n_rows, n_features) to (n_rows, n_intermediate), by itself or by its
-        ``predict``.
-
-    Returns
-    -------
-    ndarray of shape (n_rows,)
-
-    Raises
-    ------
-    RepresentationError
-        If a table is not finite, two-dimensional and numeric.
-    AgreementError
-        If the emulator returns other columns than the representation has.
+        The attacker's estimate of f, by itself or by its ``predict``.
     """
     X = check_rows(rows, "The table of rows")
     Z = check_rows(representation, "The representation")
@@ -85,11 +71,9 @@ def representation_distance_scores(
 def reconstruction_distance_scores(
     rows: ArrayLike, reconstructions: ArrayLike, public: ArrayLike, *, n_neighbors: int = 5
 ) -> FloatArray:
-    r"""Score rows by how close a reconstruction is, in units of how close public rows are.
+    r"""Score rows by how close a reconstruction is, :math:`-\min_i |x - \hat x_i| / d(x)`.
 
-    .. math:: -\min_i |x - \hat x_i| / d(x)
-
-    with d(x) the mean distance of x from its nearest public rows, for a row like many others has a close reconstruction
+    d(x) is the mean distance of x from its nearest public rows, for a row like many others has a close reconstruction
     anyway.
 
     Parameters
@@ -100,17 +84,6 @@ def reconstruction_distance_scores(
     public : array-like of shape (n_public, n_features)
     n_neighbors : int, default=5
         Public rows that d(x) is taken over.
-
-    Returns
-    -------
-    ndarray of shape (n_rows,)
-
-    Raises
-    ------
-    RepresentationError
-        If a table is not finite, two-dimensional and numeric, or there are too few public rows.
-    AgreementError
-        If the columns differ.
     """
     X = check_rows(rows, "The table of rows")
     guesses, P = check_rows(reconstructions, "The table of reconstructions"), check_rows(public, "The public table")
@@ -145,22 +118,9 @@ def subspace_scores(
     rows : array-like of shape (n_rows, n_features)
         Supposed training rows of f, in the units that f sees: columns in large units decide.
     anchor : array-like of shape (n_leaked, n_features)
-        Leaked anchor rows.
     anchor_representation : array-like of shape (n_leaked, n_intermediate)
     public : array-like of shape (n_public, n_features)
         Rows of the same kind.
-
-    Returns
-    -------
-    ndarray of shape (n_rows,)
-        0 for a row that is the public mean.
-
-    Raises
-    ------
-    RepresentationError
-        If a table is not finite, two-dimensional and numeric, or does not vary.
-    AgreementError
-        If rows or columns do not fit together.
     """
     X, A = check_rows(rows, "The table of rows"), check_rows(anchor, "The leaked anchor")
     Z = check_rows(anchor_representation, "The leaked anchor's representation")
@@ -208,14 +168,11 @@ class Membership:
 
     Attributes
     ----------
-    auc : float
-        Probability that a member scores above another row, ties counting half: 0.5 by chance.
-    low, high : float
-        95 % interval of `auc`.
-    tpr : float
-        Share of the members found while at most `fpr` of the others are taken for members: `fpr` by chance.
-    tpr_low, tpr_high : float
-        95 % interval of `tpr`, the threshold taken as given.
+    auc, low, high : float
+        Probability that a member scores above another row, ties counting half, with its 95 % interval.
+    tpr, tpr_low, tpr_high : float
+        Share of the members found while at most `fpr` of the others are taken for members, with its 95 % interval, the
+        threshold taken as given.
     fpr : float
     n_members, n_others : int
     """
@@ -240,6 +197,11 @@ def membership(
 ) -> Membership:
     """Measure how well a score, high for supposed members, tells members from others.
 
+    The interval has DeLong's variance [1]_, with sums over groups in place of members if there are groups.  It is that
+    of Student's t for the log odds of the area, with as many degrees of freedom as there are groups of members, or
+    others, less one.  For areas above .95 it is too narrow.  If the score tells all members from all others, it is
+    Wilson's for the smaller of the two numbers; with a single group or row on either side it is [0, 1].
+
     Parameters
     ----------
     member_scores : array-like of shape (n_members,)
@@ -249,23 +211,11 @@ def membership(
         Share of the others that may be taken for members.  With fewer than ``1 / fpr`` others, none may.
     groups : array-like of shape (n_members,), optional
         Numbers of groups of members whose scores rise and fall together, such as rows that share a published mean.
-        Intervals then count groups, not members.
-
-    Returns
-    -------
-    Membership
 
     Raises
     ------
     ValueError
         If scores are not one-dimensional and finite, there is none, or a parameter is out of range.
-
-    Notes
-    -----
-    The interval has DeLong's variance [1]_, with sums over groups in place of members if there are groups.  It is that
-    of Student's t for the log odds of the area, with as many degrees of freedom as there are groups of members, or
-    others, less one.  For areas above .95 it is too narrow.  If the score tells all members from all others, it is
-    Wilson's for the smaller of the two numbers; with a single group or row on either side it is [0, 1].
 
     References
     ----------
@@ -275,9 +225,8 @@ def membership(
     Examples
     --------
     >>> from datacollab.risk.attacks import membership
-    >>> result = membership([0.9, 0.8, 0.3], [0.4, 0.3, 0.2, 0.1])
-    >>> result.auc, result.tpr
-    (0.875, 0.6666666666666666)
+    >>> membership([0.9, 0.8, 0.3], [0.4, 0.3, 0.2, 0.1]).auc
+    0.875
     """
     members, others = _checked(member_scores, "member_scores"), _checked(other_scores, "other_scores")
     if not 0 <= fpr <= 1:
@@ -465,19 +414,9 @@ def added_row_scores(before: Sequence[Share], after: Sequence[Share], images: Ar
     Parameters
     ----------
     before, after : sequence of Share
-        Of the table without and with the row, with the same f; several if it was shared several times.
+        Of the table without and with the row, with the same f; at least one of each.
     images : array-like of shape (n_records, n_intermediate)
         Records that may have been added, through the attacker's estimate of f.
-
-    Returns
-    -------
-    ndarray of shape (n_records,)
-        Minus the distance of each from the change.
-
-    Raises
-    ------
-    AgreementError
-        If there are no shares.
     """
     if not before or not after:
         raise AgreementError("Shares from before and after the row was added are wanted; give one of each at least.")
@@ -552,15 +491,10 @@ class ShadowAttack:
         Parameters
         ----------
         images : array-like of shape (n_public, n_intermediate)
-            Public rows through the attacker's estimate of f.
+            Public rows, at least twice as many as the table has, through the attacker's estimate of f.
         target : array-like of shape (n_public,)
         table_target : array-like of shape (n_samples,)
             Targets of the table under attack, whose classes the shadow tables follow.
-
-        Raises
-        ------
-        AgreementError
-            If there are fewer than twice as many public rows as the table has.
         """
         random = check_random_state(self.random_state)
         pool = check_rows(images, "The public images")
@@ -591,20 +525,15 @@ class ShadowAttack:
         return self
 
     def score(self, share: Share, images: ArrayLike, target: ArrayLike) -> FloatArray:
-        """Score records: log odds of having been in the table.
+        """Score records: log odds of having been in the table of a share.
 
         Parameters
         ----------
         share : Share
-            Under attack.
         images : array-like of shape (n_records, n_intermediate)
             The records through the attacker's estimate of f; none of them among the public rows.
         target : array-like of shape (n_records,)
             Their targets, or the attacker's guesses.
-
-        Returns
-        -------
-        ndarray of shape (n_records,)
         """
         rows = check_rows(images, "The images")
         groups = np.maximum(self._code.groups(np.asarray(target)), 0)

@@ -54,7 +54,6 @@ class LinearRegressionAttack(_LinearAttack):
     Attributes
     ----------
     coefficients_ : ndarray of shape (n_intermediate, n_features)
-        :math:`(\tilde A^c)^\dagger A^c`.
 
     References
     ----------
@@ -65,11 +64,10 @@ class LinearRegressionAttack(_LinearAttack):
     --------
     >>> import numpy as np
     >>> from datacollab.risk.attacks import LinearRegressionAttack
-    >>> rng = np.random.default_rng(0)
-    >>> leaked, private, obfuscation = rng.normal(size=(20, 4)), rng.normal(size=(5, 4)), rng.normal(size=(4, 4))
-    >>> attack = LinearRegressionAttack().fit(leaked @ obfuscation, leaked)
-    >>> np.allclose(attack.reconstruct(private @ obfuscation), private)
-    True
+    >>> leaked, obfuscation, private = np.random.default_rng(0).normal(size=(3, 4, 4))
+    >>> attack = LinearRegressionAttack().fit(leaked @ obfuscation[:, :3], leaked)
+    >>> attack.reconstruct(private @ obfuscation[:, :3]).shape
+    (4, 4)
     """
 
     def _solve(self, Z: FloatArray, A: FloatArray) -> FloatArray:
@@ -80,18 +78,13 @@ class LinearRegressionAttack(_LinearAttack):
 class PseudoinverseAttack(_LinearAttack):
     r"""Inverse of the obfuscator estimated as a linear map, the attack "PINV" of the same paper.
 
-    Of the linear maps that fit the centred leaked pairs best, :math:`F = (A^c)^\dagger \tilde A^c` has minimum norm.
-    A representation z becomes :math:`\bar A + (z - \bar{\tilde A}) F^\dagger`.
+    Of the linear maps that fit the centred leaked pairs best, :math:`F = (A^c)^\dagger \tilde A^c` has minimum norm.  A
+    representation z becomes :math:`\bar A + (z - \bar{\tilde A}) F^\dagger`.  An obfuscator that is not linear may make
+    all reconstructions nearly equal: the attack has failed, which shows nothing about the obfuscator.
 
     Attributes
     ----------
     coefficients_ : ndarray of shape (n_intermediate, n_features)
-        :math:`F^\dagger`.
-
-    Notes
-    -----
-    An obfuscator that is not linear may make all reconstructions nearly equal.  A judge then puts them all into one
-    class: the attack has failed, which shows nothing about the obfuscator.
     """
 
     def _solve(self, Z: FloatArray, A: FloatArray) -> FloatArray:
@@ -343,7 +336,8 @@ class KernelRidgeAttack(ReconstructionAttack):
 
     A representation z becomes :math:`b + \sum_i \kappa(z, \tilde a_i) \gamma_i`, with an intercept that is not
     penalised.  Kernel, width, penalty and scaling of the columns are those with which the leaked rows, each left out in
-    turn, are reconstructed best; the errors have a closed form.
+    turn, are reconstructed best; the errors have a closed form.  Up to 400 leaked pairs compare all kernels and
+    scalings, up to 1,000 the best two; up to 5,000 are learnt from.
 
     Parameters
     ----------
@@ -355,21 +349,6 @@ class KernelRidgeAttack(ReconstructionAttack):
     ----------
     regression_ : KernelRegression
         ``regression_.setting`` is the choice made.
-
-    Notes
-    -----
-    Of more than 400 leaked pairs, 400 drawn at random, always by the same seed, compare all kernels and scalings; the
-    best two are compared again on up to 1,000.  Of more than 5,000 pairs, 5,000 are learnt from.
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> from datacollab.risk.attacks import KernelRidgeAttack
-    >>> rng = np.random.default_rng(0)
-    >>> leaked, private = rng.uniform(-1, 1, size=(200, 2)), rng.uniform(-1, 1, size=(5, 2))
-    >>> attack = KernelRidgeAttack().fit(np.exp(leaked), leaked)
-    >>> bool(np.abs(attack.reconstruct(np.exp(private)) - private).max() < 0.1)
-    True
     """
 
     _parameter_constraints: ClassVar[dict[str, Any]] = {"standardize": [StrOptions({"auto"}), "boolean"]}
@@ -396,18 +375,14 @@ class GaussianPriorAttack(ReconstructionAttack):
     .. math:: \hat x = \mu + S F (F^\top S F + R)^{-1} (z - b - F^\top \mu).
 
     With targets, mean and covariance are those of the row's class, or of the public rows with similar numeric targets.
+    The covariance is shrunk towards that within all groups as if n_intermediate more rows had been seen.  A row of a
+    class without public rows gets the prior over all public rows.
 
     Attributes
     ----------
     forward_ : KernelRegression
-        The forward map; ``forward_.setting`` is the choice made.
     noise_ : ndarray of shape (n_intermediate, n_intermediate)
         R.
-
-    Notes
-    -----
-    The covariance of a group is shrunk towards that within all groups as if n_intermediate more rows had been seen.
-    A row of a class without public rows gets the prior over all public rows.
     """
 
     needs_public: ClassVar[bool] = True

@@ -305,7 +305,8 @@ class ProcrustesAttack(FittedUnseen, BaseEstimator):
     gives of private rows.  The rotation is found class by class: the classes' means and covariances in the
     representation are matched with those of the public scores, and then single rows with single rows, one to one within
     each class, turn by turn with the rotation, as in the iterative closest point algorithm [1]_.  The public
-    components, inverted, turn a representation into an original.
+    components, inverted, turn a representation into an original.  Without targets all rows are one group, and little
+    but the shape of the clouds tells how to turn them; numeric targets make groups between quantiles.
 
     Public columns as they are and standardised ones, and a pure rotation and one of whitened clouds, are all tried.
     The one whose rows end nearest to public rows, by the standard of public rows among themselves, is kept.
@@ -320,17 +321,8 @@ class ProcrustesAttack(FittedUnseen, BaseEstimator):
     misfit_ : float
         Mean squared distance of the private rows from the public ones that they were matched with, over that of public
         rows from other public ones.  About 1 if the clouds coincide.
-    standardize_ : bool
-        Whether public columns were divided by their standard deviations.
-    whiten_ : bool
-        Whether the clouds were whitened.
-    n_features_in_, n_features_out_ : int
-        n_intermediate and n_features.
-
-    Notes
-    -----
-    Without targets all rows are one group, and little but the shape of the clouds tells how to turn them.  Numeric
-    targets (floating-point numbers) make groups between quantiles.
+    standardize_, whiten_ : bool
+        Whether public columns were standardised, and the clouds whitened.
 
     References
     ----------
@@ -448,7 +440,7 @@ class ProcrustesAttack(FittedUnseen, BaseEstimator):
         return self
 
     def reconstruct(self, representation: ArrayLike, *, target: ArrayLike | None = None) -> FloatArray:
-        """Guess the original rows.
+        """Guess the original rows, shape (n_rows, n_features).
 
         Parameters
         ----------
@@ -458,16 +450,10 @@ class ProcrustesAttack(FittedUnseen, BaseEstimator):
             Needed if, and only if, `fit` was given targets.  The mean of the public rows of the group then fills in
             what the directions used leave open.
 
-        Returns
-        -------
-        ndarray of shape (n_rows, n_features)
-
         Raises
         ------
-        RepresentationError
-            If the representation is not finite, two-dimensional and numeric, or has other columns.
-        AgreementError
-            If targets are missing, superfluous, not one per row, or of another kind than those in `fit`.
+        AgreementError, RepresentationError
+            As in `fit`, and if targets are missing or superfluous, or columns differ.
         """
         check_is_fitted(self)
         Z = check_rows(representation, "The representation")

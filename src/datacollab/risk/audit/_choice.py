@@ -47,19 +47,9 @@ __all__ = [
 
 @dataclass(frozen=True, kw_only=True, eq=False)
 class Option:
-    """Way of sharing.
+    """Way of sharing: an obfuscator that is not fitted, and defences with their effect in a sentence.
 
-    Attributes
-    ----------
-    name : str
-    obfuscator : transformer
-        Not fitted.
-    n_components : int
-    on_public : bool
-        Whether f_k is fitted on public rows, with a secret rotation, rather than on the party's own.
-    defences : sequence of Defence
-    description : str
-        Effect of the defences, in a sentence.
+    If `on_public`, f_k is fitted on public rows, with a secret rotation, rather than on the party's own.
     """
 
     name: str
@@ -80,14 +70,8 @@ class Option:
 class Risk:
     """Strongest attack on each measure, at the upper end of its 95 % interval; None if not measured.
 
-    Attributes
-    ----------
-    linkage : float or None
-        Share of the records that are linked right among a hundred.
-    reidentification : float or None
-        Share of the records that are re-identified among a thousand.
-    membership : float or None
-        Area under the curve of membership inference.
+    Share of the records linked right among a hundred, share re-identified among a thousand, and area under the curve of
+    membership inference.
     """
 
     linkage: float | None
@@ -97,17 +81,9 @@ class Risk:
 
 @dataclass(frozen=True, kw_only=True, eq=False)
 class Assessment:
-    """Option with its utility and risk.
+    """Option with its utility and risk, and whether that is within the limits.
 
-    Attributes
-    ----------
-    option : Option
-    utility : float
-    risk : Risk
-    allowed : bool
-        Whether the risk is within the limits.
-    on_frontier : bool
-        Whether no other option has a utility as high at less linkage.
+    An option is `on_frontier` if no other has a utility as high at less linkage.
     """
 
     option: Option
@@ -240,17 +216,14 @@ class RiskLimits:
     Attributes
     ----------
     linkage : float or None, default=0.25
-        Share of the records linked right among about a hundred candidates.
+        Share of the records linked right among about a hundred candidates.  An interval for a hundred records is some
+        .1 wide, and labels alone link as many records as there are classes, so small parties with many classes cannot
+        meet limits much below .2.
     reidentification : float or None, default=0.09
         Share of the records re-identified among about a thousand; .09 is what European and Canadian medicines agencies
         accept for published clinical data.
     membership : float or None, default=0.7
         Area under the curve of membership inference.
-
-    Notes
-    -----
-    An interval for a hundred records is some .1 wide, and labels alone link as many records as there are classes, so
-    small parties with many classes cannot meet limits much below .2 by any way of sharing.
     """
 
     linkage: float | None = 0.25
@@ -260,12 +233,11 @@ class RiskLimits:
 
 @dataclass(frozen=True, kw_only=True, eq=False)
 class Choice:
-    """Ways of sharing, assessed, and the one to take.
+    """Ways of sharing, assessed in the order of the options, and the one to take.
 
     Attributes
     ----------
     assessments : tuple of Assessment
-        In the order of the options.
     limits : RiskLimits
     utility_name : str
         The measure of `Assessment.utility`.
@@ -304,28 +276,11 @@ class Choice:
         ]
 
     def table(self) -> Any:
-        """Return the same as a pandas data frame.
-
-        Raises
-        ------
-        MissingExtraError
-            If pandas is not installed.
-        """
+        """Return the same as a pandas data frame."""
         return require("pandas", "cli").DataFrame(self.rows())
 
     def plot(self, ax: Axes | None = None) -> Axes:
-        """Draw utility against risk, with the frontier and the limit.
-
-        Parameters
-        ----------
-        ax : matplotlib Axes, optional
-            By default those of a new figure, which no window shows.
-
-        Raises
-        ------
-        MissingExtraError
-            If matplotlib is not installed.
-        """
+        """Draw utility against risk, with the frontier and the limit, in given Axes or those of a new figure."""
         return frontier_axes(self.assessments, self.limits.linkage, self.utility_name, self.best, ax)
 
 
@@ -351,10 +306,6 @@ def options_for(
         Whether public rows are there to fit f_k on.
     largest : int, optional
         Columns that the data permit.
-
-    Returns
-    -------
-    list of Option
     """
     options: list[Option] = []
     for kind in kinds:
@@ -509,9 +460,8 @@ def with_defences(
         Of the party as it is.
     party : Party
         Its obfuscator is kept, its own defences are put aside.
-    X : array-like or dataframe of shape (n_samples, n_features)
-    y : array-like of shape (n_samples,)
-    anchor : array-like or dataframe of shape (n_anchors, n_features)
+    X, y, anchor
+        As for `choose`.
     **known
         Further arguments of `choose`, but for the options: public rows, targets, progress and so on.
 

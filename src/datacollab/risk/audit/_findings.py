@@ -143,16 +143,10 @@ class Finding:
 
     Attributes
     ----------
-    level : str
-        Name of the threat level: "T0", "T1", "T2", "T2f", "T3" or "T4".
-    leak : str
-        The attacker's further knowledge: "nothing", "30 anchor rows at random", "all anchor rows", ...
-    metric : str
-        "re-identification@1", "re-identification@5", "linkage" (closed world), "open-world re-identification",
-        "open-world linkage", "R2", "R2c", "membership AUC", "membership TPR", "attribute <name>", "label match",
-        "added row named" or "training rows in files".
-    attack : str
-        Name of the attack.
+    level, leak : str
+        Name of the threat level, such as "T2", and the attacker's further knowledge, such as "all anchor rows".
+    metric, attack : str
+        Such as "open-world linkage" or "attribute <name>", and the name of the attack.
     value : float
         NaN if it could not be measured.
     low, high : float or None
@@ -212,17 +206,7 @@ class Finding:
 
 @dataclass(frozen=True, kw_only=True)
 class Level:
-    """Threat level: who attacks, with what in hand.
-
-    Attributes
-    ----------
-    name, title : str
-        Such as "T2" and "Colluding party".
-    holds : tuple of str
-        Noun phrases, to be read after "an attacker who holds".
-    attacks : tuple of str
-        Names of the attacks made.
-    """
+    """Threat level: who attacks (name and title), with what in hand (noun phrases), by which attacks."""
 
     name: str
     title: str
@@ -232,17 +216,10 @@ class Level:
 
 @dataclass(frozen=True, kw_only=True)
 class Record:
-    """Record of the party, by its position in the table alone.
+    """Record of the party, by its position in the table alone, and the threat level that singles it out best.
 
-    Attributes
-    ----------
-    index : int
-        Row of the party's table, the first being 0.
-    margin : float
-        Distance of the reconstruction to the nearest other candidate over that to the record itself: above 1, the
-        record is singled out, and the more the easier.
-    level : str
-        Threat level that singles it out best.
+    `margin` is the distance of the reconstruction to the nearest other candidate over that to the record itself: above
+    1, the record is singled out, and the more the easier.
     """
 
     index: int
@@ -252,17 +229,7 @@ class Record:
 
 @dataclass(frozen=True, kw_only=True)
 class DefenceEffect:
-    """Risk and utility with one defence in place.
-
-    Attributes
-    ----------
-    name, description : str
-    utility : float or None
-        Measured by `utility_name` on the party's own data.
-    utility_name : str
-    linkage, reidentification, membership : float or None
-        Shares of the records, and the AUC of membership.
-    """
+    """Risk (two shares of the records, and an AUC) and utility on own data with one defence in place."""
 
     name: str
     description: str
@@ -274,18 +241,7 @@ class DefenceEffect:
 
 
 def mean_findings(findings: Iterable[Iterable[Finding]]) -> tuple[Finding, ...]:
-    """Average findings of one kind over repetitions; intervals keep their mean width.
-
-    Parameters
-    ----------
-    findings : iterable of iterable of Finding
-        One repetition after the other.
-
-    Returns
-    -------
-    tuple of Finding
-        In the order in which their kinds came first.
-    """
+    """Average findings of one kind over repetitions, in the order in which kinds came first."""
     repeated: dict[tuple[str, str, str, str], list[Finding]] = {}
     for finding in (each for once in findings for each in once):
         repeated.setdefault((finding.level, finding.leak, finding.metric, finding.attack), []).append(finding)
@@ -376,12 +332,11 @@ _ROUNDING = 1e-9
 
 @dataclass(frozen=True, kw_only=True)
 class Criterion:
-    """Verdict on one criterion.
+    """Verdict on "singling out", "linkability", "inference" or "membership".
 
     Attributes
     ----------
     name : str
-        "singling out", "linkability", "inference" or "membership".
     rating : {"red", "amber", "green", "inconclusive", "not tested"}
     finding : Finding or None
         The finding that decides: of those with this rating, that with the largest excess over the labels alone.

@@ -103,10 +103,8 @@ class AuditResult:
     ----------
     party, obfuscator : str
         The party's name, and its f_k in words.
-    n_rows : int
-        Rows of the party's table.
-    n_attacked : int
-        Rows under attack, in every seed.
+    n_rows, n_attacked : int
+        Rows of the party's table, and those under attack in every seed.
     n_candidates, n_open_candidates : int
         Rows among which the attacker looks for the right one: the originals, and with strangers among them.
     n_anchors, n_components : int
@@ -128,7 +126,7 @@ class AuditResult:
     guarantee : str or None
         The statement of a differential-privacy guarantee, if the party can give one.
     proven : dict of str to float
-        Proven bounds on any attack on the share, by measure; findings are of the attacks tried.
+        Proven bounds on any attack on the share, by measure.
     """
 
     party: str
@@ -158,38 +156,16 @@ class AuditResult:
         return 1 if self.seeds is None else len(self.seeds)
 
     def headline(self, criterion: str) -> Finding | None:
-        """Return the finding that decides a criterion; None if there is none.
-
-        Parameters
-        ----------
-        criterion : {"singling out", "linkability", "inference", "membership"}
-
-        Returns
-        -------
-        Finding or None
-            Among the findings with the worst rating, the one whose interval reaches farthest above the labels alone.
-
-        Raises
-        ------
-        ValueError
-            If there is no such criterion.
-        """
+        """Return the finding that decides a criterion, if any: of the worst rated, the farthest above the labels."""
         return self.criterion(criterion).finding
 
     def criterion(self, name: str) -> Criterion:
-        """Judge one criterion.
+        """Judge "singling out", "linkability", "inference" or "membership".
 
-        Parameters
-        ----------
-        name : {"singling out", "linkability", "inference", "membership"}
-
-        Returns
-        -------
-        Criterion
-            Its rating is green if the finding that decides exceeds the labels alone by .05 at most, amber up to .20,
-            and red above, all at the upper end of the 95 % interval.  With strangers among the candidates, the share
-            itself may not be above .09 for green and .20 for amber either.  "inconclusive" if no attack did better
-            than the labels alone: all were too weak to show anything.
+        The rating is green if the finding that decides exceeds the labels alone by .05 at most, amber up to .20, and
+        red above, all at the upper end of the 95 % interval.  With strangers among the candidates, the share itself may
+        not be above .09 for green and .20 for amber either.  It is "inconclusive" if no attack did better than the
+        labels alone: all were too weak to show anything.
 
         Raises
         ------
@@ -222,13 +198,7 @@ class AuditResult:
         ]
 
     def table(self) -> Any:
-        """Return all findings as a pandas data frame.
-
-        Raises
-        ------
-        MissingExtraError
-            If pandas is not installed.
-        """
+        """Return all findings as a pandas data frame."""
         return require("pandas", "cli").DataFrame(self.rows())
 
     def plot(self, ax: ArrayLike | None = None) -> NDArray[np.object_]:
@@ -245,8 +215,6 @@ class AuditResult:
 
         Raises
         ------
-        MissingExtraError
-            If matplotlib is not installed.
         ValueError
             If there is no finding to draw, or there are fewer Axes than measures.
         """
@@ -311,12 +279,7 @@ class AuditResult:
 
     @classmethod
     def from_json(cls, source: str | Path) -> Self:
-        """Read a result back.
-
-        Parameters
-        ----------
-        source : str or pathlib.Path
-            The text that `to_json` returned, or the `Path` of the file that it wrote.
+        """Read a result back from the text that `to_json` returned, or the `Path` of the file that it wrote.
 
         Raises
         ------
