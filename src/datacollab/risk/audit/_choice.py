@@ -5,7 +5,7 @@ from __future__ import annotations
 import time
 import warnings
 from collections.abc import Callable, Iterable, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import asdict, dataclass, replace
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -37,12 +37,31 @@ __all__ = [
     "RiskLimits",
     "choose",
     "defended_options",
-    "is_numeric_target",
-    "local_utility",
     "options_for",
     "risk_of",
     "with_defences",
 ]
+
+DIMENSIONS = (4, 8, 16, 32)
+_ATTACKS = (
+    AVERAGED_NAME,
+    FORWARD,
+    "kernel ridge",
+    "emulator",
+    "linear regression",
+    "Procrustes",
+    "subspace",
+    "membership",
+    "demixing",
+    "shadow shares",
+)
+_LEVELS = ("T0", "T2", "T2f")
+_DEFENCES: dict[str, tuple[Defence, str]] = {
+    "groups of 3": (Microaggregation(3), "Means of at least 3 rows of one class instead of the rows."),
+    "groups of 5": (Microaggregation(5), "Means of at least 5 rows of one class instead of the rows."),
+    "groups of 10": (Microaggregation(10), "Means of at least 10 rows of one class instead of the rows."),
+    "noise 1 sd": (GaussianNoise(1.0), "Normal noise as large as each column's standard deviation."),
+}
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
@@ -79,136 +98,6 @@ class Risk:
     membership: float | None
 
 
-@dataclass(frozen=True, kw_only=True, eq=False)
-class Assessment:
-    """Option with its utility and risk, and whether that is within the limits.
-
-    An option is `on_frontier` if no other has a utility as high at less linkage.
-    """
-
-    option: Option
-    utility: float
-    risk: Risk
-    allowed: bool
-    on_frontier: bool = False
-
-
-def local_utility(
-    option: Option,
-    X: ArrayLike,
-    y: NDArray[Any],
-    public: ArrayLike | None,
-    anchor: ArrayLike,
-    *,
-    cv: int,
-    seed: int,
-) -> float:
-    """Cross-validate a model on the party's own representation: its accuracy, or R2 for regression.
-
-    In every fold, the model learns from the share of the training rows, and is tested on the other rows as the party
-    would predict them: obfuscated, not defended.
-    """
-    numeric = is_numeric_target(y)
-    folds = (
-        KFold(cv, shuffle=True, random_state=seed) if numeric else StratifiedKFold(cv, shuffle=True, random_state=seed)
-    )
-    model = RandomForestRegressor if numeric else RandomForestClassifier
-    scorer = get_scorer("r2" if numeric else "accuracy")
-    scores = []
-    for train, test in folds.split(np.zeros(len(y)), y):
-        with warnings.catch_warnings():
-            # Small classes and fixed seeds are no news in a rehearsal.
-            warnings.simplefilter("ignore", DataCollabWarning)
-            party = option.party("rehearsal", public, np.random.RandomState(seed))
-            party.fit(_safe_indexing(X, train), y[train])
-            rows = party.obfuscate(_safe_indexing(X, test))
-            share = party.share(anchor)
-        fitted = model(random_state=seed).fit(share.representation, share.target)
-        scores.append(scorer(fitted, rows, y[test]))
-    return float(np.mean(scores))
-
-
-def is_numeric_target(y: NDArray[Any]) -> bool:
-    """Whether a target is a number rather than a class: floating-point, as for the attacks."""
-    return y.dtype.kind == "f"
-
-
-def risk_of(findings: Sequence[Finding]) -> Risk:
-    """Read the risk off an audit's findings."""
-
-    def worst(*metrics: str) -> float | None:
-        values = [finding.upper for finding in findings if finding.metric in metrics and finding.is_measured]
-        return max(values, default=None)
-
-    return Risk(
-        linkage=worst("linkage"),
-        reidentification=worst("open-world re-identification"),
-        membership=worst("membership AUC"),
-    )
-
-
-def frontier_axes(
-    assessments: Sequence[Assessment],
-    limit: float | None,
-    utility_name: str,
-    best: Assessment | None,
-    ax: Axes | None = None,
-) -> Axes:
-    """Draw each option at its linkage and utility, with a line along the frontier."""
-    figure = require("matplotlib.figure", "plots").Figure
-    axes: Axes = figure(figsize=(7.2, 4.6), layout="constrained").subplots() if ax is None else ax
-    measured = [(each, each.risk.linkage) for each in assessments if each.risk.linkage is not None]
-    for allowed, label, marker, color in ((True, "within the limits", "o", "#0072B2"), (False, "outside", "x", "0.45")):
-        places = [(linkage, each.utility) for each, linkage in measured if each.allowed == allowed]
-        if places:
-            axes.scatter(*zip(*places, strict=True), label=label, marker=marker, color=color)
-    frontier = sorted((linkage, each.utility) for each, linkage in measured if each.on_frontier)
-    if frontier:
-        axes.plot(*zip(*frontier, strict=True), color="0.3", linewidth=1, zorder=0, label="frontier")
-    if limit is not None:
-        axes.axvline(limit, color="black", linestyle=":", linewidth=1, label="limit of linkage")
-    if best is not None and best.risk.linkage is not None:
-        axes.annotate(
-            best.option.name,
-            (best.risk.linkage, best.utility),
-            xytext=(8, -14),
-            textcoords="offset points",
-            fontsize=9,
-        )
-    axes.set_xlabel(
-        "linkage, upper end: strongest attack tried of whoever\nholds the share, the anchor and a list of candidates"
-    )
-    axes.set_ylabel(utility_name)
-    axes.set_xlim(0, 1.02)
-    axes.spines[["top", "right"]].set_visible(False)
-    axes.grid(alpha=0.3, linewidth=0.6)
-    axes.legend(frameon=False, fontsize=9, loc="lower right")
-    return axes
-
-
-DIMENSIONS = (4, 8, 16, 32)
-_ATTACKS = (
-    AVERAGED_NAME,
-    FORWARD,
-    "kernel ridge",
-    "emulator",
-    "linear regression",
-    "Procrustes",
-    "subspace",
-    "membership",
-    "demixing",
-    "shadow shares",
-)
-_LEVELS = ("T0", "T2", "T2f")
-_DEFENCES: dict[str, tuple[Defence, str]] = {
-    "groups of 3": (Microaggregation(3), "Means of at least 3 rows of one class instead of the rows."),
-    "groups of 5": (Microaggregation(5), "Means of at least 5 rows of one class instead of the rows."),
-    "groups of 10": (Microaggregation(10), "Means of at least 10 rows of one class instead of the rows."),
-    "noise 1 sd": (GaussianNoise(1.0), "Normal noise as large as each column's standard deviation."),
-}
-_POOLS = ("public", "public_target", "control", "control_target")
-
-
 @dataclass(frozen=True, kw_only=True)
 class RiskLimits:
     """Limits of the risk that a party takes, at the upper end of each 95 % interval; None for no limit.
@@ -229,6 +118,20 @@ class RiskLimits:
     linkage: float | None = 0.25
     reidentification: float | None = 0.09
     membership: float | None = 0.7
+
+
+@dataclass(frozen=True, kw_only=True, eq=False)
+class Assessment:
+    """Option with its utility and risk, and whether that is within the limits.
+
+    An option is `on_frontier` if no other has a utility as high at less linkage.
+    """
+
+    option: Option
+    utility: float
+    risk: Risk
+    allowed: bool
+    on_frontier: bool = False
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
@@ -281,7 +184,34 @@ class Choice:
 
     def plot(self, ax: Axes | None = None) -> Axes:
         """Draw utility against risk, with the frontier and the limit, in given Axes or those of a new figure."""
-        return frontier_axes(self.assessments, self.limits.linkage, self.utility_name, self.best, ax)
+        figure = require("matplotlib.figure", "plots").Figure
+        axes: Axes = figure(figsize=(7.2, 4.6), layout="constrained").subplots() if ax is None else ax
+        measured = [(each.risk.linkage, each) for each in self.assessments if each.risk.linkage is not None]
+        for allowed, label, marker, color in (
+            (True, "within the limits", "o", "#0072B2"),
+            (False, "outside", "x", "0.45"),
+        ):
+            places = [(linkage, each.utility) for linkage, each in measured if each.allowed == allowed]
+            if places:
+                axes.scatter(*zip(*places, strict=True), label=label, marker=marker, color=color)
+        frontier = sorted((linkage, each.utility) for linkage, each in measured if each.on_frontier)
+        if frontier:
+            axes.plot(*zip(*frontier, strict=True), color="0.3", linewidth=1, zorder=0, label="frontier")
+        if self.limits.linkage is not None:
+            axes.axvline(self.limits.linkage, color="black", linestyle=":", linewidth=1, label="limit of linkage")
+        if (best := self.best) is not None and best.risk.linkage is not None:
+            place = (best.risk.linkage, best.utility)
+            axes.annotate(best.option.name, place, xytext=(8, -14), textcoords="offset points", fontsize=9)
+        axes.set_xlabel(
+            "linkage, upper end: strongest attack tried by somebody who\nholds the share, the anchor and a list of "
+            "candidates"
+        )
+        axes.set_ylabel(self.utility_name)
+        axes.set_xlim(0, 1.02)
+        axes.spines[["top", "right"]].set_visible(False)
+        axes.grid(alpha=0.3, linewidth=0.6)
+        axes.legend(frameon=False, fontsize=9, loc="lower right")
+        return axes
 
 
 def options_for(
@@ -296,12 +226,10 @@ def options_for(
 
     Parameters
     ----------
-    kinds : iterable of str
+    kinds, standardize
         As for `datacollab.obfuscator`.
     dimensions : iterable of int
         Columns of the representation.
-    standardize : bool or None, default=None
-        As for `datacollab.obfuscator`.
     on_public : bool, default=True
         Whether public rows are there to fit f_k on.
     largest : int, optional
@@ -384,9 +312,10 @@ def choose(
         raise AgreementError(f"y must have one entry per row of X, shape ({_num_samples(X)},); got {target.shape}.")
     limits = limits or RiskLimits()
     seed = int(check_random_state(random_state).randint(2**31))
-    rows: dict[str, Any] = {"public": public, "public_target": public_target}
+    control = control_target = None
     if public is not None:
-        rows = dict(zip(_POOLS, split_public(public, public_target, np.random.RandomState(seed)), strict=True))
+        parts = split_public(public, public_target, np.random.RandomState(seed))
+        public, public_target, control, control_target = parts
     if options is None:
         # Folds have fewer rows, and a kernel PCA of n rows has fewer than n components.
         largest = min(np.shape(X)[1], _num_samples(X) * (cv - 1) // cv - 2)
@@ -402,19 +331,23 @@ def choose(
         if progress is not None:
             progress(option.name)
         try:
-            utility = local_utility(option, X, target, rows["public"], anchor, cv=cv, seed=seed)
+            # Small classes and fixed seeds are no news in a rehearsal.
             with warnings.catch_warnings():
                 warnings.simplefilter("ignore", DataCollabWarning)
-                party = option.party("rehearsal", rows["public"], np.random.RandomState(seed)).fit(X, target)
+                utility = _local_utility(option, X, target, public, anchor, cv=cv, seed=seed)
+                party = option.party("rehearsal", public, np.random.RandomState(seed)).fit(X, target)
                 result = audit(
                     party,
                     X,
                     anchor,
                     anchor_target=anchor_target,
+                    public=public,
+                    public_target=public_target,
+                    control=control,
+                    control_target=control_target,
                     levels=_LEVELS,
                     attacks=_ATTACKS,
                     random_state=seed,
-                    **rows,
                 )
         except (DataCollabError, ValueError) as error:
             # scikit-learn refuses folds with too few rows of a class; its words show no entry.
@@ -422,18 +355,56 @@ def choose(
             continue
         risk = risk_of(result.findings)
         found.append(Assessment(option=option, utility=utility, risk=risk, allowed=_within(risk, limits)))
-    name = "R2 on own rows" if is_numeric_target(target) else "accuracy on own rows"
+    name = "R2 on own rows" if _is_numeric(target) else "accuracy on own rows"
     assessed = tuple(replace(each, on_frontier=_undominated(each, found)) for each in found)
     return Choice(assessments=assessed, limits=limits, utility_name=name, failed=failed, complete=complete)
 
 
+def _local_utility(
+    option: Option, X: ArrayLike, y: NDArray[Any], public: ArrayLike | None, anchor: ArrayLike, *, cv: int, seed: int
+) -> float:
+    """Cross-validate a model on the party's own representation: its accuracy, or R2 for regression.
+
+    In every fold, the model learns from the share of the training rows, and is tested on the other rows as the party
+    would predict them: obfuscated, not defended.
+    """
+    numeric = _is_numeric(y)
+    folds = (KFold if numeric else StratifiedKFold)(cv, shuffle=True, random_state=seed)
+    model = RandomForestRegressor if numeric else RandomForestClassifier
+    scorer = get_scorer("r2" if numeric else "accuracy")
+    scores = []
+    for train, test in folds.split(np.zeros(len(y)), y):
+        party = option.party("rehearsal", public, np.random.RandomState(seed))
+        party.fit(_safe_indexing(X, train), y[train])
+        rows = party.obfuscate(_safe_indexing(X, test))
+        share = party.share(anchor)
+        fitted = model(random_state=seed).fit(share.representation, share.target)
+        scores.append(scorer(fitted, rows, y[test]))
+    return float(np.mean(scores))
+
+
+def _is_numeric(y: NDArray[Any]) -> bool:
+    """Whether a target is a number rather than a class: floating-point, as for the attacks."""
+    return y.dtype.kind == "f"
+
+
+def risk_of(findings: Sequence[Finding]) -> Risk:
+    """Read the risk off an audit's findings."""
+
+    def worst(metric: str) -> float | None:
+        values = [finding.upper for finding in findings if finding.metric == metric and finding.is_measured]
+        return max(values, default=None)
+
+    return Risk(
+        linkage=worst("linkage"),
+        reidentification=worst("open-world re-identification"),
+        membership=worst("membership AUC"),
+    )
+
+
 def _within(risk: Risk, limits: RiskLimits) -> bool:
     """Whether every limited risk was measured, and is within its limit."""
-    pairs = (
-        (risk.linkage, limits.linkage),
-        (risk.reidentification, limits.reidentification),
-        (risk.membership, limits.membership),
-    )
+    pairs = ((getattr(risk, name), limit) for name, limit in asdict(limits).items())
     return all(limit is None or (value is not None and value <= limit) for value, limit in pairs)
 
 
@@ -486,9 +457,7 @@ def with_defences(
                 description=each.option.description,
                 utility=each.utility,
                 utility_name=choice.utility_name,
-                linkage=each.risk.linkage,
-                reidentification=each.risk.reidentification,
-                membership=each.risk.membership,
+                **asdict(each.risk),
             )
             for each in choice.assessments
         ),

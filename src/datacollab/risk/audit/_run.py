@@ -257,13 +257,13 @@ def audit(
             made.append((seed, trial, trial.run()))
     findings = mean_findings(outcome.findings for _, _, outcome in made)
     return AuditResult(
-        party=str(scenario.party),
+        party=str(scenario.share.party),
         obfuscator=_description(party),
         n_rows=len(scenario.shared),
         n_attacked=len(scenario.X),
         n_candidates=len(scenario.groups[0]),
         n_open_candidates=len(scenario.groups[0]) + len(scenario.decoys),
-        n_anchors=scenario.n_anchors,
+        n_anchors=len(scenario.share.anchor_representation),
         n_components=scenario.Z.shape[1],
         findings=findings,
         levels=tuple(LEVELS[level] for level in wanted),

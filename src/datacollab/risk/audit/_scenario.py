@@ -182,25 +182,6 @@ def own_targets(
     return target
 
 
-def all_targets(
-    own: NDArray[Any] | None, outsiders: FloatArray | None, theirs: NDArray[Any] | None, shared: NDArray[Any]
-) -> NDArray[Any] | None:
-    """Return targets of the table and of the outsiders, of the type that is shared; None if some rows lack one."""
-    if own is None or (outsiders is not None and theirs is None):
-        return None
-    known = own if theirs is None else np.concatenate([own, theirs])
-    # Means of whole numbers are none.
-    return known.astype(shared.dtype) if shared.dtype.kind == "f" else known
-
-
-def drawn_targets(share: Share, n_rows: int, random: np.random.RandomState) -> NDArray[Any]:
-    """Draw as many targets as there are rows, for a made-up table of the table's size."""
-    n_shared = len(share.target)
-    if n_shared == n_rows:
-        return share.target
-    return share.target[random.choice(n_shared, n_rows, replace=n_shared < n_rows)]
-
-
 def other_targets(
     values: ArrayLike | None,
     rows: Any,
@@ -243,35 +224,52 @@ class Scenario:
     All raw rows but `table` are in the units of `scale`.
     """
 
-    party: PartyName
+    share: Share
     table: FloatArray
-    n_anchors: int
+    """All rows of the party, in its own units."""
     X: FloatArray
+    """Originals of the rows under attack."""
     index: IntArray
+    """Their positions in the table."""
+    places: IntArray
+    """Their positions in the share."""
     Z: FloatArray
     target: NDArray[Any]
     groups: list[IntArray]
-    shared: FloatArray
-    shared_target: NDArray[Any]
+    """The attacked rows in groups, each of which is a closed world."""
     anchor: FloatArray
     anchor_representation: FloatArray
     anchor_target: NDArray[Any] | None
     public: FloatArray | None
+    """Rows of the same kind that the attacker holds."""
     public_target: NDArray[Any] | None
     outsiders: FloatArray | None
+    """Rows of the same kind that nobody holds: non-members, and decoys."""
     control_representation: FloatArray | None
+    """The first outsiders through the party's f_k; only without defences."""
     control_target: NDArray[Any] | None
     scale: FloatArray
     remarks: tuple[str, ...]
-    share: Share
-    places: IntArray
     has_fields: bool
+    """Whether targets are times to events or effects: numbers here, which no defence averages."""
     table_target: NDArray[Any]
+    """Of the table; if unknown, drawn from the share's, as many as the table has rows."""
     record_target: NDArray[Any] | None
     outsider_target: NDArray[Any] | None
     candidate_target: NDArray[Any] | None
+    """Of all rows of the table, as these are in it, then of the outsiders."""
     images: FloatArray | None
-    recipe: Callable[[FloatArray, NDArray[Any], np.random.RandomState], Share] | None
+    """All rows of the table through f_k, before any defence."""
+    recipe: MakeShare | None
+    """The party's way of sharing images; None without defences."""
+
+    @property
+    def shared(self) -> FloatArray:
+        return self.share.representation
+
+    @property
+    def shared_target(self) -> NDArray[Any]:
+        return self.share.target
 
     @cached_property
     def clusters(self) -> IntArray:
@@ -337,41 +335,49 @@ def make_scenario(
     """Bring all rows into one form, and draw those under attack."""
     if control is None and public is not None:
         public, public_target, control, control_target = split_public(public, public_target, random)
-    original, order, through = _shared(party, X, anchor, anchor_target)
+    fitted = party if isinstance(party, Party) else None
+    original, order = _shared(party, X, anchor, anchor_target)
     coding = target_numbers(original.target)
     share = with_numbers(original, coding)
-    places = np.arange(len(share.representation))
-    raw, anchor_rows = _table(X, share.party, "X"), _table(anchor, share.party, "anchor")
-    known = None if public is None else _table(public, share.party, "public")
-    others = None if control is None else _table(control, share.party, "control")
-    _check_columns(share.party, {"X": raw, "anchor": anchor_rows, "public": known, "control": others})
+    name = share.party
+    raw, anchor_rows = _table(X, name, "X"), _table(anchor, name, "anchor")
+    known = None if public is None else _table(public, name, "public")
+    others = None if control is None else _table(control, name, "control")
+    for what, table in {"anchor": anchor_rows, "public": known, "control": others}.items():
+        if table is not None and table.shape[1] != raw.shape[1]:
+            raise AgreementError(
+                f"Party {name!r}: X has {raw.shape[1]} columns but {what} has {table.shape[1]}; give the same columns "
+                "in the same order."
+            )
     scale = _scale(np.vstack([raw, anchor_rows if known is None else known]))
-    shown = party.shown_target if isinstance(party, Party) else np.asarray
-    known_target = other_targets(public_target, known, share.party, "public_target", coding, shown)
-    other_target = other_targets(control_target, others, share.party, "control_target", coding, shown)
-    remarks = []
+    shown = np.asarray if fitted is None else fitted.shown_target
+    known_target = other_targets(public_target, known, name, "public_target", coding, shown)
+    other_target = other_targets(control_target, others, name, "control_target", coding, shown)
     own_target = own_targets(y, party, X, share, order, coding)
-    if isinstance(party, Party) and (sentence := single_out(party.fitted_target, shown(party.fitted_target))):
+    remarks = []
+    if fitted is not None and (sentence := single_out(fitted.fitted_target, shown(fitted.fitted_target))):
         remarks.append(sentence)
     if known is not None:
         keep = ~_is_in(known, raw)
         known, known_target = known[keep], None if known_target is None else known_target[keep]
-        remarks += _dropped(keep, "public rows are the party’s own, and were left out")
-    n_in_anchor = int(_is_in(anchor_rows, raw).sum())
-    if n_in_anchor:
+        if n_dropped := int((~keep).sum()):
+            remarks.append(f"{n_dropped} public rows are the party’s own, and were left out.")
+    if n_in_anchor := int(_is_in(anchor_rows, raw).sum()):
         remarks.append(f"{n_in_anchor} anchor rows are the party’s own: every party sees them as they are.")
     kept = np.arange(0)
     if others is not None:
         taken = [raw, anchor_rows]
-        if isinstance(party, Party) and party.fit_on is not None:
-            taken.append(_table(party.fit_on, share.party, "fit_on"))
+        if fitted is not None and fitted.fit_on is not None:
+            taken.append(_table(fitted.fit_on, name, "fit_on"))
         free = ~np.any([_is_in(others, rows) for rows in taken], axis=0)
-        remarks += _dropped(
-            free, "rows that nobody should hold are in the table, the anchor or what f was fitted on, and were left out"
-        )
+        if n_dropped := int((~free).sum()):
+            remarks.append(
+                f"{n_dropped} rows that nobody should hold are in the table, the anchor or what f was fitted on, and "
+                "were left out."
+            )
         kept = random.permutation(np.flatnonzero(free))[:_OUTSIDERS]
     outsiders = None if others is None or not len(kept) else others[kept]
-    if isinstance(party, Share):
+    if fitted is None:
         check_alignment(share, raw / scale, anchor_rows / scale, random)
     if len(order) < len(raw):
         remarks.append(f"{len(raw) - len(order)} rows are not shared, and were not attacked.")
@@ -379,42 +385,52 @@ def make_scenario(
         remarks.append(f"Attacks learn from {_LONGEST_LEAK} of the {len(anchor_rows)} anchor rows.")
     chosen = random.permutation(len(order))[:n_attacked]
     leak = np.sort(random.permutation(len(anchor_rows))[:_LONGEST_LEAK])
-    controls = kept[:CANDIDATES]
-    compared = through is not None and len(controls) > 0
     outsider_target = None if other_target is None or outsiders is None else other_target[kept]
+    defended = fitted is not None and bool(fitted.defences)
     # Without y a defence's targets are all there is, and it may have made others of the table's.
-    own = own_target if y is not None or not (isinstance(party, Party) and party.defences) else None
+    candidate_target = own_target if y is not None or not defended else None
+    if candidate_target is not None and outsiders is not None:
+        known_of_all = outsider_target is not None
+        candidate_target = np.concatenate([candidate_target, outsider_target]) if known_of_all else None
+    if candidate_target is not None and share.target.dtype.kind == "f":
+        # Means of whole numbers are none.
+        candidate_target = candidate_target.astype(share.target.dtype)
+    table_target, n_shared = own_target, len(share.target)
+    if table_target is None:
+        table_target = share.target
+        if n_shared != len(raw):
+            table_target = table_target[random.choice(n_shared, len(raw), replace=n_shared < len(raw))]
+    # A defence treats all rows together, so that single other rows cannot be put beside them.
+    controls = None if fitted is None or defended or not len(kept) else kept[:CANDIDATES]
     return Scenario(
-        party=share.party,
+        share=share,
         table=raw,
-        n_anchors=len(anchor_rows),
         X=raw[order[chosen]] / scale,
         index=order[chosen],
-        Z=share.representation[places[chosen]],
-        target=share.target[places[chosen]],
+        places=chosen,
+        Z=share.representation[chosen],
+        target=share.target[chosen],
         groups=np.array_split(np.arange(len(chosen)), max(1, len(chosen) // CANDIDATES)),
-        shared=share.representation,
-        shared_target=share.target,
         anchor=anchor_rows[leak] / scale,
         anchor_representation=share.anchor_representation[leak],
         anchor_target=None if share.anchor_target is None else share.anchor_target[leak],
         public=None if known is None else known / scale,
         public_target=known_target,
         outsiders=None if outsiders is None else outsiders / scale,
-        control_representation=through(_safe_indexing(control, controls)) if through is not None and compared else None,
-        control_target=None if other_target is None or not compared else other_target[controls],
+        control_representation=None
+        if fitted is None or controls is None
+        else fitted.obfuscate(_safe_indexing(control, controls)),
+        control_target=None if other_target is None or controls is None else other_target[controls],
         scale=scale,
         remarks=tuple(remarks),
-        share=share,
-        places=places[chosen],
         has_fields=coding.kind not in (TargetKind.SINGLE, TargetKind.NONE),
-        table_target=own_target if own_target is not None else drawn_targets(share, len(raw), random),
+        table_target=table_target,
         record_target=None if own_target is None else own_target[order[chosen]],
         outsider_target=outsider_target,
-        candidate_target=all_targets(own, outsiders, outsider_target, share.target),
-        images=party.obfuscate(X) if isinstance(party, Party) and own_target is not None else None,
-        recipe=recipe_of(party, share.anchor_representation, original.anchor_target, coding)
-        if isinstance(party, Party) and party.defences
+        candidate_target=candidate_target,
+        images=None if fitted is None or own_target is None else fitted.obfuscate(X),
+        recipe=recipe_of(fitted, share.anchor_representation, original.anchor_target, coding)
+        if fitted is not None and defended
         else None,
     )
 
@@ -423,11 +439,6 @@ def _is_in(rows: FloatArray, others: FloatArray) -> NDArray[np.bool_]:
     """Return which rows are, number by number, among others."""
     known = {row.tobytes() for row in np.ascontiguousarray(others) + 0.0}
     return np.array([row.tobytes() in known for row in np.ascontiguousarray(rows) + 0.0], dtype=bool)
-
-
-def _dropped(keep: NDArray[np.bool_], what: str) -> list[str]:
-    n_dropped = int((~keep).sum())
-    return [f"{n_dropped} {what}."] if n_dropped else []
 
 
 def split_public(
@@ -446,8 +457,8 @@ def split_public(
 
 def _shared(
     party: Party | Share, X: ArrayLike, anchor: ArrayLike, anchor_target: ArrayLike | None
-) -> tuple[Share, IntArray, Callable[[ArrayLike], FloatArray] | None]:
-    """Return a share, the row of X that each of its rows is about, and f_k if it may be applied to other rows."""
+) -> tuple[Share, IntArray]:
+    """Return a share, and the row of X that each of its rows is about."""
     n_rows = _num_samples(X)
     if isinstance(party, Share):
         if n_rows != len(party.representation):
@@ -455,15 +466,13 @@ def _shared(
                 f"Party {party.party!r}: X has {n_rows} rows but the share has {len(party.representation)}. Give the "
                 "rows in the share's order, or a Party, which knows the order."
             )
-        return party, np.arange(n_rows), None
+        return party, np.arange(n_rows)
     if not party.was_fitted_on(X):
         raise AgreementError(
             f"Party {party.name!r} was not fitted on these {n_rows} rows of X in this order, with these columns; give "
             "exactly the table that was given to fit."
         )
-    share, order = party.share_with_order(anchor, anchor_target)
-    # A defence treats all rows together, so that single other rows cannot be put beside them.
-    return share, order, None if party.defences else party.obfuscate
+    return party.share_with_order(anchor, anchor_target)
 
 
 def _table(rows: ArrayLike, party: PartyName, what: str) -> FloatArray:
@@ -471,16 +480,6 @@ def _table(rows: ArrayLike, party: PartyName, what: str) -> FloatArray:
         return check_rows(rows, what)
     except RepresentationError as error:
         raise AgreementError(f"Party {party!r}: {error}") from None
-
-
-def _check_columns(party: PartyName, tables: dict[str, FloatArray | None]) -> None:
-    widths = {name: table.shape[1] for name, table in tables.items() if table is not None}
-    for name, width in widths.items():
-        if width != widths["X"]:
-            raise AgreementError(
-                f"Party {party!r}: X has {widths['X']} columns but {name} has {width}; give the same columns in the "
-                "same order."
-            )
 
 
 def _scale(rows: FloatArray) -> FloatArray:
