@@ -65,7 +65,7 @@ def audit(
     ] = None,
     standardize: Annotated[bool, Option(help="Bring columns to mean 0 and variance 1 first; not for images.")] = True,
     attribute: Annotated[
-        list[str] | None, Option(metavar="COLUMN", help="Sensitive column an attacker may want. Repeatable.")
+        list[str] | None, Option(metavar="COLUMN", help="Sensitive column that an attacker may infer. Repeatable.")
     ] = None,
     levels: Annotated[
         str | None, Option(metavar="LEVELS", help="Threat levels to try, such as T0,T2. Default: all.")
@@ -92,7 +92,7 @@ def audit(
 
     Obfuscates your rows, without a defence unless --preset names one, tries what an attacker could try, from
     the curious analyst to colluding parties, and says in plain words how many
-    records would be told. Writes a page for a data protection officer
+    records would be found. Writes a page for a data protection officer
     (audit.html), the result (audit.json) and all findings (audit.csv). Runs
     here; nothing leaves this machine.
 
@@ -256,11 +256,11 @@ def _say(features: Features, components: int | None, table: Any) -> None:
 
 
 def _write(result: AuditResult, output: Path) -> list[Path]:
-    page, told, table = (closed_file(output / f"audit.{ending}") for ending in ("html", "json", "csv"))
+    page, result_file, table = (closed_file(output / f"audit.{ending}") for ending in ("html", "json", "csv"))
     result.to_html(page)
-    result.to_json(told)
+    result.to_json(result_file)
     table.write_text(result.table().to_csv(index=False), encoding="utf-8", newline="")
-    return [page, told, table]
+    return [page, result_file, table]
 
 
 def _print_summary(result: AuditResult) -> None:
@@ -377,8 +377,8 @@ def encode(tables: Mapping[Path, Any], reference: Path, ignored: str) -> Feature
     return Features(matrices, positions, n_free, tuple(sentence for sentence in adjusted if sentence))
 
 
-def _check_columns(path: Path, private: Path, found: list[str], wanted: list[str]) -> None:
-    lacking, further = [name for name in wanted if name not in found], [name for name in found if name not in wanted]
+def _check_columns(path: Path, private: Path, found: list[str], names: list[str]) -> None:
+    lacking, further = [name for name in names if name not in found], [name for name in found if name not in names]
     if lacking:
         raise ValueError(
             f"{path} lacks columns that {private} has: {listed(lacking)}. Give the same columns in all files."

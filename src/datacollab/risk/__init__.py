@@ -1,1 +1,1 @@
-"""What others learn from what a party sends: `attacks`, and the `audit` that runs them before anything is sent."""
+"""Attacks on what a party sends, and the audit that makes them before anything is sent."""

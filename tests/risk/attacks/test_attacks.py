@@ -234,7 +234,7 @@ def test_public_rows_are_asked_for_and_checked(attack, pairs):
         expected = clone(attack).fit(*pairs).reconstruct(pairs[0])
         assert_allclose(fit(attack, *pairs).reconstruct(pairs[0]), expected)
         return
-    with pytest.raises(AgreementError, match="wants public rows; pass public"):
+    with pytest.raises(AgreementError, match="needs public rows; pass public"):
         attack.fit(*pairs)
     with pytest.raises(AgreementError, match="public table has 4 columns but the originals have 5"):
         fit(attack, *pairs, public=PUBLIC[:, :4])

@@ -100,5 +100,5 @@ def test_many_shares_average_noise_away():
     before, after = noisy(19), noisy(20)
     candidates = np.vstack([rows[-1:], others])
     assert added_row_scores(before, after, candidates).argmax() == 0
-    with pytest.raises(AgreementError, match="one of each"):
+    with pytest.raises(AgreementError, match="at least one of each"):
         added_row_scores([], after, candidates)

@@ -153,7 +153,7 @@ def test_the_example_is_judged_as_one_reads_it():
     assert linkability.finding == result.headline("linkability")
     assert linkability.finding.value == 0.993
     assert linkability.reason == (
-        "T2, whoever holds the share, all anchor rows and a list of candidates: 99 % (at most 100 % by the attacks "
+        "T2, an attacker with the share, all anchor rows and a list of candidates: 99 % (at most 100 % by the attacks "
         "tried) of shared rows joined to the right record. Labels alone: 9.0 %."
     )
     # Not the attribute known best, but the one known best beyond the labels.

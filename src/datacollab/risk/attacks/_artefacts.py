@@ -69,7 +69,7 @@ class RowSearch:
         return None
 
     def mean(self, array: NDArray[np.generic]) -> bool:
-        """Whether the array holds the mean of the table's rows."""
+        """Return whether the array holds the mean of the table's rows."""
         views = _views(array, self._X.shape[1]) if self._mean is not None else ()
         return any(_found(self._mean, view).any() for view in views if self._mean is not None)
 
@@ -94,7 +94,7 @@ class RowSearch:
             yield "invertible affine image", np.ones(len(self._X), dtype=np.bool_)
 
     def _is_affine_image(self, array: NDArray[np.generic]) -> bool:
-        """Whether an affine map takes the array's rows to the table's, in the same order."""
+        """Return whether an affine map takes the array's rows to the table's, in the same order."""
         n = len(self._X)
         # With as many columns as rows, any array could be taken to any other.
         if array.ndim != 2 or len(array) != n or not 2 * (array.shape[1] + 1) < n or array.shape[1] > _MOST_COLUMNS:
@@ -185,13 +185,13 @@ def _found(form: _Form, table: FloatArray) -> NDArray[np.bool_]:
     tolerance = _LOOSE if form.rows.shape[1] >= 3 else _STRICT
     direction = np.random.default_rng(0).normal(size=form.rows.shape[1])
     with np.errstate(all="ignore"):
-        keys, wanted = table @ direction, form.rows @ direction
+        keys, sought = table @ direction, form.rows @ direction
     order = np.argsort(keys)
     keys = keys[order]
     allowed = tolerance * np.abs(form.rows).max(axis=1)
     # By the entries' differences, the keys differ by at most this.
     reach = allowed * np.abs(direction).sum()
-    first, last = np.searchsorted(keys, wanted - reach), np.searchsorted(keys, wanted + reach, side="right")
+    first, last = np.searchsorted(keys, sought - reach), np.searchsorted(keys, sought + reach, side="right")
     found = np.zeros(len(form.rows), dtype=np.bool_)
     for i in np.flatnonzero((last > first) & form.usable):
         candidates = table[order[first[i] : min(last[i], first[i] + _MOST_CANDIDATES)]]

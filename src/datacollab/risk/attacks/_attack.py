@@ -302,7 +302,7 @@ class ReconstructionAttack(FittedUnseen, BaseEstimator, ABC):
         if not self.needs_public:
             return None, None
         if public is None:
-            raise AgreementError(f"{type(self).__name__} wants public rows; pass public.")
+            raise AgreementError(f"{type(self).__name__} needs public rows; pass public.")
         P = check_rows(public, "The public table")
         if P.shape[1] != n_features:
             raise AgreementError(

@@ -56,7 +56,7 @@ class CandidateTargets:
 
 _MOST_VECTORS = 1500
 _FEASIBLE = 1e-7
-"""What the solver takes for zero; its answers are checked against the tolerance wanted."""
+"""Largest number that the solver takes for zero; its answers are checked against the tolerance."""
 
 
 def find_subset_by_programme(
@@ -100,7 +100,7 @@ LARGEST_SUBSET = 9
 _STAGES = {1: (2000,), 2: (100, 300, 1000), 3: (60, 130, 280), 4: (40, 90, 125)}
 """Among how many of the first vectors a subset is sought, one after the other, by the size of the halves."""
 _PIVOTS = 120
-"""How many vectors are tried at most where one is outside of both halves."""
+"""Vectors that are tried at most as the one outside of both halves."""
 _LARGEST_MEETING = 30_000_000
 """Pairs of halves that agree along one direction; with more, the tolerance tells too little apart to go on."""
 _BLOCK = 2_000_000
@@ -123,8 +123,8 @@ def find_subset(
     # The direction in which the vectors differ most has the fewest sums that fit by chance.
     direction = np.linalg.svd(vectors - vectors.mean(axis=0), full_matrices=False)[2][0]
     done = 0
-    for wanted in _STAGES[half]:
-        n = min(wanted, len(vectors))
+    for most in _STAGES[half]:
+        n = min(most, len(vectors))
         if n < size or n == done or time.monotonic() > ends:
             break
         done = n
@@ -153,9 +153,9 @@ class _Halves:
 
     def meet(self, total: FloatArray, tolerance: float, pivot: int) -> IntArray | None:
         """Find two halves without a vector in common, and without the pivot, that add up to the total."""
-        wanted = float(total @ self._direction) - self._sums
-        starts = np.searchsorted(self._sums, wanted - tolerance, side="left")
-        counts = np.searchsorted(self._sums, wanted + tolerance, side="right") - starts
+        missing = float(total @ self._direction) - self._sums
+        starts = np.searchsorted(self._sums, missing - tolerance, side="left")
+        counts = np.searchsorted(self._sums, missing + tolerance, side="right") - starts
         left = np.flatnonzero(counts)
         if not len(left) or counts.sum() > _LARGEST_MEETING:
             return None
@@ -274,7 +274,7 @@ class AffineEstimate:
 
     @property
     def is_close(self) -> bool:
-        """Whether it is off by less than a twentieth of a standard deviation for most rows."""
+        """Return whether it is off by less than a twentieth of a standard deviation for most rows."""
         return bool(np.median(self.errors) <= _LARGEST_ERROR)
 
     def __call__(self, rows: FloatArray) -> FloatArray:
@@ -447,7 +447,7 @@ def _likeliest_first(images: FloatArray, mean: FloatArray, of_class: FloatArray 
     return np.argsort(rank, kind="stable")
 
 
-def _tolerance(images: FloatArray, size: int, wanted: float, n_candidates: int) -> float:
+def _tolerance(images: FloatArray, size: int, allowed: float, n_candidates: int) -> float:
     """Return the tolerance asked for, or less if too many subsets would fit by chance."""
     d = images.shape[1]
     spread = np.linalg.svd(images - images.mean(axis=0), compute_uv=False) / math.sqrt(len(images))
@@ -456,7 +456,7 @@ def _tolerance(images: FloatArray, size: int, wanted: float, n_candidates: int) 
     # Sums of so many independent vectors, taken to be normal, at their densest.
     density = -0.5 * d * math.log(2 * math.pi * size) - float(np.log(spread).sum())
     ball = 0.5 * d * math.log(math.pi) - float(gammaln(d / 2 + 1))
-    return min(wanted, math.exp((math.log(_FALSE_SOLUTIONS) - subsets - density - ball) / d))
+    return min(allowed, math.exp((math.log(_FALSE_SOLUTIONS) - subsets - density - ball) / d))
 
 
 class _Likelihood:

@@ -62,7 +62,7 @@ def representation_distance_scores(
     mapped = check_rows(getattr(emulator, "predict", emulator)(X), "What the emulator returned")
     if mapped.shape != (len(X), Z.shape[1]):
         raise AgreementError(
-            f"The emulator returned shape {mapped.shape}, but {(len(X), Z.shape[1])} is wanted; fit it to the same "
+            f"The emulator returned shape {mapped.shape}, but {(len(X), Z.shape[1])} was expected; fit it to the same "
             "representation."
         )
     return -_smallest_distances(mapped, Z, 1)[:, 0]
@@ -91,8 +91,8 @@ def reconstruction_distance_scores(
     _check_columns(X, P, "the public table")
     if not 1 <= n_neighbors <= len(P):
         raise RepresentationError(
-            f"n_neighbors={n_neighbors} public rows are wanted near each row, and there are {len(P)}; give more public "
-            "rows."
+            f"n_neighbors={n_neighbors} public rows near each row were asked for, but there are {len(P)}; give more "
+            "public rows."
         )
     usual = _smallest_distances(X, P, n_neighbors).mean(axis=1)
     nearest = _smallest_distances(X, guesses, 1)[:, 0]
@@ -399,8 +399,8 @@ def _model_scores(view: View, reference: Reference, images: FloatArray, group: I
     def kernel(others: FloatArray) -> FloatArray:
         return np.asarray(np.exp(-cdist(others, rows, "sqeuclidean") / reference.width**2))
 
-    wanted = np.eye(reference.n_groups)[group_of]
-    fitted = np.linalg.solve(kernel(rows) + _RIDGE * np.eye(len(rows)), wanted)
+    indicators = np.eye(reference.n_groups)[group_of]
+    fitted = np.linalg.solve(kernel(rows) + _RIDGE * np.eye(len(rows)), indicators)
     return np.asarray((kernel(images) @ fitted)[np.arange(len(images)), group])
 
 
@@ -419,7 +419,7 @@ def added_row_scores(before: Sequence[Share], after: Sequence[Share], images: Ar
         Records that may have been added, through the attacker's estimate of f.
     """
     if not before or not after:
-        raise AgreementError("Shares from before and after the row was added are wanted; give one of each at least.")
+        raise AgreementError("Give at least one of each: a share from before the row was added, and one from after.")
     X = check_rows(images, "The images")
     grown = _grown(before[0], after[0])
     new = np.mean([_sum(share, grown) for share in after], axis=0)
@@ -499,14 +499,14 @@ class ShadowAttack:
         random = check_random_state(self.random_state)
         pool = check_rows(images, "The public images")
         labels = check_targets(target, len(pool), "The public rows' target")
-        wanted = check_targets(table_target, np.size(table_target), "The table's target", like=labels)
-        if len(pool) < 2 * len(wanted):
+        table = check_targets(table_target, np.size(table_target), "The table's target", like=labels)
+        if len(pool) < 2 * len(table):
             raise AgreementError(
-                f"Shadow tables of {len(wanted)} rows need at least {2 * len(wanted)} public rows; got {len(pool)}."
+                f"Shadow tables of {len(table)} rows need at least {2 * len(table)} public rows; got {len(pool)}."
             )
         self._code = learn_target_code(labels)
         groups = np.maximum(self._code.groups(labels), 0)
-        counts = np.bincount(np.maximum(self._code.groups(wanted), 0), minlength=self._code.n_groups)
+        counts = np.bincount(np.maximum(self._code.groups(table), 0), minlength=self._code.n_groups)
         self._reference = Reference(pool, groups, self._code.n_groups)
         tables: list[IntArray] = []
         self._views: list[View] = []

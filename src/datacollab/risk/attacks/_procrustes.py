@@ -386,7 +386,7 @@ class ProcrustesAttack(FittedUnseen, BaseEstimator):
         P = check_rows(public, "The public table")
         if min(len(Z), len(P)) < 2:
             raise RepresentationError(
-                f"ProcrustesAttack wants at least 2 private and 2 public rows; got {len(Z)} and {len(P)}."
+                f"ProcrustesAttack needs at least 2 private and 2 public rows; got {len(Z)} and {len(P)}."
             )
         cloud, cloud_groups, public_groups = Z, None, None
         self._code = self._target_like = None

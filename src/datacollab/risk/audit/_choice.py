@@ -384,7 +384,7 @@ def _local_utility(
 
 
 def _is_numeric(y: NDArray[Any]) -> bool:
-    """Whether a target is a number rather than a class: floating-point, as for the attacks."""
+    """Return whether a target is a number rather than a class: floating-point, as for the attacks."""
     return y.dtype.kind == "f"
 
 
@@ -403,7 +403,7 @@ def risk_of(findings: Sequence[Finding]) -> Risk:
 
 
 def _within(risk: Risk, limits: RiskLimits) -> bool:
-    """Whether every limited risk was measured, and is within its limit."""
+    """Return whether every limited risk was measured, and is within its limit."""
     pairs = ((getattr(risk, name), limit) for name, limit in asdict(limits).items())
     return all(limit is None or (value is not None and value <= limit) for value, limit in pairs)
 

@@ -35,12 +35,12 @@ __all__ = [
 GREEN_LIMIT, AMBER_LIMIT = 0.05, 0.20
 """Largest excess over the labels alone that is still green, and still amber."""
 OPEN_WORLD_LIMIT = 0.09
-"""Largest share told among strangers that is still green: the re-identification threshold of EMA and Health Canada."""
+"""Largest share re-identified among strangers that is still green: the threshold of EMA and Health Canada."""
 CRITERIA = {
-    "singling out": "Can one record be told from all others?",
+    "singling out": "Can one record be distinguished from all others?",
     "linkability": "Can shared rows be joined to the records of the people they describe?",
     "inference": "Can more be inferred about a person than the shared label says?",
-    "membership": "Can it be told who is in the table at all?",
+    "membership": "Can anybody find out who is in the table at all?",
 }
 """The three criteria of the Article 29 Working Party's opinion 05/2014, and membership beside them."""
 
@@ -86,9 +86,9 @@ _METRICS = {
         is_open=True,
     ),
     "membership AUC": Metric(
-        meaning="How often, of a record of the party and one of a stranger, the attacker tells which is which.",
+        meaning="How often, of a record of the party and one of a stranger, the attacker knows which is which.",
         criterion="membership",
-        said="a record of yours told from a stranger’s {value} of the time",
+        said="a record of yours distinguished from a stranger’s {value} of the time",
     ),
     "membership TPR": Metric(
         meaning="Share of the party’s records recognised as such where 1 in 100 strangers is taken for one by mistake.",
@@ -195,12 +195,12 @@ class Finding:
 
     @property
     def is_inconclusive(self) -> bool:
-        """Whether the attack did no better than the labels alone, so that it shows nothing; False if unmeasured."""
+        """Return whether the attack did no better than the labels alone, which shows nothing; False if unmeasured."""
         return self.value <= self.floor
 
     @property
     def is_measured(self) -> bool:
-        """Whether there is a value."""
+        """Return whether there is a value."""
         return not math.isnan(self.value)
 
 
@@ -312,7 +312,7 @@ _FROM_A_LIST = ("linkage", "re-identification", "open-world", "membership")
 def attacker_class(level: str, metric: str) -> str:
     """Say what the attackers hold whom a metric measures at a level.
 
-    They have a list of candidates if rows are linked to, or members told from, the records on it.
+    They have a list of candidates if rows are linked to the records on it, or members distinguished from the others.
     """
     listed = " and a list of candidates" if metric.startswith(_FROM_A_LIST) else ""
     holds = _HOLDS[level].replace(" and ", ", ") if listed else _HOLDS[level]
@@ -418,4 +418,4 @@ def _reason(rating: Rating, finding: Finding) -> str:
         verdict = " Inconclusive: the attacks were too weak to show anything."
     elif finding.is_inconclusive:
         verdict = " The share adds nothing to that, yet it is much in itself."
-    return f"{finding.level}, whoever holds {attacker_class(finding.level, name)}: {reached}.{without}{verdict}"
+    return f"{finding.level}, an attacker with {attacker_class(finding.level, name)}: {reached}.{without}{verdict}"

@@ -84,7 +84,7 @@ KNOWN_TARGETS = f"{DEMIXING}, candidates’ labels known"
 SHADOWS = "shadow shares"
 """Shares of made-up tables, with the record and without it, show what the record changes."""
 SECOND_SHARE = "second share"
-"""What is new in a share after a row was added names the row."""
+"""The change of a share after a row was added names the row."""
 
 
 def averaged_reconstructions(found: Mapping[str, FloatArray]) -> FloatArray:
@@ -131,7 +131,7 @@ LEVELS: Mapping[str, Level] = MappingProxyType(
             ),
             Level(
                 name="T2f",
-                title="Whoever knows the anchor and its representation",
+                title="Somebody with the anchor and its representation",
                 holds=("the anchor representation", "a public sample", "all anchor rows"),
                 attacks=("subspace",),
             ),
@@ -143,7 +143,7 @@ LEVELS: Mapping[str, Level] = MappingProxyType(
             ),
             Level(
                 name="T4",
-                title="Whoever receives a file",
+                title="Somebody who receives a file",
                 holds=("a fitted obfuscator, integration function or model",),
                 attacks=("search for stored rows",),
             ),
@@ -152,14 +152,14 @@ LEVELS: Mapping[str, Level] = MappingProxyType(
 )
 """Ordered from the weakest on."""
 ATTACKS = tuple(dict.fromkeys([*(attack for level in LEVELS.values() for attack in level.attacks), "membership"]))
-"""What may be asked for by name."""
+"""Names that may be asked for."""
 LEAKS: Mapping[str, tuple[Leak, ...]] = MappingProxyType(
     {
         "T1": (Leak(kind="rows", amount=30), Leak(kind="share", amount=0.3), Leak(kind="targets", amount=0.3)),
         "T2": (Leak(kind="all"),),
     }
 )
-"""What the attacks of a level that need anchor rows are run with, one after the other."""
+"""Leaks with which the attacks of a level that need anchor rows are run, one after the other."""
 
 
 def leaked_rows(

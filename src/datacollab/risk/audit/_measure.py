@@ -1,4 +1,4 @@
-"""What reconstructions, estimates of f_k, and scores of membership are worth to the attacker.
+"""Measures of what reconstructions, estimates of f_k, and scores of membership give the attacker.
 
 Findings get their level, and where it is missing their leak and attack, from the trial that makes them.
 """
@@ -56,6 +56,7 @@ __all__ = [
     "demixing_findings",
     "forward_chances",
     "forward_maps",
+    "given_away_by_targets",
     "linked_by_targets",
     "matched_representations",
     "measure",
@@ -65,7 +66,6 @@ __all__ = [
     "second_share_findings",
     "shadow_findings",
     "shadow_rows",
-    "told_by_targets",
 ]
 
 Emulate = Callable[[FloatArray], FloatArray]
@@ -73,7 +73,7 @@ Attribute = int | Sequence[int] | Callable[[FloatArray], NDArray[Any]]
 """A column of numbers, the columns of a one-hot encoded category, or a function of the table that gives numbers."""
 _RESAMPLES = 400
 Tables = tuple[FloatArray, FloatArray, FloatArray]
-"""Of originals, strangers and shared rows."""
+"""Originals, strangers and shared rows."""
 
 
 def linked_by_targets(scenario: Scenario, metric: str) -> float:
@@ -98,7 +98,7 @@ def _target_columns(scenario: Scenario, shared: NDArray[Any]) -> Tables:
 
 
 def _apart_by_class(rows: Tables, columns: Tables) -> Tables:
-    """Add columns to the rows, of which there may be fewer, so that one class is farther from the next than else."""
+    """Add columns to the rows, possibly fewer, so that one class is farther from the next than else."""
     gap = 10 * float(np.ptp(np.vstack(rows), axis=0).sum()) or 1.0
     first, second, third = (
         np.hstack([each, gap * code[: len(each)]]) for each, code in zip(rows, columns, strict=True)
@@ -106,7 +106,7 @@ def _apart_by_class(rows: Tables, columns: Tables) -> Tables:
     return first, second, third
 
 
-def told_by_targets(scenario: Scenario) -> float:
+def given_away_by_targets(scenario: Scenario) -> float:
     """Return the share of the attacked rows that leave with their record's own target, which no other row has."""
     known = scenario.candidate_target
     if known is None:
@@ -148,8 +148,8 @@ def forward_maps(scenario: Scenario, rows: IntArray, emulate: Emulate) -> list[F
     unit = np.where(spread > 0, spread, 1.0)
     maps.append(ForwardMap(UNIT_SPREAD, best, unit))
     # Numbers may be means of several rows'; fields leave as they are, and tell the more the finer they are.
-    told = scenario.has_fields or scenario.shared_target.dtype.kind != "f"
-    if scenario.candidate_target is not None and told:
+    telling = scenario.has_fields or scenario.shared_target.dtype.kind != "f"
+    if scenario.candidate_target is not None and telling:
         maps.append(ForwardMap(FORWARD_KNOWN, best, unit, with_targets=True))
     return maps
 
@@ -443,7 +443,7 @@ def _recognised(
     known: FloatArray, target: NDArray[Any], images: FloatArray, random: np.random.RandomState
 ) -> NDArray[Any]:
     if target.dtype.kind == "f":
-        # The nearest known row's target is as good as the groups of targets that are told apart.
+        # The nearest known row's target is as good as the groups of targets that the attack distinguishes.
         nearest = ((images[:, None, :] - known[None, :500, :]) ** 2).sum(axis=2).argmin(axis=1)
         return np.asarray(target[:500][nearest])
     model = RandomForestClassifier(100, random_state=random).fit(known, target)
@@ -492,7 +492,7 @@ def assigned(target: NDArray[Any], members: IntArray, guess: Guess | None) -> li
     joined: dict[Any, list[int]] = {}
     for row, column in zip(rows, columns, strict=True):
         joined.setdefault(target[row].item(), []).append(int(members[column]))
-    # Rows with one target are told apart by nothing.
+    # Nothing distinguishes rows with one target.
     return [dict.fromkeys(joined.get(shown.item(), []), 1 / max(1, int((target == shown).sum()))) for shown in target]
 
 
@@ -557,12 +557,14 @@ def _demixed_with(
         )
 
     closed = search(table, seconds if scenario.outsiders is None else seconds / 2)
-    found, told = {"linkage": closed}, ()
+    found, findings = {"linkage": closed}, ()
     if scenario.outsiders is not None:
         people = np.vstack([table, scenario.outsiders])
         opened = found["open-world linkage"] = search(people, ends - time.monotonic())
         scores = opened.scores(representation_distance_scores(people, scenario.shared, estimate))
-        told = _membership_findings(scenario, attack, np.concatenate([scores[scenario.index], scores[len(table) :]]))
+        findings = _membership_findings(
+            scenario, attack, np.concatenate([scores[scenario.index], scores[len(table) :]])
+        )
     guess = None
     if _differ(scenario.shared_target, closed.groups):
         if targets is not None:
@@ -573,7 +575,7 @@ def _demixed_with(
         chances = _chances(scenario, found[metric], guess, otherwise)
         low, high = clustered_interval(chances, scenario.clusters)
         n_strangers = len(scenario.decoys) if metric.startswith("open-world") else 0
-        told += (
+        findings += (
             Finding(
                 metric=metric,
                 attack=attack,
@@ -585,11 +587,11 @@ def _demixed_with(
                 n=len(scenario.X),
             ),
         )
-    return list(found.values())[-1], told
+    return list(found.values())[-1], findings
 
 
 def _differ(target: NDArray[Any], groups: Sequence[IntArray]) -> bool:
-    """Whether rows of some group have different targets."""
+    """Return whether rows of some group have different targets."""
     return any(len(np.unique(target[group])) > 1 for group in groups)
 
 

@@ -47,31 +47,31 @@ _FORMAT = 1
 _PARTS = {"findings": Finding, "levels": Level, "worst_records": Record, "defences": DefenceEffect}
 
 
-def fields_of(text: str, wanted: set[str]) -> dict[str, Any]:
+def fields_of(text: str, expected: set[str]) -> dict[str, Any]:
     """Read the fields of a result from JSON, which must have exactly those."""
     try:
-        told = json.loads(text)
+        read = json.loads(text)
     except ValueError:
         raise ValueError(
             "This cannot be read as JSON. Give the text of an audit.json, or its path as a pathlib.Path."
         ) from None
-    if not isinstance(told, dict) or told.get("format") != _FORMAT:
-        found = told.get("format") if isinstance(told, dict) else None
+    if not isinstance(read, dict) or read.get("format") != _FORMAT:
+        found = read.get("format") if isinstance(read, dict) else None
         raise ValueError(
             f"This is not the JSON of an audit in format {_FORMAT}; found format {found!r}. Give the text of an "
             "audit.json that this version of datacollab wrote."
         )
-    del told["format"]
-    if set(told) != wanted:
-        raise ValueError(f"The JSON of this audit lacks fields, or has others: {sorted(set(told) ^ wanted)}.")
+    del read["format"]
+    if set(read) != expected:
+        raise ValueError(f"The JSON of this audit lacks fields, or has others: {sorted(set(read) ^ expected)}.")
     try:
         for name, kind in _PARTS.items():
-            told[name] = tuple(_made(kind, part) for part in told[name])
+            read[name] = tuple(_made(kind, part) for part in read[name])
         for name in ("assumptions", "not_tested", "seeds"):
-            told[name] = None if told[name] is None else tuple(told[name])
+            read[name] = None if read[name] is None else tuple(read[name])
     except (AttributeError, KeyError, TypeError) as error:
         raise ValueError(f"A part of this audit's JSON is not what it should be ({type(error).__name__}).") from None
-    return told
+    return read
 
 
 def _made(kind: type, part: dict[str, Any]) -> Any:
@@ -274,8 +274,8 @@ class AuditResult:
 
     def to_json(self, path: str | Path | None = None) -> str:
         """Write the result as JSON, and return it."""
-        told = {"format": _FORMAT, **_plain(asdict(self))}
-        return _written(json.dumps(told, indent=2, ensure_ascii=False, allow_nan=False) + "\n", path)
+        plain = {"format": _FORMAT, **_plain(asdict(self))}
+        return _written(json.dumps(plain, indent=2, ensure_ascii=False, allow_nan=False) + "\n", path)
 
     @classmethod
     def from_json(cls, source: str | Path) -> Self:
@@ -452,12 +452,12 @@ def facts(result: AuditResult) -> list[str]:
 
 def proven_text(result: AuditResult, criterion: str) -> str:
     """Say what no attack exceeds, after a criterion's reason; empty if nothing is proven about it."""
-    told = [
+    said = [
         f"{metric.partition(' ')[2]} {shown(bound, metric)}"
         for metric, bound in result.proven.items()
         if metric_of(metric).criterion == criterion
     ]
-    return f" Proven, for any attack on the share: {', '.join(told)} at most." if told else ""
+    return f" Proven, for any attack on the share: {', '.join(said)} at most." if said else ""
 
 
 _PANELS = ("re-identification@1", "linkage", "open-world linkage", "membership AUC")
@@ -597,11 +597,12 @@ def audit_page(result: AuditResult) -> str:
 _RULE = " ".join(
     (
         f"{shape_html('green')} green: at the upper end of its 95\u00a0% interval, the strongest attack gains at most",
-        f"{100 * GREEN_LIMIT:.0f} points over labels alone, and tells at most {100 * OPEN_WORLD_LIMIT:.0f}\u00a0%",
-        f"among strangers. {shape_html('amber')} amber: at most {100 * AMBER_LIMIT:.0f} of either.",
+        f"{100 * GREEN_LIMIT:.0f} points over labels alone, and re-identifies at most",
+        f"{100 * OPEN_WORLD_LIMIT:.0f}\u00a0% among strangers. {shape_html('amber')} amber: at most",
+        f"{100 * AMBER_LIMIT:.0f} of either.",
         f"{shape_html('red')} red: more. {shape_html('inconclusive')} inconclusive: no attack did better than labels",
-        "alone, which shows nothing; whoever holds more can also do what is done with less. Any rating but green calls",
-        "for a documented risk analysis. Membership is not one of the three criteria; it is judged alike.",
+        "alone, which shows nothing; an attacker with more can also do what is done with less. Any rating but green",
+        "calls for a documented risk analysis. Membership is not one of the three criteria; it is judged alike.",
     )
 )
 
@@ -616,12 +617,12 @@ def _limits(result: AuditResult) -> str:
 
 def _verdict(criteria: tuple[Criterion, ...]) -> str:
     """Give the ratings in one sentence, worst first."""
-    told = []
+    said = []
     for rating in RATINGS:
         names = [criterion.name for criterion in criteria if criterion.rating == rating]
         if names:
-            told.append(f"{rating} for {joined(names)}")
-    sentence = "; ".join(told)
+            said.append(f"{rating} for {joined(names)}")
+    sentence = "; ".join(said)
     return text_html(sentence[:1].upper() + sentence[1:] + ".")
 
 

@@ -17,9 +17,9 @@ from ..._version import __version__
 from ...errors import AgreementError, NoGuaranteeError
 from ...party import Party
 from ...share import Share
-from ._findings import Finding, Record, mean_findings
+from ._findings import Record, mean_findings
 from ._levels import ATTACKS, LEAKS, LEVELS, SHADOWS, without_labels
-from ._measure import Attribute, told_by_targets
+from ._measure import Attribute, given_away_by_targets
 from ._result import AuditResult
 from ._scenario import Scenario, make_scenario
 from ._trials import Outcome, Trial, Trials
@@ -27,12 +27,11 @@ from ._trials import Outcome, Trial, Trials
 __all__ = ["audit"]
 
 
-def assumptions(scenario: Scenario) -> tuple[str, ...]:
+def _assumptions(scenario: Scenario) -> list[str]:
     """List the assumptions behind the figures."""
-    n = len(scenario.groups[0])
     sentences = [
-        f"Closed world: the attacker holds the originals of {n} records and knows that they are among those shared. "
-        "Rates depend on this number.",
+        f"Closed world: the attacker holds the originals of {len(scenario.groups[0])} records and knows that they are "
+        "among those shared. Rates depend on this number.",
         "Targets and the number of rows are disclosed by the protocol; only what goes beyond them is counted.",
     ]
     if scenario.outsiders is not None:
@@ -42,54 +41,57 @@ def assumptions(scenario: Scenario) -> tuple[str, ...]:
         )
     if scenario.public is None:
         sentences.append(
-            "No public rows were given besides the anchor; leaked anchor rows tell the attacker what others are like."
+            "No public rows were given besides the anchor; the attacker learns from leaked anchor rows what others are "
+            "like."
         )
     else:
+        how = "." if scenario.public_target is None else ", with targets."
+        sentences.append(f"The attacker holds {len(scenario.public)} public rows of the same kind{how}")
+    given_away = given_away_by_targets(scenario)
+    if given_away > 0:
         sentences.append(
-            f"The attacker holds {len(scenario.public)} public rows of the same kind"
-            + ("." if scenario.public_target is None else ", with targets.")
-        )
-    told = told_by_targets(scenario)
-    if told > 0:
-        sentences.append(
-            f"{100 * told:.0f} % of the rows leave with their record’s own target, which no other shared row has: "
-            "whoever knows a record’s target finds its row by that alone. Figures count this only where the attack’s "
-            "name says that labels are known."
+            f"{100 * given_away:.0f} % of the rows leave with their record’s own target, which no other shared row "
+            "has: somebody who knows a record’s target finds its row by that alone. Figures count this only where the "
+            "attack’s name says that labels are known."
         )
     if (scenario.scale != 1).any():
         sentences.append("Columns are compared in units of their standard deviation.")
-    return tuple(sentences)
+    return sentences
 
 
-def not_tested(
+_LACKING = {
+    "T0": "public rows that are not the anchor’s",
+    "T1": "anchor rows enough to leak a part of them",
+    "T2": "more rows",
+    "T2f": "public rows that are not the anchor’s, and rows that nobody holds",
+    "T3": "public rows that are not the anchor’s",
+    "T4": "files that would leave",
+}
+
+
+def _not_tested(
     scenario: Scenario,
     levels: Collection[str],
-    findings: Iterable[Finding],
+    outcomes: Iterable[Outcome],
     left: Collection[str],
-    attacks: Collection[str] | None = None,
-) -> tuple[str, ...]:
+    attacks: Collection[str] | None,
+) -> list[str]:
     """List the gaps that a reader might overlook."""
-    findings = list(findings)
+    findings = [finding for outcome in outcomes for finding in outcome.findings]
     found = {finding.level for finding in findings}
-    metrics = {finding.metric for finding in findings}
     sentences = [f"{name} ({level.title}): not asked for." for name, level in LEVELS.items() if name not in levels]
-    wanting = {
-        "T0": "public rows that are not the anchor’s",
-        "T1": "anchor rows enough to leak a part of them",
-        "T2f": "public rows that are not the anchor’s, and rows that nobody holds",
-        "T3": "public rows that are not the anchor’s",
-        "T4": "files that would leave",
-    }
-    sentences += [
-        f"{name} ({LEVELS[name].title}): {_why_not(name, attacks, wanting.get(name, 'more rows'))}."
-        for name in levels
-        if name not in found and not any(each.startswith(f"{name}:") for each in left)
-    ]
+    for name in levels:
+        if name in found or any(each.startswith(f"{name}:") for each in left):
+            continue
+        made = {*LEVELS[name].attacks, *(("membership",) if name in LEAKS else ())}
+        asked = made if attacks is None else made & set(attacks)
+        why = f"needs {'rows of the same kind that nobody holds' if asked == {'membership'} else _LACKING[name]}"
+        sentences.append(f"{name} ({LEVELS[name].title}): {why if asked else 'none of its attacks was asked for'}.")
     if left:
         sentences.append(f"The time was up before {len(left)} attacks: {'; '.join(sorted(left))}.")
     if "T3" in found:
         sentences.append("T3 was played with one made-up party and KTI's defaults, not with the actual parties.")
-    if not any(metric.startswith("attribute ") for metric in metrics):
+    if not any(finding.metric.startswith("attribute ") for finding in findings):
         sentences.append("Inference of single attributes: no attribute was named.")
     if scenario.outsiders is None:
         sentences.append("Membership: needs rows of the same kind that nobody holds.")
@@ -97,28 +99,15 @@ def not_tested(
         sentences.append(
             "Whether the obfuscator remembers its training rows: single other rows could not be put beside them."
         )
-    if found & {"T2"}:
-        sentences += _not_remade(scenario, {finding.attack for finding in findings})
-    sentences.append("Attacks not known today, several shares of the same rows, and side information about a person.")
-    return tuple(sentences)
-
-
-def _why_not(level: str, attacks: Collection[str] | None, wanting: str) -> str:
-    """Say why a level was not tried: its attacks were not asked for, or lacked something."""
-    made = {*LEVELS[level].attacks, *(("membership",) if level in LEAKS else ())}
-    asked = made if attacks is None else made & set(attacks)
-    if not asked:
-        return "none of its attacks was asked for"
-    return f"needs {'rows of the same kind that nobody holds' if asked == {'membership'} else wanting}"
-
-
-def _not_remade(scenario: Scenario, attacks: Collection[str]) -> list[str]:
-    """Say why shares of the same kind were not made, if they were not."""
-    if scenario.recipe is None or SHADOWS in attacks or scenario.outsiders is None:
-        return []
+    could_remake = scenario.recipe is not None and scenario.outsiders is not None
+    if "T2" in found and could_remake and all(finding.attack != SHADOWS for finding in findings):
+        sentences.append(
+            f"{SHADOWS.capitalize()}: not asked for, or there are fewer rows with targets than twice the table's, or "
+            "more than 3,000 rows in the table."
+        )
     return [
-        f"{SHADOWS.capitalize()}: not asked for, or there are fewer rows with targets than twice the table's, or more "
-        "than 3,000 rows in the table."
+        *sentences,
+        "Attacks not known today, several shares of the same rows, and side information about a person.",
     ]
 
 
@@ -225,8 +214,13 @@ def audit(
     """
     started = time.monotonic()
     random = check_random_state(random_state)
-    wanted = _checked_levels(levels)
-    _check_attacks(attacks)
+    if unknown := sorted(set(levels or ()) - set(LEVELS)):
+        raise AgreementError(f"Unknown threat level {unknown[0]!r}; choose from {', '.join(LEVELS)}.")
+    if isinstance(attacks, str):
+        raise AgreementError(f"attacks={attacks!r} is one text; give a list of names, such as [{attacks!r}].")
+    if unknown := sorted(set(attacks or ()) - set(ATTACKS)):
+        raise AgreementError(f"Unknown attack {unknown[0]!r}; choose from {', '.join(ATTACKS)}.")
+    asked = [level for level in LEVELS if levels is None or level in levels]
     scenario = make_scenario(
         party,
         X,
@@ -243,19 +237,20 @@ def audit(
     statement, promised = _promised(party, anchor)
     deadline = math.inf if time_budget is None else started + time_budget
     trials = Trials(scenario, attributes or {}, artefacts or {}, random, deadline)
-    made: list[tuple[int, Trial, Outcome]] = []
+    made: list[tuple[Trial, Outcome]] = []
     left: set[str] = set()
-    for seed in range(n_seeds):
-        for trial in (trial for level in wanted for trial in trials.of(level)):
-            if not _is_wanted(without_labels(trial.attack), attacks):
+    for _ in range(n_seeds):
+        for trial in (trial for level in asked for trial in trials.of(level)):
+            if attacks is not None and without_labels(trial.attack) not in attacks:
                 continue
             if left or time.monotonic() > deadline:
                 left.add(f"{trial.level}: {trial.attack}")
                 continue
             if progress is not None:
                 progress(str(trial))
-            made.append((seed, trial, trial.run()))
-    findings = mean_findings(outcome.findings for _, _, outcome in made)
+            made.append((trial, trial.run()))
+    outcomes = [outcome for _, outcome in made]
+    remarks = (remark for outcome in outcomes for remark in outcome.remarks)
     return AuditResult(
         party=str(scenario.share.party),
         obfuscator=_description(party),
@@ -265,15 +260,11 @@ def audit(
         n_open_candidates=len(scenario.groups[0]) + len(scenario.decoys),
         n_anchors=len(scenario.share.anchor_representation),
         n_components=scenario.Z.shape[1],
-        findings=findings,
-        levels=tuple(LEVELS[level] for level in wanted),
-        worst_records=_worst(scenario, [(trial.level, outcome.margins) for _, trial, outcome in made]),
-        assumptions=(
-            *assumptions(scenario),
-            *scenario.remarks,
-            *(remark for _, _, outcome in made for remark in outcome.remarks),
-        ),
-        not_tested=not_tested(scenario, wanted, findings, left, attacks),
+        findings=mean_findings(outcome.findings for outcome in outcomes),
+        levels=tuple(LEVELS[level] for level in asked),
+        worst_records=_worst(scenario, [(trial.level, outcome.margins) for trial, outcome in made]),
+        assumptions=(*_assumptions(scenario), *scenario.remarks, *remarks),
+        not_tested=tuple(_not_tested(scenario, asked, outcomes, left, attacks)),
         seeds=tuple(range(n_seeds)),
         seconds=time.monotonic() - started,
         version=__version__,
@@ -293,24 +284,6 @@ def _promised(party: Party | Share, anchor: ArrayLike) -> tuple[str | None, dict
         return None, {}
     bounds = {"membership AUC": guarantee.auc_at_most, "membership TPR": guarantee.tpr_at_most(0.01)}
     return guarantee.statement, bounds
-
-
-def _checked_levels(levels: Collection[str] | None) -> list[str]:
-    unknown = sorted(set(levels or ()) - set(LEVELS))
-    if unknown:
-        raise AgreementError(f"Unknown threat level {unknown[0]!r}; choose from {', '.join(LEVELS)}.")
-    return [level for level in LEVELS if levels is None or level in levels]
-
-
-def _check_attacks(attacks: Collection[str] | None) -> None:
-    if isinstance(attacks, str):
-        raise AgreementError(f"attacks={attacks!r} is one text; give a list of names, such as [{attacks!r}].")
-    if unknown := sorted(set(attacks or ()) - set(ATTACKS)):
-        raise AgreementError(f"Unknown attack {unknown[0]!r}; choose from {', '.join(ATTACKS)}.")
-
-
-def _is_wanted(attack: str, attacks: Collection[str] | None) -> bool:
-    return attacks is None or attack in attacks
 
 
 def _worst(scenario: Scenario, margins: Iterable[tuple[str, FloatArray | None]]) -> tuple[Record, ...]:

@@ -26,7 +26,7 @@ from ..attacks._attack import IntArray, check_rows
 __all__ = ["IntArray", "Scenario", "make_scenario", "recipe_of", "split_public", "target_numbers"]
 
 _APART = 10.0
-"""How far the treated are from the others, in multiples of what outcomes or times span."""
+"""Distance of the treated from the others, in multiples of the span of outcomes or times."""
 
 
 @dataclass(frozen=True)
@@ -88,8 +88,8 @@ def single_out(target: NDArray[Any], shown: NDArray[Any]) -> str | None:
     exact, rounded = (_unique_share(each) for each in (target, shown))
     return (
         f"{100 * exact:.0f} % of the rows have a time, with all else of their target, that no other row of the party "
-        f"has; as times are shared, {100 * rounded:.0f} % do. Whoever knows such a time finds the row by it, whatever "
-        "hides its features."
+        f"has; as times are shared, {100 * rounded:.0f} % do. Somebody who knows such a time finds the row by it, "
+        "whatever hides its features."
     )
 
 
@@ -236,7 +236,7 @@ class Scenario:
     Z: FloatArray
     target: NDArray[Any]
     groups: list[IntArray]
-    """The attacked rows in groups, each of which is a closed world."""
+    """The attacked rows in groups, each a closed world."""
     anchor: FloatArray
     anchor_representation: FloatArray
     anchor_target: NDArray[Any] | None
@@ -253,11 +253,11 @@ class Scenario:
     has_fields: bool
     """Whether targets are times to events or effects: numbers here, which no defence averages."""
     table_target: NDArray[Any]
-    """Of the table; if unknown, drawn from the share's, as many as the table has rows."""
+    """Targets of the table; if unknown, drawn from the share's, as many as the table has rows."""
     record_target: NDArray[Any] | None
     outsider_target: NDArray[Any] | None
     candidate_target: NDArray[Any] | None
-    """Of all rows of the table, as these are in it, then of the outsiders."""
+    """Targets of all rows of the table, as these are in it, then of the outsiders."""
     images: FloatArray | None
     """All rows of the table through f_k, before any defence."""
     recipe: MakeShare | None
@@ -278,7 +278,7 @@ class Scenario:
 
     @cached_property
     def has_groups(self) -> bool:
-        """Whether some shared rows equal each other, as means of groups do."""
+        """Return whether some shared rows equal each other, as means of groups do."""
         return len(np.unique(self.shared, axis=0)) < len(self.shared)
 
     @cached_property

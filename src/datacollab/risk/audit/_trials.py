@@ -321,12 +321,12 @@ class Trials:
 
     def _second_share(self, level: str, leak: str, emulate: Callable[[], ReconstructionAttack]) -> Outcome:
         findings = second_share_findings(self._scenario, leak, self._known(emulate), self._random.randint(2**31))
-        told = "; ".join(
+        named = "; ".join(
             f"{shown(one.value, one.metric)} of the time (at most {shown(one.high, one.metric)} by the attack tried), "
             f"by {one.leak}"
             for one in findings
         )
-        said = f"{level}: if you share again after adding a row, it is named among strangers {told}."
+        said = f"{level}: if you share again after adding a row, it is named among strangers {named}."
         return Outcome(findings, remarks=(said,))
 
     def _search(self, name: str, artefact: Any) -> Outcome:
