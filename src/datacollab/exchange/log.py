@@ -178,6 +178,16 @@ class AuditLog:
 
     def __init__(self, path: Path) -> None:
         self.path = Path(path)
+        self._held: tuple[list[bytes], int] | None = None
+
+    @contextmanager
+    def held(self) -> Iterator[None]:
+        """Read the file once as long as the caller holds `locked`, in which nobody else appends."""
+        self._held = self._lines()
+        try:
+            yield
+        finally:
+            self._held = None
 
     def append(self, event: str, **facts: Any) -> None:
         """Add an entry, on the disk when this returns.
@@ -215,6 +225,8 @@ class AuditLog:
             os.fsync(handle)
         if new:
             sync_folder(self.path.parent)
+        if self._held is not None:
+            self._held = [*whole, *lines.split(b"\n")[:-1]], 0
 
     def entries(self) -> list[dict[str, Any]]:
         """Return all entries, unverified (see `verify`), or raise ``LOG_BROKEN`` if a line is no entry."""
@@ -269,6 +281,8 @@ class AuditLog:
 
     def _lines(self) -> tuple[list[bytes], int]:
         """Return whole lines, and the number of bytes after the last of them."""
+        if self._held is not None:
+            return self._held
         try:
             data = self.path.read_bytes()
         except FileNotFoundError:

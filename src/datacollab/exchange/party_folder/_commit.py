@@ -66,7 +66,7 @@ _MESSAGE = "message.bin"
 def locked(folder: Folder) -> Iterator[None]:
     """Lock the folder for this command, after `recover`."""
     try:
-        with lock(folder.path):
+        with lock(folder.path), folder.log.held():
             recover(folder)
             yield
     except PermissionError as error:

@@ -20,6 +20,7 @@ from ...errors import ExchangeError, ObfuscationError, PrivateRowsWarning, Suppr
 from ...party import UNDEFENDED, Party, SharingPlan
 from ...party._release import RowDigests
 from ...share import SHARE_KIND, Share, share_contents
+from ..log import CHAIN_START
 from ..project import Anchor, EncodedTable, Project, encode_table, read_table, usual_components
 from ._commit import check_unchanged, commit_share, last_share, locked, settle
 from ._folder import SEALED, Folder, OwnRows, check_not_forgotten, check_shares_rows, state_of
@@ -186,7 +187,7 @@ def share_rows(
     with locked(folder):
         check_unchanged(folder, anchor)
         supersedes = _digest_of(_replaceable(folder, again))
-        data = _packed(folder, prepared, supersedes, approved_by)
+        data = _packed(folder, prepared, supersedes, approved_by, folder.log.head)
         share_digest = unpack(data, signed_by=folder.key.public).digest
         entry = {
             "digest": share_digest,
@@ -248,7 +249,7 @@ def _prepared(
     }
     own_facts, members = _message(prepared.share, project)
     prepared = replace(prepared, message=(own_facts | facts, members))
-    size = len(_packed(folder, prepared, _digest_of(earlier), ""))
+    size = len(_packed(folder, prepared, _digest_of(earlier), "", CHAIN_START))
     date = None if earlier is None else earlier["time"][:10]
     return replace(prepared, summary=replace(prepared.summary, n_bytes=size, earlier_share=date))
 
@@ -341,9 +342,9 @@ def _message(share: Share, project: Project) -> tuple[dict[str, Any], dict[str, 
     return facts, members
 
 
-def _packed(folder: Folder, prepared: Prepared, supersedes: str | None, approved_by: str) -> bytes:
+def _packed(folder: Folder, prepared: Prepared, supersedes: str | None, approved_by: str, log_head: str) -> bytes:
     facts, members = prepared.message
-    last = {"supersedes": supersedes, "log_head": folder.log.head, "approved_by": approved_by}
+    last = {"supersedes": supersedes, "log_head": log_head, "approved_by": approved_by}
     return pack(SHARE_KIND, facts | last, members, key=folder.key)
 
 
