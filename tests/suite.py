@@ -68,13 +68,13 @@ def light_passphrases():
 @pytest.fixture(scope="module")
 def light_choices():
     """Let models that a party or an analyst chooses among have few trees and landmarks, if no option says how many."""
-    from datacollab.analyst import _candidates
+    from datacollab.analyst import _choice
     from datacollab.party import _personal_model
 
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(_candidates, "_TREES", 20)
-        patch.setattr(_candidates, "FEW_LANDMARKS", 80)
-        patch.setattr(_candidates, "MANY_LANDMARKS", 160)
+        patch.setattr(_choice, "_TREES", 20)
+        patch.setattr(_choice, "FEW_LANDMARKS", 80)
+        patch.setattr(_choice, "MANY_LANDMARKS", 160)
         patch.setattr(_personal_model, "N_TREES", 10)
         yield
 
