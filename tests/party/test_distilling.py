@@ -174,7 +174,7 @@ def test_anchors_of_real_rows_and_interpolated_ones_are_learned_from_and_uniform
     if kind == "uniform":
         with pytest.raises(AnchorError, match="times as far"):
             parties[0].distil(anchor, answers, rows=X[own[0]])
-        with pytest.raises(AnchorError, match="of what the answers vary by"):
+        with pytest.raises(AnchorError, match="of what the predictions vary by"):
             parties[0].distil(anchor, answers)
     else:
         learned = parties[0].distil(anchor, answers, rows=X[own[0]])
@@ -207,7 +207,7 @@ def test_what_does_not_belong_together_is_refused(world):
             party.distil(*arguments, **options)
         assert "'a'" in str(found.value) or kind is TypeError
     few = AnchorPredictions(party="a", values=np.arange(10.0))
-    with pytest.raises(AnchorError, match="at least 20"):
+    with pytest.raises(AnchorError, match="fewer than 20"):
         party.distil(np.eye(10), few)
     with pytest.raises(AnchorError, match="nothing to learn"):
         party.distil(anchor, AnchorPredictions(party="a", values=np.ones(300)))

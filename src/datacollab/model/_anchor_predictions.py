@@ -38,7 +38,7 @@ class AnchorPredictions(SignedFile):
     values : ndarray of shape (n_anchors,) or (n_anchors, n_classes)
         Numbers, or probabilities of the classes, in the anchor's order of rows.  Read-only.
     classes : ndarray of shape (n_classes,) or None
-        Names of the columns; None where answers are numbers.
+        Names of the columns; None for numbers.
 
     Raises
     ------
@@ -54,10 +54,10 @@ class AnchorPredictions(SignedFile):
     --------
     >>> import numpy as np
     >>> from datacollab.model import AnchorPredictions
-    >>> answers = AnchorPredictions(party="a", values=[[0.9, 0.1], [0.2, 0.8]], classes=["ill", "well"])
-    >>> answers
+    >>> predictions = AnchorPredictions(party="a", values=[[0.9, 0.1], [0.2, 0.8]], classes=["ill", "well"])
+    >>> predictions
     AnchorPredictions(party='a', 2 rows, probabilities of 2 classes)
-    >>> answers.predicted.tolist()
+    >>> predictions.predicted.tolist()
     ['ill', 'well']
     """
 
@@ -68,32 +68,30 @@ class AnchorPredictions(SignedFile):
     classes: NDArray[Any] | None = None
 
     def __post_init__(self) -> None:
+        who = f"Anchor predictions for party {self.party!r} must"
         try:
             values = np.array(self.values, dtype=np.float64)
         except (TypeError, ValueError):
-            raise ValueError(f"Answers for party {self.party!r} must be numbers.") from None
+            raise ValueError(f"{who} be numbers.") from None
         classes = None if self.classes is None else np.array(self.classes)
         wanted = values.shape[:1] if classes is None else (*values.shape[:1], *classes.shape)
         if values.ndim < 1 or not values.size or values.shape != wanted or (classes is not None and classes.ndim != 1):
             raise ValueError(
-                f"Answers for party {self.party!r} must be one number for each anchor row, or one probability for each "
-                f"row and class; got an array of shape {values.shape} and "
+                f"{who} be one number for each anchor row, or one probability for each row and class; got an array of "
+                f"shape {values.shape} and "
                 f"{'no classes' if classes is None else f'classes of shape {classes.shape}'}."
             )
         # Written so that NaN, which compares to nothing, is refused as well.
         if not np.abs(values).max() <= _MOST_ENTRY:
-            raise ValueError(
-                f"Answers for party {self.party!r} must be finite, and none beyond {_MOST_ENTRY:g}; some are not."
-            )
+            raise ValueError(f"{who} be finite, and none beyond {_MOST_ENTRY:g}; some are not.")
         if classes is not None and not _are_probabilities(values):
             raise ValueError(
-                f"Answers for party {self.party!r} must be probabilities of {len(classes)} classes that add up to one "
-                "in each row; some are not."
+                f"{who} be probabilities of {len(classes)} classes that add up to one in each row; some are not."
             )
         self._freeze("values", values)
         if classes is not None:
             if not np.array_equal(np.unique(classes), classes):
-                raise ValueError(f"Answers for party {self.party!r} must name each class once, and in order.")
+                raise ValueError(f"{who} name each class once, and in order.")
             self._freeze("classes", classes)
 
     def _freeze(self, name: str, array: NDArray[Any]) -> None:
@@ -102,7 +100,7 @@ class AnchorPredictions(SignedFile):
 
     @property
     def n_anchors(self) -> int:
-        """Rows of the anchor that are answered."""
+        """Rows of the anchor."""
         return len(self.values)
 
     @property
@@ -131,12 +129,12 @@ _MEMBER = "answers.safetensors"
 _ARRAY = "values"
 
 
-def predictions_contents(answers: AnchorPredictions) -> tuple[dict[str, Any], dict[str, bytes]]:
+def predictions_contents(predictions: AnchorPredictions) -> tuple[dict[str, Any], dict[str, bytes]]:
     """Return what a `.dcanswers` file says and holds.
 
     Parameters
     ----------
-    answers : AnchorPredictions
+    predictions : AnchorPredictions
 
     Returns
     -------
@@ -149,21 +147,21 @@ def predictions_contents(answers: AnchorPredictions) -> tuple[dict[str, Any], di
     ExchangeError
         MODEL_UNSUPPORTED, for classes that are neither texts nor numbers.
     """
-    names, dtype = (None, None) if answers.classes is None else class_names(answers.classes)
+    names, dtype = (None, None) if predictions.classes is None else class_names(predictions.classes)
     facts = {
-        "party": answers.party,
-        "n_anchors": answers.n_anchors,
-        "task": "regression" if answers.classes is None else "classification",
+        "party": predictions.party,
+        "n_anchors": predictions.n_anchors,
+        "task": "regression" if predictions.classes is None else "classification",
         "classes": names,
         "classes_dtype": dtype,
         "created": datetime.now(UTC).isoformat(timespec="seconds"),
         "versions": {"datacollab": __version__, "numpy": np.__version__},
     }
-    return facts, {_MEMBER: arrays_to_bytes({_ARRAY: answers.values})}
+    return facts, {_MEMBER: arrays_to_bytes({_ARRAY: predictions.values})}
 
 
 def predictions_from(bundle: Bundle) -> AnchorPredictions:
-    """Return the answers in a bundle, after checks of every part.
+    """Return the anchor predictions in a bundle, after checks of every part.
 
     Parameters
     ----------
@@ -178,14 +176,14 @@ def predictions_from(bundle: Bundle) -> AnchorPredictions:
     if bundle.kind != PREDICTIONS_KIND:
         raise ExchangeError("WRONG_KIND", f"Expected anchor predictions, got a bundle of kind {bundle.kind!r}.")
     try:
-        return _answers_of(bundle)
+        return _read(bundle)
     except MemoryError:
         raise ExchangeError(
-            "TOO_LARGE", "The answers take more memory than this machine has. Ask the analyst for fewer."
+            "TOO_LARGE", "The anchor predictions take more memory than this machine has. Ask the analyst for fewer."
         ) from None
 
 
-def _answers_of(bundle: Bundle) -> AnchorPredictions:
+def _read(bundle: Bundle) -> AnchorPredictions:
     try:
         facts = plain_facts(bundle)
     except ExchangeError as error:
@@ -204,19 +202,19 @@ def _answers_of(bundle: Bundle) -> AnchorPredictions:
     if facts.get("task") != ("regression" if classes is None else "classification"):
         raise _malformed("they say something else of their task than they hold")
     try:
-        answers = AnchorPredictions(party=facts["party"], values=arrays[_ARRAY], classes=classes)
+        predictions = AnchorPredictions(party=facts["party"], values=arrays[_ARRAY], classes=classes)
     except ValueError as error:
         raise _malformed(str(error)) from None
     n_anchors = facts.get("n_anchors")
-    if type(n_anchors) is not int or n_anchors != answers.n_anchors:
+    if type(n_anchors) is not int or n_anchors != predictions.n_anchors:
         raise _malformed("they say that they are of another number of rows than they hold")
-    return answers
+    return predictions
 
 
 def _malformed(what: str) -> ExchangeError:
     reason = what.rstrip(".")
     return ExchangeError(
-        "ANSWERS_MALFORMED", f"The answers are inconsistent: {reason}. Do not use them, and ask the analyst."
+        "ANSWERS_MALFORMED", f"The anchor predictions are inconsistent: {reason}. Do not use them, and ask the analyst."
     )
 
 
@@ -247,7 +245,7 @@ def anchor_predictions(model: PartyModel, anchor_representation: ArrayLike) -> A
         values = np.asarray(model.predict(anchor_representation), dtype=np.float64)
     else:
         raise TypeError(
-            "Answers on the anchor are a classifier's probabilities or a regressor's numbers; the model is a "
+            "Anchor predictions are a classifier's probabilities or a regressor's numbers; the model is a "
             f"{type(estimator).__name__}."
         )
     try:

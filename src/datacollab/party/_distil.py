@@ -1,8 +1,8 @@
-"""A model of the anchor's answers on its raw columns, or a refusal where it would not hold for a party's rows.
+"""A model of the anchor's predictions on its raw columns, or a refusal where it would not hold for a party's rows.
 
-* Kernel ridge regression of answers on the anchor's raw columns, its width and penalty chosen by leave-one-out.
+* Kernel ridge regression of predictions on the anchor's raw columns, its width and penalty chosen by leave-one-out.
 * Whether a party's own rows lie where an anchor's rows are; found at home.
-* A party's own model of the anchor's answers: from raw rows to targets, without any f_k.
+* A party's own model of the anchor's predictions: from raw rows to targets, without any f_k.
 """
 
 from __future__ import annotations
@@ -207,26 +207,26 @@ _ONE = 1e-9
 
 @dataclass(frozen=True, kw_only=True, eq=False, repr=False)
 class DistilledModel:
-    """What `Party.distil` gives: an estimator that was fitted on the anchor's raw columns and its answers.
+    """What `Party.distil` gives: an estimator that was fitted on the anchor's raw columns and its predictions.
 
     Attributes
     ----------
     party : str or int
     estimator : estimator
-        Fitted.  A regressor of answers, several at once where these are probabilities; or a classifier.
+        Fitted.  A regressor of predictions, several at once where these are probabilities; or a classifier.
     classes_ : ndarray of shape (n_classes,) or None
         None where targets are numbers.
     r2 : float
-        Part of the answers' variance over the anchor that the estimator meets on rows left out.
+        Part of the predictions' variance over the anchor that the estimator meets on rows left out.
     agreement : float or None
-        Share of anchor rows left out that get the class that their answer names; None for numbers.
+        Share of anchor rows left out that get the class that is predicted; None for numbers.
     remoteness : float or None
         How much farther the nearest anchor row is from an own row than the nearest own one; 1 is as it should be.
         None where no own rows were given.
 
     Notes
     -----
-    It says nothing of how right the answers are, only how well they were learned.
+    It says nothing of how right the predictions are, only how well they were learned.
     """
 
     party: PartyName
@@ -270,17 +270,17 @@ def as_probabilities(estimator: Any, classes: NDArray[Any], X: ArrayLike) -> Flo
         return values
     values = np.clip(np.asarray(estimator.predict(X), dtype=np.float64).reshape(-1, len(classes)), 0.0, 1.0)
     totals = values.sum(axis=1, keepdims=True)
-    # Of a row without any, all classes are alike.
+    # A row without any gets all classes alike.
     values = np.where(totals > 0, values, 1.0 / len(classes))
     totals = np.where(totals > 0, totals, 1.0)
     return np.asarray(np.where(np.abs(totals - 1.0) <= _ONE, values, values / totals))
 
 
 SMALLEST_R2 = 0.6
-"""Of digits, real anchors have .84 to .95 by leave-one-out, interpolated ones .97 and more, uniform ones .29 to .5;
+"""With digits, real anchors have .84 to .95 by leave-one-out, interpolated ones .97 and more, uniform ones .29 to .5;
 of tables of few columns uniform ones have more, and show by where the own rows are."""
 MOST_REMOTE = 1.5
-"""Of eight tables, real anchors have .9 to 1.15, interpolated ones to 1.2, normal ones to 1.45, uniform ones 1.6 and
+"""With eight tables, real anchors have .9 to 1.15, interpolated ones to 1.2, normal ones to 1.45, uniform ones 1.6 and
 more; parties with rows of two classes of ten have 1.3."""
 _FEWEST_ANCHORS = 20
 _FEWEST_ROWS = 10
@@ -290,60 +290,60 @@ _FOLDS = 5
 def distil_predictions(
     party: PartyName,
     anchor: ArrayLike,
-    answers: AnchorPredictions,
+    predictions: AnchorPredictions,
     estimator: Any = None,
     *,
     rows: ArrayLike | None = None,
 ) -> DistilledModel:
-    """Fit an estimator to answers on an anchor; see `Party.distil`, where parameters and errors are described."""
-    columns = _checked(party, anchor, answers)
+    """Fit an estimator to predictions on an anchor; see `Party.distil`, where parameters and errors are described."""
+    columns = _checked(party, anchor, predictions)
     far = None if rows is None else _checked_remoteness(party, rows, columns)
-    _check_estimator(party, estimator, answers)
-    ridge = AnchorRidge().fit(columns, answers.values)
+    _check_estimator(party, estimator, predictions)
+    ridge = AnchorRidge().fit(columns, predictions.values)
     if estimator is None:
         estimator = AnchorRidge(gamma=ridge.gamma_, alpha=ridge.alpha_, standardize=ridge.standardize_)
-    left_out = _left_out(estimator, anchor, answers)
-    r2 = _r2(answers.values, left_out)
-    # An estimator that suits the answers less than a smooth function does says nothing against the anchor.
+    left_out = _left_out(estimator, anchor, predictions)
+    r2 = _r2(predictions.values, left_out)
+    # An estimator that suits the predictions less than a smooth function does says nothing against the anchor.
     if (reached := max(r2, ridge.r2_)) < SMALLEST_R2:
         raise _unfit(
             party,
-            f"of what the answers vary by, {max(reached, 0.0):.0%} can be said of anchor rows left out, and "
+            f"of what the predictions vary by, {max(reached, 0.0):.0%} can be said of anchor rows left out, and "
             f"{SMALLEST_R2:.0%} are needed. The anchor's rows lie too far from one another, or in another order than "
             "when they were shared",
         )
     return DistilledModel(
         party=party,
-        estimator=fit_to_predictions(estimator, anchor, answers.values, answers.classes),
-        classes_=answers.classes,
+        estimator=fit_to_predictions(estimator, anchor, predictions.values, predictions.classes),
+        classes_=predictions.classes,
         r2=r2,
         agreement=None
-        if answers.classes is None
-        else float(np.mean(left_out.argmax(axis=1) == answers.values.argmax(axis=1))),
+        if predictions.classes is None
+        else float(np.mean(left_out.argmax(axis=1) == predictions.values.argmax(axis=1))),
         remoteness=far,
     )
 
 
-def _checked(party: PartyName, anchor: ArrayLike, answers: AnchorPredictions) -> FloatArray:
-    """Return the anchor as numbers, which the answers have to belong to."""
-    if not isinstance(answers, AnchorPredictions):
+def _checked(party: PartyName, anchor: ArrayLike, predictions: AnchorPredictions) -> FloatArray:
+    """Return the anchor as numbers, which the predictions have to belong to."""
+    if not isinstance(predictions, AnchorPredictions):
         raise TypeError(
-            f"Expected AnchorPredictions (see Collaboration.anchor_predictions), got {type(answers).__name__}."
+            f"Expected AnchorPredictions (see Collaboration.anchor_predictions), got {type(predictions).__name__}."
         )
-    if answers.party != party:
+    if predictions.party != party:
         raise AgreementError(
-            f"Party {party!r} was given the answers made for {answers.party!r}; ask the analyst for its own."
+            f"Party {party!r} was given the predictions made for {predictions.party!r}; ask the analyst for its own."
         )
     columns = _numbers(anchor, f"Party {party!r}: the anchor")
-    if len(columns) != answers.n_anchors:
+    if len(columns) != predictions.n_anchors:
         raise AgreementError(
-            f"Party {party!r}: there are answers on {answers.n_anchors} anchor rows, and the anchor has "
+            f"Party {party!r}: there are predictions on {predictions.n_anchors} anchor rows, and the anchor has "
             f"{len(columns)}. Give the anchor that was shared, in its order."
         )
     if len(columns) < _FEWEST_ANCHORS:
         raise _unfit(party, f"the anchor has {len(columns)} rows, fewer than {_FEWEST_ANCHORS}")
-    if not np.ptp(answers.values, axis=0).any():
-        raise _unfit(party, "the answers on all rows are the same, so there is nothing to learn")
+    if not np.ptp(predictions.values, axis=0).any():
+        raise _unfit(party, "the predictions on all rows are the same, so there is nothing to learn")
     return columns
 
 
@@ -359,7 +359,7 @@ def _checked_remoteness(party: PartyName, rows: ArrayLike, anchor: FloatArray) -
         raise _unfit(
             party,
             f"the nearest anchor row is {far:.1f} times as far from an own row as the nearest own one, and "
-            f"{MOST_REMOTE} times are allowed. Answers were asked where the party has no rows",
+            f"{MOST_REMOTE} times are allowed. The anchor lies where the party has no rows",
         )
     return far
 
@@ -374,27 +374,27 @@ def _numbers(table: ArrayLike, what: str) -> FloatArray:
     return columns
 
 
-def _check_estimator(party: PartyName, estimator: Any, answers: AnchorPredictions) -> None:
+def _check_estimator(party: PartyName, estimator: Any, predictions: AnchorPredictions) -> None:
     if estimator is None or is_regressor(estimator):
         return
     if not is_classifier(estimator):
         raise TypeError(
             f"Party {party!r}: expected a classifier or regressor of scikit-learn, got {type(estimator).__name__}."
         )
-    if answers.classes is None:
+    if predictions.classes is None:
         raise TypeError(
-            f"Party {party!r}: the answers are numbers, which {type(estimator).__name__}, a classifier, cannot learn."
+            f"Party {party!r}: the predictions are numbers; a {type(estimator).__name__} cannot learn them."
         )
 
 
-def _left_out(estimator: Any, anchor: ArrayLike, answers: AnchorPredictions) -> FloatArray:
+def _left_out(estimator: Any, anchor: ArrayLike, predictions: AnchorPredictions) -> FloatArray:
     """Return predictions for anchor rows left out, by five folds, in the layout of the given ones."""
-    left_out = np.empty(answers.values.shape)
-    for learned, rest in KFold(_FOLDS, shuffle=True, random_state=0).split(answers.values):
+    left_out = np.empty(predictions.values.shape)
+    for learned, rest in KFold(_FOLDS, shuffle=True, random_state=0).split(predictions.values):
         fitted = fit_to_predictions(
-            estimator, _safe_indexing(anchor, learned), answers.values[learned], answers.classes
+            estimator, _safe_indexing(anchor, learned), predictions.values[learned], predictions.classes
         )
-        left_out[rest] = _said(fitted, _safe_indexing(anchor, rest), answers.classes)
+        left_out[rest] = _said(fitted, _safe_indexing(anchor, rest), predictions.classes)
     return left_out
 
 
@@ -436,6 +436,6 @@ def _r2(values: FloatArray, left_out: FloatArray) -> float:
 
 def _unfit(party: PartyName, reason: str) -> AnchorError:
     return AnchorError(
-        f"Party {party!r}: nothing can be learned from these answers that would hold for its rows, for {reason}. Ask "
-        "the analyst for a model instead, or agree on an anchor of rows like the parties'."
+        f"Party {party!r}: nothing can be distilled from these predictions that would hold for its rows, for {reason}. "
+        "Ask the analyst for a model instead, or agree on an anchor of rows like the parties'."
     )

@@ -537,12 +537,12 @@ class Party(LocalParty):
     def distil(
         self,
         anchor: ArrayLike,
-        answers: AnchorPredictions,
+        predictions: AnchorPredictions,
         estimator: Any = None,
         *,
         rows: ArrayLike | None = None,
     ) -> DistilledModel:
-        """Learn a model of one's own from the analyst's answers on the anchor; it takes raw rows.
+        """Distil a model of one's own from the analyst's predictions for the anchor; it takes raw rows.
 
         No f_k is needed, here or later, so this works after `forget`, too.
 
@@ -550,10 +550,10 @@ class Party(LocalParty):
         ----------
         anchor : array-like or dataframe of shape (n_anchors, n_features)
             The rows that were shared, in their order.
-        answers : AnchorPredictions
+        predictions : AnchorPredictions
             What the analyst made for this party, by `Collaboration.anchor_predictions`.
         estimator : estimator, optional
-            Any regressor, of several numbers at once where answers are probabilities, or classifier of scikit-learn;
+            Any regressor, of several numbers at once if predictions are probabilities, or classifier of scikit-learn;
             cloned before it is fitted.  A classifier learns each row with every class, weighted by its probability,
             or, if it takes no weights, the most probable class alone.  By default kernel ridge regression whose width
             and penalty are chosen by leave-one-out (`datacollab.party.AnchorRidge`).
@@ -567,7 +567,7 @@ class Party(LocalParty):
         Raises
         ------
         AgreementError
-            When the answers are another party's, or of another number of rows.
+            When the predictions are another party's, or of another number of rows.
         AnchorError
             When nothing can be learned that would hold: predictions for anchor rows left out do not differ from
             those for the others, or the own rows lie elsewhere.
@@ -599,12 +599,12 @@ class Party(LocalParty):
         >>> bool((model.predict(X[600:]) == y[600:]).mean() > 0.8)
         True
         """
-        return distil_predictions(self.name, anchor, answers, estimator, rows=rows)
+        return distil_predictions(self.name, anchor, predictions, estimator, rows=rows)
 
     def forget(self) -> str:
         """Destroy f_k, its rotation, the order of the rows, targets, digests and noise, for good.
 
-        Afterwards nothing can be shared, obfuscated or predicted by a `PartyModel`; `learn` works, and what it gave.
+        Afterwards nothing can be shared, obfuscated or predicted by a `PartyModel`; `distil` works, and what it gave.
 
         Returns
         -------
