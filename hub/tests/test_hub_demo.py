@@ -125,6 +125,9 @@ def test_the_whole_play(tmp_path):
         capture_output=True, text=True, check=True,
     )  # fmt: skip
     (log,) = json.loads(shown.stdout)["logs"]
-    # Opened, two invited, asked and approved, the agreement; anchor, two shares and two models sent, and fetched.
-    assert log["entries"] == 1 + 2 * 3 + 1 + 2 * 5
+    # Opened; five invited, asked and approved; the agreement; sent: anchor, sums and models; fetched: four anchors, all
+    # sums, and two models.
+    assert log["entries"] == 1 + 5 * 3 + 1 + (1 + 5 + 5) + (4 + 5 + 2)
+    assert len(list((output / "analyst" / "outbox").glob("*.dcmodel"))) == 5
+    assert not list(output.glob("*/outbox/*.dcshare"))
     assert link.rpartition("/")[2] not in (output / "hub.log").read_text()

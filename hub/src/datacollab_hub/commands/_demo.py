@@ -12,8 +12,9 @@ import time
 import urllib.error
 import urllib.request
 import webbrowser
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from contextlib import AbstractContextManager, contextmanager, nullcontext, suppress
+from dataclasses import replace
 from pathlib import Path
 from typing import Annotated
 
@@ -28,8 +29,11 @@ from ._options import hub_of
 
 __all__ = ["demo", "play_hub"]
 
-OWNER, OTHER, ANALYST = "hospital-a", "hospital-b", "analyst"
-PARTIES = (OWNER, OTHER)
+PARTIES = ("hospital-a", "hospital-b", "hospital-c", "hospital-d", "hospital-e")
+OWNER, *OTHERS = PARTIES
+SHOWN = PARTIES[:2]
+"""Those that are seen to use the model."""
+ANALYST = "analyst"
 _NEEDED = {"fastapi": "server", "sqlalchemy": "server", "alembic": "server", "imblearn": "demo"}
 _HERE = "127.0.0.1"
 _PATIENCE = 120.0
@@ -45,7 +49,8 @@ def demo(
 ) -> None:
     """Play an exchange through a hub on this machine, which stays until Ctrl-C.
 
-    Two hospitals and an analyst have directories of their own, and each command is a process of its own.
+    Five hospitals share sums under masks. They and the analyst have directories of their own, and each command is a
+    process of its own.
 
     Example: datacollab hub demo --output hub-demo
     """
@@ -92,10 +97,9 @@ def play_hub(output: Path, *, quiet: bool, wait: bool, browser: bool) -> Path:
 
 def _hub_started(stage: Stage) -> tuple[str, subprocess.Popen[str]]:
     """A hub at a free port, and its address."""
-    named = [word for party in PARTIES for word in ("--party", party)]
     small = ("--rows", "100", "--public", "200", "--columns", "16")
     stage.play(
-        Step("Tables to try it with, and keys for everybody.", ("data", "deal", "digits", "tables", *named, *small)),
+        Step("Tables to try it with, and keys for everybody.", ("data", "deal", "digits", "tables", *small)),
         Step("", ("keys", "new", *PARTIES, ANALYST)),
     )
     stage.play(Step("The hub's operator lets the owner's key open projects.",
@@ -123,16 +127,15 @@ def _let_in(stage: Stage, url: str) -> None:
     """The owner opens a project, and lets the others in."""
     stage.play(Step("The owner, who is a party too, opens a project.", ("remote", "add", "hub", url, "-C", OWNER)))
     stage.play(Step("", ("remote", "open", "digits", "-C", OWNER)))
-    made = stage.play(
-        Step("The owner invites the others. Each link is a secret that works once.",
-             ("remote", "invite", OTHER, "-C", OWNER, "--json")),
-        Step("", ("remote", "invite", ANALYST, "--role", "analyst", "-C", OWNER, "--json")),
-    )  # fmt: skip
-    links = [f"{json.loads(each)['link']}\n" for each in made]
-    stage.play(
-        Step("They ask to join, each with the link that they got.", ("remote", "join", "-", "-C", OTHER), links[0]),
-        Step("", ("remote", "join", "-", "-C", ANALYST), links[1]),
+    note = "The owner invites the others. Each link is a secret that works once."
+    roles = dict.fromkeys(OTHERS, "party") | {ANALYST: "analyst"}
+    inviting = (
+        Step("", ("remote", "invite", name, "--role", role, "-C", OWNER, "--json")) for name, role in roles.items()
     )
+    made = stage.play(*_noted(note, inviting))
+    links = [f"{json.loads(each)['link']}\n" for each in made]
+    asking = (Step("", ("remote", "join", "-", "-C", name), link) for name, link in zip(roles, links, strict=True))
+    stage.play(*_noted("They ask to join, each with the link that they got.", asking))
     (told,) = stage.play(
         Step("The owner sees who asks, and approves. In earnest, each reads their fingerprint out by telephone first.",
              ("remote", "requests", "-C", OWNER, "--json"))
@@ -146,11 +149,11 @@ def _agreed(stage: Stage) -> None:
     members = [word for party in PARTIES for word in ("--party", f"{party}={party}/public.key")]
     stage.play(
         Step(
-            "The owner drafts the project from public rows, and signs it. Shares will be for the analyst's eyes alone.",
+            "The owner drafts the project from public rows, and signs it. Parties share sums under masks.",
             (
                 *("project", "new", "digits", "--like", "tables/public.csv", "--target", "digit"),
                 *("--purpose", "Recognise digits.", *members, "--analyst", f"{ANALYST}/public.key"),
-                *("--range", "0", "1", "--anchor-rows", "100", "--rows", "-C", OWNER, "-o", "project.toml"),
+                *("--range", "0", "1", "-C", OWNER, "-o", "project.toml"),
             ),
         )
     )
@@ -163,55 +166,51 @@ def _agreed(stage: Stage) -> None:
         *_each(
             "The others fetch what is for them; the anchor is not for the analyst.",
             ("remote", "pull"),
-            (OTHER, ANALYST),
+            (*OTHERS, ANALYST),
         )
     )
     known = ("--owner", f"{OWNER}/public.key")
-    pulled = (f"{OTHER}/inbox/project.toml", f"{OTHER}/inbox/anchor.dcanchor")
+    pulled = ("{0}/inbox/project.toml", "{0}/inbox/anchor.dcanchor")
     stage.play(
         Step("Everybody sets their folder up for the project.", ("party", "join", *both, *known, "-C", OWNER)),
-        Step("", ("party", "join", *pulled, *known, "-C", OTHER)),
+        *_each("", ("party", "join", *pulled, *known), OTHERS),
         Step("", ("analyst", "init", f"{ANALYST}/inbox/project.toml", *known, "-C", ANALYST)),
     )
 
 
 def _shared(stage: Stage) -> None:
-    """Each party shares, after a short look at the risk."""
-    for party in PARTIES:
-        _only_warn(stage.folder / party / "policy.toml")
-    stage.say("Each policy.toml now says `warn`: for the show, attacks on a share are begun for 1 second alone, so")
-    stage.say("figures of risk are incomplete. By default all are made, and a risk that is not known is refused.")
-    note = "Each party shares once: rows of the anchor leave, labelled there, and none of its own."
-    stage.play(*_each(note, ("party", "share", "tables/{}.csv", "--time-budget", "1", "--approve")))
-    stage.play(*_each("Shares go to the hub, which cannot read them.", ("remote", "push")))
+    """Each party shares."""
+    note = "Each party shares once: sums over its rows leave, under masks that cancel in the total of all."
+    stage.play(*_each(note, ("party", "share", "tables/{}.csv", "--approve")))
+    stage.play(*_each("The files go to the hub, which cannot read them.", ("remote", "push")))
 
 
 def _trained(stage: Stage) -> None:
     """The analyst's part."""
-    stage.play(*_each("The analyst fetches the shares.", ("remote", "pull"), (ANALYST,)))
-    shares = [f"{ANALYST}/inbox/{party}.dcshare" for party in PARTIES]
-    stage.play(Step("The analyst aligns them and trains one model; nothing more is tried after 1 second.",
-                    ("analyst", "integrate", *shares, "--budget", "1", "-C", ANALYST)))  # fmt: skip
+    stage.play(*_each("The analyst fetches them.", ("remote", "pull"), (ANALYST,)))
+    sums = [f"{ANALYST}/inbox/{party}.dcsum" for party in PARTIES]
+    stage.play(Step("The analyst adds up all files, reads the total alone, and makes one model of it.",
+                    ("analyst", "integrate", *sums, "-C", ANALYST)))  # fmt: skip
     stage.play(*_each("The analyst writes a model for each party.", ("analyst", "export"), (ANALYST,)))
     stage.play(*_each("Models go to the hub.", ("remote", "push"), (ANALYST,)))
-    stage.play(*_each("Each party fetches its own.", ("remote", "pull")))
+    stage.play(*_each("Each party fetches its own; two are shown.", ("remote", "pull"), SHOWN))
 
 
 def _used(stage: Stage) -> None:
     """From now on without the hub."""
-    note = "Each party installs its model, and pools it with its own."
-    stage.play(*_each(note, ("party", "install", "{0}/inbox/{0}.dcmodel")))
+    note = "They install it; the model within is the same for all."
+    stage.play(*_each(note, ("party", "install", "{0}/inbox/{0}.dcmodel"), SHOWN))
     stage.play(
         Step("From now on each predicts alone, without a network.",
              ("party", "predict", "tables/new.csv", "-o", "predictions.csv", "-C", OWNER)),
-        Step("How good is it?", ("party", "evaluate", "tables/new.csv", "-C", OTHER), is_shown=True),
+        Step("How good is it?", ("party", "evaluate", "tables/new.csv", "-C", SHOWN[1]), is_shown=True),
     )  # fmt: skip
 
 
 def _stay(stage: Stage, hub: subprocess.Popen[str], *, browser: bool) -> None:
     """Keep the hub until Ctrl-C."""
     stage.say("Go on by hand, in another terminal:")
-    stage.say(f"  {shlex.join(['datacollab', 'remote', 'dashboard', '-C', str(stage.folder.absolute() / OTHER)])}")
+    stage.say(f"  {shlex.join(['datacollab', 'remote', 'dashboard', '-C', str(stage.folder.absolute() / SHOWN[1])])}")
     for who in (*PARTIES, ANALYST):
         stage.say(f"  {shlex.join(['datacollab', 'desk', '-C', str(stage.folder.absolute() / who)])}")
     link = _sign_in_link(stage.folder / OWNER)
@@ -245,15 +244,6 @@ def _browsing(link: str, folder: Path) -> Iterator[None]:
         yield
 
 
-def _only_warn(policy: Path) -> None:
-    """Let a party share though the audit did not end."""
-    text = policy.read_text(encoding="utf-8")
-    strict = 'audit = "required"'
-    if strict not in text:
-        raise ValueError(f"{policy} does not say {strict}; look at it.")
-    policy.write_text(text.replace(strict, 'audit = "warn"'), encoding="utf-8")
-
-
 @contextmanager
 def _reached_directly() -> Iterator[None]:
     """No proxy stands between programs of one machine."""
@@ -269,7 +259,12 @@ def _reached_directly() -> Iterator[None]:
                 os.environ[name] = value
 
 
-def _each(note: str, words: tuple[str, ...], folders: tuple[str, ...] = PARTIES) -> Iterator[Step]:
-    """A command in several folders, whose names stand for the braces in its words; the note is for all of them."""
-    for index, folder in enumerate(folders):
-        yield Step("" if index else note, (*(word.format(folder) for word in words), "-C", folder))
+def _each(note: str, words: tuple[str, ...], folders: Iterable[str] = PARTIES) -> Iterator[Step]:
+    """Yield a command in several folders, whose names stand for the braces in its words."""
+    return _noted(note, (Step("", (*(word.format(folder) for word in words), "-C", folder)) for folder in folders))
+
+
+def _noted(note: str, steps: Iterable[Step]) -> Iterator[Step]:
+    """Yield steps with one note, before the first."""
+    for index, step in enumerate(steps):
+        yield step if index else replace(step, note=note)
