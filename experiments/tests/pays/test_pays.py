@@ -9,15 +9,18 @@ import pytest
 from numpy.testing import assert_allclose, assert_array_equal
 from scipy import stats
 from sklearn.datasets import load_breast_cancer
+from sklearn.linear_model import Ridge
+from sklearn.neighbors import NearestCentroid
 
-from datacollab_experiments.harness import ResultStore, read_outcomes, run_tasks
+from datacollab.sums import CommonMap, RidgeSums, recommended
+from datacollab_experiments.harness import ResultStore, read_outcomes, run_tasks, write_rows
 from datacollab_experiments.pays import library, tables, trial
 from datacollab_experiments.pays.__main__ import is_wanted, main
 from datacollab_experiments.pays.columns import Column, bounds, encode, fills, uniform
 from datacollab_experiments.pays.draws import draw
 from datacollab_experiments.pays.intervals import coverage, paired, student
 from datacollab_experiments.pays.report import best_single, candidates_table
-from datacollab_experiments.pays.results import Measured, collect, rows_of
+from datacollab_experiments.pays.results import Measured, collect, rows_of, with_earlier
 from datacollab_experiments.pays.scoring import losses, score, spread
 from datacollab_experiments.pays.settings import PRESETS, Preset, Setting
 from datacollab_experiments.pays.synthetic import _shrinkage, bins_of, copula_rows, noisy_marginal_rows
@@ -316,6 +319,71 @@ def test_anchor_holds_the_public_rows_or_is_made_from_ranges(n_public, labelled)
 def test_too_few_rows_are_an_error_with_the_setting():
     with pytest.raises(ValueError, match="diabetes 9×40"):
         draw(tables.load_table("diabetes"), Setting(dataset="diabetes", n_parties=9, n_per_party=40), 0)
+
+
+# models from sums
+
+
+@pytest.fixture(scope="module")
+def summed():
+    setting = Setting(dataset="breast-cancer", n_parties=4, n_per_party=40, defence="sums")
+    return draw(tables.load_table("breast-cancer"), setting, 0)
+
+
+def in_the_map(drawn):
+    """The common map, and all rows in it with their targets: private ones, and public ones with targets."""
+    settings = recommended()
+    secret = library.secrets(drawn, "sums").bytes(32)
+    common = CommonMap.from_anchor(drawn.public.X, secret, n_components=settings.n_components)
+    rows = library.pooled({**drawn.parties, "public": drawn.labelled})
+    return common, common.transform(rows.X), rows.y
+
+
+def test_sums_without_noise_are_ridge_regression_on_all_rows(summed):
+    common, v, y = in_the_map(summed)
+    statistic = RidgeSums(common.n_components, classes=range(2), noise=0.0)
+    alpha = statistic.solve(statistic.part(v, y)).alpha
+    expected = Ridge(alpha=alpha).fit(v, np.eye(2)[y]).predict(common.transform(summed.test.X))
+    kept = np.maximum(expected, 1e-3)
+    found = library.by_exact_sums(summed)(summed.test.X)
+    assert_allclose(found, kept / kept.sum(axis=1, keepdims=True), atol=1e-6)
+
+
+def test_class_sums_are_the_nearest_class_mean_and_noise_costs(summed):
+    common, v, y = in_the_map(summed)
+    nearest = NearestCentroid().fit(v, y).predict(common.transform(summed.test.X))
+    exact = library.by_class_sums(summed, noise=0.0)(summed.test.X)
+    assert_allclose(exact.sum(axis=1), 1.0)
+    assert_array_equal(exact.argmax(axis=1), nearest)
+    noisy = [library.by_class_sums(summed, noise=s)(summed.test.X) for s in (0.1, 100.0)]
+    assert_array_equal(noisy[0], library.by_class_sums(summed)(summed.test.X))
+    assert (noisy[0].argmax(axis=1) == nearest).mean() > 0.95 > (noisy[1].argmax(axis=1) == nearest).mean()
+
+
+def test_sums_are_a_part_of_their_own_and_numbers_have_no_class_sums():
+    assert is_wanted("sums", replace(SMALL, defence="sums"), 0)
+    assert not is_wanted("sums", SMALL, 0)
+    numbers = Setting(dataset="diabetes", n_parties=3, n_per_party=40, defence="sums", labelled=False)
+    scores, seconds = trial.measure_sums(numbers, 0)
+    assert set(seconds) == {trial.SUMS, trial.EXACT_SUMS}
+    assert {name.split("|")[1] for name in scores} == set(seconds)
+
+
+def test_scores_of_sums_take_the_places_of_earlier_ones(tmp_path):
+    """What is computed anew is, and all else of the earlier run stays as it was."""
+    sums = replace(SMALL, defence="sums")
+    by_seed = {0: {"party-0": 0.5}, 1: {"party-0": 0.25}}
+    both = dict.fromkeys((trial.LOCAL, trial.SUMS), by_seed)
+    earlier = [Measured(each, "accuracy", scores=both, losses=both) for each in (SMALL, sums)]
+    path = tmp_path / "scores.csv"
+    write_rows(rows_of(earlier), path)
+    new = {0: {"party-0": 0.75}}
+    methods = dict.fromkeys((trial.SUMS, trial.EXACT_SUMS), new)
+    merged = with_earlier([Measured(sums, "accuracy", scores=methods, losses=methods)], path)
+    assert [each.setting for each in merged] == [SMALL, sums]
+    assert merged[0].scores == earlier[0].scores
+    assert merged[1].scores == {trial.LOCAL: by_seed, trial.SUMS: new, trial.EXACT_SUMS: new}
+    assert merged[1].losses == merged[1].scores
 
 
 # settings

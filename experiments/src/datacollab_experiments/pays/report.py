@@ -12,7 +12,7 @@ from .figure import draw_figure
 from .intervals import Difference
 from .results import Measured, rows_of
 from .tables import UNSEEN
-from .trial import AVERAGE, CHOSEN, COPULA, METHODS, NOISY, PUBLIC, TODAY
+from .trial import AVERAGE, CHOSEN, CLASS_SUMS, COPULA, EXACT_SUMS, METHODS, NOISY, PUBLIC, TODAY
 
 TOLERANCE = 0.01
 
@@ -68,6 +68,8 @@ def _summary(there: Sequence[Measured]) -> str:
         ("against the average of locals", lambda each: each.gain(each.collaborating, AVERAGE)),
         ("against synthetic rows", lambda each: each.gain(each.collaborating, COPULA)),
         ("against synthetic rows, DP", lambda each: each.gain(each.collaborating, NOISY)),
+        ("against sums, no noise", lambda each: each.gain(each.collaborating, EXACT_SUMS)),
+        ("against class sums, noise once", lambda each: each.gain(each.collaborating, CLASS_SUMS)),
         ("DC* against own", lambda each: each.gain(CHOSEN, each.own)),
         ("DC* against today's way", lambda each: each.gain(CHOSEN, TODAY)),
     ]

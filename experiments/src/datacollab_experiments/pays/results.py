@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
+from pathlib import Path
 
 import numpy as np
+import pandas as pd
 
 from ..harness import Found, Result
 from .intervals import Difference, paired, student
@@ -110,6 +112,30 @@ def _add(measured: Measured, task: PartTask, result: Result) -> None:
             kind, name, *party = key.split("|")
             if kind in kinds:
                 kinds[kind].setdefault(name, {}).setdefault(task.seed, {})[party[0]] = value
+
+
+def with_earlier(measured: Iterable[Measured], path: Path) -> list[Measured]:
+    """Put what was measured in the place of scores of an earlier run, which `rows_of` wrote.
+
+    Parameters
+    ----------
+    measured : iterable of Measured
+    path : Path
+        Of the earlier scores.
+    """
+    names = {"n_parties": "parties", "n_per_party": "rows", "n_public": "public"}
+    names |= {name: name for name in ("dataset", "split", "labelled", "f", "defence")}
+    kept: dict[Setting, Measured] = {}
+    for row in pd.read_csv(path).itertuples():
+        setting = Setting(**{name: getattr(row, column) for name, column in names.items()})
+        each = kept.setdefault(setting, Measured(setting, str(row.metric)))
+        for scores, value in ((each.scores, row.score), (each.losses, row.loss)):
+            scores.setdefault(str(row.method), {}).setdefault(int(row.seed), {})[str(row.party)] = float(value)
+    for each in measured:
+        earlier = kept.setdefault(each.setting, each)
+        if earlier is not each:
+            kept[each.setting] = replace(each, scores=earlier.scores | each.scores, losses=earlier.losses | each.losses)
+    return list(kept.values())
 
 
 def rows_of(measured: Iterable[Measured]) -> list[Mapping[str, object]]:

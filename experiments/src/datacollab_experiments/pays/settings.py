@@ -81,12 +81,12 @@ class Preset:
     settings : tuple of Setting
     seeds : tuple of int
     parts : tuple of str
-        The first is computed where none is asked for.
+        All but the last are computed where none is asked for.
     """
 
     settings: tuple[Setting, ...]
     seeds: tuple[int, ...]
-    parts: tuple[str, ...] = ("main", "candidates")
+    parts: tuple[str, ...] = ("main", "sums", "candidates")
 
 
 SIZES = {

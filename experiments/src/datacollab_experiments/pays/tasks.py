@@ -10,7 +10,7 @@ from pathlib import Path
 from ..harness import Outcome, Scored, Task, attempt
 from .candidates import measure_candidates
 from .settings import Preset, Setting
-from .trial import measure
+from .trial import measure, measure_sums
 
 __all__ = ["MEASURES", "PartTask", "tasks_of"]
 
@@ -18,6 +18,7 @@ Measure = Callable[..., tuple[Mapping[str, float], Mapping[str, float]]]
 
 MEASURES: dict[str, Measure] = {
     "main": measure,
+    "sums": measure_sums,
     "candidates": measure_candidates,
 }
 """Scores and seconds of each part of a trial, from a setting, a seed and ``data_dir``."""
@@ -29,7 +30,7 @@ class PartTask(Task):
 
     Attributes
     ----------
-    part : {"main", "candidates"}
+    part : {"main", "sums", "candidates"}
     setting : Setting
     seed : int
     cells : mapping of str to Setting

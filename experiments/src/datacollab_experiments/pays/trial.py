@@ -25,7 +25,11 @@ from .tables import load_table
 LOCAL, LOCAL_PUBLIC, AVERAGE, PUBLIC = "Local", "Local+Public", "average of locals", "public alone"
 TODAY, CHOSEN, POOL, SUMS, CENTRAL = "today", "DC*", "pool", "sums", "Central+Public"
 COPULA, NOISY = "synthetic rows", "synthetic rows, DP"
-METHODS = (LOCAL, LOCAL_PUBLIC, PUBLIC, AVERAGE, COPULA, NOISY, TODAY, CHOSEN, POOL, SUMS, CENTRAL)
+EXACT_SUMS, CLASS_SUMS = "sums, no noise", "class sums, noise once"
+METHODS = (
+    *(LOCAL, LOCAL_PUBLIC, PUBLIC, AVERAGE, COPULA, NOISY, TODAY, CHOSEN, POOL),
+    *(SUMS, EXACT_SUMS, CLASS_SUMS, CENTRAL),
+)
 
 N_SCORED = 2
 """Parties scored in a trial, the first ones: more of one draw tell little more."""
@@ -69,7 +73,7 @@ class Trial:
 def measure(
     setting: Setting, seed: int, *, data_dir: Path | None = None
 ) -> tuple[Mapping[str, float], Mapping[str, float]]:
-    """All scores of one trial, and seconds of its steps."""
+    """All scores of one trial but those of sums, and seconds of its steps."""
     # Fixed seeds are wanted here.
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", DataCollabWarning)
@@ -77,9 +81,23 @@ def measure(
         _without_collaboration(trial)
         _synthetic(trial)
         if setting.defence == "sums":
-            _summing(trial)
+            _with_public(trial)
         else:
             _collaborating(trial, {TODAY: library.todays_way, CHOSEN: library.chosen_way})
+    return trial.scores, trial.seconds
+
+
+def measure_sums(
+    setting: Setting, seed: int, *, data_dir: Path | None = None
+) -> tuple[Mapping[str, float], Mapping[str, float]]:
+    """Scores of one trial's sums under masks, and of other models from sums."""
+    trial = Trial(draw(load_table(setting.dataset, data_dir), setting, seed))
+    ways = {SUMS: library.by_sums, EXACT_SUMS: library.by_exact_sums}
+    if trial.drawn.task == "classification":
+        ways[CLASS_SUMS] = library.by_class_sums
+    for method, way in ways.items():
+        with trial.timed(method):
+            trial.add_common(method, way(trial.drawn)(trial.drawn.test.X))
     return trial.scores, trial.seconds
 
 
@@ -94,7 +112,7 @@ def _without_collaboration(trial: Trial) -> None:
         trial.add_common(AVERAGE, np.mean(every, axis=0))
     _public_alone(trial)
     with trial.timed(CENTRAL):
-        trial.add_common(CENTRAL, library.central(pooled(drawn.parties), drawn)(X))
+        trial.add_common(CENTRAL, library.central(library.pooled(drawn.parties), drawn)(X))
 
 
 def _public_alone(trial: Trial) -> None:
@@ -105,17 +123,12 @@ def _public_alone(trial: Trial) -> None:
             trial.add_common(PUBLIC, predict(drawn.test.X))
 
 
-def pooled(parties: Mapping[str, Rows]) -> Rows:
-    """All parties' rows in one place."""
-    return Rows(np.vstack([rows.X for rows in parties.values()]), np.concatenate([rows.y for rows in parties.values()]))
-
-
 def _synthetic(trial: Trial) -> None:
     drawn = trial.drawn
     for method in (COPULA, NOISY):
         with trial.timed(method):
             made = {name: made_rows(own, drawn, method == NOISY, name) for name, own in drawn.parties.items()}
-            predict = library.central(pooled(made), drawn)
+            predict = library.central(library.pooled(made), drawn)
             trial.add_common(method, predict(drawn.test.X))
 
 
@@ -172,16 +185,14 @@ def _collaborating(trial: Trial, ways: Mapping[str, Callable[[list[dc.Share], Dr
             trial.scores |= {f"benefit|{key}|{name}": value for key, value in {**told, "truth": truth}.items()}
 
 
-def _summing(trial: Trial) -> None:
-    """Score sums under masks, and what a party has without them."""
+def _with_public(trial: Trial) -> None:
+    """Score what a party has without sums, if it has public rows."""
     drawn = trial.drawn
     with trial.timed(LOCAL_PUBLIC):
         for name in trial.scored:
             own = drawn.parties[name]
             predict = library.alone(own, drawn, public=True, thorough=True, stream=library.PERSONAL)
             trial.add(LOCAL_PUBLIC, name, predict(drawn.test.X))
-    with trial.timed(SUMS):
-        trial.add_common(SUMS, library.by_sums(drawn)(drawn.test.X))
 
 
 def gain(drawn: Draw, pooled: Array, alone: Array) -> float:

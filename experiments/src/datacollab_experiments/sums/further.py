@@ -17,10 +17,10 @@ from sklearn.preprocessing import StandardScaler
 
 from ..pays.columns import Array, Column
 from ..pays.draws import Draw, Rows
+from ..pays.library import pooled
 from ..pays.scoring import score, spread
 from ..pays.settings import Setting
 from ..pays.tables import Table
-from ..pays.trial import pooled
 
 N_TREES = 200
 
