@@ -171,13 +171,14 @@ def test_a_folder_that_is_nobodys_is_refused(tmp_path):
 def test_the_role_follows_from_the_key(world, folder, title):
     from starlette.testclient import TestClient
 
+    from datacollab.cli._command import Folder
     from datacollab.cli._desk import _app
     from datacollab.desk.web import Session
     from datacollab.exchange.analyst_folder import AnalystFolder
 
     AnalystFolder.init(world.root / "analyst", world.root / "project.toml")
     session = Session("127.0.0.1:8123")
-    client = TestClient(_app(world.root / folder, None, session), base_url=session.origin)
+    client = TestClient(_app(Folder(world.root / folder), None, session), base_url=session.origin)
     client.get(session.link)
     assert title in client.get("/").text
 

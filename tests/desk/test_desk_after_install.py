@@ -56,7 +56,7 @@ def test_a_table_without_targets_is_refused(installed, place):
     send(place, "/evaluate", files={"upload": ("x.csv", data)})
     assert 'class="code"' in finished(place, 120).text
     assert not list((installed.root / "a" / "desk").glob("upload-*"))
-    assert place.desk.evaluated is None
+    assert "evaluate" not in place.desk.done
 
 
 def test_rows_are_explained_as_by_command(installed, place):
@@ -82,7 +82,7 @@ def test_rows_are_explained_as_by_command(installed, place):
 @pytest.mark.parametrize(
     ("path", "form", "words"),
     [
-        ("/evaluate", {"using": "nobody"}, "is unknown"),
+        ("/evaluate", {"using": "nobody"}, "expected one of"),
         ("/evaluate", {}, "No table with known targets was given"),
         ("/explain", {"class": "maybe"}, "no such class"),
         ("/explain", {"rows": "0"}, "a number from 1 on"),
@@ -182,8 +182,8 @@ def test_answers_are_learned_from_and_outlast_the_map(tmp_path):
     place = opened(tmp_path / "a")
     send(place, "/distil", files={"upload": ("x.dcanswers", answers.read_bytes())}, data={"tree": "3"})
     page = plain(finished(place, 120))
-    assert place.desk.distilled is not None, page
-    assert f"{100 * place.desk.distilled['r2']:.1f} % is met" in page
+    assert place.desk.done.get("distil"), page
+    assert f"{100 * place.desk.done['distil']['r2']:.1f} % of their variance" in page
     assert "|---" in page
     send(place, "/forget", {"name": "a"})
     finished(place)

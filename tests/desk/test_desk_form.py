@@ -2,7 +2,7 @@
 
 import pytest
 
-from datacollab.desk.party._release import form_of
+from datacollab.desk.party._release import shown_options
 
 OPTIONS = [
     {},
@@ -18,7 +18,7 @@ OPTIONS = [
 
 @pytest.mark.parametrize("options", OPTIONS, ids=str)
 def test_the_form_shows_what_was_chosen(options):
-    form = form_of(options)
+    form = shown_options(options)
     assert form["components"] == options.get("n_components", "")
-    assert form["as_they_are"] == (options.get("standardize") is False)
+    assert bool(form["no_standardize"]) == (options.get("standardize") is False)
     assert form["epsilon"] == options.get("epsilon", "")

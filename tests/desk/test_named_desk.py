@@ -70,7 +70,7 @@ def test_an_effect_at_the_desks_of_analyst_and_parties(tmp_path):
     place = opened_by_analyst(tmp_path / "analyst")
     for path in ("/", "/effect", "/export"):
         assert place.client.get(path).status_code == 200
-    assert "is unknown" in plain(send(place, "/effect", {"estimand": "best"}))
+    assert "expected one of ATE, ATT" in plain(send(place, "/effect", {"estimand": "best"}))
     send(place, "/effect", {"estimand": "ATE"})
     page = plain(finished(place, 120))
     found = json.loads((tmp_path / "analyst" / "effect.json").read_bytes())

@@ -208,7 +208,7 @@ def test_an_approval_needs_a_name_and_one_that_the_policy_knows(world, place):
     policy = world.root / "a" / "policy.toml"
     policy.write_text(policy.read_text().replace("approvers = []", 'approvers = ["Officer"]'))
     assert "One of: Officer." in plain(asked(place, world))
-    assert "Write it." in plain(decide(place, "yes", name="  "))
+    assert "Write the name" in plain(decide(place, "yes", name="  "))
     refused_page(decide(place, "yes", name="Somebody"), "NOT_APPROVED")
     # The question is still there.
     decide(place, "yes", name="Officer")
@@ -255,8 +255,8 @@ def test_a_record_is_shown_before_and_after(world, place):
 @pytest.mark.parametrize(
     ("form", "words"),
     [
-        ({"preset": "best"}, "one of groups, none is wanted"),
-        ({"epsilon": "four"}, "a number is wanted"),
+        ({"preset": "best"}, "expected one of groups, none"),
+        ({"epsilon": "four"}, "expected a number"),
         ({"epsilon": "nan"}, "is not allowed"),
         ({"components": "2.5"}, "no whole number"),
         ({"group_size": "1"}, "a number from 2 on"),
@@ -317,7 +317,7 @@ def test_an_upload_changes_nothing_while_another_thing_is_at_work(world, place):
     assert (place.desk.table, place.desk.looked) == (kept, looked_at)
     assert kept.read_bytes() == data
     assert list(kept.parent.iterdir()) == [kept]
-    assert place.desk.options == {"n_components": 3}
+    assert place.desk.options == {"n_components": 3, "audit": False}
     decide(place, "no")
     finished(place)
 

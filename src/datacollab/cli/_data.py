@@ -28,10 +28,7 @@ Name = Annotated[str, Argument(help="One of the names that `datacollab data list
 
 @command(app, "list")
 def list_datasets(report: Report, data_dir: DataDir = None) -> None:
-    """List the data sets, and where they are on this machine.
-
-    Example: datacollab data list --data-dir ~/data
-    """
+    """List the data sets, and where they are on this machine."""
     from ..datasets import available
 
     found = available(data_dir=data_dir)
@@ -42,10 +39,7 @@ def list_datasets(report: Report, data_dir: DataDir = None) -> None:
 
 @command(app, unchanged="No incomplete file was left behind; run the command again.")
 def fetch(report: Report, name: Name, data_dir: DataDir = None) -> None:
-    """Download a data set, verify it, and say where it is.
-
-    Example: datacollab data fetch mnist
-    """
+    """Download a data set, verify it, and say where it is."""
     from ..datasets import fetch
 
     found = fetch(name, data_dir=data_dir)
@@ -69,10 +63,7 @@ def deal_tables(
     seed: Annotated[int, Option(help="Which rows go where.")] = 0,
     data_dir: DataDir = None,
 ) -> None:
-    """Write CSV files to try an exchange with: one per party, public rows, and new ones to be predicted.
-
-    Example: datacollab data deal digits -o tables --party north --party south
-    """
+    """Write CSV files to try an exchange with: one per party, public rows, and new ones to be predicted."""
     sizes = dict.fromkeys(parties := party or list(USUAL_PARTIES), rows) | {PUBLIC: public, NEW: new}
     if len(sizes) < len(parties) + 2:
         raise ValueError(f"Parties need names of their own, other than {PUBLIC!r} and {NEW!r}; got {parties!r}.")

@@ -8,6 +8,8 @@ import math
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from html import escape
+from pathlib import Path
+from string import Template
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -102,20 +104,7 @@ def demonstrate(
     progress: Callable[[str], None],
     n_jobs: int | None = None,
 ) -> Demonstration:
-    """Play all ways.
-
-    Parameters
-    ----------
-    data : Dataset
-        Of classes.
-    n_parties, n_rows : int
-    seeds : sequence of int
-        Draws of parties, public and test rows.
-    progress : callable
-        Called with each draw that was played.
-    n_jobs : int, optional
-        Draws played at a time, by joblib's rules; scores do not depend on it.
-    """
+    """Play all ways."""
     scores = []
     for each in Parallel(n_jobs=n_jobs, return_as="generator")(
         delayed(_played)(data, n_parties, n_rows, seed) for seed in seeds
@@ -131,12 +120,7 @@ def _played(data: Dataset, n_parties: int, n_rows: int, seed: int) -> dict[str, 
 
 
 class _Play:
-    """One draw.
-
-    Attributes
-    ----------
-    scores : dict of way to float
-    """
+    """One draw."""
 
     def __init__(self, data: Dataset, n_parties: int, n_rows: int, seed: int) -> None:
         split = split_parties(data.X, data.y, n_parties=n_parties, n_per_party=n_rows, random_state=seed)
@@ -195,10 +179,7 @@ class _Play:
 def played_sums(
     own: Mapping[Any, tuple[FloatArray, Any]], public: FloatArray, target: Any, classes: Any, seed: int
 ) -> tuple[CommonSpace, SumsPlan, list[MaskedMessage]]:
-    """Play what parties do that share sums: the map, the plan, and each party's message.
-
-    The first party adds the public rows to its own.
-    """
+    """Play what parties do that share sums: the map, the plan, and each party's message."""
     # Secrets come from the operating system otherwise; here the same seed gives the same scores.
     draw = np.random.RandomState(seed).bytes
     space = CommonSpace(public, draw(32))
@@ -236,14 +217,7 @@ _BRIGHTEST = 0.98
 
 
 def demonstration_figure(data: Dataset, demonstration: Demonstration) -> Figure:
-    """Draw one party's message, the total of all, and the accuracies of all ways.
-
-    Parameters
-    ----------
-    data : Dataset
-        Of classes.
-    demonstration : Demonstration
-    """
+    """Draw one party's message, the total of all, and the accuracies of all ways."""
     figure: Figure = require("matplotlib.figure", "plots").Figure(figsize=(12, 3.6), layout="constrained")
     message, total, bars = figure.subplots(1, 3, width_ratios=(1, 1, 1.6))
     n_parties = demonstration.n_parties
@@ -275,55 +249,21 @@ def demonstration_figure(data: Dataset, demonstration: Demonstration) -> Figure:
     return figure
 
 
-_STYLE = """
-:root { color-scheme: light dark; }
-body { font: 16px/1.5 system-ui, sans-serif; max-width: 62rem; margin: 2rem auto; padding: 0 1rem; }
-h1 { font-size: 1.6rem; } h2 { font-size: 1.2rem; margin-top: 2rem; }
-.wide { overflow-x: auto; } table { border-collapse: collapse; font-variant-numeric: tabular-nums; }
-th, td { padding: .3rem .6rem; text-align: left; border-bottom: 1px solid #8886; }
-tr:nth-child(2) { font-weight: 600; } td.number { text-align: right; white-space: nowrap; }
-figure { margin: 1.5rem 0; overflow-x: auto; } img { width: 100%; min-width: 40rem; background: #fff; }
-.note { opacity: .8; font-size: .92rem; } code { background: #8882; padding: 0 .25rem; overflow-wrap: anywhere; }
-"""
-
-
 def demonstration_page(demonstration: Demonstration, dataset: str, figure: Figure, command: str) -> str:
-    """Write the demonstration as a page without outside references.
-
-    Parameters
-    ----------
-    demonstration : Demonstration
-    dataset : str
-    figure : matplotlib.figure.Figure
-    command : str
-        What reproduces the page.
-    """
-    rows = "".join(_row(demonstration, way) for way in WAYS)
-    parties = f"{demonstration.n_parties} parties with {demonstration.n_rows} rows each of {escape(dataset)}"
+    """Write the demonstration as a page without outside references; the command reproduces it."""
     buffer = io.BytesIO()
     figure.savefig(buffer, format="png", dpi=144)
-    return f"""<!doctype html>
-<html lang="en"><head><meta charset="utf-8"><meta name="viewport" content="width=device-width, initial-scale=1">
-<title>datacollab: does collaborating pay?</title><style>{_STYLE}</style></head><body>
-<h1>Does collaborating pay? {parties}</h1>
-<p>{escape(demonstration.sentence)}</p>
-<div class="wide"><table><tr><th>way</th><th>accuracy</th><th>above alone</th><th>what leaves a party</th></tr>
-{rows}</table></div>
-<figure><img alt="One party's masked file, the total of all parties, and the accuracy of each way"
-src="data:image/png;base64,{base64.b64encode(buffer.getvalue()).decode("ascii")}"><figcaption class="note">Left: the
-numbers of one party's file. Middle: what the analyst reads once it has all files. Right: accuracy on {N_TEST} new
-rows.</figcaption></figure>
-<h2>How to read this</h2>
-<p class="note">All parties have {N_PUBLIC} public rows with targets besides their own.
-<b>{SUMS}</b>: the commands' default. Parties map rows by a common secret map and add them up under masks; the analyst
-makes ridge regression of the total. <b>{ROWS}</b>: the paper's way of sharing, by PCA with {N_COMPONENTS} columns that
-each party rotates in secret, aligned by ODC, with a support vector machine. <b>{AVERAGE}</b>: of everybody's local
-models. <b>{ALONE}</b>: the mean of local models. For both, local models are forests or kernel ridge regressions, of own
-rows or of own and public ones: the best of the four on the new rows. <b>{ONE_PLACE}</b>: kernel ridge regression.
-Means are over {len(demonstration.seeds)} draws, intervals Student's t over the draws.</p>
-<p class="note">Reproduce with <code>{escape(command)}</code></p>
-</body></html>
-"""
+    page = Template(Path(__file__).with_name("demonstration.html").read_text(encoding="utf-8"))
+    return page.substitute(
+        parties=f"{demonstration.n_parties} parties with {demonstration.n_rows} rows each of {escape(dataset)}",
+        sentence=escape(demonstration.sentence),
+        rows="".join(_row(demonstration, way) for way in WAYS),
+        picture=base64.b64encode(buffer.getvalue()).decode("ascii"),
+        command=escape(command),
+        n_draws=len(demonstration.seeds),
+        **{"n_test": N_TEST, "n_public": N_PUBLIC, "n_components": N_COMPONENTS},
+        **{"sums": SUMS, "ways_rows": ROWS, "average": AVERAGE, "alone": ALONE, "one_place": ONE_PLACE},
+    )
 
 
 def _row(demonstration: Demonstration, way: str) -> str:

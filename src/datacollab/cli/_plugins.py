@@ -22,15 +22,7 @@ KNOWN = {
 
 
 def add_plugins(app: typer.Typer) -> None:
-    """Add the commands of all plugins; one that cannot be loaded is named on standard error, and left out.
-
-    A plugin adds commands and groups, also to the groups that are there; it replaces none.
-
-    Parameters
-    ----------
-    app : typer.Typer
-        The program, with its own commands.
-    """
+    """Add the commands of all plugins; one that cannot be loaded is named on standard error, and left out."""
     for plugin in plugins(COMMANDS):
         before = [(each, list(each.registered_commands), list(each.registered_groups)) for each in _all(app)]
         try:

@@ -1,4 +1,4 @@
-"""What is going on, for whoever waits: one line that changes on a terminal, one now and then where there is none."""
+"""What is going on: one line that changes on a terminal, or else one now and then."""
 
 from __future__ import annotations
 
@@ -23,17 +23,7 @@ class Say(Protocol):
 
 @contextmanager
 def shown_progress(quiet: bool = False, *, steps: int | None = None, first: str = "starting") -> Iterator[Say]:
-    """What takes a line on what is going on, and shows it on stderr.
-
-    Parameters
-    ----------
-    quiet : bool, default=False
-        Whether nothing is shown.
-    steps : int, optional
-        How many there will be, of which the share follows.
-    first : str
-        What is going on before the first step.
-    """
+    """Yield what takes a line on what is going on, and shows it on stderr; with ``steps`` it knows the share."""
     from rich.console import Console
 
     console = Console(stderr=True)
@@ -62,7 +52,7 @@ def shown_progress(quiet: bool = False, *, steps: int | None = None, first: str 
 
 
 def time_left(elapsed: float, share: float | None) -> str:
-    """How long it will take if it goes on like that; nothing where that cannot be said.
+    """Say how long it will take if it goes on like that; nothing if that is unknown.
 
     Examples
     --------

@@ -25,18 +25,9 @@ _GRACE = 10.0
 
 @dataclass(frozen=True)
 class Step:
-    """A command, and what it is for.
+    """A command: a note on what it is for, its words, and what it reads from standard input.
 
-    Attributes
-    ----------
-    note : str
-        Empty where the note of the step before holds for it too.
-    words : tuple of str
-        After ``datacollab``.
-    typed : str
-        What it reads from standard input: a secret has no place among its words, which others can list.
-    is_shown : bool
-        Whether what it prints is shown, as it comes.
+    A secret has no place among its words, which others can list. With ``is_shown`` its output is shown as it comes.
     """
 
     note: str
@@ -46,14 +37,14 @@ class Step:
 
     @property
     def line(self) -> str:
-        """As one would type it."""
+        """The command as one would type it."""
         return shlex.join(["datacollab", *self.words])
 
 
 class Stage:
     """A new folder in which commands are played.
 
-    Within the context, signals that end a program end it by a ``KeyboardInterrupt``, and with the context end all
+    Within the context, signals that end a program raise a ``KeyboardInterrupt``. The end of the context ends all
     processes that were begun in it, with those that they began.
 
     Parameters
@@ -66,7 +57,7 @@ class Stage:
     Raises
     ------
     ValueError
-        When something is in the folder.
+        If something is in the folder.
     """
 
     def __init__(self, folder: Path, *, quiet: bool = False) -> None:
@@ -105,13 +96,7 @@ class Stage:
             typer.echo(text)
 
     def play(self, *steps: Step) -> list[str]:
-        """Run commands, all at the same time; return what each printed, where it is not shown.
-
-        Raises
-        ------
-        ValueError
-            When one fails, with what it said.
-        """
+        """Run commands, all at the same time; return what each printed, where it is not shown."""
         for step in steps:
             if step.note and not self.quiet:
                 typer.secho(f"# {step.note}", dim=True)

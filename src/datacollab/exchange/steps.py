@@ -50,6 +50,8 @@ class Input:
         Of the field, if ``words`` is too long for one.
     off : str
         Label of the box that turns it off, if it is on otherwise.
+    is_percent : bool
+        Whether the field is in per cent, of a number from 0 to 1.
     """
 
     name: str
@@ -67,6 +69,7 @@ class Input:
     endings: tuple[str, ...] = ()
     label: str = ""
     off: str = ""
+    is_percent: bool = False
 
     @property
     def help(self) -> str:

@@ -1,21 +1,45 @@
-"""The analyst's desk as an application."""
+"""The analyst's desk as an application: shares, alignment and training, effects, and export."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import json
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
+from markupsafe import Markup
+from starlette.datastructures import FormData
 from starlette.requests import Request
-from starlette.responses import Response
+from starlette.responses import FileResponse, Response
 from starlette.types import ASGIApp
 
-from ...exchange.analyst_folder import EFFECT_FILES
-from ..web import Page, Pages, Session, Step, create_app, remote_commands
+from ...analyst import Candidate
+from ...exchange.analyst_folder import EFFECT_FILES, MODELS, SURVIVAL_MODELS, Integration, effect_of
+from ...exchange.steps import STEPS
+from ..web import (
+    Action,
+    Job,
+    Page,
+    Pages,
+    Place,
+    Session,
+    chosen_files,
+    create_app,
+    files_in,
+    given,
+    handed_out,
+    interval_svgs,
+    remote_commands,
+)
 from ._desk import AnalystDesk
-from ._steps import EFFECT, EXPORT, INTEGRATE, MODEL, SHARES, effect_parts, export_parts, integrate_parts, share_parts
 
 __all__ = ["analyst_app"]
+
+SHARES, INTEGRATE, MODEL, EFFECT, EXPORT = "/shares", "/integrate", "/model", "/effect", "/export"
+_FIGURES, _REPORT = EFFECT_FILES
+_ESTIMANDS = (("ATE", "on average over all rows"), ("ATT", "on average over the treated ones"))
+_MOST = 10
+"""Candidates that are shown."""
 
 
 def analyst_app(desk: AnalystDesk, session: Session) -> ASGIApp:
@@ -27,56 +51,200 @@ def analyst_app(desk: AnalystDesk, session: Session) -> ASGIApp:
     session : Session
     """
     title = f"Analyst of project {desk.folder.project.name}"
-    pages = Pages(session, desk.jobs, Path(__file__).parent / "templates", lambda: title, lambda: steps_of(desk))
-
-    def home(request: Request) -> Response:
-        following = next((step for step in steps_of(desk) if not step.is_done), None)
-        return pages.page(
-            "analyst.html",
-            path="/",
-            project=desk.folder.project,
-            folder=desk.path.absolute(),
-            following=following,
-            remote=remote_commands(desk.path),
-        )
-
-    return create_app(
-        session,
-        pages,
-        desk.jobs,
-        [
-            Page("/", home),
-            *share_parts(desk, pages),
-            *integrate_parts(desk, pages),
-            *effect_parts(desk, pages),
-            *export_parts(desk, pages),
-        ],
-    )
+    pages = Pages(session, desk.jobs, Path(__file__).parent / "templates", lambda: title, lambda: _places(desk))
+    return create_app(session, pages, desk.jobs, _parts(desk))
 
 
-def steps_of(desk: AnalystDesk) -> Sequence[Step]:
-    """The analyst's steps, and how far it is; of files alone, which are quick to look at."""
+def _places(desk: AnalystDesk) -> Sequence[Place]:
+    """Return the analyst's steps, and how far it is, by files alone, which are quick to look at."""
     parties = desk.folder.project.parties
     there = [name for name in parties if (desk.path / "shares" / f"{name}{desk.ending}").is_file()]
-    enough = len(there) >= (len(parties) if desk.of_sums else desk.folder.project.quorum)
+    note = f"{len(there)} of {len(parties)} parties"
+    shares = Place(path=SHARES, name=STEPS["analyst add"].title, note=note, is_done=len(there) >= desk.folder.quorum)
+    if desk.folder.project.task.kind == "effect":
+        return (shares, Place(path=EFFECT, name=STEPS["analyst effect"].title, **_made(desk, _FIGURES)))
     integrated = _made(desk, "sums-model.dcstate" if desk.of_sums else "collaboration.dcstate")
     exported = any(desk.outbox.glob("*.dc*"))
-    shares = Step(path=SHARES, name="Shares", note=f"{len(there)} of {len(parties)} parties", is_done=enough)
-    if desk.folder.project.task.kind == "effect":
-        return (shares, Step(path=EFFECT, name="Effect", **_made(desk, EFFECT_FILES[0])))
+    integrate, export = STEPS["analyst integrate"].title, STEPS["analyst export"].title
     return (
         shares,
-        Step(path=INTEGRATE, name="Add up" if desk.of_sums else "Align and train", **integrated),
-        Step(path=MODEL, name="The model's card", **integrated),
-        Step(path=EXPORT, name="Export", note="to be sent by you" if exported else "", is_done=exported),
+        Place(path=INTEGRATE, name="Add up" if desk.of_sums else integrate, **integrated),
+        Place(path=MODEL, name="The model's card", **integrated),
+        Place(path=EXPORT, name=export, note="to be sent by you" if exported else "", is_done=exported),
     )
 
 
 def _made(desk: AnalystDesk, name: str) -> dict[str, Any]:
-    """Whether a file was made of the shares that are there, and what there is to say."""
+    """Return whether a file was made of the shares that are there, and what there is to say."""
     made = desk.path / name
     if not made.is_file():
         return {"is_done": False}
     when = made.stat().st_mtime_ns
     newer = any(share.stat().st_mtime_ns > when for share in (desk.path / "shares").glob(f"*{desk.ending}"))
     return {"is_done": not newer, "note": "shares came in since" if newer else ""}
+
+
+def _parts(desk: AnalystDesk) -> Iterator[Page | Action]:
+    project = desk.folder.project
+    task, is_effect = project.task, project.task.kind == "effect"
+
+    def home(request: Request) -> dict[str, Any]:
+        return {
+            "project": project,
+            "folder": desk.path.absolute(),
+            "following": next((place for place in _places(desk) if not place.is_done), None),
+            "remote": remote_commands(desk.path),
+        }
+
+    def shares(request: Request) -> dict[str, Any]:
+        parties = desk.folder.status()
+        return {
+            "parties": parties,
+            "n_there": sum(each.created is not None for each in parties),
+            "quorum": desk.folder.quorum,
+            "ending": desk.ending,
+            "inbox": desk.files.in_inbox((desk.ending,)),
+            "command": desk.command("add", *(f"{name}{desk.ending}" for name in project.parties)),
+        }
+
+    def add(form: FormData) -> None:
+        step = STEPS["analyst add"]
+        files = chosen_files(form, desk.files, step["files"], as_name="share-", ending=desk.ending)
+
+        def work(job: Job) -> None:
+            job.say(f"Checking {len(files)} files: signature, project, anchor, sizes, targets")
+            add = desk.folder.add_sums if desk.of_sums else desk.folder.add
+            add(each.path for each in files)
+
+        def discard() -> None:
+            for each in files:
+                each.discard()
+
+        desk.jobs.start(step.doing, SHARES, work, at_end=discard)
+
+    def begin(request: Request) -> dict[str, Any]:
+        return {
+            "kind": task.kind,
+            "models": SURVIVAL_MODELS if task.kind == "survival" else MODELS,
+            "of_sums": desk.of_sums,
+            "result": None if desk.of_sums else desk.integration(),
+            "command": desk.command("effect" if is_effect else "integrate"),
+        }
+
+    def integrate(form: FormData) -> None:
+        step = STEPS["analyst integrate"]
+        options = given(form, step, ("integrator", "estimator", "n_clusters", "budget"))
+
+        def work(job: Job) -> None:
+            if desk.of_sums:
+                desk.summed = desk.folder.integrate_sums()
+                return
+            desk.folder.integrate(
+                random_state=None,
+                progress=lambda done, total, name: job.say(f"{done + 1} of {total}: {name}", done / total),
+                **options,
+            )
+
+        desk.jobs.start("Adding up all files" if desk.of_sums else step.doing, MODEL, work)
+
+    def card(request: Request) -> dict[str, Any]:
+        result = desk.summed if desk.of_sums else desk.integration()
+        shown = {"of_sums": desk.of_sums, "result": result, "command": desk.command("integrate")}
+        if not isinstance(result, Integration):
+            return shown
+        missing = [name for name in project.parties if name not in result.share_digests]
+        return shown | {"missing": missing} | _card(result)
+
+    def effect(request: Request) -> dict[str, Any]:
+        file = desk.path / _FIGURES
+        found = dict(json.loads(file.read_bytes())) if file.is_file() else None
+        now = {received.party: received.digest for received in desk.folder.shares()}
+        return {
+            "is_effect": is_effect,
+            "task": task,
+            "estimands": _ESTIMANDS,
+            "found": found,
+            "is_old": found is not None and found["shares"] != now,
+            "picture": "" if found is None else _interval((found["estimate"], *found["interval"]), 0.0),
+            "report": _REPORT,
+            "command": desk.command("effect", *(["--horizon", "TIME"] if task.time else [])),
+        }
+
+    def estimate(form: FormData) -> None:
+        step = STEPS["analyst effect"]
+        options = given(form, step, ("target", "horizon"))
+
+        def work(job: Job) -> None:
+            job.say("Estimating, and judging rows by models that were fitted without them")
+            effect_of(desk.folder, **options)
+
+        desk.jobs.start(step.doing, EFFECT, work)
+
+    def report(request: Request) -> Response:
+        if not (desk.path / _REPORT).is_file():
+            raise FileNotFoundError(f"There is no {_REPORT} in the folder yet. Estimate the effect first.")
+        return FileResponse(desk.path / _REPORT, filename=_REPORT, media_type="application/octet-stream")
+
+    def outbox(request: Request) -> dict[str, Any]:
+        files = [
+            {"name": file.name, "party": file.stem, "bytes": file.stat().st_size} for file in files_in(desk.outbox)
+        ]
+        return {
+            "files": files,
+            "place": desk.outbox,
+            "is_effect": is_effect,
+            "remote": remote_commands(desk.path),
+            "has_predictions": task.is_single and not desk.of_sums,
+            "command": desk.command("export"),
+        }
+
+    def export(form: FormData) -> None:
+        step = STEPS["analyst export"]
+        options = given(form, step, ("anchor_predictions",))
+
+        def work(job: Job) -> None:
+            desk.folder.export(progress=lambda party: job.say(f"For {party}"), **options)
+
+        desk.jobs.start(step.doing, EXPORT, work)
+
+    yield Page("/", home, "analyst.html")
+    yield Page(SHARES, shares, "shares.html")
+    yield Action(SHARES, add, most_files=len(project.parties))
+    yield Page(INTEGRATE, begin, "integrate.html")
+    yield Action(INTEGRATE, integrate)
+    yield Page(MODEL, card, "card.html")
+    yield Page(EFFECT, effect, "effect.html")
+    yield Action(EFFECT, estimate)
+    yield Page(f"{EFFECT}/{_REPORT}", report)
+    yield Page(EXPORT, outbox, "export.html")
+    yield Action(EXPORT, export)
+    yield Page("/outbox/{name}", lambda request: handed_out(desk.outbox, request.path_params["name"]))
+
+
+def _card(result: Integration) -> dict[str, Any]:
+    """Return what the card shows."""
+    ranked = [] if result.selection is None else result.selection.ranked()[:_MOST]
+    score = result.score
+    # How much more each candidate loses than the one that was taken, with intervals.
+    ends = [(0.0, 0.0) if each.chosen else (each.difference_low, each.difference_high) for each in ranked]
+    pictures = interval_svgs([((low + high) / 2, low, high) for low, high in ends], baseline=0.0)
+    return {
+        "candidates": [
+            {"name": _named(each), "found": each, "picture": picture}
+            for each, picture in zip(ranked, pictures, strict=True)
+        ],
+        "n_candidates": 0 if result.selection is None else len(result.selection.candidates),
+        "concordance": result.concordance,
+        "score": score,
+        "score_picture": Markup() if score is None else _interval((score.value, score.low, score.high), score.baseline),
+        "repeated": {party: count for party, count in result.n_repeated.items() if count},
+    }
+
+
+def _named(candidate: Candidate) -> str:
+    penalty = "" if candidate.alpha is None else f"penalty {candidate.alpha:g}"
+    return ", ".join(filter(None, (candidate.integrator, candidate.model, penalty)))
+
+
+def _interval(figures: tuple[float, float, float], baseline: float) -> Markup:
+    return interval_svgs([figures], baseline=baseline)[0]

@@ -23,10 +23,6 @@ class AnalystDesk:
 
     Attributes
     ----------
-    path : Path
-    folder : AnalystFolder
-    files : DeskFiles
-    jobs : Jobs
     summed : SumsIntegration or None
         The last total that was made on this desk.
     """
@@ -37,6 +33,7 @@ class AnalystDesk:
         self.files = DeskFiles(self.path)
         self.jobs = Jobs()
         self.summed: SumsIntegration | None = None
+        self.outbox = self.path / "outbox"
 
     @property
     def of_sums(self) -> bool:
@@ -48,13 +45,8 @@ class AnalystDesk:
         """Of the files that parties send."""
         return ".dcsum" if self.of_sums else ".dcshare"
 
-    @property
-    def outbox(self) -> Path:
-        """Folder of what may be sent."""
-        return self.path / "outbox"
-
     def integration(self) -> Integration | None:
-        """What came of the shares that are there; None where they were not integrated yet."""
+        """Return what came of the shares that are there; None if they were not integrated yet."""
         try:
             return self.folder.integrated()[1]
         except ExchangeError as error:
@@ -63,5 +55,5 @@ class AnalystDesk:
             raise
 
     def command(self, verb: str, *words: str) -> str:
-        """The command that does the same; words that are a shell's already stay as they are."""
+        """Return the command that does the same; words that are a shell's already stay as they are."""
         return " ".join(["datacollab analyst", verb, *words, "-C", shlex.quote(str(self.path))])

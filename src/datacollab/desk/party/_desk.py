@@ -5,34 +5,28 @@ from __future__ import annotations
 import secrets
 import shlex
 import threading
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from starlette.datastructures import FormData
+
 from ...bundle import KeyPair, PublicKey
 from ...exchange.party_folder import PartyFolder
 from ...exchange.project import Project
-from ..web import Chosen, DeskFiles, Jobs, Refusal
+from ...exchange.steps import STEPS
+from ..web import Action, Chosen, DeskFiles, Job, Jobs, Refusal, chosen_file, given
 
 if TYPE_CHECKING:
-    from ...exchange.party_folder import Explained, Prepared
+    from ...exchange.party_folder import Prepared
 
-__all__ = ["TABLE_ENDINGS", "Looked", "Offer", "PartyDesk", "Seen"]
+__all__ = ["Looked", "Offer", "PartyDesk", "Seen"]
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
 class Offer:
-    """A project that was looked at and is not joined yet.
-
-    Attributes
-    ----------
-    project : Project
-    file : Chosen
-        A copy of the project file: what is joined is what was looked at.
-    anchor : Chosen or None
-    id : str
-        Of this look and no other.
-    """
+    """A project that was looked at and is not joined yet, with copies: what is joined is what was looked at."""
 
     project: Project
     file: Chosen
@@ -46,23 +40,9 @@ class Offer:
             self.anchor.discard()
 
 
-TABLE_ENDINGS = (".csv", ".parquet", ".pq", ".arrow", ".feather", ".ipc")
-
-
 @dataclass(frozen=True, kw_only=True)
 class Seen:
-    """What is wrong with a table.
-
-    Attributes
-    ----------
-    refusal : Refusal or None
-        Why it cannot be used at all.
-    n_rows : int
-    adjusted : dict of str to object
-        What the project's rules made of entries, as `Adjustments.to_dict` gives it.
-    targets : dict of str to int
-        Rows of each class; empty where there are none.
-    """
+    """What is wrong with a table: why it cannot be used, or its rows, of each class, and what was adjusted."""
 
     refusal: Refusal | None = None
     n_rows: int = 0
@@ -72,13 +52,7 @@ class Seen:
 
 @dataclass(frozen=True, kw_only=True, eq=False)
 class Looked:
-    """What would leave, as `PartyFolder.prepare` made it, and what speaks against it.
-
-    Attributes
-    ----------
-    prepared : Prepared
-    reasons : list of Refusal
-    """
+    """What would leave, and what speaks against it."""
 
     prepared: Prepared = field(repr=False)
     reasons: list[Refusal]
@@ -96,30 +70,12 @@ class PartyDesk:
 
     Attributes
     ----------
-    path : Path
-    key : PublicKey
-        The party's.
-    files : DeskFiles
-    jobs : Jobs
-    offer : Offer or None
-        A project that was looked at and is not joined yet.
     table : Path or None
-        The party's table.
-    seen : Seen or None
+        The party's table, and in ``seen`` what is wrong with it.
     options : dict of str to object
-        How it is to be shared, as `PartyFolder.prepare` takes it.
-    attacks : dict of str to object
-        Whether the share is attacked first, and for how long attacks are begun.
-    looked : Looked or None
-    installed : dict of str to object or None
-        What `PartyFolder.install` gave.
-    predicted : tuple of (Path, int, dict) or None
-        The predictions, how many there are, and what was adjusted.
-    evaluated : dict of str to object or None
-        What `PartyFolder.evaluate` gave.
-    explained : Explained or None
-    distilled : dict of str to object or None
-        What `PartyFolder.distil` gave.
+        How it is to be shared, as `PartyFolder.prepare` takes it; ``looked`` is what would leave then.
+    done : dict of str to object
+        What the steps after sharing gave, by their verbs.
     """
 
     def __init__(self, path: Path, *, passphrase: str | None = None) -> None:
@@ -133,33 +89,17 @@ class PartyDesk:
         self.table: Path | None = self.files.kept("table")
         self.seen: Seen | None = None
         self.options: dict[str, Any] = {}
-        self.attacks: dict[str, Any] = {}
         self.looked: Looked | None = None
-        self.installed: dict[str, Any] | None = None
-        self.predicted: tuple[Path, int, dict[str, Any]] | None = None
-        self.evaluated: dict[str, Any] | None = None
-        self.explained: Explained | None = None
-        self.distilled: dict[str, Any] | None = None
+        self.done: dict[str, Any] = {}
         keys = self.path / "keys.json"
-        if self.is_joined or not keys.is_file():
+        if self.has("project.toml") or not keys.is_file():
             self.key: PublicKey = self.opened().key.public
         else:
             self.key = KeyPair.load(keys, passphrase).public
 
-    @property
-    def is_joined(self) -> bool:
-        """Whether the folder was set up for a project."""
-        return (self.path / "project.toml").is_file()
-
-    @property
-    def has_distilled(self) -> bool:
-        """Whether a model was distilled from anchor predictions."""
-        return (self.path / "learned.dcstate").is_file()
-
-    @property
-    def has_anchor(self) -> bool:
-        """Whether the anchor was opened."""
-        return (self.path / "anchor.dcstate").is_file()
+    def has(self, name: str) -> bool:
+        """Return whether a file is in the folder."""
+        return (self.path / name).is_file()
 
     def offered(self, offer: Offer | None) -> None:
         """Put another project, or none, in the place of the one that was looked at last."""
@@ -172,7 +112,7 @@ class PartyDesk:
         PartyFolder.join(self.path, project, anchor, owner=owner, passphrase=self._passphrase)
 
     def opened(self) -> PartyFolder:
-        """The folder, opened anew where project or keys are others than before."""
+        """Return the folder, opened anew if project or keys are others than before."""
         places = (self.path / "project.toml", self.path / "keys.json")
         now = tuple(
             each for place in places if place.exists() for each in (place.stat().st_mtime_ns, place.stat().st_size)
@@ -182,24 +122,22 @@ class PartyDesk:
                 self._opened = now, PartyFolder(self.path, passphrase=self._passphrase)
             return self._opened[1]
 
-    def opened_for_rows(self) -> PartyFolder:
-        """The folder of a project that shares rows.
+    @property
+    def of_sums(self) -> bool:
+        """Whether the project shares sums."""
+        return self.opened().project.sharing is not None
 
-        Raises
-        ------
-        ValueError
-            If the project shares sums.
-        """
-        opened = self.opened()
-        if opened.project.sharing is not None:
+    def opened_for_rows(self) -> PartyFolder:
+        """Return the folder of a project that shares rows; raise a ValueError if it shares sums."""
+        if self.of_sums:
             raise ValueError("The project shares sums, and no rows. See 'What would leave' among the steps.")
-        return opened
+        return self.opened()
 
     def choose(self, table: Path | None) -> None:
         """Take another table: nothing that was seen of the one before is of it."""
         self.table = table
         self.seen = self.looked = None
-        self.options, self.attacks = {}, {}
+        self.options = {}
 
     def forget_copies(self) -> None:
         """Remove what the desk keeps of rows, on the disk and in memory."""
@@ -207,33 +145,79 @@ class PartyDesk:
             self.table = None
         self.choose(self.table)
         self.offered(None)
-        self.installed = self.predicted = self.evaluated = self.explained = None
+        self.done = {verb: found for verb, found in self.done.items() if verb == "distil"}
         self.files.clear()
 
-    def wanted_table(self) -> Path:
-        """The table.
-
-        Raises
-        ------
-        ValueError
-            Where none was chosen.
-        """
+    def chosen_table(self) -> Path:
+        """Return the table; raise a ValueError if none was chosen."""
         if self.table is None:
             raise ValueError("No table was chosen yet. Choose one first.")
         return self.table
 
-    def command(self, verb: str, *words: str) -> str:
-        """The command that does the same; words that are a shell's already stay as they are."""
-        return " ".join(["datacollab party", verb, *words, "-C", shlex.quote(str(self.path))])
+    def command(self, verb: str, *words: object) -> str:
+        """Return the command that does the same; words that are a shell's already stay as they are."""
+        quoted = (shlex.quote(str(word)) if isinstance(word, Path) else str(word) for word in words if word)
+        return " ".join(["datacollab party", verb, *quoted, "-C", shlex.quote(str(self.path))])
 
     def has_forgotten(self) -> bool:
-        """Whether the map was destroyed after the last share."""
-        told = [entry["event"] for entry in self.opened().log.entries() if entry["event"] in ("share", "forget")]
-        return told[-1:] == ["forget"]
+        """Return whether the map was destroyed after the last share."""
+        events = [each["event"] for each in self.opened().log.entries() if each["event"] in ("share", "forget")]
+        return events[-1:] == ["forget"]
 
     def shared_entry(self) -> dict[str, Any] | None:
-        """What the log says of the last share in this project."""
+        """Return what the log says of the last share in this project."""
         opened = self.opened()
         shares = [entry for entry in opened.log.entries() if entry["event"] == "share"]
         ours = [entry for entry in shares if entry["facts"].get("project_digest") == opened.project.digest]
         return ours[-1] if ours else None
+
+    def remove(self, verb: str, names: Iterable[str]) -> None:
+        """Remove what a step gave, and its files."""
+        self.done.pop(verb, None)
+        for name in names:
+            (self.files.path / name).unlink(missing_ok=True)
+
+    def form(
+        self,
+        verb: str,
+        work: Callable[..., Any],
+        *,
+        path: str,
+        file: str,
+        fields: Iterable[str] = (),
+        check: Callable[[dict[str, Any]], None] = lambda options: None,
+        writes: Iterable[str] = (),
+    ) -> Action:
+        """Return the form of a step: its file and fields are read, and what the work gives is in ``done``.
+
+        Parameters
+        ----------
+        verb : str
+        work : callable
+            Gets the folder, the job, the path of the file, and the fields by the names of the step's inputs.
+        path : str
+            Of the page that has the form, and shows what came of it.
+        file : str
+            The input that is a file.
+        fields : iterable of str
+            Inputs that the form has besides.
+        check : callable, optional
+            Gets these, and raises an error.
+        writes : iterable of str
+            Files of the desk that the work writes anew.
+        """
+        step = STEPS[f"party {verb}"]
+
+        def act(form: FormData) -> None:
+            options = given(form, step, fields)
+            check(options)
+            opened = self.opened()
+            chosen = chosen_file(form, self.files, step[file], as_name=file)
+
+            def begin(job: Job) -> None:
+                self.remove(verb, writes)
+                self.done[verb] = work(opened, job, chosen.path, **options)
+
+            self.jobs.start(step.doing, path, begin, at_end=chosen.discard)
+
+        return Action(path, act)

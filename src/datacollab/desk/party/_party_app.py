@@ -4,20 +4,31 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from pathlib import Path
+from typing import Any
 
 from starlette.requests import Request
 from starlette.responses import RedirectResponse, Response
 from starlette.types import ASGIApp
 
-from ..web import Page, Pages, Session, Step, create_app, remote_commands
+from ...exchange.project import adjusted_details, adjusted_text
+from ...exchange.steps import STEPS
+from ..web import Page, Pages, Place, Session, create_app, remote_commands
 from ._desk import PartyDesk
-from ._distil import DISTIL, FORGET, distil_parts, forget_parts
-from ._explain import EXPLAIN, explain_parts
-from ._join import JOIN, join_parts
-from ._model import EVALUATE, MODEL, PREDICT, evaluate_parts, model_parts, predict_parts
-from ._release import APPROVE, OUTBOX, RELEASE, approval_parts, release_parts
-from ._sums import SUMS, sums_parts
-from ._table import TABLE, WRONG, table_parts
+from ._release import APPROVE, OUTBOX, RELEASE, SUMS, release_parts
+from ._steps import (
+    DISTIL,
+    EVALUATE,
+    EXPLAIN,
+    FORGET,
+    JOIN,
+    MODEL,
+    PREDICT,
+    TABLE,
+    WRONG,
+    join_parts,
+    result_parts,
+    table_parts,
+)
 
 __all__ = ["party_app"]
 
@@ -30,120 +41,81 @@ def party_app(desk: PartyDesk, session: Session) -> ASGIApp:
     desk : PartyDesk
     session : Session
     """
-    templates = Path(__file__).parent / "templates"
-    pages = Pages(session, desk.jobs, templates, lambda: _title(desk), lambda: steps_of(desk))
 
-    def home(request: Request) -> Response:
-        if not desk.is_joined:
+    def title() -> str:
+        if not desk.has("project.toml"):
+            return "A party that has joined no project yet"
+        opened = desk.opened()
+        return f"Party {opened.name} of project {opened.project.name}"
+
+    def home(request: Request) -> Response | dict[str, Any]:
+        if not desk.has("project.toml"):
             return RedirectResponse(JOIN, 303)
-        opened, steps = desk.opened(), steps_of(desk)
-        return pages.page(
-            "home.html",
-            path="/",
-            project=opened.project,
-            name=opened.name,
-            folder=desk.path.absolute(),
-            anchor_there=desk.has_anchor,
-            policy=desk.path / "policy.toml",
-            following=None
-            if desk.has_forgotten()
-            else next((step for step in steps if not step.is_done and not step.is_beside), None),
-            remote=remote_commands(desk.path),
-        )
+        opened = desk.opened()
+        next_place = next((place for place in _places(desk) if not (place.is_done or place.is_beside)), None)
+        return {
+            "project": opened.project,
+            "name": opened.name,
+            "folder": desk.path.absolute(),
+            "anchor_there": desk.has("anchor.dcstate"),
+            "policy": desk.path / "policy.toml",
+            "following": None if desk.has_forgotten() else next_place,
+            "remote": remote_commands(desk.path),
+        }
 
-    return create_app(
-        session,
-        pages,
-        desk.jobs,
-        [
-            Page("/", home),
-            *join_parts(desk, pages),
-            *table_parts(desk, pages),
-            *release_parts(desk, pages),
-            *approval_parts(desk, pages),
-            *sums_parts(desk, pages),
-            *model_parts(desk, pages),
-            *predict_parts(desk, pages),
-            *evaluate_parts(desk, pages),
-            *explain_parts(desk, pages),
-            *distil_parts(desk, pages),
-            *forget_parts(desk, pages),
-        ],
-    )
+    adjusted = {"adjusted_text": adjusted_text, "adjusted_details": adjusted_details}
+    templates = Path(__file__).parent / "templates"
+    pages = Pages(session, desk.jobs, templates, title, lambda: _places(desk), **adjusted)
+    parts = (*join_parts(desk), *table_parts(desk), *release_parts(desk), *result_parts(desk))
+    return create_app(session, pages, desk.jobs, [Page("/", home, "home.html"), *parts])
 
 
-def _title(desk: PartyDesk) -> str:
-    if not desk.is_joined:
-        return "A party that has joined no project yet"
-    opened = desk.opened()
-    return f"Party {opened.name} of project {opened.project.name}"
+def _place(verb: str, path: str, is_done: bool, note: str = "", *, is_beside: bool = False) -> Place:
+    return Place(path=path, name=STEPS[f"party {verb}"].title, note=note, is_done=is_done, is_beside=is_beside)
 
 
-def steps_of(desk: PartyDesk) -> Sequence[Step]:
-    """The party's steps, and how far it is."""
-    if not desk.is_joined:
-        return (Step(path=JOIN, name="Join the project"),)
+def _places(desk: PartyDesk) -> Sequence[Place]:
+    """Return the party's steps, and how far it is."""
+    if not desk.has("project.toml"):
+        return (_place("join", JOIN, False),)
     shared, seen, looked = desk.shared_entry(), desk.seen, desk.looked
+    has_anchor, is_shared, task = desk.has("anchor.dcstate"), shared is not None, desk.opened().project.task
     when = "" if shared is None else f"shared {shared['time'][:10]}"
     found = "" if seen is None else (seen.refusal.code if seen.refusal else f"{seen.n_rows} rows read")
     may = "" if looked is None else ("may not leave" if looked.reasons else "may leave")
-    leaving: tuple[Step, ...] = (
-        Step(
-            path=RELEASE,
-            name="What would leave",
-            note=may,
-            is_done=(looked is not None and not looked.reasons) or shared is not None,
-        ),
-        Step(path=APPROVE, name="Approve", note=when, is_done=shared is not None),
+    leaving = (
+        _place("check", RELEASE, is_shared or (looked is not None and not looked.reasons), may),
+        _place("share", APPROVE, is_shared, when),
     )
-    if desk.opened().project.sharing is not None:
-        leaving = (Step(path=SUMS, name="What would leave", note=when, is_done=shared is not None),)
+    if desk.of_sums:
+        leaving = (_place("check", SUMS, is_shared, when),)
+    installed = desk.has("model.dcmodel")
+    after = (
+        _place("install", MODEL, installed, "installed" if installed else ""),
+        _place("predict", PREDICT, "predict" in desk.done),
+    )
+    beside = (
+        _place("evaluate", EVALUATE, "evaluate" in desk.done, is_beside=True),
+        _place("explain", EXPLAIN, "explain" in desk.done, is_beside=True),
+        _place("distil", DISTIL, desk.has("learned.dcstate"), is_beside=True),
+        _place("forget", FORGET, desk.has_forgotten(), is_beside=True),
+    )
+    # No model of an effect comes back, and without targets there is nothing to evaluate.
+    models = (EVALUATE, EXPLAIN, DISTIL)
+    without = {"effect": models, "none": models, "survival": (DISTIL,)}.get(task.kind, ())
+    without = (EXPLAIN, DISTIL, FORGET) if desk.of_sums else without
+    table = "" if desk.table is None else desk.table.name
     return (
-        Step(path=JOIN, name="Join the project", note="" if desk.has_anchor else "no anchor", is_done=desk.has_anchor),
-        Step(
-            path=TABLE,
-            name="Choose the table",
-            note="" if desk.table is None else desk.table.name,
-            is_done=desk.table is not None or shared is not None,
-        ),
-        Step(
+        _place("join", JOIN, has_anchor, "" if has_anchor else "no anchor"),
+        Place(path=TABLE, name="Choose the table", note=table, is_done=desk.table is not None or is_shared),
+        Place(
             path=WRONG,
             name="What is wrong with it",
             note=found,
-            is_done=(seen is not None and seen.refusal is None) or shared is not None,
+            is_done=is_shared or (seen is not None and seen.refusal is None),
         ),
         *leaving,
-        Step(path=OUTBOX, name="Outbox", note=when and "to be sent by you", is_done=shared is not None),
-        *_after(desk),
-        *_beside(desk),
+        Place(path=OUTBOX, name="Outbox", note=when and "to be sent by you", is_done=is_shared),
+        *(() if task.kind == "effect" else after),
+        *(place for place in beside if place.path not in without),
     )
-
-
-def _after(desk: PartyDesk) -> Sequence[Step]:
-    """What follows the share; of an effect no model comes back."""
-    if desk.opened().project.task.kind == "effect":
-        return ()
-    model_there = (desk.path / "model.dcmodel").is_file()
-    return (
-        Step(
-            path=MODEL, name="Model, and what it brought", note="installed" if model_there else "", is_done=model_there
-        ),
-        Step(path=PREDICT, name="Predict", is_done=desk.predicted is not None),
-    )
-
-
-def _beside(desk: PartyDesk) -> Sequence[Step]:
-    """What may be done beside the way."""
-    project = desk.opened().project
-    steps = [
-        Step(path=EVALUATE, name="How good on known rows", is_done=desk.evaluated is not None, is_beside=True),
-        Step(path=EXPLAIN, name="What columns do", is_done=desk.explained is not None, is_beside=True),
-        Step(path=DISTIL, name="Distil anchor predictions", is_done=desk.has_distilled, is_beside=True),
-        Step(path=FORGET, name="Forget the map", is_done=desk.has_forgotten(), is_beside=True),
-    ]
-    # Of an effect no model comes back, and without targets there is nothing to be held against.
-    models = (EVALUATE, EXPLAIN, DISTIL)
-    without = {"effect": models, "none": models, "survival": (DISTIL,)}.get(project.task.kind, ())
-    if project.sharing is not None:
-        without = (EXPLAIN, DISTIL, FORGET)
-    return [step for step in steps if step.path not in without]

@@ -1,9 +1,8 @@
-"""What would leave and its risk, and sharing: `party check`, `party share`."""
+"""What would leave and its risk, and a yes by name: `party check`, `party share`."""
 
 from __future__ import annotations
 
 import math
-import shlex
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
@@ -13,35 +12,34 @@ import numpy as np
 from markupsafe import Markup
 from starlette.datastructures import FormData
 from starlette.requests import Request
-from starlette.responses import RedirectResponse, Response
+from starlette.responses import Response
 
 from ...errors import ExchangeError
 from ...exchange.party_folder import (
     FIGURES,
     PartyFolder,
     ReleaseSummary,
+    SumsSummary,
     deadline_passed,
     figure_text,
     limit_text,
     undefended_rows,
 )
 from ...exchange.project import Column, Project
-from ...party import OBFUSCATORS, PRESETS
+from ...exchange.steps import STEPS
 from ..web import (
     Action,
     Job,
     Page,
-    Pages,
     bars_svg,
     checked,
     files_in,
+    given,
     handed_out,
-    number,
     people_svg,
     refusal_of,
     remote_commands,
     text,
-    whole_number,
 )
 from ._desk import Looked, PartyDesk
 
@@ -49,82 +47,222 @@ if TYPE_CHECKING:
     from ...exchange.party_folder import Prepared
     from ...risk.audit._findings import Rating
 
-__all__ = [
-    "APPROVE",
-    "DECLINED",
-    "OUTBOX",
-    "RELEASE",
-    "Record",
-    "RiskPicture",
-    "approval_parts",
-    "attack_words",
-    "form_of",
-    "look_at",
-    "options_of",
-    "record_of",
-    "release_parts",
-    "risk_pictures",
-    "summary_context",
-    "unless_declined",
-]
+__all__ = ["APPROVE", "OUTBOX", "RELEASE", "SUMS", "release_parts", "shown_options"]
 
+RELEASE, APPROVE, SUMS, OUTBOX = "/release", "/approve", "/sums", "/outbox"
+_CHECK, _SHARE = STEPS["party check"], STEPS["party share"]
+_OPTIONS = tuple(each.name for each in _CHECK.inputs if each.name != "table")
 _MOST = 32
+"""Numbers of a record that leaves that are shown."""
+_DECLINED = "You said no. Nothing was written, and nothing leaves."
 
 
-@dataclass(frozen=True, kw_only=True)
-class Record:
-    """A row of the table, and what leaves in its place.
+@dataclass(frozen=True)
+class _Approval:
+    """Somebody's yes, by name; and whether rows may leave without a defence."""
 
-    Attributes
-    ----------
-    number : int
-        Of the row, from 1 on.
-    n_rows : int
-    before : list of (str, str)
-        Columns and entries, as the project reads them.
-    after : list of float
-        The row that leaves, or one of those that do.
-    target : str
-        That leaves with it.
-    said : str
-        What this row is to that one.
-    """
-
-    number: int
-    n_rows: int
-    before: list[tuple[str, str]]
-    after: list[float]
-    target: str
-    said: str
+    name: str
+    undefended: bool
 
 
-def record_of(project: Project, prepared: Prepared, number: int) -> Record:
-    """Lay a row of the table beside what would leave.
+def release_parts(desk: PartyDesk) -> Iterator[Page | Action]:
+    """Yield pages and forms: look at what would leave, approve it, and the outbox."""
 
-    Parameters
-    ----------
-    project : Project
-    prepared : Prepared
-    number : int
-        Of the row, from 1 on; beyond the last one, the last.
-    """
+    def look(request: Request) -> dict[str, Any]:
+        table, looked, opened = desk.chosen_table(), desk.looked, desk.opened_for_rows()
+        shown = {
+            "looked": looked,
+            "table": table,
+            "form": shown_options(desk.options),
+            "presets": _presets(opened),
+            "shared": desk.shared_entry(),
+            "command": desk.command("check", table, *_words(desk)),
+        }
+        if looked is None:
+            return shown
+        asked = request.query_params.get("row", "1")
+        number = int(asked) if asked.isdecimal() and len(asked) < 10 else 1
+        record = _record(opened.project, looked.prepared, number)
+        return (
+            shown
+            | _summary(looked.prepared.summary)
+            | {"record": record, "bars": bars_svg(record["after"]), "reasons": looked.reasons}
+        )
+
+    def begin_looking(form: FormData) -> None:
+        options, table, opened = given(form, _CHECK, _OPTIONS), desk.chosen_table(), desk.opened_for_rows()
+
+        def work(job: Job) -> None:
+            desk.looked, desk.options = None, options
+            prepared = opened.prepare(table, **options, progress=job.say)
+            reasons = [*deadline_passed(opened.project), *prepared.reasons]
+            codes = [reason.code for reason in reasons]
+            opened.record("check", file=table.name, way=prepared.plan.options, reasons=codes)
+            desk.looked = Looked(prepared=prepared, reasons=[refusal_of(reason) for reason in reasons])
+
+        desk.jobs.start(_CHECK.doing, RELEASE, work)
+
+    def approve(request: Request) -> dict[str, Any]:
+        table, opened, question = desk.chosen_table(), desk.opened_for_rows(), desk.jobs.question_about(ReleaseSummary)
+        return ({} if question is None else _summary(question.about)) | {
+            "table": table,
+            "question": question,
+            "looked": desk.looked,
+            "shared": desk.shared_entry(),
+            "approvers": opened.policy.approvers,
+            "analyst": opened.project.analyst.fingerprint,
+            "command": desk.command("share", table, *_words(desk)),
+        }
+
+    def share(form: FormData) -> None:
+        table, opened, again = desk.chosen_table(), desk.opened_for_rows(), checked(form, "again")
+        # What was looked at in vain is not what somebody chose.
+        options = {} if desk.looked is None else desk.options
+
+        def make(job: Job) -> Path:
+            def ask(summary: ReleaseSummary) -> str | None:
+                approval = _asked(job, summary)
+                if approval is not None and not (approval.undefended or summary.defences):
+                    raise undefended_rows(summary.party, summary.obfuscator)
+                return None if approval is None else approval.name
+
+            return opened.share(table, approve=ask, again=again, undefended=True, progress=job.say, **options)
+
+        desk.jobs.start(_SHARE.doing, APPROVE, lambda job: _unless_declined(job, make))
+
+    def sums(request: Request) -> dict[str, Any]:
+        table, question = desk.chosen_table(), desk.jobs.question_about(SumsSummary)
+        return {
+            "table": table,
+            "question": question,
+            "summary": [] if question is None else question.about.to_text().split("\n\n"),
+            "shared": desk.shared_entry(),
+            "approvers": desk.opened().policy.approvers,
+            "command": desk.command("share", table),
+        }
+
+    def share_sums(form: FormData) -> None:
+        table, opened = desk.chosen_table(), desk.opened()
+
+        def make(job: Job) -> Path:
+            def ask(summary: SumsSummary) -> str | None:
+                approval = _asked(job, summary)
+                return None if approval is None else approval.name
+
+            return opened.share(table, approve=ask)
+
+        desk.jobs.start("Adding up the rows", SUMS, lambda job: _unless_declined(job, make))
+
+    def outbox(request: Request) -> dict[str, Any]:
+        opened = desk.opened()
+        return {
+            "files": [{"name": file.name, "bytes": file.stat().st_size} for file in files_in(opened.outbox)],
+            "place": opened.outbox,
+            "shared": desk.shared_entry(),
+            "analyst": opened.project.analyst.fingerprint,
+            "remote": remote_commands(desk.path),
+            "of_effect": opened.project.task.kind == "effect",
+        }
+
+    def download(request: Request) -> Response:
+        return handed_out(desk.opened().outbox, request.path_params["name"])
+
+    yield Page(RELEASE, look, "release.html")
+    yield Action(RELEASE, begin_looking)
+    yield Page(APPROVE, approve, "approve.html")
+    yield Action(APPROVE, share)
+    yield Action("/approve/decide", lambda form: _decide(desk, form, ReleaseSummary))
+    yield Page(SUMS, sums, "sums.html")
+    yield Action(SUMS, share_sums)
+    yield Action("/sums/decide", lambda form: _decide(desk, form, SumsSummary))
+    yield Page(OUTBOX, outbox, "outbox.html")
+    yield Page("/outbox/{name}", download)
+
+
+def _decide(desk: PartyDesk, form: FormData, kind: type) -> None:
+    """Answer the work that waits, if the answer is to what the page has shown."""
+    job, question, shown = desk.jobs.running, desk.jobs.question_about(kind), text(form, "question")
+    if job is None or question is None:
+        raise ExchangeError("NOT_APPROVED", "Nothing waits for an approval. Look at what would leave once more.")
+    approval = None
+    if text(form, "decision") == "yes":
+        approval = _Approval(text(form, "name"), checked(form, "undefended"))
+        if not approval.name:
+            raise ValueError("Write the name of the person who approves; it stays in the log, and leaves with rows.")
+        desk.opened().policy.check_approver(approval.name)
+        if kind is ReleaseSummary and not (approval.undefended or question.about.defences):
+            raise undefended_rows(question.about.party, question.about.obfuscator)
+    # What is about another release than the one on the page is refused here.
+    job.answer(approval, shown)
+
+
+def _asked(job: Job, summary: ReleaseSummary | SumsSummary) -> _Approval | None:
+    """Ask for an approval; where it is given, the outbox shows what came of it."""
+    approval: _Approval | None = job.ask(summary)
+    if approval is None:
+        job.notice = _DECLINED
+    else:
+        job.where = OUTBOX
+        job.say("Writing the file into the outbox")
+    return approval
+
+
+def _unless_declined(job: Job, make: Callable[[Job], Path]) -> Path | None:
+    """Make what is to leave; that somebody said no is an end like others."""
+    try:
+        made = make(job)
+    except ExchangeError as error:
+        if error.code != "NOT_APPROVED" or not job.notice:
+            raise
+        return None
+    job.where = OUTBOX
+    return made
+
+
+def _presets(opened: PartyFolder) -> list[tuple[str, str]]:
+    """Return the presets, the usual one first."""
+    usual = ("", "usual: groups" if opened.project.task.is_single else "usual for these targets")
+    groups = ("groups", "groups: means of five of your rows, with noise")
+    return [usual, groups, ("none", "none: your rows themselves, without a defence")]
+
+
+def _words(desk: PartyDesk) -> list[str]:
+    """Return options of the command that does what was looked at."""
+    if desk.looked is None:
+        return []
+    words, budget = [desk.looked.prepared.plan.options], desk.options.get("time_budget")
+    if desk.options.get("audit") is False:
+        return [*words, "--no-audit"]
+    return words if budget is None else [*words, f"--time-budget {budget:g}"]
+
+
+def shown_options(options: Mapping[str, Any]) -> dict[str, Any]:
+    """Return what the fields of the form show, by their names."""
+    of = {each.name: each for each in _CHECK.inputs}
+    shown = {each.field: "" for each in of.values()}
+    return shown | {of[name].field: True if isinstance(value, bool) else value for name, value in options.items()}
+
+
+def _record(project: Project, prepared: Prepared, number: int) -> dict[str, Any]:
+    """Lay a row of the table, from 1 on, beside what would leave; beyond the last one, the last."""
     X, order, share = prepared.own.X, prepared.order, prepared.share
     at = min(max(number, 1), len(X)) - 1
     places = np.flatnonzero(order == at)
-    if len(places) == 0:
-        place, said = -1, "This row is kept back: nothing of it would leave."
+    place = int(places[0]) if len(places) else None
+    if place is None:
+        said = "This row is kept back: nothing of it would leave."
     elif prepared.summary.stands_for == "one row":
-        place, said = int(places[0]), "What would leave of this row: it stands for it alone."
+        said = "What would leave of this row: it stands for it alone."
     else:
-        place, said = int(places[0]), "What would leave: a row that stands for this one and others of its group."
-    return Record(
-        number=at + 1,
-        n_rows=len(X),
-        before=list(_entries(project, X[at])),
-        after=[] if place < 0 else [float(value) for value in share.representation[place][:_MOST]],
-        target="" if place < 0 else _told(share.target[place]),
-        said=said,
-    )
+        said = "What would leave: a row that stands for this one and others of its group."
+    return {
+        "number": at + 1,
+        "n_rows": len(X),
+        "before": list(_entries(project, X[at])),
+        "after": [] if place is None else [float(value) for value in share.representation[place][:_MOST]],
+        "target": "" if place is None else _target_text(share.target[place]),
+        "said": said,
+    }
 
 
 def _entries(project: Project, row: Any) -> Iterator[tuple[str, str]]:
@@ -142,7 +280,7 @@ def _entry(column: Column, block: Any) -> str:
     return column.levels[int(np.argmax(block[: len(column.levels)]))]
 
 
-def _told(target: Any) -> str:
+def _target_text(target: Any) -> str:
     if getattr(target, "dtype", None) is not None and target.dtype.names:
         return ", ".join(f"{name} {target[name]}" for name in target.dtype.names)
     return f"{target:.6g}" if isinstance(target, float | np.floating) else str(target)
@@ -151,195 +289,45 @@ def _told(target: Any) -> str:
 _ROUNDING = 1e-9
 _SENTENCES = {
     "linkage": "Of 100 people whose records the attacker has, up to {} would be linked to the row that is theirs.",
-    "reidentification": "With strangers among the candidates, up to {} of 100 of your people would be told.",
+    "reidentification": "With strangers among the candidates, up to {} of 100 of your people would be re-identified.",
     "membership": "Of 100 pairs of one who is in the table and one who is not, the attacker would point to the right "
     "one in up to {}; guessing gets 50.",
 }
 
 
-@dataclass(frozen=True, kw_only=True)
-class RiskPicture:
-    """One figure of the risk.
-
-    Attributes
-    ----------
-    title, figure, sentence : str
-    limit, known : str
-        What the policy allows, and what is known besides; empty where there is nothing.
-    is_above : bool
-        Whether it is above its limit, or should have been measured.
-    picture : Markup
-    """
-
-    title: str
-    figure: str
-    sentence: str
-    limit: str
-    known: str
-    is_above: bool
-    picture: Markup
+def _summary(summary: ReleaseSummary) -> dict[str, Any]:
+    """Return what the parts of a page that show a release need."""
+    risk = summary.risk
+    return {
+        "summary": summary,
+        "facts": list(summary.facts()),
+        "risks": [] if risk is None else [_picture(summary, name) for name in FIGURES],
+        "ratings": {} if risk is None else risk.ratings,
+        "badge": _badge,
+        "notes": () if risk is None else risk.notes,
+    }
 
 
-def risk_pictures(summary: ReleaseSummary) -> list[RiskPicture]:
-    """A picture of each figure; none where no attack was made."""
-    return [] if summary.risk is None else [_picture(summary, name) for name in FIGURES]
-
-
-def _picture(summary: ReleaseSummary, name: str) -> RiskPicture:
+def _picture(summary: ReleaseSummary, name: str) -> dict[str, Any]:
+    """Return one figure of the risk, with what the policy allows and what is known besides."""
     assert summary.risk is not None
-    told, limit = summary.risk.of(name), summary.limits.get(name)
+    found, limit = summary.risk.of(name), summary.limits.get(name)
     known = []
     if name in summary.risk.targets_alone:
         known.append(f"by targets alone: {figure_text(name, summary.risk.targets_alone[name])}")
     if name in summary.proven:
         known.append(f"proven for any attack: at most {figure_text(name, summary.proven[name])}")
-    counted = "?" if told is None else str(math.ceil(100 * told - _ROUNDING))
-    return RiskPicture(
-        title=FIGURES[name],
-        figure="not measured" if told is None else f"at most {figure_text(name, told)}",
-        sentence="No figure, which is not the same as no risk." if told is None else _SENTENCES[name].format(counted),
-        limit="" if limit is None else limit_text(name, limit),
-        known="; ".join(known),
-        is_above=name in summary.above_limits,
-        picture=Markup() if told is None else people_svg(told, limit),
-    )
-
-
-def options_of(form: FormData) -> dict[str, Any]:
-    """Options as `PartyFolder.prepare` takes them; what was left open is not among them.
-
-    Raises
-    ------
-    ValueError
-        Where an entry is none that is known.
-    """
-    found: dict[str, Any] = {
-        "preset": _one_of(form, "preset", PRESETS),
-        "obfuscator": _one_of(form, "obfuscator", OBFUSCATORS),
-        "n_components": whole_number(form, "components"),
-        "epsilon": number(form, "epsilon"),
-        "group_size": whole_number(form, "group_size", least=2),
-        "noise": number(form, "noise"),
-    }
-    chosen = {name: value for name, value in found.items() if value is not None}
-    if checked(form, "fit_on_anchor"):
-        chosen["fit_on_anchor"] = True
-    if checked(form, "as_they_are"):
-        chosen["standardize"] = False
-    return chosen
-
-
-def form_of(options: Mapping[str, Any]) -> dict[str, Any]:
-    """Entries of the form that stand for options."""
-    entries = {"components": options.get("n_components", ""), "as_they_are": options.get("standardize") is False}
-    names = ("preset", "obfuscator", "epsilon", "group_size", "noise", "fit_on_anchor")
-    return entries | {name: options.get(name, "") for name in names}
-
-
-def _one_of(form: FormData, name: str, known: tuple[str, ...]) -> str | None:
-    written = text(form, name)
-    if written and written not in known:
-        raise ValueError(f"{name.capitalize()}: one of {', '.join(known)} is wanted. Choose one of them.")
-    return written or None
-
-
-RELEASE = "/release"
-
-
-def release_parts(desk: PartyDesk, pages: Pages) -> Iterator[Page | Action]:
-    """Pages and forms of the third step."""
-
-    def show(request: Request) -> Response:
-        table, looked, opened = desk.wanted_table(), desk.looked, desk.opened_for_rows()
-        context: dict[str, Any] = {"looked": looked}
-        if looked is not None:
-            prepared = looked.prepared
-            asked = request.query_params.get("row", "1")
-            record = record_of(opened.project, prepared, int(asked) if asked.isdecimal() and len(asked) < 10 else 1)
-            context |= summary_context(prepared.summary)
-            context |= {"record": record, "bars": bars_svg(record.after), "reasons": looked.reasons}
-            options = (prepared.plan.options, *attack_words(desk.attacks))
-            context["command"] = desk.command("check", shlex.quote(str(table)), *options)
-        else:
-            context["command"] = desk.command("check", shlex.quote(str(table)))
-        return pages.page(
-            "release.html",
-            path=RELEASE,
-            table=table,
-            form=form_of(desk.options),
-            obfuscators=OBFUSCATORS,
-            presets=presets(opened),
-            shared=desk.shared_entry(),
-            **context,
-        )
-
-    def look(form: FormData) -> Response:
-        return look_at(
-            desk,
-            options_of(form),
-            audit=not checked(form, "no_audit"),
-            time_budget=number(form, "time_budget"),
-        )
-
-    yield Page(RELEASE, show)
-    yield Action(RELEASE, look)
-
-
-def presets(opened: PartyFolder) -> list[tuple[str, str]]:
-    """Presets that the project's targets have, the usual one first."""
-    groups = ("groups", "groups: means of five of your rows, with noise")
-    none = ("none", "none: your rows themselves, without a defence")
-    usual = ("", "usual: groups" if opened.project.task.is_single else "usual for these targets")
-    return [usual, groups, none]
-
-
-def look_at(
-    desk: PartyDesk,
-    options: dict[str, Any],
-    *,
-    audit: bool = True,
-    time_budget: float | None = None,
-) -> Response:
-    """Begin to do all that sharing does, but let nothing leave."""
-    table, opened = desk.wanted_table(), desk.opened_for_rows()
-
-    def work(job: Job) -> None:
-        desk.looked = None
-        desk.options, desk.attacks = options, {"audit": audit, "time_budget": time_budget}
-        prepared = opened.prepare(table, **options, **desk.attacks, progress=job.say)
-        reasons = [*deadline_passed(opened.project), *prepared.reasons]
-        codes = [reason.code for reason in reasons]
-        opened.record("check", file=table.name, way=prepared.plan.options, reasons=codes)
-        desk.looked = Looked(prepared=prepared, reasons=[refusal_of(reason) for reason in reasons])
-
-    desk.jobs.start("Looking at what would leave", RELEASE, work)
-    return RedirectResponse("/work", 303)
-
-
-def attack_words(attacks: Mapping[str, Any]) -> list[str]:
-    """Options of a command that attacks a share as the desk does.
-
-    Examples
-    --------
-    >>> attack_words({"audit": True, "time_budget": 90.0})
-    ['--time-budget 90']
-    >>> attack_words({"audit": False, "time_budget": None})
-    ['--no-audit']
-    """
-    if not attacks["audit"]:
-        return ["--no-audit"]
-    return [] if attacks["time_budget"] is None else [f"--time-budget {attacks['time_budget']:g}"]
-
-
-def summary_context(summary: ReleaseSummary) -> dict[str, Any]:
-    """What the parts of a page that show a release need."""
+    sentence = "No figure, which is not the same as no risk."
+    if found is not None:
+        sentence = _SENTENCES[name].format(math.ceil(100 * found - _ROUNDING))
     return {
-        "summary": summary,
-        "facts": list(summary.facts()),
-        "risks": risk_pictures(summary),
-        "ratings": {} if summary.risk is None else summary.risk.ratings,
-        "badge": _badge,
-        "notes": () if summary.risk is None else summary.risk.notes,
+        "title": FIGURES[name],
+        "figure": "not measured" if found is None else f"at most {figure_text(name, found)}",
+        "sentence": sentence,
+        "limit": "" if limit is None else limit_text(name, limit),
+        "known": "; ".join(known),
+        "is_above": name in summary.above_limits,
+        "picture": Markup() if found is None else people_svg(found, limit),
     }
 
 
@@ -347,127 +335,3 @@ def _badge(rating: Rating) -> Markup:
     from ...risk.audit._page import rating_badge
 
     return Markup(rating_badge(rating))
-
-
-APPROVE, OUTBOX = "/approve", "/outbox"
-DECLINED = "You said no. Nothing was written, and nothing leaves."
-
-
-@dataclass(frozen=True, kw_only=True)
-class _Approval:
-    """Somebody's yes.
-
-    Attributes
-    ----------
-    name : str
-    undefended : bool
-        Whether rows may leave without a defence.
-    """
-
-    name: str
-    undefended: bool
-
-
-def approval_parts(desk: PartyDesk, pages: Pages) -> Iterator[Page | Action]:
-    """Pages and forms of the fourth and fifth step."""
-
-    def show(request: Request) -> Response:
-        table, opened, question = desk.wanted_table(), desk.opened_for_rows(), desk.jobs.question_about(ReleaseSummary)
-        context: dict[str, Any] = {} if question is None else summary_context(question.about)
-        return pages.page(
-            "approve.html",
-            path=APPROVE,
-            table=table,
-            question=question,
-            looked=desk.looked,
-            shared=desk.shared_entry(),
-            approvers=opened.policy.approvers,
-            analyst=opened.project.analyst.fingerprint,
-            command=desk.command("share", shlex.quote(str(table)), *_looked_words(desk)),
-            **context,
-        )
-
-    def begin(form: FormData) -> Response:
-        return _share(desk, again=checked(form, "again"))
-
-    def decide(form: FormData) -> Response:
-        job, question, shown = desk.jobs.running, desk.jobs.question_about(ReleaseSummary), text(form, "question")
-        if job is None or question is None:
-            raise ExchangeError("NOT_APPROVED", "Nothing waits for an approval. Look at what would leave once more.")
-        if text(form, "decision") != "yes":
-            job.answer(None, shown)
-            return RedirectResponse("/work", 303)
-        name = text(form, "name")
-        if not name:
-            raise ValueError("Whoever approves writes their name; it leaves with the share. Write it.")
-        desk.opened().policy.check_approver(name)
-        undefended = checked(form, "undefended")
-        if not undefended and not question.about.defences:
-            raise undefended_rows(question.about.party, question.about.obfuscator)
-        # What is about another release than the one on the page is refused here.
-        job.answer(_Approval(name=name, undefended=undefended), shown)
-        return RedirectResponse("/work", 303)
-
-    def outbox(request: Request) -> Response:
-        return pages.page(
-            "outbox.html",
-            path=OUTBOX,
-            files=[{"name": file.name, "bytes": file.stat().st_size} for file in files_in(desk.opened().outbox)],
-            place=desk.opened().outbox,
-            shared=desk.shared_entry(),
-            analyst=desk.opened().project.analyst.fingerprint,
-            remote=remote_commands(desk.path),
-            of_effect=desk.opened().project.task.kind == "effect",
-        )
-
-    def download(request: Request) -> Response:
-        return handed_out(desk.opened().outbox, request.path_params["name"])
-
-    yield Page(APPROVE, show)
-    yield Action(APPROVE, begin)
-    yield Action("/approve/decide", decide)
-    yield Page(OUTBOX, outbox)
-    yield Page("/outbox/{name}", download)
-
-
-def unless_declined(job: Job, make: Callable[[], Path]) -> Path | None:
-    """Make what is to leave; that somebody said no is an end like others."""
-    try:
-        return make()
-    except ExchangeError as error:
-        if error.code != "NOT_APPROVED" or not job.notice:
-            raise
-        return None
-
-
-def _share(desk: PartyDesk, *, again: bool) -> Response:
-    table, opened = desk.wanted_table(), desk.opened_for_rows()
-    # What was looked at in vain is not what somebody chose.
-    options = {} if desk.looked is None else desk.options | desk.attacks
-
-    def work(job: Job) -> Path | None:
-        def ask(summary: ReleaseSummary) -> str | None:
-            answer = job.ask(summary)
-            if answer is None:
-                job.notice = DECLINED
-                return None
-            if not (answer.undefended or summary.defences):
-                raise undefended_rows(summary.party, summary.obfuscator)
-            job.where = OUTBOX
-            job.say("Writing the share into the outbox")
-            return str(answer.name)
-
-        def make() -> Path:
-            return opened.share(table, approve=ask, again=again, undefended=True, progress=job.say, **options)
-
-        return unless_declined(job, make)
-
-    desk.jobs.start("Making the share", APPROVE, work)
-    return RedirectResponse("/work", 303)
-
-
-def _looked_words(desk: PartyDesk) -> list[str]:
-    """Options of the command that shares as it was looked at."""
-    if desk.looked is None:
-        return []
-    return [word for word in (desk.looked.prepared.plan.options, *attack_words(desk.attacks)) if word]

@@ -1,11 +1,22 @@
 """What pages of any role need: one browser that is let in, forms that are its own, work in the background, pictures."""
 
-from ._app import Action, Page, bound_socket, create_app, serve
+from ._app import Action, Page, Pages, Place, bound_socket, create_app, serve
 from ._entrance import Session, door_page
-from ._files import Chosen, DeskFiles, files_in, handed_out, remote_commands
-from ._forms import checked, chosen_file, chosen_files, number, perhaps_file, text, whole_number, written_path
+from ._forms import (
+    Chosen,
+    DeskFiles,
+    checked,
+    chosen_file,
+    chosen_files,
+    files_in,
+    given,
+    handed_out,
+    number,
+    perhaps_file,
+    remote_commands,
+    text,
+)
 from ._jobs import Job, Jobs, Refusal, refusal_of
-from ._pages import Pages, Step
 from ._pictures import bars_svg, beam_svgs, interval_svgs, people_svg
 
 __all__ = [
@@ -16,9 +27,9 @@ __all__ = [
     "Jobs",
     "Page",
     "Pages",
+    "Place",
     "Refusal",
     "Session",
-    "Step",
     "bars_svg",
     "beam_svgs",
     "bound_socket",
@@ -28,6 +39,7 @@ __all__ = [
     "create_app",
     "door_page",
     "files_in",
+    "given",
     "handed_out",
     "interval_svgs",
     "number",
@@ -37,6 +49,4 @@ __all__ = [
     "remote_commands",
     "serve",
     "text",
-    "whole_number",
-    "written_path",
 ]

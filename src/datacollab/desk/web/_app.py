@@ -1,14 +1,15 @@
-"""Pages and actions as an application, and serving it."""
+"""Pages from templates, actions of forms, and serving them."""
 
 from __future__ import annotations
 
 import signal
 import socket
 import tempfile
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 import uvicorn
 from starlette.applications import Starlette
@@ -16,16 +17,16 @@ from starlette.concurrency import run_in_threadpool
 from starlette.datastructures import FormData
 from starlette.exceptions import HTTPException
 from starlette.requests import ClientDisconnect, Request
-from starlette.responses import FileResponse, PlainTextResponse, RedirectResponse, Response
+from starlette.responses import FileResponse, HTMLResponse, PlainTextResponse, RedirectResponse, Response
 from starlette.routing import Route
 from starlette.types import ASGIApp
 
-from ...look import STYLE
+from ...exchange.steps import STEPS
+from ...look import STYLE, templates_in
 from ._entrance import STYLE_PATH, Guard, Session, entrance
 from ._jobs import Jobs, Refusal, refusal_of
-from ._pages import Pages
 
-__all__ = ["Action", "Page", "bound_socket", "create_app", "serve"]
+__all__ = ["Action", "Page", "Pages", "Place", "bound_socket", "create_app", "serve"]
 
 _PATIENCE = 1.0
 """Seconds for which the page of the work waits: short work then needs no second look."""
@@ -33,32 +34,89 @@ _PATIENCE = 1.0
 
 @dataclass(frozen=True)
 class Page:
-    """What is shown at a path."""
+    """What is shown at a path: an answer, or what a template shows."""
 
     path: str
-    show: Callable[[Request], Response]
+    show: Callable[[Request], Response | dict[str, Any]]
+    template: str = ""
 
 
 @dataclass(frozen=True)
 class Action:
-    """What a form at a path does; it answers with a redirection, or with a page."""
+    """What a form at a path does; it answers with a page, a path to go to, or None if work has begun."""
 
     path: str
-    act: Callable[[FormData], Response]
+    act: Callable[[FormData], Response | str | None]
     most_files: int = 1
 
 
-def create_app(session: Session, pages: Pages, jobs: Jobs, parts: Iterable[Page | Action]) -> ASGIApp:
-    """Put a desk together.
+@dataclass(frozen=True, kw_only=True)
+class Place:
+    """A step in the list beside every page: where it is, and how far it is in few words.
+
+    What is beside the way is no step of it, but may be taken besides.
+    """
+
+    path: str
+    name: str
+    note: str = ""
+    is_done: bool = False
+    is_beside: bool = False
+
+
+class Pages:
+    """Renders templates of the desk and of one role.
 
     Parameters
     ----------
     session : Session
-    pages : Pages
     jobs : Jobs
-    parts : iterable of Page or Action
-        The role's.
+    templates : Path
+        Of the role.
+    title : callable
+        Returns what the desk is of, in words.
+    places : callable
+        Returns the role's steps as they are now.
+    **shared
+        What all templates of the role may use.
     """
+
+    def __init__(
+        self,
+        session: Session,
+        jobs: Jobs,
+        templates: Path,
+        title: Callable[[], str],
+        places: Callable[[], Sequence[Place]],
+        **shared: Any,
+    ) -> None:
+        self._environment = templates_in(templates, Path(__file__).parent / "templates")
+        self._jobs, self._title, self._places = jobs, title, places
+        self._environment.globals |= {"token": session.token, "steps_of": STEPS, **shared}
+        self._environment.globals["parts"] = self._environment.get_template("parts.html").module
+
+    def page(self, template: str, *, path: str, status: int = 200, **context: Any) -> HTMLResponse:
+        """Answer with a page of the step at a path."""
+        last = self._jobs.last
+        ended_here = last is not None and last.is_done and last.where == path
+        rendered = self._environment.get_template(template).render(
+            **context,
+            path=path,
+            desk_title=self._title(),
+            steps=self._places(),
+            running=self._jobs.running,
+            failed=last.refusal if ended_here and not _is_refusal(context) else None,
+            notice=last.notice if ended_here else "",
+        )
+        return HTMLResponse(rendered, status_code=status)
+
+
+def _is_refusal(context: Mapping[str, Any]) -> bool:
+    return isinstance(context.get("refusal"), Refusal)
+
+
+def create_app(session: Session, pages: Pages, jobs: Jobs, parts: Iterable[Page | Action]) -> ASGIApp:
+    """Put a desk together."""
 
     def refused(error: BaseException, part: Page | Action) -> Response:
         refusal, step = refusal_of(error), f"/{part.path.split('/')[1]}"
@@ -73,7 +131,10 @@ def create_app(session: Session, pages: Pages, jobs: Jobs, parts: Iterable[Page 
     def shown(page: Page) -> Route:
         async def answer(request: Request) -> Response:
             try:
-                return await run_in_threadpool(page.show, request)
+                found = await run_in_threadpool(page.show, request)
+                if isinstance(found, Response):
+                    return found
+                return await run_in_threadpool(lambda: pages.page(page.template, path=page.path, **found))
             except Exception as error:
                 return refused(error, page)
 
@@ -86,7 +147,8 @@ def create_app(session: Session, pages: Pages, jobs: Jobs, parts: Iterable[Page 
                     token = form.get("token")
                     if not session.is_own(token if isinstance(token, str) else None):
                         return PlainTextResponse("This form is not the desk's own, or is of an earlier one.", 403)
-                    return await run_in_threadpool(action.act, form)
+                    found = await run_in_threadpool(action.act, form)
+                    return found if isinstance(found, Response) else RedirectResponse(found or "/work", 303)
             except (HTTPException, ClientDisconnect):
                 return PlainTextResponse(
                     "This form could not be read: it is damaged, too large or has too many files.", 400
@@ -138,18 +200,7 @@ _GRACE = 2
 
 
 def bound_socket(port: int = 0) -> tuple[socket.socket, str]:
-    """A socket of this machine alone, and what a browser calls it.
-
-    Parameters
-    ----------
-    port : int, default=0
-        One that is free, by default.
-
-    Raises
-    ------
-    OSError
-        When it is taken.
-    """
+    """Return a socket of this machine alone, and what a browser calls it; port 0 is one that is free."""
     try:
         bound = socket.create_server((LOOPBACK, port))
     except OSError as error:
@@ -160,15 +211,7 @@ def bound_socket(port: int = 0) -> tuple[socket.socket, str]:
 
 
 def serve(app: ASGIApp, bound: socket.socket, scratch: Path) -> None:
-    """Answer until somebody interrupts.
-
-    Parameters
-    ----------
-    app : ASGI application
-    bound : socket
-    scratch : Path
-        Folder for uploads on their way, so that no private table touches another disk.
-    """
+    """Answer until somebody interrupts; uploads on their way are in the folder ``scratch``."""
     tempfile.tempdir = str(scratch)
     # No access log: the link that lets a browser in would be in it.
     config = uvicorn.Config(

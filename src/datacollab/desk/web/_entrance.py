@@ -19,33 +19,13 @@ from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from ...bundle import write_atomically
 from ...look import HEADERS
-from ._files import DeskFiles
+from ._forms import DeskFiles
 
 __all__ = ["ENTRANCE", "STYLE_PATH", "Guard", "Session", "door_page", "entrance"]
 
 
 class Session:
-    """The secrets of one desk, drawn anew whenever it is opened.
-
-    Parameters
-    ----------
-    host : str
-        Address and port, as the browser names them.
-
-    Attributes
-    ----------
-    host : str
-    origin : str
-    port : str
-    cookie_name : str
-        With the port in it: browsers send cookies to all ports of a host, and two desks must not take each other's.
-    cookie : str
-        Its value, known to the browser that opened the link.
-    token : str
-        What every form carries, so that no other page can send one in its name.
-    when_redeemed : callable
-        Called once, when a browser was let in.
-    """
+    """The secrets of one desk, drawn anew whenever it is opened."""
 
     def __init__(self, host: str) -> None:
         self.host = host
@@ -101,15 +81,7 @@ _READING = ("GET", "HEAD")
 
 
 class Guard:
-    """Refuses requests before any page sees them, and puts the desk's headers on every answer.
-
-    Parameters
-    ----------
-    app : ASGI application
-    session : Session
-    most_bytes : int
-        Of a request's body.
-    """
+    """Refuses requests before any page sees them, and puts the desk's headers on every answer."""
 
     def __init__(self, app: ASGIApp, session: Session, *, most_bytes: int = MOST_BYTES) -> None:
         self._app, self._session, self._most = app, session, most_bytes
@@ -220,19 +192,7 @@ _INSIDE = """<!doctype html>
 
 @contextmanager
 def door_page(session: Session, folder: Path) -> Iterator[Path]:
-    """A page that only its owner can read, which lets whoever opens it in; it is there until it was used.
-
-    Parameters
-    ----------
-    session : Session
-    folder : Path
-        The role's.
-
-    Yields
-    ------
-    Path
-        Of the page.  It may be given to a program that opens it: its name tells nothing.
-    """
+    """A page that only its owner can read, which lets whoever opens it in; it is there until it was used."""
     # Of desks that are open at once, each has a port of its own.
     page = DeskFiles(folder).made() / f"enter-{session.port}.html"
     filled = _DOOR.format(action=f"{session.origin}{ENTRANCE}", secret=session.secret)
@@ -245,12 +205,7 @@ def door_page(session: Session, folder: Path) -> Iterator[Path]:
 
 
 def entrance(session: Session) -> list[Route]:
-    """What answers at the entrance.
-
-    Parameters
-    ----------
-    session : Session
-    """
+    """What answers at the entrance."""
 
     def let_in(secret: str) -> Response:
         if not session.redeem(secret):

@@ -1,22 +1,159 @@
-"""Entries of a form: texts, numbers, and files that were named or uploaded."""
+"""Files of a desk, and entries of a form: texts, numbers, and files that were named or uploaded."""
 
 from __future__ import annotations
 
+import os
+import re
+import shlex
+import shutil
 from collections.abc import Callable, Iterable
 from contextlib import ExitStack
+from dataclasses import dataclass, field, replace
 from pathlib import Path
+from tempfile import TemporaryDirectory
+from typing import Any, BinaryIO
 
 from starlette.datastructures import FormData, UploadFile
+from starlette.responses import FileResponse
 
-from ._files import Chosen, DeskFiles
+from ...bundle import open_unlinked
+from ...errors import ExchangeError
+from ...exchange.steps import Input, Step
 
-__all__ = ["checked", "chosen_file", "chosen_files", "number", "perhaps_file", "text", "whole_number", "written_path"]
+__all__ = [
+    "Chosen",
+    "DeskFiles",
+    "checked",
+    "chosen_file",
+    "chosen_files",
+    "files_in",
+    "given",
+    "handed_out",
+    "number",
+    "perhaps_file",
+    "remote_commands",
+    "text",
+]
+
+FOLDER, INBOX = "desk", "inbox"
+_ENDING = re.compile(r"\.[a-z]{2,12}")
+
+
+@dataclass(frozen=True, eq=False)
+class Chosen:
+    """A file for one piece of work: one that lies on this machine, or a copy that was uploaded for it alone."""
+
+    path: Path
+    _place: TemporaryDirectory[str] | None = field(default=None, repr=False)
+
+    @property
+    def is_copy(self) -> bool:
+        """Whether it was uploaded."""
+        return self._place is not None
+
+    def discard(self) -> None:
+        """Remove the copy, if it is one; the end of the interpreter does the same."""
+        if self._place is not None:
+            self._place.cleanup()
+
+
+class DeskFiles:
+    """The folder ``desk`` in a party's or the analyst's."""
+
+    def __init__(self, folder: Path) -> None:
+        self.path = Path(folder) / FOLDER
+
+    def made(self) -> Path:
+        """Return the folder, which only its owner may look into."""
+        self.path.mkdir(mode=0o700, exist_ok=True)
+        self.path.chmod(0o700)
+        return self.path
+
+    def take(self, source: BinaryIO, name: str, *, as_name: str, endings: Iterable[str]) -> Chosen:
+        """Take what was uploaded, beside all that was before; of its own name nothing is taken but the ending."""
+        allowed, ending = tuple(endings), Path(name.replace("\\", "/")).suffix.lower()
+        if ending not in allowed or not _ENDING.fullmatch(ending):
+            raise ExchangeError(
+                "TABLE_UNREADABLE",
+                f"The name of the uploaded file ends in {ending[:12]!r}. Expected one of {', '.join(allowed)}.",
+            )
+        place = TemporaryDirectory(prefix="upload-", dir=self.made())
+        copy = Path(place.name) / f"{as_name}{ending}"
+        try:
+            handle = open_unlinked(copy, os.O_WRONLY | os.O_CREAT | os.O_EXCL, code="ALREADY_THERE")
+            with open(handle, "wb") as file:
+                shutil.copyfileobj(source, file, 2**20)
+        except BaseException:
+            place.cleanup()
+            raise
+        return Chosen(copy, place)
+
+    def keep(self, chosen: Chosen, *, as_name: str) -> Path:
+        """Keep a copy that was uploaded, in the place of the last one; what lies elsewhere stays there."""
+        if not chosen.is_copy:
+            return chosen.path
+        self.remove(as_name)
+        return chosen.path.replace(self.path / f"{as_name}{chosen.path.suffix}")
+
+    def in_inbox(self, endings: Iterable[str]) -> list[str]:
+        """Return names of files with these endings in the role's inbox, where a remote puts what came."""
+        allowed = tuple(endings)
+        found = [file for file in self.path.with_name(INBOX).glob("[!.]*") if file.suffix in allowed]
+        return sorted(file.name for file in found if file.is_file() and not file.is_symlink())
+
+    def of_inbox(self, name: str, endings: Iterable[str]) -> Path:
+        """Return one of them."""
+        if name not in self.in_inbox(endings):
+            raise FileNotFoundError(f"There is no such file in {self.path.with_name(INBOX)} any more. Look again.")
+        return self.path.with_name(INBOX) / name
+
+    def lasting(self) -> list[str]:
+        """Return names of what stays until it is removed, with what a desk that was killed has left."""
+        return sorted(each.name for each in self.path.glob("[!.]*"))
+
+    def clear(self) -> None:
+        """Remove all of it."""
+        for name in self.lasting():
+            if (self.path / name).is_dir():
+                shutil.rmtree(self.path / name)
+            else:
+                (self.path / name).unlink(missing_ok=True)
+
+    def kept(self, as_name: str) -> Path | None:
+        """Return the copy of this name with any ending; None if there is none."""
+        return next(iter(sorted(self.path.glob(f"{as_name}.*"))), None)
+
+    def remove(self, as_name: str) -> None:
+        """Remove the copy of this name, if there is one."""
+        for file in self.path.glob(f"{as_name}.*"):
+            file.unlink()
+
+
+def files_in(outbox: Path) -> list[Path]:
+    """Return the files in an outbox by name, but for hidden ones."""
+    return sorted(file for file in outbox.iterdir() if file.is_file() and not file.name.startswith("."))
+
+
+def remote_commands(folder: Path) -> dict[str, str]:
+    """Return commands that send what is in the outbox and fetch what came; none if the folder has no remote."""
+    if not (folder / "remotes.toml").is_file():
+        return {}
+    return {verb: f"datacollab remote {verb} -C {shlex.quote(str(folder))}" for verb in ("push", "pull")}
+
+
+def handed_out(outbox: Path, name: str) -> FileResponse:
+    """Return a file of the outbox as a download."""
+    for file in files_in(outbox):
+        if file.name == name:
+            return FileResponse(file, filename=file.name, media_type="application/octet-stream")
+    raise FileNotFoundError("There is no such file in the outbox. Look at the outbox again.")
+
 
 _LONGEST = 4096
 
 
 def text(form: FormData, name: str) -> str:
-    """A line of text without blanks at its ends; empty where nothing was written."""
+    """Return a line of text without blanks at its ends; empty if nothing was written."""
     value = form.get(name)
     if not isinstance(value, str):
         return ""
@@ -26,129 +163,93 @@ def text(form: FormData, name: str) -> str:
 
 
 def checked(form: FormData, name: str) -> bool:
-    """Whether a box was ticked."""
+    """Return whether a box was ticked."""
     return text(form, name) == "yes"
 
 
-def number(form: FormData, name: str, *, least: float = 0.0) -> float | None:
-    """A number; None where nothing was written.
-
-    Raises
-    ------
-    ValueError
-        Where it is none, or below the least.
-    """
-    written = text(form, name)
-    if not written:
-        return None
-    try:
-        found = float(written)
-    except ValueError:
-        raise ValueError(f"{_words(name)}: a number is wanted, such as 4 or 0.5. Write one, or nothing.") from None
-    if not least <= found < float("inf"):
-        raise ValueError(f"{_words(name)}: {found:g} is not allowed; a number from {least:g} on is wanted.")
+def given(form: FormData, step: Step, names: Iterable[str]) -> dict[str, Any]:
+    """Return what a form says of some inputs of a step, by their names; what was left open is not among them."""
+    found: dict[str, Any] = {}
+    for each in (step[name] for name in names):
+        written = text(form, each.field)
+        if each.kind is bool and written == "yes":
+            found[each.name] = not each.default
+        elif each.kind is not bool and written:
+            found[each.name] = _entry(each, written)
     return found
 
 
-def whole_number(form: FormData, name: str, *, least: int = 1) -> int | None:
-    """A whole number; None where nothing was written.
+def _entry(of: Input, written: str) -> Any:
+    if of.is_many:
+        return [name for name in (part.strip() for part in written.split(",")) if name]
+    if of.kind is Path:
+        return _path(written, what=of.label or of.words)
+    if of.kind in (int, float):
+        scale = 100 if of.is_percent else 1
+        most = None if of.most is None else of.most * scale
+        found = number(_label(of), written, least=of.least or 0.0, most=most, is_whole=of.kind is int)
+        return found / scale if of.is_percent else found
+    if of.known and written not in (known := of.names()):
+        raise ValueError(f"{_label(of)}: expected one of {', '.join(known)}. Choose one of them.")
+    return written
 
-    Raises
-    ------
-    ValueError
-        Where it is none, or below the least.
-    """
-    found = number(form, name, least=least)
-    if found is not None and found != int(found):
-        raise ValueError(f"{_words(name)}: {found:g} is no whole number. Write one, or nothing.")
-    return None if found is None else int(found)
+
+def _label(of: Input) -> str:
+    return of.field.replace("_", " ").capitalize()
 
 
-def chosen_file(
-    form: FormData, files: DeskFiles, *, as_name: str, endings: Iterable[str], what: str, prefix: str = ""
-) -> Chosen:
-    """A file that was uploaded, lies in the inbox, or whose path was written; whoever gets it has to discard it.
+def number(label: str, written: str, *, least: float, most: float | None = None, is_whole: bool = False) -> float | int:
+    """Read a number; raise a ValueError if it is none, or out of its bounds."""
+    try:
+        found = float(written)
+    except ValueError:
+        raise ValueError(f"{label}: expected a number, such as 4 or 0.5. Write one, or nothing.") from None
+    if not (least <= found < float("inf")) or (most is not None and found > most):
+        bounds = f"a number from {least:g} on" if most is None else f"a number from {least:g} to {most:g}"
+        raise ValueError(f"{label}: {found:g} is not allowed; expected {bounds}.")
+    if is_whole and found != int(found):
+        raise ValueError(f"{label}: {found:g} is no whole number. Write one, or nothing.")
+    return int(found) if is_whole else found
 
-    Parameters
-    ----------
-    form : FormData
-        With the entries "upload", "inbox" and "path"; and "offered", what a page chose of the inbox by itself, which
-        gives way to what somebody uploaded or wrote.
-    files : DeskFiles
-    as_name : str
-        What an upload is called in the folder.
-    endings : iterable of str
-        That an upload may have.
-    what : str
-        It is, in an error.
-    prefix : str
-        Of the names of the entries, where a form has several files.
 
-    Raises
-    ------
-    ValueError
-        Where there is none of these, or more than one.
-    FileNotFoundError
-        Where there is no such file.
-    ExchangeError
-        TABLE_UNREADABLE.
-    """
-    chosen = perhaps_file(form, files, as_name=as_name, endings=endings, what=what, prefix=prefix)
+def chosen_file(form: FormData, files: DeskFiles, of: Input, *, as_name: str, prefix: str = "") -> Chosen:
+    """Return a file that was uploaded, lies in the inbox, or whose path was written; its user has to discard it."""
+    chosen = perhaps_file(form, files, of, as_name=as_name, prefix=prefix)
     if chosen is None:
-        raise ValueError(f"No {what} was given. Write its path on this machine, or choose a file.")
+        raise ValueError(f"No {of.label} was given. Write its path on this machine, or choose a file.")
     return chosen
 
 
-def perhaps_file(
-    form: FormData, files: DeskFiles, *, as_name: str, endings: Iterable[str], what: str, prefix: str = ""
-) -> Chosen | None:
-    """The same of a file that may be left out; None where it is."""
+def perhaps_file(form: FormData, files: DeskFiles, of: Input, *, as_name: str, prefix: str = "") -> Chosen | None:
+    """Return the same of a file that may be left out; None if it is."""
     upload, waiting, written = form.get(f"{prefix}upload"), text(form, f"{prefix}inbox"), text(form, f"{prefix}path")
     sent = isinstance(upload, UploadFile) and bool(upload.filename)
     if (sent or written) and waiting == text(form, f"{prefix}offered"):
+        # The page chose it by itself; it gives way to what somebody uploaded or wrote.
         waiting = ""
     if sent + bool(waiting) + bool(written) > 1:
-        raise ValueError(f"More than one file was given as {what}: a path, an upload or the inbox's. Give one of them.")
+        raise ValueError(
+            f"More than one file was given as {of.label}: a path, an upload or the inbox's. Give one of them."
+        )
     if isinstance(upload, UploadFile) and upload.filename:
-        return files.take(upload.file, upload.filename, as_name=as_name, endings=endings)
+        return files.take(upload.file, upload.filename, as_name=as_name, endings=of.endings)
     if waiting:
-        return Chosen(files.of_inbox(waiting, endings))
-    path = written_path(form, f"{prefix}path", what=what)
-    return None if path is None else Chosen(path)
+        return Chosen(files.of_inbox(waiting, of.endings))
+    return Chosen(_path(written, what=of.label)) if written else None
 
 
-def chosen_files(form: FormData, files: DeskFiles, *, as_name: str, ending: str, what: str) -> list[Chosen]:
-    """Files that were uploaded, or else one whose path was written, or all of a folder, or all of the inbox.
-
-    Parameters
-    ----------
-    form, files, what
-        As for `chosen_file`; "whole_inbox", which a page ticks by itself, gives way to all else.
-    as_name : str
-        What uploads are called in the folder, a number following.
-    ending : str
-        That they have.
-
-    Raises
-    ------
-    ValueError
-        Where there are neither, or both.
-    FileNotFoundError
-        Where there are no such files.
-    ExchangeError
-        TABLE_UNREADABLE.
-    """
+def chosen_files(form: FormData, files: DeskFiles, of: Input, *, as_name: str, ending: str) -> list[Chosen]:
+    """Return files that were uploaded, or one whose path was written, or all of a folder, or all of the inbox."""
     sent = [each for each in form.getlist("upload") if isinstance(each, UploadFile) and each.filename]
-    place = written_path(form, "path")
-    if not sent and place is None and checked(form, "whole_inbox"):
+    written = text(form, "path")
+    if not (sent or written) and checked(form, "whole_inbox"):
         return [Chosen(files.of_inbox(name, (ending,))) for name in files.in_inbox((ending,))]
-    if not sent and place is not None and _is(place, Path.is_dir):
-        found = sorted(place.glob(f"*{ending}"))
-        if not found:
+    if not sent and written and _is(place := _path(written), Path.is_dir):
+        if not (found := sorted(place.glob(f"*{ending}"))):
             raise FileNotFoundError(f"There are no files {ending} in {place}. Write another folder, or a file's path.")
         return [Chosen(file) for file in found]
-    if len(sent) < 2 or place is not None:
-        return [chosen_file(form, files, as_name=f"{as_name}0", endings=(ending,), what=what)]
+    if len(sent) < 2 or written:
+        return [chosen_file(form, files, replace(of, endings=(ending,)), as_name=f"{as_name}0")]
     with ExitStack() as taken:
         chosen = []
         for number, each in enumerate(sent):
@@ -158,21 +259,12 @@ def chosen_files(form: FormData, files: DeskFiles, *, as_name: str, ending: str,
     return chosen
 
 
-def written_path(form: FormData, name: str, *, what: str = "") -> Path | None:
-    """A path that was written, if any was; absolute, and of what it is of a file that is there.
-
-    Raises
-    ------
-    FileNotFoundError
-        Where it is to be a file, and is none.
-    """
-    written = text(form, name)
-    if not written:
-        return None
+def _path(written: str, *, what: str = "") -> Path:
+    """Return a path, absolute; with ``what`` of a file that is there."""
     try:
         path = Path(written).expanduser().absolute()
     except RuntimeError:
-        # Of a user whom nobody knows.
+        # The home of a user whom nobody knows.
         path = Path(written).absolute()
     if what and not _is(path, Path.is_file):
         raise FileNotFoundError(f"There is no file {path} on this machine. Write the path of the {what}.")
@@ -184,7 +276,3 @@ def _is(path: Path, kind: Callable[[Path], bool]) -> bool:
         return kind(path)
     except (OSError, ValueError):
         return False
-
-
-def _words(name: str) -> str:
-    return name.replace("_", " ").capitalize()

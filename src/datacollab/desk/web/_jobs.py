@@ -20,16 +20,7 @@ BUG = "BUG"
 
 @dataclass(frozen=True, kw_only=True)
 class Refusal:
-    """One refusal.
-
-    Attributes
-    ----------
-    code : str
-        As the commands print it.
-    message : str
-    remedy : str
-        What to do, where the code has one.
-    """
+    """A refusal, with its code as the commands print it, and what to do."""
 
     code: str
     message: str
@@ -37,12 +28,12 @@ class Refusal:
 
     @property
     def status(self) -> int:
-        """Of the answer that shows it."""
+        """Of the HTTP answer."""
         return 500 if self.code == BUG else 422
 
 
 def refusal_of(error: BaseException) -> Refusal:
-    """Put an error into words, as `datacollab.cli` does.
+    """Put an error into words, as the commands do.
 
     Examples
     --------
@@ -65,14 +56,7 @@ _LINES = 12
 
 @dataclass(frozen=True, eq=False)
 class Question:
-    """What a piece of work waits for an answer to.
-
-    Attributes
-    ----------
-    about : object
-    id : str
-        Of this asking and no other, so that nobody answers what they were not shown.
-    """
+    """A question of a piece of work; the id is of this asking, so that nobody answers what they were not shown."""
 
     about: Any
     id: str = field(default_factory=lambda: secrets.token_hex(16))
@@ -81,24 +65,12 @@ class Question:
 class Job:
     """One piece of work.
 
-    Attributes
+    Parameters
     ----------
     name : str
         What is being done, in words.
     where : str
         Page that shows what came of it.
-    lines : deque of str
-        What was begun last.
-    share : float or None
-        How much is done, from 0 to 1, where that is known.
-    question : Question or None
-        What the work waits for an answer to.
-    result : object
-        What came of it.
-    refusal : Refusal or None
-        Why nothing came of it.
-    notice : str
-        What the page that it leads to says of it besides.
     """
 
     def __init__(self, name: str, where: str) -> None:
@@ -118,7 +90,7 @@ class Job:
 
     @property
     def is_done(self) -> bool:
-        """Whether it has ended, in whatever way."""
+        """Whether it has ended."""
         return self._done.is_set()
 
     @property
@@ -127,18 +99,12 @@ class Job:
         return time.monotonic() - self._begun
 
     def say(self, step: str, share: float | None = None) -> None:
-        """Tell what begins now."""
+        """Say what begins now, and how much is done."""
         self.lines.append(step)
         self.share = share
 
     def ask(self, about: Any) -> Any:
-        """Wait for somebody's answer; called by the work itself.
-
-        Returns
-        -------
-        object
-            What `answer` was given.  Where the desk is closed instead, the work ends here with it.
-        """
+        """Wait for somebody's answer; called by the work itself."""
         with self._lock:
             self._answered.clear()
             self.question = Question(about)
@@ -147,19 +113,7 @@ class Job:
         return self._answer
 
     def answer(self, answer: Any, question_id: str) -> None:
-        """Answer the question that the work waits for.
-
-        Parameters
-        ----------
-        answer : object
-        question_id : str
-            Of the question that the answer is to.
-
-        Raises
-        ------
-        ExchangeError
-            NOT_APPROVED, where it waits for none, or for the answer to another one.
-        """
+        """Answer the question that the work waits for."""
         with self._lock:
             if self.question is None or self.question.id != question_id:
                 raise ExchangeError(
@@ -173,7 +127,7 @@ class Job:
             self._answered.set()
 
     def wait(self, seconds: float) -> bool:
-        """Wait until it has ended or asks something, and no longer than this; whether that is so."""
+        """Wait until it has ended or asks something, and no longer than this; return whether it has."""
         return self._news.wait(seconds)
 
     def run(self, work: Callable[[Job], Any], at_end: Callable[[], None]) -> None:
@@ -191,12 +145,7 @@ class Job:
 
 
 class Jobs:
-    """One piece of work at a time; the last one stays to be looked at.
-
-    Attributes
-    ----------
-    last : Job or None
-    """
+    """One piece of work at a time; the last one stays to be looked at."""
 
     def __init__(self) -> None:
         self.last: Job | None = None
@@ -217,23 +166,7 @@ class Jobs:
     def start(
         self, name: str, where: str, work: Callable[[Job], Any], *, at_end: Callable[[], None] = lambda: None
     ) -> Job:
-        """Begin a piece of work in a thread of its own.
-
-        Parameters
-        ----------
-        name : str
-        where : str
-            Page that shows what came of it.
-        work : callable
-            Gets the job, to tell what it does and to ask.
-        at_end : callable, optional
-            Called when the work has ended, in whatever way, or was not begun.
-
-        Raises
-        ------
-        ExchangeError
-            BUSY, where another one has not ended.
-        """
+        """Begin a piece of work in a thread of its own."""
         with self._lock:
             if self.running is not None:
                 at_end()

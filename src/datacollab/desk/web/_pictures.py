@@ -16,15 +16,7 @@ _WIDTH, _ROW, _MARGIN = 180, 18, 6
 
 
 def people_svg(found: float, limit: float | None = None) -> Markup:
-    """A hundred people, of whom some are found; a line stands after as many as are allowed.
-
-    Parameters
-    ----------
-    found : float
-        Their share, rounded up to whole people.
-    limit : float, optional
-        The share that is allowed.
-    """
+    """A hundred people, of whom some are found; a line stands after as many as are allowed."""
     n_found = min(_HUNDRED, math.ceil(_HUNDRED * found - _ROUNDING))
     dots = []
     for number in range(_HUNDRED):

@@ -54,16 +54,7 @@ _LIBRARIES = ("numpy", "scipy", "sklearn")
 
 
 def pack_collaboration(collaboration: Collaboration, result: Integration) -> bytes:
-    """All parties' g_k, h once, and for each party what its own model says besides; no collaboration representation.
-
-    An h that no numbers describe is kept as an object, for this file is its writer's own: the analyst can send
-    answers of it.
-
-    Raises
-    ------
-    ExchangeError
-        MODEL_UNSUPPORTED, where a map or the model cannot be written.
-    """
+    """All parties' g_k, h once, and for each party what its own model says besides; no collaboration representation."""
     facts: list[dict[str, Any]] = []
     arrays: dict[str, NDArray[Any]] = {}
     left_out: dict[str, NDArray[Any]] = {}
@@ -95,13 +86,7 @@ def pack_collaboration(collaboration: Collaboration, result: Integration) -> byt
 
 
 def unpack_collaboration(data: bytes, *, where: str) -> tuple[dict[str, PartyModel], Integration]:
-    """Models by party, and what is known of them.
-
-    Raises
-    ------
-    ExchangeError
-        STATE_DAMAGED.
-    """
+    """Models by party, and what is known of them."""
     try:
         bundle = unpack(data, kind=COLLABORATION_KIND)
         return dict(_models(bundle)), Integration.from_facts(bundle.facts["integration"])
@@ -240,13 +225,7 @@ def signed_model(
 def signed_predictions(
     model: PartyModel, anchor_representation: FloatArray, result: Integration, project: Project, key: KeyPair
 ) -> bytes:
-    """A `.dcanswers` file for one party, sealed to it: what its model says of the anchor, and no model.
-
-    Raises
-    ------
-    ExchangeError
-        MODEL_UNSUPPORTED, where the model has no answers that can be sent.
-    """
+    """A `.dcanswers` file for one party, sealed to it: what its model says of the anchor, and no model."""
     party = str(model.party)
     try:
         inner, members = predictions_contents(anchor_predictions(model, anchor_representation))

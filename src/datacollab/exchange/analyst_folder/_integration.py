@@ -33,12 +33,7 @@ __all__ = [
 
 
 def selection_facts(selection: Selection) -> dict[str, Any]:
-    """What was tried and taken; figures that are none are null.
-
-    Parameters
-    ----------
-    selection : Selection
-    """
+    """What was tried and taken; figures that are none are null."""
     return {
         "metric": selection.metric,
         "judged_on": selection.judged_on,
@@ -103,15 +98,7 @@ _KEEPING_ROWS = {
 
 @dataclass(frozen=True, kw_only=True)
 class RowFinding:
-    """Rows that a model carries.
-
-    Attributes
-    ----------
-    path : str
-        Where: attributes by name, all else by number.
-    n_rows : int
-        How many; the least number where only some were looked for.
-    """
+    """Rows that a model carries."""
 
     path: str
     n_rows: int

@@ -26,10 +26,7 @@ __all__ = ["Score", "rows_together", "score_of", "survival_score"]
 
 
 def rows_together(shares: Sequence[Share]) -> NDArray[np.intp]:
-    """A number for each row, the same for rows that are left out together.
-
-    Those are equal rows of a party, as means of groups are.
-    """
+    """A number for each row, the same for rows that are left out together."""
     numbers: list[NDArray[np.intp]] = []
     start = 0
     for share in shares:
@@ -86,22 +83,7 @@ class Score:
 
 
 def score_of(collaboration: Collaboration, shares: Sequence[Share], task: Task, n_folds: int) -> Score | None:
-    """Score the model by what the analyst was told of each row left out, or else by cross-validation.
-
-    Parameters
-    ----------
-    collaboration : Collaboration
-    shares : sequence of Share
-        In the order of the collaboration's parties.
-    task : Task
-    n_folds : int
-        Of the cross-validation on the collaboration representations, equal rows together.
-
-    Returns
-    -------
-    Score or None
-        None where there are too few rows for two folds.
-    """
+    """Score the model by what the analyst was told of each row left out, or else by cross-validation."""
     told = [(share.target, collaboration.left_out_.get(share.party)) for share in shares]
     pairs = [(target, left_out) for target, left_out in told if left_out is not None]
     if pairs:
@@ -209,20 +191,7 @@ def _never_called(task: Task, target: NDArray[Any], predicted: NDArray[Any]) -> 
 
 
 def survival_score(collaboration: Collaboration, shares: Sequence[Share], n_folds: int) -> Score | None:
-    """Cross-validate the concordance of the log risk on the collaboration representations, equal rows together.
-
-    Parameters
-    ----------
-    collaboration : Collaboration
-    shares : sequence of Share
-        In the order of the collaboration's parties.
-    n_folds : int
-
-    Returns
-    -------
-    Score or None
-        None where there are too few rows, or a fold has no pair whose order is known.
-    """
+    """Cross-validate the concordance of the log risk on the collaboration representations, equal rows together."""
     from sklearn.base import clone
     from sklearn.model_selection import GroupKFold
 

@@ -31,21 +31,7 @@ _ROUNDING = 1e-9
 
 
 def check_named(share: Share, project: Project, party: str, where: str) -> None:
-    """Refuse targets of another kind, out of their range, not rounded as agreed, or with too few of a sort.
-
-    Parameters
-    ----------
-    share : Share
-    project : Project
-        Whose task is no classification or regression.
-    party, where : str
-        For errors: whose it is, and the name of the file.
-
-    Raises
-    ------
-    ExchangeError
-        TARGET_INVALID or CLASS_TOO_SMALL.
-    """
+    """Refuse targets of another kind, out of their range, not rounded as agreed, or with too few of a sort."""
     task = project.task
     if share.target_kind is not task.target_kind:
         raise _invalid(
@@ -197,15 +183,7 @@ def receive(source: bytes, project: Project, key: KeyPair, *, where: str) -> Rec
 
 
 def check_same_anchor(commitments: Mapping[str, str], party: str, commitment: str) -> None:
-    """Raise where a party used another anchor than the others.
-
-    Parameters
-    ----------
-    commitments : mapping of party to str
-        Of the shares already there.
-    party, commitment : str
-        The new one.
-    """
+    """Raise where a party used another anchor than the others."""
     others = [name for name, known in commitments.items() if name != party and known != commitment]
     if others:
         raise ExchangeError(

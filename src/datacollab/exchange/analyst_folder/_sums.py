@@ -127,21 +127,7 @@ def receive_sum(source: bytes, project: Project, key: KeyPair, *, where: str) ->
 
 
 def check_new_sum(received: ReceivedSum, present: Mapping[str, ReceivedSum], *, where: str) -> None:
-    """Refuse a second message of a party, and one that does not go with the others.
-
-    Parameters
-    ----------
-    received : ReceivedSum
-    present : mapping of str to ReceivedSum
-        Those that are there, by party.
-    where : str
-        Name of the file, for errors.
-
-    Raises
-    ------
-    ExchangeError
-        ALREADY_THERE, ANCHOR_MISMATCH or SHARE_MALFORMED.
-    """
+    """Refuse a second message of a party, and one that does not go with the others."""
     party = received.party
     known = present.get(party)
     if known is not None and known.digest != received.digest:
@@ -165,28 +151,7 @@ def check_new_sum(received: ReceivedSum, present: Mapping[str, ReceivedSum], *, 
 def solve_sums(
     received: Sequence[ReceivedSum], project: Project, key: KeyPair
 ) -> tuple[SumsModel, bytes, SumsIntegration]:
-    """Add up the messages of all parties, check the total, and fit the model.
-
-    Parameters
-    ----------
-    received : sequence of ReceivedSum
-    project : Project
-    key : KeyPair
-        The analyst's, which signs the model.
-
-    Returns
-    -------
-    model : SumsModel
-    data : bytes
-        Of its file.
-    result : SumsIntegration
-
-    Raises
-    ------
-    ExchangeError
-        QUORUM_NOT_MET, naming who is missing; SHARE_MALFORMED if the messages do not fit each other, or the total is
-        not one of rows.
-    """
+    """Add up the messages of all parties, check the total, and fit the model."""
     there = {each.party for each in received}
     if missing := [name for name in project.parties if name not in there]:
         raise ExchangeError(
