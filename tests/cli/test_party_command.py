@@ -258,7 +258,7 @@ def test_predictions_overwrite_nothing_else(ready):
 
 
 @pytest.mark.parametrize(
-    ("place", "is_shared"), [("_party_folder.commit_share", False), ("_commit._finish_share", True)]
+    ("place", "is_shared"), [("_share.commit_share", False), ("_commit._finish_share", True)]
 )
 def test_after_an_interruption_it_is_known_whether_the_share_was_made(world, monkeypatch, place, is_shared):
     join(world)
