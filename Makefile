@@ -33,9 +33,11 @@ mutants: $(VENV)/.test  ## Thirty faults, each planted alone into a copy of the 
 test-nightly: $(VENV)/.test  ## 20,000 hostile changes of each kind of what crosses, 400 kills of each command.
 	DATACOLLAB_NIGHTLY=1 $(BIN)/python -m pytest -n auto tests/test_mutations.py tests/formats tests/bundle tests/exchange tests/remote
 
-check: $(VENV)/.test  ## Style, formatting and types.
+check: $(VENV)/.test  ## Style, formatting, spelling, odd phrases and types.
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
+	$(BIN)/codespell src docs tests README.md
+	$(BIN)/python tests/run_style.py
 	$(BIN)/mypy
 
 docs: $(VENV)/.docs  ## The documentation site, which opens from its folder: output/docs/index.html. Warnings are errors.

@@ -31,11 +31,9 @@ LIBRARY = {
     "datasets": Room("Data sets of the paper, and splitting a table into parties.", "load"),
     "bundle": Room("Signed files: containers, arrays without pickle, keys, seals.", "pack"),
     "targets": Room("Times to events and effects as targets, beside classes and numbers.", "survival_target"),
-    "survival": Room(
-        "Cox regression, survival forests, and how good they are.", "CoxRegression", ("targets", "linalg")
-    ),
+    "survival": Room("Cox regression, survival forests, and how good they are.", "CoxRegression", ("targets",)),
     "share": Room("What a party sends.", "Share", ("bundle", "targets")),
-    "anchor": Room("Making the anchor, and finding private rows in it.", "SMOTEAnchor", ("linalg",)),
+    "anchor": Room("Making the anchor, and finding private rows in it.", "SMOTEAnchor"),
     "sums": Room("Sums over all parties' rows under masks.", "MaskedSum", ("linalg", "bundle")),
     "model": Room(
         "What goes back: g_k and h, as numbers.", "PartyModel", ("linalg", "bundle", "targets", "survival", "share")
@@ -51,7 +49,7 @@ LIBRARY = {
     "effects": Room(
         "Effects of treatments, from what parties share.",
         "estimate_effect",
-        ("linalg", "targets", "share", "model", "analyst"),
+        ("targets", "share", "model", "analyst"),
     ),
     "estimators": Room(
         "All roles in one process, and the baselines.",
@@ -59,7 +57,7 @@ LIBRARY = {
         ("targets", "survival", "share", "sums", "anchor", "model", "party", "analyst"),
     ),
     "plugins": Room("Commands and kinds of remote that other distributions bring.", "plugins"),
-    "progress": Room("A bar for whoever waits in a notebook or at a terminal.", "ProgressBar"),
+    "progress": Room("A progress bar in a notebook or at a terminal.", "ProgressBar"),
     "testing": Room("Checks of others' integrators and obfuscators.", "check_integrator"),
 }
 """What a data scientist imports; it never imports a wing."""

@@ -42,7 +42,7 @@ _HOME = {
     "TargetDissimilarityGraph": "analyst",
     # Each party gets g_k and h, once.
     "PartyModel": "model",
-    # All roles in one process, and what there is without collaboration.
+    # All roles in one process, and the baselines.
     "DataCollaborationClassifier": "estimators",
     "DataCollaborationRegressor": "estimators",
     "DataCollaborationSurvival": "estimators",
@@ -50,7 +50,7 @@ _HOME = {
     "PartyStratifiedKFold": "estimators",
     "Local": "estimators",
     "Central": "estimators",
-    # What whoever waits may look at.
+    # A bar for long steps.
     "ProgressBar": "progress",
     # What goes wrong.
     "DataCollabError": "errors",

@@ -1,4 +1,4 @@
-"""What a notebook shows, which may be sent on: of what is private, its shape and no more."""
+"""HTML for notebooks, which may be sent on: it shows the shape of private data, and no more."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ Notebooks push entries of tables to the right by a rule that weighs more; senten
 
 
 class FittedUnseen:
-    """Mixin before `BaseEstimator`: a notebook, which may be shared, shows parameters and nothing learnt."""
+    """A mixin before `BaseEstimator`: a notebook, which may be shared, shows parameters and nothing learnt."""
 
     def _get_fitted_attr_html(self, doc_link: str = "") -> Any:
         shown = super()._get_fitted_attr_html(doc_link)  # type: ignore[misc]
@@ -47,13 +47,13 @@ class Stage:
     Attributes
     ----------
     symbol : str
-        As in the paper, with what stands below the line after "_".
+        As in the paper, with a subscript after "_".
     note : str
-        What it is here, in a few words.
+        A few words on this stage.
     is_map : bool
         Rows are drawn round, and maps with corners.
     held : bool
-        Whether the object that is shown has it.
+        Whether the shown object has it.
     """
 
     symbol: str
@@ -63,14 +63,10 @@ class Stage:
 
 
 def chain(*, held: Iterable[str] = (), **notes: str) -> str:
-    """The way from a private row to a prediction: X_k, f_k, what leaves, g_k, what is common, h, the prediction.
+    """Draw the way from a private row to a prediction: X_k, f_k, the shared rows, g_k, the common rows, h.
 
-    Parameters
-    ----------
-    held : iterable of {"rows", "f", "shared", "g", "common", "h"}
-        What the object that is shown has.
-    **notes : str
-        What these are here, by the same names.
+    ``held`` names the stages that the shown object has, and ``notes`` gives words on stages, both by the names rows,
+    f, shared, g, common and h.
 
     Examples
     --------
@@ -101,7 +97,7 @@ def _drawn(stage: Stage) -> str:
 
 
 def table(rows: Iterable[tuple[str, ...]]) -> str:
-    """Rows of texts, the first of each being what it is about."""
+    """Return rows of texts as a table; the first text of each is its heading."""
     lines = (
         f"<tr><th>{escape(first)}</th>{''.join(f'<td>{escape(cell)}</td>' for cell in rest)}</tr>"
         for first, *rest in rows
@@ -110,11 +106,11 @@ def table(rows: Iterable[tuple[str, ...]]) -> str:
 
 
 def card(title: str, *parts: str) -> str:
-    """A title, which is escaped, and parts, which are HTML already."""
+    """Return a card with a title, which is escaped, and parts, which are HTML already."""
     return f'{_STYLE}<div class="dc-card"><h4>{escape(title)}</h4>{"".join(parts)}</div>'
 
 
 def class_names(estimator: Any) -> str:
-    """What an estimator is made of, without parameters, of which one may be secret."""
+    """Return the class names of an estimator and its steps, without parameters, which may be secret."""
     steps = getattr(estimator, "steps", None)
     return type(estimator).__name__ if steps is None else ", ".join(class_names(step) for _, step in steps)

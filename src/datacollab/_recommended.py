@@ -1,4 +1,4 @@
-"""How many components and how much noise sums have, unless parties agree on something else."""
+"""Recommended numbers of components and amounts of noise for sums."""
 
 from __future__ import annotations
 
@@ -44,12 +44,7 @@ _ALIKE = Recommended(n_components=MOST_COMPONENTS, noise=0.04, least_penalty=0.5
 
 
 def recommended(*, alike: bool = False) -> Recommended:
-    """Return the settings for a table, or for columns that are all alike.
-
-    Parameters
-    ----------
-    alike : bool
-        Whether all columns are of one kind, as pixels and signal strengths are; see `columns_alike`.
+    """Return the settings for a table, or for columns that are all alike; see `columns_alike`.
 
     Examples
     --------
@@ -62,12 +57,7 @@ def recommended(*, alike: bool = False) -> Recommended:
 def columns_alike(ranges: ArrayLike, n_columns: int) -> bool:
     """Return whether a table's columns are all alike: at least 50, all of them numbers, and all with one range.
 
-    Parameters
-    ----------
-    ranges : array-like of shape (n_numbers, 2)
-        The smallest and largest value of each numeric column.
-    n_columns : int
-        Count of all columns, those that are not numbers included.
+    ``ranges`` has the smallest and largest value of each numeric column, and ``n_columns`` counts all columns.
 
     Examples
     --------

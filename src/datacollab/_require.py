@@ -11,13 +11,7 @@ __all__ = ["require"]
 
 
 def require(module: str, extra: str) -> ModuleType:
-    """Import an optional dependency, or say which extra brings it.
-
-    Raises
-    ------
-    MissingExtraError
-        When the module is not installed.
-    """
+    """Import an optional dependency, or raise a MissingExtraError that names the extra with it."""
     try:
         return importlib.import_module(module)
     except ImportError as error:

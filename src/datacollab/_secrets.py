@@ -1,4 +1,4 @@
-"""Randomness of what must not be guessed."""
+"""Randomness for secrets."""
 
 from __future__ import annotations
 
@@ -8,5 +8,5 @@ __all__ = ["fresh_generator"]
 
 
 def fresh_generator() -> np.random.RandomState:
-    """A generator with 128 bits from the operating system, whatever was done to NumPy's global one."""
+    """Return a generator with 128 bits from the operating system, regardless of NumPy's global one."""
     return np.random.RandomState(np.random.MT19937(np.random.SeedSequence()))

@@ -1,4 +1,4 @@
-"""How many threads linear algebra takes."""
+"""Limits of the threads of linear algebra."""
 
 from __future__ import annotations
 
@@ -19,10 +19,10 @@ _R = TypeVar("_R")
 
 
 def one_thread(function: Callable[_P, _R]) -> Callable[_P, _R]:
-    """The function with one thread of BLAS and OpenMP: for many small problems, one after the other.
+    """Limit a function to one thread of BLAS and OpenMP: for many small problems, one after the other.
 
-    Threads that wait for one another spin, so that on a machine with other work a fit takes many times as long, and all
-    of the processor.
+    Threads that wait for one another spin, so that on a machine with other work a fit takes many times as long, and
+    all of the processor.
     """
 
     @wraps(function)
@@ -34,5 +34,5 @@ def one_thread(function: Callable[_P, _R]) -> Callable[_P, _R]:
 
 
 def one_thread_if_small(n_rows: int) -> AbstractContextManager[Any]:
-    """A context with one thread where so few rows are worked on that more would not help."""
+    """Return a context with one thread if there are so few rows that more would not help."""
     return threadpool_limits(limits=1) if n_rows <= SMALL else nullcontext()

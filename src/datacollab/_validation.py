@@ -41,20 +41,20 @@ _ARRAY_LIBRARIES = ("torch", "cupy", "array_api_strict")
 
 
 def array_library(values: object) -> str | None:
-    """Name of the library, other than NumPy, that computes with these values; None where NumPy does."""
+    """Return the name of the library, other than NumPy, that computes with these values; None for NumPy."""
     roots = (base.__module__.partition(".")[0] for base in type(values).__mro__)
     return next((root for root in roots if root in _ARRAY_LIBRARIES), None)
 
 
 def array_namespace(values: Array) -> Any:
-    """Functions of the array API standard for an array of `array_library`; otherwise NumPy.
+    """Return the functions of the array API standard for an array of `array_library`; otherwise NumPy.
 
     NumPy 1 lacks some of the standard's names; code for both keeps to what both have.
 
     Raises
     ------
     MissingExtraError
-        When scikit-learn is too old to bring array-api-compat along, and that is not installed.
+        If scikit-learn is too old to bring array-api-compat along, and that is not installed.
     """
     if array_library(values) is None:
         return np
@@ -66,12 +66,12 @@ def array_namespace(values: Array) -> Any:
 
 
 def in_frame(library: str, rows: FloatArray, names: NDArray[Any], like: Any) -> Any:
-    """Rows as a data frame of "pandas" or "polars", with the index of the table that they come from, if it has one."""
+    """Return rows as a data frame of "pandas" or "polars", with the index of their table, if it has one."""
     return ADAPTERS_MANAGER.adapters[library].create_container(to_numpy(rows), like, columns=names)
 
 
 def to_numpy(values: ArrayLike) -> NDArray[Any]:
-    """The values in main memory, as a NumPy array; uncopied if they are one."""
+    """Return the values in main memory, as a NumPy array; uncopied if they are one."""
     library, array = array_library(values), cast(Any, values)
     if library == "torch":
         array = array.detach().cpu().numpy()
@@ -83,7 +83,7 @@ def to_numpy(values: ArrayLike) -> NDArray[Any]:
 
 
 def count_missing(values: NDArray[Any]) -> int:
-    """Entries that are None or NaN."""
+    """Count entries that are None or NaN."""
     if values.dtype.kind in "fc":
         return int(np.isnan(values).sum())
     if values.dtype.kind != "O":
@@ -95,15 +95,7 @@ def count_missing(values: NDArray[Any]) -> int:
 def check_single_targets(values: NDArray[Any], what: str, error: type[ValueError]) -> None:
     """Refuse targets of several values each, such as the event and time of a survival analysis.
 
-    Every record would be a class of its own, and nothing would say so.
-
-    Parameters
-    ----------
-    values : ndarray
-    what : str
-        What the error calls them.
-    error : type
-        Of the error.
+    Every record would be a class of its own, and nothing would say so.  ``what`` names them in the error.
     """
     several = (tuple, list, dict, np.void, np.ndarray)
     fields = values.dtype.names or ()
@@ -129,28 +121,28 @@ def check_representation(
     ----------
     values : array-like of shape (n_rows, n_intermediate)
     party : str or int
-        Whom an error names.
+        Shown in error messages.
     what : str
-        What an error calls the array.
+        Name of the array in error messages.
     n_features : int, optional
-        The number of columns wanted.
+        The expected number of columns.
     beside : array, optional
-        What the rows are to be computed with.  If it is an array of `array_library`, they must be of the same library
-        and on the same device, and so is the result; otherwise that is a NumPy array.
+        If it is an array of `array_library`, the rows must be of the same library and on the same device, and so is
+        the result; otherwise that is a NumPy array.
 
     Raises
     ------
     RepresentationError
-        When the array is not numeric, not two-dimensional, empty, not finite, not where `beside` is, or has the wrong
+        If the array is not numeric, not two-dimensional, empty, not finite, not where `beside` is, or has the wrong
         number of columns.
     """
     if sparse.issparse(values):
         raise RepresentationError(
-            f"Party {party!r}: the {what} is a sparse matrix; a dense array is wanted. Call .toarray() on it first."
+            f"Party {party!r}: the {what} is a sparse matrix; expected a dense array. Call .toarray() on it first."
         )
     if array_library(beside) is not None and _place(values) != _place(beside):
         raise RepresentationError(
-            f"Party {party!r}: the {what} is {_place(values)}, but {_place(beside)} is wanted, as for all else in this "
+            f"Party {party!r}: the {what} is {_place(values)}; expected {_place(beside)}, as for all else in this "
             "integration. Keep all parties' arrays in one library and on one device."
         )
     try:
@@ -192,7 +184,7 @@ def _as_numpy(values: ArrayLike) -> FloatArray:
 
 
 def _real(values: Array) -> Array:
-    """An array of another library in float64, without what torch recorded for gradients."""
+    """Return an array of another library in float64, without torch's record for gradients."""
     xp = array_namespace(values)
     if not xp.isdtype(values.dtype, ("bool", "integral", "real floating")):
         raise TypeError
@@ -201,7 +193,7 @@ def _real(values: Array) -> Array:
 
 
 def _place(values: Any) -> str:
-    """Where an array is, for an error."""
+    """Say where an array is, for an error."""
     library = array_library(values)
     return "a NumPy array" if library is None else f"a {library} array on {values.device}"
 
@@ -214,9 +206,9 @@ def name_parties(
     Raises
     ------
     TypeError
-        When neither a mapping nor a sequence of arrays is given.
+        If neither a mapping nor a sequence of arrays is given.
     AgreementError
-        When there is no party at all.
+        If there is no party at all.
     """
     if isinstance(representations, Mapping):
         named = dict(representations)
@@ -224,11 +216,11 @@ def name_parties(
         named = dict(enumerate(representations))
     else:
         raise TypeError(
-            f"Several parties' {what}s are wanted, as a mapping {{party: array}} or a list of arrays; "
-            f"got {type(representations).__name__}."
+            f"Expected several parties' {what}s, as a mapping {{party: array}} or a list of arrays; got "
+            f"{type(representations).__name__}."
         )
     if not named:
-        raise AgreementError(f"No party gave an {what}; at least two are wanted.")
+        raise AgreementError(f"No party gave an {what}; expected at least two.")
     return named
 
 
@@ -238,22 +230,9 @@ def check_parties(
     what: str = "anchor representation",
     keep_library: bool = False,
 ) -> dict[PartyName, FloatArray]:
-    """Key several parties' arrays by name, and check each of them.
+    """Key several parties' arrays by name as in `name_parties`, and check each of them as in `check_representation`.
 
-    Parameters
-    ----------
-    representations : mapping of party to array-like, or sequence of array-like
-    what : str
-        What an error calls an array.
-    keep_library : bool, default=False
-        Whether arrays of `array_library` stay what and where they are; they become NumPy arrays otherwise.
-
-    Raises
-    ------
-    TypeError, AgreementError
-        See `name_parties`.
-    RepresentationError
-        When one party's array cannot be used; see `check_representation`.
+    With `keep_library`, arrays of `array_library` stay what and where they are; otherwise they become NumPy arrays.
     """
     named = name_parties(representations, what=what)
     kept = (values for values in named.values() if keep_library and array_library(values) is not None)

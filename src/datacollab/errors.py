@@ -1,4 +1,4 @@
-"""Everything that can go wrong, in one tree.
+"""All errors and warnings, in one tree.
 
 .. code-block:: text
 
@@ -31,8 +31,9 @@
     ├── PrivateRowsWarning                 rows called public are also among a party's own
     └── SuppressedRowsWarning              a defence keeps rows from being shared
 
-Each error is also a builtin one, so ``except ValueError`` keeps working.  A message says which party and which
-parameter, what was found, what is wanted and what to do.  It shows names, shapes and types; never an entry of the data.
+Each error is also a builtin one, so ``except ValueError`` keeps working.  A message names the party and the
+parameter, and says what was expected, what was found and what to do.  It shows names, shapes and types; never an entry
+of the data.
 """
 
 from ._codes import known_codes
@@ -85,7 +86,7 @@ class ShareError(DataCollabError, ValueError):
 
 
 class AnchorError(DataCollabError, ValueError):
-    """An anchor cannot be made from what was given, or does not fit the data."""
+    """An anchor cannot be made from the given sources, or does not fit the data."""
 
 
 class UnknownPartyError(DataCollabError, ValueError):
@@ -98,7 +99,7 @@ class ObfuscationError(DataCollabError, ValueError):
     Attributes
     ----------
     original : Exception or None
-        What the obfuscator raised.  It is kept here rather than shown because its text may quote private values.
+        The obfuscator's own error.  It is kept here rather than shown because its text may quote private values.
     """
 
     def __init__(self, message: str, original: Exception | None = None) -> None:
@@ -123,7 +124,7 @@ class NotEnoughMemoryError(DataCollabError, MemoryError):
 
 
 class EffectError(DataCollabError, ValueError):
-    """An effect cannot be estimated from what was shared, or not with intervals that hold; the message says why."""
+    """An effect cannot be estimated from the shares, or not with intervals that hold; the message says why."""
 
 
 class NoGuaranteeError(DataCollabError, RuntimeError):
@@ -135,7 +136,7 @@ class SharedBeforeError(DataCollabError, RuntimeError):
 
 
 class ForgottenError(DataCollabError, RuntimeError):
-    """A party has forgotten its map f_k, and was asked for something that needs it."""
+    """A party has forgotten its map f_k, and a step needs it."""
 
 
 class ExchangeError(DataCollabError, ValueError):
@@ -144,9 +145,9 @@ class ExchangeError(DataCollabError, ValueError):
     Attributes
     ----------
     code : str
-        Which of the documented reasons it is.
+        One of the documented reasons.
     exit_code : int
-        What a command exits with.
+        The exit code of a command.
     """
 
     def __init__(self, code: str, message: str) -> None:
@@ -180,11 +181,11 @@ class ApproximationWarning(DataCollabWarning):
 
 
 class UndeterminedTargetWarning(DataCollabWarning):
-    """The eigengap is so small that other targets are as good as the one found; objectives can be compared, not it."""
+    """The eigengap is so small that other targets are as good as the one found; compare objectives, not targets."""
 
 
 class RepeatableSecretWarning(DataCollabWarning):
-    """A secret was drawn from a known ``random_state``: whoever learns it can rebuild the obfuscation."""
+    """A secret was drawn from a known ``random_state``: anybody who learns it can rebuild the obfuscation."""
 
 
 class EffectWarning(DataCollabWarning):

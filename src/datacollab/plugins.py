@@ -1,4 +1,4 @@
-"""What other distributions bring: commands and kinds of remote, which are found by their entry points.
+"""Plugins: commands and kinds of remote that other distributions bring, found by their entry points.
 
 A distribution names them in its ``pyproject.toml``:
 
@@ -39,19 +39,12 @@ def plugins(group: str) -> list[EntryPoint]:
 
 
 def named(group: str, name: str) -> EntryPoint | None:
-    """Return the entry point of a name, or None where no distribution brings it."""
+    """Return the entry point of a name, or None if no distribution brings it."""
     return next(iter(entry_points(group=group, name=name)), None)
 
 
 def missing(what: str, folder: str) -> MissingExtraError:
-    """Return the error that says how to get a distribution of this repository.
-
-    Parameters
-    ----------
-    what : str
-        What the user asked for.
-    folder : str
-        The distribution's folder in the repository.
+    """Return an error that says how to get a distribution of this repository, in the given folder of it.
 
     Examples
     --------

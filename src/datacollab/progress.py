@@ -1,4 +1,4 @@
-"""What is going on, for whoever waits in a notebook or at a terminal."""
+"""A progress bar in a notebook or at a terminal."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ _UNCOUNTED = "[{elapsed}] {desc}"
 
 
 class ProgressBar:
-    """A bar for parameters ``progress=``: how much is done, the time left, and what is being done.
+    """A bar for parameters ``progress=``: the current step, how much is done, and the time left.
 
     It is drawn by tqdm (``pip install 'datacollab[progress]'``), as a widget in a notebook that has ipywidgets, and as
     a line of text elsewhere.  Leaving the ``with`` block ends the bar.
@@ -23,13 +23,13 @@ class ProgressBar:
     Parameters
     ----------
     n_steps : int, optional
-        How many there will be.  `Analyst` and ``PartyFolder.explain`` say so themselves; of others, such as `audit`,
-        the time left is shown where this is given, and the time gone where it is not.
+        How many there will be.  `Analyst` and ``PartyFolder.explain`` say so themselves; with others, such as `audit`,
+        the bar shows the time left if this is given, and the time gone if it is not.
 
     Raises
     ------
     MissingExtraError
-        When tqdm is not installed.
+        If tqdm is not installed.
 
     Examples
     --------
@@ -64,13 +64,7 @@ class ProgressBar:
         self._bar, self._n_begun = None, 0
 
     def __call__(self, *said: Any) -> None:
-        """Show a step that begins: its name, or how many are done, how many there are, and its name.
-
-        Parameters
-        ----------
-        *said : str, or int, int and str
-            As the function that is waited for says it.
-        """
+        """Show a step that begins: its name, or how many are done, how many there are, and its name."""
         *numbers, step = said if isinstance(said[-1], str) else (*said, "")
         done, total = numbers if len(numbers) == 2 else (self._n_begun, self.n_steps)
         self._n_begun += 1
@@ -88,7 +82,7 @@ class ProgressBar:
 
 
 def _tqdm() -> Any:
-    """A bar as fits the place: a widget in a notebook that has ipywidgets, a line of text elsewhere."""
+    """Return the kind of bar for this place: a widget in a notebook that has ipywidgets, a line of text elsewhere."""
     with warnings.catch_warnings():
         # A notebook without widgets shows text, about which there is nothing to be done.
         warnings.filterwarnings("ignore", message="IProgress not found")

@@ -1,4 +1,4 @@
-"""What is known of each row besides its features: one value, a time to an event, or a treatment and what came of it."""
+"""Targets of rows: one value, a time to an event, or a treatment and its outcome."""
 
 from __future__ import annotations
 
@@ -32,13 +32,13 @@ EFFECT = np.dtype([("treatment", np.int64), ("outcome", np.float64)])
 SURVIVAL_EFFECT = np.dtype([("treatment", np.int64), ("event", np.bool_), ("time", np.float64)])
 """Treated or not, and a time to an event as the outcome."""
 NO_TARGET: np.dtype[Any] = np.dtype({"names": [], "formats": [], "offsets": [], "itemsize": 1})
-"""Nothing: an array of this type has rows without fields.  Rows of no bytes are something that joblib cannot write."""
+"""Rows without fields, but of one byte: joblib cannot write rows of no bytes."""
 _STEPS = 60
-"""Steps that the longest time has at least: months of five years."""
+"""Least number of steps of the longest time: months of five years."""
 
 
 class TargetKind(StrEnum):
-    """Kinds of targets."""
+    """The kinds of targets."""
 
     SINGLE = "single"
     """A class or a number."""
@@ -46,16 +46,16 @@ class TargetKind(StrEnum):
     EFFECT = "effect"
     SURVIVAL_EFFECT = "survival-effect"
     NONE = "none"
-    """Nothing is known of a row but its features."""
+    """Rows with features alone."""
 
     @property
     def dtype(self) -> np.dtype[Any] | None:
-        """Fields of one row; None where there is a single value."""
+        """Return the fields of one row; None for a single value."""
         return next((dtype for dtype, kind in _KINDS.items() if kind is self), None)
 
     @property
     def names(self) -> tuple[str, ...] | None:
-        """Names of the fields; None where there is a single value."""
+        """Return the names of the fields; None for a single value."""
         return None if self.dtype is None else self.dtype.names
 
 
@@ -68,12 +68,12 @@ _KINDS = {
 
 
 def survival_target(event: ArrayLike, time: ArrayLike) -> NDArray[np.void]:
-    """Times to an event, some of them cut off, as one array.
+    """Return times to an event, some of them censored, as one array.
 
     Parameters
     ----------
     event : array-like of shape (n_samples,)
-        Of truth values, or of 0 and 1: whether the event was seen.  Where not, the time is of the last observation.
+        Truth values, or 0 and 1: whether the event was seen.  If not, the time is that of the last observation.
     time : array-like of shape (n_samples,)
         Above 0, in the unit that was agreed on.
 
@@ -85,7 +85,7 @@ def survival_target(event: ArrayLike, time: ArrayLike) -> NDArray[np.void]:
     Raises
     ------
     AgreementError
-        When there is not one event and one time per row, or an entry is no event or time.
+        If there is not one event and one time per row, or an entry is no event or time.
 
     Examples
     --------
@@ -103,14 +103,14 @@ def effect_target(
     event: ArrayLike | None = None,
     time: ArrayLike | None = None,
 ) -> NDArray[np.void]:
-    """Treatments and what came of them, as one array.
+    """Return treatments and outcomes as one array.
 
     Parameters
     ----------
     treatment : array-like of shape (n_samples,)
-        1 where treated, 0 where not.
+        1 if treated, 0 if not.
     outcome : array-like of shape (n_samples,), optional
-        A number; of yes and no, 1 and 0.
+        A number; 1 and 0 for yes and no.
     event, time : array-like of shape (n_samples,), optional
         Instead of `outcome`, a time to an event: see `survival_target`.
 
@@ -122,7 +122,7 @@ def effect_target(
     Raises
     ------
     AgreementError
-        When there is no outcome or more than one, or an entry does not mean what its field says.
+        If there is no outcome or more than one, or an entry does not mean what its field says.
 
     Examples
     --------
@@ -138,23 +138,12 @@ def effect_target(
 
 
 def no_target(n_samples: int) -> NDArray[np.void]:
-    """Targets of rows of which there is nothing to learn from, as for clusters; shape (n_samples,)."""
+    """Return targets of rows without any, as for clusters; shape (n_samples,)."""
     return np.zeros(n_samples, dtype=NO_TARGET)
 
 
 def named_target(target: NDArray[Any]) -> NDArray[Any]:
-    """Targets in the types of their kind, after the checks of `survival_target` and `effect_target`.
-
-    Parameters
-    ----------
-    target : ndarray of shape (n_samples,)
-        Single values are returned as they are.
-
-    Raises
-    ------
-    AgreementError
-        When fields are of no kind, or entries do not mean what their field says.
-    """
+    """Return targets in the types of their kind, checked as by `survival_target` and `effect_target`."""
     dtype = target_kind(target).dtype
     if dtype is None or not dtype.names:
         return target
@@ -162,12 +151,12 @@ def named_target(target: NDArray[Any]) -> NDArray[Any]:
 
 
 def target_kind(target: NDArray[Any]) -> TargetKind:
-    """What kind of targets an array holds; arrays of scikit-survival count as survival.
+    """Return the kind of targets in an array; arrays of scikit-survival count as survival.
 
     Raises
     ------
     AgreementError
-        When rows have several values that are of no kind.
+        If rows have several values that are of no kind.
     """
     names = target.dtype.names
     if names is None:
@@ -182,14 +171,9 @@ def target_kind(target: NDArray[Any]) -> TargetKind:
 
 
 def coarsened(target: NDArray[Any], step: float) -> NDArray[Any]:
-    """Targets with times rounded up to multiples of a step, so that few rows have a time of their own.
+    """Return targets with times rounded up to multiples of a step, so that few rows have a time of their own.
 
-    Parameters
-    ----------
-    target : ndarray of shape (n_samples,)
-        With a field ``time``; any other is returned as it is.
-    step : float
-        In the unit of the times; above 0.
+    Targets without a field ``time`` are returned as they are.
 
     Examples
     --------
@@ -206,12 +190,7 @@ def coarsened(target: NDArray[Any], step: float) -> NDArray[Any]:
 
 
 def usual_time_step(longest: float) -> float:
-    """The largest of 1, 2, 3 and 5 times a power of ten of which a time has sixty: months of five years.
-
-    Parameters
-    ----------
-    longest : float
-        The longest of the times; above 0.
+    """Return the largest of 1, 2, 3 and 5 times a power of ten that fits sixty times into the longest time.
 
     Examples
     --------
@@ -227,7 +206,7 @@ def _assembled(dtype: np.dtype[Any], **given: ArrayLike) -> NDArray[np.void]:
     columns = {name: _column(name, values) for name, values in given.items()}
     n_rows = {name: len(column) for name, column in columns.items()}
     if len(set(n_rows.values())) != 1:
-        raise AgreementError(f"One of each is wanted per row; got {n_rows}.")
+        raise AgreementError(f"Expected one of each per row, got {n_rows}.")
     target = np.empty(next(iter(n_rows.values())), dtype=dtype)
     for name, column in columns.items():
         target[name] = column

@@ -1,4 +1,4 @@
-"""Contracts that anybody's objects can be checked against.
+"""Contracts that other people's objects can be checked against.
 
 Each check raises `AssertionError` with what is wrong and by how much, never with an entry of the data.
 """
@@ -16,20 +16,20 @@ from sklearn.model_selection import train_test_split
 
 from ._validation import FloatArray
 
-__all__ = ["assert_row_wise", "check_integrator", "check_obfuscator", "is_row_wise"]
+__all__ = ["check_integrator", "check_obfuscator", "is_row_wise"]
 
 
 def check_obfuscator(obfuscator: Any, X: ArrayLike, *, rows: int = 20, rtol: float = 1e-6) -> None:
     """Check that a transformer can serve as an obfuscator f_k.
 
-    A third of the rows is held out, and a clone is fitted on the others.  Wanted of it, on rows it was fitted on, on
-    rows it was not, and on both together:
+    A third of the rows is held out, and a clone is fitted on the others.  On fitted rows, new rows and both together,
+    it must give
 
     * a two-dimensional array of finite real floating-point numbers, one row for each row, always as many columns
       (they need not be fewer than those of `X`);
-    * **row-wise** (eq. row-wise-obfuscation of the paper): each row alone, half of the rows, and the rows in another
-      order give the same as all rows at once;
-    * the same result each time, and `X` unchanged.
+    * **row-wise** results (eq. row-wise-obfuscation of the paper): each row alone, half of the rows, and the rows in
+      another order give the same as all rows at once;
+    * the same result each time, and leave `X` unchanged.
 
     Parameters
     ----------
@@ -45,7 +45,7 @@ def check_obfuscator(obfuscator: Any, X: ArrayLike, *, rows: int = 20, rtol: flo
     Raises
     ------
     AssertionError
-        When the contract is broken.
+        If the contract is broken.
 
     Examples
     --------
@@ -64,7 +64,12 @@ def check_obfuscator(obfuscator: Any, X: ArrayLike, *, rows: int = 20, rtol: flo
         first, second = _transformed(fitted, batch, what), _transformed(fitted, batch, what)
         _require(_as_bytes(batch) == before, f"transform changes its input, on {what}.")
         _require(np.array_equal(first, second), f"transform gives different results when called twice, on {what}.")
-        _assert_row_wise(fitted, batch, what, rows=rows, rtol=rtol)
+        for how, deviation in _deviations(fitted, batch, what, rows):
+            _require(
+                deviation <= rtol,
+                f"{type(fitted).__name__} is not row-wise: {what}, {how}, deviate by {deviation:.1e} relative to the "
+                f"largest entry ({rtol:.1e} is allowed). A row's result must not depend on other rows of the batch.",
+            )
         widths.add(first.shape[1])
     _require(len(widths) == 1, f"the number of columns depends on the rows: {sorted(widths)}.")
 
@@ -73,7 +78,7 @@ def check_integrator(integrator: Any, *, rtol: float = 1e-6) -> None:
     """Check that an integration method keeps the contract of all of them.
 
     Clones are fitted on made-up representations of 60 anchor rows by three parties, six columns each, with targets of
-    two classes.  Wanted:
+    two classes.  The contract:
 
     * `fit` returns self, leaves parameters and input unchanged, and sets `integration_functions_`, one callable per
       party, keyed by name; a plain sequence of arrays is keyed by position;
@@ -92,7 +97,7 @@ def check_integrator(integrator: Any, *, rtol: float = 1e-6) -> None:
     Raises
     ------
     AssertionError
-        When the contract is broken.
+        If the contract is broken.
 
     Examples
     --------
@@ -146,8 +151,10 @@ def check_integrator(integrator: Any, *, rtol: float = 1e-6) -> None:
     _require_error(lambda: fitted.transform({"west": anchors["west"][:, :4]}), "missing columns", "west")
 
 
-def assert_row_wise(obfuscator: Any, X: ArrayLike, *, rows: int | None = None, rtol: float = 1e-6) -> None:
-    """Check that a fitted transformer maps each row by itself.
+def is_row_wise(obfuscator: Any, X: ArrayLike, *, rows: int | None = None, rtol: float = 1e-6) -> bool:
+    """Return whether a fitted transformer maps each row by itself.
+
+    A row alone, half of the rows, and the rows in another order must give the same as all rows at once.
 
     Parameters
     ----------
@@ -159,17 +166,6 @@ def assert_row_wise(obfuscator: Any, X: ArrayLike, *, rows: int | None = None, r
         How many rows are transformed one by one.  None is all.
     rtol : float, default=1e-6
         Largest deviation allowed, relative to the largest entry of the result.
-
-    Raises
-    ------
-    AssertionError
-        When a row alone, half of the rows, or the rows in another order give something else than all rows at once.
-    """
-    _assert_row_wise(obfuscator, X, "the given rows", rows=rows, rtol=rtol)
-
-
-def is_row_wise(obfuscator: Any, X: ArrayLike, *, rows: int | None = None, rtol: float = 1e-6) -> bool:
-    """Tell whether a fitted transformer maps each row by itself; see `assert_row_wise`.
 
     Examples
     --------
@@ -186,17 +182,8 @@ def is_row_wise(obfuscator: Any, X: ArrayLike, *, rows: int | None = None, rtol:
     return all(deviation <= rtol for _, deviation in _deviations(obfuscator, X, "the given rows", rows))
 
 
-def _assert_row_wise(obfuscator: Any, X: ArrayLike, what: str, *, rows: int | None, rtol: float) -> None:
-    for how, deviation in _deviations(obfuscator, X, what, rows):
-        _require(
-            deviation <= rtol,
-            f"{type(obfuscator).__name__} is not row-wise: {what}, {how}, deviate by {deviation:.1e} relative to the "
-            f"largest entry ({rtol:.1e} is allowed). A row's result must not depend on the other rows of the batch.",
-        )
-
-
 def _deviations(obfuscator: Any, X: ArrayLike, what: str, rows: int | None) -> Iterator[tuple[str, float]]:
-    """Relative deviation from the result for all rows at once, for each other way to pass them."""
+    """Yield the relative deviation from the result for all rows at once, for each other way to pass them."""
     together = _transformed(obfuscator, X, what)
     n_rows = together.shape[0]
     scale = float(np.abs(together).max()) or 1.0
@@ -222,16 +209,16 @@ def _deviations(obfuscator: Any, X: ArrayLike, what: str, rows: int | None) -> I
 
 def _transformed(obfuscator: Any, X: ArrayLike, what: str) -> FloatArray:
     result = obfuscator.transform(X)
-    _require(not sparse.issparse(result), f"transform gives a sparse matrix, on {what}; a dense array is wanted.")
+    _require(not sparse.issparse(result), f"transform gives a sparse matrix, on {what}; expected a dense array.")
     array: NDArray[Any] = np.asarray(result)
     n_rows = np.shape(X)[0]
     _require(
         array.ndim == 2 and array.shape[0] == n_rows and array.shape[1] > 0,
-        f"transform gives shape {array.shape} for {n_rows} rows, on {what}; a row for each row is wanted.",
+        f"transform gives shape {array.shape} for {n_rows} rows, on {what}; expected a row for each row.",
     )
     _require(
         np.issubdtype(array.dtype, np.floating),
-        f"transform gives dtype {array.dtype}, on {what}; a real floating-point type is wanted.",
+        f"transform gives dtype {array.dtype}, on {what}; expected a real floating-point type.",
     )
     _require(bool(np.isfinite(array).all()), f"transform gives NaN or infinity, on {what}.")
     return array.astype(np.float64)

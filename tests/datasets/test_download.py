@@ -31,7 +31,7 @@ def zipped(members):
 
 def table_content(n_rows=3):
     sha256 = hashlib.sha256(TABLE[:2].tobytes()).hexdigest()
-    return TableContent("table.csv", ("a", "b", "reference"), n_rows, sha256, n_hashed=2)
+    return TableContent(("a", "b", "reference"), "table.csv", n_rows, sha256, n_hashed=2)
 
 
 def build(arrays):

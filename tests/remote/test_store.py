@@ -421,9 +421,6 @@ def test_what_is_remembered_is_read_as_it_was_written(tmp_path):
         path.write_bytes(damaged)
         with refused("STATE_DAMAGED"):
             Kept.read(tmp_path, "hub")
-    # As programs wrote it that did not remember what was taken back.
-    path.write_text(json.dumps({name: each for name, each in written.items() if name != "withdrawn"}))
-    assert Kept.read(tmp_path, "hub") == replace(kept, withdrawn=())
 
 
 def test_a_file_that_changes_while_it_is_sent_is_not_left_there(mail, tmp_path, monkeypatch):

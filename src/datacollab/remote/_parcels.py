@@ -50,18 +50,9 @@ AGREEMENT = "agreement"
 
 @dataclass(frozen=True)
 class Kind:
-    """A kind of file.
+    """A kind of file: its name, its suffix, the kind of its bundle, and who sends it to whom.
 
-    Attributes
-    ----------
-    name : str
-        Its name at a hub and in folders of a store.
-    suffix : str
-        Suffix of the file's name.
-    bundle : str
-        Kind of the bundle in it.
-    sender, recipient : str
-        Roles: "owner", "analyst", "party" (the one that the bundle names) or "parties" (all of them).
+    Roles are "owner", "analyst", "party" (the one that the bundle names) or "parties" (all of them).
     """
 
     name: str
@@ -112,20 +103,9 @@ _SEALED = "sealed.bin"
 
 @dataclass(frozen=True)
 class Addressed:
-    """A bundle's sender and recipients, checked against the project.
+    """A bundle's signer, recipients and date (by the sender's clock), checked against the project.
 
-    Attributes
-    ----------
-    kind : Kind
-    sender : PublicKey
-        Its signer, as the project demands.
-    recipients : tuple of PublicKey
-    party : str or None
-        The party that it is from, or for; None for an anchor.
-    created : datetime
-        By the sender's clock.
-    sealed : bool
-        Whether only its recipients can read it.
+    ``party`` is the party that it is from, or for; None for an anchor.  Only its recipients can read a sealed one.
     """
 
     kind: Kind
@@ -144,10 +124,8 @@ class Addressed:
 def addressed(bundle: Envelope, project: Project, what: str) -> Addressed:
     """Check that a verified bundle belongs to a project, and is signed by the member whose part it is to make it.
 
-    Raises
-    ------
-    ExchangeError
-        WRONG_KIND, PROJECT_HASH_MISMATCH, NOT_A_MEMBER, SIGNATURE_MISSING, SIGNATURE_INVALID or BUNDLE_MALFORMED.
+    It raises WRONG_KIND, PROJECT_HASH_MISMATCH, NOT_A_MEMBER, SIGNATURE_MISSING, SIGNATURE_INVALID or
+    BUNDLE_MALFORMED.
     """
     kind = kind_of(bundle.kind)
     if kind is None:
@@ -209,18 +187,10 @@ INBOX, PROJECT_FILE = "inbox", "project.toml"
 
 @dataclass(frozen=True)
 class Folder:
-    """A folder of a party, an analyst or an owner.
+    """A folder of a party, an analyst or an owner, and its holder's key.
 
-    Attributes
-    ----------
-    path : Path
-    key : PublicKey
-        Its holder's key.
-    project : Project or None
-        Its project; or one that came and is not joined yet; None before that.
-    project_file : Path or None
-    coming : Project or None
-        A later revision in the inbox that the folder has not joined yet.
+    ``project`` is its project, or one that came and is not joined yet; None before that.  ``coming`` is a later
+    revision in the inbox that the folder has not joined yet.
     """
 
     path: Path
@@ -231,13 +201,7 @@ class Folder:
 
     @classmethod
     def at(cls, path: Path, files: Sequence[Path] = ()) -> Folder:
-        """Look at a folder that holds keys; a project file among ``files`` counts before its own.
-
-        Raises
-        ------
-        ExchangeError
-            KEY_MISSING, PROJECT_OLDER, and errors of reading keys and project.
-        """
+        """Look at a folder that holds keys; a project file among ``files`` counts before its own."""
         path = Path(path)
         key = KeyFile.read(path / "keys.json").public
         named = [file for file in files if file.suffix == ".toml"]
@@ -299,26 +263,9 @@ def _follows(coming: Project | None, project: Project) -> bool:
 class Entry:
     """A file at a remote, as the remote describes it, unchecked.
 
-    Attributes
-    ----------
-    sha256 : str
-        Of the file's bytes.
-    kind : str
-        A key of `KINDS`.
-    size : int
-        In bytes.
-    sender : str
-        Fingerprint.
-    recipient : str or None
-        Fingerprint of the party that it is for; None if the kind says it.
-    withdrawn : bool
-        Whether the sender has taken it back, so that only this entry is left.
-    received : str or None
-        When the remote got it, if it says so.
-    project : str or None
-        Digest of the project file that it belongs to, if the remote says so.
-    is_current : bool
-        Whether that is the remote's current one.
+    Sender and recipient are fingerprints; no recipient if the kind says it.  A withdrawn file has only its entry left.
+    ``received`` and ``project`` (the digest of its project file) are None if the remote does not say them.
+    ``is_current`` says whether that project file is the remote's current one.
     """
 
     sha256: str
@@ -343,23 +290,11 @@ class Entry:
 
 @dataclass(frozen=True, kw_only=True)
 class RemoteStatus:
-    """The state of a project, as the remote sees it.
+    """The state of a project, as the remote sees it; ``project`` is its name, None before there is an agreement.
 
-    Attributes
-    ----------
-    project : str or None
-        Its name; None before there is an agreement.
-    digest : str or None
-    revision : int or None
-        None if a hub names a project file that the folder has not.
-    deadline, quorum
-        Likewise; no deadline if none was agreed on, either.
-    shared, missing, waiting : tuple of str
-        Parties whose share is there; whose is not; and those that did not fetch their model yet.
-    now : str or None
-        By the remote's clock, if it has one.
-    facts : dict of str to object
-        All that the remote said.
+    ``revision``, ``deadline`` and ``quorum`` are None if a hub names a project file that the folder has not.
+    ``shared``, ``missing`` and ``waiting`` are the parties whose share is there, whose is not, and that did not fetch
+    their model yet; ``now`` is the remote's clock, and ``facts`` is all that it said.
     """
 
     project: str | None = None
@@ -376,23 +311,7 @@ class RemoteStatus:
 
 @dataclass(frozen=True, kw_only=True)
 class Parcel:
-    """A file that this folder may send.
-
-    Attributes
-    ----------
-    path : Path
-    sha256 : str
-        Of its bytes, as they were checked.
-    size : int
-    kind : Kind
-    project : Project
-    sender, recipient : str or None
-        Fingerprints; no recipient if the kind says it.
-    party : str or None
-        The party that it is from, or for; None for an anchor.
-    sealed : bool
-        Whether only its recipients can read it.
-    """
+    """A file that this folder may send, with its digest and size as they were checked; see `Addressed`."""
 
     path: Path
     sha256: str
@@ -414,10 +333,7 @@ class Parcel:
 def parcel_of(path: Path, folder: Folder) -> Parcel:
     """Read a file, and check that it is whole and of this project, and that this folder's key has signed it.
 
-    Raises
-    ------
-    ExchangeError
-        Of the kind "verification", NOT_A_MEMBER or TOO_LARGE.
+    It raises codes of the kind "verification", NOT_A_MEMBER or TOO_LARGE.
     """
     try:
         with open_regular(path) as file:
@@ -457,26 +373,20 @@ _VERSION = 1
 
 @dataclass(frozen=True)
 class Kept:
-    """A folder's memory of a remote: what it fetched, and the end of the log that it saw last.
+    """A folder's memory of a remote: files by SHA-256, and the end of the log that it saw last.
 
     Attributes
     ----------
     fetched : tuple of str
-        SHA-256 of files that came, so that none comes again after it was used and removed.
-    expected : tuple of str
-        SHA-256 of files that the remote said to have from here, and its log has not shown yet.
-    shown : tuple of str
-        SHA-256 of those that its log has shown.
+        Files that came, so that none comes again after it was used and removed.
+    expected, shown : tuple of str
+        Files that the remote said to have from here: those that its log has not shown yet, and those that it has.
     withdrawn : tuple of str
-        SHA-256 of files that this folder took back, so that none is sent again without being named.
-    owed : tuple of str
-        SHA-256 of files for this folder under the current project file, as the log says.
-    agreed : str
-        Digest of the current project file, as the log says; empty before there is one.
-    seq : int
-        Number of the log's entry that was seen last; 0 before there was one.
-    head : str
-        Its digest.
+        Files that this folder took back, so that none is sent again without being named.
+    owed, agreed : tuple of str, str
+        As the log says: files for this folder under the current project file, and the digest of that.
+    seq, head : int, str
+        Number and digest of the log's entry that was seen last; 0 before there was one.
     """
 
     fetched: tuple[str, ...] = ()
@@ -490,13 +400,7 @@ class Kept:
 
     @classmethod
     def read(cls, folder: Path, name: str) -> Kept:
-        """Return the memory of the remote of this name; an empty one if there is no file.
-
-        Raises
-        ------
-        ExchangeError
-            STATE_DAMAGED.
-        """
+        """Return the memory of the remote of this name, empty if there is no file; raise STATE_DAMAGED."""
         path = _path(folder, name)
         try:
             found = parse_json(path.read_bytes(), what=str(path))

@@ -28,7 +28,7 @@ _HEADER = "# Written by `datacollab remote`. No secret is in it; keys are in key
 
 @dataclass(frozen=True, kw_only=True)
 class Place:
-    """A remote as the folder knows it.
+    """A remote as the folder knows it; raises REMOTE_INVALID.
 
     Attributes
     ----------
@@ -40,11 +40,6 @@ class Place:
         The remote's name of the project, if its kind has one.
     ca : str or None
         File of further trusted certificates, such as the organisation's own.
-
-    Raises
-    ------
-    ExchangeError
-        REMOTE_INVALID.
     """
 
     name: str
@@ -77,13 +72,7 @@ def is_store(url: str) -> bool:
 
 
 def read_places(folder: Path) -> dict[str, Place]:
-    """Return the remotes of a folder by their names; none if there is no file.
-
-    Raises
-    ------
-    ExchangeError
-        REMOTE_INVALID.
-    """
+    """Return the remotes of a folder by their names, none if there is no file; raise REMOTE_INVALID."""
     path = folder / REMOTES_FILE
     try:
         with open(path, "rb") as file:
@@ -111,13 +100,7 @@ def write_places(folder: Path, places: Mapping[str, Place]) -> None:
 
 
 def chosen(folder: Path, name: str | None) -> Place:
-    """Return the remote of a name, or the only one.
-
-    Raises
-    ------
-    ExchangeError
-        REMOTE_UNKNOWN.
-    """
+    """Return the remote of a name, or the only one; raise REMOTE_UNKNOWN."""
     places = read_places(folder)
     if name is None and len(places) == 1:
         return next(iter(places.values()))
@@ -160,23 +143,9 @@ def _check_url(url: str) -> None:
 
 
 def open_remote(folder: Path, place: Place, key: Callable[[], KeyPair], **options: Any) -> Remote:
-    """Open a remote.
+    """Open a remote; ``key`` returns the folder's keys, after their passphrase, and is never called for a store.
 
-    Parameters
-    ----------
-    folder : Path
-    place : Place
-    key : callable
-        Returns the folder's keys, which asks for their passphrase; never called for a store.
-    **options
-        Further options of a plugin's kind of remote.
-
-    Raises
-    ------
-    ExchangeError
-        REMOTE_INVALID, REMOTE_UNREACHABLE.
-    MissingExtraError
-        If the plugin for the remote's URL is not installed.
+    It raises REMOTE_INVALID, REMOTE_UNREACHABLE, or a MissingExtraError if the URL's plugin is not installed.
     """
     if is_store(place.url):
         return StoreRemote(place.url)

@@ -64,12 +64,6 @@ def sftp_files(url: str) -> tuple[Any, str]:
     """Return a file system of fsspec, and the folder in it, for a server in ``known_hosts``, as ssh does.
 
     fsspec alone would accept any server, and give passwords to a man in the middle.
-
-    Raises
-    ------
-    MissingExtraError
-    OSError, paramiko.SSHException
-        If the server cannot be reached, or is not known.
     """
     paramiko = require("paramiko", "sftp")
     base = require("fsspec.implementations.sftp", "sftp").SFTPFileSystem
@@ -101,7 +95,7 @@ _TOML = ".toml"
 _MOST_TEXT = 2**20
 _MOST_WORDS = 200
 _ONCE = ("share", "sums")
-"""Kinds of which a party sends one, as more would reveal more; they count as taking part."""
+"""Kinds that a party sends once, as a second would reveal more; they count as taking part."""
 
 
 class StoreRemote(Remote):
@@ -194,11 +188,8 @@ class StoreRemote(Remote):
     def agreement(self, folder: Folder) -> bytes | None:
         """See `Remote`: the latest of a folder's own project, or else the only one that names its key.
 
-        Raises
-        ------
-        ExchangeError
-            REMOTE_INVALID, if several projects of different owners name the key; BUNDLE_MALFORMED, if none names it
-            and something in the place of a project file is no file.
+        It raises REMOTE_INVALID if several projects of different owners name the key, and BUNDLE_MALFORMED if none
+        names it and something in the place of a project file is no file.
         """
         refused: MutableSequence[ExchangeError] = []
         found = [(project, text) for project, text in self._agreements(refused) if _concerns(project, folder)]

@@ -52,7 +52,7 @@ class CommonMap:
     and v is shortened to length 1.  V holds principal components of the anchor, L landmarks that the secret chooses
     among the rows, :math:`R R^\top = \kappa(L, L)^+`, and W the leading directions of φ over the anchor,
     turned by a rotation that the secret chooses.  Each party makes the map at home: from one anchor and one secret, all
-    get the same, but for rounding, whatever signs and bases their programs of linear algebra choose.
+    get the same, but for rounding, for all signs and bases that their programs of linear algebra choose.
 
     Attributes
     ----------
@@ -176,7 +176,7 @@ class CommonMap:
 
     @property
     def n_components(self) -> int:
-        """Number of columns that `transform` gives."""
+        """Return the number of columns that `transform` gives."""
         return int(self.directions.shape[1])
 
     def transform(self, X: ArrayLike) -> FloatArray:

@@ -53,7 +53,7 @@ class FixedPoint:
 
     @property
     def n_words(self) -> int:
-        """Number of 64-bit words in an integer."""
+        """Return the number of 64-bit words in an integer."""
         return self.bits // _WORD
 
     @property

@@ -104,13 +104,7 @@ class MaskKey:
 
     @property
     def secret(self) -> bytes:
-        """The secret half, to be kept by the party until its message is written.
-
-        Raises
-        ------
-        SharedBeforeError
-            If the key was erased.
-        """
+        """Return the secret half, to be kept until the message is written; SharedBeforeError if it was erased."""
         if self._secret is None:
             raise SharedBeforeError(
                 "This mask key has served its message and was erased. Send the same message again, or begin a new run "
@@ -180,7 +174,7 @@ class MaskedSum:
         Public mask keys, by party.
     noise : array-like of shape (n_numbers,)
         Standard deviation of the noise in each number of the total, less the parts of the colluding parties.  With
-        these it is √(K / (K − t)) times that: 1.6 times for five parties, three of which may collude.
+        these it is √(K / (K − t)) times that: 1.6 times for five parties if three of them may collude.
     numbers : FixedPoint
     n_colluding : int, optional
         How many parties may work with the analyst: the noise of the others alone reaches `noise`.  Half of the
@@ -349,7 +343,7 @@ class MaskedSum:
 
     @property
     def excess(self) -> float:
-        r"""Factor of all noise in the total, that of colluding parties included: :math:`\sqrt{K / (K - t)}`."""
+        r"""Return :math:`\sqrt{K / (K - t)}`, the factor of all noise in the total, colluding parties' included."""
         return math.sqrt(len(self.roster) / (len(self.roster) - self._colluding))
 
     @property

@@ -1,4 +1,4 @@
-"""How well attackers told who is in a total, as the experiments on sums measured it."""
+"""Measured membership inference against a total, from the experiments on sums."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ _TABLE = Path(__file__).with_name("membership.csv")
 
 @dataclass(frozen=True, kw_only=True)
 class MeasuredMembership:
-    """Areas under the curve of attackers who tell members from others: .5 is guessing, 1 is certain.
+    """Areas under the curve of membership inference: .5 is guessing, 1 is certain.
 
     Each is the largest mean over the tables of one kind.  They are measured, and bound nothing.
 
@@ -28,7 +28,7 @@ class MeasuredMembership:
     n_components : int
         Columns of the common map.
     analyst, party, together : float
-        What the analyst reads, what one party reads from the model, and what both read if they work together.
+        Of the analyst, of one party with the model, and of both if they work together.
     """
 
     n_rows: int

@@ -42,7 +42,7 @@ _MOST_BYTES = 256 * 1024**2
 
 
 def message_to_bytes(
-    message: MaskedMessage, key: KeyPair, analyst: PublicKey, *, told: Mapping[str, Any] | None = None
+    message: MaskedMessage, key: KeyPair, analyst: PublicKey, *, outside: Mapping[str, Any] | None = None
 ) -> bytes:
     """Write a message as a signed bundle whose contents only the analyst can open.
 
@@ -50,18 +50,18 @@ def message_to_bytes(
     ----------
     message : MaskedMessage
     key : KeyPair
-        The party's, which signs.
+        The party's key, which signs.
     analyst : PublicKey
-    told : mapping of str to object, optional
-        Of a project, what else the outside says: `project_digest`, `anchor_commitment`, `n_components` and `created`.
-        Whoever carries the file can read it.
+    outside : mapping of str to object, optional
+        Further facts of a project: `project_digest`, `anchor_commitment`, `n_components` and `created`.  Everybody who
+        carries the file can read them.
     """
     facts = {"party": message.party, "context": message.context.hex()}
     tags = sorted([tag.hex(), party] for party, tag in message.tags.items())
     words = {_WORDS: arrays_to_bytes({"words": message.words.view(np.int64)})}
     sealed = seal(pack(MASKED_SUM_KIND, facts | {"tags": tags}, words), [analyst], purpose=_purpose(facts))
     versions = {"datacollab": __version__, "numpy": np.__version__}
-    return pack(MASKED_SUM_KIND, facts | {"versions": versions} | dict(told or {}), {_SEALED: sealed}, key=key)
+    return pack(MASKED_SUM_KIND, facts | {"versions": versions} | dict(outside or {}), {_SEALED: sealed}, key=key)
 
 
 def read_message(source: bytes | Path, key: KeyPair, *, signed_by: PublicKey) -> MaskedMessage:

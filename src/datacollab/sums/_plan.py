@@ -52,7 +52,7 @@ class SumsModel(SignedFile):
 
     @cached_property
     def statistic(self) -> RidgeSums:
-        """How targets were encoded."""
+        """Return the encoding of targets."""
         return RidgeSums(len(self.fit.coefficients), classes=self.classes, limits=self.limits)
 
     def predict(self, v: FloatArray) -> NDArray[Any]:
@@ -172,12 +172,12 @@ class SumsPlan:
 
     @cached_property
     def statistic(self) -> RidgeSums:
-        """What a party adds up."""
+        """Return the statistic that a party adds up."""
         return RidgeSums(self.n_components, classes=self.classes, limits=self.limits, noise=self.noise)
 
     @cached_property
     def agreed(self) -> MaskedSum:
-        """The sum under masks."""
+        """Return the sum under masks."""
         said = {
             "recipe": RECIPE,
             "statistic": "ridge regression",

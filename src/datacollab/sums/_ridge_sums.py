@@ -147,22 +147,22 @@ class RidgeSums:
 
     @property
     def n_outputs(self) -> int:
-        """Number of columns of the target: one per class, or one."""
+        """Return the number of columns of the target: one per class, or one."""
         return 1 if self.classes is None else len(self.classes)
 
     @property
     def size(self) -> int:
-        """Rows and columns of the matrix of sums."""
+        """Return the number of rows and columns of the matrix of sums."""
         return self.n_components + self.n_outputs + 1
 
     @property
     def n_numbers(self) -> int:
-        """How many numbers a party adds up: the matrix is symmetric."""
+        """Return how many numbers a party adds up: the matrix is symmetric."""
         return self.size * (self.size + 1) // 2
 
     @property
     def noise_of_each(self) -> FloatArray:
-        """Standard deviation of the noise in each number of the total, shape (n_numbers,)."""
+        """Return the standard deviation of the noise in each number of the total, shape (n_numbers,)."""
         i, j = np.triu_indices(self.size)
         return np.where(i == j, self.noise, self.noise / math.sqrt(2))
 

@@ -193,7 +193,7 @@ def test_a_second_file_of_a_party_is_refused_by_name(world, tmp_path):
     words[3] += np.uint64(1)
     second = tmp_path / "second.dcsum"
     second.write_bytes(
-        message_to_bytes(replace(kept, words=words), world.keys["north"], world.project.analyst, told=told)
+        message_to_bytes(replace(kept, words=words), world.keys["north"], world.project.analyst, outside=told)
     )
     world.analyst.add_sums([sent(world, "north")])
     with refused("ALREADY_THERE", "'north' has sent its sums already"):
@@ -225,7 +225,7 @@ def test_files_of_nobody_of_others_and_cut_ones(world, tmp_path):
     ]
     for code, words, content, key, reader, said in cases:
         with refused(code, words):
-            added(message_to_bytes(content, key, reader, told=said))
+            added(message_to_bytes(content, key, reader, outside=said))
     data = sent(world, "north").read_bytes()
     for cut in (0, 1, len(data) // 2, len(data) - 1):
         with pytest.raises(Exception, match=r"odd\.dcsum") as found:
@@ -257,7 +257,7 @@ def test_another_anchor_or_number_of_columns_is_refused_by_name(world, tmp_path)
         facts = told | wrong | {"project_digest": project.digest}
         plan = plan_of(project, anchor_commitment=facts["anchor_commitment"], n_components=facts["n_components"])
         message = plan.agreed.mask("north", np.zeros(plan.statistic.n_numbers), key)
-        data = message_to_bytes(message, world.keys["north"], project.analyst, told=facts)
+        data = message_to_bytes(message, world.keys["north"], project.analyst, outside=facts)
         received = receive_sum(data, project, world.keys["analyst"], where="odd.dcsum")
         other = receive_sum(sent(world, "south").read_bytes(), world.project, world.keys["analyst"], where="x")
         with refused(code, "'north'"):
@@ -278,7 +278,7 @@ def three_parties(values_of, noise=0.1):
     received = []
     for name in names:
         message = plan.agreed.mask(name, values_of(plan, name), mask_keys[name])
-        data = message_to_bytes(message, keys[name], project.analyst, told=told)
+        data = message_to_bytes(message, keys[name], project.analyst, outside=told)
         received.append(receive_sum(data, project, keys["analyst"], where=f"{name}.dcsum"))
     return received, project, keys["analyst"]
 

@@ -329,7 +329,7 @@ def _released(folder: Folder, ledger: Ledger, prepared: PreparedSum, entry: dict
     open_outbox(folder, folder.files.sum_file(summary.party))
     mask_public = prepared.mask_key.public.hex()
     message = prepared.plan.agreed.mask(summary.party, prepared.part, prepared.mask_key)
-    data = message_to_bytes(message, folder.key, folder.project.analyst, told=told.facts())
+    data = message_to_bytes(message, folder.key, folder.project.analyst, outside=told.facts())
     facts = {
         "party": summary.party,
         "project_digest": told.project_digest,

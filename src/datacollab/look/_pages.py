@@ -1,4 +1,4 @@
-"""Templates: every text is escaped, and no letter turns the order of others around."""
+"""The stylesheet and headers of pages, and templates that escape every text and let no letter reverse others."""
 
 from __future__ import annotations
 
@@ -9,18 +9,30 @@ from typing import Any
 from jinja2 import Environment, FileSystemLoader, StrictUndefined, select_autoescape
 from markupsafe import Markup
 
-__all__ = ["templates_in"]
+__all__ = ["HEADERS", "STYLE", "templates_in"]
+
+STYLE = Path(__file__).parent / "static" / "pages.css"
+"""A file, so that pages need no style of their own: the policy of their headers allows none."""
+
+HEADERS = {
+    "Content-Security-Policy": (
+        "default-src 'none'; style-src 'self'; img-src 'self'; form-action 'self'; frame-ancestors 'none'; "
+        "base-uri 'none'"
+    ),
+    "Cache-Control": "no-store",
+    "Cross-Origin-Opener-Policy": "same-origin",
+    "Cross-Origin-Resource-Policy": "same-origin",
+    "X-Content-Type-Options": "nosniff",
+    "X-Frame-Options": "DENY",
+}
+"""Headers of every page: a browser may show it, and send its own forms."""
 
 # What could make a text from elsewhere look like another one.
 _CONTROL = re.compile("[\x00-\x08\x0b-\x1f\x7f-\x9f\u2028\u2029\u202a-\u202e\u2066-\u2069]")
 
 
 def templates_in(*folders: Path) -> Environment:
-    """Templates of folders, of which the earlier ones come first.
-
-    Parameters
-    ----------
-    *folders : Path
+    """Return templates from folders; the earlier ones take precedence.
 
     Examples
     --------
