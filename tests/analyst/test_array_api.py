@@ -199,7 +199,7 @@ def test_clear_errors(make, views, anchor_classes):
         KTI(3).fit({**anchors, "c": make(views["c"] + 1j)})
 
     fitted = KTI(3).fit(anchors)
-    with pytest.raises(RepresentationError, match=r"Party 'a'.*is a NumPy array, but"):
+    with pytest.raises(RepresentationError, match=r"Party 'a'.*is a NumPy array; expected"):
         fitted.transform(views)
     with pytest.raises(RepresentationError, match=r"Party 'b'.*8 columns but 5"):
         fitted.transform({"b": anchors["a"]})

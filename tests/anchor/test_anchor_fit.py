@@ -41,7 +41,7 @@ def test_rows_planted_around_people_do_not(table, width, n_people, rng):
 
 
 def test_so_do_shapes_that_single_a_person_out(rng):
-    """A cloud of one standard deviation, half a one of .5, and the person's direction stretched: nine in ten or more."""
+    """A cloud of one standard deviation, half of one of .5, and the person's direction stretched: nine in ten."""
     refused = np.zeros(3)
     for _ in range(30):
         own, honest = rng.normal(size=(150, 10)), rng.normal(size=(300, 10))
