@@ -12,7 +12,7 @@ from sklearn.metrics.pairwise import rbf_kernel
 from threadpoolctl import threadpool_limits
 
 from datacollab import KTI, GeometricGraph, TargetDissimilarityGraph, TargetSimilarityGraph
-from datacollab.analyst import _cost
+from datacollab.analyst import _engine
 from datacollab.errors import (
     ApproximationWarning,
     IncompressibleKernelError,
@@ -48,7 +48,7 @@ def densely(monkeypatch):
 
     def fit(integrator, *data, lapack=True):
         with monkeypatch.context() as patch:
-            patch.setattr(_cost, "DENSE_UP_TO", 2 * STREAMED)
+            patch.setattr(_engine, "DENSE_UP_TO", 2 * STREAMED)
             if lapack:
                 patch.setattr("datacollab.analyst._solvers.DENSE_UP_TO", 2 * STREAMED)
             return integrator.fit(*data)
@@ -210,7 +210,7 @@ def test_narrow_kernels_have_no_landmarks(large):
 
 def test_auto_is_exact_while_that_is_cheap(monkeypatch, large):
     assert KTI(3).fit(large[0]).solver_ == "exact"
-    monkeypatch.setattr(_cost, "EXACT_OPERATIONS", 1e8)
+    monkeypatch.setattr(_engine, "EXACT_OPERATIONS", 1e8)
     assert KTI(3).fit(large[0]).solver_ == "nystroem"
     assert KTI(3, gamma=50.0).fit(large[0]).solver_ == "exact"  # where landmarks cannot do it
     assert KTI(3, penalty_graph=TargetDissimilarityGraph()).fit(*large).solver_ == "exact"

@@ -13,7 +13,7 @@ from numpy.testing import assert_allclose
 from sklearn.metrics.pairwise import rbf_kernel
 
 from datacollab import KTI, GeometricGraph
-from datacollab.analyst import _cost
+from datacollab.analyst import _engine
 from datacollab.errors import ApproximationWarning
 
 
@@ -27,7 +27,7 @@ def wide_views(n_anchors, *, n_latent=12, n_parties=4, seed=0):
 @pytest.fixture
 def few_for_the_target(monkeypatch):
     """The target is found with fewer landmarks than the functions have."""
-    monkeypatch.setattr(_cost, "_TARGET_LANDMARKS", 20)
+    monkeypatch.setattr(_engine, "_TARGET_LANDMARKS", 20)
 
 
 def smoothers(fitted, views):
@@ -101,7 +101,7 @@ def test_the_warning_says_how_much_is_missed_and_what_to_do(monkeypatch, limited
         limit = KTI(5, solver="nystroem", n_landmarks=400).estimate_cost(1300, 4).memory
     else:
         limit = None
-        monkeypatch.setattr(_cost, "MOST_LANDMARKS", 256)
+        monkeypatch.setattr(_engine, "MOST_LANDMARKS", 256)
         monkeypatch.setattr("datacollab.analyst._solvers.MOST_LANDMARKS", 256)
     integrator = KTI(5, solver="nystroem", tol=1e-4, memory_limit=limit)
     with pytest.warns(ApproximationWarning, match=rf"tol=0.0001 is not reached.*{cure}.* raise tol") as caught:

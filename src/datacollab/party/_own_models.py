@@ -533,7 +533,7 @@ class Blender(ABC):
         self.tau = tau
         self.public = public
         self.public_weight = min(1.0, len(target) / max(1, len(public)))
-        self.judged = np.isfinite(collaboration).all(axis=1)
+        self.judged: NDArray[np.bool_] = np.asarray(np.isfinite(collaboration).all(axis=1))
         names = [candidate.family for candidate in candidates]
         self.families = [
             [place for place, name in enumerate(names) if name == family] for family in dict.fromkeys(names)

@@ -236,6 +236,9 @@ class Party(LocalParty):
     """
 
     _forgotten = False
+    _target: NDArray[Any]
+    _shared: NDArray[np.intp] | None
+    _time_step: float | None
 
     def __init__(
         self,
@@ -390,8 +393,8 @@ class Party(LocalParty):
             one_to_one=self._fitted_table is None,
         )
         self._note_left(anchor, anchor_representation)
-        self._shared = published.own_rows[order]
-        return share, self._shared
+        self._shared = own_rows = published.own_rows[order]
+        return share, own_rows
 
     def _note_left(self, anchor: Any, representation: FloatArray) -> None:
         """Enter in the ledger that something of the rows has left, and what it spent."""

@@ -298,14 +298,14 @@ def benefit_of(
     said = {name: getattr(opinions, name)[rows] for name in names}
     known: NDArray[Any] = target[rows] if unit is not None else target[rows].astype(np.intp)
     if unit is None:
-        metric, gain = "accuracy", accuracy_gain
         found: dict[str, Any] = {name: logs.argmax(axis=1) == known for name, logs in said.items()}
-        sides = {name: _class_side(logs, known) for name, logs in said.items()}
+        sides: dict[str, Any] = {name: _class_side(logs, known) for name, logs in said.items()}
     else:
-        metric, gain = "RMSE", error_reduction
         found = {name: ((numbers - known) * unit) ** 2 for name, numbers in said.items()}
         sides = {name: Side(loss=float(each.mean()), score=rmse_of(each)) for name, each in found.items()}
+    gain: Callable[[Any, Any], Estimate] = accuracy_gain if unit is None else error_reduction
     gains: Any = {f"{name}_gain": gain(found[name], found["local"]) for name in names[1:]}
+    metric = "accuracy" if unit is None else "RMSE"
     return Benefit(metric=metric, n_judged=int(judged.sum()), **sides, **gains, **facts)
 
 
