@@ -15,7 +15,7 @@ from .._version import __version__
 from ..bundle import Bundle, SignedFile, arrays_to_bytes, bytes_to_arrays
 from ..errors import ExchangeError, NumericalError
 from ._from_elsewhere import check_classes, class_names
-from ._party_model import PartyModel, plain_facts
+from ._party_model import PartyModel, are_probabilities, plain_facts
 
 PREDICTIONS_KIND = "datacollab.answers"
 
@@ -84,7 +84,7 @@ class AnchorPredictions(SignedFile):
         # Written so that NaN, which compares to nothing, is refused as well.
         if not np.abs(values).max() <= _MOST_ENTRY:
             raise ValueError(f"{who} be finite, and none beyond {_MOST_ENTRY:g}; some are not.")
-        if classes is not None and not _are_probabilities(values):
+        if classes is not None and not are_probabilities(values, _TOLERANCE):
             raise ValueError(
                 f"{who} be probabilities of {len(classes)} classes that add up to one in each row; some are not."
             )
@@ -118,11 +118,6 @@ class AnchorPredictions(SignedFile):
     @classmethod
     def _from_bundle(cls, bundle: Bundle) -> AnchorPredictions:
         return predictions_from(bundle)
-
-
-def _are_probabilities(values: FloatArray) -> bool:
-    within = values.min() >= -_TOLERANCE and values.max() <= 1 + _TOLERANCE
-    return bool(within and np.abs(values.sum(axis=1) - 1.0).max() <= _TOLERANCE)
 
 
 _MEMBER = "answers.safetensors"

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import warnings
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
@@ -185,10 +185,6 @@ class PartyModel:
         """
         return np.asarray(self.estimator.predict_survival(self.transform(representation), times))
 
-    def predict_cumulative_hazard(self, representation: ArrayLike, times: ArrayLike) -> FloatArray:
-        """Return Λ(t | x) of each row at each time, of shape (n_rows, n_times); see `predict_survival`."""
-        return np.asarray(self.estimator.predict_cumulative_hazard(self.transform(representation), times))
-
     def save(self, path: str | Path, *, key: KeyPair | None = None) -> None:
         """Write the model to a `.dcmodel` file (no pickle).
 
@@ -284,7 +280,11 @@ def _check_answers(model: PartyModel, rows: FloatArray) -> None:
     if not np.isin(predicted, classes).all():
         raise _bad_answer(model, "predicts classes that are none of its own")
     if hasattr(model.estimator, "predict_proba"):
-        _check_probabilities(model, model.predict_proba(rows), len(rows), classes)
+        found = model.predict_proba(rows)
+        if found.shape != (len(rows), len(classes)) or found.dtype.kind != "f" or not np.isfinite(found).all():
+            raise _bad_answer(model, "gives no probability for each class")
+        if not are_probabilities(found, _TOLERANCE):
+            raise _bad_answer(model, "gives probabilities that do not add up to one")
 
 
 def _check_survival(model: PartyModel, rows: FloatArray) -> None:
@@ -295,47 +295,14 @@ def _check_survival(model: PartyModel, rows: FloatArray) -> None:
             raise _bad_answer(model, "gives survival that is no probability")
 
 
-def _check_probabilities(model: PartyModel, found: FloatArray, n_rows: int, classes: NDArray[Any]) -> None:
-    if found.shape != (n_rows, len(classes)) or found.dtype.kind != "f" or not np.isfinite(found).all():
-        raise _bad_answer(model, "gives no probability for each class")
-    off = np.abs(found.sum(axis=1) - 1.0).max()
-    if found.min() < -_TOLERANCE or found.max() > 1 + _TOLERANCE or off > _TOLERANCE:
-        raise _bad_answer(model, "gives probabilities that do not add up to one")
+def are_probabilities(values: FloatArray, tolerance: float) -> bool:
+    """Return whether rows lie between 0 and 1 and add up to one."""
+    within = values.min() >= -tolerance and values.max() <= 1 + tolerance
+    return bool(within and np.abs(values.sum(axis=1) - 1.0).max() <= tolerance)
 
 
 def _bad_answer(model: PartyModel, what: str) -> ExchangeError:
     return malformed(f"its {type(model.estimator).__name__} {what}")
-
-
-_NAME = "left_out"
-
-
-def _left_out_to(left_out: ArrayLike) -> bytes:
-    """Return one array of double precision as bytes."""
-    return arrays_to_bytes({_NAME: np.asarray(left_out, dtype=np.float64)})
-
-
-def _left_out_from(data: bytes) -> FloatArray:
-    """Return the array that `_left_out_to` wrote; what is in it is left to `_check_left_out`."""
-    try:
-        arrays = bytes_to_arrays(data, what="The predictions for rows left out")
-    except ExchangeError:
-        raise malformed("its predictions for rows left out cannot be read") from None
-    if arrays.keys() != {_NAME} or arrays[_NAME].dtype != np.float64:
-        raise malformed("its predictions for rows left out are no table of double precision")
-    return arrays[_NAME]
-
-
-def _check_left_out(left_out: FloatArray, classes: NDArray[Any] | None) -> None:
-    """Refuse what is neither numbers, one for each row, nor a probability of each class."""
-    wanted = left_out.shape[:1] if classes is None else (*left_out.shape[:1], len(classes))
-    if left_out.ndim < 1 or left_out.shape != wanted or not left_out.size or not np.isfinite(left_out).all():
-        raise malformed("its predictions for rows left out do not have the shape of its targets, or are not finite")
-    if classes is None:
-        return
-    off = np.abs(left_out.sum(axis=1) - 1.0).max()
-    if left_out.min() < -_TOLERANCE or left_out.max() > 1 + _TOLERANCE or off > _TOLERANCE:
-        raise malformed("its predictions for rows left out are no probabilities")
 
 
 MODEL_KIND = "datacollab.model"
@@ -370,15 +337,8 @@ def model_contents(model: PartyModel) -> tuple[dict[str, Any], dict[str, bytes]]
     g = model.integration_function
     if isinstance(g, KernelMap):
         g = g.to_numpy()
-    without = model.without_party
-    without = getattr(without, "best_estimator_", without)
-    sent = PartyModel(
-        party=model.party,
-        integration_function=g,
-        estimator=estimator,
-        left_out=model.left_out,
-        without_party=without,
-    )
+    without = getattr(model.without_party, "best_estimator_", model.without_party)
+    sent = replace(model, integration_function=g, estimator=estimator, without_party=without)
     map_facts, arrays = map_to(g)
     head, members = head_to(estimator, _HEAD)
     without_head, without_members = (None, {}) if without is None else head_to(without, _WITHOUT)
@@ -398,7 +358,7 @@ def model_contents(model: PartyModel) -> tuple[dict[str, Any], dict[str, bytes]]
     }
     members |= {_MAP: arrays_to_bytes(arrays)} | without_members
     if model.left_out is not None:
-        members[_LEFT_OUT] = _left_out_to(model.left_out)
+        members[_LEFT_OUT] = arrays_to_bytes({"left_out": np.asarray(model.left_out, dtype=np.float64)})
     _check_written(facts, members, sent)
     return facts, members
 
@@ -450,7 +410,10 @@ def _model_of(facts: Mapping[str, Any], members: Mapping[str, bytes]) -> PartyMo
 
 
 def _map_of(facts: Mapping[str, Any], members: Mapping[str, bytes]) -> IntegrationFunction:
-    _check_members(facts, members)
+    known = {_MAP, _LEFT_OUT, f"{_HEAD}.safetensors", f"{_WITHOUT}.safetensors"}
+    without = facts.get("without_party") is None and any(name.startswith(f"{_WITHOUT}.") for name in members)
+    if _MAP not in members or not members.keys() <= known or without:
+        raise malformed(f"it has the members {sorted(members)!r}, which are not those of a model")
     party = facts.get("party")
     if isinstance(party, bool) or not isinstance(party, str | int):
         raise malformed("it does not say for which party it is")
@@ -461,20 +424,25 @@ def _map_of(facts: Mapping[str, Any], members: Mapping[str, bytes]) -> Integrati
     return map_from(party, facts.get("integration_function"), arrays)
 
 
-def _check_members(facts: Mapping[str, Any], members: Mapping[str, bytes]) -> None:
-    known = {_MAP, _LEFT_OUT, f"{_HEAD}.safetensors", f"{_WITHOUT}.safetensors"}
-    without = facts.get("without_party") is None and any(name.startswith(f"{_WITHOUT}.") for name in members)
-    if _MAP not in members or not members.keys() <= known or without:
-        raise malformed(f"it has the members {sorted(members)!r}, which are not those of a model")
-
-
 def _left_out_of(members: Mapping[str, bytes], estimator: Any) -> FloatArray | None:
+    """Return numbers, one for each shared row, or probabilities of each class; None if there are none."""
     if _LEFT_OUT not in members:
         return None
     if isinstance(estimator, SurvivalModel):
         raise malformed("it is a survival model with predictions for rows left out, which none has")
-    left_out = _left_out_from(members[_LEFT_OUT])
-    _check_left_out(left_out, getattr(estimator, "classes_", None))
+    what = "its predictions for rows left out"
+    try:
+        arrays = bytes_to_arrays(members[_LEFT_OUT], what="The predictions for rows left out")
+    except ExchangeError:
+        raise malformed(f"{what} cannot be read") from None
+    if arrays.keys() != {"left_out"} or arrays["left_out"].dtype != np.float64:
+        raise malformed(f"{what} are no table of double precision")
+    left_out, classes = arrays["left_out"], getattr(estimator, "classes_", None)
+    wanted = left_out.shape[:1] if classes is None else (*left_out.shape[:1], len(classes))
+    if left_out.ndim < 1 or left_out.shape != wanted or not left_out.size or not np.isfinite(left_out).all():
+        raise malformed(f"{what} do not have the shape of its targets, or are not finite")
+    if classes is not None and not are_probabilities(left_out, _TOLERANCE):
+        raise malformed(f"{what} are no probabilities")
     return left_out
 
 
@@ -522,28 +490,21 @@ def _check_written(facts: Mapping[str, Any], members: Mapping[str, bytes], model
         ) from None
     pairs = [(model, read)]
     if model.without_party is not None:
-        pairs.append((_with(model, model.without_party), _with(read, read.without_party)))
+        pairs.append(tuple(replace(each, estimator=each.without_party) for each in (model, read)))
     if not all(_predict_alike(before, after, rows) for before, after in pairs):
         raise ExchangeError(
             "MODEL_UNSUPPORTED", f"The {name} predicts otherwise once written and read. Train another kind of model."
         )
 
 
-def _with(model: PartyModel, estimator: Any) -> PartyModel:
-    return PartyModel(party=model.party, integration_function=model.integration_function, estimator=estimator)
-
-
 def _predict_alike(first: PartyModel, second: PartyModel, rows: FloatArray) -> bool:
     before, after = first.predict(rows), second.predict(rows)
-    if isinstance(first.estimator, SurvivalModel) and not _survive_alike(first, second, rows):
-        return False
+    if isinstance(first.estimator, SurvivalModel):
+        times = second.estimator.baseline.times
+        survival = [each.predict_survival(rows, times) for each in (first, second)]
+        if not np.allclose(*survival, rtol=1e-9, atol=1e-12):
+            return False
     same = np.array_equal(before, after) if before.dtype.kind not in "f" else np.allclose(before, after, rtol=1e-9)
     if same and hasattr(first.estimator, "predict_proba"):
         return bool(np.allclose(first.predict_proba(rows), second.predict_proba(rows), rtol=1e-9, atol=1e-12))
     return bool(same)
-
-
-def _survive_alike(first: PartyModel, second: PartyModel, rows: FloatArray) -> bool:
-    times = second.estimator.baseline.times
-    before, after = first.predict_survival(rows, times), second.predict_survival(rows, times)
-    return bool(np.allclose(before, after, rtol=1e-9, atol=1e-12))

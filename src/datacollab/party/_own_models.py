@@ -458,6 +458,7 @@ class Opinions:
     combined: FloatArray
 
 
+@dataclass(frozen=True, eq=False, kw_only=True)
 class Blend(ABC):
     """What was chosen and how it is weighed."""
 
@@ -474,9 +475,6 @@ class Blend(ABC):
 class ClassBlend(Blend):
     """A log-opinion pool of log-opinion pools."""
 
-    own: tuple[int, ...]
-    own_weights: FloatArray
-    weights: FloatArray
     own_scales: tuple[float, ...]
     collaboration_scale: float
     biases: dict[str, FloatArray]
@@ -500,10 +498,6 @@ class ClassBlend(Blend):
 @dataclass(frozen=True, eq=False, kw_only=True)
 class NumberBlend(Blend):
     """A weighted mean of weighted means."""
-
-    own: tuple[int, ...]
-    own_weights: FloatArray
-    weights: FloatArray
 
     def speak(self, own: Sequence[FloatArray], collaboration: FloatArray) -> Opinions:
         """Return numbers by each side, each of shape (n_rows,)."""
