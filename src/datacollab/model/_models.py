@@ -36,6 +36,25 @@ def row_batches(
         yield rows[start : start + size]
 
 
+class _Probable(ClassifierMixin, ABC):
+    """A classifier by probabilities that it gives one batch of rows after the other."""
+
+    classes_: NDArray[Any]
+
+    @abstractmethod
+    def _probabilities(self, X: ArrayLike) -> Iterator[FloatArray]:
+        """Yield class probabilities of one batch of rows after the other."""
+
+    def predict_proba(self, X: ArrayLike) -> FloatArray:
+        """Return class probabilities, shape (n_rows, n_classes)."""
+        return np.concatenate(list(self._probabilities(X)))
+
+    def predict(self, X: ArrayLike) -> NDArray[Any]:
+        """Return the most probable class of each row, shape (n_rows,)."""
+        most = np.concatenate([np.argmax(said, axis=1) for said in self._probabilities(X)])
+        return np.asarray(self.classes_[most])
+
+
 _FOLDS = 5
 _OF_ROWS = ("oob_decision_function_", "oob_prediction_", "oob_score_")
 _FORESTS = ("RandomForestRegressor", "ExtraTreesRegressor")
@@ -253,7 +272,7 @@ FLOOR = 1e-3
 """Smallest probability before its logarithm is taken: trees that agree are not certain."""
 
 
-class CalibratedForestClassifier(ClassifierMixin, BaseEstimator):
+class CalibratedForestClassifier(_Probable, BaseEstimator):
     r"""Random forest with probabilities :math:`\mathrm{softmax}(a \log p(x) + b)`, a and b from rows left out.
 
     Parameters
@@ -280,7 +299,6 @@ class CalibratedForestClassifier(ClassifierMixin, BaseEstimator):
     estimator_: RandomForestClassifier
     scale_: float
     offsets_: FloatArray
-    classes_: NDArray[Any]
     n_features_in_: int
 
     def __init__(
@@ -338,16 +356,10 @@ class CalibratedForestClassifier(ClassifierMixin, BaseEstimator):
         self.scale_, self.offsets_ = calibrate(scores[judged], codes[judged], judges[judged])
         return calibrated(scores, self.scale_, self.offsets_)
 
-    def predict_proba(self, X: ArrayLike) -> FloatArray:
-        """Return class probabilities, shape (n_rows, n_classes)."""
+    def _probabilities(self, X: ArrayLike) -> Iterator[FloatArray]:
         check_is_fitted(self)
         rows = validate_data(self, X, dtype=np.float64, reset=False)
-        return calibrated(_log(self.estimator_.predict_proba(rows)), self.scale_, self.offsets_)
-
-    def predict(self, X: ArrayLike) -> NDArray[Any]:
-        """Return the most probable class of each row, shape (n_rows,)."""
-        most = np.argmax(self.predict_proba(X), axis=1)
-        return np.asarray(self.classes_[most])
+        yield calibrated(_log(self.estimator_.predict_proba(rows)), self.scale_, self.offsets_)
 
 
 def _log(probabilities: FloatArray) -> FloatArray:
@@ -465,7 +477,7 @@ class _LandmarkRidge(BaseEstimator, ABC):
             yield np.asarray(self._features(batch) @ self.coefficients_ + self.intercept_)
 
 
-class LandmarkRidgeClassifier(ClassifierMixin, _LandmarkRidge):
+class LandmarkRidgeClassifier(_Probable, _LandmarkRidge):
     r"""Kernel ridge regression of one-hot classes on landmarks, with calibrated probabilities.
 
     The penalty with the smallest log loss on rows left out is taken, in closed form for all rows; the scale and the
@@ -503,7 +515,6 @@ class LandmarkRidgeClassifier(ClassifierMixin, _LandmarkRidge):
     True
     """
 
-    classes_: NDArray[Any]
     scale_: float
     offsets_: FloatArray
 
@@ -533,17 +544,7 @@ class LandmarkRidgeClassifier(ClassifierMixin, _LandmarkRidge):
         self.classes_, self.alpha_, self.coefficients_ = classes, float(alpha), root @ coefficients
         return probabilities
 
-    def predict_proba(self, X: ArrayLike) -> FloatArray:
-        """Return class probabilities, shape (n_rows, n_classes)."""
-        return np.concatenate(list(self._probabilities(X)))
-
-    def predict(self, X: ArrayLike) -> NDArray[Any]:
-        """Return the most probable class of each row, shape (n_rows,)."""
-        most = np.concatenate([np.argmax(said, axis=1) for said in self._probabilities(X)])
-        return np.asarray(self.classes_[most])
-
     def _probabilities(self, X: ArrayLike) -> Iterator[FloatArray]:
-        """Yield class probabilities of one batch of rows after the other."""
         for scores in self._scores(X):
             yield calibrated(scores, self.scale_, self.offsets_)
 
@@ -658,7 +659,7 @@ class _Averaged(BaseEstimator):
         return np.asarray(sum(weight * each for weight, each in zip(self.weights_, said, strict=True)))
 
 
-class AveragedClassifier(ClassifierMixin, _Averaged):
+class AveragedClassifier(_Probable, _Averaged):
     """Weighted mean of the class probabilities of several classifiers: a soft vote.
 
     Parameters
@@ -689,24 +690,12 @@ class AveragedClassifier(ClassifierMixin, _Averaged):
     True
     """
 
-    classes_: NDArray[Any]
-
     def _keep(self, fitted: list[Any]) -> Self:
         super()._keep(fitted)
         self.classes_ = np.unique(np.concatenate([each.classes_ for each in fitted]))
         return self
 
-    def predict_proba(self, X: ArrayLike) -> FloatArray:
-        """Return class probabilities, shape (n_rows, n_classes)."""
-        return np.concatenate(list(self._probabilities(X)))
-
-    def predict(self, X: ArrayLike) -> NDArray[Any]:
-        """Return the most probable class of each row, shape (n_rows,)."""
-        most = np.concatenate([np.argmax(said, axis=1) for said in self._probabilities(X)])
-        return np.asarray(self.classes_[most])
-
     def _probabilities(self, X: ArrayLike) -> Iterator[FloatArray]:
-        """Yield class probabilities of one batch of rows after the other."""
         check_is_fitted(self)
         for rows in self._batches(X, len(self.classes_)):
             yield self._mean(

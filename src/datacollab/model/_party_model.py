@@ -501,8 +501,8 @@ def _predict_alike(first: PartyModel, second: PartyModel, rows: FloatArray) -> b
     before, after = first.predict(rows), second.predict(rows)
     if isinstance(first.estimator, SurvivalModel):
         times = second.estimator.baseline.times
-        survival = [each.predict_survival(rows, times) for each in (first, second)]
-        if not np.allclose(*survival, rtol=1e-9, atol=1e-12):
+        survives, survived = first.predict_survival(rows, times), second.predict_survival(rows, times)
+        if not np.allclose(survives, survived, rtol=1e-9, atol=1e-12):
             return False
     same = np.array_equal(before, after) if before.dtype.kind not in "f" else np.allclose(before, after, rtol=1e-9)
     if same and hasattr(first.estimator, "predict_proba"):
