@@ -490,7 +490,8 @@ def _check_written(facts: Mapping[str, Any], members: Mapping[str, bytes], model
         ) from None
     pairs = [(model, read)]
     if model.without_party is not None:
-        pairs.append(tuple(replace(each, estimator=each.without_party) for each in (model, read)))
+        before, after = (replace(each, estimator=each.without_party) for each in (model, read))
+        pairs.append((before, after))
     if not all(_predict_alike(before, after, rows) for before, after in pairs):
         raise ExchangeError(
             "MODEL_UNSUPPORTED", f"The {name} predicts otherwise once written and read. Train another kind of model."
