@@ -136,11 +136,11 @@ def _let_in(stage: Stage, url: str) -> None:
     links = [f"{json.loads(each)['link']}\n" for each in made]
     asking = (Step("", ("remote", "join", "-", "-C", name), link) for name, link in zip(roles, links, strict=True))
     stage.play(*_noted("They ask to join, each with the link that they got.", asking))
-    (told,) = stage.play(
+    (waiting,) = stage.play(
         Step("The owner sees who asks, and approves. In earnest, each reads their fingerprint out by telephone first.",
              ("remote", "requests", "-C", OWNER, "--json"))
     )  # fmt: skip
-    asked = [each["fingerprint"] for each in json.loads(told)["requests"]]
+    asked = [each["fingerprint"] for each in json.loads(waiting)["requests"]]
     stage.play(*(Step("", ("remote", "approve", each, "-C", OWNER)) for each in asked))
 
 

@@ -185,9 +185,9 @@ class SumsSummary:
         width = max(len(line[0]) for line in table)
         lines = [f"  {name:<{width}}{''.join(f'{value:>8}' for value in values)}" for name, *values in table]
         rest = (
-            f"Here there are {self.n_rows_together:,} rows at least. Fewer rows tell more, as does a rare class: with "
-            f"ten people of a class among {rare.n_rows:,} rows, {_auc(rare.analyst)}, {_auc(rare.party)} and "
-            f"{_auc(rare.together)}."
+            f"Here there are {self.n_rows_together:,} rows at least. Fewer rows tell more, as does a rare class: for "
+            f"ten people of a class among {rare.n_rows:,} rows the three reached {_auc(rare.analyst)}, "
+            f"{_auc(rare.party)} and {_auc(rare.together)}."
         )
         if self.noise < rare.noise or self.n_components > rare.n_components:
             rest += " This total has less noise or more columns than those measured, and tells more."
