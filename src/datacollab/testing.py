@@ -230,7 +230,7 @@ def _take(X: ArrayLike, index: NDArray[np.intp]) -> Any:
 
 def _as_bytes(X: ArrayLike) -> bytes:
     values = np.asarray(X)
-    # Of objects the bytes say where they lie, which is elsewhere each time that a frame is read.
+    # The bytes of objects are their addresses, which differ each time that a frame is read.
     return repr(values.tolist()).encode() if values.dtype == object else values.tobytes()
 
 

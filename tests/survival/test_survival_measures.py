@@ -22,7 +22,6 @@ from datacollab.survival import (
     log_rank_test,
     plot_calibration,
     plot_kaplan_meier,
-    plot_survival,
     risk_groups,
 )
 from datacollab.survival._measures import censoring_weights
@@ -263,15 +262,6 @@ def test_curves_of_groups():
     assert axes.get_title(loc="left") == "log-rank test: p < 0.001"
     assert axes.get_legend().get_texts()[0].get_text() == "0 (n = 67)"
     assert axes.get_xlabel() == "time in years"
-
-
-def test_predicted_curves():
-    times = np.linspace(0, 2, 9)
-    survival = MODEL.predict_survival(X[:3], times)
-    axes = plot_survival(times, survival, labels=["a", "b", "c"], ax=plot_survival(times, survival))
-    np.testing.assert_array_equal(axes.lines[5].get_ydata(), survival[2])
-    with pytest.raises(AgreementError, match="9 times each"):
-        plot_survival(times, survival[:, :3])
 
 
 def test_calibration_axes():

@@ -44,7 +44,7 @@ _WITH_SMALL_KERNELS = {"SkylakeX", "Cooperlake", "SapphireRapids"}
 _SMALL_PRODUCT = 10**6
 """Multiplications up to which it does.  It copies what is larger, which costs more than a product with few columns."""
 _COPIED_PRODUCT = 4 * 10**6
-"""Multiplications at a time where it copies all matrices; more at a time are no faster."""
+"""Multiplications at a time if it copies all matrices; more at a time are no faster."""
 
 
 def cast(X: Array, dtype: DTypeLike) -> Array:

@@ -123,7 +123,7 @@ class ColumnSpace:
     ----------
     basis : ndarray of shape (n, rank)
     rows : ndarray of shape (rank, d)
-        Of full row rank.
+        It has full row rank.
     """
 
     basis: FloatArray

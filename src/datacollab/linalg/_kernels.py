@@ -112,7 +112,7 @@ def scale_gamma(A: FloatArray) -> float:
 _TILE = 192
 """Rows and columns of a tile, so few that OpenBLAS multiplies it by some columns without packing it first."""
 _DEVICE_TILE = 1024
-"""The same where another library than NumPy computes."""
+"""The same if another library than NumPy computes."""
 _ROWS = 256
 """Rows made at a time, which stay in the processor's cache."""
 

@@ -224,7 +224,7 @@ def leading_eigenpairs(
             certain_gap = max(0.0, gap - float(norms[k])) if len(norms) > k else 0.0
             unit = max(certain_gap, small_gap * scale)
             seen = float(np.linalg.norm(norms[:k]))
-            # Of images in single precision, only the part outside the exact columns counts, once there are any.
+            # Once there are exact columns, only the part of single-precision images outside them counts.
             noise = rounding * scale * (float(np.linalg.norm(coordinates[k:, :k])) if passes else 1.0)
             if exact is None or passes == _MAX_PASSES or seen > max(3 * noise, _SWITCH * unit if not passes else 0.0):
                 break

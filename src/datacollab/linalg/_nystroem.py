@@ -228,7 +228,7 @@ def nested_ridges(
     A : array of shape (n, d)
     landmarks : ndarray of shape (r, d)
     root : ndarray of shape (r, r)
-        Of `landmark_root`.
+        From `landmark_root`.
     alpha : float
     n_first : int
 

@@ -16,7 +16,7 @@ __all__ = ["auc_with_interval", "ranking_figures"]
 
 LEVEL = 0.95
 TOP = 0.1
-"""Of the rows, those with the highest probabilities, whose probabilities are held against what they are."""
+"""Share of the rows, with the highest probabilities, whose calibration is reported."""
 
 
 def ranking_figures(target: NDArray[np.bool_], probabilities: FloatArray, find: float) -> dict[str, Any]:

@@ -208,7 +208,7 @@ class Folder:
         places = named or [place for place in (path / PROJECT_FILE, path / INBOX / PROJECT_FILE) if place.is_file()]
         if not places:
             return cls(path, key, None, None)
-        # What came and was not joined counts only where there is nothing else: joining is a decision.
+        # A project that came and was not joined counts only if there is no other: joining is a decision.
         project = load_project(places[0])
         coming = None if named or len(places) == 1 else load_project(places[1])
         return cls(path, key, project, places[0], coming if _follows(coming, project) else None)

@@ -285,7 +285,7 @@ class StoreRemote(Remote):
                 found = sorted(str(each).rstrip("/") for each in self._files.ls(place, detail=False))
             except FileNotFoundError:
                 return []
-        # Of a file some list the file itself.
+        # Some file systems list a file as itself.
         return [each for each in found if each != place]
 
     def _write(

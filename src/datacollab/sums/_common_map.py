@@ -65,7 +65,7 @@ class CommonMap:
     linear_scale : float
         ℓ, the median length of z over the anchor; lengths of zero do not count.
     gamma : float
-        Of the Gaussian kernel κ: 1 over the median squared distance of anchor rows that differ.
+        Width of the Gaussian kernel κ: 1 over the median squared distance of anchor rows that differ.
     landmarks : ndarray of shape (n_landmarks, n_principal)
     root : ndarray of shape (n_landmarks, n_kept)
     feature_mean : ndarray of shape (n_principal + n_kept,)

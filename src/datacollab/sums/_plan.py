@@ -40,7 +40,7 @@ class SumsModel(SignedFile):
     limits : (float, float) or None
         Range of a numeric target.
     context : bytes of length 32
-        Of the sum that it was made of; parties compare it.
+        Digest of the sum that it was made from; parties compare it.
     """
 
     kind = SUMS_MODEL_KIND

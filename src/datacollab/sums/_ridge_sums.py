@@ -139,7 +139,7 @@ class RidgeSums:
             raise AgreementError("RidgeSums: give either classes or limits.")
         if self.classes is not None and len(self.classes) < 2:
             raise AgreementError(f"RidgeSums: expected at least two classes, got {len(self.classes)}.")
-        # Of mixed types, numpy makes text: 1 and "1" are then one class.
+        # NumPy turns mixed types into text: 1 and "1" are then one class.
         if self.classes is not None and len(np.unique(np.asarray(self.classes).astype(str))) < len(self.classes):
             raise AgreementError("RidgeSums: two of the classes are the same. Name each class once.")
         if self.limits is not None and not -math.inf < self.limits[0] < self.limits[1] < math.inf:
@@ -289,7 +289,7 @@ class RidgeSums:
         mean_v, mean_t = M[:D, -1] / _ETA / n, M[D:-1, -1] / _ETA**2 / n
         S = M[:D, :D] - n * np.outer(mean_v, mean_v)
         B = M[:D, D:-1] / _ETA - n * np.outer(mean_v, mean_t)
-        # Of a target that hardly varies, noise makes the sum of squares negative.
+        # Noise makes the sum of squares negative if the target hardly varies.
         least = (noise * math.sqrt(self.n_outputs) + _ROUNDING) / _ETA**2
         square = max(float(np.trace(M[D:-1, D:-1]) / _ETA**2 - n * mean_t @ mean_t), least)
         e, U = scipy.linalg.eigh(S)

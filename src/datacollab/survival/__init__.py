@@ -17,9 +17,10 @@ from ._measures import (
     integrated_brier_score,
     kaplan_meier,
     log_rank_test,
+    plot_calibration,
+    plot_kaplan_meier,
     risk_groups,
 )
-from ._plots import plot_calibration, plot_kaplan_meier, plot_survival
 
 __all__ = [
     "Baseline",
@@ -37,6 +38,5 @@ __all__ = [
     "log_rank_test",
     "plot_calibration",
     "plot_kaplan_meier",
-    "plot_survival",
     "risk_groups",
 ]

@@ -56,7 +56,7 @@ class Baseline:
         if (asked > self.times[-1]).any():
             raise ValueError(
                 f"{int((asked > self.times[-1]).sum())} of {len(asked)} times are beyond the end of the observation "
-                "(the last of the baseline's times), where nothing is known of the hazard. Ask for earlier times."
+                "(the last of the baseline's times), and the hazard there is unknown. Ask for earlier times."
             )
         known, hazard = np.append(0.0, self.times), np.append(0.0, self.cumulative_hazard)
         return np.asarray(np.interp(asked, known, hazard))

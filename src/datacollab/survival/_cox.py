@@ -157,7 +157,7 @@ class CoxRegression(SurvivalModel, BaseEstimator):
         rows = checked_rows(self, X, y, strata, sample_weight)
         mean = np.average(rows.X, axis=0, weights=rows.weight)
         spread = np.sqrt(np.average((rows.X - mean) ** 2, axis=0, weights=rows.weight))
-        # A constant column keeps its scale, and is refused where there is no penalty to decide on it.
+        # A constant column keeps its scale, and is refused if there is no penalty to decide on it.
         spread = np.where(spread > 1e-12 * np.abs(mean), spread, 1.0)
         scaled, efron = replace(rows, X=(rows.X - mean) / spread), self.ties == "efron"
         strata_sets = [RiskSets.of(scaled.of(number), efron=efron) for number in np.unique(rows.stratum)]
@@ -279,7 +279,7 @@ def _of_stratum(beta: FloatArray, sets: RiskSets) -> tuple[float, FloatArray, Fl
 
 _MOST_HALVINGS = 30
 _LEAST_RCOND = 1e-11
-"""Of the information, its columns scaled alike: a direction with less is rounding."""
+"""Smallest condition of the information, its columns scaled alike: a direction with less is rounding."""
 _SLACK = 1e-12
 """Part of the likelihood by which it may fall in a step: rounding at the maximum."""
 
