@@ -335,7 +335,7 @@ class RidgeSums:
         normal = drawn.reshape(self.n_components, self.n_outputs)
         if self.classes is None:
             return normal
-        return (normal - normal.mean(axis=1, keepdims=True)) / math.sqrt(1 - 1 / self.n_outputs)
+        return np.asarray((normal - normal.mean(axis=1, keepdims=True)) / math.sqrt(1 - 1 / self.n_outputs))
 
     def _matrix(self, total: FloatArray) -> FloatArray:
         M = np.zeros((self.size, self.size))
