@@ -76,7 +76,7 @@ class Collaboration:
         Raises
         ------
         UnknownPartyError
-            When the party took no part.
+            If the party took no part.
         """
         if party not in self.integrator_.integration_functions_:
             raise UnknownPartyError(f"Party {party!r} took no part; the parties are {self.parties!r}.")
@@ -96,7 +96,7 @@ class Collaboration:
         Raises
         ------
         UnknownPartyError
-            When the party took no part, or its share is not at hand.
+            If the party took no part, or its share is not at hand.
         """
         model = self.party_model(party)
         if party not in self.anchors_:
@@ -254,14 +254,14 @@ class Analyst:
         Raises
         ------
         TypeError
-            When the integrator or a share is something else, or a model cannot weigh rows.
+            If the integrator or a share is something else, or a model cannot weigh rows.
         ValueError
-            When a parameter has no meaning.
+            If a parameter has no meaning.
         AgreementError
-            When two shares carry one name, their anchors differ in length, their anchor targets differ, or some
+            If two shares carry one name, their anchors differ in length, their anchor targets differ, or some
             targets are numbers and others text.
         RepresentationError
-            When an anchor representation cannot be aligned; the message names the party.
+            If an anchor representation cannot be aligned; the message names the party.
 
         Notes
         -----

@@ -78,11 +78,11 @@ def cluster(
     Raises
     ------
     TypeError
-        When the clusterer or `assignment` is none.
+        If the clusterer or `assignment` is none.
     RepresentationError
-        When the clusterer goes by neighbours, and some parties' shared rows are nearly all equal to others.
+        If the clusterer goes by neighbours, and some parties' shared rows are nearly all equal to others.
     ValueError
-        When a cluster has too few rows, or no row has one.
+        If a cluster has too few rows, or no row has one.
 
     Notes
     -----
@@ -211,11 +211,11 @@ def integrate(shares: Iterable[Share], integrator: BaseIntegrator | None = None)
     Raises
     ------
     TypeError
-        When a share is something else.
+        If a share is something else.
     AgreementError
-        When there is no share, two carry one name, or their anchors differ in length.
+        If there is no share, two carry one name, or their anchors differ in length.
     RepresentationError
-        When an anchor representation cannot be aligned; the message names the party.
+        If an anchor representation cannot be aligned; the message names the party.
 
     Examples
     --------
@@ -279,7 +279,7 @@ def novelty(
     Raises
     ------
     ValueError
-        When there are fewer than `least_rows` rows.
+        If there are fewer than `least_rows` rows.
 
     Notes
     -----

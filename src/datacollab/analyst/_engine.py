@@ -292,7 +292,7 @@ def engine_for(engine: Any, n_jobs: int | None) -> Iterator[Engine]:
 
 
 def memory_of(engine: Any) -> float | None:
-    """Return bytes that a cluster's workers may take together; None where a fit runs in this process."""
+    """Return bytes that a cluster's workers may take together; None if a fit runs in this process."""
     if engine is None:
         return None
     return _SHARE_OF_WORKERS * cluster_memory(engine)

@@ -47,9 +47,9 @@ class NeighborGraph(BaseEstimator, ABC):
         Raises
         ------
         ValueError
-            When `n_neighbors` is not below the number of anchor rows, or `y` is missing.
+            If `n_neighbors` is not below the number of anchor rows, or `y` is missing.
         AgreementError
-            When `y` has not one entry per anchor row.
+            If `y` has not one entry per anchor row.
         """
         self._validate_params()
         n_anchors = next(iter(anchors.values())).shape[0]
@@ -79,7 +79,7 @@ class NeighborGraph(BaseEstimator, ABC):
         Raises
         ------
         NumericalError
-            When no pair has any weight, so that the graph says nothing.
+            If no pair has any weight, so that the graph says nothing.
         """
         W = self.weights(anchors, y)
         if W.nnz == 0:

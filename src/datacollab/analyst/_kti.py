@@ -238,15 +238,15 @@ class KTI(BaseIntegrator):
         The solver used.
     angle_bound_ : float or None
         Bound on the sine of the largest angle between `target_` and the exact minimiser ("nystroem": of the problem
-        restricted to the landmarks of the target), from the residual and the eigengap.  None where a direct solver
+        restricted to the landmarks of the target), from the residual and the eigengap.  None if a direct solver
         leaves rounding alone.
     eigengap_ : float or None
         First eigenvalue not taken less the last one taken; None with a penalty graph.
     n_landmarks_ : int or None
-        Landmarks per party, at most; None where all anchor rows are kept.
+        Landmarks per party, at most; None if all anchor rows are kept.
     approximation_error_ : float or None
         By how much the last doubling of the landmarks lowered the objective, divided as for `tol`; an estimate, not a
-        bound, of how far it is above the exact minimum, and without the graph.  None where `n_landmarks` was given, or
+        bound, of how far it is above the exact minimum, and without the graph.  None if `n_landmarks` was given, or
         nothing was approximated.
     integration_functions_ : dict of party to KernelMap
 
@@ -376,15 +376,15 @@ class KTI(BaseIntegrator):
         Raises
         ------
         AgreementError, RepresentationError
-            When row counts differ, or a representation is not finite, empty, or the same in every row; the message
+            If row counts differ, or a representation is not finite, empty, or the same in every row; the message
             names the party.
         NumericalError
-            When a kernel is not positive semidefinite, a width cannot be found, a graph has no edges, or landmarks
+            If a kernel is not positive semidefinite, a width cannot be found, a graph has no edges, or landmarks
             cannot stand for the other rows.
         NotEnoughMemoryError
-            When no solver that is allowed fits into the memory; nothing was started.
+            If no solver that is allowed fits into the memory; nothing was started.
         ValueError
-            When `n_components` exceeds the number of anchor rows (less one if centred) or the rank of the kernel
+            If `n_components` exceeds the number of anchor rows (less one if centred) or the rank of the kernel
             matrices together, `y` is missing, `kernel_params` is given for a named kernel, or a parameter asks for what
             is done with NumPy arrays only.
         """
@@ -430,7 +430,7 @@ class KTI(BaseIntegrator):
         Raises
         ------
         NotEnoughMemoryError
-            When no solver that is allowed fits into the memory.
+            If no solver that is allowed fits into the memory.
 
         Examples
         --------

@@ -337,9 +337,9 @@ class KTICV(BaseIntegrator):
         Raises
         ------
         AgreementError
-            When `y` has not one entry per anchor row.
+            If `y` has not one entry per anchor row.
         ValueError
-            When a list of candidates is empty or holds what `KTI` does not take, or no number of components is allowed
+            If a list of candidates is empty or holds what `KTI` does not take, or no number of components is allowed
             by the data.  Also the errors of `KTI.fit`.
         """
         checked = self._start_fit(anchors)

@@ -118,9 +118,9 @@ class BaseIntegrator(BaseEstimator, ABC):
         Raises
         ------
         UnknownPartyError
-            When a party took no part in `fit`.
+            If a party took no part in `fit`.
         RepresentationError
-            When the rows cannot be used; the message names the party.
+            If the rows cannot be used; the message names the party.
         """
         check_is_fitted(self)
         named = name_parties(representations, what="representation")
@@ -149,7 +149,7 @@ class BaseIntegrator(BaseEstimator, ABC):
         Raises
         ------
         ValueError
-            When it is something else.
+            If it is something else.
 
         Examples
         --------
@@ -232,10 +232,10 @@ class LinearIntegrator(BaseIntegrator):
         Raises
         ------
         AgreementError, RepresentationError
-            When row counts differ, or a representation is not finite, empty, or the same in every row; the message
+            If row counts differ, or a representation is not finite, empty, or the same in every row; the message
             names the party.
         ValueError
-            When the representations together do not allow so many components.  What else a method refuses is said at
+            If the representations together do not allow so many components.  What else a method refuses is said at
             its class.
         """
         checked = self._start_fit(anchors)
@@ -740,7 +740,7 @@ class AnchorScaled(BaseIntegrator):
         Raises
         ------
         TypeError
-            When the integrator's maps are neither linear nor of kernels.
+            If the integrator's maps are neither linear nor of kernels.
         AgreementError, RepresentationError, NumericalError, ValueError
             What the integrator raises.
         """

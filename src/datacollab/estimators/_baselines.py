@@ -245,7 +245,7 @@ class Local(_Baseline):
         Raises
         ------
         ValueError
-            When no owners are given.
+            If no owners are given.
         """
         self._validate_params()
         rows, names = owners(X, groups, self.party_column)
@@ -263,7 +263,7 @@ class Local(_Baseline):
         Raises
         ------
         UnknownPartyError
-            When a row's owner took no part in `fit`.
+            If a row's owner took no part in `fit`.
         """
         check_is_fitted(self)
         warn_of_scorer(groups, self.party_column, depth=2)

@@ -533,18 +533,18 @@ class DataCollaborationClusterer(ClusterMixin, PlayedRoles):
         Raises
         ------
         AnchorError
-            When there is no anchor.
+            If there is no anchor.
         ObfuscationError
-            When a party's obfuscator or a defence fails; the message names the party.
+            If a party's obfuscator or a defence fails; the message names the party.
         AgreementError, RepresentationError, NumericalError
-            When the representations cannot be integrated, or the clusterer cannot work on what was shared.
+            If the representations cannot be integrated, or the clusterer cannot work on what was shared.
         ValueError
-            When a cluster has fewer than `least_rows` rows.
+            If a cluster has fewer than `least_rows` rows.
 
         Warns
         -----
         UserWarning
-            When the anchor looks as if it were in other units than `X`, or, in cross-validation, has as many rows.
+            If the anchor looks as if it were in other units than `X`, or, in cross-validation, has as many rows.
         """
         self._validate_params()
         X = validate_data(self, self._checked(X), skip_check_array=True)
@@ -687,9 +687,9 @@ class DataCollaborationSurvival(BaseDataCollaboration):
         Raises
         ------
         UnknownPartyError
-            When a row's owner took no part in `fit`.
+            If a row's owner took no part in `fit`.
         ValueError
-            When a time is beyond the end of a party's observation.
+            If a time is beyond the end of a party's observation.
         """
         return self._by_party("predict_survival", X, groups, times)
 

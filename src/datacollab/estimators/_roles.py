@@ -170,7 +170,7 @@ class PlayedRoles(ClassNamePrefixFeaturesOutMixin, TransformerMixin, MetaEstimat
         Raises
         ------
         UnknownPartyError
-            When a row's owner took no part in `fit`.
+            If a row's owner took no part in `fit`.
         """
         return self._by_party("predict", X, groups)
 
@@ -379,16 +379,16 @@ class BaseDataCollaboration(PlayedRoles):
         Raises
         ------
         AnchorError
-            When there is no anchor.
+            If there is no anchor.
         ObfuscationError
-            When a party's obfuscator or a defence fails; the message names the party.
+            If a party's obfuscator or a defence fails; the message names the party.
         AgreementError, RepresentationError, NumericalError
-            When the representations cannot be integrated.
+            If the representations cannot be integrated.
 
         Warns
         -----
         UserWarning
-            When the anchor looks as if it were in other units than `X`, or, in cross-validation, has as many rows.
+            If the anchor looks as if it were in other units than `X`, or, in cross-validation, has as many rows.
         """
         self._validate_params()
         X, y = validate_data(self, self._checked(X), y, skip_check_array=True)
@@ -491,7 +491,7 @@ def warn_of_anchor(X: Any, anchor: Any) -> None:
     Warns
     -----
     UserWarning
-        When most columns of numbers vary far less or far more in the anchor than in X, or lie elsewhere; when
+        If most columns of numbers vary far less or far more in the anchor than in X, or lie elsewhere; when
         scikit-learn fits, and there are as many rows in both.
     """
     # A caller of `fit` without scikit-learn in between has given the whole anchor.

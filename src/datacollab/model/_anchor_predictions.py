@@ -43,7 +43,7 @@ class AnchorPredictions(SignedFile):
     Raises
     ------
     ValueError
-        When they are not finite, of another shape, or no probabilities.
+        If they are not finite, of another shape, or no probabilities.
 
     Notes
     -----
@@ -227,9 +227,9 @@ def anchor_predictions(model: PartyModel, anchor_representation: ArrayLike) -> A
     Raises
     ------
     TypeError
-        When h is neither a classifier nor a regressor of one number.
+        If h is neither a classifier nor a regressor of one number.
     NumericalError
-        When h says something that is neither numbers nor probabilities.
+        If h says something that is neither numbers nor probabilities.
     """
     estimator = model.estimator
     classes = None

@@ -48,7 +48,7 @@ def class_names(classes: NDArray[Any]) -> tuple[list[Any], str]:
 
 
 def check_classes(names: Any, dtype: Any) -> NDArray[Any] | None:
-    """Return classes of shape (n_classes,) from what `class_names` gave; None where there are none."""
+    """Return classes of shape (n_classes,) from what `class_names` gave; None if there are none."""
     if names is None:
         return None
     plain = isinstance(names, list) and names and all(isinstance(name, str | int | float) for name in names)

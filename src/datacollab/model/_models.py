@@ -170,7 +170,7 @@ def fit_weighted(
     Raises
     ------
     TypeError
-        When weights differ and the estimator takes none.
+        If weights differ and the estimator takes none.
     """
     there = weights > 0
     X, y, weights = X[there], y[there], weights[there]
@@ -630,7 +630,7 @@ class _Averaged(BaseEstimator):
         Raises
         ------
         ValueError
-            When there is nothing to fit, or weights have no meaning.
+            If there is nothing to fit, or weights have no meaning.
         """
         rows, target = validate_data(self, X, y)
         weights = _check_sample_weight(sample_weight, rows)

@@ -163,7 +163,7 @@ class PartyModel:
         Raises
         ------
         AttributeError
-            When the model h gives no probabilities.
+            If the model h gives no probabilities.
         """
         return np.asarray(self.estimator.predict_proba(self.transform(representation)))
 
@@ -179,9 +179,9 @@ class PartyModel:
         Raises
         ------
         AttributeError
-            When the model h is no survival model.
+            If the model h is no survival model.
         ValueError
-            When a time is beyond the end of the observation.
+            If a time is beyond the end of the observation.
         """
         return np.asarray(self.estimator.predict_survival(self.transform(representation), times))
 
@@ -198,7 +198,7 @@ class PartyModel:
         Raises
         ------
         ExchangeError
-            When the model cannot be sent; see `model_contents`.
+            If the model cannot be sent; see `model_contents`.
         """
         facts, members = model_contents(self)
         write_atomically(Path(path), pack(MODEL_KIND, facts, members, key=key), mode=0o600)
@@ -216,7 +216,7 @@ class PartyModel:
         Raises
         ------
         ExchangeError
-            When the file is damaged, not signed as wanted, or inconsistent.
+            If the file is damaged, not signed as wanted, or inconsistent.
         """
         return model_from(unpack(Path(path), kind=MODEL_KIND, signed_by=signed_by))
 

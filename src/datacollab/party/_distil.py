@@ -110,7 +110,7 @@ class AnchorRidge(MultiOutputMixin, RegressorMixin, BaseEstimator):
         Raises
         ------
         ValueError
-            When all rows are equal, so that there is no width.
+            If all rows are equal, so that there is no width.
         """
         self._validate_params()
         rows, target = validate_data(
@@ -215,14 +215,14 @@ class DistilledModel:
     estimator : estimator
         Fitted.  A regressor of predictions, several at once where these are probabilities; or a classifier.
     classes_ : ndarray of shape (n_classes,) or None
-        None where targets are numbers.
+        None if targets are numbers.
     r2 : float
         Part of the predictions' variance over the anchor that the estimator meets on rows left out.
     agreement : float or None
         Share of anchor rows left out that get the class that is predicted; None for numbers.
     remoteness : float or None
         How much farther the nearest anchor row is from an own row than the nearest own one; 1 is as it should be.
-        None where no own rows were given.
+        None if no own rows were given.
 
     Notes
     -----
@@ -250,7 +250,7 @@ class DistilledModel:
         Raises
         ------
         AttributeError
-            When targets are numbers, or the estimator is a classifier that gives none.
+            If targets are numbers, or the estimator is a classifier that gives none.
         """
         if self.classes_ is None:
             raise AttributeError(f"Party {self.party!r} has a model of numbers, which has no probabilities.")

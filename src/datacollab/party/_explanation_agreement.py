@@ -55,7 +55,7 @@ def explanation_agreement(explanations: Mapping[PartyName, Any]) -> ExplanationA
     Raises
     ------
     AgreementError
-        When there are fewer than two, or they are of other shapes or columns.
+        If there are fewer than two, or they are of other shapes or columns.
 
     Notes
     -----

@@ -188,9 +188,9 @@ class PartyPredictor:
     Attributes
     ----------
     classes_ : ndarray of shape (n_classes,) or None
-        None where the model has no probabilities.
+        None if the model has no probabilities.
     feature_names_in_ : list of str or None
-        None where the table had no names.
+        None if the table had no names.
 
     Examples
     --------
@@ -224,7 +224,7 @@ class PartyPredictor:
         Raises
         ------
         AgreementError
-            When the model has none.
+            If the model has none.
         """
         if self.classes_ is None:
             raise AgreementError(
@@ -238,9 +238,9 @@ class PartyPredictor:
         Raises
         ------
         AgreementError
-            When the model has no probabilities.
+            If the model has no probabilities.
         NumericalError
-            When a probability is 0 or 1.
+            If a probability is 0 or 1.
         """
         found = self.predict_proba(X)
         if (found <= 0).any() or (found >= 1).any():
@@ -310,7 +310,7 @@ class LocalParty:
         Raises
         ------
         ObfuscationError
-            When the rows do not fit the obfuscator.
+            If the rows do not fit the obfuscator.
         """
         self._check_fitted()
         return self._obfuscate(self._obfuscator, self._rotation, X, "representation")
@@ -335,9 +335,9 @@ class LocalParty:
         Raises
         ------
         AgreementError
-            When the model was made for another party.
+            If the model was made for another party.
         ObfuscationError
-            When the rows do not fit the obfuscator.
+            If the rows do not fit the obfuscator.
         """
         return self._own(model).predict(self.obfuscate(X))
 
@@ -365,7 +365,7 @@ class LocalParty:
         Raises
         ------
         AgreementError
-            When the model was made for another party.
+            If the model was made for another party.
         """
         return PartyPredictor(self.obfuscate, self._own(model), self._form, self.name)
 
@@ -387,11 +387,11 @@ class LocalParty:
         Raises
         ------
         AgreementError
-            When the model was made for another party.
+            If the model was made for another party.
         AttributeError
-            When it is no survival model.
+            If it is no survival model.
         ValueError
-            When a time is beyond the end of the observation, where nothing is known.
+            If a time is beyond the end of the observation, where nothing is known.
         """
         return self._own(model).predict_survival(self.obfuscate(X), times)
 
@@ -430,15 +430,15 @@ class LocalParty:
         Raises
         ------
         AgreementError
-            When the model was made for another party.
+            If the model was made for another party.
         DatasetError
-            When a file is missing or cannot be read.
+            If a file is missing or cannot be read.
         MissingExtraError
-            When `source` is a path, and pyarrow is not installed.
+            If `source` is a path, and pyarrow is not installed.
         ObfuscationError
-            When columns are missing, or rows do not fit the obfuscator; the message gives the batch's number.
+            If columns are missing, or rows do not fit the obfuscator; the message gives the batch's number.
         TypeError
-            When rows cannot be read from `source`.
+            If rows cannot be read from `source`.
 
         Examples
         --------

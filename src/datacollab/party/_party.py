@@ -270,7 +270,7 @@ class Party(LocalParty):
         ----------
         X : array-like or dataframe of shape (n_samples, n_features)
         y : array-like of shape (n_samples,), optional
-            Classes or numbers, or what `datacollab.targets` makes of times to events and of effects.  None where there
+            Classes or numbers, or what `datacollab.targets` makes of times to events and of effects.  None if there
             is nothing to predict, as for clusters.
 
         Returns
@@ -280,21 +280,21 @@ class Party(LocalParty):
         Raises
         ------
         TypeError
-            When the obfuscator is no transformer, `fit_on` no table, or `defences` no sequence of them.
+            If the obfuscator is no transformer, `fit_on` no table, or `defences` no sequence of them.
         AgreementError
-            When `y` has not one entry per row, or lacks some.
+            If `y` has not one entry per row, or lacks some.
         ObfuscationError
-            When the obfuscator fails, or returns something other than finite numbers; when a defence cannot be applied,
+            If the obfuscator fails, or returns something other than finite numbers; if a defence cannot be applied,
             or `fit_on` has too few rows.
 
         Warns
         -----
         RepeatableSecretWarning
-            When a secret comes from a known number.
+            If a secret comes from a known number.
         PrivateRowsWarning
-            When own rows are in `fit_on`.
+            If own rows are in `fit_on`.
         SuppressedRowsWarning
-            When a defence keeps rows from being shared.
+            If a defence keeps rows from being shared.
         """
         self._check_not_forgotten()
         check_parameters(
@@ -339,14 +339,14 @@ class Party(LocalParty):
         Raises
         ------
         AnchorError
-            When a defence depends on the anchor, and the rows were shared with another one before.
+            If a defence depends on the anchor, and the rows were shared with another one before.
         SharedBeforeError
-            When rows were shared after an earlier fit of this object.
+            If rows were shared after an earlier fit of this object.
         ObfuscationError
-            When the anchor is a pair of rows and targets, or does not fit the obfuscator, or a defence cannot be
+            If the anchor is a pair of rows and targets, or does not fit the obfuscator, or a defence cannot be
             applied.
         ShareError
-            When the targets do not fit the rows.
+            If the targets do not fit the rows.
         """
         return self.share_with_order(anchor, anchor_target)[0]
 
@@ -425,11 +425,11 @@ class Party(LocalParty):
         Raises
         ------
         NoGuaranteeError
-            When no epsilon can be stated; the message says why.
+            If no epsilon can be stated; the message says why.
         AnchorError
-            When the rows were shared with another anchor.
+            If the rows were shared with another anchor.
         ObfuscationError
-            When the anchor does not fit the obfuscator.
+            If the anchor does not fit the obfuscator.
 
         Examples
         --------
@@ -491,9 +491,9 @@ class Party(LocalParty):
         Raises
         ------
         AgreementError
-            When the rows are not those of `fit`, the model is not of this party's share, or things do not fit together.
+            If the rows are not those of `fit`, the model is not of this party's share, or things do not fit together.
         ObfuscationError
-            When the rows do not fit the obfuscator.
+            If the rows do not fit the obfuscator.
 
         Notes
         -----
@@ -570,12 +570,12 @@ class Party(LocalParty):
         Raises
         ------
         AgreementError
-            When the predictions are another party's, or of another number of rows.
+            If the predictions are another party's, or of another number of rows.
         AnchorError
-            When nothing can be learned that would hold: predictions for anchor rows left out do not differ from
+            If nothing can be learned that would hold: predictions for anchor rows left out do not differ from
             those for the others, or the own rows lie elsewhere.
         TypeError
-            When the estimator is of no use.
+            If the estimator is of no use.
 
         Notes
         -----

@@ -187,7 +187,7 @@ class Benefit:
     metric : {"accuracy", "RMSE"}
     basis : {"left out", "without the party"} or None
         How the common model was judged: by the left-out predictions that came with it, or by the model without the
-        party.  None where neither came, so that nothing honest can be said.
+        party.  None if neither came, so that nothing honest can be said.
     n_rows, n_judged : int
         Own rows, and those among them that were judged.
     local : Side
@@ -277,7 +277,7 @@ class Benefit:
         Raises
         ------
         MissingExtraError
-            When matplotlib is not installed.
+            If matplotlib is not installed.
         """
         sides = {"local": self.local, "collaboration": self.collaboration, "combined": self.combined}
         scores = {name: side.score for name, side in sides.items() if side is not None}
@@ -336,7 +336,7 @@ class CollaborationOpinion:
         self._unit = unit
         self.classes: NDArray[Any] | None = None
         if labels:
-            # Of no labels, as where public rows have none, nothing tells what kind they are.
+            # Without labels, as where public rows have none, their kind is open.
             known = [np.asarray(model.estimator.classes_), *(each for each in labels if len(each))]
             if len({_is_text(each) for each in known}) > 1:
                 raise AgreementError(
@@ -373,8 +373,8 @@ class CollaborationOpinion:
         party = self._model.party
         if order is None:
             raise AgreementError(
-                f"Party {party!r}: the model's left-out predictions are in the order of the share, so 'order' is "
-                "wanted: the position in the table of each shared row."
+                f"Party {party!r}: the model's left-out predictions are in the order of the share. Pass order, the "
+                "position in the table of each shared row."
             )
         places = np.asarray(order)
         n_classes = None if self.classes is None else len(self._model.estimator.classes_)
@@ -495,11 +495,11 @@ class PersonalModel:
         Raises
         ------
         ValueError
-            When there is no such side.
+            If there is no such side.
         AgreementError
-            When the rows are not like the party's own.
+            If the rows are not like the party's own.
         ObfuscationError
-            When the rows do not fit the obfuscator.
+            If the rows do not fit the obfuscator.
         """
         said = self._said(X, using)
         if self._unit is None:
@@ -518,7 +518,7 @@ class PersonalModel:
         Raises
         ------
         AttributeError
-            When numbers are predicted.
+            If numbers are predicted.
         ValueError, AgreementError, ObfuscationError
             As for `predict`.
         """
@@ -594,12 +594,12 @@ def personalise(
     Raises
     ------
     AgreementError
-        When the model was made for another party; when rows, targets, order and left-out predictions do not fit
-        together; when there are fewer than two own rows.
+        If the model was made for another party; when rows, targets, order and left-out predictions do not fit
+        together; if there are fewer than two own rows.
     ObfuscationError
-        When the rows do not fit the obfuscator.
+        If the rows do not fit the obfuscator.
     ValueError
-        When `prior` is unknown.
+        If `prior` is unknown.
 
     Examples
     --------

@@ -103,11 +103,11 @@ def party_state(party: Party) -> tuple[dict[str, Any], dict[str, bytes]]:
     Raises
     ------
     NotFittedError
-        When the party has no rows yet.
+        If the party has no rows yet.
     ExchangeError
         STATE_UNSUPPORTED, when the obfuscator cannot be stored.
     MissingExtraError
-        When skops or safetensors is not installed.
+        If skops or safetensors is not installed.
 
     Examples
     --------
@@ -157,7 +157,7 @@ def local_party(facts: Mapping[str, Any], members: Mapping[str, bytes]) -> Local
         STATE_DAMAGED, when they are not what `party_state` gives; VERSION_MISMATCH, when they come from another
         version of scikit-learn.
     MissingExtraError
-        When skops or safetensors is not installed.
+        If skops or safetensors is not installed.
     """
     require("skops.io", "exchange")
     _check_version(facts)
@@ -270,7 +270,7 @@ def personal_state(personal: PersonalModel) -> dict[str, bytes]:
     ExchangeError
         STATE_UNSUPPORTED, when the party's own models cannot be stored.
     MissingExtraError
-        When skops is not installed.
+        If skops is not installed.
     """
     parts = {
         "encoder": personal._encoder,
@@ -306,7 +306,7 @@ def personal_model(members: Mapping[str, bytes], home: LocalParty, model: PartyM
     ExchangeError
         STATE_DAMAGED, when they are not what `personal_state` gives.
     MissingExtraError
-        When skops is not installed.
+        If skops is not installed.
     """
     require("skops.io", "exchange")
     try:
