@@ -113,7 +113,9 @@ REMOTE = {
 }
 DESK = {
     "desk.web": Room(
-        "What pages of any role need: who is let in, forms, work, pictures.", "create_app", ("bundle", "exchange.steps", "look")
+        "What pages of any role need: who is let in, forms, work, pictures.",
+        "create_app",
+        ("bundle", "exchange.steps", "look"),
     ),
     "desk.party": Room(
         "A party's pages: the steps of its commands.",
