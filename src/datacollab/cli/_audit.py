@@ -25,9 +25,6 @@ if TYPE_CHECKING:
     from ..party import Party
     from ..risk.audit import AuditResult
 
-__all__ = ["Features", "audit", "encode"]
-
-
 _STYLES = {"red": "bold red", "amber": "bold yellow", "green": "bold green"}
 
 CsvFile = partial(typer.Argument, exists=True, dir_okay=False)

@@ -24,8 +24,6 @@ from scipy import sparse
 from ..._validation import FloatArray, array_library, to_numpy
 from ._attack import check_rows
 
-__all__ = ["StoredRows", "find_training_rows"]
-
 _LOOSE, _STRICT = 1e-5, 1e-9
 """Difference between entries, relative to the row's largest; with fewer than three columns rows coincide easily."""
 _MOST_CANDIDATES = 200

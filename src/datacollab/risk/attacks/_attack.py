@@ -16,19 +16,6 @@ from ..._validation import FloatArray, check_single_targets, count_missing
 from ...anchor._sources import check_table
 from ...errors import AgreementError, AnchorError, RepresentationError
 
-__all__ = [
-    "IntArray",
-    "ReconstructionAttack",
-    "SideInformation",
-    "TargetCode",
-    "centre",
-    "check_rows",
-    "check_targets",
-    "check_targets_given",
-    "column_scale",
-    "learn_target_code",
-]
-
 IntArray = NDArray[np.intp]
 MAX_GROUPS = 10
 """Groups into which the quantiles of a numeric target cut the rows."""

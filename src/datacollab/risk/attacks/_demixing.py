@@ -19,14 +19,6 @@ from ...errors import AgreementError
 from ...linalg import leading_left_singular
 from ._attack import IntArray, check_rows, check_targets
 
-__all__ = [
-    "AffineEstimate",
-    "Demixing",
-    "demix",
-    "find_subset",
-    "find_subset_by_programme",
-]
-
 
 class CandidateTargets:
     """Targets of candidates, as further equations for the members of a group.

@@ -16,17 +16,6 @@ from ..._validation import FloatArray
 from ...errors import AgreementError
 from ._attack import IntArray, check_rows, check_targets, learn_target_code
 
-__all__ = [
-    "Rate",
-    "class_means",
-    "clustered_interval",
-    "confused",
-    "link_chances",
-    "match_margins",
-    "nearest_ranks",
-    "wilson_interval",
-]
-
 
 @dataclass(frozen=True)
 class Rate:

@@ -26,19 +26,6 @@ from ...share import Share
 from ._attack import IntArray, check_rows, check_targets, learn_target_code
 from ._measures import clustered_interval, wilson_interval
 
-__all__ = [
-    "Membership",
-    "Reference",
-    "ShadowAttack",
-    "View",
-    "added_row_scores",
-    "membership",
-    "reconstruction_distance_scores",
-    "representation_distance_scores",
-    "share_statistics",
-    "subspace_scores",
-]
-
 _BLOCK_ENTRIES = 2**22
 """Distances in memory at a time (32 MiB)."""
 

@@ -17,18 +17,6 @@ from ..._validation import FloatArray, StrOptions
 from ...linalg import Kernel, RidgePath, leading_left_singular, ridge_coefficients, ridge_path
 from ._attack import IntArray, ReconstructionAttack, SideInformation, column_scale
 
-__all__ = [
-    "EmulatorAttack",
-    "GaussianPriorAttack",
-    "KernelRidgeAttack",
-    "LinearRegressionAttack",
-    "NearestNeighborsAttack",
-    "PseudoinverseAttack",
-    "Setting",
-    "kernel_regression",
-    "leading_directions",
-]
-
 
 class _LinearAttack(ReconstructionAttack):
     coefficients_: FloatArray

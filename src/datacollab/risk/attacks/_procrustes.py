@@ -28,8 +28,6 @@ from ._attack import (
     learn_target_code,
 )
 
-__all__ = ["ProcrustesAttack"]
-
 STARTS = 12
 """Rotations from which the moments are matched."""
 PROMISING = 4

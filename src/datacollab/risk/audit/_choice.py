@@ -29,19 +29,6 @@ from ._scenario import split_public
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
-__all__ = [
-    "Assessment",
-    "Choice",
-    "Option",
-    "Risk",
-    "RiskLimits",
-    "choose",
-    "defended_options",
-    "options_for",
-    "risk_of",
-    "with_defences",
-]
-
 DIMENSIONS = (4, 8, 16, 32)
 _ATTACKS = (
     AVERAGED_NAME,

@@ -8,30 +8,6 @@ from dataclasses import dataclass, replace
 from types import MappingProxyType
 from typing import Literal
 
-__all__ = [
-    "AMBER_LIMIT",
-    "CRITERIA",
-    "GREEN_LIMIT",
-    "OPEN_WORLD_LIMIT",
-    "RATINGS",
-    "Criterion",
-    "DefenceEffect",
-    "Finding",
-    "Level",
-    "Rating",
-    "Record",
-    "criterion_of",
-    "decimal",
-    "grouped",
-    "joined",
-    "mean_findings",
-    "metric_of",
-    "percent",
-    "rating_of",
-    "shown",
-    "strength",
-]
-
 GREEN_LIMIT, AMBER_LIMIT = 0.05, 0.20
 """Largest excess over the labels alone that is still green, and still amber."""
 OPEN_WORLD_LIMIT = 0.09

@@ -22,27 +22,6 @@ from ..attacks import (
 )
 from ._findings import Level
 
-__all__ = [
-    "ATTACKS",
-    "AVERAGED",
-    "AVERAGED_NAME",
-    "DEMIXING",
-    "EXACT_MAP",
-    "FORWARD",
-    "FORWARD_KNOWN",
-    "KNOWN_TARGETS",
-    "LEAKS",
-    "LEVELS",
-    "PAIRED_ATTACKS",
-    "SECOND_SHARE",
-    "SHADOWS",
-    "UNIT_SPREAD",
-    "averaged_reconstructions",
-    "leaked_rows",
-    "with_labels",
-    "without_labels",
-]
-
 PAIRED_ATTACKS: Mapping[str, type[ReconstructionAttack]] = MappingProxyType(
     {
         "linear regression": LinearRegressionAttack,

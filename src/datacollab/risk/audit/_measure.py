@@ -33,6 +33,7 @@ from ..attacks import (
     representation_distance_scores,
     subspace_scores,
 )
+from ..attacks._attack import IntArray
 from ._findings import Finding
 from ._levels import (
     AVERAGED,
@@ -47,26 +48,7 @@ from ._levels import (
     UNIT_SPREAD,
     averaged_reconstructions,
 )
-from ._scenario import IntArray, Scenario
-
-__all__ = [
-    "Attribute",
-    "Emulate",
-    "ForwardMap",
-    "demixing_findings",
-    "forward_chances",
-    "forward_maps",
-    "given_away_by_targets",
-    "linked_by_targets",
-    "matched_representations",
-    "measure",
-    "measure_control",
-    "membership_of_share",
-    "membership_of_subspace",
-    "second_share_findings",
-    "shadow_findings",
-    "shadow_rows",
-]
+from ._scenario import Scenario
 
 Emulate = Callable[[FloatArray], FloatArray]
 Attribute = int | Sequence[int] | Callable[[FloatArray], NDArray[Any]]

@@ -8,18 +8,6 @@ from pathlib import Path
 
 from ._findings import Finding, Rating, decimal, grouped, metric_of, rating_of, shown
 
-__all__ = [
-    "STYLE",
-    "bar_svg",
-    "bullets",
-    "findings_html",
-    "rating_badge",
-    "rating_class",
-    "shape_html",
-    "table_html",
-    "text_html",
-]
-
 # Every rating has a shape and a word besides its colour; borders, not fills, carry it through a printer without ink.
 STYLE = Path(__file__).with_name("page.css").read_text(encoding="utf-8")
 
@@ -50,8 +38,9 @@ def rating_badge(rating: Rating) -> str:
     return f'<span class="light {rating_class(rating)}">{shape}{rating}</span>'
 
 
-def bullets(items: Iterable[str]) -> str:
-    return f"<ul>{''.join(f'<li>{text_html(item)}</li>' for item in items)}</ul>"
+def bullets(items: Sequence[str]) -> str:
+    listed = "".join(f"<li>{text_html(item)}</li>" for item in items)
+    return f"<ul>{listed}</ul>" if items else "<p>Nothing stated.</p>"
 
 
 def table_html(

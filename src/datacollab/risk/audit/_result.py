@@ -40,38 +40,8 @@ from ._page import STYLE, bar_svg, bullets, findings_html, rating_badge, rating_
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
-__all__ = ["AuditResult", "proven_text"]
-
-
 _FORMAT = 1
 _PARTS = {"findings": Finding, "levels": Level, "worst_records": Record, "defences": DefenceEffect}
-
-
-def fields_of(text: str, expected: set[str]) -> dict[str, Any]:
-    """Read the fields of a result from JSON, which must have exactly those."""
-    try:
-        read = json.loads(text)
-    except ValueError:
-        raise ValueError(
-            "This cannot be read as JSON. Give the text of an audit.json, or its path as a pathlib.Path."
-        ) from None
-    if not isinstance(read, dict) or read.get("format") != _FORMAT:
-        found = read.get("format") if isinstance(read, dict) else None
-        raise ValueError(
-            f"This is not the JSON of an audit in format {_FORMAT}; found format {found!r}. Give the text of an "
-            "audit.json that this version of datacollab wrote."
-        )
-    del read["format"]
-    if set(read) != expected:
-        raise ValueError(f"The JSON of this audit lacks fields, or has others: {sorted(set(read) ^ expected)}.")
-    try:
-        for name, kind in _PARTS.items():
-            read[name] = tuple(_made(kind, part) for part in read[name])
-        for name in ("assumptions", "not_tested", "seeds"):
-            read[name] = None if read[name] is None else tuple(read[name])
-    except (AttributeError, KeyError, TypeError) as error:
-        raise ValueError(f"A part of this audit's JSON is not what it should be ({type(error).__name__}).") from None
-    return read
 
 
 def _made(kind: type, part: dict[str, Any]) -> Any:
@@ -270,7 +240,7 @@ class AuditResult:
 
         The page needs nothing from outside: the essentials on one printed sheet, then an appendix.
         """
-        return _written(audit_page(self), path)
+        return _written(_page(self), path)
 
     def to_json(self, path: str | Path | None = None) -> str:
         """Write the result as JSON, and return it."""
@@ -287,7 +257,32 @@ class AuditResult:
             If it is not the JSON of an audit.
         """
         text = source.read_text(encoding="utf-8") if isinstance(source, Path) else source
-        return cls(**fields_of(text, {each.name for each in fields(cls)}))
+        expected = {each.name for each in fields(cls)}
+        try:
+            read = json.loads(text)
+        except ValueError:
+            raise ValueError(
+                "This cannot be read as JSON. Give the text of an audit.json, or its path as a pathlib.Path."
+            ) from None
+        if not isinstance(read, dict) or read.get("format") != _FORMAT:
+            found = read.get("format") if isinstance(read, dict) else None
+            raise ValueError(
+                f"This is not the JSON of an audit in format {_FORMAT}; found format {found!r}. Give the text of an "
+                "audit.json that this version of datacollab wrote."
+            )
+        del read["format"]
+        if set(read) != expected:
+            raise ValueError(f"The JSON of this audit lacks fields, or has others: {sorted(set(read) ^ expected)}.")
+        try:
+            for name, kind in _PARTS.items():
+                read[name] = tuple(_made(kind, part) for part in read[name])
+            for name in ("assumptions", "not_tested", "seeds"):
+                read[name] = None if read[name] is None else tuple(read[name])
+        except (AttributeError, KeyError, TypeError) as error:
+            raise ValueError(
+                f"A part of this audit's JSON is not what it should be ({type(error).__name__})."
+            ) from None
+        return cls(**read)
 
     def __repr__(self) -> str:
         ratings = ", ".join(f"{criterion.name}: {criterion.rating}" for criterion in self.all_criteria())
@@ -316,124 +311,79 @@ def _written(text: str, path: str | Path | None) -> str:
     return text
 
 
-_CLOSED = ("linkage", "re-identification@1")
 _OPEN = ("open-world linkage", "open-world re-identification")
-Count = Callable[[float], str]
+_SUMMED_UP = (
+    ("linkage", "re-identification@1"),
+    _OPEN,
+    ("membership AUC",),
+    ("membership TPR",),
+    ("training rows in files",),
+)
+"""Measures by which a threat level is summed up, the first that were taken."""
 
 
 @dataclass(frozen=True, kw_only=True)
 class Sentence:
-    """Summary of a threat level in words, and the finding that it puts into words (None if the level was not tried)."""
+    """Summary of a threat level in words, its finding (None if the level was not tried), and how many of `base`."""
 
-    level: Level
     text: str
-    finding: Finding | None
+    finding: Finding | None = None
+    count: str = ""
     base: int = 100
-
-    @property
-    def count(self) -> str:
-        """Return how many out of `base`."""
-        return "" if self.finding is None else _counter(self.base)(self.finding.value)
 
 
 def sentence_of(result: AuditResult, level: Level) -> Sentence:
     """Say what the strongest attack of a threat level would achieve."""
     findings = [finding for finding in result.findings if finding.level == level.name and finding.is_measured]
-    for metrics, say in (
-        (_CLOSED, _pointing),
-        (_OPEN, _pointing),
-        (("membership AUC",), _telling_apart),
-        (("membership TPR",), _recognising),
-        (("training rows in files",), _finding_rows),
-    ):
-        strongest = _strongest(findings, metrics)
-        if strongest is not None:
-            text = say(result, level, strongest)
-            if strongest.is_inconclusive and say is not _finding_rows:
-                text += " Inconclusive: the attack was too weak to show anything."
-            base = 100 if say is _telling_apart else _base(result)[0]
-            return Sentence(level=level, text=text, finding=strongest, base=base)
-    return Sentence(level=level, text="Not tested.", finding=None)
 
+    def strongest(metrics: Sequence[str]) -> Finding | None:
+        return max((one for one in findings if one.metric in metrics), key=strength, default=None)
 
-def _strongest(findings: Sequence[Finding], metrics: Sequence[str]) -> Finding | None:
-    return max((one for one in findings if one.metric in metrics), key=strength, default=None)
+    finding = next((one for one in map(strongest, _SUMMED_UP) if one is not None), None)
+    if finding is None:
+        return Sentence(text="Not tested.")
+    metric, base = finding.metric, 100
+    records = f"every 100 of your records, sought among {grouped(result.n_candidates)} at a time"
+    if result.n_candidates == result.n_attacked == result.n_rows and metric != "membership AUC":
+        base, records = result.n_rows, f"your {grouped(result.n_rows)} records"
 
+    def count(share: float) -> str:
+        return grouped(round(share * base))
 
-def _pointing(result: AuditResult, level: Level, finding: Finding) -> str:
-    base, records = _base(result)
-    count = _counter(base)
-    text = (
-        f"Of {records}, {_attacker(level, finding)} would correctly point to {count(finding.value)}"
-        f"{_interval(finding, count)}; {_without(finding, count)}."
-    )
-    strangers = result.n_open_candidates - result.n_candidates
-    if finding.metric in _OPEN:
-        return f"{text} The candidates are {grouped(result.n_open_candidates)}, strangers among them."
-    hidden = _strongest([one for one in result.findings if one.level == level.name and one.is_measured], _OPEN)
-    if hidden is None or strangers <= 0:
-        return text
-    return f"{text} With {grouped(strangers)} strangers among the candidates, to {count(hidden.value)}."
-
-
-def _telling_apart(result: AuditResult, level: Level, finding: Finding) -> str:
-    count = _counter(100)
-    return (
-        f"Shown one of your records and one of a stranger, {_attacker(level, finding)} would tell which is yours "
-        f"{count(finding.value)} times out of 100{_interval(finding, count)}; {_without(finding, count)}."
-    )
-
-
-def _recognising(result: AuditResult, level: Level, finding: Finding) -> str:
-    base, records = _base(result)
-    count = _counter(base)
-    return (
-        f"Of {records}, {_attacker(level, finding)} would recognise {count(finding.value)} as belonging to your table"
-        f"{_interval(finding, count)}, taking 1 stranger in 100 for one of them; {_without(finding, count)}."
-    )
-
-
-def _finding_rows(result: AuditResult, level: Level, finding: Finding) -> str:
-    base, records = _base(result)
-    if finding.value <= 0:
-        return (
-            f"None of {records} was found as plain numbers in what {_attacker(level, finding)} has; a search can miss."
-        )
-    stored = _counter(base)(finding.value)
-    return (
-        f"Of {records}, {stored} stand as plain numbers in what {_attacker(level, finding)} has: no attack is needed."
-    )
-
-
-def _base(result: AuditResult) -> tuple[int, str]:
-    """Return how many records a sentence counts by, and their name."""
-    if result.n_candidates == result.n_attacked == result.n_rows:
-        return result.n_rows, f"your {grouped(result.n_rows)} records"
-    return 100, f"every 100 of your records, sought among {grouped(result.n_candidates)} at a time"
-
-
-def _counter(base: int) -> Count:
-    """Turn shares into whole numbers of records out of a base."""
-    return lambda share: grouped(round(share * base))
-
-
-def _attacker(level: Level, finding: Finding) -> str:
-    holds = joined(level.holds)
-    if finding.leak in ("nothing", "") or finding.leak in level.holds:
-        return f"an attacker who holds {holds}"
-    return f"an attacker who holds {holds} (here: {finding.leak})"
-
-
-def _interval(finding: Finding, count: Count) -> str:
-    if finding.low is None or finding.high is None:
-        return ""
-    return f" (95 % interval {count(finding.low)} to {count(finding.high)})"
-
-
-def _without(finding: Finding, count: Count) -> str:
+    here = "" if finding.leak in ("nothing", "", *level.holds) else f" (here: {finding.leak})"
+    attacker = f"an attacker who holds {joined(level.holds)}{here}"
+    reached = count(finding.value)
+    if metric == "training rows in files":
+        text = f"Of {records}, {reached} stand as plain numbers in what {attacker} has: no attack is needed."
+        if finding.value <= 0:
+            text = f"None of {records} was found as plain numbers in what {attacker} has; a search can miss."
+        return Sentence(text=text, finding=finding, count=reached, base=base)
+    interval = ""
+    if finding.low is not None and finding.high is not None:
+        interval = f" (95 % interval {count(finding.low)} to {count(finding.high)})"
+    without = f"by guessing, {count(finding.floor)}"
     if finding.baseline is not None:
-        return f"knowing labels alone, {count(finding.baseline)}"
-    return f"by guessing, {count(finding.floor)}"
+        without = f"knowing labels alone, {count(finding.baseline)}"
+    if metric == "membership AUC":
+        text = (
+            f"Shown one of your records and one of a stranger, {attacker} would tell which is yours {reached} times "
+            f"out of 100{interval}; {without}."
+        )
+    elif metric == "membership TPR":
+        text = (
+            f"Of {records}, {attacker} would recognise {reached} as belonging to your table{interval}, taking 1 "
+            f"stranger in 100 for one of them; {without}."
+        )
+    else:
+        text = f"Of {records}, {attacker} would correctly point to {reached}{interval}; {without}."
+        strangers = result.n_open_candidates - result.n_candidates
+        if metric in _OPEN:
+            text += f" The candidates are {grouped(result.n_open_candidates)}, strangers among them."
+        elif (hidden := strongest(_OPEN)) is not None and strangers > 0:
+            text += f" With {grouped(strangers)} strangers among the candidates, to {count(hidden.value)}."
+    if finding.is_inconclusive:
+        text += " Inconclusive: the attack was too weak to show anything."
+    return Sentence(text=text, finding=finding, count=reached, base=base)
 
 
 STOPPED_EARLY = "The time budget ended this audit early: what was not tried may be worse than what was."
@@ -512,88 +462,12 @@ def _draw(axes: Axes, metric: str, findings: Sequence[Finding], places: Sequence
     return handles
 
 
-def appendix_html(result: AuditResult) -> str:
-    """Build the appendix, with all that a reader needs to check the page."""
-    metrics = dict.fromkeys(
-        "attribute" if one.metric.startswith("attribute ") else one.metric for one in result.findings
-    )
-    meanings = "".join(f"<dt>{text_html(name)}</dt><dd>{text_html(metric_of(name).meaning)}</dd>" for name in metrics)
-    repeats = "One repetition" if result.n_repetitions == 1 else f"Means of {result.n_repetitions} repetitions"
-    levels = [
-        ("", [level.name, level.title, "; ".join(level.holds), "; ".join(level.attacks)]) for level in result.levels
-    ]
-    deciding = [criterion.finding for criterion in result.all_criteria()]
-    strongest: dict[tuple[str, str, str], Finding] = {}
-    for one in result.findings:
-        aim = one.level, one.leak, one.metric
-        strongest[aim] = max(strongest.get(aim, one), one, key=strength)
-    return f"""<section class="appendix" aria-labelledby="appendix"><h2 id="appendix">Technical appendix</h2>
-<p class="note">{
-        text_html(
-            f"{repeats}. Rows under attack: {grouped(result.n_attacked)} of {grouped(result.n_rows)}. Candidates: "
-            f"{grouped(result.n_candidates)}, with strangers {grouped(result.n_open_candidates)}. "
-            f"{result.seconds:.0f} s, datacollab {result.version}."
-        )
-    }</p>
-<h3>Measures</h3><dl>{meanings}</dl>
-<h3>Threat levels</h3>
-{
-        table_html(
-            ["Level", "Who", "Holds", "Attacks"],
-            levels,
-            caption="Who attacks, with what in hand, and how.",
-            n_texts=4,
-            kind="stacked named",
-        )
-    }
-<h3>The strongest attack on each measure</h3>
-{findings_html(strongest.values(), deciding, _CAPTION)}
-<h3>All findings</h3>
-<details><summary>All {len(result.findings)} findings; printed if opened</summary>
-{findings_html(result.findings, deciding, "Every attack that was made.")}</details>
-</section>"""
-
-
-_CAPTION = (
-    "Bold: the findings that decide a rating. Other rows: the same attack on rows that are "
-    "not the party’s; what exceeds them is what the obfuscator memorised."
-)
-
-
 _LIMITS = (
     "Limits. “At most” is over the attacks tried (the appendix names them) and their intervals{proven}, for attackers "
     "who hold what is said and no more. A better attack may exist: a low figure says what these attacks reached, and "
     "no more. Intervals are too narrow, since the rows of a party share one obfuscator: {repeats}, and another audit "
     "may give another rating where a figure is near its limit. Averages hide single records."
 )
-
-
-def audit_page(result: AuditResult) -> str:
-    """Build the page: HTML that needs nothing from outside."""
-    criteria = result.all_criteria()
-    stopped = "" if result.complete else f'<p class="stopped">{STOPPED_EARLY}</p>'
-    return f"""<!doctype html>
-<html lang="en"><head><meta charset="utf-8"><meta name="viewport" content="width=device-width, initial-scale=1">
-<title>Privacy audit of party {text_html(result.party)}</title><style>{STYLE}</style></head><body>
-<main>
-<header><p class="kicker">Privacy audit · for the data protection officer</p>
-<h1>Party {text_html(result.party)}</h1>
-<p class="facts">{text_html(" · ".join(facts(result)))}</p></header>
-{stopped}<section aria-labelledby="lights"><h2 id="lights" class="verdict">{_verdict(criteria)}</h2>
-<div class="cards">{"".join(_card(result, criterion) for criterion in criteria)}</div>
-<p class="note">{_RULE}</p></section>
-{_attackers(result)}
-{_defences(result)}
-<div class="columns">
-{_records(result)}{_assumed(result)}{_gaps(result)}</div>
-<p class="note">{text_html(_limits(result))}</p>
-{_guarantee(result)}<p class="signature"><span>Read by</span><span>Date</span><span>Decision and signature</span></p>
-</main>
-{appendix_html(result)}
-</body></html>
-"""
-
-
 _RULE = " ".join(
     (
         f"{shape_html('green')} green: at the upper end of its 95\u00a0% interval, the strongest attack gains at most",
@@ -605,38 +479,64 @@ _RULE = " ".join(
         "calls for a documented risk analysis. Membership is not one of the three criteria; it is judged alike.",
     )
 )
+_CAPTION = (
+    "Bold: the findings that decide a rating. Other rows: the same attack on rows that are "
+    "not the party’s; what exceeds them is what the obfuscator memorised."
+)
 
 
-def _limits(result: AuditResult) -> str:
-    """Say what the figures leave open."""
-    proven = ", but for what is called proven" if result.proven else ""
+def _page(result: AuditResult) -> str:
+    """Build the page: HTML that needs nothing from outside."""
+    criteria = result.all_criteria()
+    stopped = "" if result.complete else f'<p class="stopped">{STOPPED_EARLY}</p>'
     n = result.n_repetitions
-    repeats = "the attacks were made once" if n == 1 else f"the attacks were made {n} times"
-    return _LIMITS.format(proven=proven, repeats=repeats)
+    limits = _LIMITS.format(
+        proven=", but for what is called proven" if result.proven else "",
+        repeats="the attacks were made once" if n == 1 else f"the attacks were made {n} times",
+    )
+    by_rating = {rating: [one.name for one in criteria if one.rating == rating] for rating in RATINGS}
+    verdict = "; ".join(f"{rating} for {joined(names)}" for rating, names in by_rating.items() if names)
+    guarantee = ""
+    if result.guarantee is not None:
+        guarantee = _section("guarantee", "Differential privacy", f"<p>{text_html(result.guarantee)}</p>") + "\n"
+    return f"""<!doctype html>
+<html lang="en"><head><meta charset="utf-8"><meta name="viewport" content="width=device-width, initial-scale=1">
+<title>Privacy audit of party {text_html(result.party)}</title><style>{STYLE}</style></head><body>
+<main>
+<header><p class="kicker">Privacy audit · for the data protection officer</p>
+<h1>Party {text_html(result.party)}</h1>
+<p class="facts">{text_html(" · ".join(facts(result)))}</p></header>
+{stopped}<section aria-labelledby="lights"><h2 id="lights" class="verdict">{
+        text_html(verdict[:1].upper() + verdict[1:] + ".")
+    }</h2>
+<div class="cards">{"".join(_card(result, criterion) for criterion in criteria)}</div>
+<p class="note">{_RULE}</p></section>
+{_attackers(result)}
+{_defences(result)}
+<div class="columns">
+{_records(result)}{_section("assumed", "What was assumed", bullets(result.assumptions))}{
+        _section("gaps", "What was not tested", bullets(result.not_tested))
+    }</div>
+<p class="note">{text_html(limits)}</p>
+{guarantee}<p class="signature"><span>Read by</span><span>Date</span><span>Decision and signature</span></p>
+</main>
+{_appendix(result)}
+</body></html>
+"""
 
 
-def _verdict(criteria: tuple[Criterion, ...]) -> str:
-    """Give the ratings in one sentence, worst first."""
-    said = []
-    for rating in RATINGS:
-        names = [criterion.name for criterion in criteria if criterion.rating == rating]
-        if names:
-            said.append(f"{rating} for {joined(names)}")
-    sentence = "; ".join(said)
-    return text_html(sentence[:1].upper() + sentence[1:] + ".")
+def _section(name: str, title: str, body: str) -> str:
+    return f'<section aria-labelledby="{name}"><h2 id="{name}">{title}</h2>{body}</section>'
 
 
 def _card(result: AuditResult, criterion: Criterion) -> str:
-    by_level = [
-        (level.name, criterion_of([one for one in result.findings if one.level == level.name], criterion.name).rating)
-        for level in result.levels
-    ]
-    ratings = " ".join(
-        f"<span>{text_html(name)}\u00a0{shape_html(rating)}</span>"
-        for name, rating in by_level
-        if rating != "not tested"
-    )
-    levels = f'<p class="levels">{ratings}</p>' if ratings else ""
+    ratings = []
+    for level in result.levels:
+        of_level = [one for one in result.findings if one.level == level.name]
+        rating = criterion_of(of_level, criterion.name).rating
+        if rating != "not tested":
+            ratings.append(f"<span>{text_html(level.name)}\u00a0{shape_html(rating)}</span>")
+    levels = f'<p class="levels">{" ".join(ratings)}</p>' if ratings else ""
     return (
         f'<article class="card {rating_class(criterion.rating)}"><h3>{text_html(criterion.name.capitalize())} '
         f'{rating_badge(criterion.rating)}</h3><p class="question">{text_html(CRITERIA[criterion.name])}</p>'
@@ -647,38 +547,22 @@ def _card(result: AuditResult, criterion: Criterion) -> str:
 def _attackers(result: AuditResult) -> str:
     items = []
     for level in result.levels:
-        sentence = sentence_of(result, level)
-        bar = "" if sentence.finding is None else _reached(sentence)
+        sentence, bar = sentence_of(result, level), ""
+        if sentence.finding is not None:
+            # It repeats the sentence, and so is hidden from screen readers.
+            reached = f"<b>{text_html(sentence.count)}</b> of {grouped(sentence.base)}"
+            bar = f'<div class="reached" aria-hidden="true"><span>{reached}</span>{bar_svg(sentence.finding)}</div>'
         said = f'<span class="title">{text_html(level.title)}</span>{text_html(sentence.text)}'
         items.append(f'<li><span class="name">{text_html(level.name)}</span><p>{said}</p>{bar}</li>')
-    strangers = result.n_open_candidates - result.n_candidates
+    among = ""
+    if result.n_open_candidates > result.n_candidates:
+        among = f"; or from {grouped(result.n_open_candidates)}, with strangers among them"
     note = (
         f"Pointing to a record: telling it from {grouped(result.n_candidates)} candidates, the records themselves"
-        + (f"; or from {grouped(result.n_open_candidates)}, with strangers among them" if strangers > 0 else "")
-        + ". Bars: what is reached, its 95 % interval, and, dashed, labels alone or guessing."
+        f"{among}. Bars: what is reached, its 95 % interval, and, dashed, labels alone or guessing."
     )
-    return (
-        '<section aria-labelledby="attackers"><h2 id="attackers">What each kind of attacker would achieve</h2>'
-        f'<ol class="attackers">{"".join(items)}</ol><p class="note">{text_html(note)}</p></section>'
-    )
-
-
-def _reached(sentence: Sentence) -> str:
-    """Show the sentence at a glance, hidden from screen readers, since the text beside it says the same."""
-    assert sentence.finding is not None
-    reached = f"<b>{text_html(sentence.count)}</b> of {grouped(sentence.base)}"
-    return f'<div class="reached" aria-hidden="true"><span>{reached}</span>{bar_svg(sentence.finding)}</div>'
-
-
-def _records(result: AuditResult) -> str:
-    items = "".join(
-        f"<li>{record.index} <small>{text_html(record.level)}</small></li>" for record in result.worst_records
-    )
-    listed = f'<ol class="records">{items}</ol>' if items else "<p>None listed.</p>"
-    return (
-        f'<section aria-labelledby="records"><h2 id="records">Worst-placed records</h2>{listed}<p class="note">'
-        "Positions in the table, the first being 0, and who singles them out best.</p></section>"
-    )
+    listed = f'<ol class="attackers">{"".join(items)}</ol><p class="note">{text_html(note)}</p>'
+    return _section("attackers", "What each kind of attacker would achieve", listed)
 
 
 def _defences(result: AuditResult) -> str:
@@ -686,41 +570,52 @@ def _defences(result: AuditResult) -> str:
         return ""
     utility = next((defence.utility_name for defence in result.defences if defence.utility_name), "utility")
     names = ["Defence", "What it does", utility.capitalize(), "Linked", "Singled out", "Membership AUC"]
-    rows = [
-        (
-            "",
-            [
-                defence.name,
-                defence.description,
-                decimal(defence.utility),
-                percent(defence.linkage),
-                percent(defence.reidentification),
-                decimal(defence.membership),
-            ],
-        )
-        for defence in result.defences
-    ]
+    rows = []
+    for each in result.defences:
+        figures = [decimal(each.utility), percent(each.linkage), percent(each.reidentification)]
+        rows.append(("", [each.name, each.description, *figures, decimal(each.membership)]))
     caption = "Risks with the defence in place, and what the data are then still good for. AUC: .5 is guessing."
-    return (
-        '<section aria-labelledby="defences"><h2 id="defences">What each defence would change, and cost</h2>'
-        f"{table_html(names, rows, caption=caption, n_texts=2, kind='stacked')}</section>"
+    table = table_html(names, rows, caption=caption, n_texts=2, kind="stacked")
+    return _section("defences", "What each defence would change, and cost", table)
+
+
+def _records(result: AuditResult) -> str:
+    items = "".join(f"<li>{one.index} <small>{text_html(one.level)}</small></li>" for one in result.worst_records)
+    listed = f'<ol class="records">{items}</ol>' if items else "<p>None listed.</p>"
+    note = "Positions in the table, the first being 0, and who singles them out best."
+    return _section("records", "Worst-placed records", f'{listed}<p class="note">{note}</p>')
+
+
+def _appendix(result: AuditResult) -> str:
+    """Build the appendix, with all that a reader needs to check the page."""
+    metrics = dict.fromkeys(
+        "attribute" if one.metric.startswith("attribute ") else one.metric for one in result.findings
     )
-
-
-def _assumed(result: AuditResult) -> str:
-    items = bullets(result.assumptions) if result.assumptions else "<p>Nothing stated.</p>"
-    return f'<section aria-labelledby="assumed"><h2 id="assumed">What was assumed</h2>{items}</section>'
-
-
-def _gaps(result: AuditResult) -> str:
-    items = bullets(result.not_tested) if result.not_tested else "<p>Nothing stated.</p>"
-    return f'<section aria-labelledby="gaps"><h2 id="gaps">What was not tested</h2>{items}</section>'
-
-
-def _guarantee(result: AuditResult) -> str:
-    if result.guarantee is None:
-        return ""
-    return (
-        '<section aria-labelledby="guarantee"><h2 id="guarantee">Differential privacy</h2>'
-        f"<p>{text_html(result.guarantee)}</p></section>\n"
+    meanings = "".join(f"<dt>{text_html(name)}</dt><dd>{text_html(metric_of(name).meaning)}</dd>" for name in metrics)
+    repeats = "One repetition" if result.n_repetitions == 1 else f"Means of {result.n_repetitions} repetitions"
+    facts_of_audit = (
+        f"{repeats}. Rows under attack: {grouped(result.n_attacked)} of {grouped(result.n_rows)}. Candidates: "
+        f"{grouped(result.n_candidates)}, with strangers {grouped(result.n_open_candidates)}. "
+        f"{result.seconds:.0f} s, datacollab {result.version}."
     )
+    rows = [
+        ("", [level.name, level.title, "; ".join(level.holds), "; ".join(level.attacks)]) for level in result.levels
+    ]
+    caption = "Who attacks, with what in hand, and how."
+    levels = table_html(["Level", "Who", "Holds", "Attacks"], rows, caption=caption, n_texts=4, kind="stacked named")
+    deciding = [criterion.finding for criterion in result.all_criteria()]
+    strongest: dict[tuple[str, str, str], Finding] = {}
+    for one in result.findings:
+        aim = one.level, one.leak, one.metric
+        strongest[aim] = max(strongest.get(aim, one), one, key=strength)
+    return f"""<section class="appendix" aria-labelledby="appendix"><h2 id="appendix">Technical appendix</h2>
+<p class="note">{text_html(facts_of_audit)}</p>
+<h3>Measures</h3><dl>{meanings}</dl>
+<h3>Threat levels</h3>
+{levels}
+<h3>The strongest attack on each measure</h3>
+{findings_html(strongest.values(), deciding, _CAPTION)}
+<h3>All findings</h3>
+<details><summary>All {len(result.findings)} findings; printed if opened</summary>
+{findings_html(result.findings, deciding, "Every attack that was made.")}</details>
+</section>"""

@@ -24,8 +24,6 @@ from ._result import AuditResult
 from ._scenario import Scenario, make_scenario
 from ._trials import Outcome, Trial, Trials
 
-__all__ = ["audit"]
-
 
 def _assumptions(scenario: Scenario) -> list[str]:
     """List the assumptions behind the figures."""

@@ -23,8 +23,6 @@ from ...targets import TargetKind, effect_target, no_target, survival_target, ta
 from ..attacks import KernelRidgeAttack, class_means
 from ..attacks._attack import IntArray, check_rows
 
-__all__ = ["IntArray", "Scenario", "make_scenario", "recipe_of", "split_public", "target_numbers"]
-
 _APART = 10.0
 """Distance of the treated from the others, in multiples of the span of outcomes or times."""
 

@@ -23,6 +23,7 @@ from ..attacks import (
     find_training_rows,
     match_margins,
 )
+from ..attacks._attack import IntArray
 from ._findings import Finding, shown
 from ._levels import (
     AVERAGED,
@@ -55,9 +56,7 @@ from ._measure import (
     shadow_findings,
     shadow_rows,
 )
-from ._scenario import IntArray, Scenario
-
-__all__ = ["Outcome", "Trial", "Trials"]
+from ._scenario import Scenario
 
 _ALL = "all anchor rows"
 _TIE_DRAWS = 5
