@@ -382,7 +382,7 @@ def _tensors(blob: bytes, header: dict[str, Any]) -> _Children:
             yield f"/{name}", values.reshape(entry["shape"])
 
 
-@dataclass(frozen=True, kw_only=True)
+@dataclass(frozen=True)
 class StoredRows:
     """Rows of a table that were found in an artefact, without any of their entries.
 
@@ -449,25 +449,17 @@ def find_training_rows(artefact: Any, X: ArrayLike) -> list[StoredRows]:
     table = check_rows(X, "The private table")
     search = RowSearch(table)
     contents = artefact.read_bytes() if isinstance(artefact, Path) else artefact
-    findings = []
+    findings: list[StoredRows] = []
     for path, array in arrays_in(contents):
-        found = _describe(search, array)
-        if found is not None:
-            kind, form, n_found = found
-            findings.append(StoredRows(path=path, kind=kind, form=form, n_found=n_found, n_rows=len(table)))
+        if array is UNSEARCHED:
+            findings.append(StoredRows(path, "unsearched", "too large to look into", 0, len(table)))
+        elif isinstance(array, bytes):
+            if n_found := search.raw(array):
+                findings.append(StoredRows(path, "rows", "byte by byte", n_found, len(table)))
+        elif (found := search.rows(array)) is not None:
+            form, n_found = found
+            kind: Literal["rows", "transformed rows"] = "rows" if form == "as they are" else "transformed rows"
+            findings.append(StoredRows(path, kind, form, n_found, len(table)))
+        elif search.mean(array):
+            findings.append(StoredRows(path, "mean", "mean of all rows", 0, len(table)))
     return findings
-
-
-def _describe(
-    search: RowSearch, array: Any
-) -> tuple[Literal["rows", "transformed rows", "mean", "unsearched"], str, int] | None:
-    if array is UNSEARCHED:
-        return "unsearched", "too large to look into", 0
-    if isinstance(array, bytes):
-        n_found = search.raw(array)
-        return ("rows", "byte by byte", n_found) if n_found else None
-    rows = search.rows(array)
-    if rows is not None:
-        form, n_found = rows
-        return "rows" if form == "as they are" else "transformed rows", form, n_found
-    return ("mean", "mean of all rows", 0) if search.mean(array) else None

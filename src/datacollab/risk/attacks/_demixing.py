@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import math
 import time
-from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -51,15 +50,13 @@ _FEASIBLE = 1e-7
 """Largest number that the solver takes for zero; its answers are checked against the tolerance."""
 
 
-def find_subset_by_programme(
-    vectors: FloatArray, size: int, tolerance: float, seconds: float, costs: FloatArray | None = None
-) -> IntArray | None:
+def find_subset_by_programme(vectors: FloatArray, size: int, tolerance: float, seconds: float) -> IntArray | None:
     r"""Find vectors, so many of them, that add up to zero; return their positions, ascending, or None.
 
     .. math:: \min c^\top x \quad \text{subject to} \quad V^\top x \approx 0, \; 1^\top x = m, \; x \in \{0, 1\}^n
 
-    The likeliest vectors come first, and the first 1,500 are used.  The costs c are less the likelier, by default the
-    squared lengths.  There are no more columns than a relaxation to :math:`0 \le x \le 1` can leave fractional, so more
+    The likeliest vectors come first, and the first 1,500 are used.  The costs c are their squared
+    lengths.  There are no more columns than a relaxation to :math:`0 \le x \le 1` can leave fractional, so more
     columns leave less to branch on: ten of a thousand vectors in 32 columns take a fraction of a second, twelve of a
     hundred in 16 some seconds.
     """
@@ -68,7 +65,7 @@ def find_subset_by_programme(
     scale = float(np.abs(some).max(initial=0.0))
     if n < size or scale == 0 or seconds <= 0:
         return None
-    weights = (some**2).sum(axis=1) if costs is None else np.asarray(costs[:n], dtype=np.float64)
+    weights = (some**2).sum(axis=1)
     slack = max(_FEASIBLE, tolerance / scale)
     sums = np.vstack([some.T / scale, np.ones(n)])
     low = np.append(np.full(some.shape[1], -slack), size)
@@ -365,55 +362,46 @@ def demix(
     known = None if candidate_target is None else CandidateTargets(candidate_target, len(X), shown, estimate.scale)
     groups = _equal_rows(Z)
     images = estimate(X)
-    likelihood = _Likelihood(anchor_representation, anchor_target)
+    classes = _known_classes(anchor_representation, anchor_target)
     tolerances = sorted({_ROUNDING, max(_ROUNDING, float(estimate.errors.max()))})
     free = np.ones(len(X), dtype=bool)
     members: list[IntArray | None] = [None] * len(groups)
+    ends = started + seconds
     for tolerance in tolerances:
-        search = _Search(started + seconds)
+        failures = 0
         # Small groups first: they are quick, and what they are made of need not be sought any more.
         for number in sorted(range(len(groups)), key=lambda each: len(groups[each])):
-            rows = groups[number]
-            if members[number] is not None or search.is_over:
+            rows, size = groups[number], len(groups[number])
+            if members[number] is not None or time.monotonic() >= ends:
                 continue
             mean, targets = Z[rows[0]], shown[rows]
             open_ = np.flatnonzero(free if known is None else free & known.may_be(targets))
-            order = open_[_likeliest_first(images[open_], mean, likelihood.of(images[open_], targets))]
+            rank = rankdata(((images[open_] - mean) ** 2).sum(axis=1), method="ordinal")
+            if len(np.unique(targets)) == 1 and targets[0] in classes:
+                # The better of two ranks: by distance from the mean, and by likeness to the class.
+                centre, precision = classes[targets[0]]
+                of_class = images[open_] - centre
+                distance = np.einsum("ij,jk,ik->i", of_class, precision, of_class)
+                rank = np.minimum(rank, rankdata(0.5 * distance, method="ordinal"))
+            order = open_[np.argsort(rank, kind="stable")]
             gaps = images[order] - mean
             if known is not None:
                 gaps = np.hstack([gaps, known.gaps(order, targets)])
-            if len(order) < len(rows):
+            if len(order) < size:
                 continue
-            allowed = _tolerance(gaps, len(rows), tolerance * estimate.scale * math.sqrt(len(rows)), len(order))
-            found = search.subset(gaps, len(rows), allowed)
+            allowed = _tolerance(gaps, size, tolerance * estimate.scale * math.sqrt(size), len(order))
+            found = None
+            if size <= LARGEST_SUBSET:
+                left = min(ends - time.monotonic(), _SECONDS_PER_GROUP)
+                found = find_subset(gaps, np.zeros(gaps.shape[1]), size, allowed, left)
+            if found is None and size > 1 and failures < _FAILURES:
+                left = min(ends - time.monotonic(), _SECONDS_PER_PROGRAMME)
+                found = find_subset_by_programme(gaps, size, allowed, left)
+                failures = 0 if found is not None else failures + 1
             if found is not None:
                 members[number] = np.sort(order[found])
                 free[members[number]] = False
     return Demixing(groups=groups, members=tuple(members))
-
-
-class _Search:
-    """Search for subsets by meeting in the middle, then as a programme, until the time is over."""
-
-    def __init__(self, ends: float) -> None:
-        self._ends = ends
-        self._failures = 0
-
-    @property
-    def is_over(self) -> bool:
-        return time.monotonic() >= self._ends
-
-    def subset(self, gaps: FloatArray, size: int, tolerance: float) -> IntArray | None:
-        """Return positions of so many vectors that add up to zero, the likeliest being first, or None."""
-        found = None
-        if size <= LARGEST_SUBSET:
-            left = min(self._ends - time.monotonic(), _SECONDS_PER_GROUP)
-            found = find_subset(gaps, np.zeros(gaps.shape[1]), size, tolerance, left)
-        if found is None and size > 1 and self._failures < _FAILURES:
-            left = min(self._ends - time.monotonic(), _SECONDS_PER_PROGRAMME)
-            found = find_subset_by_programme(gaps, size, tolerance, left)
-            self._failures = 0 if found is not None else self._failures + 1
-        return found
 
 
 def _affine(A: FloatArray, Z: FloatArray) -> tuple[FloatArray, FloatArray, FloatArray]:
@@ -431,14 +419,6 @@ def _apply(parts: tuple[FloatArray, FloatArray, FloatArray], rows: FloatArray) -
     return np.asarray(image + (rows - centre) @ coefficients)
 
 
-def _likeliest_first(images: FloatArray, mean: FloatArray, of_class: FloatArray | None) -> IntArray:
-    """Order candidates by the better of two ranks: by distance from the mean, and by class."""
-    rank = rankdata(((images - mean) ** 2).sum(axis=1), method="ordinal")
-    if of_class is not None:
-        rank = np.minimum(rank, rankdata(-of_class, method="ordinal"))
-    return np.argsort(rank, kind="stable")
-
-
 def _tolerance(images: FloatArray, size: int, allowed: float, n_candidates: int) -> float:
     """Return the tolerance asked for, or less if too many subsets would fit by chance."""
     d = images.shape[1]
@@ -451,25 +431,18 @@ def _tolerance(images: FloatArray, size: int, allowed: float, n_candidates: int)
     return min(allowed, math.exp((math.log(_FALSE_SOLUTIONS) - subsets - density - ball) / d))
 
 
-class _Likelihood:
-    """Likeness of representations to those of a class, by the anchor's."""
-
-    def __init__(self, representation: ArrayLike | None, target: ArrayLike | None) -> None:
-        self._known: dict[Any, tuple[FloatArray, FloatArray]] = {}
-        if representation is None or target is None or np.asarray(target).dtype.kind == "f":
-            return
-        Z, y = np.asarray(representation, dtype=np.float64), np.asarray(target)
-        pooled = np.cov(Z, rowvar=False).reshape(Z.shape[1], Z.shape[1])
-        for label in np.unique(y):
-            rows = Z[y == label]
-            if len(rows) > 1:
-                own = np.cov(rows, rowvar=False).reshape(pooled.shape)
-                self._known[label] = rows.mean(axis=0), np.asarray(np.linalg.pinv(0.9 * own + 0.1 * pooled))
-
-    def of(self, images: FloatArray, targets: Sequence[Any] | NDArray[Any]) -> FloatArray | None:
-        """Return minus half the squared Mahalanobis distance from the class of a group, or None if it has no class."""
-        if len(np.unique(targets)) > 1 or targets[0] not in self._known:
-            return None
-        mean, precision = self._known[targets[0]]
-        gaps = images - mean
-        return np.asarray(-0.5 * np.einsum("ij,jk,ik->i", gaps, precision, gaps))
+def _known_classes(
+    representation: ArrayLike | None, target: ArrayLike | None
+) -> dict[Any, tuple[FloatArray, FloatArray]]:
+    """Return mean and precision of the anchor's representation by class; nothing without classes."""
+    if representation is None or target is None or np.asarray(target).dtype.kind == "f":
+        return {}
+    Z, y = np.asarray(representation, dtype=np.float64), np.asarray(target)
+    of_all = np.cov(Z, rowvar=False).reshape(Z.shape[1], Z.shape[1])
+    classes = {}
+    for label in np.unique(y):
+        rows = Z[y == label]
+        if len(rows) > 1:
+            own = np.cov(rows, rowvar=False).reshape(of_all.shape)
+            classes[label] = rows.mean(axis=0), np.asarray(np.linalg.pinv(0.9 * own + 0.1 * of_all))
+    return classes

@@ -408,26 +408,19 @@ def added_row_scores(before: Sequence[Share], after: Sequence[Share], images: Ar
     if not before or not after:
         raise AgreementError("Give at least one of each: a share from before the row was added, and one from after.")
     X = check_rows(images, "The images")
-    grown = _grown(before[0], after[0])
-    new = np.mean([_sum(share, grown) for share in after], axis=0)
-    new -= np.mean([_sum(share, grown) for share in before], axis=0)
+    grown: list[Any] = []
+    first, last = before[0].target, after[0].target
+    if last.dtype.kind != "f":
+        labels, counts = np.unique(last, return_counts=True)
+        grown = [label for label, n in zip(labels, counts, strict=True) if n > np.count_nonzero(first == label)]
+
+    def total(share: Share) -> FloatArray:
+        chosen = share.target == grown[0] if grown else slice(None)
+        return np.asarray(share.representation[chosen].sum(axis=0))
+
+    new = np.mean([total(share) for share in after], axis=0)
+    new -= np.mean([total(share) for share in before], axis=0)
     return np.asarray(-np.linalg.norm(X - new, axis=1))
-
-
-def _grown(before: Share, after: Share) -> object:
-    """Return the class that has more rows than before, if any."""
-    if after.target.dtype.kind == "f":
-        return None
-    labels, counts = np.unique(after.target, return_counts=True)
-    grown = [
-        label for label, count in zip(labels, counts, strict=True) if count > np.count_nonzero(before.target == label)
-    ]
-    return grown[0] if grown else None
-
-
-def _sum(share: Share, label: object) -> FloatArray:
-    chosen = slice(None) if label is None else share.target == label
-    return np.asarray(share.representation[chosen].sum(axis=0))
 
 
 _LEAST_SHADOWS = 8
