@@ -1,4 +1,3 @@
-import json
 import os
 import stat
 
@@ -97,19 +96,10 @@ def test_a_page_a_result_and_a_table_are_written(files, calls, tmp_path):
     assert result.stderr == ""
 
 
-def test_json_is_all_that_stdout_has(files, calls, tmp_path):
-    result = run(
-        files["private"], files["anchor"], "--target", "diagnosis", "--output", tmp_path, "--json", FORCE_COLOR="1",
-        COLUMNS="40",
-    )  # fmt: skip
-    assert result.exit_code == 0, result.output
-    assert json.loads(result.stdout)["party"] == "private"
-
-
 def test_categories_become_columns_of_zeros_and_ones(files, tables, calls, tmp_path):
     result = run(
         files["private"], files["anchor"], "--public", files["public"], "--target", "diagnosis", "--output", tmp_path,
-        "--attribute", "ward", "--attribute", "dose", "--levels", "T0, T2", "--seed", 3, "--seeds", 2,
+        "--attribute", "ward", "--attribute", "dose", "--seed", 3, "--seeds", 2,
         "--time-budget", 9, "--components", 4,
     )  # fmt: skip
     assert result.exit_code == 0, result.output
@@ -126,7 +116,7 @@ def test_categories_become_columns_of_zeros_and_ones(files, tables, calls, tmp_p
     both = [*options["public_target"], *options["control_target"]]
     assert sorted(both) == sorted(tables["public"]["diagnosis"])
     assert options["attributes"] == {"ward": [1, 2, 3], "dose": 5}
-    assert (options["levels"], options["n_seeds"]) == (["T0", "T2"], 2)
+    assert options["n_seeds"] == 2
     assert isinstance(options["random_state"], np.random.RandomState)
     assert options["time_budget"] == 9
     assert isinstance(party, Party)
@@ -141,7 +131,6 @@ def test_columns_may_stand_in_another_order_and_the_target_may_be_missing(files,
     assert_array_equal(without[2], given[2])
     assert options["anchor_target"] is None
     assert options.get("public") is None
-    assert options["levels"] is None
 
 
 def test_the_party_is_what_the_options_say(files, calls, tmp_path):

@@ -1,7 +1,4 @@
-"""``datacollab audit``: what attackers would learn from a party's share, before anything leaves.
-
-* Several tables with the same columns as matrices of numbers: categories become columns of zeros and ones.
-"""
+"""``datacollab audit``: attacks on a party's share, before anything leaves."""
 
 from __future__ import annotations
 
@@ -23,9 +20,6 @@ from ._tables import closed_file, listed
 if TYPE_CHECKING:
     from .._validation import FloatArray
     from ..party import Party
-    from ..risk.audit import AuditResult
-
-_STYLES = {"red": "bold red", "amber": "bold yellow", "green": "bold green"}
 
 CsvFile = partial(typer.Argument, exists=True, dir_okay=False)
 
@@ -64,9 +58,6 @@ def audit(
     attribute: Annotated[
         list[str] | None, Option(metavar="COLUMN", help="Sensitive column that an attacker may infer. Repeatable.")
     ] = None,
-    levels: Annotated[
-        str | None, Option(metavar="LEVELS", help="Threat levels to try, such as T0,T2. Default: all.")
-    ] = None,
     compare_defences: Annotated[
         bool, Option("--compare-defences", help="Try every defence too: what it would change and cost. Minutes more.")
     ] = False,
@@ -82,7 +73,6 @@ def audit(
     output: Annotated[Path, Option("--output", "-o", metavar="DIR", help="Directory for page, JSON and table.")] = Path(
         "output/audit"
     ),
-    as_json: Annotated[bool, Option("--json", help="Print the result as JSON instead of a summary.")] = False,
     quiet: Annotated[bool, Option("--quiet", "-q", help="No progress.")] = False,
 ) -> None:
     """Attack what you would share, before you share it.
@@ -132,7 +122,6 @@ def audit(
                 y=targets[private],
                 **known,
                 attributes=attributes,
-                levels=None if levels is None else [name.strip() for name in levels.split(",")],
                 n_seeds=seeds,
                 random_state=random,
                 time_budget=time_budget,
@@ -153,16 +142,16 @@ def audit(
                     progress=progress,
                 )
     with one_line_errors(f"The files in {output} may be incomplete; run the command again."):
-        written = _write(result, output)
-        if as_json:
-            typer.echo(result.to_json(), nl=False)
-        else:
-            _print_summary(result)
-            typer.echo("\n".join([*(f"  {path}" for path in written), f"Done in {time.perf_counter() - start:.0f} s."]))
+        page, result_file, table = written = [closed_file(output / f"audit.{each}") for each in ("html", "json", "csv")]
+        result.to_html(page)
+        result.to_json(result_file)
+        table.write_text(result.table().to_csv(index=False), encoding="utf-8", newline="")
+        done = f"Done in {time.perf_counter() - start:.0f} s."
+        typer.echo("\n".join([result.summary(), "", *(f"  {path}" for path in written), done]))
 
 
 def _without(tables: dict[Path, Any], names: list[str]) -> dict[Path, Any]:
-    """Tables without some columns, which need not be in all of them."""
+    """Drop columns, which need not be in all tables."""
     if unknown := [name for name in names if all(name not in table.columns for table in tables.values())]:
         path, table = next(iter(tables.items()))
         raise ValueError(f"--without {listed(unknown)}: no file has that; {path} has {listed(table.columns)}.")
@@ -177,7 +166,7 @@ def _known(
     public: Path | None,
     random: Any,
 ) -> dict[str, Any]:
-    """Rows besides the party's own, as `audit` takes them: strangers are a part of the public ones."""
+    """Return rows besides the party's own, as `audit` takes them: strangers are a part of the public ones."""
     from ..anchor import find_private_rows
     from ..risk.audit import split_public
 
@@ -216,7 +205,7 @@ def _party(
     components: int | None,
     standardize: bool,
 ) -> Party:
-    """The party as it would be, fitted; named after its file."""
+    """Make the party as it would be, fitted; named after its file."""
     from ..exchange.project import usual_components
     from ..party import SharingPlan
 
@@ -239,7 +228,7 @@ def _party(
 
 
 def _say(features: Features, components: int | None, table: Any) -> None:
-    """What was made of entries that did not fit, what may be no feature, and whether anything is reduced."""
+    """Say which entries did not fit, which column may be no feature, and whether anything is reduced."""
     numbers = [name for name, place in features.positions.items() if isinstance(place, int)]
     questions = record_number_questions(table, numbers, "leave it out, with --without")
     for sentence in (*features.adjusted, *questions):
@@ -252,83 +241,24 @@ def _say(features: Features, components: int | None, table: Any) -> None:
         )
 
 
-def _write(result: AuditResult, output: Path) -> list[Path]:
-    page, result_file, table = (closed_file(output / f"audit.{ending}") for ending in ("html", "json", "csv"))
-    result.to_html(page)
-    result.to_json(result_file)
-    table.write_text(result.table().to_csv(index=False), encoding="utf-8", newline="")
-    return [page, result_file, table]
-
-
-def _print_summary(result: AuditResult) -> None:
-    """What the result's own summary says, with coloured ratings and columns that wrap."""
-    from rich.console import Console
-    from rich.table import Table
-    from rich.text import Text
-
-    from ..risk.audit._result import proven_text
-
-    console = Console()
-    console.print(Text(f"Privacy audit of party {result.party!r}", style="bold"))
-    if not result.complete:
-        console.print("The time budget ended it early: what was not tried may be worse than what was.", style="bold")
-    ratings = Table(box=None, padding=(0, 2, 1, 0), show_header=False)
-    for criterion in result.all_criteria():
-        rating = Text(criterion.rating.upper(), style=_STYLES.get(criterion.rating, "bold"))
-        ratings.add_row(Text(criterion.name), rating, Text(criterion.reason + proven_text(result, criterion.name)))
-    sentences = Table(box=None, padding=(0, 2, 1, 0), show_header=False)
-    for name, sentence in result.sentences().items():
-        sentences.add_row(Text(name, style="bold"), Text(sentence))
-    console.print(ratings)
-    console.print(sentences)
-    if result.worst_records:
-        positions = ", ".join(str(record.index) for record in result.worst_records)
-        console.print(Text(f"Worst-placed records (positions, the first being 0): {positions}"))
-    for what in result.not_tested:
-        console.print(Text(f"Not tested: {what}"))
-
-
 @dataclass(frozen=True)
 class Features:
-    """Matrices of numbers, and where every column of the tables stands in them.
-
-    Attributes
-    ----------
-    matrices : dict of Path to ndarray of shape (n_rows, n_features)
-    positions : dict of str to int or list of int
-        A column of numbers has one position, a category one per category.
-    n_free : int
-        How many numbers tell a row: the zeros and ones of a category add up to one, and "other" is rare.
-    adjusted : tuple of str
-        What became of entries that are missing or unknown, a sentence for each table that has any.
-    """
+    """Matrices of numbers, and where every column of the tables stands in them."""
 
     matrices: dict[Path, FloatArray]
     positions: dict[str, int | list[int]]
+    """A column of numbers has one position, a category one per category."""
     n_free: int
+    """Numbers that tell a row: the zeros and ones of a category add up to one, and "other" is rare."""
     adjusted: tuple[str, ...]
+    """Sentences on missing or unknown entries, one for each table that has any."""
 
 
 def encode(tables: Mapping[Path, Any], reference: Path, ignored: str) -> Features:
-    """Encode tables alike; only a public one says which categories there are, and what is filled in.
+    """Encode tables alike, the private one first; only the reference says which categories there are, and fills gaps.
 
     As in a project that is drafted from that table, the median or the most frequent category stands for a missing
     entry, and unknown categories count as "other", as long as they are exceptions.
-
-    Parameters
-    ----------
-    tables : mapping of Path to DataFrame
-        The first has the private rows, and the order of the columns.
-    reference : Path
-        The table whose categories are taken.
-    ignored : str
-        A column left out of every table: the target.
-
-    Raises
-    ------
-    ValueError
-        When columns differ in name or in kind, the reference has no entry of one, or too many entries are of
-        categories that are unknown to it.
     """
     import numpy as np
 
@@ -399,7 +329,7 @@ def _is_numeric(tables: Mapping[Path, Any], name: str) -> bool:
 
 
 def _n_unknown(column: Any, categories: list[Any], path: Path, reference: Path) -> int:
-    """Entries of other categories, which may be exceptions only."""
+    """Count entries of other categories, which may be exceptions only."""
     from ..exchange.project import MOST_OUTSIDE
 
     unknown = int((~column.isin(categories)).sum())
