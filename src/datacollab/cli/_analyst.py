@@ -86,7 +86,7 @@ def integrate(
     if opened.project.sharing is not None:
         if any(value not in (None, "auto") for name, value in options.items() if name not in _OF_ANY):
             raise typer.BadParameter(
-                "The project shares sums, of which there is one model. Leave out --method, --model, --components, "
+                "The project shares sums, and one model is made of them. Leave out --method, --model, --components, "
                 "--alpha and --clusters."
             )
         _show_sums(opened.integrate_sums(), report)

@@ -144,8 +144,8 @@ class _Play:
             ONE_PLACE: self._score(whole.predict(self.X_test)),
         }
 
-    def _score(self, told: Any) -> float:
-        return float(np.mean(told == self.y_test))
+    def _score(self, predicted: Any) -> float:
+        return float(np.mean(predicted == self.y_test))
 
     def _told_by_sums(self) -> Any:
         space, plan, messages = played_sums(self.own, self.public, self.target, self.classes, self.seed)
@@ -171,9 +171,9 @@ class _Play:
         if public:
             X, y = np.vstack([X, self.public]), np.concatenate([y, self.target])
         model = kind(X, y)
-        told = np.zeros((len(self.X_test), len(self.classes)))
-        told[:, np.searchsorted(self.classes, model.classes_)] = model.predict_proba(self.X_test)
-        return told
+        found = np.zeros((len(self.X_test), len(self.classes)))
+        found[:, np.searchsorted(self.classes, model.classes_)] = model.predict_proba(self.X_test)
+        return found
 
 
 def played_sums(
@@ -211,7 +211,7 @@ def _interval(values: FloatArray) -> tuple[float, float]:
 
 
 _COLOURS = {SUMS: "#0072B2", ROWS: "#56B4E9", AVERAGE: "#56B4E9", ALONE: "#7f7f7f", ONE_PLACE: "#cccccc"}
-"""From Okabe and Ito's palette, told apart by readers with any colour vision."""
+"""From Okabe and Ito's palette, distinguished by readers with any colour vision."""
 _BRIGHTEST = 0.98
 """Quantile of a picture's numbers from which on all are as bright."""
 

@@ -141,7 +141,7 @@ def pull(report: Report, folder: Folder, remote: Named = None) -> None:
 
 @_remote()
 def status(report: Report, folder: Folder, remote: Named = None) -> None:
-    """How the project stands at the remote, and whether a hub's log goes on from what was seen last.
+    """Show how the project stands at the remote, and whether a hub's log goes on from what was seen last.
 
     Example: datacollab remote status -C hospital-a
     """

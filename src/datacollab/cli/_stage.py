@@ -113,7 +113,7 @@ class Stage:
             return self._begin(step, file, subprocess.STDOUT)
 
     def _places(self, step: Step) -> tuple[int | None, int | None]:
-        """Where output and errors of a command go."""
+        """Return where output and errors of a command go."""
         if step.is_shown:
             return (subprocess.DEVNULL if self.quiet else None), None
         return subprocess.PIPE, subprocess.PIPE
@@ -152,7 +152,7 @@ class Stage:
 
 
 def _send(process: subprocess.Popen[str], alone: Callable[[], None], name: str) -> None:
-    """A signal to a process and those that it began; where there are no groups of them, to it alone."""
+    """Send a signal to a process and those that it began; on systems without groups, to it alone."""
     with suppress(ProcessLookupError):
         if hasattr(os, "killpg"):
             os.killpg(process.pid, getattr(signal, name))

@@ -25,7 +25,14 @@ __all__ = ["ENTRANCE", "STYLE_PATH", "Guard", "Session", "door_page", "entrance"
 
 
 class Session:
-    """The secrets of one desk, drawn anew whenever it is opened."""
+    """The secrets of one desk, drawn anew each time it is opened.
+
+    Parameters
+    ----------
+    host : str
+        Address and port, as the browser names them. The port is in the name of the cookie: browsers send cookies to all
+        ports of a host, and two desks must not take each other's.
+    """
 
     def __init__(self, host: str) -> None:
         self.host = host
@@ -49,7 +56,7 @@ class Session:
         return None if self._secret is None else f"{self.origin}/enter/{self._secret}"
 
     def redeem(self, secret: str) -> bool:
-        """Whether this is the link's secret; from then on it is so no more."""
+        """Return whether this is the link's secret, and let it be used once."""
         with self._lock:
             if self._secret is None or not _equal(secret, self._secret):
                 return False
@@ -58,11 +65,11 @@ class Session:
         return True
 
     def knows(self, cookie: str | None) -> bool:
-        """Whether a cookie is that of the browser that was let in."""
+        """Return whether a cookie is that of the browser that was let in."""
         return cookie is not None and _equal(cookie, self.cookie)
 
     def is_own(self, token: str | None) -> bool:
-        """Whether a form's token is this session's."""
+        """Return whether a form's token is this session's."""
         return token is not None and _equal(token, self.token)
 
 
@@ -72,9 +79,9 @@ def _equal(given: str, wanted: str) -> bool:
 
 ENTRANCE, STYLE_PATH = "/enter", "/static/desk.css"
 MOST_BYTES = 2 * 2**30
-"""Of an upload; tables and files of the exchange are smaller."""
+"""Bytes of an upload; tables and files of the exchange are smaller."""
 MOST_TO_ENTER = 4096
-"""Of whoever is not let in yet."""
+"""Bytes of a body from a browser that is not let in yet."""
 _HEADERS = {**HEADERS, "Referrer-Policy": "same-origin"}
 _CHANGING = ("POST",)
 _READING = ("GET", "HEAD")
@@ -113,7 +120,7 @@ class Guard:
         if scope["method"] not in (*_READING, *_CHANGING):
             return PlainTextResponse("This desk knows GET and POST alone.", 405)
         if scope["method"] in _CHANGING:
-            # The page on the disk is of no origin; whoever knows the secret may come from anywhere.
+            # The page on the disk has no origin; somebody who knows the secret may come from anywhere.
             if scope["path"] != ENTRANCE and headers.get("origin", self._session.origin) != self._session.origin:
                 return PlainTextResponse("This form comes from another page than the desk's.", 403)
             most = self._most_of(scope)
@@ -134,13 +141,13 @@ class Guard:
 
 
 def _is_open(path: str) -> bool:
-    """Whether it is for browsers that were not let in, too."""
+    """Return whether a path is for browsers that were not let in, too."""
     secret = path.removeprefix(f"{ENTRANCE}/")
     return path in (ENTRANCE, STYLE_PATH) or (secret != path and secret != "" and "/" not in secret)
 
 
 def _limited(receive: Receive, most: int) -> Receive:
-    """The same, but no more bytes than allowed, whatever the length was said to be."""
+    """Return the same, but cut off after as many bytes as are allowed, for any length in the headers."""
     left = most
 
     async def counted() -> Message:
@@ -192,7 +199,7 @@ _INSIDE = """<!doctype html>
 
 @contextmanager
 def door_page(session: Session, folder: Path) -> Iterator[Path]:
-    """A page that only its owner can read, which lets whoever opens it in; it is there until it was used."""
+    """Yield a page that only its owner can read and that lets a browser in; it is there until it was used."""
     # Of desks that are open at once, each has a port of its own.
     page = DeskFiles(folder).made() / f"enter-{session.port}.html"
     filled = _DOOR.format(action=f"{session.origin}{ENTRANCE}", secret=session.secret)
@@ -205,7 +212,7 @@ def door_page(session: Session, folder: Path) -> Iterator[Path]:
 
 
 def entrance(session: Session) -> list[Route]:
-    """What answers at the entrance."""
+    """Return the routes of the entrance."""
 
     def let_in(secret: str) -> Response:
         if not session.redeem(secret):
@@ -217,7 +224,7 @@ def entrance(session: Session) -> list[Route]:
     async def by_link(request: Request) -> Response:
         if session.knows(request.cookies.get(session.cookie_name)):
             return RedirectResponse("/", 303)
-        # Whoever only looks whether a link is there does not use it up.
+        # A program that only looks whether a link is there does not use it up.
         return let_in(request.path_params["secret"] if request.method == "GET" else "")
 
     async def by_page(request: Request) -> Response:

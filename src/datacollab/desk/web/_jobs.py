@@ -158,7 +158,7 @@ class Jobs:
         return None if last is None or last.is_done else last
 
     def question_about(self, kind: type) -> Question | None:
-        """What the work that has not ended asks, if it is about something of this kind."""
+        """Return what the work that has not ended asks, if it is about something of this kind."""
         running = self.running
         question = None if running is None else running.question
         return question if question is not None and isinstance(question.about, kind) else None

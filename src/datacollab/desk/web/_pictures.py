@@ -16,7 +16,7 @@ _WIDTH, _ROW, _MARGIN = 180, 18, 6
 
 
 def people_svg(found: float, limit: float | None = None) -> Markup:
-    """A hundred people, of whom some are found; a line stands after as many as are allowed."""
+    """Draw a hundred people, some of them found; a line stands after as many as are allowed."""
     n_found = min(_HUNDRED, math.ceil(_HUNDRED * found - _ROUNDING))
     dots = []
     for number in range(_HUNDRED):
@@ -32,7 +32,7 @@ def people_svg(found: float, limit: float | None = None) -> Markup:
 
 
 def _limit_line(allowed: int) -> str:
-    """A stair after the last of those who are allowed."""
+    """Draw a stair after the last of those who are allowed."""
     row, column = divmod(allowed, _ACROSS)
     x, top, bottom = column * _STEP + 2, row * _STEP + 2, (row + 1) * _STEP + 2
     left, right = 2, _ACROSS * _STEP + 2
@@ -40,7 +40,7 @@ def _limit_line(allowed: int) -> str:
 
 
 def bars_svg(values: Sequence[float]) -> Markup:
-    """Numbers as bars to both sides of zero, on one scale."""
+    """Draw numbers as bars to both sides of zero, on one scale."""
     most = max((abs(value) for value in values), default=0.0) or 1.0
     width, height = 14, 60
     middle = height / 2

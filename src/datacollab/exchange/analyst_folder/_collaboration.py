@@ -138,7 +138,7 @@ def _opened_head(data: bytes, n_components: int) -> Any | None:
 
 
 def _written_head(estimator: Any) -> tuple[dict[str, Any], dict[str, bytes]]:
-    """An estimator as numbers, or where none describe it as skops writes it; of a search, the best estimator."""
+    """Write an estimator as numbers, or as skops does if no numbers describe it; of a search, the best estimator."""
     estimator = getattr(estimator, "best_estimator_", estimator)
     try:
         return head_to(estimator, _HEAD)
@@ -156,7 +156,7 @@ def _written_head(estimator: Any) -> tuple[dict[str, Any], dict[str, bytes]]:
 
 
 def _read_head(facts: Any, members: Mapping[str, bytes], n_components: int) -> Any:
-    """The estimator that `_written_head` wrote, in this program and on this disk."""
+    """Read the estimator that `_written_head` wrote, in this program and on this disk."""
     if facts["form"] != "object":
         return head_from(facts, members, _HEAD, n_components)
     data = members[_OBJECT]
@@ -201,7 +201,7 @@ def signed_model(
     *,
     overridden_by: str | None,
 ) -> bytes:
-    """A `.dcmodel` file for one party, sealed to it: a kernel map holds the party's representation of the anchor."""
+    """Write a `.dcmodel` file for one party, sealed to it: a kernel map holds its representation of the anchor."""
     inner, members = model_contents(model)
     party = str(model.party)
     purpose = f"model of {party} in {project.digest}"
@@ -225,7 +225,7 @@ def signed_model(
 def signed_predictions(
     model: PartyModel, anchor_representation: FloatArray, result: Integration, project: Project, key: KeyPair
 ) -> bytes:
-    """A `.dcanswers` file for one party, sealed to it: what its model says of the anchor, and no model."""
+    """Write a `.dcanswers` file for one party, sealed to it: its model's predictions for the anchor."""
     party = str(model.party)
     try:
         inner, members = predictions_contents(anchor_predictions(model, anchor_representation))
@@ -238,7 +238,7 @@ def signed_predictions(
 
 
 def _about(party: str, result: Integration, project: Project) -> dict[str, Any]:
-    """What is said outside of the seal of anything that goes back."""
+    """Return what stands outside the seal of all that goes back."""
     return {
         "party": party,
         "created": datetime.now(UTC).isoformat(timespec="seconds"),

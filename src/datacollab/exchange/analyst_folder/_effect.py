@@ -50,11 +50,11 @@ def effect_of(
     Raises
     ------
     AgreementError
-        When the project is of another kind, or times to events have no horizon, or a number has one.
+        If the project is of another kind, or times to events have no horizon, or a number has one.
     ExchangeError
-        When too few parties have shared.
+        If too few parties have shared.
     EffectError
-        When shares do not serve for estimates with intervals that hold.
+        If shares do not serve for estimates with intervals that hold.
     """
     from ...effects import estimate_effect
 
@@ -95,6 +95,6 @@ def effect_of(
         }
         for name, data in zip(EFFECT_FILES, (canonical_json(facts), found.to_html().encode()), strict=True):
             write_atomically(Path(folder.path) / name, data, mode=0o600)
-        told = ("estimate", "interval", "target", "method", "horizon", "n_rows", "shares")
-        AuditLog(folder.path / "log.jsonl").append("effect", **{name: facts[name] for name in told})
+        logged = ("estimate", "interval", "target", "method", "horizon", "n_rows", "shares")
+        AuditLog(folder.path / "log.jsonl").append("effect", **{name: facts[name] for name in logged})
     return found

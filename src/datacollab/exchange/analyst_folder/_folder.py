@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import os
 import shutil
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Iterator
 from contextlib import suppress
-from dataclasses import replace
+from functools import partial
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import TYPE_CHECKING, Any, Self
@@ -38,33 +38,33 @@ _MODEL, _ANCHOR_PREDICTIONS = ".dcmodel", ".dcanswers"
 
 
 class AnalystFolder:
-    """What an analyst keeps of one project, on disk.
+    """An analyst's folder for one project: shares, the fitted collaboration, and models to be sent.
 
-    Holds shares, the fitted collaboration and the models to be sent; never an anchor row, a raw row or an f_k.  Every
-    command that changes something writes whole files in place of others, so that a command killed at any moment leaves
-    either the old or the new one.
+    It never holds an anchor row, a raw row or an f_k. Every step writes whole files in place of others: a step that is
+    killed leaves the old or the new state.
 
     Parameters
     ----------
     path : Path
     passphrase : str, optional
-        Of the key file, where it is encrypted.
+        Of the key file, if it is encrypted.
 
     Raises
     ------
     ExchangeError
-        When the folder was not set up, or a file in it cannot be trusted.
+        If the folder was not set up, or a file in it cannot be trusted.
     """
 
     def __init__(self, path: Path, *, passphrase: str | None = None) -> None:
         self.path = Path(path)
-        if not self._project_file.is_file():
+        project_file = self.path / "project.toml"
+        if not project_file.is_file():
             raise ExchangeError(
                 "FOLDER_MISSING",
                 f"{self.path} is no analyst's folder: there is no project.toml. Run `datacollab analyst init "
                 "project.toml -C FOLDER` first.",
             )
-        self.project: Project = load_project(self._project_file)
+        self.project: Project = load_project(project_file)
         self._key = _analysts_key(self.path, self.project, passphrase)
         self._log = AuditLog(self.path / "log.jsonl")
 
@@ -84,7 +84,7 @@ class AnalystFolder:
         Raises
         ------
         ExchangeError
-            When the project file cannot be trusted, the key is not the one it names, or another project is there.
+            If the project file cannot be trusted, the key is not the one it names, or another project is there.
         """
         project, text = read_project(project_file)
         if owner is not None and project.owner != owner:
@@ -117,7 +117,7 @@ class AnalystFolder:
     def add_sums(self, files: Iterable[Path]) -> list[ReceivedSum]:
         """Check files of sums and keep them; none is kept unless all are in order.
 
-        A party sends one file.  The same bytes may come twice; another file of it is refused.
+        A party sends one file. The same bytes may come twice; another file of it is refused.
 
         Raises
         ------
@@ -139,16 +139,13 @@ class AnalystFolder:
                 present[received.party] = received
             (self.path / "shares").mkdir(mode=0o700, exist_ok=True)
             for received, source in accepted:
-                write_atomically(self._sum_file(received.party), source, mode=0o600)
+                write_atomically(self.path / "shares" / f"{received.party}.dcsum", source, mode=0o600)
                 self._log.append("add", party=received.party, share=received.digest, way="sums")
         return [received for received, _ in accepted]
 
     def sums(self) -> list[ReceivedSum]:
-        """The files of sums that are there, in the project's order of parties; all checked anew."""
-        files = (self._sum_file(party) for party in self.project.parties)
-        return [
-            receive_sum(file.read_bytes(), self.project, self._key, where=str(file)) for file in files if file.is_file()
-        ]
+        """Return the files of sums that are there, in the project's order of parties; all are checked anew."""
+        return [receive_sum(data, self.project, self._key, where=where) for where, data in self._there(".dcsum")]
 
     def integrate_sums(self) -> SumsIntegration:
         """Add up the sums of all parties, check the total, fit the one model, and keep it.
@@ -196,7 +193,7 @@ class AnalystFolder:
         Raises
         ------
         ExchangeError
-            When a share is refused.
+            If a share is refused.
         """
         self._check_way("rows")
         with locked(self.path):
@@ -213,57 +210,39 @@ class AnalystFolder:
                 accepted.append((received, source))
             (self.path / "shares").mkdir(mode=0o700, exist_ok=True)
             for received, source in accepted:
-                write_atomically(self._share_file(received.party), source, mode=0o600)
+                write_atomically(self.path / "shares" / f"{received.party}.dcshare", source, mode=0o600)
                 self._log.append("add", party=received.party, share=received.digest, **_counts(received))
         return [received for received, _ in accepted]
 
     def shares(self) -> list[ReceivedShare]:
-        """The shares that are there, in the project's order of parties; all checked anew."""
-        files = {party: self._share_file(party) for party in self.project.parties}
-        return [
-            receive(file.read_bytes(), self.project, self._key, where=str(file))
-            for file in files.values()
-            if file.is_file()
-        ]
+        """Return the shares that are there, in the project's order of parties; all are checked anew."""
+        return [receive(data, self.project, self._key, where=where) for where, data in self._there(".dcshare")]
+
+    def _there(self, ending: str) -> Iterator[tuple[str, bytes]]:
+        """Yield the names and bytes of files that parties have sent, in the project's order of parties."""
+        for party in self.project.parties:
+            file = self.path / "shares" / f"{party}{ending}"
+            if file.is_file():
+                yield str(file), file.read_bytes()
 
     def status(self) -> list[PartyStatus]:
-        """One entry per party of the project."""
+        """Return one entry per party of the project."""
+        there: dict[str, dict[str, Any]] = {}
         if self.project.sharing is not None:
-            return self._status_of_sums()
-        there = {received.party: received for received in self.shares()}
-        statuses = []
-        for party, key in self.project.parties.items():
-            received = there.get(party)
-            if received is None:
-                statuses.append(PartyStatus(party=party, fingerprint=key.fingerprint))
-            else:
-                statuses.append(
-                    PartyStatus(
-                        party=party,
-                        fingerprint=key.fingerprint,
-                        created=str(received.facts["created"]),
-                        n_rows=received.share.representation.shape[0],
-                        n_components=received.share.representation.shape[1],
-                        exported=self._exported(party, received.digest),
-                    )
-                )
-        return statuses
-
-    def _status_of_sums(self) -> list[PartyStatus]:
-        there = {received.party: received for received in self.sums()}
-        statuses = []
-        for party, key in self.project.parties.items():
-            received = there.get(party)
-            status = PartyStatus(party=party, fingerprint=key.fingerprint)
-            if received is not None:
-                status = replace(
-                    status,
-                    created=received.told.created,
-                    n_components=received.told.n_components,
-                    exported=self._sent(party, "context", received.message.context.hex()),
-                )
-            statuses.append(status)
-        return statuses
+            for each in self.sums():
+                sent = self._sent(each.party, "context", each.message.context.hex())
+                facts = {"created": each.told.created, "n_components": each.told.n_components}
+                there[each.party] = facts | {"exported": sent}
+        else:
+            for share in self.shares():
+                n_rows, n_components = share.share.representation.shape
+                sent = self._sent(share.party, "share_digest", share.digest)
+                facts = {"created": str(share.facts["created"]), "n_rows": n_rows, "n_components": n_components}
+                there[share.party] = facts | {"exported": sent}
+        return [
+            PartyStatus(party=party, fingerprint=key.fingerprint, **there.get(party, {}))
+            for party, key in self.project.parties.items()
+        ]
 
     def integrate(
         self,
@@ -352,58 +331,56 @@ class AnalystFolder:
         allow_training_rows: str | None = None,
         progress: Callable[[str], None] | None = None,
     ) -> list[Path]:
-        """Write one signed model per party into the outbox, or answers on the anchor in its place.
+        """Write one signed model per party into the outbox, or predictions for the anchor in its place.
 
         Parameters
         ----------
         anchor_predictions : bool, default=False
-            Whether answers leave and no model, so that the other option has no meaning.
+            Whether predictions leave, and no model.
         allow_training_rows : str, optional
-            Who takes it on themselves that a model carries training rows; recorded in the models and in the log.
+            Who answers for a model that carries training rows; recorded in the models and in the log.
         progress : callable, optional
             Called with each party's name.
 
         Raises
         ------
         ExchangeError
-            When nothing was integrated, shares have changed since, or the model carries training rows.
+            If nothing was integrated, shares have changed since, or the model carries training rows.
         AgreementError
-            When answers are wanted of times to an event, or of clusters.
+            If predictions are asked for of times to an event, of clusters, or of sums.
         """
-        if self.project.sharing is not None:
-            if anchor_predictions:
-                raise AgreementError(
-                    f"Project {self.project.name!r} shares sums, of which models are sent and no answers. Leave out "
-                    "--anchor-predictions."
-                )
-            return self._export_sums(progress)
+        data_for: Callable[[str], bytes]
+        ending, name = _MODEL, self.project.name
         with locked(self.path):
-            models, result = self.integrated()
-            if not anchor_predictions:
-                refuse_training_rows(result, allow_training_rows)
-            elif not self.project.task.is_single:
-                raise AgreementError(
-                    "Answers are given for classes and numbers alone. Export models (no --anchor-predictions)."
-                )
-            anchors = {each.party: each.share.anchor_representation for each in self.shares()}
-            options: dict[str, Any] = {"overridden_by": allow_training_rows}
-
-            def data_for(party: str) -> bytes:
+            if self.project.sharing is not None:
                 if anchor_predictions:
-                    return signed_predictions(models[party], anchors[party], result, self.project, self._key)
-                return signed_model(models[party], result, self.project, self._key, **options)
+                    raise AgreementError(
+                        f"Project {name!r} shares sums, and no predictions go back. Leave out --anchor-predictions."
+                    )
+                model, parties = self.sums_model(), list(self.project.parties)
+                facts: dict[str, Any] = {"context": model.context.hex()}
+                data_for = partial(model_to_bytes, model, self.project, key=self._key)
+            else:
+                models, result = self.integrated()
+                parties = list(models)
+                if not anchor_predictions:
+                    refuse_training_rows(result, allow_training_rows)
+                    facts = {"overridden_by": allow_training_rows}
 
-            ending, facts = (_ANCHOR_PREDICTIONS, {"answers": True}) if anchor_predictions else (_MODEL, options)
-            return self._release(list(models), ending, data_for, facts, progress)
+                    def data_for(party: str) -> bytes:
+                        return signed_model(models[party], result, self.project, self._key, **facts)
+                elif not self.project.task.is_single:
+                    raise AgreementError(
+                        "Predictions are given for classes and numbers alone. Export models (no --anchor-predictions)."
+                    )
+                else:
+                    anchors = {each.party: each.share.anchor_representation for each in self.shares()}
+                    ending, facts = _ANCHOR_PREDICTIONS, {"answers": True}
 
-    def _export_sums(self, progress: Callable[[str], None] | None) -> list[Path]:
-        """The same model for each party, sealed to it."""
-        with locked(self.path):
-            model, parties = self.sums_model(), list(self.project.parties)
-            facts = {"context": model.context.hex()}
-            return self._release(
-                parties, _MODEL, lambda party: model_to_bytes(model, self.project, party, self._key), facts, progress
-            )
+                    def data_for(party: str) -> bytes:
+                        return signed_predictions(models[party], anchors[party], result, self.project, self._key)
+
+            return self._release(parties, ending, data_for, facts, progress)
 
     def _release(
         self,
@@ -463,12 +440,12 @@ class AnalystFolder:
             raise AgreementError(f"Project {name!r} is of kind {kind!r}: {how}.")
 
     def integrated(self) -> tuple[dict[str, Any], Integration]:
-        """Models by party, and what is known of them, of the shares that are there.
+        """Return models by party, and what is known of them, of the shares that are there.
 
         Raises
         ------
         ExchangeError
-            NOT_INTEGRATED, also where shares came in since.
+            NOT_INTEGRATED, also if shares came in since.
         """
         if not self._collaboration_file.is_file():
             run = "effect`: no model goes back" if self.project.task.kind == "effect" else "integrate` first"
@@ -483,11 +460,8 @@ class AnalystFolder:
             )
         return models, result
 
-    def _exported(self, party: str, share_digest: str) -> bool:
-        return self._sent(party, "share_digest", share_digest)
-
     def _sent(self, party: str, fact: str, value: str) -> bool:
-        """Whether a file in the outbox says this of what it was made of."""
+        """Return whether a file in the outbox says this of what it was made of."""
         from ...bundle import unpack
 
         for ending in (_MODEL, _ANCHOR_PREDICTIONS):
@@ -498,22 +472,12 @@ class AnalystFolder:
         return False
 
     @property
-    def _project_file(self) -> Path:
-        return self.path / "project.toml"
-
-    @property
     def _collaboration_file(self) -> Path:
         return self.path / "collaboration.dcstate"
 
     @property
     def _sums_model_file(self) -> Path:
         return self.path / "sums-model.dcstate"
-
-    def _sum_file(self, party: str) -> Path:
-        return self.path / "shares" / f"{party}.dcsum"
-
-    def _share_file(self, party: str) -> Path:
-        return self.path / "shares" / f"{party}.dcshare"
 
     def __repr__(self) -> str:
         return f"AnalystFolder({os.fspath(self.path)!r}, project={self.project.name!r})"
@@ -544,7 +508,7 @@ def _check_same_project(there: Project, given: Project, path: Path) -> None:
             f"{path} has a project of {there.owner.fingerprint}, and this one is of {given.owner.fingerprint}. Use "
             "another folder, if both are meant.",
         )
-    # Sums of an earlier run are removed: with those of the next one they would tell what a party added that left.
+    # Sums of an earlier run are removed: with those of the next one they would show what a party added that left.
     if there.digest != given.digest and any(path.glob("shares/*.dcshare")):
         raise ExchangeError(
             "ALREADY_THERE",

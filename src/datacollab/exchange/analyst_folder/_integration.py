@@ -33,7 +33,7 @@ __all__ = [
 
 
 def selection_facts(selection: Selection) -> dict[str, Any]:
-    """What was tried and taken; figures that are none are null."""
+    """Write what was tried and taken as plain facts; figures that are not finite are null."""
     return {
         "metric": selection.metric,
         "judged_on": selection.judged_on,
@@ -44,7 +44,7 @@ def selection_facts(selection: Selection) -> dict[str, Any]:
 
 
 def selection_from(facts: Mapping[str, Any]) -> Selection:
-    """What `selection_facts` took apart."""
+    """Read what `selection_facts` wrote."""
     from ...analyst import Candidate, Selection
 
     return Selection(
@@ -229,14 +229,14 @@ class Integration:
     selection: Selection | None = None
 
     def facts(self) -> dict[str, Any]:
-        """The same as what JSON can hold."""
+        """Return the same as what JSON can hold."""
         selection = None if self.selection is None else selection_facts(self.selection)
         plain = {each.name: getattr(self, each.name) for each in fields(self)}
         score = None if self.score is None else asdict(self.score)
         return plain | {"row_findings": list(self.row_findings), "score": score, "selection": selection}
 
     def facts_to_log(self) -> dict[str, Any]:
-        """The same without the candidates that were not taken."""
+        """Return the same without the candidates that were not taken."""
         facts = self.facts()
         if facts["selection"] is not None:
             facts["selection"] = {name: value for name, value in facts["selection"].items() if name != "candidates"}
@@ -244,7 +244,7 @@ class Integration:
 
     @classmethod
     def from_facts(cls, facts: Mapping[str, Any]) -> Self:
-        """What `facts` gave."""
+        """Read what `facts` wrote."""
         score, selection = facts["score"], facts.get("selection")
         return cls(
             **dict(facts)

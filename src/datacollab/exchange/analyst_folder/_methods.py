@@ -24,19 +24,19 @@ def make_integrator(
     n_components: int | None = None,
     alpha: float | None = None,
 ) -> BaseIntegrator | str:
-    """An integration method for these shares.
+    """Return an integration method for these shares.
 
     Parameters
     ----------
     name : str
-        One of `METHODS`.  "auto" is given back, for `datacollab.Analyst` to choose; of times to an event and of
+        One of `METHODS`.  "auto" is returned, for `datacollab.Analyst` to choose; of times to an event and of
         effects it is "lti-affine", as there is nothing to choose by.
         "kti" is centred, and joins anchor rows of like targets where shares carry anchor targets.
     shares : sequence of Share
     task : str, default="classification"
         The project's kind of task.
     n_components : int, optional
-        Columns of the collaboration representations.  Where it is left out, as many as the widest share has, less those
+        Columns of the collaboration representations.  Default: as many as the widest share has, less those
         that say nothing its others do not.
     alpha : float, optional
         Ridge penalty of "kti".
@@ -44,7 +44,7 @@ def make_integrator(
     Raises
     ------
     ValueError
-        When the name is unknown, or an option does not go with it.
+        If the name is unknown, or an option does not go with it.
     """
     if name not in METHODS:
         raise ValueError(f"Unknown method {name!r}; choose one of {', '.join(METHODS)}.")
@@ -64,7 +64,7 @@ def make_integrator(
 
 
 def _widest(shares: Sequence[Share], *, centred: bool) -> int:
-    """Dimension of the largest column space, which all of them span at least: repeated columns would ask for more."""
+    """Return the largest dimension of a column space, to which repeated columns add nothing."""
     from ...linalg import centred_columns, column_space
 
     anchors = [share.anchor_representation for share in shares]
@@ -76,33 +76,28 @@ def _widest(shares: Sequence[Share], *, centred: bool) -> int:
 
 
 def make_model(name: str, task: str, random_state: int | None = None, *, of_means: bool = False) -> Any:
-    """A model h for a task.
+    """Return a model h for a task.
 
     Parameters
     ----------
     name : str
-        One of `MODELS`, or of `SURVIVAL_MODELS`.  "auto" is given back, for `datacollab.Analyst` to choose; of times to
+        One of `MODELS`, or of `SURVIVAL_MODELS`. "auto" is returned, for `datacollab.Analyst` to choose; for times to
         an event it is "cox".
     task : {"classification", "regression", "survival"}
     random_state : int, optional
     of_means : bool, default=False
-        Whether shared rows are other than the parties' own, such as means of groups: a Cox regression is then penalised
-        more, as means lie closer together than the rows that are predicted.
+        Whether shared rows are means of groups: these lie closer together than the rows that are predicted, and a Cox
+        regression is penalised more.
 
     Raises
     ------
     ValueError
-        When the name is unknown, or that of a model for another task.
+        If the name is unknown, or that of a model for another task.
     """
-    if task == "survival":
-        if name not in SURVIVAL_MODELS:
-            raise ValueError(f"Times to an event take one of {', '.join(SURVIVAL_MODELS)}; got {name!r}.")
-        return SURVIVAL_MODELS[name](of_means, random_state)
-    if name in SURVIVAL_MODELS and name not in MODELS:
-        raise ValueError(f"The model {name!r} is for times to an event; choose one of {', '.join(MODELS)}.")
-    if name not in MODELS:
-        raise ValueError(f"Unknown model {name!r}; choose one of {', '.join(MODELS)}.")
-    return MODELS[name](task == "classification", random_state)
+    known = SURVIVAL_MODELS if task == "survival" else MODELS
+    if name not in known:
+        raise ValueError(f"Expected one of {', '.join(known)} for {task}, got {name!r}.")
+    return known[name](of_means if task == "survival" else task == "classification", random_state)
 
 
 def _forest(is_classification: bool, random_state: int | None) -> Any:
@@ -174,20 +169,7 @@ MODEL_NAMES = tuple(dict.fromkeys((*MODELS, *SURVIVAL_MODELS)))
 
 
 def clustered(shares: Sequence[Share], n_clusters: int, random_state: int) -> Collaboration:
-    """k-means of the rows of all parties, in a common space with the distances of the anchor.
-
-    Parameters
-    ----------
-    shares : sequence of Share
-    n_clusters : int
-    random_state : int
-        Of the first centres.
-
-    Raises
-    ------
-    ValueError
-        When a cluster has too few rows to let its centre go to all parties.
-    """
+    """Return k-means of the rows of all parties, in a common space with the distances of the anchor."""
     from sklearn.cluster import KMeans
 
     return analyst.cluster(analyst.integrate(shares), KMeans(n_clusters, n_init=10, random_state=random_state))

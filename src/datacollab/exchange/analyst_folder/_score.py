@@ -26,7 +26,7 @@ __all__ = ["Score", "rows_together", "score_of", "survival_score"]
 
 
 def rows_together(shares: Sequence[Share]) -> NDArray[np.intp]:
-    """A number for each row, the same for rows that are left out together."""
+    """Return a number for each row; equal rows of a party, as means of groups are, have the same."""
     numbers: list[NDArray[np.intp]] = []
     start = 0
     for share in shares:
@@ -37,7 +37,7 @@ def rows_together(shares: Sequence[Share]) -> NDArray[np.intp]:
 
 
 FIND = 0.8
-"""The share of two classes' second one that the threshold told is to find."""
+"""The share of the second of two classes that the threshold is to find."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -74,7 +74,7 @@ class Score:
         object.__setattr__(self, "never_called", tuple(self.never_called))
 
     def sentence(self) -> str:
-        """The score in words."""
+        """Return the score in words."""
         how = "each by itself" if self.n_folds is None else f"{self.n_folds} folds"
         return (
             f"{self.name.capitalize()} of the model on rows left out: {self.value:.3f} ({self.low:.3f} to "
@@ -83,9 +83,9 @@ class Score:
 
 
 def score_of(collaboration: Collaboration, shares: Sequence[Share], task: Task, n_folds: int) -> Score | None:
-    """Score the model by what the analyst was told of each row left out, or else by cross-validation."""
-    told = [(share.target, collaboration.left_out_.get(share.party)) for share in shares]
-    pairs = [(target, left_out) for target, left_out in told if left_out is not None]
+    """Score the model by its predictions for rows left out, or else by cross-validation."""
+    known = [(share.target, collaboration.left_out_.get(share.party)) for share in shares]
+    pairs = [(target, left_out) for target, left_out in known if left_out is not None]
     if pairs:
         target, left_out = (np.concatenate(parts) for parts in zip(*pairs, strict=True))
         if task.kind == "classification":
@@ -146,17 +146,12 @@ def _cross_validated(
         warnings.simplefilter("ignore")  # of solvers that stop early; the score shows whether it matters
         trained = cross_validate(clone(estimator), rows, target, **options)
         baseline = abs(cross_validate(dummy, rows, target, **options)["test_score"])
-    scores = abs(trained["test_score"])
-    half = float(stats.t.ppf(0.975, n_folds - 1) * scores.std(ddof=1) / np.sqrt(n_folds))
-    value = float(scores.mean())
     left_out = list(zip(trained["estimator"], trained["indices"]["test"], strict=True))
-    return Score(
-        name="accuracy" if is_classification else "root mean squared error",
-        value=value,
-        low=max(value - half, 0.0),
-        high=min(value + half, 1.0) if is_classification else value + half,
+    return _over_folds(
+        "accuracy" if is_classification else "root mean squared error",
+        abs(trained["test_score"]),
         baseline=float(baseline.mean()),
-        n_folds=n_folds,
+        most=1.0 if is_classification else np.inf,
         ranking=_ranking_by_folds(task, rows, target, left_out),
         never_called=_never_called(task, target, np.concatenate([model.predict(rows[out]) for model, out in left_out])),
     )
@@ -211,14 +206,12 @@ def survival_score(collaboration: Collaboration, shares: Sequence[Share], n_fold
             found.append(concordance_index(target[out], fitted.predict(rows[out])))
         except NumericalError:
             return None
-    values = np.array(found)
-    half = float(stats.t.ppf(0.975, n_folds - 1) * values.std(ddof=1) / np.sqrt(n_folds))
-    value = float(values.mean())
-    return Score(
-        name="concordance",
-        value=value,
-        low=max(value - half, 0.0),
-        high=min(value + half, 1.0),
-        baseline=0.5,
-        n_folds=n_folds,
-    )
+    return _over_folds("concordance", np.array(found), baseline=0.5, most=1.0)
+
+
+def _over_folds(name: str, scores: FloatArray, *, most: float, **facts: Any) -> Score:
+    """Return the mean over folds, with Student's interval."""
+    n_folds, value = len(scores), float(scores.mean())
+    half = float(stats.t.ppf(0.975, n_folds - 1) * scores.std(ddof=1) / np.sqrt(n_folds))
+    low, high = max(value - half, 0.0), min(value + half, most)
+    return Score(name=name, value=value, low=low, high=high, n_folds=n_folds, **facts)

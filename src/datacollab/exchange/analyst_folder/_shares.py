@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from ...bundle import Bundle, KeyPair, PublicKey, unpack, unseal
+from ...bundle import Bundle, KeyPair, unpack, unseal
 from ...errors import ExchangeError
 from ...share import Share, share_from
 from ..project import Project
@@ -23,8 +23,8 @@ __all__ = [
     "check_named",
     "check_newer",
     "check_same_anchor",
-    "check_signer",
     "receive",
+    "sender_of",
 ]
 
 _ROUNDING = 1e-9
@@ -136,7 +136,7 @@ class ReceivedShare:
 
     @property
     def party(self) -> str:
-        """Whose it is."""
+        """The party that sent it."""
         return str(self.share.party)
 
 
@@ -160,14 +160,7 @@ def receive(source: bytes, project: Project, key: KeyPair, *, where: str) -> Rec
         says that it was made after the deadline, or holds other arrays than it says or the project allows.
     """
     bundle = unpack(source, kind=SHARE_KIND, what=where)
-    party = bundle.facts.get("party")
-    if not isinstance(party, str) or party not in project.parties:
-        raise ExchangeError(
-            "NOT_A_MEMBER",
-            f"{where} comes from a party that is not in project {project.name!r}; its parties are "
-            f"{list(project.parties)!r}. Ask the project's owner.",
-        )
-    check_signer(bundle, project.parties[party], party, where)
+    party = sender_of(bundle, project, where)
     if bundle.facts.get("project_digest") != project.digest:
         raise ExchangeError(
             "PROJECT_HASH_MISMATCH",
@@ -205,18 +198,26 @@ def check_newer(received: ReceivedShare, present: ReceivedShare | None, *, where
         )
 
 
-def check_signer(bundle: Bundle, wanted: PublicKey, party: str, where: str) -> None:
-    """Raise where a file is not signed by the party that it names."""
+def sender_of(bundle: Bundle, project: Project, where: str) -> str:
+    """Return the party that a file comes from; refuse it if that is none, or has not signed it."""
+    party = bundle.facts.get("party")
+    if not isinstance(party, str) or party not in project.parties:
+        raise ExchangeError(
+            "NOT_A_MEMBER",
+            f"{where} comes from a party that is not in project {project.name!r}; its parties are "
+            f"{list(project.parties)!r}. Ask the project's owner.",
+        )
     if bundle.signer is None:
         raise ExchangeError(
             "SIGNATURE_MISSING", f"{where} is not signed. Ask party {party!r} for the file that its program wrote."
         )
-    if bundle.signer != wanted:
+    if bundle.signer != (key := project.parties[party]):
         raise ExchangeError(
             "SIGNATURE_INVALID",
             f"{where} says that it comes from party {party!r}, but is signed by {bundle.signer.fingerprint}; the "
-            f"project names {wanted.fingerprint}. Do not use it, and ask the party by another way.",
+            f"project names {key.fingerprint}. Do not use it, and ask the party by another way.",
         )
+    return party
 
 
 def _check_facts(facts: Mapping[str, Any], project: Project, party: str, where: str) -> None:
@@ -240,7 +241,7 @@ def _check_facts(facts: Mapping[str, Any], project: Project, party: str, where: 
 
 
 def _time(text: str) -> datetime | None:
-    """A time as programs of this project write it."""
+    """Read a time as programs of this project write it; None if it is none."""
     try:
         time = datetime.fromisoformat(text)
     except ValueError:
@@ -249,13 +250,12 @@ def _time(text: str) -> datetime | None:
 
 
 def _opened(bundle: Bundle, project: Project, key: KeyPair, where: str) -> Bundle:
-    """The bundle with its arrays in the open."""
+    """Return the bundle with its arrays in the open."""
     wanted = SEALED if SEALED in bundle.members else OPEN
     if list(bundle.members) != [wanted]:
         raise ExchangeError(
             "SHARE_MALFORMED",
-            f"{where} has the members {list(bundle.members)!r}; {SEALED} or {OPEN} alone is wanted. Have it made "
-            "again.",
+            f"{where} has the members {list(bundle.members)!r}; expected {SEALED} or {OPEN} alone. Have it made again.",
         )
     if wanted == OPEN:
         if project.seal_shares:

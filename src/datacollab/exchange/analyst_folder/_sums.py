@@ -13,12 +13,12 @@ from ...errors import AgreementError, DataCollabError, ExchangeError, ShareError
 from ...sums import MASKED_SUM_KIND, MaskedMessage, SumsModel, SumsPlan, read_message
 from ..project import Project
 from ..sums import SumsFacts, fewest_rows, plan_of, read_sums_facts
-from ._shares import check_same_anchor, check_signer
+from ._shares import check_same_anchor, sender_of
 
 __all__ = ["FEWEST_IN_TOTAL", "ReceivedSum", "SumsIntegration", "check_new_sum", "receive_sum", "solve_sums"]
 
 FEWEST_IN_TOTAL = 10
-"""Of a class with fewer rows in the total, each may be told."""
+"""Each row of a class with fewer rows in the total may be recognised."""
 _FARTHEST = 8.0
 """Standard deviations of noise within which a total has to be what rows give."""
 _ETA_SQUARED = 0.25
@@ -43,7 +43,7 @@ class ReceivedSum:
 
     @property
     def party(self) -> str:
-        """Whose it is."""
+        """The party that sent it."""
         return str(self.message.party)
 
 
@@ -107,14 +107,7 @@ def receive_sum(source: bytes, project: Project, key: KeyPair, *, where: str) ->
         another run, says that it was made after the deadline, or holds something else than the plan wants.
     """
     bundle = unpack(source, kind=MASKED_SUM_KIND, what=where)
-    party = bundle.facts.get("party")
-    if not isinstance(party, str) or party not in project.parties:
-        raise ExchangeError(
-            "NOT_A_MEMBER",
-            f"{where} comes from a party that is not in project {project.name!r}; its parties are "
-            f"{list(project.parties)!r}. Ask the project's owner.",
-        )
-    check_signer(bundle, project.parties[party], party, where)
+    party = sender_of(bundle, project, where)
     told = read_sums_facts(bundle.facts, project, party, where)
     try:
         message = read_message(source, key, signed_by=project.parties[party])
