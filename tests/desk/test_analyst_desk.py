@@ -110,7 +110,7 @@ def test_candidates_are_shown_with_intervals(world, place):
     [
         ("/shares", {}, "No share that a party sent was given"),
         ("/shares", {"path": "/nowhere"}, "There is no file /nowhere"),
-        ("/integrate", {"method": "best"}, "one of auto, kti"),
+        ("/integrate", {"method": "best"}, "one of auto, "),
         ("/integrate", {"model": "best"}, "one of auto"),
         ("/integrate", {"budget": "-1"}, "a number from 0 on"),
     ],

@@ -4,12 +4,10 @@ from __future__ import annotations
 
 from dataclasses import asdict
 from pathlib import Path
-from typing import Annotated
 
 import typer
-from typer import Option
 
-from ._command import File, Folder, command, group
+from ._command import Folder, group, step
 from ._output import Report, warn
 from ._tables import check_numeric, listed
 
@@ -21,21 +19,8 @@ FOUND = 3
 """Exit code of `check` if there are private rows in the anchor."""
 
 
-@command(app)
-def check(
-    report: Report,
-    anchor: Annotated[Path, File(help="CSV file of the anchor.")],
-    private: Annotated[Path, File(help="CSV file of your private rows.")],
-    target: Annotated[str | None, Option(help="Column that holds the target; not compared.")] = None,
-    tolerance: Annotated[float, Option(min=0.0, help="How near counts as a copy; 0: equal.")] = 0.0,
-) -> None:
-    """Look for your private rows inside an anchor before it is used; exit with 3 if there are any.
-
-    Columns of numbers are compared, matched by name, but for the target. Only positions in the anchor are printed, the
-    first row being 0.
-
-    Example: datacollab anchor check anchor.csv patients.csv --target diagnosis
-    """
+@step(app, "anchor check")
+def check(report: Report, anchor: Path, private: Path, target: str | None, tolerance: float) -> None:
     from ..anchor import find_private_rows
     from ..exchange.project import read_table
 
@@ -63,26 +48,10 @@ def check(
         report.line(f"Not compared: {listed(ignored)}. A row that differs in these alone counts as a copy.")
 
 
-@command(app, folder="The owner's folder, with the keys.", unchanged="No anchor was written.")
+@step(app, "anchor seal")
 def seal(
-    report: Report,
-    folder: Folder,
-    public: Annotated[Path | None, File(help="Public rows, in the project's columns.")] = None,
-    project: Annotated[Path, Option(exists=True, dir_okay=False, help="The signed project file.")] = Path(
-        "project.toml"
-    ),
-    output: Annotated[Path, Option("--output", "-o", metavar="FILE", help="File to write.")] = Path("anchor.dcanchor"),
-    rows_from: Annotated[
-        Path | None, Option(exists=True, dir_okay=False, help="Take the rows of this table as the anchor.")
-    ] = None,
+    report: Report, folder: Folder, public: Path | None, project: Path, output: Path, rows_from: Path | None
 ) -> None:
-    """Make the anchor by the project's recipe from public rows, and seal it to all parties.
-
-    Nobody who carries the file can read it, and nor can the analyst. Each time another anchor comes out: seal one, and
-    send that one to every party.
-
-    Example: datacollab anchor seal public.csv --project project.toml -C north
-    """
     from ..bundle import write_atomically
     from ..exchange.project import anchor_of_rows, guessing, load_project, make_anchor, read_table, seal_anchor
 

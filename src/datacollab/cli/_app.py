@@ -22,7 +22,7 @@ from . import (
     _project,
     _remote,
 )
-from ._command import command, group
+from ._command import group, step
 from ._plugins import add_plugins
 
 __all__ = ["app"]
@@ -37,9 +37,9 @@ Anything that may disclose private data, in private
                        {PAGE}/security""",
     context_settings={"help_option_names": ["-h", "--help"]},
 )
-command(app)(_demo.demo)
+step(app, "demo")(_demo.demo)
 app.command("audit")(_audit.audit)
-command(app, folder="A party's folder, or the analyst's.", has_json=False)(_desk.desk)
+step(app, "desk")(_desk.desk)
 app.add_typer(_keys.app, name="keys")
 app.add_typer(_project.app, name="project")
 app.add_typer(_anchor.app, name="anchor")

@@ -3,11 +3,9 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Any
 
-import typer
-
-from ._command import command, group
+from ._command import group, step
 from ._output import Report, shown
 
 if TYPE_CHECKING:
@@ -17,17 +15,9 @@ __all__ = ["app"]
 
 app = group("Bundles: the files that cross, .dcshare, .dcsum, .dcmodel, .dcanswers and .dcanchor.")
 
-File = Annotated[Path, typer.Argument(help="A bundle.")]
 
-
-@command(app)
-def inspect(report: Report, file: File) -> None:
-    """Show all that a file says and holds, after verifying it: facts, members, and the shapes of arrays.
-
-    Of what is sealed only the size is visible, and the fingerprints of the keys that open it.
-
-    Example: datacollab bundle inspect hospital-a/outbox/a.dcshare
-    """
+@step(app, "bundle inspect")
+def inspect(report: Report, file: Path) -> None:
     from ..bundle import unpack
 
     bundle = unpack(file)
@@ -50,19 +40,8 @@ def inspect(report: Report, file: File) -> None:
             report.line("    under a passphrase")
 
 
-@command(app)
-def verify(
-    report: Report,
-    file: File,
-    signed_by: Annotated[
-        Path | None,
-        typer.Option(metavar="PUBLIC.KEY", help="Public key that must have signed it.", exists=True, dir_okay=False),
-    ] = None,
-) -> None:
-    """Check that a file is whole, and that its signature is valid; exit with 11 otherwise.
-
-    Example: datacollab bundle verify a.dcshare --signed-by a/public.key
-    """
+@step(app, "bundle verify")
+def verify(report: Report, file: Path, signed_by: Path | None) -> None:
     from ..bundle import PublicKey, unpack
 
     key = None if signed_by is None else PublicKey.load(signed_by)

@@ -7,7 +7,6 @@ import os
 import sys
 from collections.abc import Callable
 from dataclasses import dataclass
-from functools import partial
 from inspect import Parameter
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
@@ -17,7 +16,7 @@ from typer import Argument, Option
 from typer.core import TyperGroup
 
 from ..errors import ExchangeError
-from ..exchange.steps import STEPS, Input
+from ..exchange.steps import STEPS, Input, read_steps
 from ._output import reported
 
 if TYPE_CHECKING:
@@ -28,13 +27,11 @@ if TYPE_CHECKING:
 __all__ = [
     "HERE",
     "AsJson",
-    "File",
     "Folder",
     "OutputArgument",
     "PassphraseFile",
     "ask",
     "at_terminal",
-    "command",
     "group",
     "group_of",
     "named_once",
@@ -45,6 +42,8 @@ __all__ = [
 
 HERE = Path()
 VARIABLE = "DATACOLLAB_PASSPHRASE"
+COMMANDS = read_steps(Path(__file__).with_name("commands.toml"))
+"""Commands that are no step of a party or the analyst."""
 
 AsJson = Annotated[bool, Option("--json", help="Print one JSON object.")]
 OutputArgument = Annotated[Path | None, Argument(metavar="[OUTPUT]", help="The same as --output.")]
@@ -57,7 +56,6 @@ PassphraseFile = Annotated[
         help=f"File with the passphrase. Without: {VARIABLE}, or the terminal asks.",
     ),
 ]
-File = partial(Argument, exists=True, dir_okay=False)
 
 
 class _WholeHelp(TyperGroup):
@@ -139,84 +137,50 @@ class Folder:
         return AnalystFolder(self.path, passphrase=self.passphrase)
 
 
-def command(
-    app: typer.Typer,
-    name: str | None = None,
-    *,
-    folder: str = "",
-    keys: bool = True,
-    has_json: bool = True,
-    unchanged: str = "Nothing was changed.",
-    inputs: tuple[Input, ...] = (),
-    help: str | None = None,
-) -> Callable[[Callable[..., None]], Callable[..., None]]:
-    """Add ``function(report, folder, **options)`` as a command that ends as `reported` says.
+def step(app: typer.Typer, name: str) -> Callable[[Callable[..., None]], Callable[..., None]]:
+    """Add ``function(report, folder, **inputs)`` as the command of a step, which ends as `reported` says.
+
+    The function gets no folder if the step has none. Options that are the command's alone are parameters of it.
 
     Parameters
     ----------
     app : typer.Typer
-    name : str, optional
-        The function's, if it is left out.
-    folder : str
-        Help of ``--folder``. Without it the function gets no folder.
-    keys : bool
-        Whether the keys in the folder are opened, with ``--passphrase-file``.
-    has_json : bool
-        Whether it takes ``--json``.
-    unchanged : str
-        What an interruption leaves behind, in words.
-    inputs : tuple of Input
-        Those of a step, which stand before the function's own options.
-    help : str, optional
-        The function's docstring, if it is left out.
+        The group of the command.
+    name : str
+        As in the table, such as ``party install``.
     """
-    common: dict[str, tuple[Any, Any]] = {"as_json": (AsJson, False)} if has_json else {}
-    if folder:
-        common = ({"passphrase_file": (PassphraseFile, None)} if keys else {}) | common
-        common = {"folder": (Annotated[Path, Option("--folder", "-C", metavar="DIR", help=folder)], HERE)} | common
+    of = (STEPS | COMMANDS)[name]
+    role, verb = name.split()[0], name.split()[-1]
+    whose = of.folder or {"party": "The party's folder.", "analyst": "The analyst's folder."}.get(role, "")
+    closing = [f"Writes {' and '.join(of.writes)}." if of.writes else "", f"Asks: {of.asks}" if of.asks else ""]
+    closing = [*filter(None, closing), f"Takes {of.takes}." if of.takes else ""]
+    example = f"Example: {of.example}" if of.example else ""
+    help = "\n\n".join(filter(None, [of.does.strip(), " ".join(closing).strip(), example]))
 
     def add(function: Callable[..., None]) -> Callable[..., None]:
-        own = list(inspect.signature(function, eval_str=True).parameters.values())[2 if folder else 1 :]
-        taken = {each.name for each in inputs}
+        taken = {each.name for each in of.inputs}
+        own = list(inspect.signature(function, eval_str=True).parameters.values())[2 if whose else 1 :]
         own = [each for each in own if each.kind is not Parameter.VAR_KEYWORD and each.name not in taken]
 
         def run(**given: Any) -> None:
             as_json = given.pop("as_json", False)
-            place = (Folder(given.pop("folder"), given.pop("passphrase_file", None)),) if folder else ()
-            with reported(as_json, unchanged=unchanged) as report:
+            place = (Folder(given.pop("folder"), given.pop("passphrase_file", None)),) if whose else ()
+            with reported(as_json, unchanged=of.unchanged) as report:
                 function(report, *place, **given)
 
-        parameters = [*map(_parameter, inputs), *own]
-        parameters += [_keyword(key, annotation, default) for key, (annotation, default) in common.items()]
+        parameters = [*map(_parameter, of.inputs), *own]
+        if whose:
+            in_folder = Annotated[Path, Option("--folder", "-C", metavar="DIR", help=whose)]
+            parameters.append(_keyword("folder", in_folder, HERE))
+            parameters += [_keyword("passphrase_file", PassphraseFile, None)] if of.has_keys else []
+        parameters += [_keyword("as_json", AsJson, False)] if of.has_json else []
         parameters = [each.replace(kind=Parameter.KEYWORD_ONLY) for each in parameters]
         run.__signature__ = inspect.Signature(parameters)  # type: ignore[attr-defined]
         run.__annotations__ = {each.name: each.annotation for each in parameters}
-        run.__doc__ = help or function.__doc__
-        app.command(name or function.__name__)(run)
+        app.command(verb, help=help)(run)
         return function
 
     return add
-
-
-def step(app: typer.Typer, name: str, **settings: Any) -> Callable[[Callable[..., None]], Callable[..., None]]:
-    """Add the command of a step of the table; the function gets its inputs by their names.
-
-    Parameters
-    ----------
-    app : typer.Typer
-        The group of the role.
-    name : str
-        Such as ``party install``.
-    **settings
-        Those of `command`.
-    """
-    of = STEPS[name]
-    closing = [f"Writes {' and '.join(of.writes)}." if of.writes else "", f"Asks: {of.asks}" if of.asks else ""]
-    closing = [*filter(None, closing), f"Takes {of.takes}."]
-    help = "\n\n".join([of.does, " ".join(closing), f"Example: {of.example}"])
-    role, verb = name.split()
-    whose = "The party's folder." if role == "party" else "The analyst's folder."
-    return command(app, verb, **{"folder": whose, "inputs": of.inputs, "help": help, **settings})
 
 
 def _keyword(name: str, annotation: Any, default: Any) -> Parameter:
@@ -226,10 +190,7 @@ def _keyword(name: str, annotation: Any, default: Any) -> Parameter:
 def _parameter(of: Input) -> Parameter:
     kind: Any = list[of.kind] if of.is_many else of.kind  # type: ignore[name-defined]
     facts: dict[str, Any] = {"help": of.help, "metavar": of.metavar, "min": of.least, "max": of.most}
-    if of.kind is Path:
-        facts["dir_okay"] = False
-        # What is written may be there or not, and is looked at when it is.
-        facts["exists"] = of.name not in ("output", "figure")
+    facts |= {"exists": True, "dir_okay": False} if of.is_there else {}
     if of.known:
 
         def checked(value: str | None) -> str | None:
@@ -238,8 +199,9 @@ def _parameter(of: Input) -> Parameter:
             return value
 
         facts["callback"] = checked
-    spelt = [of.option, *(["-o"] if of.option == "--output" else [])] if of.option and of.default is not True else []
-    info = Option(*spelt, **facts) if of.option else Argument(**facts)
+    spelt = ["--output", "-o"] if of.option == "--output" else of.option.split(",")
+    # What is on by default gets its second spelling, which turns it off, from typer.
+    info = Argument(**facts) if not of.option else Option(*(() if of.default is True else spelt), **facts)
     if not (of.required or of.default is not None):
         kind |= None
     return _keyword(of.name, Annotated[kind, info], Parameter.empty if of.required else of.default)

@@ -5,12 +5,11 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import asdict
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING
 
 import typer
-from typer import Argument, Option
 
-from ._command import OutputArgument, command, group, named_once
+from ._command import group, named_once, step
 from ._output import Report
 
 if TYPE_CHECKING:
@@ -22,13 +21,9 @@ USUAL_PARTIES = ("hospital-a", "hospital-b", "hospital-c", "hospital-d", "hospit
 
 app = group("Real data sets for experiments: what there is, and fetching it.")
 
-DataDir = Annotated[Path | None, Option(help="A directory to look at first; downloads go there.")]
-Name = Annotated[str, Argument(help="One of the names that `datacollab data list` shows.")]
 
-
-@command(app, "list")
-def list_datasets(report: Report, data_dir: DataDir = None) -> None:
-    """List the data sets, and where they are on this machine."""
+@step(app, "data list")
+def list_datasets(report: Report, data_dir: Path | None) -> None:
     from ..datasets import available
 
     found = available(data_dir=data_dir)
@@ -37,9 +32,8 @@ def list_datasets(report: Report, data_dir: DataDir = None) -> None:
         _print_table(found)
 
 
-@command(app, unchanged="No incomplete file was left behind; run the command again.")
-def fetch(report: Report, name: Name, data_dir: DataDir = None) -> None:
-    """Download a data set, verify it, and say where it is."""
+@step(app, "data fetch")
+def fetch(report: Report, name: str, data_dir: Path | None) -> None:
     from ..datasets import fetch
 
     found = fetch(name, data_dir=data_dir)
@@ -47,23 +41,20 @@ def fetch(report: Report, name: Name, data_dir: DataDir = None) -> None:
     report.line(str(found))
 
 
-@command(app, "deal", unchanged="Some files may have been written.")
+@step(app, "data deal")
 def deal_tables(
     report: Report,
-    name: Name,
-    there: OutputArgument = None,
-    output: Annotated[Path | None, Option("--output", "-o", metavar="DIR", help="Directory for the CSV files.")] = None,
-    party: Annotated[
-        list[str] | None, Option(help="Name of a party. Repeatable. Default: hospital-a to hospital-e.")
-    ] = None,
-    rows: Annotated[int, Option(min=2, help="Rows per party.")] = 150,
-    public: Annotated[int, Option(min=2, help="Public rows.")] = 600,
-    new: Annotated[int, Option(min=1, help="New rows, to be predicted.")] = 300,
-    columns: Annotated[int | None, Option(min=2, help="Columns to keep, those that vary most. Default: all.")] = None,
-    seed: Annotated[int, Option(help="Which rows go where.")] = 0,
-    data_dir: DataDir = None,
+    name: str,
+    there: Path | None,
+    output: Path | None,
+    party: list[str] | None,
+    rows: int,
+    public: int,
+    new: int,
+    columns: int | None,
+    seed: int,
+    data_dir: Path | None,
 ) -> None:
-    """Write CSV files to try an exchange with: one per party, public rows, and new ones to be predicted."""
     sizes = dict.fromkeys(parties := party or list(USUAL_PARTIES), rows) | {PUBLIC: public, NEW: new}
     if len(sizes) < len(parties) + 2:
         raise ValueError(f"Parties need names of their own, other than {PUBLIC!r} and {NEW!r}; got {parties!r}.")

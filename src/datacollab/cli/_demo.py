@@ -7,9 +7,7 @@ import shlex
 import sys
 import time
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
-
-from typer import Option
+from typing import TYPE_CHECKING
 
 from ._output import Report
 from ._progress import shown_progress
@@ -25,36 +23,16 @@ _ENOUGH_DRAWS = 5
 
 def demo(
     report: Report,
-    dataset: Annotated[str, Option(help="One of the names that `datacollab data list` shows; of classes.")] = "digits",
-    data_dir: Annotated[Path | None, Option(help="Directory that holds the data set's files.")] = None,
-    parties: Annotated[int, Option(min=3, help="Number of parties.")] = 30,
-    rows: Annotated[int, Option(min=10, help="Rows per party.")] = 25,
-    seeds: Annotated[int, Option(min=1, help="Random draws of parties, public and test rows.")] = _ENOUGH_DRAWS,
-    jobs: Annotated[int, Option("--jobs", "-j", help="Draws played at a time; -1: as many as there are cores.")] = -1,
-    output: Annotated[
-        Path, Option("--output", "-o", metavar="DIR", help="Directory for figure, page and scores.")
-    ] = Path("output/demo"),
-    roles: Annotated[
-        bool, Option("--roles", help="Play an exchange of files instead, every command a process of its own.")
-    ] = False,
-    quiet: Annotated[bool, Option("--quiet", "-q", help="No progress.")] = False,
+    dataset: str,
+    data_dir: Path | None,
+    parties: int,
+    rows: int,
+    seeds: int,
+    jobs: int,
+    output: Path,
+    roles: bool,
+    quiet: bool,
 ) -> None:
-    """Show whether collaborating pays: sums under masks, beside what else there is.
-
-    Parties have few rows of their own and a hundred public ones with targets. They share sums, as the commands do by
-    default. Prints accuracies with 95 % confidence intervals beside rows that are shared undefended, the average of
-    everybody's local models, what a party has alone, and all rows in one place; writes a figure and an HTML page.
-
-    For example:
-
-      datacollab demo
-      datacollab demo --dataset mnist --rows 100 --output mnist
-      datacollab demo --roles --output exchange
-
-    With --roles, hospitals and an analyst exchange files in directories of
-    their own, as in docs/walkthrough.md. The other options are not used then. `datacollab compare` holds
-    integration methods against one another.
-    """
     if roles:
         report.unchanged = f"The files in {output} are as the last step left them."
         report.facts = {"predictions": str(play_roles(output, quiet=quiet or report.as_json))}

@@ -5,9 +5,7 @@ from __future__ import annotations
 import threading
 import webbrowser
 from contextlib import ExitStack, suppress
-from typing import TYPE_CHECKING, Annotated
-
-from typer import BadParameter, Option
+from typing import TYPE_CHECKING
 
 from .._require import require
 from ._command import Folder
@@ -21,27 +19,7 @@ if TYPE_CHECKING:
 __all__ = ["desk"]
 
 
-def _known_port(port: int) -> int:
-    if not 0 <= port < 2**16:
-        raise BadParameter(f"Expected a port from 0 to 65535, got {port}.")
-    return port
-
-
-def desk(
-    report: Report,
-    folder: Folder,
-    port: Annotated[
-        int, Option(metavar="N", callback=_known_port, help="Of this machine. Default: one that is free.")
-    ] = 0,
-    no_browser: Annotated[bool, Option("--no-browser", help="Only print the link; it works once.")] = False,
-) -> None:
-    """Open the folder's own pages in a browser: the same steps as by commands.
-
-    They are on loopback alone, for the one browser that opens the link first. Nothing
-    is sent from them. Ctrl-C closes them.
-
-    Example: datacollab desk -C hospital-a
-    """
+def desk(report: Report, folder: Folder, port: int, no_browser: bool) -> None:
     for package in ("jinja2", "starlette", "python_multipart", "uvicorn"):
         require(package, "desk")
     from ..desk.web import Session, bound_socket, door_page, serve

@@ -5,12 +5,11 @@ from __future__ import annotations
 import os
 import stat
 from pathlib import Path
-from typing import Annotated
 
 import typer
 
 from ..errors import ExchangeError
-from ._command import Folder, PassphraseFile, ask, at_terminal, command, group, named_once, passphrase
+from ._command import Folder, ask, at_terminal, group, named_once, passphrase, step
 from ._output import Report
 
 __all__ = ["app"]
@@ -18,30 +17,12 @@ __all__ = ["app"]
 app = group("Keys: who signs, and to whom files are sealed.")
 
 SECRET, PUBLIC, MASK = "keys.json", "public.key", "mask.dcstate"
-_KEYS = "The folder with the keys."
 
 
-@command(app, unchanged="Keys that were written are whole.")
+@step(app, "keys new")
 def new(
-    report: Report,
-    folders: Annotated[
-        list[Path] | None, typer.Argument(metavar="[FOLDER]...", help="The same as --folder, and there may be several.")
-    ] = None,
-    folder: Annotated[
-        list[Path] | None,
-        typer.Option("--folder", "-C", metavar="DIR", help="Folder, made where there is none. Repeatable."),
-    ] = None,
-    encrypt: Annotated[bool, typer.Option("--encrypt", help="Store the secret keys under a passphrase.")] = False,
-    passphrase_file: PassphraseFile = None,
+    report: Report, folders: list[Path] | None, folder: list[Path] | None, encrypt: bool, passphrase_file: Path | None
 ) -> None:
-    """Make keys for each folder: keys.json stays there, public.key is for everybody.
-
-    A mask key for the first project comes with them, in mask.dcstate; `datacollab keys mask` makes the next. The folder
-    is closed to other users of the machine. Keys that are there already are never overwritten. With --passphrase-file
-    the keys are encrypted, too.
-
-    Example: datacollab keys new hospital-a
-    """
     given = [*(folders or ()), *(folder or ())]
     if not given:
         raise typer.BadParameter("Name a folder for the keys.", param_hint="--folder / -C")
@@ -60,16 +41,8 @@ def new(
     report.line(f"Make no copy of {MASK}, the mask key: it serves one message.")
 
 
-@command(app, keys=False, folder=_KEYS)
-def show(
-    report: Report,
-    folder: Folder,
-    there: Annotated[Path | None, typer.Argument(metavar="[FOLDER]", help="The same as --folder.")] = None,
-) -> None:
-    """Show the public key and its fingerprint, and whether the secret one is safe from others.
-
-    Example: datacollab keys show -C hospital-a
-    """
+@step(app, "keys show")
+def show(report: Report, folder: Folder, there: Path | None) -> None:
     from ..bundle import KeyFile
 
     place = (
@@ -94,15 +67,11 @@ def show(
         report.line(f"Other users of this machine can read {path}. Run: chmod 600 {path}")
 
 
-@command(app, folder=_KEYS, unchanged="No mask key was made.")
-def mask(report: Report, folder: Folder) -> None:
-    """Make a mask key for the next project or run that shares sums, and write its card into public.key.
-
-    `datacollab keys new` makes the first. The secret stays in mask.dcstate, and is erased once a share was made with
-    it. An unused one is kept.
-
-    Example: datacollab keys mask -C hospital-a
-    """
+@step(app, "keys mask")
+def mask(
+    report: Report,
+    folder: Folder,
+) -> None:
     from ..exchange.party_folder import make_mask_key
 
     card = make_mask_key(folder.path, passphrase=folder.passphrase)
@@ -111,18 +80,8 @@ def mask(report: Report, folder: Folder) -> None:
     report.line(f"Send {PUBLIC} to the project's owner. Make no copy of {MASK}: it serves one message.")
 
 
-@command(app, folder=_KEYS, unchanged="No key was written.")
-def public(
-    report: Report,
-    folder: Folder,
-    output: Annotated[
-        Path, typer.Option("--output", "-o", dir_okay=False, metavar="FILE", help="File to write; none may be there.")
-    ] = Path(PUBLIC),
-) -> None:
-    """Write the public key once more, with the signature that says whose it is, for others to check.
-
-    Example: datacollab keys public -o hospital-a.key -C hospital-a
-    """
+@step(app, "keys public")
+def public(report: Report, folder: Folder, output: Path) -> None:
     from ..bundle import KeyPair, key_with_proof, write_atomically
     from ..exchange.party_folder import public_key_text
 

@@ -3,12 +3,10 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
-
-import typer
+from typing import TYPE_CHECKING
 
 from ..errors import ExchangeError
-from ._command import Folder, OutputArgument, command, group, named_once
+from ._command import Folder, group, named_once, step
 from ._output import Report, shown
 
 if TYPE_CHECKING:
@@ -21,21 +19,9 @@ app = group(
     "whole is shown by the heads that others hold."
 )
 
-LogFile = Annotated[Path | None, typer.Argument(metavar="[LOG]", help="An exported log instead of the folder's own.")]
-_FOLDER = "The folder whose log it is."
 
-
-@command(app, keys=False, folder=_FOLDER)
-def show(
-    report: Report,
-    folder: Folder,
-    log: LogFile = None,
-    last: Annotated[int | None, typer.Option(min=1, help="Only so many entries, the latest.")] = None,
-) -> None:
-    """Show the entries, the latest in the end.
-
-    Example: datacollab log show -C hospital-a --last 5
-    """
+@step(app, "log show")
+def show(report: Report, folder: Folder, log: Path | None, last: int | None) -> None:
     entries = _opened(log, folder.path).entries()
     report.facts = {"entries": entries[-last:] if last else entries}
     for entry in report.facts["entries"]:
@@ -43,27 +29,8 @@ def show(
         report.line(f"{entry['number']:>5}  {shown(entry['time'])}  {shown(entry['event'])}  {facts}".rstrip())
 
 
-@command(app, keys=False, folder=_FOLDER)
-def verify(
-    report: Report,
-    folder: Folder,
-    log: LogFile = None,
-    head: Annotated[
-        str | None, typer.Option(help="A head that a file or another person names; must be in the log.")
-    ] = None,
-    against: Annotated[
-        list[Path] | None,
-        typer.Option(exists=True, dir_okay=False, help="A share or model that others have kept. Repeatable."),
-    ] = None,
-) -> None:
-    """Check that no entry was changed, moved, inserted or removed; exit with 11 otherwise.
-
-    That the latest entries were cut off, or all were written anew, can only be seen against a head that
-    others have: each share names one (`datacollab bundle inspect` shows it), and each model its share. Those in the
-    folder are compared; ask the others for theirs, and give them with --against.
-
-    Example: datacollab log verify -C hospital-a --against a.dcshare
-    """
+@step(app, "log verify")
+def verify(report: Report, folder: Folder, log: Path | None, head: str | None, against: list[Path] | None) -> None:
     from ..exchange.log import check_log_against, log_witnesses
 
     opened = _opened(log, folder.path)
@@ -81,22 +48,8 @@ def verify(
         report.line(f"It knows of what was sent and came back: {', '.join(map(str, files))}")
 
 
-@command(app, keys=False, folder=_FOLDER)
-def export(
-    report: Report,
-    folder: Folder,
-    there: OutputArgument = None,
-    output: Annotated[
-        Path | None,
-        typer.Option(
-            "--output", "-o", metavar="FILE", help="A .jsonl file (can be verified) or a .csv file (a table)."
-        ),
-    ] = None,
-) -> None:
-    """Check the log, and copy it for others to read.
-
-    Example: datacollab log export -o hospital-a-log.csv -C hospital-a
-    """
+@step(app, "log export")
+def export(report: Report, folder: Folder, there: Path | None, output: Path | None) -> None:
     target, opened = named_once(output, there, "--output / -o"), _opened(None, folder.path)
     opened.export(target)
     number = len(opened.entries())

@@ -114,7 +114,7 @@ def join(report: Report, folder: Folder, project: Path, anchor: Path | None, own
         report.line("The anchor is missing; join again with it before you share.")
 
 
-@step(app, "party share", unchanged="Nothing left the party.")
+@step(app, "party share")
 def share(
     report: Report,
     folder: Folder,
@@ -177,7 +177,7 @@ def install(report: Report, folder: Folder, model: Path, **options: Any) -> None
     report.line(facts["sentence"])
 
 
-@step(app, "party predict", unchanged="The file of predictions was not written.")
+@step(app, "party predict")
 def predict(
     report: Report, folder: Folder, table: Path, output: Path, proba: bool, keep: list[str] | None, **options: Any
 ) -> None:
@@ -230,7 +230,7 @@ def _show_confusion(scores: dict[str, Any], report: Report) -> None:
         report.line(f"  {name:>{width}}" + "".join(f"{entry:>{width}}" for entry in row))
 
 
-@step(app, "party explain", unchanged="The file of explanations was not written.")
+@step(app, "party explain")
 def explain(
     report: Report, folder: Folder, table: Path, output: Path, keep: list[str] | None, figure: Path | None,
     **options: Any,
@@ -299,7 +299,7 @@ def distil(report: Report, folder: Folder, answers: Path, tree: int | None) -> N
         report.line(facts["tree"].rstrip())
 
 
-@step(app, "party forget", unchanged="Nothing was destroyed.")
+@step(app, "party forget")
 def forget(report: Report, folder: Folder, yes: Annotated[bool, Option("--yes", help="Do not ask.")] = False) -> None:
     """Ask, and destroy the map."""
     opened = folder.party()

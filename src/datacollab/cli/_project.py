@@ -6,13 +6,12 @@ from collections.abc import Sequence
 from datetime import UTC, date, datetime
 from itertools import zip_longest
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Any
 
 import typer
-from typer import Option
 
 from ..errors import ExchangeError
-from ._command import File, Folder, command, group
+from ._command import Folder, group, step
 from ._output import Report, record_number_questions
 
 if TYPE_CHECKING:
@@ -22,104 +21,45 @@ __all__ = ["app"]
 
 app = group("The project: columns, task, rules and members that all agree on.")
 
-_OWNERS = "The owner's folder, with the keys."
-ProjectFile = Annotated[Path, File(help="A project file.")]
 
-
-@command(app, folder=_OWNERS, unchanged="No project was written.")
+@step(app, "project new")
 def new(
     report: Report,
     folder: Folder,
-    name: Annotated[str, typer.Argument(help="Name of the project.")],
-    like: Annotated[Path, Option(exists=True, dir_okay=False, help="Public table with the same columns.")],
-    purpose: Annotated[str, Option(help="What the model is for, in a sentence.")],
-    party: Annotated[list[str], Option(metavar="NAME=FILE", help="A party and its public key. Repeatable.")],
-    analyst: Annotated[Path, Option(exists=True, dir_okay=False, help="The analyst's public key.")],
-    target: Annotated[str | None, Option(help="Column to predict: a class or a number.")] = None,
-    classes: Annotated[
-        list[str] | None,
-        Option("--class", metavar="CLASS", help="A class of --target, which public rows may lack then. Repeatable."),
-    ] = None,
-    target_range: Annotated[
-        tuple[float, float] | None,
-        Option("--target-range", metavar="MIN MAX", help="Of a --target of numbers, which public rows may lack then."),
-    ] = None,
-    event: Annotated[str | None, Option(help="Column that says whether an event was seen.")] = None,
-    time: Annotated[str | None, Option(help="Column of when it was, or of the end of observation.")] = None,
-    seen: Annotated[
-        list[str] | None, Option(help="Entry of --event for yes. Repeatable. Default: 1, yes, true.")
-    ] = None,
-    treatment: Annotated[str | None, Option(help="Column that says who was treated, for an effect.")] = None,
-    treated: Annotated[
-        list[str] | None, Option(help="Entry of --treatment for yes. Repeatable. Default: 1, yes, true.")
-    ] = None,
-    outcome: Annotated[str | None, Option(help="Column of numbers on which there may be an effect.")] = None,
-    output: Annotated[Path, Option("--output", "-o", metavar="FILE", help="File to write.")] = Path("project.toml"),
-    task: Annotated[
-        str | None,
-        Option(help="classification, regression, survival, effect or none. Default: by the columns named; not none."),
-    ] = None,
-    without: Annotated[list[str] | None, Option(help="Column to leave out. Repeatable.")] = None,
-    valid_range: Annotated[
-        tuple[float, float] | None,
-        Option("--range", metavar="MIN MAX", help="Of all columns of numbers. Default: guessed for each."),
-    ] = None,
-    max_components: Annotated[
-        int | None, Option(min=1, help="Most columns of a representation. Default: 16, or all but one if fewer.")
-    ] = None,
-    min_rows: Annotated[int, Option(min=1, help="Fewest rows of a party.")] = 20,
-    quorum: Annotated[int, Option(min=1, help="Fewest parties for a model.")] = 2,
-    deadline: Annotated[str | None, Option(help="Last day for shares, such as 2027-01-31.")] = None,
-    anchor_rows: Annotated[
-        int | None, Option(min=2, help="Rows of the anchor. Default: 1000; for sums no more than --like has.")
-    ] = None,
-    rows: Annotated[bool, Option("--rows", help="Parties share rows, as in the paper, in place of sums.")] = False,
+    like: Path,
+    party: list[str],
+    analyst: Path,
+    target: str | None,
+    output: Path,
+    deadline: str | None,
+    anchor_rows: int | None,
+    rows: bool,
+    **options: Any,
 ) -> None:
-    """Draft a project from a public table, and sign it. Check the file before you send it.
-
-    Ranges and categories are guessed from the public rows, and marked with CHECK in the file; after an edit, sign it
-    again with `datacollab project sign`. A party's numbers outside are clipped, unknown categories count as "other",
-    and missing entries are filled in; each party sees how many. More than 5 % of a column are refused.
-    For a class or a number, three parties or more share sums under masks; --rows has them share rows, as they do for
-    times, effects and clusters.
-
-    Example: datacollab project new heart --like public.csv --target died --purpose "Who is at risk?"
-    --party a=a/public.key --party b=b/public.key --analyst analyst/public.key -C a -o project.toml
-    """
     from ..bundle import PublicKey, write_atomically
     from ..exchange.project import draft_project, project_text, read_table, sharing_lines, sharing_sentences
 
     files, last_day = _named_files(party), _day(deadline)
     owner, table = folder.keys(), read_table(like)
-    for_sums = not rows and target is not None and task in (None, "classification", "regression")
+    for_sums = not rows and target is not None and options["task"] in (None, "classification", "regression")
+    classes, valid_range = options["classes"], options["valid_range"]
+    options |= {name: options[name] or () for name in ("classes", "seen", "treated", "without")}
     project = draft_project(
         table,
-        name=name,
-        purpose=purpose,
         target=target,
-        event=event,
-        time=time,
-        seen=seen or (),
-        treatment=treatment,
-        treated=treated or (),
-        outcome=outcome,
-        classes=classes or (),
-        target_range=target_range,
         owner=owner.public,
         mask_keys=_mask_keys(files) if for_sums else None,
         anchor=_recipe(like.name, anchor_rows, len(table), for_sums=for_sums),
         # Members' keys, which their owners have signed.
         analyst=PublicKey.load(analyst, proven=True),
         parties={name: PublicKey.load(file, proven=True) for name, file in files.items()},
-        task=task,
-        without=without or (),
-        valid_range=valid_range,
-        max_components=max_components,
-        min_rows=min_rows,
-        quorum=quorum,
         deadline=last_day,
+        **options,
     )
-    given = {"ranges_given": valid_range is not None, "target_given": bool(classes) or target_range is not None}
+    given = {
+        "ranges_given": valid_range is not None,
+        "target_given": bool(classes) or options["target_range"] is not None,
+    }
     write_atomically(output, project_text(project, owner, drafted=True, **given).encode(), overwrite=False)
     report.facts = {"written": str(output), **_facts(project)}
     report.line(
@@ -153,12 +93,8 @@ def new(
     report.line(f"Check what is marked CHECK; after an edit: datacollab project sign {output} -C {folder.path}")
 
 
-@command(app)
-def show(report: Report, file: ProjectFile) -> None:
-    """Show a project for people, once its signature is verified: members, rules, columns, digest.
-
-    Example: datacollab project show project.toml
-    """
+@step(app, "project show")
+def show(report: Report, file: Path) -> None:
     from ..exchange.project import load_project
 
     project = load_project(file)
@@ -166,18 +102,8 @@ def show(report: Report, file: ProjectFile) -> None:
     _show(project, report)
 
 
-@command(app)
-def verify(
-    report: Report,
-    file: ProjectFile,
-    owner: Annotated[
-        Path | None, Option(exists=True, dir_okay=False, help="Public key that the owner gave you by another way.")
-    ] = None,
-) -> None:
-    """Verify that the owner named in the file has signed it, and that this is the owner you know; exit with 11 if not.
-
-    Example: datacollab project verify project.toml --owner hospital-a/public.key
-    """
+@step(app, "project verify")
+def verify(report: Report, file: Path, owner: Path | None) -> None:
     from ..bundle import PublicKey
     from ..exchange.project import load_project
 
@@ -198,15 +124,8 @@ def verify(
         )
 
 
-@command(app, folder=_OWNERS)
-def sign(report: Report, folder: Folder, file: Annotated[Path, File(help="A project file that was edited.")]) -> None:
-    """Sign a project file again after an edit by hand; its comments stay.
-
-    The old file stands for another project: send the new one to all, seal the anchor again, and let the parties
-    join again. A file whose content is what its owner signed stays as it is.
-
-    Example: datacollab project sign project.toml -C hospital-a
-    """
+@step(app, "project sign")
+def sign(report: Report, folder: Folder, file: Path) -> None:
     from ..bundle import write_atomically
     from ..exchange.project import load_project, read_project_text, sharing_sentences, sign_project_text
 

@@ -7,15 +7,13 @@ import shlex
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager
-from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
-import typer
 from typer import Option
 
 from ..errors import ExchangeError
-from ._command import File, Folder, command, group
+from ._command import Folder, group, step
 from ._output import Report, warn
 from ._progress import Say, shown_progress
 
@@ -37,21 +35,10 @@ Certificates = Annotated[
 ]
 _PATIENCE, _PAUSE = 10.0, 0.1
 """Seconds to wait for another command in the folder, and between two looks."""
-_remote = partial(command, app, folder=_WHOSE)
 
 
-@_remote(keys=False)
-def add(
-    report: Report,
-    folder: Folder,
-    name: Annotated[str, typer.Argument(help="What to call it here.")],
-    url: Annotated[str, typer.Argument(help="https://... of a hub; or a folder, sftp://..., s3://...")],
-    ca: Certificates = None,
-) -> None:
-    """Note where the folder's files go and come from.
-
-    Example: datacollab remote add store /mnt/exchange -C hospital-a
-    """
+@step(app, "remote add")
+def add(report: Report, folder: Folder, name: str, url: str, ca: Path | None) -> None:
     from ..remote import Place, check_kind, is_store, read_places, write_places
 
     with working(folder.path):
@@ -71,12 +58,8 @@ def add(
     report.line(f"{folder.path}: remote {name} is {place.url}")
 
 
-@_remote(keys=False)
-def remove(report: Report, folder: Folder, name: Annotated[str, typer.Argument(help="Which remote.")]) -> None:
-    """Forget a remote; what lies there stays.
-
-    Example: datacollab remote remove store -C hospital-a
-    """
+@step(app, "remote remove")
+def remove(report: Report, folder: Folder, name: str) -> None:
     from ..remote import chosen, forget, read_places, write_places
 
     with working(folder.path):
@@ -88,21 +71,8 @@ def remove(report: Report, folder: Folder, name: Annotated[str, typer.Argument(h
     report.line(f"{folder.path}: remote {name} is forgotten. What lies at {place.url} stays there.")
 
 
-@_remote(unchanged="What was sent by then stays; run the command again to go on.")
-def push(
-    report: Report,
-    folder: Folder,
-    files: Annotated[
-        list[Path] | None, File(help="Only these; an owner names project file and anchor that lie elsewhere.")
-    ] = None,
-    remote: Named = None,
-) -> None:
-    """Send what lies in the outbox and the remote has not; of an owner, project file and anchor too.
-
-    What was interrupted goes on when the command is run again.
-
-    Example: datacollab remote push -C hospital-a
-    """
+@step(app, "remote push")
+def push(report: Report, folder: Folder, files: list[Path] | None, remote: str | None) -> None:
     from ..remote import push as push_all
 
     with _at_work(folder, remote, files or ()) as (there, place, opened_remote):
@@ -119,14 +89,8 @@ def push(
         _witnessed(folder.path, there, place, opened_remote, _kept(folder.path, place), report)
 
 
-@_remote(unchanged="What came by then stays; run the command again to go on.")
-def pull(report: Report, folder: Folder, remote: Named = None) -> None:
-    """Fetch what is for this folder, check it, and put it into the inbox; nothing is joined, added or installed.
-
-    What was interrupted goes on when the command is run again.
-
-    Example: datacollab remote pull -C analyst
-    """
+@step(app, "remote pull")
+def pull(report: Report, folder: Folder, remote: str | None) -> None:
     at = folder.path
     with (
         _at_work(folder, remote) as (there, place, opened_remote),
@@ -139,12 +103,8 @@ def pull(report: Report, folder: Folder, remote: Named = None) -> None:
         report.line(f"{at}: nothing new came.")
 
 
-@_remote()
-def status(report: Report, folder: Folder, remote: Named = None) -> None:
-    """Show how the project stands at the remote, and whether a hub's log goes on from what was seen last.
-
-    Example: datacollab remote status -C hospital-a
-    """
+@step(app, "remote status")
+def status(report: Report, folder: Folder, remote: str | None) -> None:
     with _at_work(folder, remote) as (there, place, opened_remote):
         found = opened_remote.status(there)
         names = ("project", "digest", "revision", "deadline", "quorum", "shared", "missing", "waiting", "now")
@@ -153,17 +113,8 @@ def status(report: Report, folder: Folder, remote: Named = None) -> None:
         _witnessed(folder.path, there, place, opened_remote, _kept(folder.path, place), report)
 
 
-@_remote(unchanged="Look with `datacollab remote status`.")
-def withdraw(
-    report: Report,
-    folder: Folder,
-    file: Annotated[str, typer.Argument(help="The file in the outbox, or 16 letters or more of its SHA-256.")],
-    remote: Named = None,
-) -> None:
-    """Take back a file of your own; anyone who has fetched it keeps it.
-
-    Example: datacollab remote withdraw hospital-a/outbox/a.dcshare -C hospital-a
-    """
+@step(app, "remote withdraw")
+def withdraw(report: Report, folder: Folder, file: str, remote: str | None) -> None:
     from ..remote import withdrawable
 
     with _at_work(folder, remote) as (there, place, opened_remote):

@@ -12,11 +12,20 @@ from pathlib import Path
 from pkgutil import resolve_name
 from typing import Any
 
-__all__ = ["SIDES", "STEPS", "TABLES", "Input", "Step", "figure_text", "ranking_rows", "score_rows"]
+__all__ = ["SIDES", "STEPS", "TABLES", "Input", "Step", "figure_text", "ranking_rows", "read_steps", "score_rows"]
 
 TABLES = (".csv", ".parquet", ".pq", ".arrow", ".feather", ".ipc")
 """Endings of files that hold a table."""
-_KINDS = {"text": str, "whole number": int, "number": float, "flag": bool, "file": Path}
+_KINDS: dict[str, Any] = {
+    "text": str,
+    "whole number": int,
+    "number": float,
+    "two numbers": tuple[float, float],
+    "flag": bool,
+    "file": Path,
+    "path": Path,
+}
+"""What an input is; a file is there already, and a path may be."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -32,6 +41,8 @@ class Input:
     option : str
         How the command spells it; empty for an argument.
     kind : type
+    is_there : bool
+        Whether it is a file that must exist.
     usual : str
         What holds if it is left out, in words.
     required : bool
@@ -57,7 +68,8 @@ class Input:
     name: str
     words: str
     option: str
-    kind: type = str
+    kind: Any = str
+    is_there: bool = False
     usual: str = ""
     required: bool = False
     default: Any = None
@@ -85,7 +97,7 @@ class Input:
     @property
     def field(self) -> str:
         """Name of the field in a form."""
-        name = self.option.lstrip("-").replace("-", "_") or self.name
+        name = self.option.partition(",")[0].lstrip("-").replace("-", "_") or self.name
         return f"no_{name}" if self.off else name
 
     def names(self) -> tuple[str, ...]:
@@ -101,8 +113,8 @@ class Step:
     ----------
     name : str
         Its command, such as ``party install``.
-    does, example : str
-        The help of the command.
+    does, example, folder : str
+        The help of the command, and of its ``--folder``, if it works in one.
     title : str
         Its name on the desk; empty if it has no page.
     doing : str
@@ -113,18 +125,26 @@ class Step:
     asks : str
         What somebody has to say yes to first.
     takes : str
-        How long it takes.
+        How long it takes, if that is more than a moment.
+    has_keys, has_json : bool
+        Whether the command opens the keys in the folder, and takes ``--json``.
+    unchanged : str
+        What an interruption leaves behind, in words.
     """
 
     name: str
     does: str
-    example: str
+    example: str = ""
+    folder: str = ""
     title: str = ""
     doing: str = ""
     inputs: tuple[Input, ...] = ()
     writes: tuple[str, ...] = ()
     asks: str = ""
-    takes: str = "a moment"
+    takes: str = ""
+    has_keys: bool = True
+    has_json: bool = True
+    unchanged: str = "Nothing was changed."
 
     def __getitem__(self, name: str) -> Input:
         return next(each for each in self.inputs if each.name == name)
@@ -134,14 +154,17 @@ def _input(id: str, kind: str = "text", argument: bool = False, endings: Any = (
     usual = {"name": id.replace("-", "_"), "option": "" if argument else f"--{id}"}
     usual |= {"default": bool(facts.get("off"))} if kind == "flag" else {}
     usual |= {"least": 0} if kind == "number" else {}
-    known = facts.pop("known", ())
-    known = known if isinstance(known, str) else tuple(known)
+    if "default" in facts and _KINDS[kind] is Path:
+        facts["default"] = Path(facts["default"])
+    if not isinstance(known := facts.get("known", ()), str):
+        facts["known"] = tuple(known)
     ends = TABLES if endings == "tables" else tuple(endings)
-    return Input(kind=_KINDS[kind], endings=ends, known=known, **usual | facts)
+    return Input(kind=_KINDS[kind], is_there=kind == "file", endings=ends, **usual | facts)
 
 
-def _read() -> dict[str, Step]:
-    table = tomllib.loads(Path(__file__).with_suffix(".toml").read_text(encoding="utf-8"))
+def read_steps(path: Path) -> dict[str, Step]:
+    """Read a table of steps, by their names."""
+    table = tomllib.loads(path.read_text(encoding="utf-8"))
     inputs = {id: _input(id, **facts) for id, facts in table["inputs"].items()}
     return {
         name: Step(name=name, **facts | {"inputs": tuple(inputs[id] for id in facts.get("inputs", ()))})
@@ -149,7 +172,7 @@ def _read() -> dict[str, Step]:
     }
 
 
-STEPS = _read()
+STEPS = read_steps(Path(__file__).with_suffix(".toml"))
 """All steps by their names."""
 
 SIDES = {

@@ -25,11 +25,9 @@ from ..web import (
     Session,
     chosen_files,
     create_app,
-    files_in,
     given,
     handed_out,
     interval_svgs,
-    remote_commands,
 )
 from ._desk import AnalystDesk
 
@@ -51,7 +49,9 @@ def analyst_app(desk: AnalystDesk, session: Session) -> ASGIApp:
     session : Session
     """
     title = f"Analyst of project {desk.folder.project.name}"
-    pages = Pages(session, desk.jobs, Path(__file__).parent / "templates", lambda: title, lambda: _places(desk))
+    pages = Pages(
+        session, desk.jobs, Path(__file__).parent / "templates", lambda: title, lambda: _places(desk), desk=desk
+    )
     return create_app(session, pages, desk.jobs, _parts(desk))
 
 
@@ -89,23 +89,7 @@ def _parts(desk: AnalystDesk) -> Iterator[Page | Action]:
     task, is_effect = project.task, project.task.kind == "effect"
 
     def home(request: Request) -> dict[str, Any]:
-        return {
-            "project": project,
-            "folder": desk.path.absolute(),
-            "following": next((place for place in _places(desk) if not place.is_done), None),
-            "remote": remote_commands(desk.path),
-        }
-
-    def shares(request: Request) -> dict[str, Any]:
-        parties = desk.folder.status()
-        return {
-            "parties": parties,
-            "n_there": sum(each.created is not None for each in parties),
-            "quorum": desk.folder.quorum,
-            "ending": desk.ending,
-            "inbox": desk.files.in_inbox((desk.ending,)),
-            "command": desk.command("add", *(f"{name}{desk.ending}" for name in project.parties)),
-        }
+        return {"following": next((place for place in _places(desk) if not place.is_done), None)}
 
     def add(form: FormData) -> None:
         step = STEPS["analyst add"]
@@ -121,15 +105,6 @@ def _parts(desk: AnalystDesk) -> Iterator[Page | Action]:
                 each.discard()
 
         desk.jobs.start(step.doing, SHARES, work, at_end=discard)
-
-    def begin(request: Request) -> dict[str, Any]:
-        return {
-            "kind": task.kind,
-            "models": SURVIVAL_MODELS if task.kind == "survival" else MODELS,
-            "of_sums": desk.of_sums,
-            "result": None if desk.of_sums else desk.integration(),
-            "command": desk.command("effect" if is_effect else "integrate"),
-        }
 
     def integrate(form: FormData) -> None:
         step = STEPS["analyst integrate"]
@@ -185,19 +160,6 @@ def _parts(desk: AnalystDesk) -> Iterator[Page | Action]:
             raise FileNotFoundError(f"There is no {_REPORT} in the folder yet. Estimate the effect first.")
         return FileResponse(desk.path / _REPORT, filename=_REPORT, media_type="application/octet-stream")
 
-    def outbox(request: Request) -> dict[str, Any]:
-        files = [
-            {"name": file.name, "party": file.stem, "bytes": file.stat().st_size} for file in files_in(desk.outbox)
-        ]
-        return {
-            "files": files,
-            "place": desk.outbox,
-            "is_effect": is_effect,
-            "remote": remote_commands(desk.path),
-            "has_predictions": task.is_single and not desk.of_sums,
-            "command": desk.command("export"),
-        }
-
     def export(form: FormData) -> None:
         step = STEPS["analyst export"]
         options = given(form, step, ("anchor_predictions",))
@@ -208,15 +170,17 @@ def _parts(desk: AnalystDesk) -> Iterator[Page | Action]:
         desk.jobs.start(step.doing, EXPORT, work)
 
     yield Page("/", home, "analyst.html")
-    yield Page(SHARES, shares, "shares.html")
+    yield Page(SHARES, template="shares.html")
     yield Action(SHARES, add, most_files=len(project.parties))
-    yield Page(INTEGRATE, begin, "integrate.html")
+    yield Page(
+        INTEGRATE, lambda request: {"models": SURVIVAL_MODELS if task.kind == "survival" else MODELS}, "integrate.html"
+    )
     yield Action(INTEGRATE, integrate)
     yield Page(MODEL, card, "card.html")
     yield Page(EFFECT, effect, "effect.html")
     yield Action(EFFECT, estimate)
     yield Page(f"{EFFECT}/{_REPORT}", report)
-    yield Page(EXPORT, outbox, "export.html")
+    yield Page(EXPORT, template="export.html")
     yield Action(EXPORT, export)
     yield Page("/outbox/{name}", lambda request: handed_out(desk.outbox, request.path_params["name"]))
 

@@ -54,6 +54,10 @@ class AnalystDesk:
                 return None
             raise
 
+    def share_names(self) -> list[str]:
+        """Return the names of the files that parties send."""
+        return [f"{name}{self.ending}" for name in self.folder.project.parties]
+
     def command(self, verb: str, *words: str) -> str:
         """Return the command that does the same; words that are a shell's already stay as they are."""
         return " ".join(["datacollab analyst", verb, *words, "-C", shlex.quote(str(self.path))])

@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any
 from starlette.datastructures import FormData
 
 from ...bundle import KeyPair, PublicKey
+from ...errors import ExchangeError
 from ...exchange.party_folder import PartyFolder
 from ...exchange.project import Project
 from ...exchange.steps import STEPS
@@ -170,6 +171,15 @@ class PartyDesk:
         shares = [entry for entry in opened.log.entries() if entry["event"] == "share"]
         ours = [entry for entry in shares if entry["facts"].get("project_digest") == opened.project.digest]
         return ours[-1] if ours else None
+
+    def sentence(self) -> str | None:
+        """Return what collaboration brought, if a model is installed."""
+        try:
+            return self.opened().sentence
+        except ExchangeError as error:
+            if error.code in ("NOT_SHARED", "NOT_INSTALLED", "WRONG_SHARE", "FORGOTTEN"):
+                return None
+            raise
 
     def remove(self, verb: str, names: Iterable[str]) -> None:
         """Remove what a step gave, and its files."""

@@ -12,7 +12,7 @@ from starlette.types import ASGIApp
 
 from ...exchange.project import adjusted_details, adjusted_text
 from ...exchange.steps import STEPS
-from ..web import Page, Pages, Place, Session, create_app, remote_commands
+from ..web import Page, Pages, Place, Session, create_app
 from ._desk import PartyDesk
 from ._release import APPROVE, OUTBOX, RELEASE, SUMS, release_parts
 from ._steps import (
@@ -25,6 +25,7 @@ from ._steps import (
     PREDICT,
     TABLE,
     WRONG,
+    described,
     join_parts,
     result_parts,
     table_parts,
@@ -51,21 +52,12 @@ def party_app(desk: PartyDesk, session: Session) -> ASGIApp:
     def home(request: Request) -> Response | dict[str, Any]:
         if not desk.has("project.toml"):
             return RedirectResponse(JOIN, 303)
-        opened = desk.opened()
-        next_place = next((place for place in _places(desk) if not (place.is_done or place.is_beside)), None)
-        return {
-            "project": opened.project,
-            "name": opened.name,
-            "folder": desk.path.absolute(),
-            "anchor_there": desk.has("anchor.dcstate"),
-            "policy": desk.path / "policy.toml",
-            "following": None if desk.has_forgotten() else next_place,
-            "remote": remote_commands(desk.path),
-        }
+        following = next((place for place in _places(desk) if not (place.is_done or place.is_beside)), None)
+        return {"following": None if desk.has_forgotten() else following}
 
-    adjusted = {"adjusted_text": adjusted_text, "adjusted_details": adjusted_details}
     templates = Path(__file__).parent / "templates"
-    pages = Pages(session, desk.jobs, templates, title, lambda: _places(desk), **adjusted)
+    shown = {"desk": desk, "adjusted_text": adjusted_text, "adjusted_details": adjusted_details}
+    pages = Pages(session, desk.jobs, templates, title, lambda: _places(desk), described=described, **shown)
     parts = (*join_parts(desk), *table_parts(desk), *release_parts(desk), *result_parts(desk))
     return create_app(session, pages, desk.jobs, [Page("/", home, "home.html"), *parts])
 

@@ -33,12 +33,10 @@ from ..web import (
     Page,
     bars_svg,
     checked,
-    files_in,
     given,
     handed_out,
     people_svg,
     refusal_of,
-    remote_commands,
     text,
 )
 from ._desk import Looked, PartyDesk
@@ -130,17 +128,6 @@ def release_parts(desk: PartyDesk) -> Iterator[Page | Action]:
 
         desk.jobs.start(_SHARE.doing, APPROVE, lambda job: _unless_declined(job, make))
 
-    def sums(request: Request) -> dict[str, Any]:
-        table, question = desk.chosen_table(), desk.jobs.question_about(SumsSummary)
-        return {
-            "table": table,
-            "question": question,
-            "summary": [] if question is None else question.about.to_text().split("\n\n"),
-            "shared": desk.shared_entry(),
-            "approvers": desk.opened().policy.approvers,
-            "command": desk.command("share", table),
-        }
-
     def share_sums(form: FormData) -> None:
         table, opened = desk.chosen_table(), desk.opened()
 
@@ -153,17 +140,6 @@ def release_parts(desk: PartyDesk) -> Iterator[Page | Action]:
 
         desk.jobs.start("Adding up the rows", SUMS, lambda job: _unless_declined(job, make))
 
-    def outbox(request: Request) -> dict[str, Any]:
-        opened = desk.opened()
-        return {
-            "files": [{"name": file.name, "bytes": file.stat().st_size} for file in files_in(opened.outbox)],
-            "place": opened.outbox,
-            "shared": desk.shared_entry(),
-            "analyst": opened.project.analyst.fingerprint,
-            "remote": remote_commands(desk.path),
-            "of_effect": opened.project.task.kind == "effect",
-        }
-
     def download(request: Request) -> Response:
         return handed_out(desk.opened().outbox, request.path_params["name"])
 
@@ -172,10 +148,10 @@ def release_parts(desk: PartyDesk) -> Iterator[Page | Action]:
     yield Page(APPROVE, approve, "approve.html")
     yield Action(APPROVE, share)
     yield Action("/approve/decide", lambda form: _decide(desk, form, ReleaseSummary))
-    yield Page(SUMS, sums, "sums.html")
+    yield Page(SUMS, lambda request: {"question": desk.jobs.question_about(SumsSummary)}, "sums.html")
     yield Action(SUMS, share_sums)
     yield Action("/sums/decide", lambda form: _decide(desk, form, SumsSummary))
-    yield Page(OUTBOX, outbox, "outbox.html")
+    yield Page(OUTBOX, template="outbox.html")
     yield Page("/outbox/{name}", download)
 
 

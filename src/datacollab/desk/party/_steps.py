@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import shlex
 from collections import Counter
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import ExitStack
 from importlib.util import find_spec
 from pathlib import Path
@@ -35,7 +35,7 @@ from ._desk import Offer, PartyDesk, Seen
 
 __all__ = [
     *("DISTIL", "EVALUATE", "EXPLAIN", "FORGET", "JOIN", "MODEL", "PREDICT", "TABLE", "WRONG"),
-    *("join_parts", "result_parts", "table_parts"),
+    *("described", "join_parts", "result_parts", "table_parts"),
 ]
 
 JOIN, TABLE, WRONG = "/join", "/table", "/wrong"
@@ -155,15 +155,6 @@ def table_parts(desk: PartyDesk) -> Iterator[Page | Action]:
     """Yield pages and forms of choosing the table, and of what is wrong with it."""
     of, doing = STEPS["party check"]["table"], "Looking at the table"
 
-    def choose(request: Request) -> dict[str, Any]:
-        project = desk.opened().project
-        return {
-            "table": desk.table,
-            "kept": desk.files.kept("table"),
-            "columns": [_described(column) for column in project.columns],
-            "task": project.task,
-        }
-
     def chosen(form: FormData) -> None:
         chosen = chosen_file(form, desk.files, of, as_name="table")
 
@@ -204,7 +195,7 @@ def table_parts(desk: PartyDesk) -> Iterator[Page | Action]:
             "command": desk.command("check", table),
         }
 
-    yield Page(TABLE, choose, "table.html")
+    yield Page(TABLE, template="table.html")
     yield Action(TABLE, chosen)
     yield Action("/table/remove", removed)
     yield Page(WRONG, wrong, "wrong.html")
@@ -232,8 +223,12 @@ _RULES = {
 }
 
 
+def described(columns: Iterable[Column]) -> list[dict[str, Any]]:
+    """Say what may stand in each column, and what becomes of the rest."""
+    return [_described(column) for column in columns]
+
+
 def _described(column: Column) -> dict[str, Any]:
-    """Say what may stand in a column, and what becomes of the rest."""
     if column.kind == "number":
         allowed = f"{column.minimum:.10g} to {column.maximum:.10g}" + (f" {column.unit}" if column.unit else "")
         rule = column.outside
@@ -255,31 +250,8 @@ def result_parts(desk: PartyDesk) -> Iterator[Page | Action]:
     def using(*sides: str) -> list[tuple[str, str]]:
         return [_OF_SUMS] if desk.of_sums else [_USUAL, *((side, SIDES[side]) for side in sides)]
 
-    def model(request: Request) -> dict[str, Any]:
-        installed = desk.done.get("install")
-        benefit = (installed or {}).get("benefit")
-        return {
-            "files": desk.files,
-            "installed": installed,
-            "sentence": _sentence(desk),
-            "sides": _benefits(benefit),
-            "metric": benefit["metric"] if benefit else "",
-            "of_sums": desk.of_sums,
-            "command": desk.command("install", shlex.quote(f"{desk.opened().name}.dcmodel")),
-        }
-
     def install(opened: PartyFolder, job: Job, file: Path, **options: Any) -> Any:
         return opened.install(file, progress=job.say, **options)
-
-    def predict_page(request: Request) -> dict[str, Any]:
-        return {
-            "using": using("local", "collaboration", "distilled"),
-            "has_classes": desk.opened().project.task.kind == "classification",
-            "predicted": desk.done.get("predict"),
-            "kept": kept if (kept := desk.files.path / _PREDICTIONS).is_file() else None,
-            "name": _PREDICTIONS,
-            "command": desk.command("predict", "new.csv", "-o", _PREDICTIONS),
-        }
 
     def predict(opened: PartyFolder, job: Job, file: Path, **options: Any) -> dict[str, Any]:
         adjusted: dict[str, Any] = {}
@@ -341,27 +313,9 @@ def result_parts(desk: PartyDesk) -> Iterator[Page | Action]:
             **options,
         )
 
-    def distil_page(request: Request) -> dict[str, Any]:
-        return {
-            "files": desk.files,
-            "found": desk.done.get("distil"),
-            "is_there": desk.has("learned.dcstate"),
-            "command": desk.command("distil", shlex.quote(f"{desk.opened().name}.dcanswers")),
-        }
-
     def distil(opened: PartyFolder, job: Job, file: Path, **options: Any) -> Any:
         job.say("Checking the anchor predictions, and distilling a model")
         return opened.distil(file, **options)
-
-    def forget_page(request: Request) -> dict[str, Any]:
-        return {
-            "name": desk.opened().name,
-            "shared": desk.shared_entry(),
-            "is_forgotten": desk.has_forgotten(),
-            "has_distilled": desk.has("learned.dcstate"),
-            "copies": desk.files.lasting(),
-            "command": desk.command("forget"),
-        }
 
     def forget(form: FormData) -> None:
         opened = desk.opened()
@@ -375,9 +329,9 @@ def result_parts(desk: PartyDesk) -> Iterator[Page | Action]:
 
         desk.jobs.start(STEPS["party forget"].doing, FORGET, work)
 
-    yield Page(MODEL, model, "model.html")
+    yield Page(MODEL, lambda request: {"sides": _benefits(desk.done.get("install", {}).get("benefit"))}, "model.html")
     yield desk.form("install", install, path=MODEL, file="model", fields=("public",))
-    yield Page(PREDICT, predict_page, "predict.html")
+    yield Page(PREDICT, lambda request: {"using": using("local", "collaboration", "distilled")}, "predict.html")
     yield desk.form(
         "predict", predict, path=PREDICT, file="table", fields=("using", "proba", "keep"), writes=(_PREDICTIONS,)
     )
@@ -395,9 +349,9 @@ def result_parts(desk: PartyDesk) -> Iterator[Page | Action]:
         writes=(_EXPLANATIONS, _FIGURE),
     )
     yield from _kept_parts(desk, "explain", EXPLAIN, (_EXPLANATIONS, _FIGURE))
-    yield Page(DISTIL, distil_page, "distil.html")
+    yield Page(DISTIL, template="distil.html")
     yield desk.form("distil", distil, path=DISTIL, file="answers", fields=("tree",))
-    yield Page(FORGET, forget_page, "forget.html")
+    yield Page(FORGET, template="forget.html")
     yield Action(FORGET, forget)
 
 
@@ -416,16 +370,6 @@ def _kept_parts(desk: PartyDesk, verb: str, path: str, names: Sequence[str]) -> 
     yield Action(f"{path}/remove", remove)
     for name in names:
         yield Page(f"{path}/{name}", lambda request, name=name: download(name))  # type: ignore[misc]
-
-
-def _sentence(desk: PartyDesk) -> str | None:
-    """Return what collaboration brought, if a model is installed."""
-    try:
-        return desk.opened().sentence
-    except ExchangeError as error:
-        if error.code in ("NOT_SHARED", "NOT_INSTALLED", "WRONG_SHARE", "FORGOTTEN"):
-            return None
-        raise
 
 
 def _benefits(benefit: Mapping[str, Any] | None) -> list[dict[str, Any]]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shlex
 import signal
 import socket
 import tempfile
@@ -24,6 +25,7 @@ from starlette.types import ASGIApp
 from ...exchange.steps import STEPS
 from ...look import STYLE, templates_in
 from ._entrance import STYLE_PATH, Guard, Session, entrance
+from ._forms import files_in, remote_commands
 from ._jobs import Jobs, Refusal, refusal_of
 
 __all__ = ["Action", "Page", "Pages", "Place", "bound_socket", "create_app", "serve"]
@@ -34,10 +36,10 @@ _PATIENCE = 1.0
 
 @dataclass(frozen=True)
 class Page:
-    """What is shown at a path: an answer, or what a template shows."""
+    """What is shown at a path: an answer, or a template and what it shows besides the desk itself."""
 
     path: str
-    show: Callable[[Request], Response | dict[str, Any]]
+    show: Callable[[Request], Response | dict[str, Any]] = lambda request: {}
     template: str = ""
 
 
@@ -92,7 +94,8 @@ class Pages:
     ) -> None:
         self._environment = templates_in(templates, Path(__file__).parent / "templates")
         self._jobs, self._title, self._places = jobs, title, places
-        self._environment.globals |= {"token": session.token, "steps_of": STEPS, **shared}
+        self._environment.globals |= {"token": session.token, "steps_of": STEPS, "files_in": files_in, **shared}
+        self._environment.globals |= {"remote_commands": remote_commands, "quoted": shlex.quote}
         self._environment.globals["parts"] = self._environment.get_template("parts.html").module
 
     def page(self, template: str, *, path: str, status: int = 200, **context: Any) -> HTMLResponse:
