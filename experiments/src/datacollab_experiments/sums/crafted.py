@@ -71,8 +71,8 @@ CRAFTS = (
 )
 
 
-def played(craft: Craft, outlier: bool, seed: int) -> dict[str, float]:
-    """Return whether the anchor was refused, and whether the class was read, in one draw."""
+def played(craft: Craft, outlier: bool, seed: int) -> tuple[bool, bool] | None:
+    """Return whether the owner read the class alone, and with the analyst, in one draw; None if it was refused."""
     generator = np.random.default_rng([seed, 51])
     X = generator.normal(size=(N_PARTIES * N_ROWS, N_COLUMNS))
     y = generator.integers(2, size=len(X))
@@ -80,6 +80,8 @@ def played(craft: Craft, outlier: bool, seed: int) -> dict[str, float]:
         X[0] *= OUTLIER / np.linalg.norm(X[0])
     anchor = craft.rows(X[0], generator)
     fit = anchor_fit(anchor, X[:N_ROWS])
+    if fit.is_crowded or fit.is_narrow:
+        return None
     usual, unit = recommended(), UNITS_PER_RANGE / RANGE
     common = CommonMap.from_anchor(anchor * unit, secret(seed), n_components=craft.components or usual.n_components)
     statistic = RidgeSums(common.n_components, classes=(0, 1), noise=usual.noise)
@@ -88,11 +90,8 @@ def played(craft: Craft, outlier: bool, seed: int) -> dict[str, float]:
     total = statistic.part(v, y) + noise * generator.normal(size=statistic.n_numbers)
     model = statistic.solve(total, noise=usual.noise * beyond(N_PARTIES), least_penalty=usual.least_penalty)
     said = model.predict(v) @ (-1, 1)
-    return {
-        "refused": float(fit.is_crowded or fit.is_narrow),
-        "party": float((said[0] > said.mean()) == y[0]),
-        "together": float((_from_total(statistic, total, v, usual.noise)[0] > 0) == y[0]),
-    }
+    together = _from_total(statistic, total, v, usual.noise)[0]
+    return bool((said[0] > said.mean()) == y[0]), bool((together > 0) == y[0])
 
 
 def _from_total(statistic: RidgeSums, total: Array, v: Array, noise: float) -> Array:
@@ -111,16 +110,15 @@ def _from_total(statistic: RidgeSums, total: Array, v: Array, noise: float) -> A
 
 
 def rows(n_draws: int) -> Iterator[dict[str, object]]:
-    """Yield a row for each way and kind of person: means over draws, and over those in which the anchor passes.
-
-    Beside the latter stands what the honest anchor gives in the same draws.
-    """
+    """Yield a row for each way and kind of person; beside what is read, what the honest anchor gives in these draws."""
     for outlier in (False, True):
-        honest: list[dict[str, float]] = []
+        honest = [played(CRAFTS[0], outlier, seed) for seed in range(n_draws)]
         for craft in CRAFTS:
-            draws = [played(craft, outlier, seed) for seed in range(n_draws)]
-            honest = honest or draws
-            passed = [seed for seed, each in enumerate(draws) if not each["refused"]]
+            draws = honest if craft is CRAFTS[0] else [played(craft, outlier, seed) for seed in range(n_draws)]
+            both = zip(draws, honest, strict=True)
+            pairs = [(read, fair) for read, fair in both if read is not None and fair is not None]
+            party, together, fair_party, fair_together = np.reshape(pairs, (-1, 4)).astype(float).T
+            difference = together - fair_together
             yield {
                 "person": f"{OUTLIER:g} sd from the mean" if outlier else "one of the rows",
                 "anchor": craft.name,
@@ -128,17 +126,17 @@ def rows(n_draws: int) -> Iterator[dict[str, object]]:
                 "D at most": craft.components or recommended().n_components,
                 "s": recommended().noise,
                 "draws": n_draws,
-                **{name: _mean(draws, name) for name in draws[0]},
-                "passed": len(passed),
-                "party, passed": _mean([draws[seed] for seed in passed], "party"),
-                "together, passed": _mean([draws[seed] for seed in passed], "together"),
-                "together, honest": _mean([honest[seed] for seed in passed], "together"),
-                "two standard errors": round(2 * math.sqrt(0.25 / n_draws), 3),
+                "refused": round(sum(each is None for each in draws) / n_draws, 3),
+                "party": _mean(party),
+                "party, honest": _mean(fair_party),
+                "together": _mean(together),
+                "together, honest": _mean(fair_together),
+                "half of the interval": round(1.96 * math.sqrt(np.sum(difference**2)) / max(len(pairs), 1), 3),
             }
 
 
-def _mean(draws: list[dict[str, float]], name: str) -> float | None:
-    return round(float(np.mean([each[name] for each in draws])), 3) if draws else None
+def _mean(values: Array) -> float | None:
+    return round(float(values.mean()), 3) if len(values) else None
 
 
 def main() -> None:
