@@ -184,6 +184,8 @@ def concordance(representations: Iterable[FloatArray]) -> float:
 
 _TIE = 1e-12
 """Scores that differ by less are equal."""
+_OF_BEST = ("target_", "eigenvalues_", "objective_", "gammas_", "solver_", "integration_functions_")
+"""Attributes that the search takes over from the best candidate."""
 
 
 class KTICV(BaseIntegrator):
@@ -279,6 +281,11 @@ class KTICV(BaseIntegrator):
     }
 
     integrator_: KTI
+    target_: FloatArray
+    eigenvalues_: FloatArray
+    objective_: float
+    gammas_: dict[PartyName, float]
+    solver_: str
     best_params_: dict[str, Any]
     best_score_: float
     cv_results_: dict[str, Any]
@@ -369,33 +376,9 @@ class KTICV(BaseIntegrator):
         self.cv_results_ = {"params": candidates, "mean_test_score": means, "std_test_score": scores.std(axis=1)}
         self.best_params_, self.best_score_ = candidates[best], float(means[best])
         self.integrator_ = self._integrator(self.best_params_).fit(checked, target)
-        self.integration_functions_ = self.integrator_.integration_functions_
+        for name in _OF_BEST:
+            setattr(self, name, getattr(self.integrator_, name))
         return self
-
-    @property
-    def target_(self) -> FloatArray:
-        """Z of the best candidate, shape (n_anchors, n_components)."""
-        return self.integrator_.target_
-
-    @property
-    def eigenvalues_(self) -> FloatArray:
-        """Eigenvalues of the best candidate, shape (n_components,)."""
-        return self.integrator_.eigenvalues_
-
-    @property
-    def objective_(self) -> float:
-        """Objective of the best candidate."""
-        return self.integrator_.objective_
-
-    @property
-    def gammas_(self) -> dict[PartyName, float]:
-        """Kernel widths of the best candidate."""
-        return self.integrator_.gammas_
-
-    @property
-    def solver_(self) -> str:
-        """Solver of the best candidate."""
-        return self.integrator_.solver_
 
     def _grid(self) -> Grid:
         """Return the candidates, after a check of all values."""
