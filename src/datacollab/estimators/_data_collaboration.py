@@ -16,20 +16,20 @@ from sklearn.ensemble import RandomForestClassifier, RandomForestRegressor
 from sklearn.metrics import accuracy_score, r2_score
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
-from sklearn.utils import _safe_indexing, check_random_state
+from sklearn.utils import _safe_indexing
 from sklearn.utils.metaestimators import available_if
 from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import validate_data
 
 from .._validation import FloatArray, HasMethods, Interval, PartyName, StrOptions
 from ..analyst import LTI, Analyst, AnchorScaled, BaseIntegrator, Clustering, cluster, integrate
-from ..errors import AgreementError, AnchorError
+from ..errors import AgreementError
 from ..party import CommonSpace, Defence
 from ..share import Share
 from ..sums import FEWEST_PARTIES, MaskKey, RidgeSums, SumsPlan
 from ..survival import CoxRegression, concordance_index
 from ..targets import TargetKind, named_target, target_kind
-from ._roles import BaseDataCollaboration, PlayedRoles, by_party, owners, seeded, warn_of_anchor
+from ._roles import BaseDataCollaboration, PlayedRoles, by_party, owners, seeded
 
 
 class PlayedSums:
@@ -548,14 +548,7 @@ class DataCollaborationClusterer(ClusterMixin, PlayedRoles):
         """
         self._validate_params()
         X = validate_data(self, self._checked(X), skip_check_array=True)
-        if anchor is None:
-            raise AnchorError(
-                "Data collaboration needs an anchor: public or synthetic rows that all parties obfuscate. Pass "
-                "anchor=..., for example from datacollab.UniformAnchor or datacollab.SMOTEAnchor."
-            )
-        X, names = owners(X, groups, self.party_column)
-        warn_of_anchor(X, anchor)
-        random_state = None if self.random_state is None else check_random_state(self.random_state)
+        X, names, random_state = self._begun(X, groups, anchor)
         shares = self._shared(X, None, names, anchor, None, random_state)
         integrator = self._default_integrator() if self.integrator is None else self.integrator
         self.collaboration_ = cluster(

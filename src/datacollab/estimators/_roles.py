@@ -243,6 +243,19 @@ class PlayedRoles(ClassNamePrefixFeaturesOutMixin, TransformerMixin, MetaEstimat
         ]
         return Pipeline([(name, step) for name, step in steps if hasattr(step, "get_params")])._sk_visual_block_()
 
+    def _begun(
+        self, X: Any, groups: ArrayLike | None, anchor: Any
+    ) -> tuple[Any, NDArray[Any], np.random.RandomState | None]:
+        """Check the anchor; return rows, their owners and a generator.  Only `fit` calls it: see `_OF_FIT`."""
+        if anchor is None:
+            raise AnchorError(
+                "Data collaboration needs an anchor: public or synthetic rows that all parties obfuscate. Pass "
+                "anchor=..., for example from datacollab.UniformAnchor or datacollab.SMOTEAnchor."
+            )
+        X, names = owners(X, groups, self.party_column)
+        warn_of_anchor(X, anchor)
+        return X, names, None if self.random_state is None else check_random_state(self.random_state)
+
     def _shared(
         self,
         X: Any,
@@ -394,16 +407,9 @@ class BaseDataCollaboration(PlayedRoles):
         X, y = validate_data(self, self._checked(X), y, skip_check_array=True)
         target = self._target(y)
         check_consistent_length(X, target)
-        if anchor is None:
-            raise AnchorError(
-                "Data collaboration needs an anchor: public or synthetic rows that all parties obfuscate. Pass "
-                "anchor=..., for example from datacollab.UniformAnchor or datacollab.SMOTEAnchor."
-            )
-        X, names = owners(X, groups, self.party_column)
-        warn_of_anchor(X, anchor)
+        X, names, random_state = self._begun(X, groups, anchor)
         if anchor_target is not None:
             anchor_target = self._anchor_target(anchor_target)
-        random_state = None if self.random_state is None else check_random_state(self.random_state)
         self._play(X, target, names, anchor, anchor_target, random_state)
         return self
 
@@ -472,8 +478,8 @@ class BaseDataCollaboration(PlayedRoles):
         """Return targets, of the type that the task has."""
 
 
-_OF_FIT = 3
-"""Frames from `is_scikit_learn` to what has called an estimator's `fit`, which calls `warn_of_anchor`."""
+_OF_FIT = 4
+"""Frames from `is_scikit_learn` to the caller of an estimator's `fit`, by way of `warn_of_anchor` and `_begun`."""
 
 NARROW, WIDE = 0.5, 10.0
 """Spread of the anchor's columns in that of X's.  Uniform in the range of X they have .58 of it or more."""
@@ -499,14 +505,14 @@ def warn_of_anchor(X: Any, anchor: Any) -> None:
         warnings.warn(
             f"The anchor has as many rows as X ({_num_samples(X)}). In cross-validation scikit-learn's metadata "
             "routing cuts such an array into folds with X, and the anchor has lost rows: take one row more or less.",
-            stacklevel=3,
+            stacklevel=4,
         )
     if found := _other_units(X, anchor):
         warnings.warn(
             f"In most columns the anchor's numbers {found}, as where a step of a Pipeline has transformed X and not "
             "the anchor. Put that step into the obfuscator, as in obfuscator=make_pipeline(StandardScaler(), PCA(10)), "
             'or build the Pipeline with transform_input=["anchor"].',
-            stacklevel=3,
+            stacklevel=4,
         )
 
 

@@ -181,41 +181,26 @@ TRANSFORMERS: dict[type, Callable[[Any], tuple[Step, ...]]] = {
 }
 
 
-LINEAR_CLASSIFIERS: tuple[type, ...] = (
+def _linear_models(names: str) -> tuple[type, ...]:
+    return tuple(getattr(linear_model, name) for name in names.split())
+
+
+LINEAR_CLASSIFIERS = (
     LinearDiscriminantAnalysis,
-    linear_model.LogisticRegression,
-    linear_model.LogisticRegressionCV,
-    linear_model.Perceptron,
-    linear_model.RidgeClassifier,
-    linear_model.RidgeClassifierCV,
-    linear_model.SGDClassifier,
     svm.LinearSVC,
+    *_linear_models(
+        "LogisticRegression LogisticRegressionCV Perceptron RidgeClassifier RidgeClassifierCV SGDClassifier"
+    ),
 )
 _LOG_LINK = (linear_model.GammaRegressor, linear_model.PoissonRegressor)
-LINEAR_REGRESSORS: tuple[type, ...] = (
+LINEAR_REGRESSORS = (
     *_LOG_LINK,
-    linear_model.ARDRegression,
-    linear_model.BayesianRidge,
-    linear_model.ElasticNet,
-    linear_model.ElasticNetCV,
-    linear_model.HuberRegressor,
-    linear_model.Lars,
-    linear_model.LarsCV,
-    linear_model.Lasso,
-    linear_model.LassoCV,
-    linear_model.LassoLars,
-    linear_model.LassoLarsCV,
-    linear_model.LassoLarsIC,
-    linear_model.LinearRegression,
-    linear_model.OrthogonalMatchingPursuit,
-    linear_model.OrthogonalMatchingPursuitCV,
-    linear_model.QuantileRegressor,
-    linear_model.Ridge,
-    linear_model.RidgeCV,
-    linear_model.SGDRegressor,
-    linear_model.TheilSenRegressor,
-    linear_model.TweedieRegressor,
     svm.LinearSVR,
+    *_linear_models(
+        "ARDRegression BayesianRidge ElasticNet ElasticNetCV HuberRegressor Lars LarsCV Lasso LassoCV LassoLars "
+        "LassoLarsCV LassoLarsIC LinearRegression OrthogonalMatchingPursuit OrthogonalMatchingPursuitCV "
+        "QuantileRegressor Ridge RidgeCV SGDRegressor TheilSenRegressor TweedieRegressor"
+    ),
 )
 _ACTIVATIONS = {"exp": "exp", "logistic": "logistic", "relu": "relu", "tanh": "tanh"}
 
