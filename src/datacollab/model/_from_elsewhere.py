@@ -23,6 +23,16 @@ def too_large(what: str) -> ExchangeError:
     return ExchangeError("TOO_LARGE", f"The model {what}. Ask the analyst for a smaller one.")
 
 
+def bad_predictor(what: str) -> ExchangeError:
+    """Return the error for a predictor whose parts contradict one another."""
+    return malformed(f"its estimator {what}")
+
+
+def large_predictor(what: str) -> ExchangeError:
+    """Return the error for a predictor that would take more memory or time than one may."""
+    return too_large(f"has an estimator with {what}")
+
+
 def reason_of(error: ExchangeError) -> str:
     """Return what an error about a model says was found."""
     return str(error).removeprefix(_BEFORE).partition(". Do not use it")[0]
@@ -53,25 +63,21 @@ def check_classes(names: Any, dtype: Any) -> NDArray[Any] | None:
         return None
     plain = isinstance(names, list) and names and all(isinstance(name, str | int | float) for name in names)
     if not plain or len(names) > MOST_CLASSES or dtype not in _TYPES or len(set(names)) != len(names):
-        raise _malformed("does not list its classes")
+        raise bad_predictor("does not list its classes")
     are_texts = dtype in ("object", "str")
     if any(isinstance(name, str) != are_texts or (are_texts and len(name) > _MOST_TEXT) for name in names):
-        raise _malformed("has classes of another type than its manifest says, or of long names")
+        raise bad_predictor("has classes of another type than its manifest says, or of long names")
     if not are_texts and dtype != "bool" and any(isinstance(name, bool) for name in names):
-        raise _malformed("has classes of another type than its manifest says")
+        raise bad_predictor("has classes of another type than its manifest says")
     try:
         classes = np.array(names, dtype=dtype)
     except (OverflowError, ValueError, TypeError):
-        raise _malformed("has classes beyond the range of their type") from None
+        raise bad_predictor("has classes beyond the range of their type") from None
     if classes.tolist() != names or (classes.dtype.kind == "f" and not np.isfinite(classes).all()):
-        raise _malformed("has classes that are not of their type")
+        raise bad_predictor("has classes that are not of their type")
     if not np.array_equal(np.unique(classes), classes):
-        raise _malformed("does not list its classes in order")
+        raise bad_predictor("does not list its classes in order")
     return classes
-
-
-def _malformed(what: str) -> ExchangeError:
-    return malformed(f"its estimator {what}")
 
 
 class FromElsewhere(BaseEstimator):

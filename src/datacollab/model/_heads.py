@@ -13,7 +13,15 @@ from ..bundle import arrays_to_bytes, bytes_to_arrays
 from ..errors import ExchangeError
 from ..survival import SurvivalModel
 from ._export import sent_form, sent_survival
-from ._from_elsewhere import MOST_CLASSES, FromElsewhere, check_classes, class_names, malformed, too_large
+from ._from_elsewhere import (
+    MOST_CLASSES,
+    FromElsewhere,
+    bad_predictor,
+    check_classes,
+    class_names,
+    malformed,
+    too_large,
+)
 from ._models import (
     AveragedClassifier,
     AveragedRegressor,
@@ -88,7 +96,7 @@ def ridge_from(
     """Return one model; its work is taken from the budget before its numbers are read."""
     kernel = facts.get("kernel")
     if kernel not in _KERNELS:
-        raise _malformed("has no known kernel")
+        raise bad_predictor("has no known kernel")
     gamma, alpha = _positive(facts, "gamma"), _positive(facts, "alpha")
     classes = check_classes(facts.get("classes"), facts.get("classes_dtype"))
     n_rows = n_components
@@ -97,7 +105,7 @@ def ridge_from(
         names |= {"landmarks"}
         n_rows = _n_landmarks(arrays)
     if arrays.keys() != names:
-        raise _malformed(f"does not have the arrays {sorted(names)!r}")
+        raise bad_predictor(f"does not have the arrays {sorted(names)!r}")
     each = () if classes is None else (len(classes),)
     _spend(budget, n_components, n_rows if kernel == "rbf" else 0, len(classes) if classes is not None else 1)
     _check_array(arrays["coefficients"], (n_rows, *each), "coefficients")
@@ -121,30 +129,30 @@ def average_from(
 ) -> AveragedClassifier | AveragedRegressor:
     averaged, weights = facts.get("averaged"), facts.get("weights")
     if not isinstance(averaged, list) or not isinstance(weights, list) or not 0 < len(averaged) == len(weights):
-        raise _malformed("does not have one weight for each model that is averaged")
+        raise bad_predictor("does not have one weight for each model that is averaged")
     if len(averaged) > _MOST_AVERAGED:
         raise too_large(f"is the average of {len(averaged)} models; {_MOST_AVERAGED} are allowed")
     if any(isinstance(each, bool) or not isinstance(each, float | int) or not 0 <= each <= 1 for each in weights):
-        raise _malformed("has weights that are not between 0 and 1")
+        raise bad_predictor("has weights that are not between 0 and 1")
     if abs(sum(weights) - 1) > _ROUNDING:
-        raise _malformed("has weights that do not add up to one")
+        raise bad_predictor("has weights that do not add up to one")
     budget = Budget()
     seen: set[str] = set()
     estimators = []
     for number, each in enumerate(averaged):
         if not isinstance(each, Mapping) or each.get("form") != "landmark-ridge":
-            raise _malformed("is an average of other models than landmark ridge ones")
+            raise bad_predictor("is an average of other models than landmark ridge ones")
         own = {f"{number}.{name}": name for name in _RIDGE_ARRAYS} | {_landmarks_name(each): "landmarks"}
         there = own.keys() & arrays.keys()
         seen |= there
         estimators.append(ridge_from(each, {own[name]: arrays[name] for name in there}, n_components, budget))
     if seen != arrays.keys():
-        raise _malformed("has arrays of none of its models")
+        raise bad_predictor("has arrays of none of its models")
     kinds = {type(each) for each in estimators}
     if len(kinds) > 1:
-        raise _malformed("is an average of classifiers and regressors")
+        raise bad_predictor("is an average of classifiers and regressors")
     if len({each.get("classes_dtype") for each in averaged}) > 1:
-        raise _malformed("is an average of models whose classes are of different types")
+        raise bad_predictor("is an average of models whose classes are of different types")
     known = {name for each in averaged for name in each.get("classes") or ()}
     if len(known) > MOST_CLASSES:
         raise too_large(f"is an average of models of {len(known)} classes; {MOST_CLASSES} are allowed")
@@ -165,7 +173,7 @@ def _landmarks_name(facts: Mapping[str, Any]) -> str:
     if place is None:
         return ""
     if isinstance(place, bool) or not isinstance(place, int) or not 0 <= place < _MOST_AVERAGED:
-        raise _malformed("has landmarks that cannot be found")
+        raise bad_predictor("has landmarks that cannot be found")
     return f"landmarks.{place}"
 
 
@@ -177,14 +185,14 @@ def calibration_from(arrays: Mapping[str, NDArray[Any]], n_classes: int) -> tupl
     _check_array(arrays["scale"], (), "scale", most=_MOST_CALIBRATION)
     _check_array(arrays["offsets"], (n_classes,), "offsets", most=_MOST_CALIBRATION)
     if arrays["scale"] < 0:
-        raise _malformed("has a scale below 0, which would turn its answers round")
+        raise bad_predictor("has a scale below 0, which would turn its answers round")
     return float(arrays["scale"]), arrays["offsets"]
 
 
 def _n_landmarks(arrays: Mapping[str, NDArray[Any]]) -> int:
     landmarks = arrays.get("landmarks")
     if landmarks is None or landmarks.ndim != 2 or len(landmarks) == 0:
-        raise _malformed("has no landmarks")
+        raise bad_predictor("has no landmarks")
     if len(landmarks) > _MOST_LANDMARKS:
         raise too_large(f"has {len(landmarks)} landmarks; {_MOST_LANDMARKS} are allowed")
     return len(landmarks)
@@ -192,20 +200,16 @@ def _n_landmarks(arrays: Mapping[str, NDArray[Any]]) -> int:
 
 def _check_array(array: NDArray[Any], shape: tuple[int, ...], name: str, *, most: float = _MOST_NUMBER) -> None:
     if array.dtype != np.float64 or array.shape != shape:
-        raise _malformed(f"has {name} of another shape or type than its landmarks, columns and classes want")
+        raise bad_predictor(f"has {name} of another shape or type than its landmarks, columns and classes want")
     if not (np.abs(array) <= most).all():
-        raise _malformed(f"has {name} that are not finite, or beyond {most:g}")
+        raise bad_predictor(f"has {name} that are not finite, or beyond {most:g}")
 
 
 def _positive(facts: Mapping[str, Any], name: str) -> float:
     value = facts.get(name)
     if isinstance(value, bool) or not isinstance(value, float | int) or not 0 < value <= _MOST_NUMBER:
-        raise _malformed(f"has a {name} that is no positive number")
+        raise bad_predictor(f"has a {name} that is no positive number")
     return float(value)
-
-
-def _malformed(what: str) -> ExchangeError:
-    return malformed(f"its estimator {what}")
 
 
 def head_to(estimator: Any, stem: str) -> tuple[dict[str, Any], dict[str, bytes]]:

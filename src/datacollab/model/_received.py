@@ -13,7 +13,7 @@ from sklearn.utils.validation import validate_data
 
 from .._typing import FloatArray
 from ..survival import Baseline, SurvivalModel
-from ._from_elsewhere import FromElsewhere, check_classes, class_names
+from ._from_elsewhere import FromElsewhere, bad_predictor, check_classes, class_names, large_predictor
 from ._models import row_batches
 from ._steps import (
     MOST_NUMBER,
@@ -34,8 +34,6 @@ from ._steps import (
     Softmax,
     Step,
     Stretch,
-    bad_predictor,
-    large_predictor,
 )
 from ._trees import Trees
 

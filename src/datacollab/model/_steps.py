@@ -11,19 +11,7 @@ from numpy.typing import NDArray
 from scipy.special import expit, softmax
 
 from .._typing import FloatArray
-from ..errors import ExchangeError
-from ._from_elsewhere import malformed, too_large
-
-
-def bad_predictor(what: str) -> ExchangeError:
-    """Return the error for a predictor whose parts contradict one another."""
-    return malformed(f"its estimator {what}")
-
-
-def large_predictor(what: str) -> ExchangeError:
-    """Return the error for a predictor that would take more memory or time than one may."""
-    return too_large(f"has an estimator with {what}")
-
+from ._from_elsewhere import bad_predictor, large_predictor
 
 _MOST_WORK = 5 * 10**6
 """For one row, in units of about a nanosecond."""

@@ -13,7 +13,8 @@ from sklearn.tree import DecisionTreeRegressor
 from sklearn.tree._tree import Tree
 
 from .._typing import FloatArray
-from ._steps import Parts, Step, bad_predictor, large_predictor
+from ._from_elsewhere import bad_predictor, large_predictor
+from ._steps import Parts, Step
 
 LEAF = -1
 MOST_DEPTH = 1_000
