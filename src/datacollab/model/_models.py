@@ -566,15 +566,6 @@ class LandmarkRidgeRegressor(RegressorMixin, _LandmarkRidge):
     intercept_ : float
     alpha_ : float
     n_features_in_ : int
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> from datacollab.model import LandmarkRidgeRegressor
-    >>> X = np.random.default_rng(0).normal(size=(200, 2))
-    >>> y = np.sin(X[:, 0])
-    >>> LandmarkRidgeRegressor(X[:50], gamma=0.5).fit(X[:150], y[:150]).score(X[150:], y[150:]) > 0.95
-    True
     """
 
     def _choose(
@@ -716,16 +707,6 @@ class AveragedRegressor(RegressorMixin, _Averaged):
     estimators_ : list of fitted regressors
     weights_ : ndarray of shape (n_estimators,)
     n_features_in_ : int
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> from datacollab.model import AveragedRegressor, LandmarkRidgeRegressor
-    >>> X = np.random.default_rng(0).normal(size=(200, 2))
-    >>> y = np.sin(X[:, 0])
-    >>> narrow, wide = (LandmarkRidgeRegressor(X[:50], gamma=gamma) for gamma in (0.2, 0.5))
-    >>> AveragedRegressor([narrow, wide], weights=[1, 3]).fit(X[:150], y[:150]).score(X[150:], y[150:]) > 0.95
-    True
     """
 
     def predict(self, X: ArrayLike) -> FloatArray:

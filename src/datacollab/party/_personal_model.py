@@ -600,19 +600,6 @@ def personalise(
         If the rows do not fit the obfuscator.
     ValueError
         If `prior` is unknown.
-
-    Examples
-    --------
-    >>> import datacollab as dc
-    >>> from sklearn.linear_model import LogisticRegression
-    >>> from datacollab.party import personalise
-    >>> X, y = dc.datasets.load("digits")
-    >>> parties = [dc.Party(k, dc.obfuscator("pca")).fit(X[k:200:4], y[k:200:4]) for k in range(2)]
-    >>> analyst = dc.Analyst(dc.LTI(8), LogisticRegression(max_iter=500))
-    >>> model = analyst.fit([party.share(X[200:300]) for party in parties]).party_model(0)
-    >>> mine = personalise(parties[0], model, X[:200:4], y[:200:4], order=None, random_state=0)
-    >>> mine.predict(X[300:], using="local").shape
-    (1497,)
     """
     if prior not in ("all", "own"):
         raise ValueError(f"prior must be 'all' or 'own'; got {prior!r}.")
