@@ -1,4 +1,4 @@
-"""Answers on the anchor by files and commands: exported, learned from, predicted with, and the map forgotten."""
+"""Anchor predictions by files and commands: exported, distilled, predicted with, and the map forgotten."""
 
 import shutil
 

@@ -1,4 +1,4 @@
-"""Answers on the anchor: checked when they are made, the same after a file, refused where they are inconsistent."""
+"""Anchor predictions: checked when they are made, the same after a file, refused where they are inconsistent."""
 
 import stat
 from dataclasses import replace

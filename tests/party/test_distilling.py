@@ -1,4 +1,4 @@
-"""A party that learns from answers on the anchor, is told where that cannot be done, and forgets all else."""
+"""A party that distils anchor predictions, refuses where that cannot be done, and forgets all else."""
 
 import copy
 import pickle

@@ -127,7 +127,7 @@ def test_every_kind_has_words():
     [
         ("anchor", "owner", None, "Anchor from owner", "the owner"),
         ("sums", "north", None, "Sums under masks from north", "a party"),
-        ("answers", "analyst", "north", "Answers on the anchor from analyst", "the analyst"),
+        ("answers", "analyst", "north", "Anchor predictions from analyst", "the analyst"),
     ],
 )
 def test_a_file_of_each_kind_has_a_page(tmp_path, kind, by, to, title, sender):

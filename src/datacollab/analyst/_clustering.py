@@ -1,8 +1,4 @@
-"""Clusters of all parties' rows, and who belongs where as a model that can be sent.
-
-* Integration without targets: maps and representations, for what needs no labels.
-* How unlike all parties' rows a new row is, as a model that can be sent.
-"""
+"""Integration without targets: clusters of all rows, and novelty, as models that can be sent."""
 
 from __future__ import annotations
 

@@ -1,9 +1,4 @@
-"""A party: obfuscate, defend, share once, predict alone.
-
-* Where a party's secrets come from: the operating system, or a number in an experiment.
-* What a terminal and a notebook show of a party, who may be asked for either by somebody else.
-* Parameters, checked before anything is fitted.
-"""
+"""A party: obfuscate, defend, share once, combine or distil what comes back, forget."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
 """What a collaboration brings besides classification and regression, beside what should hold.
 
-Survival, effects, answers on the anchor, clusters, groups of parties, and sums with differential privacy.
+survival, effects, anchor predictions, clusters, groups of parties, and sums with differential privacy.
 """

@@ -1,4 +1,4 @@
-"""Answers on the anchor in place of a model: what is learned from them, where they are refused, and what they tell."""
+"""Anchor predictions in place of a model: what is distilled from them, where they are refused, and what they tell."""
 
 from __future__ import annotations
 

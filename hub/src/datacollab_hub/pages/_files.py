@@ -22,7 +22,7 @@ KIND_WORDS = {
     "sums": "Sums under masks",
     "model": "Model",
     "sums-model": "Model of sums",
-    "answers": "Answers on the anchor",
+    "answers": "Anchor predictions",
 }
 """What people call kinds of files."""
 
