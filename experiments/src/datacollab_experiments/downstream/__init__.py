@@ -1,4 +1,4 @@
 """What a collaboration brings besides classification and regression, beside what should hold.
 
-survival, effects, anchor predictions, clusters, groups of parties, and sums with differential privacy.
+Survival, effects, anchor predictions, clusters, groups of parties, and sums with differential privacy.
 """
