@@ -16,7 +16,7 @@ from datacollab.linalg import gaussian_delta, gaussian_epsilon, gaussian_sigma
 from datacollab.party import GaussianMechanism, GaussianNoise, Promise
 from datacollab.party._defence import clipped as clip_rows
 from datacollab.party._defence import grid_step, noisy
-from datacollab.party._guarantee import guarantee_of, mu_of
+from datacollab.party._release import guarantee_of, mu_of
 
 
 class Silent:

@@ -3,9 +3,8 @@
 Files by what they are for:
 
 * The role: `_party`, `_local_party`; in sums, `_common_space`.
-* Obfuscators f_k: `_obfuscator`, `_kernel_pca`, `_umap`, `_public_fit`.
-* Defences: `_defence`; one way to share rows, `_plan`.
-* What is released, and what is promised of it: `_release`, `_guarantee`.
+* Obfuscators f_k: `_kernel_pca`, `_umap`, `_public_fit`.  Defences: `_defence`.  How rows leave: `_plan`.
+* What is released, and what is promised of it: `_release`.
 * Own models and the common one together: `_personal_model`, `_own_models`; a distilled model: `_distil`.
 * What the common model does with own columns: `_explanation_agreement`.
 * On disk: `_state`.
@@ -15,13 +14,12 @@ from ._common_space import CommonSpace
 from ._defence import Defence, GaussianMechanism, GaussianNoise, Microaggregation, Promise, Published
 from ._distil import AnchorRidge, DistilledModel, distil_predictions, fit_to_predictions
 from ._explanation_agreement import ExplanationAgreement, explanation_agreement
-from ._guarantee import PrivacyGuarantee
 from ._kernel_pca import KernelPCAObfuscator
 from ._local_party import LocalParty, PartyPredictor
-from ._obfuscator import OBFUSCATORS, obfuscator
 from ._party import Party
 from ._personal_model import Benefit, Estimate, PersonalModel, Side, personalise
-from ._plan import PRESETS, UNDEFENDED, SharingPlan
+from ._plan import OBFUSCATORS, PRESETS, UNDEFENDED, SharingPlan, obfuscator
+from ._release import PrivacyGuarantee
 from ._state import local_party, party_state, personal_model, personal_state
 from ._umap import UMAPObfuscator
 

@@ -16,8 +16,6 @@ from .._notebooks import FittedUnseen
 from .._validation import FloatArray, Interval, StrOptions
 from ..errors import ObfuscationError
 
-__all__ = ["KernelPCAObfuscator"]
-
 
 class KernelPCAObfuscator(FittedUnseen, ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):
     r"""RBF kernel PCA with the median heuristic [1]_.

@@ -30,11 +30,19 @@ from ..share import Share
 from ..targets import TargetKind, coarsened, named_target, no_target, target_kind, usual_time_step
 from ._defence import Defence
 from ._distil import DistilledModel, distil_predictions
-from ._guarantee import Basis, PrivacyGuarantee, obstacle_before, obstacle_in
 from ._local_party import LocalParty, TableForm
 from ._personal_model import PersonalModel, personalise
 from ._public_fit import public_subsample, random_rotation
-from ._release import Ledger, Release, RowDigests, TableDigest
+from ._release import (
+    Basis,
+    Ledger,
+    PrivacyGuarantee,
+    Release,
+    RowDigests,
+    TableDigest,
+    obstacle_before,
+    obstacle_in,
+)
 
 
 def generator_for(purpose: int, random_state: int | np.random.RandomState | None) -> np.random.RandomState:

@@ -1,18 +1,95 @@
-"""How a party's rows leave: the options of a command, completed and checked once."""
+"""How a party's rows leave: the obfuscators by name, and the options of a command, completed and checked once."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass
 from typing import Any, Self
 
-from .._obfuscators import OBFUSCATORS
+import numpy as np
+from sklearn.base import BaseEstimator
+from sklearn.pipeline import Pipeline
+from sklearn.preprocessing import StandardScaler
+
+from .. import _obfuscators
 from .._validation import PartyName
 from ..targets import TargetKind
 from ._defence import AUTO_BINS, Defence, GaussianMechanism, GaussianNoise, Microaggregation
-from ._obfuscator import obfuscator as make_obfuscator
 from ._party import Party
 
-__all__ = ["PRESETS", "UNDEFENDED", "SharingPlan"]
+OBFUSCATORS = tuple(_obfuscators.OBFUSCATORS)
+"""Kinds that `obfuscator` knows."""
+
+
+def obfuscator(
+    kind: str,
+    n_components: int = 10,
+    *,
+    random_state: int | np.random.RandomState | None = None,
+    standardize: bool | None = None,
+    **options: Any,
+) -> BaseEstimator:
+    """Make an obfuscator f_k: a scikit-learn transformer that maps each row by itself.
+
+    Parameters
+    ----------
+    kind : {"pca", "kernel-pca", "umap", "random-projection"}
+        `sklearn.decomposition.PCA`, `KernelPCAObfuscator`, `UMAPObfuscator` (row-wise on new rows), or
+        `sklearn.random_projection.GaussianRandomProjection`.
+    n_components : int, default=10
+        Columns of the intermediate representation.
+    random_state : int, RandomState or None, default=None
+        Passed on.  None is the choice outside experiments: anyone who knows the number can rebuild the obfuscation.
+    standardize : bool or None, default=None
+        Whether the party's columns are first brought to mean 0 and variance 1.  None means yes for "kernel-pca" and
+        "umap", no for "pca" and "random-projection", which suits images but not a table whose columns have units.
+    **options
+        Further parameters of the transformer, such as ``out_of_sample="umap"`` for "umap", or ``whiten=True`` for
+        "pca".
+
+    Returns
+    -------
+    transformer
+        Not fitted.  If standardised, a `Pipeline` with the steps "standardize" and "reduce".
+
+    Raises
+    ------
+    ValueError
+        If `kind` is unknown.
+    TypeError
+        If the transformer takes no such option.
+
+    Notes
+    -----
+    In a grid search the number of columns is ``obfuscator__n_components``, or ``obfuscator__reduce__n_components`` if
+    the columns are standardised.  With ``random_state=None`` a `Party` draws every secret from the operating system.
+    Fitted without a `Party`, "random-projection" draws from NumPy's global generator.
+
+    Leaves the party: the transformed rows and anchors.  Stays: the fitted transformer.  Kernel PCA and UMAP hold the
+    raw table, PCA the mean row.
+
+    Examples
+    --------
+    >>> from datacollab import obfuscator
+    >>> obfuscator("pca", n_components=8)
+    PCA(n_components=8)
+    >>> [name for name, step in obfuscator("umap").steps]
+    ['standardize', 'reduce']
+    """
+    if kind not in OBFUSCATORS:
+        raise ValueError(
+            f"Unknown obfuscator {kind!r}; choose one of {sorted(OBFUSCATORS)}, or any transformer instead."
+        )
+    entry = _obfuscators.OBFUSCATORS[kind]
+    transformer = entry.load()
+    allowed = sorted({*transformer().get_params(), "standardize"})
+    unknown = sorted(set(options) - set(allowed))
+    if unknown:
+        raise TypeError(f"The obfuscator {kind!r} takes no option {unknown}; it takes {allowed}.")
+    reducer = transformer(n_components=n_components, random_state=random_state, **options)
+    if standardize is None:
+        standardize = entry.standardize
+    return Pipeline([("standardize", StandardScaler()), ("reduce", reducer)]) if standardize else reducer
+
 
 GROUPS, UNDEFENDED = PRESETS = ("groups", "none")
 _COMPONENTS, _GROUP, _NOISE = 16, 5, 0.3
@@ -131,7 +208,7 @@ class SharingPlan:
         return cls(
             obfuscator=kind,
             n_components=min(_COMPONENTS, largest) if n_components is None else n_components,
-            standardize=OBFUSCATORS[kind].standardize if standardize is None else standardize,
+            standardize=_obfuscators.OBFUSCATORS[kind].standardize if standardize is None else standardize,
             defences=tuple(defences),
             fit_on_anchor=fit_on_anchor,
             time_step=time_step,
@@ -151,7 +228,7 @@ class SharingPlan:
         """Return an unfitted party that shares in this way; its secrets come from the operating system."""
         return Party(
             name,
-            make_obfuscator(self.obfuscator, self.n_components, standardize=self.standardize),
+            obfuscator(self.obfuscator, self.n_components, standardize=self.standardize),
             fit_on=public if self.fit_on_anchor else None,
             defences=self.defences,
             shuffle=shuffle,

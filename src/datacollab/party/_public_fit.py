@@ -12,8 +12,6 @@ from sklearn.utils.validation import _num_samples
 from .._validation import FloatArray, PartyName, count_missing
 from ..errors import ObfuscationError
 
-__all__ = ["SUBSAMPLE", "components_wanted", "likely_reasons", "public_subsample", "random_rotation"]
-
 
 def components_wanted(obfuscator: Any) -> list[int]:
     """Return all whole-numbered parameters called n_components, also of nested steps."""

@@ -17,8 +17,6 @@ from .._notebooks import FittedUnseen
 from .._validation import FloatArray, Interval, StrOptions, require
 from ..errors import ObfuscationError
 
-__all__ = ["UMAPObfuscator"]
-
 METRICS = ("correlation", "cosine", "euclidean")
 
 BLOCK_ENTRIES = 2**22
