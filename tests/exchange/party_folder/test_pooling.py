@@ -104,7 +104,7 @@ def test_evaluate_holds_all_sides_against_the_targets(pooled):
     assert a.evaluate(world.root / "known.csv", using="local")["accuracy"] == scores["sides"]["local"]["accuracy"]
     told = run(world, "evaluate", world.root / "known.csv")
     for using, words in {"own": "you alone", "local": "you and the public rows"}.items():
-        (line,) = [line for line in told.splitlines() if f"accuracy, {words}  " in line]
+        (line,) = [line for line in told.splitlines() if f"Accuracy, {words}  " in line]
         assert f" {scores['sides'][using]['accuracy']:.3f} " in line
 
 
@@ -146,7 +146,7 @@ def test_numbers(tmp_path):
     assert told["benefit"]["metric"] == "RMSE"
     scores = a.evaluate(world.root / "new.csv")
     assert scores["sides"]["combined"]["rmse"] == scores["rmse"]
-    assert "root mean squared error, you alone  " in run(world, "evaluate", world.root / "new.csv")
+    assert "Root mean squared error, you alone  " in run(world, "evaluate", world.root / "new.csv")
 
 
 def test_an_older_model_says_nothing_of_what_it_brought(shared):

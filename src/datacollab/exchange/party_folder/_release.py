@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 import textwrap
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import asdict, dataclass, field
 from datetime import UTC, datetime
 from types import SimpleNamespace
@@ -321,32 +321,17 @@ class ReleaseSummary:
 
 def release_summary(
     project: Project,
+    policy: Policy,
+    plan: SharingPlan,
     party: Party,
     share: Share,
     encoded: EncodedTable,
     anchor: Anchor,
-    *,
-    obfuscator: str,
-    n_bytes: int,
     risk: RiskFigures | None,
-    limits: Mapping[str, float],
     n_private_in_anchor: int,
 ) -> ReleaseSummary:
-    """Sum up the share of a fitted party.
-
-    Parameters
-    ----------
-    project, party, share, encoded, anchor
-    obfuscator : str
-        Name of the obfuscator.
-    n_bytes : int
-    risk : RiskFigures or None
-    limits : mapping of str to float
-        Of the risk figures.
-    n_private_in_anchor : int
-    """
+    """Sum up the share of a fitted party; its size is that of the arrays."""
     n_rows, n_components = share.representation.shape
-    kinds = tuple(dict.fromkeys(defence.kind for defence in party.defences))
     try:
         guarantee = party.guarantee(anchor.rows)
     except NoGuaranteeError:
@@ -372,15 +357,15 @@ def release_summary(
         dtype=str(share.representation.dtype),
         task=project.task.kind,
         class_counts=counts,
-        n_bytes=n_bytes,
+        n_bytes=share.nbytes,
         row_order="shuffled" if party.shuffle else "kept",
-        obfuscator=obfuscator,
+        obfuscator=plan.obfuscator,
         fitted_on_private_rows=party.fit_on is None,
-        kinds_of_defence=kinds,
-        stands_for="several rows" if "microaggregation" in kinds else "one row",
-        defences=tuple(defence.description for defence in party.defences),
+        kinds_of_defence=plan.kinds_of_defence,
+        stands_for="several rows" if "microaggregation" in plan.kinds_of_defence else "one row",
+        defences=tuple(defence.description for defence in plan.defences),
         risk=risk,
-        limits=dict(limits),
+        limits=policy.risk_limits,
         n_private_in_anchor=n_private_in_anchor,
         guarantee=None if guarantee is None else guarantee.statement,
         adjusted=encoded.adjusted.to_dict(),

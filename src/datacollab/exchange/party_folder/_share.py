@@ -118,9 +118,6 @@ def prepare(
     table: Any,
     *,
     where: str | None = None,
-    audit: bool = True,
-    time_budget: float | None = None,
-    progress: Callable[[str], None] | None = None,
     **options: Any,
 ) -> Prepared:
     """Do all that `share` does but let it leave.
@@ -130,16 +127,10 @@ def prepare(
     folder : Folder
     table, where
         As in `encoded`.
-    audit : bool, default=True
-        Whether attacks are made, unless the policy says "off".
-    time_budget : float, optional
-        Seconds after which no attack is begun.
-    progress : callable, optional
-        Called with a line before each attack.
     **options
-        As for `datacollab.party.SharingPlan.of`.  By default the preset "groups": means of five rows, with noise, by
-        PCA of standardised columns, fitted on the anchor, with 16 components, or as many as table, project and policy
-        allow.  The default for effects is means of five rows without noise.
+        As for `datacollab.party.SharingPlan.of`, with the default "groups" on standardised columns; and of the attacks:
+        `audit`, False for none, `time_budget`, seconds after which none is begun, and `progress`, called with a line
+        before each.
 
     Raises
     ------
@@ -152,8 +143,7 @@ def prepare(
     """
     check_shares_rows(folder.project)
     settle(folder)
-    known = {"audit": audit, "time_budget": time_budget, "progress": progress}
-    return _prepared(folder, folder.policy, folder.anchor, table, where, options, known, last_share(folder))
+    return _prepared(folder, folder.policy, folder.anchor, table, where, options, last_share(folder))
 
 
 def share_rows(
@@ -164,9 +154,6 @@ def share_rows(
     again: bool = False,
     undefended: bool = False,
     where: str | None = None,
-    audit: bool = True,
-    time_budget: float | None = None,
-    progress: Callable[[str], None] | None = None,
     **options: Any,
 ) -> Path:
     """Obfuscate the table, have it approved, and put the share into the outbox; see `PartyFolder.share`."""
@@ -178,8 +165,7 @@ def share_rows(
     with locked(folder):
         earlier = _replaceable(folder, again)
     policy, anchor = folder.policy, folder.anchor
-    known = {"audit": audit, "time_budget": time_budget, "progress": progress}
-    prepared = _prepared(folder, policy, anchor, table, where, options, known, earlier)
+    prepared = _prepared(folder, policy, anchor, table, where, options, earlier)
     refuse(prepared.reasons)
     state, members = state_of(prepared.party, prepared.share, anchor, prepared.own)
     approved_by = approved(folder, policy, approve, prepared.summary)
@@ -236,19 +222,15 @@ def _prepared(
     table: Any,
     where: str | None,
     options: dict[str, Any],
-    known: dict[str, Any],
     earlier: dict[str, Any] | None,
 ) -> Prepared:
     project, rows = folder.project, encoded(folder, table, where=where)
-    plan = plan_of(project, policy, rows.n_rows, options)
-    prepared = prepare_rows(project, policy, folder.name, rows, anchor, plan, **known)
-    facts = {
-        "party": prepared.summary.party,
-        "anchor_commitment": anchor.commitment(project),
-        "row_order": prepared.summary.row_order,
-    }
-    own_facts, members = _message(prepared.share, project)
-    prepared = replace(prepared, message=(own_facts | facts, members))
+    attacks = {name: options[name] for name in ("audit", "time_budget", "progress") if name in options}
+    plan = plan_of(project, policy, rows.n_rows, {name: options[name] for name in options if name not in attacks})
+    prepared = prepare_rows(project, policy, folder.name, rows, anchor, plan, **attacks)
+    facts, members = _message(prepared.share, project)
+    facts |= {"anchor_commitment": anchor.commitment(project), "row_order": prepared.summary.row_order}
+    prepared = replace(prepared, message=(facts | {"party": folder.name}, members))
     size = len(_packed(folder, prepared, _digest_of(earlier), "", CHAIN_START))
     date = None if earlier is None else earlier["time"][:10]
     return replace(prepared, summary=replace(prepared.summary, n_bytes=size, earlier_share=date))
@@ -296,18 +278,7 @@ def prepare_rows(
         risk = risk_figures(
             attacked, X, anchor.rows, y=y, anchor_target=anchor.target, time_budget=time_budget, progress=progress
         )
-    summary = release_summary(
-        project,
-        party,
-        share,
-        encoded,
-        anchor,
-        obfuscator=plan.obfuscator,
-        n_bytes=share.nbytes,
-        risk=risk,
-        limits=policy.risk_limits,
-        n_private_in_anchor=n_private,
-    )
+    summary = release_summary(project, policy, plan, party, share, encoded, anchor, risk, n_private)
     order = taken[order]
     return Prepared(
         party=party,
