@@ -25,21 +25,25 @@ if TYPE_CHECKING:
     from sphinx.environment import BuildEnvironment
 
 EVERYDAY = {
-    "Everybody agrees on an anchor": "SMOTEAnchor SampleAnchor GaussianAnchor UniformAnchor find_private_rows",
-    "A party hides its rows, looks at what that risks, and shares once": "Party obfuscator audit choose Share",
-    "Or all add up under masks, and the analyst learns the total alone": "CommonSpace MaskKey SumsPlan SumsModel",
-    "The analyst aligns the shares and trains": "Analyst Collaboration",
-    "Integration methods": "KTI KTICV LTI GEP MPP ODC",
-    "Graphs between anchor rows": "GeometricGraph TargetSimilarityGraph TargetDissimilarityGraph",
-    "Each party gets its map and the model": "PartyModel",
-    "All roles in one process, and what there is without collaboration": (
+    "All roles in one process, and the baselines": (
         "DataCollaborationClassifier DataCollaborationRegressor DataCollaborationSurvival DataCollaborationClusterer "
         "PartyStratifiedKFold Local Central"
     ),
-    "What whoever waits may look at": "ProgressBar",
-    "What goes wrong": "DataCollabError",
+    "Sums under masks: parties add up, and the analyst learns the total alone": (
+        "CommonSpace MaskKey SumsPlan SumsModel"
+    ),
+    "The anchor: rows that all parties may know": (
+        "SMOTEAnchor SampleAnchor GaussianAnchor UniformAnchor find_private_rows"
+    ),
+    "Rows: a party hides its rows, audits the share, and shares once": "Party obfuscator audit choose Share",
+    "Rows: the analyst aligns the shares and trains": "Analyst Collaboration",
+    "Integration methods": "KTI KTICV LTI GEP MPP ODC",
+    "Graphs between anchor rows": "GeometricGraph TargetSimilarityGraph TargetDissimilarityGraph",
+    "Rows: each party gets its map and the model": "PartyModel",
+    "Progress": "ProgressBar",
+    "Errors": "DataCollabError",
 }
-"""The names of `datacollab` itself by role, in the order of the protocol."""
+"""The names of `datacollab` itself by role, sums first."""
 
 ROOMS = (
     *("anchor", "party", "share", "sums", "analyst", "model", "estimators", "effects", "survival", "targets"),
@@ -52,7 +56,7 @@ ROOMS = (
 
 @dataclass(frozen=True)
 class Name:
-    """A public name: where users import it from, which is where its page says it is, and what it stands for."""
+    """A public name, the room that users import it from, and its object."""
 
     full: str
     room: str
@@ -60,12 +64,12 @@ class Name:
 
     @property
     def short(self) -> str:
-        """The name alone."""
+        """Return the name without its room."""
         return self.full.rpartition(".")[2]
 
     @property
     def others(self) -> list[str]:
-        """Other full names of the same object, which links may have."""
+        """Return other full names of the same object, which links may have."""
         names = {f"datacollab.{self.room}.{self.short}"}
         if inspect.isclass(self.value) or inspect.isfunction(self.value):
             names.add(f"{self.value.__module__}.{self.value.__qualname__}")
@@ -74,7 +78,7 @@ class Name:
 
 @cache
 def public_names() -> dict[str, Name]:
-    """All public names by where users import them from."""
+    """Return all public names by the room that users import them from."""
     everyday = {name: getattr(datacollab, name) for names in EVERYDAY.values() for name in names.split()}
     if set(everyday) != set(datacollab.__all__) - {"__version__", *ROOMS}:
         raise ExtensionError(f"EVERYDAY in {__file__} and datacollab.__all__ differ")
@@ -90,7 +94,7 @@ def public_names() -> dict[str, Name]:
 
 @cache
 def comments_of_constants(room: str) -> dict[str, list[str]]:
-    """What the strings below the constants of a room say."""
+    """Return the strings below the constants of a room."""
     package = importlib.import_module(f"datacollab.{room}")
     modules = [package.__name__]
     modules += [each.name for each in pkgutil.walk_packages(getattr(package, "__path__", ()), f"{package.__name__}.")]
@@ -103,7 +107,7 @@ def comments_of_constants(room: str) -> dict[str, list[str]]:
 
 
 def own_members(kind: type) -> list[str]:
-    """Public methods and properties that this package defines and documents; scikit-learn documents its own."""
+    """Return public methods and properties that this package documents; scikit-learn documents its own."""
     members = []
     for name, value in inspect.getmembers_static(kind):
         function = getattr(value, "fget", None) or getattr(value, "func", None) or getattr(value, "__func__", value)
@@ -119,7 +123,7 @@ def heading(text: str, line: str = "=") -> list[str]:
 
 
 def page_of(name: Name) -> str:
-    """The source of the page of one name."""
+    """Return the source of the page of one name."""
     lines = [*heading(name.short), f".. currentmodule:: {name.full.rpartition('.')[0]}", ""]
     if inspect.isclass(name.value):
         directive = "autoexception" if issubclass(name.value, BaseException) else "autoclass"
@@ -142,7 +146,7 @@ def summary_of(name: Name) -> str:
 
 
 def table_of(names: list[Name]) -> list[str]:
-    """A table of names, each with what its docstring begins with."""
+    """Return a table of names, each with the first sentence of its docstring."""
     lines = [".. list-table::", "   :class: names", "   :widths: auto", ""]
     for name in names:
         lines += [f"   * - :py:obj:`~{name.full}`", f"     - {summary_of(name)}"]
@@ -154,7 +158,7 @@ def toctree(entries: list[str]) -> list[str]:
 
 
 def pages() -> Iterator[tuple[str, str]]:
-    """Every page of the reference: where, and its source."""
+    """Return the path and the source of every page of the reference."""
     names = public_names()
     everyday = heading("Everyday names")
     everyday += ["``import datacollab as dc`` has these, by role and in the order of the protocol.", ""]

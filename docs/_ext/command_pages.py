@@ -16,11 +16,11 @@ if TYPE_CHECKING:
     from sphinx.application import Sphinx
 
 LINES = "=-~^"
-"""What headings are underlined with, from the page's own downwards."""
+"""Characters that underline headings, from the page's own downwards."""
 
 
 def as_text(said: str) -> str:
-    """Words of the program as reStructuredText, in which nothing but `code` means anything."""
+    """Return words of the program as reStructuredText, in which only `code` has a meaning."""
     pieces = re.split(r"`([^`\n]+)`", said)
     shown = [
         f"``{piece}``" if number % 2 else re.sub(r"([\\*_|`<>])", r"\\\1", piece) for number, piece in enumerate(pieces)
@@ -29,7 +29,7 @@ def as_text(said: str) -> str:
 
 
 def help_of(command: Any) -> list[str]:
-    """The help, paragraph by paragraph; its example as something to copy."""
+    """Return the help, paragraph by paragraph, with its example as something to copy."""
     lines: list[str] = []
     for paragraph in (command.help or "").replace("\b", "").strip().split("\n\n"):
         words = " ".join(paragraph.split())
@@ -39,7 +39,7 @@ def help_of(command: Any) -> list[str]:
 
 
 def parameters_of(command: Any, context: typer.Context) -> list[str]:
-    """Arguments and options with their defaults, as the help has them."""
+    """Return arguments and options with their defaults, as the help has them."""
     lines: list[str] = []
     for parameter in command.params:
         record = parameter.get_help_record(context)
@@ -53,7 +53,7 @@ def parameters_of(command: Any, context: typer.Context) -> list[str]:
 
 
 def section(command: Any, path: tuple[str, ...]) -> Iterator[str]:
-    """A command, and those below it."""
+    """Yield the lines of a command, and of those below it."""
     name = " ".join(path)
     context = typer.Context(command, info_name=name)
     yield from (f".. _{'-'.join(path)}:", "", name, LINES[len(path) - 2] * len(name), "")

@@ -30,7 +30,7 @@ def at_repository(app: Sphinx, target: str) -> str:
 
 
 def rewritten(app: Sphinx, text: str, folder: Path) -> str:
-    """The text of a Markdown document, with links that leave the folder of documents where the site has them."""
+    """Return a Markdown document with links that leave the folder rewritten to where the site has them."""
     documents = Path(app.srcdir).resolve()
 
     def link(match: re.Match[str]) -> str:
@@ -67,7 +67,7 @@ def read_included(app: Sphinx, relative: Path, _: str, content: list[str]) -> No
 
 
 def with_heading(source: str) -> str:
-    """The page of an example; a docstring that begins with a sentence, not a heading, has it as its heading."""
+    """Return the page of an example; a first sentence without a heading becomes the heading."""
     return re.sub(
         r"^(\.\. _sphx_glr_gallery_\S+:\n\n)(\S.*)\n\n",
         lambda match: f"{match[1]}{match[2].rstrip('.')}\n{'=' * len(match[2])}\n\n",
@@ -110,7 +110,7 @@ class NamesAsLinks(SphinxTransform):
                     link += literal
 
     def link(self, said: str) -> nodes.Element | None:
-        """An empty link to what is mentioned, where it can be told."""
+        """Return an empty link to the mentioned name or file, or None if it may be another word."""
         if re.fullmatch(r"[\w/]+/\w+\.\w+", said) and (PACKAGE / said).is_file():
             return nodes.reference("", "", refuri=at_repository(self.app, f"src/datacollab/{said}"), internal=False)
         target = full_name(said)
@@ -123,7 +123,7 @@ class NamesAsLinks(SphinxTransform):
 
 @cache
 def mentions() -> dict[str, str]:
-    """How documents mention a public name, as `dc.KTI`, `analyst.KTI` or `KTI`, and where it is."""
+    """Return how documents mention each public name, as `dc.KTI`, `analyst.KTI` or `KTI`, and its full name."""
     names = public_names().values()
     alone = Counter(name.short for name in names)
     found = {name.short: name.full for name in names if alone[name.short] == 1 and name.short[0].isupper()}
@@ -135,7 +135,7 @@ def mentions() -> dict[str, str]:
 
 
 def full_name(said: str) -> str | None:
-    """The public name that `KTI` or `analyst.KTI.fit(shares)` mentions; None where it may be another word."""
+    """Return the public name that `KTI` or `analyst.KTI.fit(shares)` mentions; None if it may be another word."""
     words = said.partition("(")[0].split(".")
     if len(words) == 1 and not said[0].isupper():
         return None

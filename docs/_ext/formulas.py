@@ -16,11 +16,11 @@ if TYPE_CHECKING:
 LOGGER = logging.getLogger(__name__)
 
 SPELT_OTHERWISE = ((r"\\[Bb]igg?(?![A-Za-z])", ""), (r"\\textstyle\b", ""), (r"\\dots\b", r"\\ldots"))
-"""What docutils does not read, and what it reads in its place; browsers size brackets themselves."""
+"""LaTeX that docutils does not read, and its replacement; browsers size brackets themselves."""
 
 
 def mathml(formula: str, *, displayed: bool) -> str:
-    """The MathML of a formula in LaTeX."""
+    """Return the MathML of a formula in LaTeX."""
     for pattern, replacement in SPELT_OTHERWISE:
         formula = re.sub(pattern, replacement, formula)
     return latex2mathml.tex2mathml(formula, as_block=displayed)
@@ -30,7 +30,7 @@ def visit(translator: HTML5Translator, node: nodes.math | nodes.math_block) -> N
     displayed = isinstance(node, nodes.math_block)
     try:
         shown = mathml(node.astext(), displayed=displayed)
-    except Exception as error:  # whatever it is, the page must not be without its formula
+    except Exception as error:  # of any kind: the page must not be without its formula
         LOGGER.warning("no MathML of %r: %s", node.astext(), error, location=node)
         shown = ""
     translator.body.append(f'<div class="formula">{shown}</div>' if displayed else shown)
