@@ -66,9 +66,6 @@ class Components:
         rows: FloatArray = self.mean + (scores @ self.directions.T) * self.scale
         return rows
 
-    def leading(self, number: int) -> Components:
-        return replace(self, directions=self.directions[:, :number])
-
 
 def principal_components(X: FloatArray, most: int, standardize: bool) -> Components:
     """Compute the leading components of rows, `most` at most, and none that does not vary but one."""
@@ -86,14 +83,6 @@ def principal_components(X: FloatArray, most: int, standardize: bool) -> Compone
     if wide:
         V, _ = scipy.linalg.qr(centred.T @ V, mode="economic")
     return Components(X.mean(axis=0), scale, V)
-
-
-def mean_rest(components: Components, public: FloatArray, groups: IntArray | None) -> dict[int, FloatArray]:
-    """Return what the components leave out of the mean public row of each group."""
-    if groups is None:
-        return {}
-    means = {int(group): public[groups == group].mean(axis=0)[np.newaxis] for group in np.unique(groups)}
-    return {group: (mean - components.rows(components.scores(mean)))[0] for group, mean in means.items()}
 
 
 @dataclass(frozen=True, eq=False)
@@ -420,7 +409,7 @@ class ProcrustesAttack(FittedUnseen, BaseEstimator):
         for standardize in (False, True):
             others = principal_components(P, Z.shape[1], standardize)
             own = principal_components(cloud, others.directions.shape[1], False)
-            others = others.leading(own.directions.shape[1])
+            others = replace(others, directions=others.directions[:, : own.directions.shape[1]])
             clouds = own.scores(cloud), others.scores(P)
             rough = [
                 (overlay(*clouds, groups, whiten=whiten, random=np.random.default_rng(seed)), whiten)
@@ -432,7 +421,11 @@ class ProcrustesAttack(FittedUnseen, BaseEstimator):
         best = min(tried, key=lambda one: one[0].misfit)
         self._overlay, self.whiten_, self.standardize_, self._own, self._public = best
         self.misfit_ = self._overlay.misfit
-        self._rest = mean_rest(self._public, P, public_groups)
+        # What the directions leave out of the mean public row of each group.
+        self._rest = {}
+        for group in () if public_groups is None else np.unique(public_groups):
+            mean = P[public_groups == group].mean(axis=0)[np.newaxis]
+            self._rest[int(group)] = (mean - self._public.rows(self._public.scores(mean)))[0]
         self.n_features_in_ = Z.shape[1]
         self.n_features_out_ = P.shape[1]
         return self

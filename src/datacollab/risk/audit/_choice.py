@@ -341,7 +341,10 @@ def choose(
             failed[option.name] = str(error)
             continue
         risk = risk_of(result.findings)
-        found.append(Assessment(option=option, utility=utility, risk=risk, allowed=_within(risk, limits)))
+        pairs = [(value, getattr(limits, name)) for name, value in asdict(risk).items()]
+        # A risk that was not measured is not within its limit.
+        allowed = all(limit is None or (value is not None and value <= limit) for value, limit in pairs)
+        found.append(Assessment(option=option, utility=utility, risk=risk, allowed=allowed))
     name = "R2 on own rows" if _is_numeric(target) else "accuracy on own rows"
     assessed = tuple(replace(each, on_frontier=_undominated(each, found)) for each in found)
     return Choice(assessments=assessed, limits=limits, utility_name=name, failed=failed, complete=complete)
@@ -387,12 +390,6 @@ def risk_of(findings: Sequence[Finding]) -> Risk:
         reidentification=worst("open-world re-identification"),
         membership=worst("membership AUC"),
     )
-
-
-def _within(risk: Risk, limits: RiskLimits) -> bool:
-    """Return whether every limited risk was measured, and is within its limit."""
-    pairs = ((getattr(risk, name), limit) for name, limit in asdict(limits).items())
-    return all(limit is None or (value is not None and value <= limit) for value, limit in pairs)
 
 
 def _undominated(one: Assessment, others: Iterable[Assessment]) -> bool:

@@ -28,10 +28,14 @@ class Metric:
     meaning: str
     criterion: str | None = None
     said: str = "{value}"
+    """How a finding reads, with the value, and the name of an attribute."""
     is_share: bool = True
     is_open: bool = False
+    """Whether strangers stand among the candidates, so that `OPEN_WORLD_LIMIT` holds as well."""
     is_search: bool = False
+    """Whether it shows nothing if it finds nothing."""
     is_partial: bool = False
+    """Whether it can show a leak, but not that there is none, so that it is never green."""
     limits: tuple[float, float] = (GREEN_LIMIT, AMBER_LIMIT)
 
 

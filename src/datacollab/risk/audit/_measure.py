@@ -358,7 +358,12 @@ def shadow_findings(scenario: Scenario, emulate: Emulate, seed: int) -> tuple[Fi
     if scenario.record_target is not None and scenario.outsider_target is not None:
         targets = np.concatenate([scenario.record_target, scenario.outsider_target])
     else:
-        targets = _recognised(emulate(known[0]), known[1], images, random)
+        rows, target = emulate(known[0]), known[1]
+        if target.dtype.kind == "f":
+            # The nearest known row's target is as good as the groups of targets that are distinguished.
+            targets = target[((images[:, None, :] - rows[None, :500, :]) ** 2).sum(axis=2).argmin(axis=1)]
+        else:
+            targets = RandomForestClassifier(100, random_state=random).fit(rows, target).predict(images)
     made = ShadowAttack(scenario.recipe, _SHADOWS, seconds=_SECONDS, random_state=random)
     made.fit(emulate(known[0]), known[1], scenario.table_target)
     return _membership_findings(scenario, SHADOWS, made.score(scenario.share, images, targets))
@@ -419,17 +424,6 @@ def second_share_findings(scenario: Scenario, leak: str, emulate: Emulate, seed:
             )
         )
     return tuple(found)
-
-
-def _recognised(
-    known: FloatArray, target: NDArray[Any], images: FloatArray, random: np.random.RandomState
-) -> NDArray[Any]:
-    if target.dtype.kind == "f":
-        # The nearest known row's target is as good as the groups of targets that the attack distinguishes.
-        nearest = ((images[:, None, :] - known[None, :500, :]) ** 2).sum(axis=2).argmin(axis=1)
-        return np.asarray(target[:500][nearest])
-    model = RandomForestClassifier(100, random_state=random).fit(known, target)
-    return np.asarray(model.predict(images))
 
 
 Guess = Callable[[NDArray[Any], IntArray], FloatArray]
@@ -539,7 +533,8 @@ def _demixed_with(
         )
 
     closed = search(table, seconds if scenario.outsiders is None else seconds / 2)
-    found, findings = {"linkage": closed}, ()
+    found: dict[str, Demixing] = {"linkage": closed}
+    findings: tuple[Finding, ...] = ()
     if scenario.outsiders is not None:
         people = np.vstack([table, scenario.outsiders])
         opened = found["open-world linkage"] = search(people, ends - time.monotonic())

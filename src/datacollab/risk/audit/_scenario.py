@@ -83,17 +83,16 @@ def single_out(target: NDArray[Any], shown: NDArray[Any]) -> str | None:
     """
     if "time" not in (target.dtype.names or ()):
         return None
-    exact, rounded = (_unique_share(each) for each in (target, shown))
+    unique = []
+    for each in (target, shown):
+        _, numbers, counts = np.unique(each, return_inverse=True, return_counts=True)
+        unique.append(100 * float(np.mean(counts[numbers] == 1)))
+    exact, rounded = unique
     return (
-        f"{100 * exact:.0f} % of the rows have a time, with all else of their target, that no other row of the party "
-        f"has; as times are shared, {100 * rounded:.0f} % do. Somebody who knows such a time finds the row by it, "
+        f"{exact:.0f} % of the rows have a time, with all else of their target, that no other row of the party "
+        f"has; as times are shared, {rounded:.0f} % do. Somebody who knows such a time finds the row by it, "
         "whatever hides its features."
     )
-
-
-def _unique_share(target: NDArray[Any]) -> float:
-    _, numbers, counts = np.unique(target, return_inverse=True, return_counts=True)
-    return float(np.mean(counts[numbers] == 1))
 
 
 def with_numbers(share: Share, coding: TargetNumbers) -> Share:
