@@ -143,7 +143,7 @@ def test_input_is_unchanged(make, views):
 def test_map_goes_back_to_numpy(make, views, monkeypatch):
     """For parties without the graphics processor; rows come in several blocks."""
     fitted = KTI(3).fit(moved(make, views))
-    monkeypatch.setattr("datacollab.linalg._kernel_product._DEVICE_ENTRIES", 64 * 200)
+    monkeypatch.setattr("datacollab.linalg._kernels._DEVICE_ENTRIES", 64 * 200)
     for party, g in fitted.integration_functions_.items():
         at_home = g.to_numpy()
         assert isinstance(at_home.coefficients, np.ndarray)

@@ -9,7 +9,7 @@ from numpy.testing import assert_allclose
 from sklearn.gaussian_process.kernels import Matern
 
 from datacollab.linalg import Kernel, kernel_expansion, ridge_coefficients
-from datacollab.linalg import _kernel_product as module
+from datacollab.linalg import _kernels as module
 
 
 def rbf(gamma):
@@ -207,7 +207,7 @@ def test_kernel_values_do_not_exceed_one_where_rounding_is_coarse(rng):
 def test_other_kernels_are_blocks_of_the_kernel_matrix(rng, monkeypatch, metric):
     X, A, coefficients = rng.normal(size=(23, 3)), rng.normal(size=(10, 3)), rng.normal(size=(10, 2))
     kernel = Kernel(metric=metric, parameters={"gamma": 0.4} if isinstance(metric, str) else {})
-    monkeypatch.setattr("datacollab.linalg._kernel_product._KERNEL_ENTRIES", 55)
+    monkeypatch.setattr("datacollab.linalg._kernels._KERNEL_ENTRIES", 55)
     assert_allclose(kernel_product(X, A, coefficients, kernel), kernel.between(X, A) @ coefficients, rtol=1e-12)
 
 

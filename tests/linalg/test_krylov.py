@@ -135,9 +135,9 @@ def test_a_restart_loses_nothing(rng):
 @pytest.mark.parametrize("n_steps", range(3, 21))
 def test_a_solver_that_gives_up_says_so_and_returns_what_it_has(rng, monkeypatch, n_steps):
     """At any step, whether the basis was just emptied or not."""
-    monkeypatch.setattr("datacollab.linalg._krylov._MAX_STEPS", n_steps)
-    monkeypatch.setattr("datacollab.linalg._krylov._MAX_COLUMNS", 50)
-    monkeypatch.setattr("datacollab.linalg._krylov._MAX_BLOCKS", 3)
+    monkeypatch.setattr("datacollab.linalg._eigen._MAX_STEPS", n_steps)
+    monkeypatch.setattr("datacollab.linalg._eigen._MAX_COLUMNS", 50)
+    monkeypatch.setattr("datacollab.linalg._eigen._MAX_BLOCKS", 3)
     diagonal = np.linspace(0, 1, 1000)[:, np.newaxis]
     found = leading_eigenpairs(lambda X: diagonal * X, rng.normal(size=(1000, 10)), 2, tol=1e-9)
     assert not found.converged

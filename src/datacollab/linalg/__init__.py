@@ -3,19 +3,21 @@
 from ._array_api import ARRAY_KERNELS, as_precise_as, cast, device_memory, hstack, like, zeros
 from ._eigen import (
     ColumnSpace,
+    LeadingEigenpairs,
     add_sparse_to_lower,
+    basis_capacity,
     centre_lower,
     centred_columns,
     column_space,
     fix_signs,
     largest_of_pencil,
+    leading_eigenpairs,
     leading_left_singular,
     metric_scaling,
     smallest_eigenpairs,
     smallest_eigenpairs_centred,
 )
 from ._gaussian_mechanism import SMALLEST_DELTA, gaussian_delta, gaussian_epsilon, gaussian_sigma
-from ._kernel_product import kernel_expansion
 from ._kernel_ridge import (
     RidgePath,
     WeightedRidgePath,
@@ -28,8 +30,7 @@ from ._kernel_ridge import (
     ridge_path,
     weighted_ridge_path,
 )
-from ._kernels import Kernel, KernelBlocks, median_gamma, scale_gamma, symmetric_product
-from ._krylov import LeadingEigenpairs, basis_capacity, leading_eigenpairs
+from ._kernels import Kernel, KernelBlocks, kernel_expansion, median_gamma, scale_gamma, symmetric_product
 from ._nystroem import (
     PivotedCholesky,
     RestrictedRidge,
