@@ -10,6 +10,7 @@ from typing import Any
 
 import numpy as np
 
+from ..._recommended import recommended
 from ..._typing import FloatArray
 from ...bundle import PublicKey
 from ...targets import usual_time_step
@@ -17,7 +18,7 @@ from ._column import Column
 from ._numbers import UNKNOWN, NotNumericError, as_numbers, label_codes, label_text
 from ._project import AnchorRecipe, Project
 from ._refusals import check_choice, invalid, listed
-from ._sharing import drafted_sharing
+from ._sharing import ANALYST, Sharing, declared_alike
 from ._task import TASKS, Task
 
 __all__ = ["draft_project", "like_record_numbers", "usual_components", "widened_range"]
@@ -44,16 +45,16 @@ def like_record_numbers(table: Any, names: Sequence[str]) -> tuple[str, ...]:
     >>> like_record_numbers(table, ["record", "age"])
     ('record',)
     """
-    return tuple(name for name in names if _is_like_one(table[name]))
-
-
-def _is_like_one(column: Any) -> bool:
-    try:
-        numbers = as_numbers(column)
-    except NotNumericError:
-        return False
-    is_whole = bool((numbers % 1 == 0).all())
-    return is_whole and numbers.size >= _FEWEST_ROWS and np.unique(numbers).size == numbers.size
+    found = []
+    for name in names:
+        try:
+            numbers = as_numbers(table[name])
+        except NotNumericError:
+            continue
+        is_whole = bool((numbers % 1 == 0).all())
+        if is_whole and numbers.size >= _FEWEST_ROWS and np.unique(numbers).size == numbers.size:
+            found.append(name)
+    return tuple(found)
 
 
 def widened_range(numbers: FloatArray) -> tuple[float, float]:
@@ -352,7 +353,14 @@ def draft_project(
     sharing = None
     if mask_keys is not None:
         owns = next((each for each, key in parties.items() if key == owner), next(iter(parties)))
-        sharing = drafted_sharing(mask_keys, columns, labelled_by=owns if target in names else None)
+        usual = recommended(alike=declared_alike(columns))
+        sharing = Sharing(
+            mask_keys=dict(mask_keys),
+            entities={each: each for each in (*mask_keys, ANALYST)},
+            noise=usual.noise,
+            n_components=usual.n_components,
+            labelled_by=owns if target in names else None,
+        )
         # Sums need real rows, and a sample has no more of them than it is drawn from.
         recipe = AnchorRecipe(method="sample", n_rows=max(2, min(recipe.n_rows, len(table))))
     return Project(

@@ -87,7 +87,7 @@ def check_keys(text: str, what: str) -> None:
 
 def _project(found: dict[str, Any]) -> tuple[Project, bytes | None]:
     # Before all else: a later version may well have entries that are unknown here.
-    version = _entry(_table(found, "The file").get("project"), "dict", "[project]").get("format_version")
+    version = _entry(found.get("project"), "dict", "[project]").get("format_version")
     version = _entry(version, "int", "[project], format_version")
     if version > FORMAT_VERSION:
         raise ExchangeError(
@@ -123,16 +123,11 @@ def _types(kind: type) -> dict[str, str]:
     return {each.name: str(each.type) for each in fields(kind)}
 
 
-def _table(found: object, where: str) -> dict[str, Any]:
-    table: dict[str, Any] = _entry(found, "dict", where)
-    return table
-
-
 def _entries(
     found: object, types: Mapping[str, str], where: str, required: Iterable[str], optional: Iterable[str] = ()
 ) -> dict[str, Any]:
     """Return the entries of a table by their types; an unknown one must not silently become a default."""
-    table, known = _table(found, where), [*required, *optional]
+    table, known = _entry(found, "dict", where), [*required, *optional]
     if missing := [name for name in required if name not in table]:
         raise invalid(where, f"{missing[0]} is missing. Add it: {_TYPES.get(types[missing[0]], ['a list'])[0]}.")
     if unknown := sorted(set(table) - set(known)):
@@ -151,7 +146,7 @@ def _entry(found: object, annotation: str, where: str) -> Any:
         return tuple(_entry(each, kind.removeprefix("tuple[").removesuffix(", ...]"), where) for each in found)
     if kind.startswith("dict["):
         inner = kind.removeprefix("dict[str, ").removesuffix("]")
-        return {name: _entry(each, inner, f"{where}, {name}") for name, each in _table(found, where).items()}
+        return {name: _entry(each, inner, f"{where}, {name}") for name, each in _entry(found, "dict", where).items()}
     expected, types = _TYPES[kind]
     # True is an int to Python, and a time with a day is a date.
     if type(found) not in types:
@@ -202,7 +197,7 @@ def _task(found: dict[str, Any]) -> Task:
 
 def _column(found: object, position: int) -> Column:
     where = f"[[columns]] number {position}"
-    table = _table(found, where)
+    table = _entry(found, "dict", where)
     if isinstance(table.get("name"), str):
         where = f"[[columns]] {table['name']!r}"
     if table.get("kind") == "category":

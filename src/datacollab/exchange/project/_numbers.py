@@ -28,14 +28,6 @@ def affected_rows(rows: NDArray[np.bool_], first_row: int | None, *, earlier: in
     """Count the rows that are True, in the words of a refusal.
 
     `first_row` rows of the file came before, None if these are all; `earlier` of them are counted too.
-
-    >>> rows = np.array([False, True, True])
-    >>> affected_rows(rows, None)
-    '2 of 3 rows (the first: row 2)'
-    >>> affected_rows(rows, 16384)
-    '2 of the first 16387 rows (the first: row 16386)'
-    >>> affected_rows(rows, 16384, earlier=5)
-    '7 of the first 16387 rows'
     """
     before = first_row or 0
     counted = (

@@ -6,27 +6,18 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from ..._recommended import TABLE, columns_alike, recommended
+from ..._recommended import TABLE, columns_alike
 from ...bundle import PublicKey
 from ...errors import ExchangeError
 from ._column import Column
 from ._refusals import check_limits, check_text, invalid, listed
 from ._task import Task
 
-__all__ = [
-    "ANALYST",
-    "ENTITIES_WITHOUT_WARNING",
-    "Sharing",
-    "check_sharing",
-    "declared_alike",
-    "drafted_sharing",
-    "sharing_content",
-    "sharing_sentences",
-]
+__all__ = ["ANALYST", "Sharing", "check_sharing", "declared_alike", "sharing_content", "sharing_sentences"]
 
 ANALYST = "analyst"
 """The analyst's name in `Sharing.entities`."""
-ENTITIES_WITHOUT_WARNING = 5
+_ENTITIES_WITHOUT_WARNING = 5
 _FEWEST_ENTITIES = 3
 _LIMITS = {"noise": (0.03, 100.0), "epsilon": (0.01, 100.0), "n_components": (2, 1000), "run": (1, None)}
 _METHODS = ("sample", "uniform")
@@ -93,20 +84,6 @@ def declared_alike(columns: Sequence[Column]) -> bool:
     return columns_alike(ranges, sum(each.n_features for each in columns))
 
 
-def drafted_sharing(
-    mask_keys: Mapping[str, str], columns: Sequence[Column], *, labelled_by: str | None = None
-) -> Sharing:
-    """Return the table of a first project file: recommended settings, and parties' names as legal entities."""
-    usual = recommended(alike=declared_alike(columns))
-    return Sharing(
-        mask_keys=dict(mask_keys),
-        entities={name: name for name in (*mask_keys, ANALYST)},
-        noise=usual.noise,
-        n_components=usual.n_components,
-        labelled_by=labelled_by,
-    )
-
-
 def sharing_content(sharing: Sharing) -> dict[str, Any]:
     """Return all entries, with every default written out; optional ones only if they are given."""
     optional = {"labelled_by": sharing.labelled_by, "epsilon": sharing.epsilon}
@@ -136,10 +113,13 @@ def check_sharing(sharing: Sharing, parties: Mapping[str, PublicKey], task: Task
         )
     if ANALYST in parties:
         raise invalid("[members.parties]", f"[sharing.entities] keeps {ANALYST!r} for the analyst. Rename the party.")
-    _check_names(
-        "[sharing.mask_keys]", sharing.mask_keys, [*parties], "Each party sends its own: public.key, third line."
-    )
-    _check_names("[sharing.entities]", sharing.entities, [*parties, ANALYST], "Name the legal entity of each.")
+    key, entity = "Each party sends its own: public.key, third line.", "Name the legal entity of each."
+    for name, expected, advice in (("mask_keys", [*parties], key), ("entities", [*parties, ANALYST], entity)):
+        where, found = f"[sharing.{name}]", getattr(sharing, name)
+        if missing := [each for each in expected if each not in found]:
+            raise invalid(where, f"{listed(missing)} is missing. {advice}")
+        if further := [each for each in found if each not in expected]:
+            raise invalid(where, f"{listed(map(repr, further))} is no member of the project. Remove it.")
     n_entities = len({sharing.entity(name) for name in parties})
     if n_entities < _FEWEST_ENTITIES:
         raise invalid(
@@ -161,10 +141,10 @@ def sharing_sentences(sharing: Sharing) -> list[str]:
     for name in parties:
         by_entity.setdefault(sharing.entity(name), []).append(name)
     sentences = []
-    if len(by_entity) < ENTITIES_WITHOUT_WARNING:
+    if len(by_entity) < _ENTITIES_WITHOUT_WARNING:
         sentences.append(
             f"Only {len(by_entity)} legal entities take part: if all but one of them work together, they learn what "
-            f"the last one added. From {ENTITIES_WITHOUT_WARNING} on the risk is smaller."
+            f"the last one added. From {_ENTITIES_WITHOUT_WARNING} on the risk is smaller."
         )
     sentences += [
         f"Parties {listed(names)} are one legal entity, and hide one another's rows from nobody within it."
@@ -178,13 +158,6 @@ def sharing_sentences(sharing: Sharing) -> list[str]:
             "anonymity, so what is shared remains personal data."
         )
     return sentences
-
-
-def _check_names(where: str, found: Mapping[str, str], expected: list[str], advice: str) -> None:
-    if missing := [name for name in expected if name not in found]:
-        raise invalid(where, f"{listed(missing)} is missing. {advice}")
-    if further := [name for name in found if name not in expected]:
-        raise invalid(where, f"{listed(map(repr, further))} is no member of the project. Remove it.")
 
 
 def _check_cards(sharing: Sharing, parties: Mapping[str, PublicKey]) -> None:
