@@ -208,6 +208,7 @@ def test_what_is_told_counts_each_kind():
         "sex": {"n_entries": 109, "filled": 1},
     }
     told = {"n_rows": 110, "n_rows_outside": 8, "columns": table}
+    assert adjusted_text(Adjustments(n_rows=110).to_dict()) == "none"
     assert adjusted_text(told) == (
         "8 of 110 rows in 3 columns: 3 numbers clipped, 4 set missing, 3 counted as other; 1 number far outside; "
         "3 missing entries filled in, in 2 columns"

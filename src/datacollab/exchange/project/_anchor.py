@@ -81,13 +81,7 @@ def anchor_to_bytes(anchor: Anchor) -> bytes:
 
 
 def anchor_from_bytes(data: bytes, *, what: str = "anchor.dcstate") -> Anchor:
-    """Read what `anchor_to_bytes` wrote.
-
-    Raises
-    ------
-    ExchangeError
-        If a bit of it was changed, or it is something else.
-    """
+    """Read what `anchor_to_bytes` wrote, or raise STATE_DAMAGED if a bit of it was changed, or it is something else."""
     try:
         bundle = unpack(data, kind=_KIND)
         if list(bundle.members) != [_MEMBER]:
@@ -188,13 +182,6 @@ def guessing(method: str, *, n_public: int | None = None, n_features: int = 1) -
         Rows of the public table; None if it is not known yet.
     n_features : int, default=1
         Columns of the matrix.
-
-    Examples
-    --------
-    >>> guessing("sample", n_public=1024).bits
-    10.0
-    >>> guessing("uniform", n_features=2).level
-    'ok'
     """
     if method == "given":
         return Guessing(level="warning", bits=0.0, sentence="Anybody with the table has the anchor: keep it secret.")

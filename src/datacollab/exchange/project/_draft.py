@@ -21,7 +21,7 @@ from ._refusals import check_choice, invalid, listed
 from ._sharing import ANALYST, Sharing, declared_alike
 from ._task import TASKS, Task
 
-__all__ = ["draft_project", "like_record_numbers", "usual_components", "widened_range"]
+__all__ = ["draft_project", "like_record_numbers", "usual_components"]
 
 _FEWEST_ROWS = 20
 
@@ -57,7 +57,7 @@ def like_record_numbers(table: Any, names: Sequence[str]) -> tuple[str, ...]:
     return tuple(found)
 
 
-def widened_range(numbers: FloatArray) -> tuple[float, float]:
+def _widened_range(numbers: FloatArray) -> tuple[float, float]:
     """Return the range of numbers, half its width added on each side, rounded outwards to two digits of the width.
 
     If none is negative it stops at 0, as most quantities do; if all are whole, so are its bounds.
@@ -119,7 +119,7 @@ def _drafted_task(
         parts["untreated"], parts["treated"] = _no_and_yes(name, entries[name], treated, "--treated")
     if "outcome" in given:
         name = given["outcome"]
-        parts["minimum"], parts["maximum"] = widened_range(_numbers(name, entries[name]))
+        parts["minimum"], parts["maximum"] = _widened_range(_numbers(name, entries[name]))
         return Task(kind=kind, **parts)
     event, time = given["event"], given["time"]
     parts["not_seen"], parts["seen"] = _no_and_yes(event, entries[event], seen, "--seen")
@@ -127,7 +127,7 @@ def _drafted_task(
     if (times <= 0).any():
         raise invalid(f"The time {time!r}", "times must be above 0. Correct the public rows, or leave some out.")
     longest = float(times.max())
-    maximum = widened_range(np.array([0.0, longest]))[1]
+    maximum = _widened_range(np.array([0.0, longest]))[1]
     return Task(kind=kind, **parts, maximum=maximum, rounding=usual_time_step(longest))
 
 
@@ -225,7 +225,7 @@ def _guessed_task(target: str, entries: Any, kind: str | None) -> Task:
     if kind == "regression":
         if numbers is None or not numbers.size:
             raise invalid(f"The target {target!r}", "a regression needs numbers, and it holds something else.")
-        minimum, maximum = widened_range(numbers)
+        minimum, maximum = _widened_range(numbers)
         return Task(kind=kind, target=target, minimum=minimum, maximum=maximum)
     classes: list[Any]
     if numbers is not None and (numbers % 1 == 0).all():
@@ -408,7 +408,7 @@ def _column(name: str, entries: Any, valid_range: tuple[float, float] | None) ->
     present = numbers[np.isfinite(numbers)]
     if not present.size:
         raise invalid(f"Column {name!r}", f"no row has a number in it. {_LEAVE_OUT}")
-    minimum, maximum = valid_range or widened_range(present)
+    minimum, maximum = valid_range or _widened_range(present)
     return Column(
         name=name,
         kind="number",

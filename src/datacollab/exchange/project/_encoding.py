@@ -119,14 +119,7 @@ class Adjustments:
 
 
 def adjusted_text(counted: Mapping[str, Any]) -> str:
-    """Return the result of `Adjustments.to_dict` as one line for people.
-
-    Examples
-    --------
-    >>> from datacollab.exchange.project import Adjustments, adjusted_text
-    >>> adjusted_text(Adjustments(n_rows=110).to_dict())
-    'none'
-    """
+    """Return the result of `Adjustments.to_dict` as one line for people."""
     columns = [ColumnCounts(**counts) for counts in counted["columns"].values()]
     total = sum(columns, ColumnCounts())
     parts = []

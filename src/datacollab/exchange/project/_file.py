@@ -398,13 +398,7 @@ def load_project(path: Path) -> Project:
 
 
 def read_project(path: Path) -> tuple[Project, bytes]:
-    """Return the project, as `load_project` does, and the very bytes that were verified.
-
-    Raises
-    ------
-    ExchangeError
-        As `load_project`.
-    """
+    """Return the project, as `load_project` does, and the very bytes that were verified."""
     data = _read(path)
     project, signature = parse_project(_text(data, path), what=str(path))
     if signature is None:
@@ -424,13 +418,7 @@ def read_project(path: Path) -> tuple[Project, bytes]:
 
 
 def read_project_text(path: Path) -> str:
-    """Return the text of a file that may be a project's.
-
-    Raises
-    ------
-    ExchangeError
-        If it is a bundle, too large, or no UTF-8 text.
-    """
+    """Return the text of a file that may be a project's, and refuse a bundle, a large file, and no UTF-8 text."""
     return _text(_read(path), path)
 
 

@@ -32,13 +32,7 @@ _FORMATS = {
 
 
 def table_format(path: Path, *, default: str | None = None) -> str:
-    """Return CSV, Parquet or Arrow, by the end of a file's name.
-
-    Raises
-    ------
-    ExchangeError
-        If the end is unknown, and there is no default.
-    """
+    """Return CSV, Parquet or Arrow, by the end of a file's name, or the default; refuse an unknown end without one."""
     found = _FORMATS.get(path.suffix.lower(), default)
     if found is None:
         raise _unreadable(path, f"ends in {path.suffix!r}; name it with one of {', '.join(_FORMATS)}.")
