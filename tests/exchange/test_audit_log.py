@@ -4,6 +4,7 @@ import json
 import os
 import re
 import stat
+from pathlib import Path
 
 import pytest
 from hypothesis import given
@@ -242,3 +243,17 @@ def test_a_broken_log_is_not_exported(log, tmp_path):
     log.path.write_bytes(b"".join(lines(log)[1:]))
     refusal(log.export, tmp_path / "copy.csv")
     assert not (tmp_path / "copy.csv").exists()
+
+
+def test_a_held_log_is_read_once_and_knows_what_it_appends(tmp_path, monkeypatch):
+    log = AuditLog(tmp_path / "log.jsonl")
+    log.append("first", rows=1)
+    reads, read = [], Path.read_bytes
+    monkeypatch.setattr(Path, "read_bytes", lambda path: reads.append(path) or read(path))
+    with log.held():
+        log.append("second", rows=2)
+        log.append("third", rows=3)
+        assert [entry["event"] for entry in log.entries()] == ["first", "second", "third"]
+        head = log.head
+    assert len(reads) == 1
+    assert log.verify() == head

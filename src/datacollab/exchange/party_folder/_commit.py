@@ -90,13 +90,7 @@ def settle(folder: Folder) -> None:
 
 
 def record(folder: Folder, event: str, **facts: Any) -> None:
-    """Write into the log, as soon as no other command works in the folder; never data.
-
-    Raises
-    ------
-    ExchangeError
-        BUSY, if the other command takes longer than ten seconds.
-    """
+    """Write into the log, never data; raise BUSY if another command works in the folder for ten seconds."""
     last = time.monotonic() + PATIENCE
     while True:
         try:
@@ -186,23 +180,9 @@ def commit_forgetting(folder: Folder, share_digest: str) -> None:
 
 
 def commit_sum(folder: Folder, ledger: Ledger, data: bytes, facts: Mapping[str, Any], rows: Any, void: Any) -> Path:
-    """Release a message of sums; the folder must be locked.
+    """Release the file of a message of sums; the folder must be locked.  If the ledger refuses, nothing happened.
 
-    Parameters
-    ----------
-    folder : Folder
-    ledger : Ledger
-    data : bytes
-        The message's file.
-    facts : mapping of str to object
-        What is kept beside it: "party", "context", "mask_public", "ledger", and "entry", the log's.
-    rows, void
-        As `Ledger.enter` takes them.
-
-    Raises
-    ------
-    ExchangeError
-        ALREADY_SHARED if the ledger refuses the sum, BUSY, POLICY_INVALID.  Nothing happened.
+    The facts beside it have "party", "context", "mask_public", "ledger", and "entry", the log's.
     """
     files, project = folder.files, folder.project
     folder.write(files.next_sum, facts, {_MESSAGE: data})

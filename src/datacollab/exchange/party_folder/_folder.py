@@ -85,18 +85,7 @@ class Files:
 class Folder:
     """A folder with a party's key: its files, its log, and the signed files that only this party may write.
 
-    Parameters
-    ----------
-    path : Path
-    passphrase : str, optional
-        Of the keys; the party's own files are encrypted with it.
-    project : Project, optional
-        In place of the one in the folder.
-
-    Raises
-    ------
-    ExchangeError
-        What reading keys may raise.
+    The passphrase is that of the keys, and encrypts these files; a project may be given in place of the folder's.
     """
 
     def __init__(self, path: Path, *, passphrase: str | None = None, project: Project | None = None) -> None:
@@ -115,13 +104,7 @@ class Folder:
 
     @cached_property
     def name(self) -> str:
-        """The party's, by its key.
-
-        Raises
-        ------
-        ExchangeError
-            NOT_A_MEMBER.
-        """
+        """The party's, by its key."""
         return _member(self.project, self.key)
 
     @property
@@ -153,13 +136,7 @@ class Folder:
         write_atomically(path, data, mode=0o600)
 
     def read(self, path: Path) -> Bundle:
-        """Read a file that this party wrote.
-
-        Raises
-        ------
-        ExchangeError
-            STATE_DAMAGED, if it is not as it was written; PASSPHRASE_WRONG; FORMAT_TOO_NEW.
-        """
+        """Read a file that this party wrote; raise STATE_DAMAGED, PASSPHRASE_WRONG or FORMAT_TOO_NEW."""
         data = path.read_bytes()
         try:
             if is_encrypted(data):
@@ -235,15 +212,9 @@ def load_anchor(folder: Folder, project: Project) -> Anchor:
 
 @dataclass(frozen=True, kw_only=True, eq=False)
 class OwnRows:
-    """Rows of the project's matrix, and which of them each shared row is.  They are the table itself.
+    """Rows of the project's matrix, the table itself, and the position of each shared row in it.
 
-    Attributes
-    ----------
-    X : ndarray of shape (n_rows, n_features)
-    target : ndarray of shape (n_rows,)
-    order : ndarray of shape (n_shared,) or None
-        Position of each shared row, in the order of the share; None if a shared row is no single row of these.
-    n_shared : int
+    The order, in that of the share, is None if a shared row is no single row of these.
     """
 
     X: FloatArray
@@ -342,7 +313,7 @@ def check_not_forgotten(folder: Folder) -> None:
 
 
 def make_mask_key(folder: Path, *, passphrase: str | None = None) -> str:
-    """Make a mask key in a party's folder, and write its card into ``public.key``.
+    """Make a mask key in a party's folder, write its card as the third line of ``public.key``, and return the card.
 
     An unused key that is there already stays, and its card is written again.
 
@@ -352,11 +323,6 @@ def make_mask_key(folder: Path, *, passphrase: str | None = None) -> str:
         Holds the party's keys.
     passphrase : str, optional
         Of the keys; the mask key is encrypted with it, too.
-
-    Returns
-    -------
-    str
-        The card, the third line of ``public.key``.
 
     Raises
     ------
@@ -374,19 +340,7 @@ def make_mask_key(folder: Path, *, passphrase: str | None = None) -> str:
 
 
 def public_key_text(folder: Path, passphrase: str | None = None) -> str:
-    """Return the text of ``public.key``: with a third line if the folder holds an unused mask key.
-
-    Parameters
-    ----------
-    folder : Path
-        Holds the party's keys.
-    passphrase : str, optional
-
-    Raises
-    ------
-    ExchangeError
-        STATE_DAMAGED or PASSPHRASE_WRONG.
-    """
+    """Return the text of ``public.key`` for a folder with keys: with a third line if it holds an unused mask key."""
     return Folder(folder, passphrase=passphrase).public_text()
 
 

@@ -22,31 +22,7 @@ _AUDITS = ("required", "warn", "off")
 class Policy:
     """A party's limits on what leaves; the stricter one holds if the project has a limit of the same name.
 
-    Attributes
-    ----------
-    min_rows : int, default=20
-        Fewest rows that are shared.
-    min_class_rows : int, default=5
-        Fewest rows of a class, if any are shared of it.
-    max_components : int, default=32
-        Most columns of the representation.
-    obfuscators : tuple of str
-        Allowed names of `datacollab.obfuscator`; by default all.
-    defence : {"none", "any", "microaggregation"}, default="none"
-        Which defence the policy insists on: none, any, or means of groups.
-    shuffle : bool, default=True
-        Whether the rows leave in a random order.
-    max_rows_in_anchor : int, default=0
-        How many rows of the anchor may equal rows of the table.
-    max_linkage, max_reidentification, max_membership : float or None
-        Limits on the upper ends of what attacks achieve, as in `datacollab.risk.audit.RiskLimits`; None is no limit.
-        The defaults are .25, .25 and .75; the preset "groups" often exceeds them with tables of some 200 rows.
-    audit : {"required", "warn", "off"}, default="required"
-        Whether a risk above its limit, or not known, is shown ("warn") or refused ("required"); "off" makes no attacks.
-    approvers : tuple of str, default=()
-        Who may approve a share; empty is anyone who can read the folder.
-    ledger : str, default=""
-        Folder of the institution's ledger of sums; empty is the folder `ledger` beside the party's keys.
+    Each attribute is an entry of ``policy.toml``; `default_policy_text` says what it means.
     """
 
     min_rows: int = 20

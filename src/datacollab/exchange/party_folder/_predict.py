@@ -86,6 +86,8 @@ def predict(
 ) -> int:
     """Predict a table of any length at home, into a file that is closed to others; see `predict_batches`.
 
+    Return the number of rows.
+
     Parameters
     ----------
     folder, source, using, proba, keep, batch_rows, tell
@@ -94,11 +96,6 @@ def predict(
         CSV, Parquet or Arrow, by its name.  Predictions that are there already are replaced.
     force : bool, default=False
         Whether another file may be replaced, too.
-
-    Returns
-    -------
-    int
-        How many rows there were.
 
     Raises
     ------

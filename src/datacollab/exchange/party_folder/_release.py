@@ -123,8 +123,8 @@ STAYS = (
     "keys, policy and log",
 )
 BESIDES = (
-    "the name of the approver (by default the user who is logged in), the time, versions of the software, hashes of "
-    "the project, of the anchor (with a secret key) and of the log's last entry, and the party's signature"
+    "the name of the approver (by default who is logged in), the time, versions of the software, hashes of the "
+    "project, of the anchor (with a secret key) and of the log's last entry, and the party's signature"
 )
 _AGAIN = (
     "This takes its place, but the analyst will have seen both, which tell more than one. The installed model stops "

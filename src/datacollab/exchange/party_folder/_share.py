@@ -70,33 +70,14 @@ class Prepared:
 
 
 def encoded(folder: Folder, table: Any, *, where: str | None = None) -> EncodedTable:
-    """Encode a table with targets as the project's matrix.
-
-    Parameters
-    ----------
-    folder : Folder
-    table : Path or DataFrame
-    where : str, optional
-        Name of the table in errors; by default its path.
-
-    Raises
-    ------
-    ExchangeError
-        Of the kind "schema".
-    """
+    """Encode a table, a file or a DataFrame with targets, as the project's matrix; errors call it `where`."""
     if isinstance(table, str | os.PathLike):
         where, table = where or os.fspath(table), read_table(Path(table), project=folder.project)
     return encode_table(folder.project, table, where=where or "the table")
 
 
 def plan_of(project: Project, policy: Policy, n_rows: int, options: dict[str, Any]) -> SharingPlan:
-    """Complete options by project, policy and the size of the table.
-
-    Raises
-    ------
-    ValueError
-        If options are unknown, or exclude one another.
-    """
+    """Complete options by project, policy and the size of the table."""
     task = project.task
     largest = max(1, min(project.n_features, project.max_components, policy.max_components, n_rows - 2))
     chosen = {
@@ -191,13 +172,7 @@ def share_rows(
 
 
 def shared(folder: Folder) -> str | None:
-    """Return the identity of the last share in this project, also after a command was interrupted.
-
-    Raises
-    ------
-    ExchangeError
-        BUSY.
-    """
+    """Return the identity of the last share in this project, also after a command was interrupted."""
     with locked(folder):
         return _digest_of(last_share(folder))
 

@@ -272,21 +272,7 @@ def project_map(project: Project, anchor: Anchor) -> ProjectMap:
 
 
 def prepare_sum(folder: Folder, table: Any, *, where: str | None = None) -> PreparedSum:
-    """Do all that `share` does in a project that shares sums, but let it leave.
-
-    Parameters
-    ----------
-    folder : Folder
-    table, where
-        As in `encoded`.
-
-    Raises
-    ------
-    ExchangeError
-        Of the kinds "schema", "state", "keys" and "policy".
-    AnchorError
-        If no common map can be made of the anchor.
-    """
+    """Do all that `share` does in a project that shares sums, but let it leave."""
     policy = folder.policy
     ledger = _ledger_of(folder, policy)
     return _prepared(folder, policy, folder.anchor, ledger, _batches(folder, table, where), (), ())
@@ -355,14 +341,10 @@ def _released(folder: Folder, ledger: Ledger, prepared: PreparedSum, entry: dict
 
 
 def withdraw(folder: Folder) -> Path:
-    """Leave a run of sums for good: no message of it is made or sent again from here.
+    """Leave a run of sums for good, and return the file of the signed withdrawal, for the other parties.
 
-    The others may then share anew without this party.  A file that was sent already is out of reach.
-
-    Returns
-    -------
-    Path
-        The signed withdrawal, for the other parties.
+    No message of it is made or sent again from here, and the others may share anew without this party.  A file that was
+    sent already is out of reach.
 
     Raises
     ------
