@@ -138,7 +138,7 @@ def _add(opened: AnalystFolder, files: list[Path], report: Report) -> None:
         sums = opened.add_sums(files)
         report.facts["added"] = [each.party for each in sums]
         for new in sums:
-            report.line(f"{new.party}: sums of {new.told.n_components} columns, signature and anchor in order")
+            report.line(f"{new.party}: sums of {new.outside.n_components} columns, signature and anchor in order")
         return
     before = {each.party: each for each in opened.shares()}
     added = opened.add(files)

@@ -135,11 +135,11 @@ class _Play:
         whole = _kernel_ridge(np.vstack([X, self.public]), np.concatenate([y, self.target]))
         self.scores = {
             SUMS: self._score(self._told_by_sums()),
-            ROWS: float(np.mean([self._score(told) for told in self._told_by_rows()])),
+            ROWS: float(np.mean([self._score(each) for each in self._told_by_rows()])),
             # Of four kinds of local models the best, chosen by what only hindsight knows.
-            AVERAGE: max(self._score(self.classes[np.mean(told, axis=0).argmax(axis=1)]) for told in locals_),
+            AVERAGE: max(self._score(self.classes[np.mean(local, axis=0).argmax(axis=1)]) for local in locals_),
             ALONE: max(
-                float(np.mean([self._score(self.classes[each.argmax(axis=1)]) for each in told])) for told in locals_
+                float(np.mean([self._score(self.classes[each.argmax(axis=1)]) for each in local])) for local in locals_
             ),
             ONE_PLACE: self._score(whole.predict(self.X_test)),
         }

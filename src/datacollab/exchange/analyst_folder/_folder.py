@@ -231,7 +231,7 @@ class AnalystFolder:
         if self.project.sharing is not None:
             for each in self.sums():
                 sent = self._sent(each.party, "context", each.message.context.hex())
-                facts = {"created": each.told.created, "n_components": each.told.n_components}
+                facts = {"created": each.outside.created, "n_components": each.outside.n_components}
                 there[each.party] = facts | {"exported": sent}
         else:
             for share in self.shares():

@@ -31,14 +31,14 @@ class ReceivedSum:
     Attributes
     ----------
     message : MaskedMessage
-    told : SumsFacts
+    outside : SumsFacts
         What the file says on its outside.
     digest : str
         Identity of the bundle.
     """
 
     message: MaskedMessage = field(repr=False)
-    told: SumsFacts
+    outside: SumsFacts
     digest: str
 
     @property
@@ -108,15 +108,17 @@ def receive_sum(source: bytes, project: Project, key: KeyPair, *, where: str) ->
     """
     bundle = unpack(source, kind=MASKED_SUM_KIND, what=where)
     party = sender_of(bundle, project, where)
-    told = read_sums_facts(bundle.facts, project, party, where)
+    outside = read_sums_facts(bundle.facts, project, party, where)
     try:
         message = read_message(source, key, signed_by=project.parties[party])
-        plan_of(project, anchor_commitment=told.anchor_commitment, n_components=told.n_components).agreed.check(message)
+        plan_of(project, anchor_commitment=outside.anchor_commitment, n_components=outside.n_components).agreed.check(
+            message
+        )
     except ExchangeError as error:
         raise ExchangeError(error.code, f"{where} of party {party!r}: {error}") from None
     except (AgreementError, ShareError) as error:
         raise ExchangeError("SHARE_MALFORMED", f"{where}: {error}") from None
-    return ReceivedSum(message=message, told=told, digest=bundle.digest)
+    return ReceivedSum(message=message, outside=outside, digest=bundle.digest)
 
 
 def check_new_sum(received: ReceivedSum, present: Mapping[str, ReceivedSum], *, where: str) -> None:
@@ -130,13 +132,15 @@ def check_new_sum(received: ReceivedSum, present: Mapping[str, ReceivedSum], *, 
             "rows: remove this one, tell the party, and begin a new run with new mask keys.",
         )
     check_same_anchor(
-        {name: each.told.anchor_commitment for name, each in present.items()}, party, received.told.anchor_commitment
+        {name: each.outside.anchor_commitment for name, each in present.items()},
+        party,
+        received.outside.anchor_commitment,
     )
-    others = [name for name, each in present.items() if each.told.n_components != received.told.n_components]
+    others = [name for name, each in present.items() if each.outside.n_components != received.outside.n_components]
     if others:
         raise ExchangeError(
             "SHARE_MALFORMED",
-            f"{where} of party {party!r} has {received.told.n_components} columns in the common map; those of "
+            f"{where} of party {party!r} has {received.outside.n_components} columns in the common map; those of "
             f"{others!r} have another number. Have all parties compare their versions of datacollab.",
         )
 
@@ -152,8 +156,8 @@ def solve_sums(
             f"The sums of {missing} are missing, and without them nothing can be added up. Wait for them; if one never "
             "comes, the owner raises the run, with new mask keys of the others.",
         )
-    told = received[0].told
-    plan = plan_of(project, anchor_commitment=told.anchor_commitment, n_components=told.n_components)
+    outside = received[0].outside
+    plan = plan_of(project, anchor_commitment=outside.anchor_commitment, n_components=outside.n_components)
     try:
         total = plan.agreed.total([each.message for each in received])
         counts = _check_total(plan, total, project)
@@ -166,7 +170,7 @@ def solve_sums(
     return model, data, SumsIntegration(
         n_rows=round(model.fit.n_rows),
         n_parties=len(project.parties),
-        n_components=told.n_components,
+        n_components=outside.n_components,
         alpha=float(model.fit.alpha),
         class_counts=counts,
         context=model.context.hex(),

@@ -216,7 +216,7 @@ class PreparedSum:
     Attributes
     ----------
     plan : SumsPlan
-    told : SumsFacts
+    outside : SumsFacts
         What its file says on the outside.
     part : ndarray of shape (n_numbers,)
         The party's sums; as sensitive as its rows.
@@ -231,7 +231,7 @@ class PreparedSum:
     """
 
     plan: SumsPlan
-    told: SumsFacts
+    outside: SumsFacts
     part: FloatArray = field(repr=False)
     rows: NDArray[np.uint64] = field(repr=False)
     void: frozenset[str]
@@ -309,18 +309,18 @@ def share_sum(
 
 def _released(folder: Folder, ledger: Ledger, prepared: PreparedSum, entry: dict[str, Any]) -> Path:
     """Mask a party's sums, and release the message; the folder must be locked."""
-    summary, told = prepared.summary, prepared.told
+    summary, outside = prepared.summary, prepared.outside
     context = prepared.plan.agreed.context.hex()
     _make_folder(ledger.path.parent)
     open_outbox(folder, folder.files.sum_file(summary.party))
     mask_public = prepared.mask_key.public.hex()
     message = prepared.plan.agreed.mask(summary.party, prepared.part, prepared.mask_key)
-    data = message_to_bytes(message, folder.key, folder.project.analyst, outside=told.facts())
+    data = message_to_bytes(message, folder.key, folder.project.analyst, outside=outside.facts())
     facts = {
         "party": summary.party,
-        "project_digest": told.project_digest,
-        "anchor_commitment": told.anchor_commitment,
-        "n_components": told.n_components,
+        "project_digest": outside.project_digest,
+        "anchor_commitment": outside.anchor_commitment,
+        "n_components": outside.n_components,
         "context": context,
         "mask_public": mask_public,
         "ledger": str(ledger.path.resolve()),
@@ -328,7 +328,7 @@ def _released(folder: Folder, ledger: Ledger, prepared: PreparedSum, entry: dict
             "digest": unpack(data).digest,
             "bytes": len(data),
             "context": context,
-            "project_digest": told.project_digest,
+            "project_digest": outside.project_digest,
             "n_rows": summary.n_rows,
             "n_numbers": summary.n_numbers,
             "noise": summary.noise,
@@ -478,7 +478,7 @@ def _prepared(
         measured=measured_membership(alike=declared_alike(project.columns)),
         adjusted=adjusted.to_dict(),
     )
-    told = SumsFacts(
+    outside = SumsFacts(
         project_digest=project.digest,
         anchor_commitment=commitment,
         n_components=common.n_components,
@@ -486,7 +486,7 @@ def _prepared(
     )
     return PreparedSum(
         plan=plan,
-        told=told,
+        outside=outside,
         part=part,
         rows=rows,
         void=void,
