@@ -8,6 +8,7 @@ import pytest
 from desk_world import QUICK_FORM as QUICK
 from desk_world import decide, finished, opened, plain, send
 
+from datacollab.desk.party._release import shown_options
 from datacollab.exchange.party_folder import PartyFolder
 from party_world import allow_without_audit, events, made_up_table, new_world
 
@@ -369,3 +370,23 @@ def test_a_desk_under_a_passphrase(tmp_path, monkeypatch):
     from datacollab.desk.party import PartyDesk
 
     assert PartyDesk(tmp_path / "a", passphrase="four words that hold").opened().anchor.rows.shape == (60, 5)
+
+
+OPTIONS = [
+    {},
+    {"epsilon": 2.0},
+    {"preset": "groups"},
+    {"preset": "none"},
+    {"preset": "none", "fit_on_anchor": True},
+    {"fit_on_anchor": True, "group_size": 5},
+    {"noise": 1.0, "obfuscator": "kernel-pca", "standardize": False},
+    {"group_size": 3, "noise": 0.5, "n_components": 2},
+]
+
+
+@pytest.mark.parametrize("options", OPTIONS, ids=str)
+def test_the_form_shows_what_was_chosen(options):
+    form = shown_options(options)
+    assert form["components"] == options.get("n_components", "")
+    assert bool(form["no_standardize"]) == (options.get("standardize") is False)
+    assert form["epsilon"] == options.get("epsilon", "")

@@ -33,8 +33,8 @@ def main() -> None:
         sys.exit(130)
     except SystemExit as end:
         if end.code == 2 and "--json" in sys.argv:
-            error = {"code": "USAGE", "message": "The command was not understood; standard error says why."}
-            sys.stdout.write(json.dumps({"error": error}, indent=2) + "\n")
+            message = "The command was not understood; standard error says why."
+            sys.stdout.write(json.dumps({"error": {"code": "USAGE", "message": message}}, indent=2) + "\n")
         raise
 
 

@@ -208,13 +208,7 @@ def _parameter(of: Input) -> Parameter:
 
 
 def named_once(option: Path | None, argument: Path | None, hint: str) -> Path:
-    """Return a path that is given as an option or as an argument.
-
-    Raises
-    ------
-    BadParameter
-        If it is given twice, or not at all.
-    """
+    """Return a path that is given as an option or as an argument."""
     if option is not None and argument is not None:
         raise typer.BadParameter("It is given twice, as an option and as an argument.", param_hint=hint)
     given = option or argument
@@ -224,13 +218,7 @@ def named_once(option: Path | None, argument: Path | None, hint: str) -> Path:
 
 
 def passphrase(given_file: Path | None) -> str | None:
-    """Return the passphrase from a file or else from the environment; None if neither holds one.
-
-    Raises
-    ------
-    ExchangeError
-        ``PASSPHRASE_WRONG``, if the file holds none.
-    """
+    """Return the passphrase from a file or else from the environment; None if neither holds one."""
     if given_file is None:
         return os.environ.get(VARIABLE) or None
     try:

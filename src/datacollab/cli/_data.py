@@ -2,18 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from dataclasses import asdict
 from pathlib import Path
 from typing import TYPE_CHECKING
-
-import typer
 
 from ._command import group, named_once, step
 from ._output import Report
 
 if TYPE_CHECKING:
-    from ..datasets import DatasetInfo
+    pass
 
 __all__ = ["USUAL_PARTIES", "app"]
 
@@ -28,8 +25,10 @@ def list_datasets(report: Report, data_dir: Path | None) -> None:
 
     found = available(data_dir=data_dir)
     report.facts = [{**asdict(dataset), "path": dataset.path and str(dataset.path)} for dataset in found]
-    if not report.as_json:
-        _print_table(found)
+    for each in found:
+        size = f"{each.n_samples} x {each.n_features}"
+        report.line(f"{each.name:<20} {each.task:<15} {size:<14} {each.megabytes:.0f} MB, {each.licence}")
+        report.line(f"  {each.description}: {each.where}")
 
 
 @step(app, "data fetch")
@@ -65,23 +64,6 @@ def deal_tables(
     for file, n_rows in files.items():
         report.line(f"{file}: {n_rows} rows")
     report.line(f"The target's column is {target!r}.")
-
-
-def _print_table(found: Sequence[DatasetInfo]) -> None:
-    from rich import box
-    from rich.console import Console
-    from rich.table import Table
-
-    table = Table(box=box.SIMPLE, pad_edge=False)
-    for heading in ("name", "task", "rows x columns", "MB", "licence"):
-        table.add_column(heading, no_wrap=True)
-    for dataset in found:
-        shape = f"{dataset.n_samples} x {dataset.n_features}"
-        table.add_row(dataset.name, dataset.task, shape, f"{dataset.megabytes:.0f}", dataset.licence)
-    Console().print(table)
-    # Not in the table, which would break long paths to the terminal's width.
-    for dataset in found:
-        typer.echo(f"{dataset.name}: {dataset.description}\n  {dataset.where}")
 
 
 PUBLIC, NEW = "public", "new"

@@ -51,16 +51,7 @@ N_JUDGING = 3
 
 @dataclass(frozen=True, kw_only=True, eq=False)
 class Demonstration:
-    """Accuracies of all ways.
-
-    Attributes
-    ----------
-    n_parties, n_rows : int
-        Parties, and rows of each.
-    seeds : tuple of int
-    accuracies : dict of way to ndarray of shape (n_seeds,)
-        On new rows.
-    """
+    """Accuracies of all ways."""
 
     n_parties: int
     n_rows: int

@@ -141,8 +141,8 @@ def share(
             report.line()
             return approver if approve or says_yes(STEPS["party share"].asks, as_json=report.as_json) else None
 
-        given = {"withdrawals": withdrawals or (), "without": without or ()}
-        file = opened.share(table, approve=ask, progress=progress, **given, **options)
+        options |= {"withdrawals": withdrawals or (), "without": without or ()}
+        file = opened.share(table, approve=ask, progress=progress, **options)
     size = file.stat().st_size
     who = f"approved by {approver}" if report.facts else "as it was released before; nothing was computed"
     report.facts |= {"share": str(file), "bytes": size}

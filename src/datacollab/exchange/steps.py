@@ -151,7 +151,7 @@ class Step:
 
 
 def _input(id: str, kind: str = "text", argument: bool = False, endings: Any = (), **facts: Any) -> Input:
-    usual = {"name": id.replace("-", "_"), "option": "" if argument else f"--{id}"}
+    usual: dict[str, Any] = {"name": id.replace("-", "_"), "option": "" if argument else f"--{id}"}
     usual |= {"default": bool(facts.get("off"))} if kind == "flag" else {}
     usual |= {"least": 0} if kind == "number" else {}
     if "default" in facts and _KINDS[kind] is Path:

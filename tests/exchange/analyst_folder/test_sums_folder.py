@@ -181,7 +181,7 @@ def test_steps_of_the_other_way_are_refused(world):
     for step in (lambda: world.analyst.add(all_sent(world)), lambda: world.analyst.integrate()):
         with pytest.raises(AgreementError, match="shares sums"):
             step()
-    with pytest.raises(AgreementError, match="answers"):
+    with pytest.raises(AgreementError, match="predictions"):
         world.analyst.export(anchor_predictions=True)
 
 

@@ -41,13 +41,7 @@ _MOST = 10
 
 
 def analyst_app(desk: AnalystDesk, session: Session) -> ASGIApp:
-    """Put the analyst's desk together.
-
-    Parameters
-    ----------
-    desk : AnalystDesk
-    session : Session
-    """
+    """Put the analyst's desk together."""
     title = f"Analyst of project {desk.folder.project.name}"
     pages = Pages(
         session, desk.jobs, Path(__file__).parent / "templates", lambda: title, lambda: _places(desk), desk=desk

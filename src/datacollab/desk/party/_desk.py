@@ -198,24 +198,7 @@ class PartyDesk:
         check: Callable[[dict[str, Any]], None] = lambda options: None,
         writes: Iterable[str] = (),
     ) -> Action:
-        """Return the form of a step: its file and fields are read, and what the work gives is in ``done``.
-
-        Parameters
-        ----------
-        verb : str
-        work : callable
-            Gets the folder, the job, the path of the file, and the fields by the names of the step's inputs.
-        path : str
-            Of the page that has the form, and shows what came of it.
-        file : str
-            The input that is a file.
-        fields : iterable of str
-            Inputs that the form has besides.
-        check : callable, optional
-            Gets these, and raises an error.
-        writes : iterable of str
-            Files of the desk that the work writes anew.
-        """
+        """Return the form of a step: its file and fields are read, and what the work gives is in ``done``."""
         step = STEPS[f"party {verb}"]
 
         def act(form: FormData) -> None:

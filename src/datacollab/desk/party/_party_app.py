@@ -35,13 +35,7 @@ __all__ = ["party_app"]
 
 
 def party_app(desk: PartyDesk, session: Session) -> ASGIApp:
-    """Put a party's desk together.
-
-    Parameters
-    ----------
-    desk : PartyDesk
-    session : Session
-    """
+    """Put a party's desk together."""
 
     def title() -> str:
         if not desk.has("project.toml"):
@@ -75,7 +69,7 @@ def _places(desk: PartyDesk) -> Sequence[Place]:
     when = "" if shared is None else f"shared {shared['time'][:10]}"
     found = "" if seen is None else (seen.refusal.code if seen.refusal else f"{seen.n_rows} rows read")
     may = "" if looked is None else ("may not leave" if looked.reasons else "may leave")
-    leaving = (
+    leaving: tuple[Place, ...] = (
         _place("check", RELEASE, is_shared or (looked is not None and not looked.reasons), may),
         _place("share", APPROVE, is_shared, when),
     )

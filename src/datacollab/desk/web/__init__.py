@@ -8,12 +8,10 @@ from ._forms import (
     checked,
     chosen_file,
     chosen_files,
-    files_in,
     given,
     handed_out,
     number,
     perhaps_file,
-    remote_commands,
     text,
 )
 from ._jobs import Job, Jobs, Refusal, refusal_of
@@ -38,7 +36,6 @@ __all__ = [
     "chosen_files",
     "create_app",
     "door_page",
-    "files_in",
     "given",
     "handed_out",
     "interval_svgs",
@@ -46,7 +43,6 @@ __all__ = [
     "people_svg",
     "perhaps_file",
     "refusal_of",
-    "remote_commands",
     "serve",
     "text",
 ]

@@ -6,7 +6,7 @@ import shlex
 import signal
 import socket
 import tempfile
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
@@ -54,10 +54,7 @@ class Action:
 
 @dataclass(frozen=True, kw_only=True)
 class Place:
-    """A step in the list beside every page: where it is, and how far it is in few words.
-
-    What is beside the way is no step of it, but may be taken besides.
-    """
+    """A step in the list beside every page: where it is, and how far it is in few words."""
 
     path: str
     name: str
@@ -67,21 +64,7 @@ class Place:
 
 
 class Pages:
-    """Renders templates of the desk and of one role.
-
-    Parameters
-    ----------
-    session : Session
-    jobs : Jobs
-    templates : Path
-        Of the role.
-    title : callable
-        Returns what the desk is of, in words.
-    places : callable
-        Returns the role's steps as they are now.
-    **shared
-        What all templates of the role may use.
-    """
+    """Renders templates of the desk and of one role."""
 
     def __init__(
         self,
@@ -101,21 +84,18 @@ class Pages:
     def page(self, template: str, *, path: str, status: int = 200, **context: Any) -> HTMLResponse:
         """Answer with a page of the step at a path."""
         last = self._jobs.last
-        ended_here = last is not None and last.is_done and last.where == path
+        ended = last if last is not None and last.is_done and last.where == path else None
         rendered = self._environment.get_template(template).render(
             **context,
             path=path,
             desk_title=self._title(),
             steps=self._places(),
             running=self._jobs.running,
-            failed=last.refusal if ended_here and not _is_refusal(context) else None,
-            notice=last.notice if ended_here else "",
+            # A page that shows a refusal has no second one.
+            failed=ended.refusal if ended and not isinstance(context.get("refusal"), Refusal) else None,
+            notice=ended.notice if ended else "",
         )
         return HTMLResponse(rendered, status_code=status)
-
-
-def _is_refusal(context: Mapping[str, Any]) -> bool:
-    return isinstance(context.get("refusal"), Refusal)
 
 
 def create_app(session: Session, pages: Pages, jobs: Jobs, parts: Iterable[Page | Action]) -> ASGIApp:

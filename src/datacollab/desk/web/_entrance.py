@@ -25,14 +25,7 @@ __all__ = ["ENTRANCE", "STYLE_PATH", "Guard", "Session", "door_page", "entrance"
 
 
 class Session:
-    """The secrets of one desk, drawn anew each time it is opened.
-
-    Parameters
-    ----------
-    host : str
-        Address and port, as the browser names them. The port is in the name of the cookie: browsers send cookies to all
-        ports of a host, and two desks must not take each other's.
-    """
+    """The secrets of one desk, drawn anew each time it is opened."""
 
     def __init__(self, host: str) -> None:
         self.host = host

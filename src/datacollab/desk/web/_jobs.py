@@ -63,15 +63,7 @@ class Question:
 
 
 class Job:
-    """One piece of work.
-
-    Parameters
-    ----------
-    name : str
-        What is being done, in words.
-    where : str
-        Page that shows what came of it.
-    """
+    """One piece of work."""
 
     def __init__(self, name: str, where: str) -> None:
         self.name = name

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 
 from markupsafe import Markup
 
@@ -58,42 +58,27 @@ def bars_svg(values: Sequence[float]) -> Markup:
 
 
 def beam_svgs(values: Sequence[float]) -> list[Markup]:
-    """Numbers as beams to the left and right of zero, a picture for each row of a table and all on one scale.
+    """Draw numbers as beams to the left and right of zero, a picture for each row of a table and all on one scale.
 
     Examples
     --------
     >>> ['class="beam less"' in picture for picture in beam_svgs([0.5, -0.2])]
     [False, True]
     """
-    low, high = min(0.0, *values, 0.0), max(0.0, *values, 0.0)
-    spread = (high - low) or 1.0
-
-    def at(value: float) -> float:
-        return _MARGIN + (_WIDTH - 2 * _MARGIN) * (value - low) / spread
-
+    at = _scale(min(0.0, *values, 0.0), max(0.0, *values, 0.0))
     pictures = []
     for value in values:
         left, right = sorted((at(0.0), at(value)))
         kind = "beam less" if value < 0 else "beam"
-        pictures.append(
-            Markup(
-                f'<svg class="interval" viewBox="0 0 {_WIDTH} {_ROW}" aria-hidden="true" focusable="false">'
-                f'<path class="baseline" d="M{at(0.0):.1f} 0V{_ROW}"/>'
-                f'<rect class="{kind}" x="{left:.1f}" y="3" width="{right - left:.1f}" height="{_ROW - 6}"/></svg>'
-            )
-        )
+        beam = f'<rect class="{kind}" x="{left:.1f}" y="3" width="{right - left:.1f}" height="{_ROW - 6}"/>'
+        pictures.append(_row(f'<path class="baseline" d="M{at(0.0):.1f} 0V{_ROW}"/>{beam}'))
     return pictures
 
 
 def interval_svgs(rows: Sequence[tuple[float, float, float]], *, baseline: float | None = None) -> list[Markup]:
-    """Figures with their intervals, a picture for each row of a table and all on one scale.
+    """Draw figures with the ends of their intervals, a picture for each row of a table and all on one scale.
 
-    Parameters
-    ----------
-    rows : sequence of (float, float, float)
-        Figure, and the ends of its interval.
-    baseline : float, optional
-        Where a dashed line stands.
+    A dashed line stands at the baseline, if there is one.
 
     Examples
     --------
@@ -102,21 +87,24 @@ def interval_svgs(rows: Sequence[tuple[float, float, float]], *, baseline: float
     """
     ends = [end for figures in rows for end in figures if math.isfinite(end)]
     ends += [] if baseline is None else [baseline]
-    low, high = min(ends, default=0.0), max(ends, default=1.0)
-    spread = (high - low) or 1.0
-
-    def at(value: float) -> float:
-        return _MARGIN + (_WIDTH - 2 * _MARGIN) * (value - low) / spread
-
+    at, middle = _scale(min(ends, default=0.0), max(ends, default=1.0)), _ROW / 2
     dashed = "" if baseline is None else f'<path class="baseline" d="M{at(baseline):.1f} 0V{_ROW}"/>'
-    middle = _ROW / 2
     return [
-        Markup(
-            f'<svg class="interval" viewBox="0 0 {_WIDTH} {_ROW}" aria-hidden="true" focusable="false">{dashed}'
-            f'<path class="whisker" d="M{at(bottom):.1f} {middle:g}H{at(top):.1f}"/>'
-            f'<circle class="figure" cx="{at(value):.1f}" cy="{middle:g}" r="4"/></svg>'
+        _row(
+            f'{dashed}<path class="whisker" d="M{at(bottom):.1f} {middle:g}H{at(top):.1f}"/>'
+            f'<circle class="figure" cx="{at(value):.1f}" cy="{middle:g}" r="4"/>'
         )
         if all(map(math.isfinite, (value, bottom, top)))
         else Markup()
         for value, bottom, top in rows
     ]
+
+
+def _scale(low: float, high: float) -> Callable[[float], float]:
+    spread = (high - low) or 1.0
+    return lambda value: _MARGIN + (_WIDTH - 2 * _MARGIN) * (value - low) / spread
+
+
+def _row(drawn: str) -> Markup:
+    head = f'<svg class="interval" viewBox="0 0 {_WIDTH} {_ROW}" aria-hidden="true" focusable="false">'
+    return Markup(f"{head}{drawn}</svg>")
