@@ -58,10 +58,10 @@ def real_data_dir():
 @pytest.fixture(scope="session", autouse=True)
 def light_passphrases():
     """Let guessing a passphrase cost little in this process; `test_passphrases.py` sees what is shipped in another."""
-    from datacollab.bundle import _passphrase
+    from datacollab.bundle import _keys
 
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(_passphrase, "LOG2_N", LIGHTEST_LOG2_N)
+        patch.setattr(_keys, "_LOG2_N", LIGHTEST_LOG2_N)
         yield
 
 

@@ -11,9 +11,21 @@ from ._files import (
     sync_folder,
     write_atomically,
 )
-from ._keys import MASK_CARD_PREFIX, KeyFile, KeyPair, PublicKey, key_with_proof, mask_card_in, spelt
-from ._passphrase import decrypt, encrypt, is_encrypted
-from ._seal import seal, sealed_to, unseal
+from ._keys import (
+    MASK_CARD_PREFIX,
+    KeyFile,
+    KeyPair,
+    PublicKey,
+    decrypt,
+    encrypt,
+    is_encrypted,
+    key_with_proof,
+    mask_card_in,
+    seal,
+    sealed_to,
+    spelt,
+    unseal,
+)
 
 __all__ = ["Bundle", "Envelope", "Limits", "SignedFile", "is_container", "pack", "read_envelope", "unpack"]
 __all__ += ["MASK_CARD_PREFIX", "KeyFile", "KeyPair", "PublicKey", "key_with_proof", "mask_card_in", "spelt"]

@@ -23,8 +23,7 @@ from typing import Any, BinaryIO, ClassVar, Self
 from ..errors import ExchangeError
 from ._data import canonical_json, digest, parse_json
 from ._files import MOST_BYTES, open_regular, write_atomically
-from ._keys import KeyPair, PublicKey
-from ._passphrase import is_encrypted
+from ._keys import KeyPair, PublicKey, is_encrypted
 
 __all__ = ["Bundle", "Envelope", "Limits", "SignedFile", "is_container", "pack", "read_envelope", "unpack"]
 

@@ -1,4 +1,4 @@
-"""Keys of a person or an organisation: public and secret halves, how they are written, and proof that they are held."""
+"""Keys of a person or an organisation, bytes under a passphrase, and bytes sealed to keys."""
 
 from __future__ import annotations
 
@@ -7,19 +7,25 @@ import hashlib
 import os
 import secrets
 import stat
+import struct
+import unicodedata
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 from pathlib import Path
 
-from cryptography.exceptions import InvalidSignature
+from cryptography.exceptions import InvalidSignature, InvalidTag
+from cryptography.hazmat.primitives import hashes
 from cryptography.hazmat.primitives.asymmetric import ed25519, x25519
+from cryptography.hazmat.primitives.ciphers.aead import ChaCha20Poly1305
+from cryptography.hazmat.primitives.kdf.hkdf import HKDF
 
 from ..errors import ExchangeError
 from ._data import canonical_json, parse_json
 from ._files import open_regular, write_atomically
-from ._passphrase import decrypt, encrypt
 
 __all__ = ["MASK_CARD_PREFIX", "KeyFile", "KeyPair", "PublicKey", "key_with_proof", "mask_card_in", "spelt"]
+__all__ += ["decrypt", "encrypt", "is_encrypted", "seal", "sealed_to", "unseal"]
 
 _GROUP = 4
 
@@ -218,6 +224,79 @@ def _malformed(what: str, reason: str) -> ExchangeError:
     return ExchangeError("KEY_MALFORMED", f"{what} is no public key: {reason}. Ask its owner to send it again.")
 
 
+_ENCRYPTED, _ENCRYPTED_HEADER = b"dcpass01", struct.Struct(">8sBBB16s12s")
+"""Magic of bytes under a passphrase, and with it log2 of n, r, p, salt, nonce."""
+_LOG2_N, _R, _P = 17, 8, 1
+"""Cost of scrypt, as OWASP recommends: 128 MiB, and less than half a second."""
+_MOST_MEMORY = 256 * 1024**2
+"""The most bytes of memory that a file may ask for."""
+
+
+def is_encrypted(data: bytes) -> bool:
+    """Return whether bytes begin as those of `encrypt` do."""
+    return data.startswith(_ENCRYPTED)
+
+
+def encrypt(data: bytes, passphrase: str) -> bytes:
+    """Encrypt under a passphrase, by scrypt and ChaCha20-Poly1305.
+
+    Raises
+    ------
+    ValueError
+        If the passphrase is empty.
+
+    Examples
+    --------
+    >>> decrypt(encrypt(b"secret", "correct horse"), "correct horse")
+    b'secret'
+    """
+    if not passphrase:
+        raise ValueError("The passphrase is empty; give one, or store without.")
+    salt, nonce = os.urandom(16), os.urandom(12)
+    header = _ENCRYPTED_HEADER.pack(_ENCRYPTED, _LOG2_N, _R, _P, salt, nonce)
+    key = _scrypt(passphrase, salt, _LOG2_N, _R, _P)
+    return header + ChaCha20Poly1305(key).encrypt(nonce, data, header)
+
+
+def decrypt(data: bytes, passphrase: str, *, what: str = "the file") -> bytes:
+    """Decrypt the bytes of `encrypt`.
+
+    Raises
+    ------
+    ExchangeError
+        ``PASSPHRASE_WRONG`` if the passphrase does not open it, or the file was changed; ``BUNDLE_MALFORMED`` if the
+        bytes are not `encrypt`'s.
+    """
+    if not is_encrypted(data) or len(data) < _ENCRYPTED_HEADER.size + 16:
+        raise _damaged_secret(what, "it does not begin as such a file does, or is cut")
+    header = data[: _ENCRYPTED_HEADER.size]
+    _, log2_n, r, p, salt, nonce = _ENCRYPTED_HEADER.unpack(header)
+    if not (10 <= log2_n <= 20 and r >= 1 and 1 <= p <= 4 and 128 * r << log2_n <= _MOST_MEMORY):
+        raise _damaged_secret(what, "it asks for more work than is allowed")
+    try:
+        cipher = ChaCha20Poly1305(_scrypt(passphrase, salt, log2_n, r, p))
+        return cipher.decrypt(nonce, data[_ENCRYPTED_HEADER.size :], header)
+    except InvalidTag:
+        raise ExchangeError(
+            "PASSPHRASE_WRONG",
+            f"The passphrase does not open {what}, or that was changed. Try again; without the passphrase it cannot be "
+            "opened.",
+        ) from None
+
+
+def _scrypt(passphrase: str, salt: bytes, log2_n: int, r: int, p: int) -> bytes:
+    # Keyboards differ in how they compose accents.
+    secret = unicodedata.normalize("NFKC", passphrase).encode("utf-8", "surrogatepass")
+    return hashlib.scrypt(secret, salt=salt, n=1 << log2_n, r=r, p=p, maxmem=2 * _MOST_MEMORY, dklen=32)
+
+
+def _damaged_secret(what: str, reason: str) -> ExchangeError:
+    return ExchangeError(
+        "BUNDLE_MALFORMED",
+        f"The encrypted part in {what} is damaged: {reason}. Take it from a backup.",
+    )
+
+
 _FORMAT, _VERSION = "datacollab.keys", 1
 
 
@@ -398,3 +477,113 @@ def key_with_proof(pair: KeyPair) -> str:
     """
     signature = pair.sign(pair.public.proof_statement)
     return f"{pair.public.text}\n{_PROOF_PREFIX}{_letters_of(signature)}\n"
+
+
+_SEALED, _SEALED_HEADER = b"dcseal01", struct.Struct(">8sH32s32s")
+"""Magic of a seal, and with it number of recipients, key for this seal only (X25519), commitment to the content key."""
+_SLOT = struct.Struct(">10s48s")
+"""For each recipient: the fingerprint, the wrapped content key."""
+_NONCE = bytes(12)
+"""Each key of the cipher is used for one message only."""
+_MOST_RECIPIENTS, _TAG = 1000, 16
+
+
+def seal(data: bytes, recipients: Sequence[PublicKey], *, purpose: str) -> bytes:
+    """Seal bytes to keys: any of them opens the seal alone, nobody else does.
+
+    Parameters
+    ----------
+    data : bytes
+    recipients : sequence of PublicKey
+        From 1 to 1000.
+    purpose : str
+        Purpose of the bytes; the seal opens for the same purpose only.
+
+    Raises
+    ------
+    ExchangeError
+        ``KEY_MALFORMED`` if a key cannot be sealed to; ``TOO_LARGE`` from 2 GiB on.
+    """
+    distinct = list(dict.fromkeys(recipients))
+    if not 1 <= len(distinct) <= _MOST_RECIPIENTS:
+        raise ValueError(f"A seal needs 1 to {_MOST_RECIPIENTS} recipients; got {len(distinct)}.")
+    if len(data) >= 2**31 - _TAG:
+        raise ExchangeError("TOO_LARGE", f"{len(data)} bytes are to be sealed; fewer than 2 GiB can be. Send fewer.")
+    ephemeral = x25519.X25519PrivateKey.generate()
+    ephemeral_public = ephemeral.public_key().public_bytes_raw()
+    content_key = os.urandom(32)
+    header = _SEALED_HEADER.pack(_SEALED, len(distinct), ephemeral_public, _commitment(content_key))
+    for recipient in distinct:
+        try:
+            shared = ephemeral.exchange(x25519.X25519PublicKey.from_public_bytes(recipient.sealing))
+        except ValueError:
+            raise ExchangeError(
+                "KEY_MALFORMED", f"The key {recipient.fingerprint} cannot be sealed to. Ask its owner for another."
+            ) from None
+        key = _wrapping_key(shared, ephemeral_public, recipient, purpose)
+        wrapped = ChaCha20Poly1305(key).encrypt(_NONCE, content_key, None)
+        header += _SLOT.pack(recipient.fingerprint_bytes, wrapped)
+    return header + ChaCha20Poly1305(content_key).encrypt(_NONCE, data, header + purpose.encode())
+
+
+def unseal(data: bytes, key: KeyPair, *, purpose: str) -> bytes:
+    """Open a seal.
+
+    Raises
+    ------
+    ExchangeError
+        ``SEAL_NOT_FOR_YOU`` if it was sealed to other keys; ``SEAL_DAMAGED`` if it was changed, or sealed for another
+        purpose.
+    """
+    ephemeral_public, commitment, slots, start = _parts(data)
+    if key.public.fingerprint_bytes not in slots:
+        raise ExchangeError(
+            "SEAL_NOT_FOR_YOU",
+            f"The file is sealed to {len(slots)} other keys, not to {key.public.fingerprint}. Ask the sender to seal "
+            "it to your key.",
+        )
+    try:
+        shared = key.exchange(x25519.X25519PublicKey.from_public_bytes(ephemeral_public))
+        wrapping_key = _wrapping_key(shared, ephemeral_public, key.public, purpose)
+        wrapped = slots[key.public.fingerprint_bytes]
+        content_key = ChaCha20Poly1305(wrapping_key).decrypt(_NONCE, wrapped, None)
+        # Without the commitment a sender could make one seal that opens to different contents for different keys.
+        if _commitment(content_key) != commitment:
+            raise ValueError
+        aad = data[:start] + purpose.encode()
+        return ChaCha20Poly1305(content_key).decrypt(_NONCE, data[start:], aad)
+    except (InvalidTag, ValueError, OverflowError):
+        raise _damaged("was changed on its way, or made for another purpose") from None
+
+
+def sealed_to(data: bytes) -> list[str]:
+    """Return the fingerprints of the keys that bytes are sealed to, which anybody can see, or raise SEAL_DAMAGED."""
+    _, _, slots, _ = _parts(data)
+    return [spelt(fingerprint, 16) for fingerprint in slots]
+
+
+def _parts(data: bytes) -> tuple[bytes, bytes, dict[bytes, bytes], int]:
+    """Return the key of this seal, the commitment, the wrapped keys by fingerprint, and the start of the contents."""
+    if len(data) < _SEALED_HEADER.size or not data.startswith(_SEALED):
+        raise _damaged("does not begin as one")
+    _, n_recipients, ephemeral_public, commitment = _SEALED_HEADER.unpack_from(data)
+    start = _SEALED_HEADER.size + n_recipients * _SLOT.size
+    if not 1 <= n_recipients <= _MOST_RECIPIENTS or len(data) < start + _TAG:
+        raise _damaged("is cut")
+    slots = dict(_SLOT.iter_unpack(data[_SEALED_HEADER.size : start]))
+    if len(slots) != n_recipients:
+        raise _damaged("names a recipient twice")
+    return ephemeral_public, commitment, slots, start
+
+
+def _wrapping_key(shared: bytes, ephemeral_public: bytes, recipient: PublicKey, purpose: str) -> bytes:
+    info = b"datacollab seal 1 key\n" + purpose.encode()
+    return HKDF(hashes.SHA256(), 32, ephemeral_public + recipient.sealing, info).derive(shared)
+
+
+def _commitment(content_key: bytes) -> bytes:
+    return hashlib.sha256(b"datacollab seal 1 commitment\n" + content_key).digest()
+
+
+def _damaged(reason: str) -> ExchangeError:
+    return ExchangeError("SEAL_DAMAGED", f"The seal {reason}. Have the file sent again.")
