@@ -52,13 +52,7 @@ _MOST_NAME, _MOST_MEMBERS, _SIGNATURE_BYTES = 64, 62, 64
 
 @dataclass(frozen=True)
 class Limits:
-    """The most bytes of a bundle; anything larger is refused before it is read.
-
-    Attributes
-    ----------
-    total_bytes, member_bytes, manifest_bytes : int
-        Of the whole file, of one member, and of the manifest.
-    """
+    """The most bytes of a bundle, of one member, and of the manifest; larger ones are refused before they are read."""
 
     total_bytes: int = MOST_BYTES
     member_bytes: int = MOST_BYTES
@@ -90,14 +84,7 @@ class Envelope:
 
 @dataclass(frozen=True)
 class Bundle:
-    """A bundle that was read and verified.
-
-    Attributes
-    ----------
-    kind, facts, signer, digest
-        As in `Envelope`.
-    members : dict of str to bytes
-    """
+    """A bundle that was read and verified: an `Envelope` with the bytes of its members."""
 
     kind: str
     facts: dict[str, Any]
@@ -114,7 +101,7 @@ def pack(kind: str, facts: Mapping[str, Any], members: Mapping[str, bytes], *, k
     kind : str
         As ``datacollab.share``.
     facts : mapping of str to object
-        Facts that JSON can hold.
+        For JSON.
     members : mapping of str to bytes
         Names of small letters, digits, dots, hyphens and underscores.
     key : KeyPair, optional
@@ -415,13 +402,7 @@ def _too_large(what: str, found: str) -> ExchangeError:
 
 
 class SignedFile(ABC):
-    """A message with a file of its own: a bundle of one kind, of plain facts and bytes, signed if a key is given.
-
-    Attributes
-    ----------
-    kind : str
-        Of the bundle.
-    """
+    """A message with a file of its own: a bundle of one kind, of plain facts and bytes, signed if a key is given."""
 
     kind: ClassVar[str]
 

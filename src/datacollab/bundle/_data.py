@@ -25,28 +25,17 @@ _BRACKETS = re.compile(r'"(?:[^"\\]|\\.)*+"?|([\[{])|([\]}])', re.DOTALL)
 
 
 def digest(data: bytes) -> str:
-    """Return the SHA-256 in hexadecimal.
-
-    Examples
-    --------
-    >>> digest(b"")[:16]
-    'e3b0c44298fc1c14'
-    """
+    """Return the SHA-256 in hexadecimal."""
     return hashlib.sha256(data).hexdigest()
 
 
 def canonical_json(value: Any) -> bytes:
     """Return the one spelling of a value: keys sorted by code point, no spaces, UTF-8.
 
-    Parameters
-    ----------
-    value : object
-        Nested dict with keys of text, list, tuple, str, int, finite float, bool and None.
-
     Raises
     ------
     TypeError
-        If the value holds anything else.
+        If the value is not nested dict with keys of text, list, tuple, str, int, finite float, bool and None.
     ValueError
         If a number is not finite, or a text is no Unicode.
 
@@ -142,17 +131,12 @@ _MOST_HEADER = 1024**2
 
 
 def arrays_to_bytes(arrays: Mapping[str, NDArray[Any]]) -> bytes:
-    """Write arrays; equal arrays give equal bytes.
-
-    Parameters
-    ----------
-    arrays : mapping of str to ndarray
-        Of bool, int32, int64, float32 or float64, and any shape.
+    """Write arrays of any shape; equal arrays give equal bytes.
 
     Raises
     ------
     TypeError
-        If an array is of another type.
+        If an array is not of bool, int32, int64, float32 or float64.
     """
     safetensors = require("safetensors.numpy", "exchange")
     plain = {}

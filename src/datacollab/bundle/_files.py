@@ -42,15 +42,7 @@ _SORTS = {
 
 
 def write_atomically(path: Path, data: bytes, *, mode: int = 0o644, overwrite: bool = True) -> None:
-    """Write a file as a whole or not at all; see `replaced`.
-
-    Raises
-    ------
-    ExchangeError
-        ``ALREADY_THERE`` if the file exists and `overwrite` is False.
-    OSError
-        If the file cannot be written; an earlier file is unchanged.
-    """
+    """Write a file as a whole or not at all; see `replaced`."""
     with replaced(Path(path), mode=mode, overwrite=overwrite) as file:
         file.write(data)
 
@@ -61,7 +53,14 @@ def replaced(path: Path, *, mode: int, overwrite: bool = True) -> Iterator[Binar
 
     The bytes go to ``.NAME.RANDOM.part`` in the same folder, which is renamed once it is on the disk.
 
-    It has the permissions `mode`, less the umask, from the first moment on.  Errors are those of `write_atomically`.
+    It has the permissions `mode`, less the umask, from the first moment on.
+
+    Raises
+    ------
+    ExchangeError
+        ``ALREADY_THERE`` if the file exists and `overwrite` is False.
+    OSError
+        If the file cannot be written; an earlier file is unchanged.
     """
     if not overwrite and os.path.lexists(path):
         raise _already_there(path)
@@ -142,14 +141,6 @@ def open_regular(path: Path, *, follow: bool = True, code: str = "BUNDLE_MALFORM
     A plain ``open`` waits at a FIFO until somebody writes to it.  This one looks at what it has opened, so nothing can
     be exchanged between a look and the opening.
 
-    Parameters
-    ----------
-    path : Path
-    follow : bool, default=True
-        Whether the name may be a symbolic link to a file.
-    code : str, default="BUNDLE_MALFORMED"
-        Code of the refusal.
-
     Raises
     ------
     ExchangeError
@@ -177,13 +168,7 @@ def open_regular(path: Path, *, follow: bool = True, code: str = "BUNDLE_MALFORM
 
 
 def read_regular(path: Path) -> bytes:
-    """Return all bytes of a regular file that may be a bundle.
-
-    Raises
-    ------
-    ExchangeError
-        TOO_LARGE, before anything is read, if no bundle has so many bytes; otherwise as `open_regular`.
-    """
+    """Return all bytes of a regular file that may be a bundle; TOO_LARGE is raised before anything is read."""
     with open_regular(path) as file:
         size = os.fstat(file.fileno()).st_size
         if size > MOST_BYTES:
@@ -194,13 +179,7 @@ def read_regular(path: Path) -> bytes:
 
 
 def open_unlinked(path: Path, flags: int, *, code: str) -> int:
-    """Open a file of one's own, closed to others, and refuse a link, which may lead to any file.
-
-    Raises
-    ------
-    ExchangeError
-        With the code, if it is a link.
-    """
+    """Open a file of one's own, closed to others, and refuse with the code a link, which may lead to any file."""
     try:
         return os.open(path, flags | _NO_LINK | _BINARY, 0o600)
     except OSError as error:

@@ -43,13 +43,7 @@ def _bytes_of(letters: str) -> bytes:
 
 
 def spelt(data: bytes, n_letters: int) -> str:
-    """Return the first letters of bytes, in groups of four with hyphens between them.
-
-    Examples
-    --------
-    >>> spelt(bytes(range(10)), 16)
-    'aaaq-eaye-auda-ocaj'
-    """
+    """Return the first letters of bytes in base32, in groups of four with hyphens between them."""
     letters = _letters_of(data)[:n_letters]
     return "-".join(letters[start : start + _GROUP] for start in range(0, n_letters, _GROUP))
 
@@ -79,20 +73,7 @@ made that fit any contents."""
 
 @dataclass(frozen=True)
 class PublicKey:
-    """Two public halves: one verifies signatures (Ed25519), one is sealed to (X25519).
-
-    Attributes
-    ----------
-    signing, sealing : bytes
-        Of 32 bytes each.
-
-    Examples
-    --------
-    >>> from datacollab.bundle import KeyPair
-    >>> key = KeyPair.generate().public
-    >>> PublicKey.from_text(key.text) == key
-    True
-    """
+    """Two public halves of 32 bytes: one verifies signatures (Ed25519), one is sealed to (X25519)."""
 
     signing: bytes
     sealing: bytes
@@ -238,18 +219,7 @@ def is_encrypted(data: bytes) -> bool:
 
 
 def encrypt(data: bytes, passphrase: str) -> bytes:
-    """Encrypt under a passphrase, by scrypt and ChaCha20-Poly1305.
-
-    Raises
-    ------
-    ValueError
-        If the passphrase is empty.
-
-    Examples
-    --------
-    >>> decrypt(encrypt(b"secret", "correct horse"), "correct horse")
-    b'secret'
-    """
+    """Encrypt under a passphrase, which must not be empty, by scrypt and ChaCha20-Poly1305."""
     if not passphrase:
         raise ValueError("The passphrase is empty; give one, or store without.")
     salt, nonce = os.urandom(16), os.urandom(12)
@@ -302,16 +272,7 @@ _FORMAT, _VERSION = "datacollab.keys", 1
 
 @dataclass(frozen=True)
 class KeyFile:
-    """Contents of a file of keys.
-
-    Attributes
-    ----------
-    public : PublicKey
-        As the file says; `KeyPair.load` checks that it fits the secret.
-    encrypted : bool
-    secret : bytes
-        The secret keys, or their ciphertext by `encrypt`.
-    """
+    """Contents of a file of keys: the secret may be encrypted; `KeyPair.load` checks that the public key fits it."""
 
     public: PublicKey
     encrypted: bool
@@ -319,13 +280,7 @@ class KeyFile:
 
     @classmethod
     def read(cls, path: Path) -> KeyFile:
-        """Read the file, without a passphrase.
-
-        Raises
-        ------
-        ExchangeError
-            ``KEY_MISSING``, ``KEY_MALFORMED``, ``FORMAT_TOO_NEW``.
-        """
+        """Read the file without a passphrase, or raise KEY_MISSING, KEY_MALFORMED or FORMAT_TOO_NEW."""
         try:
             with open(path, "rb") as file:
                 data = file.read(_MOST_BYTES_OF_KEYS)
@@ -365,17 +320,7 @@ _LEAST_LETTERS = 8
 
 
 class KeyPair:
-    """Secret keys: one signs (Ed25519), one opens seals (X25519).
-
-    Parameters
-    ----------
-    signing, sealing : bytes
-        The secret halves, of 32 bytes each.
-
-    Attributes
-    ----------
-    public : PublicKey
-        The public halves.
+    """Secret keys of 32 bytes: one signs (Ed25519), one opens seals (X25519); `public` holds their public halves.
 
     Examples
     --------
@@ -489,15 +434,9 @@ _MOST_RECIPIENTS, _TAG = 1000, 16
 
 
 def seal(data: bytes, recipients: Sequence[PublicKey], *, purpose: str) -> bytes:
-    """Seal bytes to keys: any of them opens the seal alone, nobody else does.
+    """Seal bytes to keys: each of them opens the seal alone, and no other does.
 
-    Parameters
-    ----------
-    data : bytes
-    recipients : sequence of PublicKey
-        From 1 to 1000.
-    purpose : str
-        Purpose of the bytes; the seal opens for the same purpose only.
+    There are 1 to 1000 recipients, and the seal opens for the same purpose only.
 
     Raises
     ------

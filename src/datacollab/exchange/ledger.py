@@ -38,15 +38,10 @@ class LedgerEntry:
 
     Attributes
     ----------
-    context : str
-        Of the sum, in hexadecimal digits: a sum is entered once.
-    purpose : str
+    context, purpose, time, agreement : str
+        The sum's context in hexadecimal digits, its purpose, the time in ISO 8601, and the digest of one run's project.
     noise : float
         Standard deviation of the total's noise.
-    time : str
-        Time of the entry, in ISO 8601.
-    agreement : str
-        Digest of the project: of one run.
     parties : dict of str to str
         Public keys of the parties with rows in the total, by name.
     rows : ndarray of uint64, shape (n_rows,)
@@ -169,14 +164,9 @@ class Ledger:
         parties: Mapping[str, str],
         void: Collection[str] = frozenset(),
     ) -> None:
-        """Check a total and write it down, before any message of it leaves; on the disk when this returns.
+        """Check a total and write it to the disk, before any message of it leaves.
 
-        No sum of `void` agreements is entered from now on.
-
-        Raises
-        ------
-        ExchangeError
-            As `check` does, and ``BUSY`` if another command has the ledger.
+        No sum of `void` agreements is entered from now on.  BUSY is raised if another command has the ledger.
         """
         if not 0 < noise < math.inf:
             raise ValueError(f"noise must be a finite number above 0; got {noise!r}.")

@@ -256,13 +256,6 @@ class AuditLog:
         """Verify the log and write it for others to read, into a file that is closed to all but its owner.
 
         The name ends with ``.jsonl`` for the entries as they are, or with ``.csv`` for a table.
-
-        Raises
-        ------
-        ExchangeError
-            ``LOG_BROKEN``.
-        ValueError
-            If the file has another suffix.
         """
         path = Path(path)
         self.verify()
@@ -327,13 +320,7 @@ def check_log_against(log: AuditLog, files: Iterable[Path], *, keys: Path | None
     A share names the log's head when it was made, and the log then names the share; a model, or answers in its place,
     name the share that they were made of.  Entries after the last of the files have no witness.
 
-    Parameters
-    ----------
-    log : AuditLog
-    files : iterable of Path
-        As of `log_witnesses`.
-    keys : Path, optional
-        Keys of the log's owner: shares of others testify to other logs.
+    Shares by others than the owner of `keys` testify to other logs.
 
     Raises
     ------

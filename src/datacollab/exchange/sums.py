@@ -29,13 +29,12 @@ class SumsFacts:
 
     Attributes
     ----------
-    project_digest : str
+    project_digest, created : str
+        The time is in ISO 8601.
     anchor_commitment : str
         Of the party's anchor (`Anchor.commitment`); equal in all files of one sum.
     n_components : int
         Columns of the common map: those of the project, or fewer if the anchor's rank is smaller.
-    created : str
-        Time, in ISO 8601.
     """
 
     project_digest: str
@@ -54,13 +53,7 @@ def fewest_rows(project: Project) -> int:
 
 
 def read_sums_facts(facts: Mapping[str, Any], project: Project, party: str, where: str) -> SumsFacts:
-    """Read the facts outside of a party's file of sums, and check them against the project.
-
-    Raises
-    ------
-    ExchangeError
-        SHARE_MALFORMED, PROJECT_HASH_MISMATCH or DEADLINE_PASSED.
-    """
+    """Read the facts outside of a party's file of sums, and check them against the project and its deadline."""
     assert project.sharing is not None
     try:
         said = SumsFacts(**{each.name: facts[each.name] for each in fields(SumsFacts)})
@@ -146,11 +139,6 @@ def read_model(data: bytes, project: Project, party: str, key: KeyPair, *, where
     """Read a party's `.dcmodel` file of unknown origin: the model within, and the bundle outside.
 
     The project's analyst has to have signed both.
-
-    Raises
-    ------
-    ExchangeError
-        Of the kinds "verification" and "model".
     """
     bundle = unpack(data, kind=SUMS_MODEL_KIND, signed_by=project.analyst, what=where)
     if bundle.facts.keys() != _FACTS or bundle.members.keys() != {_SEALED}:
