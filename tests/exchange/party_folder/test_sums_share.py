@@ -169,9 +169,8 @@ def test_options_and_steps_of_rows_are_refused(world):
         with pytest.raises(AgreementError, match=next(iter(option))):
             world.share("north", **option)
     table = world.table("north")
-    for step, *given in (
-        (folder.prepare, table), (folder.forget,), (folder.distil, table), (folder.explain, table, world.root / "t.csv"),
-    ):  # fmt: skip
+    explain = folder.explain, table, world.root / "t.csv"
+    for step, *given in ((folder.prepare, table), (folder.forget,), (folder.distil, table), explain):
         with pytest.raises(AgreementError, match="shares sums"):
             step(*given)
 
