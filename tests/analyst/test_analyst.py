@@ -79,7 +79,7 @@ def test_disagreements_are_named(shares):
         analyst.fit([shares[0], short])
     with pytest.raises(RepresentationError, match="Party 'b': all 50 rows"):
         analyst.fit([shares[0], changed(shares[1], anchor_representation=np.ones((50, 4)))])
-    with pytest.raises(AgreementError, match="No share"):
+    with pytest.raises(AgreementError, match="Expected at least two shares"):
         analyst.fit([])
     with pytest.raises(TypeError, match="Expected shares"):
         analyst.fit([{"party": "a"}])

@@ -84,7 +84,7 @@ class Collaboration:
         return PartyModel(
             party=party,
             integration_function=self.integrator_.integration_functions_[party],
-            # Of a model with strata, a party gets its own.
+            # A model with strata gives a party its own.
             estimator=estimator.for_party(party) if isinstance(estimator, SurvivalModel) else estimator,
             left_out=self.left_out_.get(party),
             without_party=self.without_.get(party),
