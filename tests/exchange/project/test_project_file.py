@@ -225,6 +225,8 @@ WRONG = {
     "twice": ("[rules]", "[rules]\nquorum = 2", "line"),
     "missing": ('kind = "classification"', "", "kind is missing"),
     "missing table": ("[anchor]", "[anchors]", "anchor is missing"),
+    "missing number": ("minimum = 0.0", "", "minimum is missing. Add it: a number."),
+    "missing list": ("categories = [", "labels = [", "categories is missing. Add it: a list."),
     "text for a number": ("quorum = 2", 'quorum = "2"', "expected a whole number, got text"),
     "point for a whole number": ("quorum = 2", "quorum = 2.0", "got a number with a point"),
     "truth for a number": ("quorum = 2", "quorum = true", "got true or false"),

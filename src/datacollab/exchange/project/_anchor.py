@@ -153,14 +153,9 @@ _GENERATOR_BITS = 128
 
 @dataclass(frozen=True, kw_only=True)
 class Guessing:
-    """How hard an anchor is to guess; a guess can be tested against a share.
+    """How hard an anchor is to guess, as level "ok" or "warning", bits of a row, and a sentence.
 
-    Attributes
-    ----------
-    level : {"ok", "warning"}
-    bits : float
-        Of a row, for an attacker who has the public table and knows the recipe, but at most those of the generator.
-    sentence : str
+    The attacker has the public table, knows the recipe, and tests guesses against a share.
     """
 
     level: str

@@ -54,6 +54,7 @@ _TYPES: dict[str, tuple[str, tuple[type, ...]]] = {
     "date": ("a date such as 2027-01-31, without quotes or time", (date,)),
     "PublicKey": ("a public key as text", (str,)),
     "list": ("a list of tables", (list,)),
+    "tuple": ("a list", (list,)),
     "dict": ("a table of entries", (dict,)),
 }
 """Words and types of TOML for the annotations of the classes that a file is read into."""
@@ -129,7 +130,8 @@ def _entries(
     """Return the entries of a table by their types; an unknown one must not silently become a default."""
     table, known = _entry(found, "dict", where), [*required, *optional]
     if missing := [name for name in required if name not in table]:
-        raise invalid(where, f"{missing[0]} is missing. Add it: {_TYPES.get(types[missing[0]], ['a list'])[0]}.")
+        expected = _TYPES[_kind(types[missing[0]])][0]
+        raise invalid(where, f"{missing[0]} is missing. Add it: {expected}.")
     if unknown := sorted(set(table) - set(known)):
         near = difflib.get_close_matches(unknown[0], known, n=1)
         hint = f" Did you mean {near[0]}?" if near else ""
@@ -139,18 +141,17 @@ def _entries(
 
 def _entry(found: object, annotation: str, where: str) -> Any:
     """Return an entry of the type that a class declares, or refuse it; the entry itself is not repeated."""
-    kind = annotation.removesuffix(" | None")
-    if kind.startswith("tuple["):
-        if not isinstance(found, list):
-            raise invalid(where, f"expected a list, got {_word(found)}.")
-        return tuple(_entry(each, kind.removeprefix("tuple[").removesuffix(", ...]"), where) for each in found)
-    if kind.startswith("dict["):
-        inner = kind.removeprefix("dict[str, ").removesuffix("]")
-        return {name: _entry(each, inner, f"{where}, {name}") for name, each in _entry(found, "dict", where).items()}
+    kind = _kind(annotation)
     expected, types = _TYPES[kind]
     # True is an int to Python, and a time with a day is a date.
     if type(found) not in types:
         raise invalid(where, f"expected {expected}, got {_word(found)}.")
+    if isinstance(found, list) and annotation.startswith("tuple["):
+        inner = annotation.removeprefix("tuple[").removesuffix(", ...]")
+        return tuple(_entry(each, inner, where) for each in found)
+    if isinstance(found, dict) and annotation.startswith("dict["):
+        inner = annotation.removeprefix("dict[str, ").removesuffix("]")
+        return {name: _entry(each, inner, f"{where}, {name}") for name, each in found.items()}
     if kind == "PublicKey":
         try:
             return PublicKey.from_text(str(found))
@@ -166,6 +167,12 @@ def _entry(found: object, annotation: str, where: str) -> Any:
         if not math.isfinite(found):
             raise invalid(where, "expected a finite number.")
     return found
+
+
+def _kind(annotation: str) -> str:
+    """Return the key in `_TYPES` of an annotation; all lists are one kind, and all tables."""
+    start = annotation.partition("[")[0]
+    return start if start in ("tuple", "dict") else annotation.removesuffix(" | None")
 
 
 def _word(found: object) -> str:
