@@ -341,12 +341,7 @@ _ZIP, _UTF_16 = b"PK\x03\x04", (b"\xff\xfe", b"\xfe\xff")
 
 
 def project_text(
-    project: Project,
-    key: KeyPair,
-    *,
-    drafted: bool = False,
-    ranges_given: bool = False,
-    target_given: bool = False,
+    project: Project, key: KeyPair, *, drafted: bool = False, ranges_given: bool = False, target_given: bool = False
 ) -> str:
     """Return the signed project file, with comments for people.
 
