@@ -244,7 +244,7 @@ def test_bad_input_is_refused(rng):
     with pytest.raises(AgreementError, match="has 4 columns but the reconstructions 3"):
         reconstruction_distance_scores(X, X[:, :3], public)
     with pytest.raises(
-        RepresentationError, match="n_neighbors=5 public rows are wanted near each row, and there are 4"
+        RepresentationError, match="n_neighbors=5 public rows near each row were asked for, but there are 4"
     ):
         reconstruction_distance_scores(X, X, public[:4])
     with pytest.raises(AgreementError, match=r"emulator returned shape \(25, 4\), but \(25, 2\) is wanted"):

@@ -17,7 +17,6 @@ from ._measures import (
     link_chances,
     match_margins,
     nearest_ranks,
-    wilson_interval,
 )
 from ._membership import (
     Membership,
@@ -66,5 +65,4 @@ __all__ = [
     "reconstruction_distance_scores",
     "representation_distance_scores",
     "subspace_scores",
-    "wilson_interval",
 ]

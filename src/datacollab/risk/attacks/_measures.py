@@ -16,12 +16,19 @@ from ..._validation import FloatArray
 from ...errors import AgreementError
 from ._attack import IntArray, check_rows, check_targets, learn_target_code
 
+_Z = float(stats.norm.ppf(0.975))
+
 
 @dataclass(frozen=True)
 class Rate:
-    """Share of tries that hit, with Wilson's 95 % interval, which takes the `n` tries as independent.
+    """Share of tries that hit, with Wilson's 95 % score interval [1]_, which takes the `n` tries as independent.
 
     Rows of one party share one f_k, so the interval is somewhat too narrow for them: report the spread over seeds too.
+
+    References
+    ----------
+    .. [1] Wilson (1927). Probable inference, the law of succession, and statistical inference. Journal of the American
+       Statistical Association 22(158), 209-212.
 
     Examples
     --------
@@ -35,7 +42,10 @@ class Rate:
     n: int
 
     def __post_init__(self) -> None:
-        wilson_interval(self.hits, self.n)
+        if not 0 <= self.hits <= self.n or self.n < 1:
+            raise ValueError(
+                f"hits={self.hits} of n={self.n} is no rate; give at least one try, and no more hits than tries."
+            )
 
     @property
     def value(self) -> float:
@@ -45,25 +55,12 @@ class Rate:
     @property
     def low(self) -> float:
         """Return the lower end of the interval."""
-        return wilson_interval(self.hits, self.n)[0]
+        return _wilson(self.value, self.n, _Z)[0]
 
     @property
     def high(self) -> float:
         """Return the upper end of the interval."""
-        return wilson_interval(self.hits, self.n)[1]
-
-
-def wilson_interval(hits: int, n: int) -> tuple[float, float]:
-    """Compute Wilson's 95 % score interval of a probability [1]_ from `n` independent tries.
-
-    References
-    ----------
-    .. [1] Wilson (1927). Probable inference, the law of succession, and statistical inference. Journal of the American
-       Statistical Association 22(158), 209-212.
-    """
-    if not 0 <= hits <= n or n < 1:
-        raise ValueError(f"hits={hits} of n={n} is no rate; give at least one try, and no more hits than tries.")
-    return _wilson(hits / n, n, float(stats.norm.ppf(0.975)))
+        return _wilson(self.value, self.n, _Z)[1]
 
 
 def clustered_interval(values: ArrayLike, groups: ArrayLike) -> tuple[float, float]:
@@ -83,7 +80,7 @@ def clustered_interval(values: ArrayLike, groups: ArrayLike) -> tuple[float, flo
         raise ValueError("values must be one or more numbers from 0 to 1.")
     n, n_groups, share = len(found), int(group.max()) + 1, float(found.mean())
     if n_groups == n and np.isin(found, (0, 1)).all():
-        return wilson_interval(round(float(found.sum())), n)
+        return _wilson(round(float(found.sum())) / n, n, _Z)
     if n_groups == 1:
         return 0.0, 1.0
     sums = np.bincount(group, found - share)

@@ -180,37 +180,46 @@ class Trials:
             drawn = leaked_rows(leak, scenario.anchor, scenario.anchor_target, self._random)
             if drawn is None:
                 continue
-            name, rows = drawn
-            Z, A = scenario.anchor_representation[rows], scenario.anchor[rows]
-            found: dict[str, FloatArray] = {}
-            for attack, make in PAIRED_ATTACKS.items():
-                if make.needs_public and scenario.public is None:
-                    continue
-                for informed in (False, True) if labels else (False,):
-                    known: dict[str, Any] = {"public": scenario.public}
-                    if informed:
-                        assert scenario.anchor_target is not None
-                        known |= {"target": scenario.anchor_target[rows], "public_target": scenario.public_target}
-                    yield self._reconstructing(level, name, attack, partial(make().fit, Z, A, **known), informed, found)
-            for _ in range(1 + labels):
-                # No attack takes these: the published figures rest on what is drawn after them.
-                self._random.randint(2**31)
-            if all(attack in found for attack in AVERAGED):
-                averaged = averaged_reconstructions(found)
-                yield Trial(level, name, AVERAGED_NAME, partial(self._outcome, averaged, None))
-            # What learns to undo f_k learns f_k itself when originals and representations change places.
-            emulate = cache(partial(KernelRidgeAttack().fit, A, Z))
-            maps = cache(partial(self._maps, rows, emulate))
-            yield Trial(level, name, FORWARD, partial(self._forward, maps))
-            if scenario.outsiders is not None:
-                yield Trial(level, name, "membership", partial(self._membership, maps, found))
-            if scenario.has_groups:
-                yield Trial(level, name, DEMIXING, partial(self._demixing, f"{level}, {name}", rows, emulate))
-            if leak.kind == "all" and scenario.recipe is not None and scenario.outsiders is not None:
-                if shadow_rows(scenario) is not None:
-                    yield Trial(level, name, SHADOWS, partial(self._shadows, emulate))
-                if scenario.images is not None:
-                    yield Trial(level, name, SECOND_SHARE, partial(self._second_share, level, name, emulate))
+            yield from self._with_leak(level, *drawn, labels=labels, everything=leak.kind == "all")
+
+    def _with_leak(self, level: str, name: str, rows: IntArray, *, labels: bool, everything: bool) -> Iterator[Trial]:
+        scenario = self._scenario
+        Z, A = scenario.anchor_representation[rows], scenario.anchor[rows]
+        found: dict[str, FloatArray] = {}
+        for attack, make in PAIRED_ATTACKS.items():
+            if make.needs_public and scenario.public is None:
+                continue
+            for informed in (False, True) if labels else (False,):
+                known: dict[str, Any] = {"public": scenario.public}
+                if informed:
+                    assert scenario.anchor_target is not None
+                    known |= {"target": scenario.anchor_target[rows], "public_target": scenario.public_target}
+                yield self._reconstructing(level, name, attack, partial(make().fit, Z, A, **known), informed, found)
+        for _ in range(1 + labels):
+            # No attack takes these: the published figures rest on what is drawn after them.
+            self._random.randint(2**31)
+        if all(attack in found for attack in AVERAGED):
+            averaged = averaged_reconstructions(found)
+            yield Trial(level, name, AVERAGED_NAME, partial(self._outcome, averaged, None))
+        # What learns to undo f_k learns f_k itself when originals and representations change places.
+        emulate = cache(partial(KernelRidgeAttack().fit, A, Z))
+        maps = cache(lambda: forward_maps(scenario, rows, emulate().reconstruct))
+        yield Trial(level, name, FORWARD, partial(self._forward, maps))
+        if scenario.outsiders is not None:
+            yield Trial(level, name, "membership", lambda: Outcome(membership_of_share(scenario, maps(), found)))
+        if scenario.has_groups:
+            yield Trial(level, name, DEMIXING, partial(self._demixing, f"{level}, {name}", rows, emulate))
+        if not everything or scenario.recipe is None or scenario.outsiders is None:
+            return
+        if shadow_rows(scenario) is not None:
+            yield Trial(
+                level,
+                name,
+                SHADOWS,
+                lambda: Outcome(shadow_findings(scenario, self._known(emulate), self._random.randint(2**31))),
+            )
+        if scenario.images is not None:
+            yield Trial(level, name, SECOND_SHARE, partial(self._second_share, level, name, emulate))
 
     def _subspace(self, level: str) -> Iterator[Trial]:
         if self._scenario.public is not None and self._scenario.outsiders is not None:
@@ -275,9 +284,6 @@ class Trials:
             for one in findings
         )
 
-    def _maps(self, rows: IntArray, emulate: Callable[[], ReconstructionAttack]) -> list[ForwardMap]:
-        return forward_maps(self._scenario, rows, emulate().reconstruct)
-
     def _forward(self, maps: Callable[[], list[ForwardMap]]) -> Outcome:
         """Match without undoing f_k: an estimate of f_k brings the candidates to the share."""
         findings: tuple[Finding, ...] = ()
@@ -291,9 +297,6 @@ class Trials:
                 )
             findings += tuple(replace(one, attack=each.attack) for one in found)
         return Outcome(findings)
-
-    def _membership(self, maps: Callable[[], list[ForwardMap]], found: Mapping[str, FloatArray]) -> Outcome:
-        return Outcome(membership_of_share(self._scenario, maps(), found))
 
     def _demixing(self, where: str, rows: IntArray, emulate: Callable[[], ReconstructionAttack]) -> Outcome:
         scenario = self._scenario
@@ -314,9 +317,6 @@ class Trials:
         """Return f if it is affine, which is then known to rounding, as no kernel can match."""
         estimate = AffineEstimate(self._scenario.anchor, self._scenario.anchor_representation)
         return estimate if estimate.is_close else emulate().reconstruct
-
-    def _shadows(self, emulate: Callable[[], ReconstructionAttack]) -> Outcome:
-        return Outcome(shadow_findings(self._scenario, self._known(emulate), self._random.randint(2**31)))
 
     def _second_share(self, level: str, leak: str, emulate: Callable[[], ReconstructionAttack]) -> Outcome:
         findings = second_share_findings(self._scenario, leak, self._known(emulate), self._random.randint(2**31))
