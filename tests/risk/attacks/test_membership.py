@@ -247,7 +247,7 @@ def test_bad_input_is_refused(rng):
         RepresentationError, match="n_neighbors=5 public rows near each row were asked for, but there are 4"
     ):
         reconstruction_distance_scores(X, X, public[:4])
-    with pytest.raises(AgreementError, match=r"emulator returned shape \(25, 4\), but \(25, 2\) is wanted"):
+    with pytest.raises(AgreementError, match=r"emulator returned shape \(25, 4\), but \(25, 2\) was expected"):
         representation_distance_scores(X, X[:, :2], lambda rows: rows)
     with pytest.raises(RepresentationError, match="What the emulator returned contains NaN"):
         representation_distance_scores(X, X, lambda rows: rows * np.nan)
