@@ -88,8 +88,8 @@ def test_from_an_invitation_to_a_model_by_a_hub(mail, hub):
     run("remote", "push", a / "project.toml", "-C", a)
     shown = run("remote", "status", "-C", b).stdout
     assert "this project file is not here" in shown
-    assert "are wanted" not in shown
-    assert "2 are wanted" in run("remote", "status", "-C", a).stdout
+    assert "are needed" not in shown
+    assert "2 are needed" in run("remote", "status", "-C", a).stdout
     # Whoever runs the hub loses the end of the log, which b has seen.
     del hub.projects[room].log[-1]
     assert told("remote", "status", "-C", b, code=11)["error"]["code"] == "LOG_BROKEN"

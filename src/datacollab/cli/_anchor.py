@@ -8,8 +8,7 @@ from pathlib import Path
 import typer
 
 from ._command import Folder, group, step
-from ._output import Report, warn
-from ._tables import check_numeric, listed
+from ._output import Report, check_numeric, listed, warn
 
 __all__ = ["app"]
 

@@ -13,9 +13,8 @@ import typer
 from typer import Option
 
 from .._obfuscators import OBFUSCATORS
-from ._output import one_line_errors, record_number_questions
+from ._output import closed_file, listed, one_line_errors, record_number_questions
 from ._progress import shown_progress
-from ._tables import closed_file, listed
 
 if TYPE_CHECKING:
     from .._validation import FloatArray

@@ -6,12 +6,15 @@ import json
 import shlex
 import sys
 import time
+from collections.abc import Iterator
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from ._data import USUAL_PARTIES
 from ._output import Report
 from ._progress import shown_progress
-from ._roles import play_roles
+from ._stage import Stage, Step
 
 if TYPE_CHECKING:
     from ._demonstration import Demonstration
@@ -35,7 +38,7 @@ def demo(
 ) -> None:
     if roles:
         report.unchanged = f"The files in {output} are as the last step left them."
-        report.facts = {"predictions": str(play_roles(output, quiet=quiet or report.as_json))}
+        report.facts = {"predictions": str(_play_roles(output, quiet=quiet or report.as_json))}
         return
     report.unchanged = "Nothing was written; run the command again, with fewer --seeds if it takes too long."
     start = time.perf_counter()
@@ -93,3 +96,48 @@ def _print_table(demonstration: Demonstration, dataset: str) -> None:
     console.print(demonstration.sentence, highlight=False)
     if len(demonstration.seeds) < _ENOUGH_DRAWS:
         console.print(f"With more draws intervals are narrower: --seeds {_ENOUGH_DRAWS}.", highlight=False)
+
+
+def _exchange() -> Iterator[Step]:
+    """Yield the whole exchange over handwritten digits; the first party owns the project."""
+    owner, *_ = USUAL_PARTIES
+    yield Step("Tables to try it with.", ("data", "deal", "digits", "tables"))
+    yield Step("Everybody makes keys.", ("keys", "new", *USUAL_PARTIES, "analyst"))
+    members = [option for party in USUAL_PARTIES for option in ("--party", f"{party}={party}/public.key")]
+    yield Step(
+        "The owner drafts the project from public rows, and signs it.",
+        (
+            *("project", "new", "digits", "--like", "tables/public.csv", "--target", "digit"),
+            *("--purpose", "Recognise digits.", *members, "--analyst", "analyst/public.key"),
+            *("-C", owner, "-o", "project.toml"),
+        ),
+    )
+    yield Step(
+        "The owner makes the anchor and seals it to the parties.",
+        ("anchor", "seal", "tables/public.csv", "--project", "project.toml", "-C", owner, "-o", "anchor.dcanchor"),
+    )
+    for party in USUAL_PARTIES:
+        known = ("--owner", f"{owner}/public.key")
+        yield Step("A party joins.", ("party", "join", "project.toml", "anchor.dcanchor", *known, "-C", party))
+        share = ("party", "share", f"tables/{party}.csv", "--approve", "-C", party)
+        yield Step("It looks at what would leave, and shares once.", share)
+    sums = [f"{party}/outbox/{party}.dcsum" for party in USUAL_PARTIES]
+    yield Step(
+        "The analyst adds up all files and makes one model.",
+        ("analyst", "integrate", *sums, "--project", "project.toml", "-C", "analyst"),
+    )
+    yield Step("The analyst writes a file with the model for each party.", ("analyst", "export", "-C", "analyst"))
+    yield Step("A party installs its own.", ("party", "install", f"analyst/outbox/{owner}.dcmodel", "-C", owner))
+    yield Step(
+        "From now on it predicts alone.",
+        ("party", "predict", "tables/new.csv", "-o", "predictions.csv", "-C", owner),
+    )
+    yield Step("How good is it?", ("party", "evaluate", "tables/new.csv", "-C", owner))
+
+
+def _play_roles(output: Path, *, quiet: bool) -> Path:
+    """Run all steps in a new directory, in which everybody gets one; return the first party's predictions."""
+    with Stage(output, quiet=quiet) as stage:
+        for step in _exchange():
+            stage.play(replace(step, is_shown=True))
+    return output / "predictions.csv"

@@ -9,9 +9,10 @@ import json
 import os
 import re
 import warnings
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
+from pathlib import Path
 from typing import Any
 
 import typer
@@ -21,6 +22,9 @@ from ..errors import DataCollabError, DataCollabWarning, ExchangeError
 __all__ = [
     "FAILED",
     "Report",
+    "check_numeric",
+    "closed_file",
+    "listed",
     "one_line_errors",
     "record_number_questions",
     "reported",
@@ -181,3 +185,27 @@ def record_number_questions(table: Any, names: Sequence[str], advice: str) -> li
         f"Column {name!r} has another whole number in every row. If it is a record number, {advice}."
         for name in like_record_numbers(table, names)
     ]
+
+
+def check_numeric(path: Path, table: Any) -> None:
+    """Raise a ValueError if a column of a data frame does not hold numbers."""
+    others = table.select_dtypes(exclude=["number", "bool"]).columns
+    if len(others):
+        raise ValueError(
+            f"{path}: {len(others)} of {table.shape[1]} columns do not hold numbers ({listed(others)}). Encode "
+            "categories and drop identifiers first."
+        )
+
+
+def listed(names: Iterable[object]) -> str:
+    """Return the first ten names, with commas between, without what could steer a terminal."""
+    unknown = "\N{REPLACEMENT CHARACTER}"
+    texts = ["".join(letter if letter.isprintable() else unknown for letter in str(name)) for name in names]
+    return ", ".join(texts[:10]) + (", ..." if len(texts) > 10 else "")
+
+
+def closed_file(path: Path) -> Path:
+    """Make an empty file that its owner alone can read; a file that is there already is closed."""
+    path.touch(mode=0o600)
+    path.chmod(0o600)
+    return path

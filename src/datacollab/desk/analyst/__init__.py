@@ -1,6 +1,5 @@
 """The analyst's desk: shares in, how far anchors agree, candidates with intervals, the model's card, models out."""
 
-from ._analyst_app import analyst_app
-from ._desk import AnalystDesk
+from ._analyst_app import AnalystDesk, analyst_app
 
 __all__ = ["AnalystDesk", "analyst_app"]

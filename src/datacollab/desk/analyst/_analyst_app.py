@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import shlex
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any
@@ -14,11 +15,22 @@ from starlette.responses import FileResponse, Response
 from starlette.types import ASGIApp
 
 from ...analyst import Candidate
-from ...exchange.analyst_folder import EFFECT_FILES, MODELS, SURVIVAL_MODELS, Integration, effect_of
+from ...errors import ExchangeError
+from ...exchange.analyst_folder import (
+    EFFECT_FILES,
+    MODELS,
+    SURVIVAL_MODELS,
+    AnalystFolder,
+    Integration,
+    SumsIntegration,
+    effect_of,
+)
 from ...exchange.steps import STEPS
 from ..web import (
     Action,
+    DeskFiles,
     Job,
+    Jobs,
     Page,
     Pages,
     Place,
@@ -29,15 +41,65 @@ from ..web import (
     handed_out,
     interval_svgs,
 )
-from ._desk import AnalystDesk
 
-__all__ = ["analyst_app"]
+__all__ = ["AnalystDesk", "analyst_app"]
 
 SHARES, INTEGRATE, MODEL, EFFECT, EXPORT = "/shares", "/integrate", "/model", "/effect", "/export"
 _FIGURES, _REPORT = EFFECT_FILES
 _ESTIMANDS = (("ATE", "on average over all rows"), ("ATT", "on average over the treated ones"))
 _MOST = 10
 """Candidates that are shown."""
+
+
+class AnalystDesk:
+    """The analyst's desk over the analyst's folder.
+
+    Parameters
+    ----------
+    path : Path
+    passphrase : str, optional
+        Of the keys.
+
+    Attributes
+    ----------
+    summed : SumsIntegration or None
+        The last total that was made on this desk.
+    """
+
+    def __init__(self, path: Path, *, passphrase: str | None = None) -> None:
+        self.path = Path(path)
+        self.folder = AnalystFolder(self.path, passphrase=passphrase)
+        self.files = DeskFiles(self.path)
+        self.jobs = Jobs()
+        self.summed: SumsIntegration | None = None
+        self.outbox = self.path / "outbox"
+
+    @property
+    def of_sums(self) -> bool:
+        """Whether parties share sums, and no rows."""
+        return self.folder.project.sharing is not None
+
+    @property
+    def ending(self) -> str:
+        """Of the files that parties send."""
+        return ".dcsum" if self.of_sums else ".dcshare"
+
+    def integration(self) -> Integration | None:
+        """Return what came of the shares that are there; None if they were not integrated yet."""
+        try:
+            return self.folder.integrated()[1]
+        except ExchangeError as error:
+            if error.code == "NOT_INTEGRATED":
+                return None
+            raise
+
+    def share_names(self) -> list[str]:
+        """Return the names of the files that parties send."""
+        return [f"{name}{self.ending}" for name in self.folder.project.parties]
+
+    def command(self, verb: str, *words: str) -> str:
+        """Return the command that does the same; words that are a shell's already stay as they are."""
+        return " ".join(["datacollab analyst", verb, *words, "-C", shlex.quote(str(self.path))])
 
 
 def analyst_app(desk: AnalystDesk, session: Session) -> ASGIApp:
