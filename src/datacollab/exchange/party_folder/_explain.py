@@ -21,7 +21,7 @@ from ..project import Column, Project, encode_table, read_table, table_format, w
 from ._commit import record
 from ._folder import Folder, check_shares_rows
 from ._install import at_home
-from ._predict import check_output
+from ._predict import check_kept, check_output, check_written_once
 from ._sides import Side
 
 ROW, OUTPUT, BASE, ANSWER = "row", "class", "base_value", "answer"
@@ -187,7 +187,9 @@ def explain(
     classes = _classes(side, of_class, log_odds, figure, folder.project.task.kind)
     _shap()
     table = read_table(source, project=folder.project)
-    _check_kept(folder.project, keep, list(table.columns), source)
+    check_kept(source, keep, table.columns)
+    names = [column.name for column in folder.project.columns]
+    check_written_once(source, keep, {ROW, OUTPUT, BASE, ANSWER, *contribution_names(names)})
     encoded = encode_table(folder.project, table, where=str(source), with_target=False)
     if not encoded.n_rows:
         raise AgreementError(f"{source} has no rows to explain.")
@@ -212,7 +214,6 @@ def explain(
             f"The model {side.name} fails on rows of {source} and the anchor ({type(error).__name__}). Do not use "
             "it, and ask the analyst.",
         ) from None
-    names = [column.name for column in folder.project.columns]
     explanation.data = entries_of(folder.project, encoded.X[chosen])
     explanation.feature_names = names
     if classes is not None:
@@ -232,18 +233,6 @@ def explain(
         result.save_figure(Path(figure))
     record(folder, "explain", file=source.name, n_rows=len(chosen))
     return result
-
-
-def _check_kept(project: Project, keep: Sequence[str], columns: list[str], source: Path) -> None:
-    if lacking := [name for name in keep if name not in columns]:
-        raise ExchangeError(
-            "SCHEMA_MISSING_COLUMN",
-            f"{source} has no column {', '.join(map(repr, lacking))} to keep. Give the names of columns in the "
-            "file's header.",
-        )
-    taken = {ROW, OUTPUT, BASE, ANSWER, *contribution_names([column.name for column in project.columns])}
-    if clashing := sorted(taken & set(keep)) or sorted(name for name in keep if keep.count(name) > 1):
-        raise ValueError(f"{source}: the columns {clashing} would be written twice. Rename them, or do not keep them.")
 
 
 def shapley_values(

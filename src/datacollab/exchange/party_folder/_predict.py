@@ -68,8 +68,15 @@ def predict_batches(
     ExchangeError
         NOT_SHARED, NOT_INSTALLED, NOT_POOLED, WRONG_SHARE, or of the kind "schema".
     """
-    side = predictors(folder).side(using)
-    return predicted_frames(folder.project, side, Path(source), proba, keep, batch_rows, tell)
+    side, project, source = predictors(folder).side(using), folder.project, Path(source)
+    if project.task.kind == "survival":
+        if proba:
+            raise ValueError("Probabilities of no event are there without being asked for. Leave out --proba.")
+        names = survival_names(project)
+    else:
+        names = _probability_names(side) if proba else []
+    check_written_once(source, keep, {PREDICTION, *names})
+    return _frames(project, side, source, names, list(keep), batch_rows, tell)
 
 
 def predict(
@@ -160,25 +167,18 @@ def evaluate(
     return first | {"using": chosen, "sides": scores}
 
 
-def predicted_frames(
-    project: Project,
-    side: Side,
-    source: Path,
-    proba: bool,
-    keep: Sequence[str],
-    batch_rows: int,
-    tell: Callable[[Adjustments], None],
-) -> Iterator[Any]:
-    """Return predictions of a file as data frames; see `predict_batches`."""
-    if project.task.kind == "survival":
-        if proba:
-            raise ValueError("Probabilities of no event are there without being asked for. Leave out --proba.")
-        names = survival_names(project)
-    else:
-        names = _probability_names(side) if proba else []
-    if clashing := sorted({PREDICTION, *names} & set(keep)) or sorted(name for name in keep if keep.count(name) > 1):
+def check_kept(source: Path, keep: Sequence[str], columns: Sequence[str]) -> None:
+    if lacking := [name for name in keep if name not in columns]:
+        raise ExchangeError(
+            "SCHEMA_MISSING_COLUMN",
+            f"{source} has no column {', '.join(map(repr, lacking))} to keep. Give the names of columns in the "
+            "file's header.",
+        )
+
+
+def check_written_once(source: Path, keep: Sequence[str], others: set[str]) -> None:
+    if clashing := sorted(others & set(keep)) or sorted(name for name in keep if keep.count(name) > 1):
         raise ValueError(f"{source}: the columns {clashing} would be written twice. Rename them, or do not keep them.")
-    return _frames(project, side, source, names, list(keep), batch_rows, tell)
 
 
 def _frames(
@@ -193,12 +193,7 @@ def _frames(
     pandas = require("pandas", "cli")
     adjusted = Adjustments()
     for table in table_batches(source, batch_rows=batch_rows, project=project):
-        if lacking := [name for name in keep if name not in table.columns]:
-            raise ExchangeError(
-                "SCHEMA_MISSING_COLUMN",
-                f"{source} has no column {', '.join(map(repr, lacking))} to keep. Give the names of columns in the "
-                "file's header.",
-            )
+        check_kept(source, keep, table.columns)
         encoded = encode_table(
             project, table, where=str(source), with_target=False, first_row=adjusted.n_rows, before=adjusted
         )
