@@ -26,12 +26,14 @@ from .plan import (
     MEMBERS,
     MEMBERS_OF_RARE_CLASS,
     N_DRAWS,
+    N_DRAWS_AT_BOUNDS,
     N_MEMBERSHIP_DRAWS,
     N_REBUILT_DRAWS,
     REBUILT,
     ROWS_UNDER_ATTACK,
     SEEDS,
     SETTINGS,
+    TABLES_AT_BOUNDS,
     WORLDS,
     Variant,
     attacked,
@@ -58,9 +60,10 @@ def _facts(variant: Variant) -> Row:
 
 def attacks_of(name: str, seed: int, data_dir: Path | None) -> Iterator[Row]:
     """All attacks in one draw of a world."""
-    for rows in ROWS_UNDER_ATTACK:
+    alike, more = name in ALIKE, seed >= N_DRAWS
+    for rows in (300,) if more else ROWS_UNDER_ATTACK:
         world = world_of(name, rows, seed, data_dir)
-        variants = attacked(alike=name in ALIKE)
+        variants = [ruled(alike=alike)] if more else attacked(alike=alike)
         for D in dict.fromkeys(variant.components for variant in variants):
             scene = Scene(world, D, seed)
             for variant in (each for each in variants if each.components == D):
@@ -129,7 +132,8 @@ def _scores(data_dir: Path | None) -> Cells:
 
 
 def _attacks(data_dir: Path | None) -> Cells:
-    for seed, name in product(range(N_DRAWS), WORLDS):
+    cells = [*product(range(N_DRAWS), WORLDS), *product(range(N_DRAWS, N_DRAWS_AT_BOUNDS), TABLES_AT_BOUNDS)]
+    for seed, name in cells:
         yield f"{name}, seed {seed}", attacks_of(name, seed, data_dir)
 
 

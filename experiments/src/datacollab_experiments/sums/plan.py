@@ -80,6 +80,9 @@ WORLDS = ("made-up", "flchain", "mlc_churn", "hmda", "digits")
 """Features that made-up targets are read of under attack; digits is alike."""
 ROWS_UNDER_ATTACK = (150, 300, 600, 1500)
 N_DRAWS = 40
+N_DRAWS_AT_BOUNDS = 120
+"""Draws of the rule at 300 rows of a table, where two bounds are close to what is read."""
+TABLES_AT_BOUNDS = ("flchain", "mlc_churn", "hmda")
 
 MEMBERS = {
     "digits": (250, 1000),
