@@ -159,7 +159,7 @@ def test_from_tables_to_results(exchange, kind):
     assert survival.shape == (120, 4)
     there = survival.dropna(axis=1)
     assert (there.diff(axis=1).iloc[:, 1:] <= 0).all(axis=None)
-    assert "concordance" in evaluated.stdout
+    assert "Concordance" in evaluated.stdout
     refused = run(
         "party", "predict", exchange.root / "b.csv", "-o", exchange.root / "x.csv", "-C", exchange.root / "a", "--proba"
     )

@@ -11,7 +11,7 @@ from datacollab._codes import CODES
 from datacollab.bundle import unpack
 from datacollab.cli._app import app
 from datacollab.exchange.party_folder import PartyFolder
-from datacollab.exchange.project import Column
+from datacollab.exchange.project import Anchor, Column, encode_table
 from party_world import NAMES, allow_without_audit, made_up_table, new_world
 
 QUICK = ["--components", "3", "--no-audit", "--preset", "none"]
@@ -36,6 +36,9 @@ def world(tmp_path, monkeypatch):
     columns = [Column(name=name, kind="number", minimum=0.0, maximum=100.0, **rules) for name in NAMES[:3]]
     columns.append(Column(name="ward", kind="category", categories=("north", "south"), unknown="other"))
     world = new_world(tmp_path, columns=columns)
+    public = encode_table(world.project, made_up_table(60, seed=99), where="public", with_target=False)
+    world.anchor = Anchor(rows=public.X)
+    world.write_project(world.project)
     for name in "ab":
         unfit_table(200, seed=ord(name)).to_csv(tmp_path / f"{name}.csv", index=False)
     unfit_table(200, seed=1).to_csv(tmp_path / "new.csv", index=False)

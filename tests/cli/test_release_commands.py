@@ -47,7 +47,7 @@ def test_check_shows_what_would_leave_and_writes_nothing_of_it(world):
 
 def test_rows_that_are_only_turned_are_said_to_be(world):
     given = with_policy(world, LENIENT)
-    said = "4 numbers tell a row of it, so that this turns the table and hides nothing"
+    said = "4 numbers determine a row of it, so that this turns the table and hides nothing"
 
     def told(*options):
         return " ".join(run("check", *given, *options).stdout.split())
