@@ -176,7 +176,14 @@ def played_sums(
     space = CommonSpace(public, draw(32))
     keys = {name: MaskKey(draw(32)) for name in own}
     roster = {name: key.public for name, key in keys.items()}
-    plan = SumsPlan(roster, n_components=space.n_components, classes=classes)
+    usual = space.recommended
+    plan = SumsPlan(
+        roster,
+        n_components=space.n_components,
+        classes=classes,
+        noise=usual.noise,
+        least_penalty=usual.least_penalty,
+    )
     messages = []
     for place, (name, (X, y)) in enumerate(own.items()):
         v = space.transform(X)
