@@ -41,11 +41,18 @@ def verify(report: Report, folder: Folder, log: Path | None, head: str | None, a
             f"{opened.path}: no entry has the head that was given. Entries are missing; compare copies.",
         )
     files = [*(log_witnesses(folder.path) if log is None else ()), *(against or ())]
-    check_log_against(opened, files, keys=folder.path / "keys.json" if log is None else None)
-    report.facts = {"entries": number, "head": found, "compared": [str(file) for file in files]}
+    silent = check_log_against(opened, files, keys=folder.path / "keys.json" if log is None else None)
+    compared = [str(file) for file in files if file not in silent]
+    report.facts = {"entries": number, "head": found, "compared": compared}
     report.line(f"{opened.path}: {number} entries, none changed. Head {found}")
-    if files:
-        report.line(f"It knows of what was sent and came back: {', '.join(map(str, files))}")
+    if compared:
+        report.line(f"It knows of what was sent and came back: {', '.join(compared)}")
+    if silent:
+        report.facts["not_compared"] = [str(file) for file in silent]
+        report.line(
+            f"Not compared, as such a file names no entry of a log: {', '.join(map(str, silent))}. Give a head of the "
+            "log that somebody else has, with --head."
+        )
 
 
 @step(app, "log export")

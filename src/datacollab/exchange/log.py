@@ -314,13 +314,18 @@ def log_witnesses(folder: Path) -> list[Path]:
     return sorted(path for path in there if path.is_file() and path.suffix in _SUFFIXES)
 
 
-def check_log_against(log: AuditLog, files: Iterable[Path], *, keys: Path | None = None) -> None:
+def check_log_against(log: AuditLog, files: Iterable[Path], *, keys: Path | None = None) -> list[Path]:
     """Refuse a log that lacks entries to which files testify.
 
     A share names the log's head when it was made, and the log then names the share; a model, or answers in its place,
     name the share that they were made of.  Entries after the last of the files have no witness.
 
     Shares by others than the owner of `keys` testify to other logs.
+
+    Returns
+    -------
+    list of Path
+        Files that name no entry of a log, as those of sums do: nothing was compared with them.
 
     Raises
     ------
@@ -329,9 +334,12 @@ def check_log_against(log: AuditLog, files: Iterable[Path], *, keys: Path | None
     """
     owner = KeyFile.read(keys).public if keys is not None and keys.is_file() else None
     known = {value for entry in log.entries() for value in entry["facts"].values() if isinstance(value, str)}
+    silent = []
     for path in files:
         bundle = unpack(path)
         named = set(_digests(bundle, path))
+        if not named:
+            silent.append(path)
         is_own = owner is None or bundle.signer == owner
         head = bundle.facts.get("log_head")
         lacks_head = bundle.kind == _SHARE and is_own and isinstance(head, str) and not log.contains(head)
@@ -341,6 +349,7 @@ def check_log_against(log: AuditLog, files: Iterable[Path], *, keys: Path | None
                 f"{log.path} does not know of {path}, or of what was in the log when it was made: entries are missing. "
                 "Keep the file, and compare it with a copy.",
             )
+    return silent
 
 
 def _digests(bundle: Bundle, path: Path) -> Iterable[str]:

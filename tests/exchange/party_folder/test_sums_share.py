@@ -9,8 +9,10 @@ from dataclasses import replace
 import numpy as np
 import pandas as pd
 import pytest
+from typer.testing import CliRunner
 
 from datacollab.bundle import unpack
+from datacollab.cli import _log
 from datacollab.errors import AgreementError
 from datacollab.exchange.party_folder import PartyFolder, make_mask_key
 from datacollab.exchange.project import make_anchor, seal_anchor
@@ -53,6 +55,17 @@ def test_a_share_is_one_sealed_message_and_the_key_is_gone(world):
     for name in ("sum.dcstate", "ledger/ledger.json", "outbox/north.dcsum"):
         assert stat.S_IMODE((world.root / "north" / name).stat().st_mode) == 0o600
     assert not [each for each in os.listdir(world.root / "north") if each.endswith(".next")]
+
+
+def test_a_file_of_sums_assures_nothing_about_a_log(world):
+    path = world.share("north")
+    command = ["verify", "-C", str(world.root / "north"), "--against", str(path)]
+    result = CliRunner().invoke(_log.app, command)
+    assert result.exit_code == 0, result.output
+    assert "It knows of" not in result.stdout
+    assert f"Not compared, as such a file names no entry of a log: {path}. Give a head" in result.stdout
+    facts = json.loads(CliRunner().invoke(_log.app, [*command, "--json"]).stdout)
+    assert (facts["compared"], facts["not_compared"]) == ([], [str(path)])
 
 
 def test_the_summary_says_who_learns_what(world):

@@ -204,8 +204,8 @@ def promise(epsilon: float) -> str:
     auc = ndtr(1 / gaussian_sigma(epsilon, DELTA) / math.sqrt(2))
     return (
         f"Proven, if at most half of the parties work with the analyst: the total is ({epsilon:g}, {DELTA:g})-"
-        f"differentially private. Even somebody who knows all rows but one tells whether a person is in it with an AUC "
-        f"of {auc:.2f} at most, where .50 is guessing."
+        f"differentially private for one row. Even somebody who knows all rows but one tells whether that row is in it "
+        f"with an AUC of {auc:.2f} at most, where .50 is guessing. A person with several rows is protected less."
     )
 
 
