@@ -3,7 +3,8 @@ When collaboration pays, and when not
 =====================================
 
 Collaboration costs agreements, work and some privacy.  It pays where a party has few rows, and not where it has many,
-or enough labelled public ones.  Nobody knows beforehand for sure; here both are measured.
+or enough labelled public ones.  Nobody knows beforehand for sure; here both are measured.  Undefended rows are shared
+here, not sums.  Sums are less accurate; the page "Does it pay?" has figures.
 """
 
 import matplotlib.pyplot as plt

@@ -2,8 +2,9 @@
 Tables with categories and gaps
 ===============================
 
-Tables of hospitals have words in them, and entries that nobody has filled in.  Both are a matter of the obfuscator: a
-pipeline fills gaps, turns categories into columns, and only then maps.  What it learns for that stays at the party.
+Tables of hospitals have words in them, and entries that nobody has filled in.  For shared rows, the obfuscator encodes
+both: a pipeline fills gaps, turns categories into columns, and only then maps.  What it learns for that stays at the
+party.  With sums nothing is needed: ``DataCollaborationClassifier().fit(table, ...)`` takes such tables.
 """
 
 import matplotlib.pyplot as plt

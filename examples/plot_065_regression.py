@@ -2,8 +2,9 @@
 Numbers as targets: regression
 ==============================
 
-Nothing of the method asks for classes.  Six clinics want to foretell how much worse their patients' diabetes gets
-within a year.  They have 30 patients each, which is few for a regression on ten columns.
+Targets may be numbers too.  This example shares rows; with sums, use ``DataCollaborationRegressor()``.  Six clinics
+want to foretell how much worse their patients' diabetes gets within a year.  They have 30 patients each, which is few
+for a regression on ten columns.
 """
 
 import matplotlib.pyplot as plt

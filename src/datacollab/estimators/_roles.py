@@ -383,7 +383,8 @@ class BaseDataCollaboration(PlayedRoles):
             Inside a `Pipeline`, the steps before transform X but not the anchor, unless it is built with
             ``transform_input=["anchor"]``; to cross-validate that needs scikit-learn 1.8.
         anchor_target : array-like of shape (n_anchors,), optional
-            Targets of the anchor rows, where a graph needs them.
+            Targets of the anchor rows, where a graph needs them.  If sums are shared, the anchor rows are added to the
+            total once, with these targets.
 
         Returns
         -------
