@@ -85,11 +85,11 @@ def test_rows_of_a_table_are_warned_of(place, table):
     assert "Anybody with the table has the anchor" in result.stdout
     sampled = replace(agreed, anchor=AnchorRecipe(method="sample", n_rows=60))
     (place / "project.toml").write_text(project_text(sampled, KeyPair.load(place / "a" / "keys.json")))
-    assert "one of the 80 public rows, 6 bits" in seal(place, output="sample.dcanchor").stdout
+    assert "guess each anchor row among 80. Anyone" in seal(place, output="sample.dcanchor").stdout
     found = json.loads(seal(place, "--json", output="again.dcanchor").stdout)["guessing"]
     assert (found["level"], found["bits"]) == ("warning", np.log2(80))
     shown = playing.run("project", "show", place / "project.toml").stdout
-    assert "guessing it, warning: Each row is one of the public rows: keep from the analyst which table" in shown
+    assert "guessing it, warning: Do not tell the analyst which table the anchor is made of" in shown
 
 
 def test_what_is_drawn_has_the_bits_of_what_it_is_drawn_by():

@@ -83,4 +83,5 @@ def seal(
     report.line("Send this one file to every party; it is of no use to anybody else.")
     report.line(f"Its rows are {made}: these have to be public, as every party sees the anchor.")
     if found.level == "warning":
-        report.line(f"{found.sentence} Anyone who has the anchor can undo a linear map.")
+        undone = " Anyone who has the anchor can undo a linear map: another method is harder to guess."
+        report.line(found.sentence + ("" if agreed.sharing else undone))

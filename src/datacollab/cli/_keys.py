@@ -38,7 +38,7 @@ def new(
         report.facts["keys"].append({"folder": str(each), "fingerprint": fingerprint, "encrypted": words is not None})
         report.line(f"{each}: {SECRET} (secret{', encrypted' if words else ''}), {PUBLIC}: {fingerprint}")
     report.line(f"Send {PUBLIC} to the project's owner. Keep a copy of {SECRET}: it cannot be made again.")
-    report.line(f"Make no copy of {MASK}, the mask key: it serves one message.")
+    report.line(f"Keep no copy of {MASK}, not even in a backup: it hides one message, and `party share` erases it.")
 
 
 @step(app, "keys show")
@@ -77,7 +77,10 @@ def mask(
     card = make_mask_key(folder.path, passphrase=folder.passphrase)
     report.facts = {"folder": str(folder.path), "mask_key": card}
     report.line(f"{folder.path}: {MASK} (secret); its card is the third line of {PUBLIC}.")
-    report.line(f"Send {PUBLIC} to the project's owner. Make no copy of {MASK}: it serves one message.")
+    report.line(
+        f"Send {PUBLIC} to the project's owner. Keep no copy of {MASK}, not even in a backup: it hides one message, "
+        "and `party share` erases it."
+    )
 
 
 @step(app, "keys public")

@@ -100,7 +100,7 @@ def test_the_summary_says_what_was_measured_for_such_totals(joined):
         assert " ".join(line) in " ".join(text.split())
     # 60 own rows, and 20 of each other party.
     assert summary.n_rows_together == 140
-    assert "140 rows at least" in " ".join(text.split())
+    assert "at least 140 rows (your 60, and 20 or more from each other party)" in " ".join(text.split())
     assert "less noise" not in text
     assert "Proven" not in text
     assert json.loads(json.dumps(told))["measured"][0]["together"] == people[0].together
@@ -245,7 +245,7 @@ def test_another_run_over_nearly_the_same_rows_is_refused_and_over_others_has_ot
     seen = []
     second = message_of(world, world.share("north", table=table, approve=lambda summary: seen.append(summary) or "me"))
     assert seen[0].noise_before == pytest.approx(world.project.sharing.noise)
-    assert "blurred like one with noise of 0.071" in seen[0].to_text()
+    assert "as little noise as one total with noise of 0.071" in seen[0].to_text()
     assert second.context != first.context
     assert second.tags.keys() == first.tags.keys()
     assert not set(second.tags.values()) & set(first.tags.values())

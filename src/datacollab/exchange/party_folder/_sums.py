@@ -59,18 +59,18 @@ _OVERHEAD_BYTES = 3000
 """About what a message takes beside its numbers."""
 _WIDTH = 100
 APART = (
-    "If two other institutions at least do not work with the analyst, it learns one blurred total of all institutions "
-    "alone. The total tells how many people there are, and how often each outcome occurs. It may tell somebody whose "
-    "outcome is rare, or whom only one of two totals has."
+    "If at least two other institutions do not work with the analyst, it learns nothing but one total of all "
+    "institutions, with noise. The total tells how many people there are, and how often each outcome occurs. It may "
+    "reveal a person whose outcome is rare, or who is in only one of two totals."
 )
 TOGETHER = (
     "If the analyst and one institution work together, or are the same, they guess better than by chance whether "
-    "somebody they know is among the rows. The blur promises no anonymity, so the file remains personal data."
+    "somebody they know is among the rows. The noise promises no anonymity, so the file remains personal data."
 )
 
 INVENTED = (
-    "Somebody who invents all other parties reads what this one adds. Compare the fingerprints of at least two, by "
-    "telephone, with people of these institutions whom you know."
+    "If one person made up all the other parties, they could read your part. Compare the fingerprints of at least two, "
+    "by telephone, with people of these institutions whom you know."
 )
 
 
@@ -161,8 +161,8 @@ class SumsSummary:
             together = (self.noise_before**-2 + self.noise**-2) ** -0.5
             lines += [
                 "",
-                f"Totals with some of these rows left before. All together they are blurred like one with noise of "
-                f"{together:.2g}.",
+                f"Totals with some of these rows left before. All together they have as little noise as one total with "
+                f"noise of {together:.2g}.",
             ]
         return "\n".join(lines)
 
@@ -184,13 +184,15 @@ class SumsSummary:
         table += [(name, *(_auc(getattr(each, who)) for each in people)) for name, who in by_attacker.items()]
         width = max(len(line[0]) for line in table)
         lines = [f"  {name:<{width}}{''.join(f'{value:>8}' for value in values)}" for name, *values in table]
+        fewest = (self.n_rows_together - self.n_rows) // (self.n_parties - 1)
         rest = (
-            f"Here there are {self.n_rows_together:,} rows at least. Fewer rows tell more, as does a rare class: for "
-            f"ten people of a class among {rare.n_rows:,} rows the three reached {_auc(rare.analyst)}, "
-            f"{_auc(rare.party)} and {_auc(rare.together)}."
+            f"In this project the total has at least {self.n_rows_together:,} rows (your {self.n_rows:,}, and "
+            f"{fewest:,} or more from each other party). Fewer rows reveal more, and so does a rare class: with ten "
+            f"people of a class among {rare.n_rows:,} rows, the analyst alone reached {_auc(rare.analyst)}, one party "
+            f"{_auc(rare.party)}, both together {_auc(rare.together)}."
         )
         if self.noise < rare.noise or self.n_components > rare.n_components:
-            rest += " This total has less noise or more columns than those measured, and tells more."
+            rest += " This total has less noise or more columns than those measured, and reveals more."
         return [*textwrap.wrap(title, _WIDTH), *lines, *textwrap.wrap(rest, _WIDTH)]
 
 

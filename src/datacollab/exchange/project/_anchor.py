@@ -182,12 +182,11 @@ def guessing(method: str, *, n_public: int | None = None, n_features: int = 1) -
         return Guessing(level="warning", bits=0.0, sentence="Anybody with the table has the anchor: keep it secret.")
     if method == "sample":
         bits = math.log2(n_public) if n_public else 0.0
-        size, shown = (f"{n_public} ", f", {bits:.0f} bits") if n_public else ("", "")
         return Guessing(
             level="warning",
             bits=bits,
-            sentence=f"Each row is one of the {size}public rows{shown}: keep from the analyst "
-            "which table that is, or agree on another method.",
+            sentence="Do not tell the analyst which table the anchor is made of: it could then guess each anchor row "
+            f"among {n_public or 'its rows'}.",
         )
     if method == "smote":
         # The place between two rows of the table is drawn with 53 bits.
