@@ -95,7 +95,7 @@ def test_an_exchange_of_files(desk):
     parties, page, at = ("north", "south", "east"), "exchange.md", desk.at
     begun(desk, *parties)
     for name in parties:
-        desk.play(page, "cd north", ("north", name))
+        desk.play(page, "cd north", ("north", name), ("share patients.csv", "share patients.csv --approve"))
     desk.type("cp */outbox/*.dcsum .")
     assert "One model of the total of 3 parties" in desk.play(page, "datacollab analyst integrate *.dcsum")
     desk.type("cp analyst/outbox/north.dcmodel north")
