@@ -269,7 +269,8 @@ _COLUMNS = """\
 # is not listed: refuse, other (a category of its own) or missing.  More than one in twenty are refused all the same.
 """
 _MEMBERS = """\
-# Public keys (datacollab keys show).  Compare fingerprints by telephone.  The owner may be a party; the analyst not.
+# Public keys (datacollab keys show).  Compare fingerprints by telephone.  The owner may be a party; the analyst's key
+# is no party's.
 """
 _SHARING = """\
 # Parties share sums under masks: the analyst learns the total alone, with noise.  Without this table they share rows.
