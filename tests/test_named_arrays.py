@@ -42,7 +42,7 @@ def test_kinds(target, dtype, kind):
         (lambda: survival_target([1, 2], [1.0, 2.0]), "event must be 0 or 1"),
         (lambda: survival_target([1, 0], [0.0, 2.0]), "above 0; 1 of 2"),
         (lambda: survival_target([1, 0], [np.nan, 2.0]), "1 missing or infinite"),
-        (lambda: survival_target([1, 0, 1], [1.0, 2.0]), "One of each"),
+        (lambda: survival_target([1, 0, 1], [1.0, 2.0]), "one of each"),
         (lambda: survival_target(["dead-secret", "b"], [1.0, 2.0]), "event must be numbers"),
         (lambda: survival_target([[1, 0]], [[1.0, 2.0]]), r"got shape \(1, 2\)"),
         (lambda: effect_target([1, 3], [1.0, 2.0]), "treatment must be 0 or 1"),

@@ -42,7 +42,7 @@ def test_rows_planted_around_people_do_not(table, width, n_people, rng):
 
 def test_so_do_shapes_that_single_a_person_out(rng):
     """A cloud of one standard deviation, half of one of .5, and the person's direction stretched: nine in ten."""
-    refused = np.zeros(3)
+    noticed = np.zeros(3)
     for _ in range(30):
         own, honest = rng.normal(size=(150, 10)), rng.normal(size=(300, 10))
         person = own[0]
@@ -51,9 +51,31 @@ def test_so_do_shapes_that_single_a_person_out(rng):
         half = honest.copy()
         half[::2] = person + 0.5 * honest[::2]
         crafted = (half, person + 0.9 * honest, 0.6 * (honest - along) + 2 * along)
-        refused += [anchor_fit(rows, own).density > 1.2 for rows in crafted]
+        noticed += [anchor_fit(rows, own).is_dense for rows in crafted]
         assert anchor_fit(honest, own).density < 1
-    assert (refused >= [30, 24, 24]).all()
+    assert (noticed >= [30, 24, 24]).all()
+
+
+def test_the_anchors_order_and_constant_columns_hide_nothing(rng):
+    """Every other row of 4,000 is honest; and one column of the own rows is constant but for rounding."""
+    own, honest = rng.normal(size=(150, 10)), rng.normal(size=(4000, 10))
+    honest[1::2] = own[0] + 0.5 * honest[1::2]
+    assert anchor_fit(honest, own).density == pytest.approx(anchor_fit(rng.permutation(honest), own).density)
+    assert anchor_fit(honest, own).is_dense
+    own[:, 3] = 0.1
+    planted = own[0] + 0.01 * rng.normal(size=(300, 10))
+    assert anchor_fit(planted, own).is_crowded
+
+
+def test_another_mix_of_people_is_no_reason_to_refuse(rng):
+    """One in ten at the party, half of the anchor; or an anchor that is uniform in the ranges."""
+    shift = np.repeat([3.0, 0.0], 5)
+    own = rng.normal(size=(500, 10)) + shift * (rng.random(500) < 0.1)[:, None]
+    others = rng.normal(size=(500, 10)) + shift * (rng.random(500) < 0.5)[:, None]
+    for anchor in (others, rng.uniform(own.min(axis=0), own.max(axis=0), size=(500, 10))):
+        fit = anchor_fit(anchor, own)
+        assert not fit.is_crowded
+        assert not fit.is_narrow
 
 
 def test_density_is_the_ratio_of_counts_within_a_ball(rng):

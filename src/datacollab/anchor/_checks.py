@@ -29,6 +29,8 @@ _FEWEST_AROUND, _PART_AROUND = 3, 0.05
 """How many own rows a ball around an own row holds, at least, and as a part of them."""
 _LEVEL = 1e-3
 _MOST_DENSE = 1.2
+_CONSTANT = 1e-9
+"""Columns that vary less, as a part of their largest entry, count as constant."""
 
 
 def find_private_rows(anchor: ArrayLike, X_private: ArrayLike, *, tolerance: float = 0.0) -> NDArray[np.intp]:
@@ -126,8 +128,15 @@ class AnchorFit:
     @property
     def is_crowded(self) -> bool:
         """Return whether anchor rows lie around single own rows, as they do not by chance."""
-        near = self.n_crowded > 0 or self.n_near > max(_FEWEST_NEAR, _MOST_NEAR * self.n_anchors)
-        return near or self.density > _MOST_DENSE
+        return self.n_crowded > 0 or self.n_near > max(_FEWEST_NEAR, _MOST_NEAR * self.n_anchors)
+
+    @property
+    def is_dense(self) -> bool:
+        """Return whether much more of the anchor than of the own rows lies around one of these.
+
+        An anchor made for one person has that, and so have public rows of another mix of people.
+        """
+        return self.density > _MOST_DENSE
 
     @property
     def is_narrow(self) -> bool:
@@ -165,7 +174,7 @@ def anchor_fit(anchor: ArrayLike, X_private: ArrayLike) -> AnchorFit:
     X = X[:: -(-len(X) // _MOST_ROWS)]
     # The own rows give the units, which the maker of the anchor does not know.
     deviation = X.std(axis=0)
-    varies = deviation > 0
+    varies = deviation > _CONSTANT * np.abs(X).max(axis=0)
     A, X = A[:, varies] / deviation[varies], X[:, varies] / deviation[varies]
     if not varies.any() or len(X) < 2:
         return AnchorFit(n_crowded=0, n_near=0, n_anchors=len(A), spread=1.0, density=0.0)
@@ -184,13 +193,16 @@ def anchor_fit(anchor: ArrayLike, X_private: ArrayLike) -> AnchorFit:
 
 def _density(A: FloatArray, X: FloatArray) -> float:
     """Compare, around each own row, the anchor's part with that of the own rows."""
-    A, X = (rows[:: -(-len(rows) // _MOST_COMPARED)] for rows in (A, X))
+    X = X[:: -(-len(X) // _MOST_COMPARED)]
     n_others = len(X) - 1
     k = min(n_others, max(_FEWEST_AROUND, round(_PART_AROUND * n_others)))
     among = cdist(X, X)
     np.fill_diagonal(among, np.inf)
     radius = np.partition(among, k - 1, axis=1)[:, k - 1 : k] * (1 + 1e-9)
-    n_own, n_anchors = (among <= radius).sum(axis=1), (cdist(X, A) <= radius).sum(axis=1)
+    n_own = (among <= radius).sum(axis=1)
+    # All rows of the anchor: its maker could know which of them are left out.
+    starts = range(0, len(A), _MOST_COMPARED)
+    n_anchors = sum((cdist(X, A[start : start + _MOST_COMPARED]) <= radius).sum(axis=1) for start in starts)
     most_own = beta.ppf(1 - _LEVEL, n_own + 1, np.maximum(n_others - n_own, 1e-9))
     least_anchors = np.where(n_anchors, beta.ppf(_LEVEL, np.maximum(n_anchors, 1), len(A) - n_anchors + 1), 0.0)
     return float((least_anchors / most_own).max())

@@ -47,6 +47,8 @@ _ENOUGH_ROWS = 600
 """With fewer rows in the total, the model has noise of its own; see docs/results/sums."""
 _MOST_SPREAD = 0.25
 """The most variance that this noise has, over that of the fit."""
+_LEAST_UNEXPLAINED = 0.25
+"""Residuals are taken to be at least this part of the target's sum of squares for it: noise makes them too small."""
 _SAME = 2.0**16
 """Totals whose numbers agree up to one over this have one model."""
 _ROUNDING = 1e-6
@@ -305,7 +307,7 @@ class RidgeSums:
         spread = 0.0
         if noise > 0 and n < _ENOUGH_ROWS:
             residual, freedom = self._fitted(e, (Z**2).sum(axis=1), square, np.array([alpha]))
-            variance = residual[0] / max(n - 1 - freedom[0], n / 4) / self.n_outputs
+            variance = max(residual[0], _LEAST_UNEXPLAINED * square) / max(n - 1 - freedom[0], n / 4) / self.n_outputs
             spread = float(min(_MOST_SPREAD, _ENOUGH_ROWS / n - 1) * variance)
             coefficients = coefficients + math.sqrt(spread) * U @ (
                 (U.T @ self._normal(total)) / np.sqrt(e + alpha)[:, None]

@@ -193,7 +193,7 @@ def test_means_are_penalised_more(survival):
     assert opened.integrate().score.value > 0.5
     with pytest.raises(ValueError, match="cox, survival-forest"):
         make_model("linear", "survival")
-    with pytest.raises(ValueError, match="times to an event"):
+    with pytest.raises(ValueError, match="for regression"):
         make_model("cox", "regression")
 
 

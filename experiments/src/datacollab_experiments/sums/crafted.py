@@ -72,7 +72,7 @@ CRAFTS = (
 
 
 def played(craft: Craft, outlier: bool, seed: int) -> tuple[bool, bool] | None:
-    """Return whether the owner read the class alone, and with the analyst, in one draw; None if it was refused."""
+    """Return whether the owner read the class alone, and with the analyst, in one draw; None if it was noticed."""
     generator = np.random.default_rng([seed, 51])
     X = generator.normal(size=(N_PARTIES * N_ROWS, N_COLUMNS))
     y = generator.integers(2, size=len(X))
@@ -80,7 +80,7 @@ def played(craft: Craft, outlier: bool, seed: int) -> tuple[bool, bool] | None:
         X[0] *= OUTLIER / np.linalg.norm(X[0])
     anchor = craft.rows(X[0], generator)
     fit = anchor_fit(anchor, X[:N_ROWS])
-    if fit.is_crowded or fit.is_narrow:
+    if fit.is_crowded or fit.is_narrow or fit.is_dense:
         return None
     usual, unit = recommended(), UNITS_PER_RANGE / RANGE
     common = CommonMap.from_anchor(anchor * unit, secret(seed), n_components=craft.components or usual.n_components)
@@ -126,7 +126,7 @@ def rows(n_draws: int) -> Iterator[dict[str, object]]:
                 "D at most": craft.components or recommended().n_components,
                 "s": recommended().noise,
                 "draws": n_draws,
-                "refused": round(sum(each is None for each in draws) / n_draws, 3),
+                "noticed": round(sum(each is None for each in draws) / n_draws, 3),
                 "party": _mean(party),
                 "party, honest": _mean(fair_party),
                 "together": _mean(together),

@@ -535,9 +535,8 @@ def crafted_anchor(party: PartyName, fit: AnchorFit | None) -> Iterator[Exchange
     found = f"the anchor's columns vary {fit.spread:.2f} times as much as those of its table; .7 is the least"
     if fit.is_crowded:
         found = (
-            f"the {fit.n_anchors} anchor rows crowd around single rows of its table: {fit.n_near} are much nearer "
-            f"to one than its neighbours are, and up to {fit.density:.1f} times as much of the anchor as of the table "
-            "lies around one; 1.2 is the most"
+            f"{fit.n_near} of the {fit.n_anchors} anchor rows crowd around rows of its table, {fit.n_crowded} of them "
+            "have ten of these or more"
         )
     yield ExchangeError(
         "ANCHOR_UNFIT",

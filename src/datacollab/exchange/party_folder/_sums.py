@@ -18,7 +18,7 @@ from numpy.typing import NDArray
 from scipy.special import ndtr
 
 from ..._typing import FloatArray
-from ...anchor import anchor_fit, find_private_rows
+from ...anchor import AnchorFit, anchor_fit, find_private_rows
 from ...bundle import read_regular, unpack, write_atomically
 from ...errors import AgreementError, ExchangeError
 from ...linalg import gaussian_sigma
@@ -457,6 +457,7 @@ def _prepared(
         part, n_public = part + _part(plan, common, anchor.rows, anchor.target), len(anchor.rows)
     void, of_left = _left(ledger, project, withdrawals, without)
     n_numbers, noise_before = len(part), ledger.noise_left(rows)
+    fit = anchor_fit(anchor.rows, np.vstack(some)) if len(rows) else None
     summary = SumsSummary(
         party=name,
         project=project.name,
@@ -476,7 +477,7 @@ def _prepared(
             for other, key in project.parties.items()
             if other != name
         ),
-        sentences=(*sharing_sentences(sharing), *of_left),
+        sentences=(*sharing_sentences(sharing), *of_left, *_of_density(fit)),
         n_rows_together=len(rows) + (len(project.parties) - 1) * fewest_rows(project),
         measured=measured_membership(alike=declared_alike(project.columns)),
         adjusted=adjusted.to_dict(),
@@ -498,7 +499,7 @@ def _prepared(
         reasons=[
             *_too_few_rows(name, len(rows), policy, project),
             *private_rows_in_anchor(name, len(in_anchor), len(anchor.rows), policy),
-            *crafted_anchor(name, anchor_fit(anchor.rows, np.vstack(some)) if len(rows) else None),
+            *crafted_anchor(name, fit),
             *_in_the_ledger(ledger, rows, plan, project, void),
         ],
     )
@@ -511,6 +512,15 @@ def _part(plan: SumsPlan, common: ProjectMap, X: FloatArray, target: np.ndarray)
         for start in range(0, len(X), _BATCH_ROWS)
     )
     return np.asarray(sum(parts, np.zeros(plan.statistic.n_numbers)))
+
+
+def _of_density(fit: AnchorFit | None) -> Iterator[str]:
+    if fit is not None and fit.is_dense:
+        yield (
+            f"Around one of your rows lies {fit.density:.1f} times as much of the anchor as of your rows. Public rows "
+            "of another mix of people have that, and so has an anchor made for one person, of whom others could then "
+            "read more. Ask the owner where the anchor's rows come from."
+        )
 
 
 def _too_few_rows(name: str, n_rows: int, policy: Policy, project: Project) -> Iterator[ExchangeError]:
