@@ -274,8 +274,9 @@ class AuditLog:
 
     def _lines(self) -> tuple[list[bytes], int]:
         """Return whole lines, and the number of bytes after the last of them."""
-        if self._held is not None:
-            return self._held
+        # Read once: another thread may let go of the lock in between.
+        if (held := self._held) is not None:
+            return held
         try:
             data = self.path.read_bytes()
         except FileNotFoundError:
