@@ -178,7 +178,7 @@ def shares(screen, play, party):
     screen.look(f"{party}-release")
     screen.click("Next: approve", "link")
     screen.click("Make the share")
-    screen.page.get_by_label("Name of whoever approves").fill("Officer")
+    screen.page.get_by_label("Name of the person who approves").fill("Officer")
     screen.look(f"{party}-approve")
     screen.click("It may leave")
     screen.page.wait_for_url("**/outbox")
