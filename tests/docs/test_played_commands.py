@@ -150,7 +150,7 @@ def test_an_effect_by_files(desk):
             f"datacollab party share {name}/patients.csv --approve -C {name}",
         )
     desk.type("cp */outbox/*.dcshare .")
-    desk.play("exchange.md", "datacollab analyst init")
+    desk.play("exchange-rows.md", "datacollab analyst init")
     assert "interval" in (desk.at / "analyst" / "effect.html").read_text(encoding="utf-8")
 
 
@@ -170,10 +170,11 @@ def test_an_exchange_through_a_folder_that_all_reach(desk):
 def test_an_anchor_and_an_audit_of_ones_own_table(desk):
     table = patients(400, 0).drop(columns="patient").rename(columns={"died": "diagnosis"})
     table.loc[::7, "age"] = np.nan
-    for name, rows in {"public": table[:200], "patients": table[200:300]}.items():
+    parts = {"anchor": table[:100], "public": table[100:200], "patients": table[200:300]}
+    for name, rows in parts.items():
         rows.dropna().drop(columns="ward").to_csv(desk.at / f"{name}.csv", index=False)
-    desk.play("guide.md", "datacollab demo", ("1000", "100"), part=slice(4, None))
-    for name, rows in {"anchor": table[:100], "public": table[100:200], "patients": table[200:300]}.items():
+    desk.play("guide.md", "datacollab demo", part=slice(4, None))
+    for name, rows in parts.items():
         rows.to_csv(desk.at / f"{name}.csv", index=False)
     desk.play("README.md", "datacollab audit")
     assert {page.parent.name for page in desk.at.rglob("*.html")} == {"audit", "groups", "undefended"}
