@@ -45,5 +45,7 @@ def test_a_short_run_loses_and_refuses_nothing(tmp_path):
     assert 40 <= polls["at_a_rate"]["answered"] <= 130  # a Poisson number whose mean is 80
     assert not uploads["failed"]
     assert uploads["accepted"] == uploads["listed_once"] == uploads["equal_bytes"] == 3
-    assert all(cost > 0 for cost in polls["at_a_rate"]["cpu_ms_a_request"].values())
+    # The system counts CPU in steps of 10 ms: 80 requests may cost the database less than one, all 300 do not.
+    costs = [polls[part]["cpu_ms_a_request"] for part in ("at_a_rate", "without_pause")]
+    assert all(max(cost[who] for cost in costs) > 0 for who in costs[0])
     assert "300 requests were made in one run" in (tmp_path / "copy" / "README.md").read_text()
