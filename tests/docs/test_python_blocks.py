@@ -6,14 +6,12 @@ from dataclasses import replace
 from unittest import mock
 
 import joblib
-import numpy as np
-import pandas as pd
 import pytest
 from bent_views import nonlinear_views
 from blocks import block_of, blocks
 from numpy.testing import assert_allclose
 from sklearn.ensemble import HistGradientBoostingClassifier
-from sklearn.linear_model import LogisticRegression, Ridge
+from sklearn.linear_model import Ridge
 from tiny import tiny
 
 import datacollab as dc
@@ -28,7 +26,6 @@ BEGINNINGS = {
     'with joblib.parallel_config(backend="dask"):': "experiments.md",
     "import datacollab as dc\nimport torch": "gpu.md",
     "import logging": "scaling.md",
-    "for labels in party.predict_batches": "scaling.md",
     "# my_module.py": "experiments.md",
 }
 
@@ -134,20 +131,6 @@ def test_progress_of_long_fits_is_told():
         run("import logging")
         assert root.isEnabledFor(logging.INFO)
         assert root.handlers
-
-
-def test_predictions_of_a_file_in_portions(tmp_path, monkeypatch):
-    pytest.importorskip("pyarrow")
-    random = np.random.default_rng(0)
-    parties = [dc.Party(name, dc.obfuscator("pca", 3)) for name in "ab"]
-    rows, anchor = random.normal(size=(60, 4)), random.normal(size=(40, 4))
-    shares = [party.fit(rows, rows[:, 0] > 0).share(anchor) for party in parties]
-    model = dc.Analyst(dc.LTI(3), LogisticRegression()).fit(shares).party_model("a")
-    monkeypatch.chdir(tmp_path)
-    pd.DataFrame(rows, columns=list("wxyz")).to_parquet("new-patients.parquet")
-    found = run("for labels in party.predict_batches", party=parties[0], model=model)
-    assert len(found["labels"]) == 60
-    assert np.mean(found["labels"] == (rows[:, 0] > 0)) > 0.8
 
 
 def test_a_method_of_ones_own(tmp_path):

@@ -275,8 +275,6 @@ class TestPublicRows:
         collaboration = dc.Analyst(dc.LTI(4), LogisticRegression()).fit([party.share(anchor) for party in parties])
         model = collaboration.party_model("a")
         assert_allclose(parties[0].transform(X, model), model.transform(parties[0].obfuscate(X)), atol=1e-12)
-        batches = list(parties[0].transform_batches(X, model, batch_rows=7))
-        assert_allclose(np.vstack(batches), parties[0].transform(X, model), atol=1e-9)
 
     def test_frames_with_categories(self):
         rng = np.random.default_rng(0)

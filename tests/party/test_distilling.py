@@ -382,7 +382,6 @@ def test_what_needs_the_map_is_refused_in_words(world):
         lambda: party.transform(X, model),
         lambda: party.predict(X, model),
         lambda: party.predict_proba(X, model),
-        lambda: list(party.predict_batches(X, model)),
         lambda: party.personalise(model, X[own[1]], y[own[1]]),
         lambda: party.was_fitted_on(X),
         lambda: party.guarantee(anchor),

@@ -8,7 +8,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from sklearn.decomposition import PCA, FactorAnalysis
 from sklearn.exceptions import NotFittedError
-from sklearn.linear_model import LogisticRegression
+from sklearn.linear_model import LinearRegression, LogisticRegression
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import FunctionTransformer, QuantileTransformer
 
@@ -82,11 +82,12 @@ def test_the_form_of_the_table_comes_back(table):
     frame = pd.DataFrame(X, columns=list("abcdefg"))
     party = Party(3, PCA(2)).fit(frame, y)
     at_home = after_a_restart(party)
-    model = PartyModel(party=3, integration_function=LinearMap(3, np.eye(2)), estimator=None)
-    (batch,) = at_home.transform_batches(frame[list("gfedcba")].assign(other=1), model)
-    assert same_bits(batch, party.transform(frame, model))
-    with pytest.raises(ObfuscationError, match="not there"):
-        list(at_home.transform_batches(frame.drop(columns="c"), model))
+    h = LinearRegression().fit(party.obfuscate(frame), y)
+    model = PartyModel(party=3, integration_function=LinearMap(3, np.eye(2)), estimator=h)
+    predictor = at_home.predictor(model)
+    assert same_bits(predictor(frame[list("gfedcba")].assign(other=1)), party.predict(frame, model))
+    with pytest.raises(ObfuscationError, match=r"Party 3: 1 of the 7 columns.*\['c'\]"):
+        predictor(frame.drop(columns="c"))
 
 
 def test_it_predicts_alone(table, rng):

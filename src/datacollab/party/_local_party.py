@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 import importlib
-import os
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable
 from contextlib import suppress
 from dataclasses import dataclass
 from typing import Any, Self
@@ -12,21 +11,17 @@ from typing import Any, Self
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from sklearn.exceptions import NotFittedError
-from sklearn.utils.validation import _num_samples
 
-from .._validation import FloatArray, PartyName, check_representation, require
+from .._validation import FloatArray, PartyName, check_representation
 from ..errors import (
     AgreementError,
     DataCollabError,
-    DatasetError,
     NumericalError,
     ObfuscationError,
     RepresentationError,
 )
 from ..model import PartyModel
 from ._public_fit import likely_reasons
-
-BATCH_ROWS = 16_384
 
 
 @dataclass(frozen=True)
@@ -48,122 +43,19 @@ class TableForm:
             library=type(X).__module__.partition(".")[0] if names else None,
         )
 
-    def bring(self, batch: Any, party: PartyName) -> Any:
-        """Return the same rows in this form: columns chosen and ordered by name; Arrow as the frame or array of fit.
-
-        Arrays stay as they are, and so do frames where fit saw no names.
-        """
-        if self.columns is not None and (names := _names(batch)) is not None and names != self.columns:
-            self.check_names(names, party)
-            batch = batch.select(self.columns) if _is_arrow(batch) else batch[self.columns]
-        return self._from_arrow(batch, party) if _is_arrow(batch) else batch
-
-    def check_names(self, names: list[str], party: PartyName) -> None:
-        """Raise ObfuscationError unless each column seen in fit is there once."""
-        missing = [name for name in self.columns or [] if names.count(name) != 1]
+    def bring(self, table: Any, party: PartyName) -> Any:
+        """Return a frame's rows with the columns seen in fit, in that order; arrays stay as they are."""
+        names = list(table.columns) if hasattr(table, "columns") else self.columns
+        if self.columns is None or names == self.columns:
+            return table
+        missing = [name for name in self.columns if names.count(name) != 1]
         if missing:
             raise ObfuscationError(
-                f"Party {party!r}: {len(missing)} of the {len(self.columns or [])} columns seen in fit are not there, "
-                f"or there twice: {missing[:10]!r}. Name the columns as in fit; others are left out. "
-                "Nothing left the party."
+                f"Party {party!r}: {len(missing)} of the {len(self.columns)} columns seen in fit are not there, or "
+                f"there twice: {missing[:10]!r}. Name the columns as in fit; others are left out. Nothing left the "
+                "party."
             )
-
-    def _from_arrow(self, batch: Any, party: PartyName) -> Any:
-        if self.columns is not None:
-            return (
-                importlib.import_module("polars").from_arrow(batch) if self.library == "polars" else batch.to_pandas()
-            )
-        if self.n_columns != batch.num_columns:
-            raise ObfuscationError(
-                f"Party {party!r}: the table has {batch.num_columns} columns, but {self.n_columns} in fit, where they "
-                "had no names to choose by. Fit on a frame with named columns, or leave the others out. "
-                "Nothing left the party."
-            )
-        return np.column_stack([column.to_numpy(zero_copy_only=False) for column in batch.columns])
-
-
-def row_batches(source: Any, form: TableForm, *, party: PartyName, batch_rows: int) -> Iterator[Any]:
-    """Cut a source into batches of at most `batch_rows` rows, none of them empty."""
-    return _cut(_pieces(source, form, party, batch_rows), batch_rows, party)
-
-
-def _cut(pieces: Iterable[Any], batch_rows: int, party: PartyName) -> Iterator[Any]:
-    for piece in pieces:
-        if not _is_table(piece):
-            raise TypeError(
-                f"Party {party!r}: each piece of the source must be a two-dimensional array, a frame or an Arrow "
-                f"batch; got {type(piece).__name__} of shape {np.shape(piece)}."
-            )
-        for start in range(0, _num_rows(piece), batch_rows):
-            yield _rows(piece, start, min(start + batch_rows, _num_rows(piece)))
-
-
-def _pieces(source: Any, form: TableForm, party: PartyName, batch_rows: int) -> Iterable[Any]:
-    """Return tables of any height."""
-    if isinstance(source, str | os.PathLike):
-        source = _open_parquet(os.fspath(source), party)
-    if _is_arrow(source) and hasattr(source, "scanner"):
-        return _scan(source, form, party, batch_rows)
-    if _is_table(source):
-        return [source]
-    if isinstance(source, Iterable) and not isinstance(source, bytes | dict):
-        return _read(source, party) if _is_arrow(source) else source
-    raise TypeError(
-        f"Party {party!r}: rows can be read from the path of a Parquet file or directory, a pyarrow table, dataset or "
-        f"reader, a two-dimensional array or frame, or an iterable of these; got {type(source).__name__}."
-    )
-
-
-def _open_parquet(path: str, party: PartyName) -> Any:
-    arrow, datasets = require("pyarrow", "tables"), require("pyarrow.dataset", "tables")
-    try:
-        return datasets.dataset(path, format="parquet")
-    except (OSError, arrow.ArrowException) as error:
-        found = "is no Parquet file, or damaged" if os.path.exists(path) else "does not exist"
-        raise DatasetError(f"Party {party!r}: {path!r} {found} ({type(error).__name__}).") from None
-
-
-def _scan(dataset: Any, form: TableForm, party: PartyName, batch_rows: int) -> Iterator[Any]:
-    if form.columns is not None:
-        form.check_names(dataset.schema.names, party)
-    # By default sixteen batches and the files' next parts are read ahead, and what is in memory grows with them.
-    batches = dataset.to_batches(
-        columns=form.columns, batch_size=batch_rows, batch_readahead=1, fragment_readahead=1, use_threads=False
-    )
-    return _read(batches, party)
-
-
-def _read(batches: Iterable[Any], party: PartyName) -> Iterator[Any]:
-    arrow = require("pyarrow", "tables")
-    try:
-        yield from batches
-    except arrow.ArrowException as error:
-        # Arrow's own message may quote an entry, so it is dropped.
-        raise DatasetError(f"Party {party!r}: the table could not be read ({type(error).__name__}).") from None
-
-
-def _is_arrow(value: Any) -> bool:
-    return type(value).__module__.partition(".")[0] == "pyarrow"
-
-
-def _is_table(value: Any) -> bool:
-    return len(getattr(value, "shape", ())) == 2
-
-
-def _names(table: Any) -> list[str] | None:
-    if _is_arrow(table):
-        return list(table.schema.names)
-    return list(table.columns) if hasattr(table, "columns") else None
-
-
-def _num_rows(table: Any) -> int:
-    return int(_num_samples(table))
-
-
-def _rows(table: Any, start: int, stop: int) -> Any:
-    if _is_arrow(table):
-        return table.slice(start, stop - start)
-    return table.iloc[start:stop] if hasattr(table, "iloc") else table[start:stop]
+        return table[self.columns]
 
 
 class PartyPredictor:
@@ -174,16 +66,6 @@ class PartyPredictor:
 
     Called with rows, it returns numbers: the probability of each class, shape (n_rows, n_classes), where the model has
     probabilities, and predictions, shape (n_rows,), elsewhere.  This is what packages such as shap explain.
-
-    Parameters
-    ----------
-    obfuscate : callable
-        The party's f_k.
-    model : PartyModel
-    form : TableForm
-        Of the table in `Party.fit`.
-    party : str or int
-        Named in error messages.
 
     Attributes
     ----------
@@ -280,19 +162,7 @@ class PartyPredictor:
 class LocalParty:
     """What is left of a `Party` on its disk: the fitted f_k, without rows, defences or anything to share.
 
-    Parameters
-    ----------
-    name : str or int
-    obfuscator : transformer
-        Fitted.
-    rotation : ndarray of shape (n_intermediate, n_intermediate) or None
-        What follows the obfuscator where it was fitted on public rows.
-    form : TableForm
-        How the table was laid out that the party was fitted on.
-
-    Notes
-    -----
-    Leaves the party: nothing.  The obfuscator may hold the raw table (kernel PCA and UMAP do).
+    `local_party` makes it.  Nothing leaves it.  The obfuscator may hold the raw table (kernel PCA and UMAP do).
     """
 
     def __init__(self, name: PartyName, obfuscator: Any, *, rotation: FloatArray | None, form: TableForm) -> None:
@@ -353,19 +223,7 @@ class LocalParty:
 
             shap.Explainer(party.predictor(model), anchor)(X)
 
-        Parameters
-        ----------
-        model : PartyModel
-            What the analyst made for this party.
-
-        Returns
-        -------
-        PartyPredictor
-
-        Raises
-        ------
-        AgreementError
-            If the model was made for another party.
+        The parameter and the error are those of `predict`.
         """
         return PartyPredictor(self.obfuscate, self._own(model), self._form, self.name)
 
@@ -374,9 +232,8 @@ class LocalParty:
 
         Parameters
         ----------
-        X : array-like or dataframe of shape (n_rows, n_features)
-        model : PartyModel
-            What the analyst made for this party, of a Cox regression or another survival model.
+        X, model
+            As in `predict`; h is a Cox regression or another survival model.
         times : array-like of shape (n_times,)
             In the unit that was agreed on, up to the end of the observation.
 
@@ -394,91 +251,6 @@ class LocalParty:
             If a time is beyond the end of the observation, where nothing is known.
         """
         return self._own(model).predict_survival(self.obfuscate(X), times)
-
-    def transform_batches(
-        self, source: Any, model: PartyModel, *, batch_rows: int = BATCH_ROWS
-    ) -> Iterator[FloatArray]:
-        """Yield collaboration representations of a large table, batch by batch; see `predict_batches`."""
-        return self._in_batches(source, self._own(model).transform, batch_rows)
-
-    def predict_batches(
-        self, source: Any, model: PartyModel, *, batch_rows: int = BATCH_ROWS
-    ) -> Iterator[NDArray[Any]]:
-        """Predict a table of any length alone, with no more than a few batches of it in memory.
-
-        Parameters
-        ----------
-        source : path, pyarrow object, array, frame, or iterable of them
-            * the path of a Parquet file, or of a directory of them (needs pyarrow:
-              ``pip install 'datacollab[tables]'``);
-            * a pyarrow Dataset, Table, RecordBatch or RecordBatchReader;
-            * a two-dimensional array, memory-mapped or not, or a frame; one batch is copied at a time;
-            * an iterable of arrays, frames or RecordBatches.
-
-            Where the table in `fit` had column names, columns are chosen by them, in any order, and
-            others are left out.  Without names, the number of columns must be that of `fit`, in the same order.
-        model : PartyModel
-            What the analyst made for this party.
-        batch_rows : int, default=16384
-            Rows of a batch at most.  Larger pieces are cut; smaller ones are not put together.
-
-        Returns
-        -------
-        iterator of ndarray of shape (n_batch_rows,)
-            In the order of the rows; put together, they are what `predict` gives for the whole table.
-
-        Raises
-        ------
-        AgreementError
-            If the model was made for another party.
-        DatasetError
-            If a file is missing or cannot be read.
-        MissingExtraError
-            If `source` is a path, and pyarrow is not installed.
-        ObfuscationError
-            If columns are missing, or rows do not fit the obfuscator; the message gives the batch's number.
-        TypeError
-            If rows cannot be read from `source`.
-
-        Examples
-        --------
-        >>> import datacollab as dc
-        >>> from sklearn.linear_model import LogisticRegression
-        >>> X, y = dc.datasets.load("digits")
-        >>> parties = [dc.Party(k, dc.obfuscator("pca")).fit(X[k::9], y[k::9]) for k in range(2)]
-        >>> analyst = dc.Analyst(dc.LTI(5), LogisticRegression(max_iter=500))
-        >>> model = analyst.fit([party.share(X[2::9]) for party in parties]).party_model(0)
-        >>> [len(batch) for batch in parties[0].predict_batches(X, model, batch_rows=1000)]
-        [1000, 797]
-        """
-        return self._in_batches(source, self._own(model).predict, batch_rows)
-
-    def predict_proba_batches(
-        self, source: Any, model: PartyModel, *, batch_rows: int = BATCH_ROWS
-    ) -> Iterator[FloatArray]:
-        """Yield class probabilities of a large table, batch by batch; see `predict_batches`."""
-        return self._in_batches(source, self._own(model).predict_proba, batch_rows)
-
-    def _in_batches(
-        self, source: Any, apply: Callable[[ArrayLike], NDArray[Any]], batch_rows: int
-    ) -> Iterator[NDArray[Any]]:
-        if batch_rows < 1:
-            raise ValueError(f"Party {self.name!r}: batch_rows must be a whole number from 1 on; got {batch_rows!r}.")
-        batches = row_batches(source, self._form, party=self.name, batch_rows=batch_rows)
-        return (apply(representation) for representation in self._obfuscate_batches(batches))
-
-    def _obfuscate_batches(self, batches: Iterator[Any]) -> Iterator[FloatArray]:
-        start = 0
-        for number, batch in enumerate(batches):
-            stop = start + _num_samples(batch)
-            try:
-                rows = self._form.bring(batch, self.name)
-                representation = self._obfuscate(self._obfuscator, self._rotation, rows, "representation")
-            except ObfuscationError as error:
-                place = f"This was batch {number}, rows {start} to {stop - 1}, counted from 0."
-                raise ObfuscationError(f"{error} {place}", error.original) from None
-            yield representation
-            start = stop
 
     def _own(self, model: PartyModel) -> PartyModel:
         self._check_fitted()
