@@ -35,13 +35,11 @@ LIBRARY = {
     "share": Room("What a party sends.", "Share", ("bundle", "targets")),
     "anchor": Room("Making the anchor, and finding private rows in it.", "SMOTEAnchor"),
     "sums": Room("Sums over all parties' rows under masks.", "MaskedSum", ("linalg", "bundle")),
-    "model": Room(
-        "What goes back: g_k and h, as numbers.", "PartyModel", ("linalg", "bundle", "targets", "survival", "share")
-    ),
+    "model": Room("What goes back: g_k and h, as numbers.", "PartyModel", ("linalg", "bundle", "targets", "survival")),
     "party": Room(
         "The private side: obfuscators, defences, own models.",
         "Party",
-        ("linalg", "bundle", "targets", "survival", "share", "sums", "model"),
+        ("linalg", "bundle", "targets", "share", "sums", "model"),
     ),
     "analyst": Room(
         "The analyst's side: integration and training.", "Analyst", ("linalg", "targets", "survival", "share", "model")
@@ -54,7 +52,7 @@ LIBRARY = {
     "estimators": Room(
         "All roles in one process, and the baselines.",
         "DataCollaborationClassifier",
-        ("targets", "survival", "share", "sums", "anchor", "model", "party", "analyst"),
+        ("targets", "survival", "share", "sums", "model", "party", "analyst"),
     ),
     "plugins": Room("Commands and kinds of remote that other distributions bring.", "plugins"),
     "progress": Room("A progress bar in a notebook or at a terminal.", "ProgressBar"),
@@ -69,7 +67,7 @@ RISK = {
     "risk.audit": Room(
         "What attackers of several kinds would learn.",
         "audit",
-        ("linalg", "targets", "share", "anchor", "model", "party", "analyst", "risk.attacks"),
+        ("targets", "share", "party", "analyst", "risk.attacks"),
     ),
 }
 EXCHANGE = {
@@ -90,7 +88,7 @@ EXCHANGE = {
         "PartyFolder",
         (
             *("linalg", "bundle", "targets", "survival", "share", "anchor", "sums", "model", "party", "testing"),
-            *("risk.attacks", "risk.audit", "exchange.log", "exchange.ledger", "exchange.project", "exchange.sums"),
+            *("risk.audit", "exchange.log", "exchange.ledger", "exchange.project", "exchange.sums", "exchange.steps"),
         ),
     ),
     "exchange.steps": Room("The steps of both sides in one table, which commands and pages render.", "STEPS"),
@@ -108,7 +106,7 @@ REMOTE = {
     "remote": Room(
         "Carrying an exchange's files through a folder that all reach; kinds of plugins.",
         "Remote",
-        ("bundle", "exchange.log", "exchange.project", "plugins"),
+        ("bundle", "exchange.project", "plugins"),
     )
 }
 DESK = {
@@ -120,12 +118,12 @@ DESK = {
     "desk.party": Room(
         "A party's pages: the steps of its commands.",
         "party_app",
-        ("bundle", "party", "risk.audit", "exchange.project", "exchange.party_folder", "exchange.steps", "desk.web"),
+        ("bundle", "risk.audit", "exchange.project", "exchange.party_folder", "exchange.steps", "desk.web"),
     ),
     "desk.analyst": Room(
         "The analyst's pages: the steps of its commands.",
         "analyst_app",
-        ("analyst", "exchange.project", "exchange.analyst_folder", "exchange.steps", "desk.web"),
+        ("analyst", "exchange.analyst_folder", "exchange.steps", "desk.web"),
     ),
 }
 CLI = {"cli": Room("The commands, one file each.", "main", (*LIBRARY, *RISK, *EXCHANGE, *LOOK, *REMOTE, *DESK))}

@@ -115,7 +115,7 @@ def test_the_wheel_holds_all_files_of_the_package_and_the_sdist_what_builds_it(b
     files = (path for path in (ROOT / "src").rglob("*") if path.is_file() and "__pycache__" not in path.parts)
     assert held == {path.relative_to(ROOT / "src").as_posix() for path in files}
     assert "datacollab/py.typed" in held
-    for ending in (".html", ".css"):
+    for ending in (".html", ".css", ".toml", ".csv"):
         assert any(name.endswith(ending) for name in held), ending
     with tarfile.open(sdist) as archive:
         inside = {name.partition("/")[2] for name in archive.getnames()}

@@ -239,7 +239,7 @@ def _described(column: Column) -> dict[str, Any]:
 
 
 _PREDICTIONS, _EXPLANATIONS, _FIGURE = "predictions.csv", "explanations.csv", "explanations.png"
-_USUAL = ("", "the usual: both together, where they were pooled")
+_USUAL = ("", "the usual: both together, where they were combined")
 _OF_SUMS = ("", "the one model of all parties' sums")
 _MOST_COLUMNS, _MOST_CLASSES = 15, 12
 

@@ -249,7 +249,7 @@ def at_home(folder: Folder) -> AtHome:
     kept = folder.read(files.personal) if files.personal.exists() else None
     model, bundle = open_model(folder, read_regular(files.model), files.model, stored.share_digest)
     personal = None
-    sentence = f"{NOT_SAID}: nothing was pooled with the installed model. Run `datacollab party install` again."
+    sentence = f"{NOT_SAID}: nothing was combined with the installed model. Run `datacollab party install` again."
     if kept is not None and kept.facts.get("model_digest") == bundle.digest:
         personal = personal_model(kept.members, stored.party, model) if kept.members else None
         sentence = str(kept.facts["sentence"])

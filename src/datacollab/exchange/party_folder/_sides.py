@@ -16,10 +16,10 @@ from ...model import PartyModel, estimator_kind
 from ...party import DistilledModel, LocalParty, PersonalModel
 from ...sums import SumsModel
 from ..project import Project
+from ..steps import SIDES
 from ._sums import ProjectMap
 
 _PARTS = 4
-SIDES = ("combined", "local", "own", "collaboration", "distilled")
 
 
 def agreed_times(project: Project) -> list[float]:
@@ -169,7 +169,7 @@ class CommonModel:
 
     common: ProjectMap
     model: SumsModel
-    sentence: str = "Predictions are those of the one model of all parties' rows; nothing was pooled with it."
+    sentence: str = "Predictions are those of the one model of all parties' rows; nothing was combined with it."
 
     def side(self, using: str | None = None) -> Side:
         """Return the one side, or raise NOT_POOLED for another name."""
