@@ -26,33 +26,17 @@ from sklearn.datasets import load_diabetes, load_digits
 from .._validation import FloatArray
 from ..errors import DatasetError
 
-__all__ = ["CATALOGUE", "DatasetSpec", "FileSpec", "IdxContent", "TableContent", "find_spec", "read_contents"]
-
 
 @dataclass(frozen=True, kw_only=True)
 class FileSpec:
-    """One data file.
-
-    Parameters
-    ----------
-    names : tuple of str
-        Names that the file may have; a download gets the first.
-    url : str
-    contents : tuple of IdxContent or TableContent
-    """
+    """One data file under any of its names, of which a download gets the first."""
 
     names: tuple[str, ...]
     url: str
     contents: tuple[IdxContent | TableContent, ...]
 
     def read(self, path: Path, dataset: str) -> list[NDArray[Any]]:
-        """Read the verified contents.
-
-        Raises
-        ------
-        DatasetError
-            If the file cannot be read, is damaged or holds something else; the message names it and says what to do.
-        """
+        """Read the verified contents, or raise a DatasetError that names the file and says what to do."""
         try:
             return read_contents(path, self.contents)
         except ValueError as error:
@@ -67,32 +51,9 @@ class FileSpec:
 
 @dataclass(frozen=True, kw_only=True)
 class DatasetSpec:
-    """One data set.
+    """One data set as the catalogue has it; `build` makes a `Dataset`'s entries of the arrays in its files, in order.
 
-    Parameters
-    ----------
-    name : str
-        The name for `load`, and the folder of its files.
-    title : str
-    task : {"classification", "regression"}
-    n_samples, n_features : int
-        Shape of ``X``.
-    megabytes : float
-        About how much is downloaded.
-    licence : str
-    origin : str
-        Who made it and where it is published.
-    columns : str
-        The meaning of the columns of ``X`` and the entries of ``y``.
-    citation : str
-    build : callable
-        Makes the entries of a `Dataset` from the arrays that the files hold, in order.
-    files : tuple of FileSpec
-        None if the data come with scikit-learn.
-    excerpt : FileSpec, optional
-        Holds the first rows only; used if `files` are not found.
-    elsewhere : str
-        Other ways to get the files, in words.
+    An excerpt holds the first rows only, and is used if `files` are not found.
     """
 
     name: str
@@ -126,15 +87,7 @@ class DatasetSpec:
 
 @dataclass(frozen=True)
 class IdxContent:
-    """Bytes in idx format: the type, the number of dimensions, the dimensions, the entries.
-
-    Parameters
-    ----------
-    member : str
-        Base name inside a zip archive.
-    sha256 : str
-        Digest of the unpacked bytes.
-    """
+    """Bytes in idx format, in a member of an archive: type, number of dimensions, dimensions, entries."""
 
     member: str
     sha256: str
@@ -150,21 +103,7 @@ class IdxContent:
 
 @dataclass(frozen=True)
 class TableContent:
-    """A CSV table of numbers with a header.
-
-    Parameters
-    ----------
-    columns : tuple of str
-        The header.
-    member : str
-        Base name inside a zip archive.
-    n_rows : int
-        Number of rows without the header.
-    sha256 : str
-        Digest of the first `n_hashed` rows as little-endian float64, row by row.
-    n_hashed : int
-        All rows, or fewer if only an excerpt was at hand to take the checksum from.
-    """
+    """A CSV table of numbers with a header; the digest is of its first `n_hashed` rows as little-endian float64."""
 
     columns: tuple[str, ...]
     member: str
@@ -197,12 +136,7 @@ class TableContent:
 def read_contents(path: Path, contents: tuple[IdxContent | TableContent, ...]) -> list[NDArray[Any]]:
     """Unpack and parse a file; gzip, zip and plain files differ in their first bytes.
 
-    Raises
-    ------
-    ValueError
-        If the file is damaged or holds something else; the message says what is wrong with "it".
-    OSError
-        If the file cannot be read at all.
+    A ValueError says what is wrong with "it"; an OSError means that the file cannot be read at all.
     """
     packed = path.read_bytes()
     return [content.parse(_unpack(packed, content.member)) for content in contents]
@@ -269,16 +203,16 @@ def _images(target_names: Sequence[str], arrays: list[NDArray[Any]]) -> dict[str
 
 def _ujiindoorloc(arrays: list[NDArray[Any]]) -> dict[str, Any]:
     table: FloatArray = np.concatenate(arrays)
-    column = dict(zip(UJI_COLUMNS, table.T, strict=True))
+    longitude, latitude, floor, building = table[:, 520:524].T
     return {
         "X": np.ascontiguousarray(table[:, :520]),
-        "y": column["LATITUDE"].copy(),
+        "y": latitude.copy(),
         "feature_names": list(UJI_COLUMNS[:520]),
         "n_train": len(arrays[0]),
         "extra": {
-            "LONGITUDE": column["LONGITUDE"].copy(),
-            "FLOOR": column["FLOOR"].astype(np.int64),
-            "BUILDINGID": column["BUILDINGID"].astype(np.int64),
+            "LONGITUDE": longitude.copy(),
+            "FLOOR": floor.astype(np.int64),
+            "BUILDINGID": building.astype(np.int64),
         },
     }
 
@@ -316,8 +250,7 @@ def _spec(name: str, entry: dict[str, Any]) -> DatasetSpec:
         return FileSpec(names=tuple(of["names"]), url=of["url"], contents=tuple(contents))
 
     files, excerpt = tuple(map(file, entry.pop("files", ()))), entry.pop("excerpt", None)
-    excerpt = None if excerpt is None else file(excerpt)
-    return DatasetSpec(name=name, build=_BUILD[name], files=files, excerpt=excerpt, **entry)
+    return DatasetSpec(name=name, build=_BUILD[name], files=files, excerpt=excerpt and file(excerpt), **entry)
 
 
 CATALOGUE = {

@@ -17,8 +17,6 @@ from .._validation import FloatArray, require
 from ..errors import DatasetError, MissingExtraError
 from ._catalogue import CATALOGUE, DatasetSpec, FileSpec, find_spec, read_contents
 
-__all__ = ["Dataset", "DatasetInfo", "available", "fetch", "fetch_spec", "find", "load", "load_spec"]
-
 PathLike = str | os.PathLike[str]
 ENVIRONMENT_VARIABLE = "DATACOLLAB_DATA"
 # Debian's packages dataset-* install there.
@@ -37,9 +35,7 @@ def cache_directory() -> Path | None:
     """Return the platform's cache directory, to which downloads go; None if pooch is not installed."""
     if importlib.util.find_spec("pooch") is None:
         return None
-    import pooch
-
-    return Path(pooch.os_cache("datacollab"))
+    return Path(require("pooch", "data").os_cache("datacollab"))
 
 
 def places(data_dir: PathLike | None) -> list[tuple[str, Path]]:
@@ -53,29 +49,25 @@ def places(data_dir: PathLike | None) -> list[tuple[str, Path]]:
     return [(reason, Path(directory).expanduser()) for reason, directory in candidates if directory]
 
 
-def find_file(directory: Path, name: str, file: FileSpec) -> Path | None:
+def _find_file(directory: Path, name: str, file: FileSpec) -> Path | None:
     """Return ``<directory>/<data set>/<file>`` or ``<directory>/<file>``, under any of the file's names."""
     candidates = (folder / file_name for folder in (directory / name, directory) for file_name in file.names)
     return next((path for path in candidates if os.path.isfile(path)), None)
 
 
-def find_files(directory: Path, name: str, files: tuple[FileSpec, ...]) -> tuple[Path, ...] | None:
-    """Return all the files of a data set, or None if one is missing."""
-    paths = [find_file(directory, name, file) for file in files]
-    return None if None in paths else tuple(path for path in paths if path is not None)
-
-
 def find(spec: DatasetSpec, data_dir: PathLike | None) -> Found | None:
     """Return the first place that has the whole data set, else the first that has its excerpt."""
-    choices = [(spec.files, False)]
-    if spec.excerpt is not None:
-        choices.append(((spec.excerpt,), True))
-    for files, excerpt in choices:
-        for _, directory in places(data_dir):
-            paths = find_files(directory, spec.name, files)
-            if paths is not None:
-                return Found(files, paths, excerpt)
+    for files in (spec.files, () if spec.excerpt is None else (spec.excerpt,)):
+        for _, directory in places(data_dir) if files else ():
+            if (found := _found_in(directory, spec, files)) is not None:
+                return found
     return None
+
+
+def _found_in(directory: Path, spec: DatasetSpec, files: tuple[FileSpec, ...]) -> Found | None:
+    """Return all of the files in a directory, or None if one is missing."""
+    paths = tuple(path for file in files if (path := _find_file(directory, spec.name, file)) is not None)
+    return Found(files, paths, files != spec.files) if len(paths) == len(files) else None
 
 
 def fetch(name: str, *, data_dir: PathLike | None = None, progressbar: bool = True) -> Path:
@@ -102,14 +94,6 @@ def fetch(name: str, *, data_dir: PathLike | None = None, progressbar: bool = Tr
         If a file cannot be downloaded or written, or the download is not the data set.
     MissingExtraError
         If pooch is not installed.
-
-    Examples
-    --------
-    >>> from datacollab.datasets import fetch
-    >>> fetch("digits")
-    Traceback (most recent call last):
-        ...
-    ValueError: 'digits' comes with scikit-learn; there is nothing to download.
     """
     return fetch_spec(find_spec(name), data_dir, progressbar=progressbar)
 
@@ -123,7 +107,7 @@ def fetch_spec(spec: DatasetSpec, data_dir: PathLike | None = None, *, progressb
     show = progressbar and importlib.util.find_spec("tqdm") is not None
     downloader = pooch.HTTPDownloader(progressbar=show, chunk_size=2**16)
     for file in spec.files:
-        if not _is_sound(find_file(directory, spec.name, file), file):
+        if not _is_sound(_find_file(directory, spec.name, file), file):
             _download(file, directory / spec.name / file.names[0], downloader)
     return directory
 
@@ -182,13 +166,6 @@ class Dataset(Bunch):
         The name it was loaded by.
     DESCR : str
         Origin, licence, citation and the meaning of the columns.
-
-    Examples
-    --------
-    >>> from datacollab.datasets import load
-    >>> dataset = load("digits")
-    >>> dataset.task, dataset.feature_names[:2], "DESCR" in dataset
-    ('classification', ['pixel_0_0', 'pixel_0_1'], True)
     """
 
     X: FloatArray
@@ -209,7 +186,7 @@ class Dataset(Bunch):
 class DatasetInfo:
     """One line of the list of data sets.
 
-    Parameters
+    Attributes
     ----------
     name : str
     description : str
@@ -292,12 +269,6 @@ def load(name: str, *, data_dir: PathLike | None = None, download: bool = True) 
     >>> X, y = load("digits")
     >>> X.shape, float(X.min()), float(X.max())
     ((1797, 64), 0.0, 1.0)
-    >>> print(load("digits").DESCR)
-    Handwritten digits, 8 x 8 pixels
-    ================================
-    <BLANKLINE>
-    1797 rows, 64 features, classification.
-    ...
     """
     return load_spec(find_spec(name), data_dir=data_dir, download=download)
 
@@ -330,10 +301,10 @@ def _fetch_or_explain(spec: DatasetSpec, data_dir: PathLike | None, download: bo
         directory = fetch_spec(spec, data_dir)
     except (DatasetError, MissingExtraError) as error:
         raise DatasetError(_explain(spec, data_dir, str(error))) from None
-    paths = find_files(directory, spec.name, spec.files)
-    if paths is None:
+    found = _found_in(directory, spec, spec.files)
+    if found is None:
         raise DatasetError(f"The files of {spec.name!r} vanished from {directory} after the download; load again.")
-    return Found(spec.files, paths, excerpt=False)
+    return found
 
 
 def _explain(spec: DatasetSpec, data_dir: PathLike | None, why_not_downloaded: str) -> str:
@@ -362,7 +333,7 @@ def _explain(spec: DatasetSpec, data_dir: PathLike | None, why_not_downloaded: s
 def _missing(spec: DatasetSpec, directory: Path) -> str:
     if not os.path.isdir(directory):
         return "no such directory"
-    missing = [file.names[0] for file in spec.files if find_file(directory, spec.name, file) is None]
+    missing = [file.names[0] for file in spec.files if _find_file(directory, spec.name, file) is None]
     return f"without {', '.join(missing)}"
 
 
@@ -386,16 +357,14 @@ def available(*, data_dir: PathLike | None = None) -> tuple[DatasetInfo, ...]:
     return tuple(_describe(spec, data_dir) for spec in CATALOGUE.values())
 
 
+_COPIED = ("name", "task", "n_samples", "n_features", "licence", "megabytes")
+
+
 def _describe(spec: DatasetSpec, data_dir: PathLike | None) -> DatasetInfo:
     found = find(spec, data_dir) if spec.files else None
     return DatasetInfo(
-        name=spec.name,
+        **{name: getattr(spec, name) for name in _COPIED},
         description=spec.title,
-        task=spec.task,
-        n_samples=spec.n_samples,
-        n_features=spec.n_features,
-        licence=spec.licence,
-        megabytes=spec.megabytes,
         urls=tuple(file.url for file in spec.files),
         path=None if found is None else found.paths[0].parent,
         excerpt=found is not None and found.excerpt,
