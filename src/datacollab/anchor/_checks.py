@@ -15,8 +15,6 @@ from .._typing import FloatArray
 from ..errors import AnchorError
 from ._sources import check_table, rows_among
 
-__all__ = ["AnchorFit", "anchor_fit", "find_private_rows"]
-
 _MOST_ROWS = 5000
 _NEAR = 0.2
 """Part of the distance to the nearest own row within which an anchor row is near."""

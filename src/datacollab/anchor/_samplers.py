@@ -14,19 +14,19 @@ from .._validation import FloatArray, Interval, StrOptions
 from ..errors import AnchorError
 from ._sources import as_given, balanced_totals, check_table, check_target, drawing_generator, encode_classes
 
-__all__ = ["AnchorSampler", "GaussianAnchor", "SampleAnchor", "UniformAnchor"]
-
 
 class AnchorSampler(BaseEstimator, ABC):
     """A base of the samplers: parameters as in scikit-learn, and one method that draws an anchor.
 
-    A sampler learns nothing that outlives `sample`, so it never holds the source rows.
+    A sampler learns nothing that outlives `sample`, so it never holds the source rows.  To write one of your own,
+    implement ``_draw(X, y_source, generator)``, which returns rows and their targets, or None for targets.
     """
 
-    @abstractmethod
+    _needs_source: ClassVar[bool] = True
+
     def sample(
         self,
-        X_source: ArrayLike,
+        X_source: ArrayLike | None = None,
         y_source: ArrayLike | None = None,
         random_state: int | np.random.RandomState | None = None,
     ) -> tuple[FloatArray, NDArray[Any] | None]:
@@ -35,6 +35,7 @@ class AnchorSampler(BaseEstimator, ABC):
         Parameters
         ----------
         X_source : array-like of shape (n_sources, n_features)
+            May be left out only where `UniformAnchor` is given both bounds.
         y_source : array-like of shape (n_sources,), optional
             Targets of the source rows.
         random_state : int, RandomState instance or None
@@ -52,6 +53,17 @@ class AnchorSampler(BaseEstimator, ABC):
         AnchorError
             If the source or its targets cannot be used, or do not suffice.
         """
+        self._validate_params()
+        generator = drawing_generator(random_state)
+        X = check_table(X_source, "X_source") if self._needs_source or X_source is not None else None
+        rows, target = self._draw(X, y_source, generator)
+        return as_given(rows, X_source), target
+
+    @abstractmethod
+    def _draw(
+        self, X: Any, y_source: ArrayLike | None, generator: np.random.RandomState
+    ) -> tuple[FloatArray, NDArray[Any] | None]:
+        """Return rows and targets made of checked sources."""
 
 
 class SampleAnchor(AnchorSampler):
@@ -75,9 +87,8 @@ class SampleAnchor(AnchorSampler):
     >>> import numpy as np
     >>> from sklearn.datasets import load_digits
     >>> from datacollab.anchor import SampleAnchor
-    >>> X, y = load_digits(return_X_y=True)
-    >>> anchor, anchor_target = SampleAnchor(200, balanced=True).sample(X, y, random_state=0)
-    >>> np.bincount(anchor_target)
+    >>> anchor, target = SampleAnchor(200, balanced=True).sample(*load_digits(return_X_y=True), random_state=0)
+    >>> np.bincount(target)
     array([20, 20, 20, 20, 20, 20, 20, 20, 20, 20])
     """
 
@@ -90,16 +101,9 @@ class SampleAnchor(AnchorSampler):
         self.n_samples = n_samples
         self.balanced = balanced
 
-    def sample(
-        self,
-        X_source: ArrayLike,
-        y_source: ArrayLike | None = None,
-        random_state: int | np.random.RandomState | None = None,
+    def _draw(
+        self, X: FloatArray, y_source: ArrayLike | None, generator: np.random.RandomState
     ) -> tuple[FloatArray, NDArray[Any] | None]:
-        """Draw an anchor of public rows, in random order; see `AnchorSampler.sample`."""
-        self._validate_params()
-        generator = drawing_generator(random_state)
-        X = check_table(X_source, "X_source")
         y = None if y_source is None else check_target(y_source, X.shape[0])
         if X.shape[0] < self.n_samples:
             raise AnchorError(
@@ -108,7 +112,7 @@ class SampleAnchor(AnchorSampler):
             )
         order = generator.permutation(X.shape[0])
         chosen = self._balance(order, y) if self.balanced else order[: self.n_samples]
-        return as_given(X[chosen], X_source), None if y is None else y[chosen]
+        return X[chosen], None if y is None else y[chosen]
 
     def _balance(self, order: NDArray[np.intp], y: NDArray[Any] | None) -> NDArray[np.intp]:
         """Keep the first rows of each class, given rows in random order."""
@@ -135,22 +139,14 @@ class GaussianAnchor(AnchorSampler):
     n_samples : int, default=1000
         The number of anchor rows.
     covariance : {"full", "diagonal"}, default="full"
-        "full" takes the sample covariance of the source, "diagonal" its variances only.
+        "full" takes the sample covariance of the source, "diagonal" its variances only.  Targets are not assigned, and
+        at least two source rows are needed.
 
     Notes
     -----
     The full covariance :math:`S = X_c^\top X_c / (n - 1)` of the centred source is never formed.  With
     :math:`X_c = QR`, rows :math:`\mu + g R / \sqrt{n - 1}`, g standard normal, have covariance S exactly, at any rank.
     Fewer sources than columns are therefore fine; the anchor then lies in the affine span of the sources.
-
-    Examples
-    --------
-    >>> from sklearn.datasets import load_iris
-    >>> from datacollab.anchor import GaussianAnchor
-    >>> X, _ = load_iris(return_X_y=True)
-    >>> anchor, anchor_target = GaussianAnchor(100_000).sample(X, random_state=0)
-    >>> anchor.mean(axis=0).round(1)
-    array([5.8, 3.1, 3.8, 1.2])
     """
 
     _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
@@ -162,16 +158,9 @@ class GaussianAnchor(AnchorSampler):
         self.n_samples = n_samples
         self.covariance = covariance
 
-    def sample(
-        self,
-        X_source: ArrayLike,
-        y_source: ArrayLike | None = None,
-        random_state: int | np.random.RandomState | None = None,
+    def _draw(
+        self, X: FloatArray, y_source: ArrayLike | None, generator: np.random.RandomState
     ) -> tuple[FloatArray, None]:
-        """Draw an anchor with the moments of two public rows or more, without targets; see `AnchorSampler.sample`."""
-        self._validate_params()
-        generator = drawing_generator(random_state)
-        X = check_table(X_source, "X_source")
         if X.shape[0] == 1:
             raise AnchorError("X_source has one row, so it has no covariance. Give at least two public rows.")
         mean = X.mean(axis=0)
@@ -180,7 +169,7 @@ class GaussianAnchor(AnchorSampler):
             rows = generator.standard_normal((self.n_samples, factor.shape[0])) @ factor
         else:
             rows = generator.standard_normal((self.n_samples, X.shape[1])) * X.std(axis=0, ddof=1)
-        return as_given(mean + rows, X_source), None
+        return mean + rows, None
 
 
 class UniformAnchor(AnchorSampler):
@@ -196,10 +185,17 @@ class UniformAnchor(AnchorSampler):
     n_features : int, optional
         The number of columns; needed only without source rows, if both bounds are single numbers.
 
+    Raises
+    ------
+    AnchorError
+        In `sample`, if the bounds and the source disagree on the number of columns, a bound is missing or not finite,
+        or a lower bound is above the upper one.
+
     Notes
     -----
     Bounds taken from source rows show every party the range of each column, so the source must be public.
-    If column ranges are known without data (pixels, percentages, ages), give them and no source at all.
+    If column ranges are known without data (pixels, percentages, ages), give them and no source at all.  Targets are
+    not assigned.
 
     Examples
     --------
@@ -209,6 +205,7 @@ class UniformAnchor(AnchorSampler):
     ((5, 2), None)
     """
 
+    _needs_source: ClassVar[bool] = False
     _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
         "n_samples": [Interval(Integral, 1, None, closed="left")],
         "low": [Interval(Real, None, None, closed="neither"), "array-like", None],
@@ -229,23 +226,9 @@ class UniformAnchor(AnchorSampler):
         self.high = high
         self.n_features = n_features
 
-    def sample(
-        self,
-        X_source: ArrayLike | None = None,
-        y_source: ArrayLike | None = None,
-        random_state: int | np.random.RandomState | None = None,
+    def _draw(
+        self, X: FloatArray | None, y_source: ArrayLike | None, generator: np.random.RandomState
     ) -> tuple[FloatArray, None]:
-        """Draw an anchor from the box, without targets; `X_source` is not needed if both bounds are given.
-
-        Raises
-        ------
-        AnchorError
-            If the bounds and the source disagree on the number of columns, a bound is missing or not finite, or a
-            lower bound is above the upper one.
-        """
-        self._validate_params()
-        generator = drawing_generator(random_state)
-        X = None if X_source is None else check_table(X_source, "X_source")
         low = self._bound("low", None if X is None else X.min(axis=0))
         high = self._bound("high", None if X is None else X.max(axis=0))
         n_features = self._count_features(X, low, high)
@@ -258,7 +241,7 @@ class UniformAnchor(AnchorSampler):
             )
         # Not low + u * (high - low): the width of a huge box overflows.
         weight = generator.uniform(size=(self.n_samples, n_features))
-        return as_given(np.clip((1 - weight) * low + weight * high, low, high), X_source), None
+        return np.clip((1 - weight) * low + weight * high, low, high), None
 
     def _bound(self, name: str, of_source: FloatArray | None) -> FloatArray:
         given = getattr(self, name)

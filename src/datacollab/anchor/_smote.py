@@ -15,18 +15,13 @@ from .._validation import FloatArray, Interval, StrOptions, require
 from ..errors import AnchorError
 from ._samplers import AnchorSampler
 from ._sources import (
-    as_given,
     as_numbers,
     balanced_totals,
-    check_table,
     check_target,
     distinct_rows,
-    drawing_generator,
     encode_classes,
     rows_among,
 )
-
-__all__ = ["SMOTEAnchor"]
 
 
 class SMOTEAnchor(AnchorSampler):
@@ -54,9 +49,13 @@ class SMOTEAnchor(AnchorSampler):
     task : {"auto", "classification", "regression"}, default="auto"
         The kind of `y_source`; "auto" reads floating-point numbers as regression and all else as class labels.
 
-    See Also
-    --------
-    find_private_rows : Finds private rows inside an anchor.
+    Raises
+    ------
+    AnchorError
+        In `sample`, if the sources or targets cannot be used, a class has more sources than rows in the anchor
+        (`include_sources=True`) or only one distinct source (`include_sources=False`).
+    MissingExtraError
+        In `sample`, if class labels are given and imbalanced-learn is not installed.
 
     Notes
     -----
@@ -67,7 +66,8 @@ class SMOTEAnchor(AnchorSampler):
     one distinct source has nothing to interpolate: with `include_sources=True` its rows are repeats of that source
     (the paper's ten sources for ten classes), otherwise it is an error.
 
-    The rows of the anchor are in order: sources if included, then generated rows class after class.
+    The rows of the anchor are in order: sources if included, then generated rows class after class.  Targets have the
+    dtype of `y_source`, or float64 for regression.
 
     References
     ----------
@@ -82,11 +82,9 @@ class SMOTEAnchor(AnchorSampler):
 
     >>> import numpy as np
     >>> from sklearn.datasets import load_digits
-    >>> from sklearn.model_selection import train_test_split
     >>> from datacollab.anchor import SMOTEAnchor
     >>> X, y = load_digits(return_X_y=True)
-    >>> X_source, _, y_source, _ = train_test_split(X, y, train_size=100, stratify=y, random_state=0)
-    >>> anchor, anchor_target = SMOTEAnchor(1000, include_sources=True).sample(X_source, y_source, random_state=0)
+    >>> anchor, anchor_target = SMOTEAnchor(1000, include_sources=True).sample(X[:100], y[:100], random_state=0)
     >>> anchor.shape
     (1000, 64)
     >>> np.bincount(anchor_target)
@@ -108,41 +106,20 @@ class SMOTEAnchor(AnchorSampler):
         self.include_sources = include_sources
         self.task = task
 
-    def sample(
-        self,
-        X_source: ArrayLike,
-        y_source: ArrayLike | None = None,
-        random_state: int | np.random.RandomState | None = None,
+    def _draw(
+        self, X: FloatArray, y_source: ArrayLike | None, generator: np.random.RandomState
     ) -> tuple[FloatArray, NDArray[Any] | None]:
-        """Draw an anchor from the sources; see `AnchorSampler.sample`.
-
-        Targets have the dtype of `y_source`, or float64 for regression.
-
-        Raises
-        ------
-        AnchorError
-            If the sources or targets cannot be used, a class has more sources than rows in the anchor
-            (`include_sources=True`) or only one distinct source (`include_sources=False`).
-        MissingExtraError
-            If class labels are given and imbalanced-learn is not installed.
-        """
-        self._validate_params()
-        generator = drawing_generator(random_state)
-        X = check_table(X_source, "X_source")
         n_sources, n_features = X.shape
-        no_classes = np.zeros(n_sources, dtype=np.intp)
         if y_source is None:
-            return as_given(self._grow(X, n_features, no_classes, generator)[0], X_source), None
+            return self._grow(X, n_features, np.zeros(n_sources, dtype=np.intp), generator)[0], None
         y = check_target(y_source, n_sources)
-        if self._is_regression(y):
+        if y.dtype.kind == "f" if self.task == "auto" else self.task == "regression":
+            no_classes = np.zeros(n_sources, dtype=np.intp)
             table, _ = self._grow(np.column_stack([X, as_numbers(y)]), n_features, no_classes, generator)
-            return as_given(np.ascontiguousarray(table[:, :-1]), X_source), table[:, -1].copy()
+            return np.ascontiguousarray(table[:, :-1]), table[:, -1].copy()
         classes, codes = encode_classes(y)
         anchor, anchor_codes = self._grow(X, n_features, codes, generator)
-        return as_given(anchor, X_source), classes[anchor_codes]
-
-    def _is_regression(self, y: NDArray[Any]) -> bool:
-        return y.dtype.kind == "f" if self.task == "auto" else self.task == "regression"
+        return anchor, classes[anchor_codes]
 
     def _grow(
         self, table: FloatArray, n_features: int, codes: NDArray[np.intp], generator: np.random.RandomState
@@ -173,8 +150,7 @@ class SMOTEAnchor(AnchorSampler):
 def _group_means(values: FloatArray, groups: NDArray[np.intp]) -> FloatArray:
     sums = np.zeros((groups.max() + 1, values.shape[1]))
     np.add.at(sums, groups, values)
-    means: FloatArray = sums / np.bincount(groups)[:, np.newaxis]
-    return means  # (n_groups, n_columns)
+    return np.asarray(sums / np.bincount(groups)[:, np.newaxis])  # (n_groups, n_columns)
 
 
 def _check_room(counts: NDArray[np.intp], codes: NDArray[np.intp]) -> None:
@@ -263,15 +239,7 @@ def redraw_copies(
     sources: FloatArray,
     draw: Callable[[NDArray[np.intp]], FloatArray],
 ) -> FloatArray:
-    """Draw again, class by class, the rows that rounding has put onto a source.
-
-    ``draw(counts)`` draws ``counts[c]`` rows of each class c, class after class; it gave ``rows``.
-
-    Raises
-    ------
-    AnchorError
-        If the sources lie so close together that no number fits between them.
-    """
+    """Draw again, class by class, the rows that rounding has put onto a source; ``draw(counts)`` gave ``rows``."""
     n_features = sources.shape[1]
     for _ in range(_MAX_REDRAWS):
         copies = rows_among(rows[:, :n_features], sources)

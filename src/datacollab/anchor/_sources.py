@@ -15,18 +15,6 @@ from .._secrets import fresh_generator
 from .._validation import FloatArray, check_single_targets
 from ..errors import AnchorError
 
-__all__ = [
-    "as_given",
-    "as_numbers",
-    "balanced_totals",
-    "check_table",
-    "check_target",
-    "distinct_rows",
-    "drawing_generator",
-    "encode_classes",
-    "rows_among",
-]
-
 
 def drawing_generator(random_state: int | np.random.RandomState | None) -> np.random.RandomState:
     """Return the generator that draws an anchor: the operating system's by default, not NumPy's.
@@ -39,14 +27,8 @@ def drawing_generator(random_state: int | np.random.RandomState | None) -> np.ra
     return generator
 
 
-def check_table(values: ArrayLike, what: str) -> FloatArray:
-    """Turn an array, a list or a data frame into a finite, two-dimensional float64 array.
-
-    Raises
-    ------
-    AnchorError
-        If it is sparse, not numeric, not two-dimensional, empty or not finite; the message names it by `what`.
-    """
+def check_table(values: ArrayLike | None, what: str) -> FloatArray:
+    """Return a table as a finite, two-dimensional float64 array, or raise an AnchorError that names it by `what`."""
     if sparse.issparse(values):
         raise AnchorError(f"{what} is a sparse matrix; expected a dense table. Call .toarray() on it first.")
     try:
@@ -85,12 +67,8 @@ def as_given(rows: FloatArray, source: Any) -> Any:
     package = type(source).__module__.partition(".")[0]
     if not hasattr(source, "columns") or package not in ("pandas", "polars"):
         return rows
-    frames = require(package, "cli")
-    return (
-        frames.DataFrame(rows, columns=source.columns)
-        if package == "pandas"
-        else frames.DataFrame(rows, schema=source.columns)
-    )
+    names = "columns" if package == "pandas" else "schema"
+    return require(package, "cli").DataFrame(rows, **{names: source.columns})
 
 
 def check_target(y_source: ArrayLike, n_sources: int) -> NDArray[Any]:
@@ -123,13 +101,7 @@ def as_numbers(y: NDArray[Any]) -> FloatArray:
 
 
 def encode_classes(y: NDArray[Any]) -> tuple[NDArray[Any], NDArray[np.intp]]:
-    """Return sorted class labels, and the position of every row's label among them.
-
-    Raises
-    ------
-    AnchorError
-        If the labels have no common order: mixed types, or missing values.
-    """
+    """Return sorted class labels, and the position of every row's label among them, or raise an AnchorError."""
     try:
         classes, codes = np.unique(y, return_inverse=True)
     except TypeError:
