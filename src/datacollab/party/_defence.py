@@ -5,7 +5,6 @@ from __future__ import annotations
 import math
 import warnings
 from abc import ABC, abstractmethod
-from collections.abc import Sequence
 from dataclasses import dataclass
 from numbers import Integral, Real
 from typing import Any, ClassVar
@@ -54,13 +53,12 @@ class Published:
     target: NDArray[Any]
     own_rows: NDArray[np.intp]
 
-    def followed_by(self, later: Published) -> Published:
-        """Return the same after another defence, to which these rows were given."""
-        return Published(rows=later.rows, target=later.target, own_rows=self.own_rows[later.own_rows])
-
     def __repr__(self) -> str:
         return f"Published({self.rows.shape[0]} rows)"
 
+
+Targets = NDArray[Any]
+Random = np.random.RandomState
 
 MOST_CLASSES = 20
 """Kinds of whole numbers that may still be classes; each of more kinds would single out some rows."""
@@ -85,30 +83,32 @@ class Defence(BaseEstimator, ABC):
     ----------
     needs_anchor : bool
         Whether the anchor's representation is read.
-    target_kinds : frozenset of TargetKind
-        Targets that it takes; by default single ones.
     independent_rows : bool
         Whether each published row depends on its own row, public rows and random numbers only.  Such a defence may
         precede a Gaussian mechanism without changing its guarantee.
     kind : str
         What a party's policy calls it.
+    words, option : str
+        What it does to the rows, for people, and the options of `datacollab party share` that choose it; both may name
+        parameters in braces.
     """
 
     kind: ClassVar[str] = "other"
+    words: ClassVar[str] = ""
+    option: ClassVar[str] = ""
     needs_anchor: ClassVar[bool] = False
-    target_kinds: ClassVar[frozenset[TargetKind]] = frozenset({TargetKind.SINGLE})
     independent_rows: ClassVar[bool] = False
     _parameter_constraints: ClassVar[dict[str, Any]] = {}
 
     @property
     def description(self) -> str:
         """What it does to the rows, for people."""
-        return type(self).__name__
+        return self.words.format(**self.get_params()) or type(self).__name__
 
     @property
     def options(self) -> str:
         """The options of `datacollab party share` that choose it; empty if there are none."""
-        return ""
+        return self.option.format(**self.get_params())
 
     @property
     def has_promise(self) -> bool:
@@ -116,11 +116,9 @@ class Defence(BaseEstimator, ABC):
         return type(self).promise is not Defence.promise
 
     def promise(self, anchor_representation: FloatArray) -> Promise | None:
-        """Return its promise with this anchor, or None; it presumes that nothing before depends on private rows.
+        """Return its promise with an anchor's representation, or None.
 
-        Parameters
-        ----------
-        anchor_representation : ndarray of shape (n_anchors, n_intermediate)
+        It presumes that nothing before depends on private rows.
         """
         return None
 
@@ -139,7 +137,7 @@ class Defence(BaseEstimator, ABC):
         representation : array-like of shape (n_samples, n_intermediate)
         target : array-like of shape (n_samples,)
         anchor_representation : array-like of shape (n_anchors, n_intermediate), optional
-            Required if `needs_anchor`.
+            Needed where `needs_anchor` says so.
         random_state : int, RandomState or None, default=None
             Of noise.  None is NumPy's global generator; `Party` passes one of its own from the operating system.
 
@@ -162,68 +160,30 @@ class Defence(BaseEstimator, ABC):
         )
         return published.rows, published.target
 
-    def release(
-        self,
-        representation: FloatArray,
-        target: NDArray[Any],
-        anchor_representation: FloatArray | None,
-        generator: np.random.RandomState,
-    ) -> Published:
+    def release(self, rows: FloatArray, target: Targets, anchor: FloatArray | None, generator: Random) -> Published:
         """Return rows as they may leave, and the own rows behind them; see `apply`."""
         self._validate_params()
         name = type(self).__name__
-        self.check_kind(target)
-        if self.needs_anchor and anchor_representation is None:
+        if self.needs_anchor and anchor is None:
             raise ObfuscationError(f"{name} needs the anchor's representation; pass it.")
-        published = self._defend(representation, target, anchor_representation, generator)
+        published = self._defend(rows, target, anchor, generator)
         n_rows = len(published.own_rows)
-        if published.rows.shape != (n_rows, representation.shape[1]) or not np.isfinite(published.rows).all():
+        if published.rows.shape != (n_rows, rows.shape[1]) or not np.isfinite(published.rows).all():
             raise ObfuscationError(
-                f"{name} must give {n_rows} rows of {representation.shape[1]} finite numbers; got shape "
-                f"{published.rows.shape}."
+                f"{name} must give {n_rows} rows of {rows.shape[1]} finite numbers; got shape {published.rows.shape}."
             )
         return published
 
-    def check_kind(self, target: NDArray[Any]) -> None:
-        """Raise ObfuscationError for targets that it cannot take."""
-        if (kind := target_kind(target)) not in self.target_kinds:
-            raise ObfuscationError(
-                f"{type(self).__name__} is for classes and numbers, and cannot take targets of kind {kind.value!r}. "
-                "Take Microaggregation, with GaussianNoise after it or without."
-            )
-
     @abstractmethod
-    def _defend(
-        self,
-        representation: FloatArray,
-        target: NDArray[Any],
-        anchor_representation: FloatArray | None,
-        generator: np.random.RandomState,
-    ) -> Published:
+    def _defend(self, rows: FloatArray, target: Targets, anchor: FloatArray | None, generator: Random) -> Published:
         """Return rows as they may leave, in the order of the own rows behind them."""
 
 
-def defend(
-    defences: Sequence[Defence],
-    representation: FloatArray,
-    target: NDArray[Any],
-    anchor_representation: FloatArray | None,
-    generator: np.random.RandomState,
-) -> Published:
-    """Apply defences in turn."""
-    published = Published(rows=representation, target=target, own_rows=np.arange(len(representation)))
-    for defence in defences:
-        later = defence.release(published.rows, published.target, anchor_representation, generator)
-        published = published.followed_by(later)
-    return published
-
-
 def mdav(X: FloatArray, k: int) -> NDArray[np.intp]:
-    """Group rows by MDAV, maximum distance to average vector [DomingoFerrer2005]; return each row's group, from 0 on.
+    """Return each row's group, from 0 on, by MDAV, maximum distance to average vector [DomingoFerrer2005].
 
     While 3k rows or more are left, the row farthest from their mean is grouped with its k - 1 nearest rows, and so is
-    the row farthest from that one; k of the remaining rows are split off once more if at least k remain.  Every group
-    has from k to 2k - 1 rows.  It takes time proportional to ``n_rows ** 2 * n_columns / k``.
+    the row farthest from that one; k of the remaining rows are split off once more if at least k remain.
     """
     labels = np.zeros(len(X), dtype=np.intp)
     index, rest, group = np.arange(len(X)), X - X.mean(axis=0), 0
@@ -330,7 +290,8 @@ class Microaggregation(Defence):
     """
 
     kind: ClassVar[str] = "microaggregation"
-    target_kinds: ClassVar[frozenset[TargetKind]] = frozenset(TargetKind)
+    words: ClassVar[str] = "every row is the mean of at least {k} of yours"
+    option: ClassVar[str] = "--group-size {k}"
     _parameter_constraints: ClassVar[dict[str, Any]] = {
         "k": [Interval(Integral, 2, None, closed="left")],
         "small_classes": [StrOptions({"suppress", "group", "error"})],
@@ -351,26 +312,10 @@ class Microaggregation(Defence):
         self.n_bins = n_bins
         self.by = by
 
-    @property
-    def description(self) -> str:
-        """What it does to the rows, for people."""
-        return f"every row is the mean of at least {self.k} of yours"
-
-    @property
-    def options(self) -> str:
-        """The options of `datacollab party share` that choose it."""
-        return f"--group-size {self.k}"
-
-    def _defend(
-        self,
-        representation: FloatArray,
-        target: NDArray[Any],
-        anchor_representation: FloatArray | None,
-        generator: np.random.RandomState,
-    ) -> Published:
-        if len(representation) < self.k:
+    def _defend(self, rows: FloatArray, target: Targets, anchor: FloatArray | None, generator: Random) -> Published:
+        if len(rows) < self.k:
             raise ObfuscationError(
-                f"Microaggregation: {len(representation)} rows are fewer than k={self.k}, so none can be shared. Lower "
+                f"Microaggregation: {len(rows)} rows are fewer than k={self.k}, so none can be shared. Lower "
                 "k (the groups become smaller), or share no rows."
             )
         by = _AUTO[target_kind(target)] if self.by == "auto" else self.by
@@ -378,17 +323,17 @@ class Microaggregation(Defence):
         n_bins = int(n_bins) if by == "target" and n_bins is not None else None
         classes = self._grouped_classes(_classes(_grouping(target, by), n_bins, self.k))
         kept = np.flatnonzero(classes >= 0)
-        rows, shown = np.empty((len(kept), representation.shape[1])), target[kept]
+        means, shown = np.empty((len(kept), rows.shape[1])), target[kept]
         if n_bins is not None:
             shown = shown.astype(np.float64)
         for label in np.unique(classes[kept]):
             members = classes[kept] == label
-            groups = mdav(representation[kept][members], self.k)
-            rows[members] = group_means(representation[kept][members], groups)
+            groups = mdav(rows[kept][members], self.k)
+            means[members] = group_means(rows[kept][members], groups)
             if n_bins is not None:
                 # Each row's own number would tell the rows of a group apart again.
                 shown[members] = group_means(shown[members, None], groups)[:, 0]
-        return Published(rows=rows, target=shown, own_rows=kept)
+        return Published(rows=means, target=shown, own_rows=kept)
 
     def _grouped_classes(self, classes: NDArray[np.intp]) -> NDArray[np.intp]:
         """Return each row's class, none below k rows; -1 for rows that are not shared."""
@@ -532,34 +477,18 @@ class GaussianNoise(Defence):
     """
 
     kind: ClassVar[str] = "noise"
-    target_kinds: ClassVar[frozenset[TargetKind]] = frozenset(TargetKind)
+    words: ClassVar[str] = "noise of {scale:g} standard deviations"
+    option: ClassVar[str] = "--noise {scale:g}"
     _parameter_constraints: ClassVar[dict[str, Any]] = {"scale": [Interval(Real, 0, None, closed="neither")]}
 
     def __init__(self, scale: float = 1.0) -> None:
         self.scale = scale
 
-    @property
-    def description(self) -> str:
-        """What it does to the rows, for people."""
-        return f"noise of {self.scale:g} standard deviations"
-
-    @property
-    def options(self) -> str:
-        """The options of `datacollab party share` that choose it."""
-        return f"--noise {self.scale:g}"
-
-    def _defend(
-        self,
-        representation: FloatArray,
-        target: NDArray[Any],
-        anchor_representation: FloatArray | None,
-        generator: np.random.RandomState,
-    ) -> Published:
-        n_rows = len(representation)
-        if n_rows < 2:
+    def _defend(self, rows: FloatArray, target: Targets, anchor: FloatArray | None, generator: Random) -> Published:
+        if len(rows) < 2:
             raise ObfuscationError("GaussianNoise: one row has no standard deviation, so it would leave without noise.")
-        noise = generator.standard_normal(representation.shape) * (self.scale * representation.std(axis=0))
-        return Published(rows=representation + noise, target=target, own_rows=np.arange(n_rows))
+        noise = generator.standard_normal(rows.shape) * (self.scale * rows.std(axis=0))
+        return Published(rows=rows + noise, target=target, own_rows=np.arange(len(rows)))
 
 
 class GaussianMechanism(Defence):
@@ -613,9 +542,10 @@ class GaussianMechanism(Defence):
     """
 
     kind: ClassVar[str] = "noise"
+    words: ClassVar[str] = "Gaussian mechanism, epsilon {epsilon:g}, delta {delta:g}"
+    option: ClassVar[str] = "--epsilon {epsilon:g}"
     needs_anchor: ClassVar[bool] = True
     independent_rows: ClassVar[bool] = True
-    target_kinds: ClassVar[frozenset[TargetKind]] = frozenset(TargetKind)
     _parameter_constraints: ClassVar[dict[str, Any]] = {
         "epsilon": [Interval(Real, 0, None, closed="neither")],
         "delta": [Interval(Real, SMALLEST_DELTA, 1, closed="left")],
@@ -624,16 +554,6 @@ class GaussianMechanism(Defence):
     def __init__(self, epsilon: float, delta: float = 1e-5) -> None:
         self.epsilon = epsilon
         self.delta = delta
-
-    @property
-    def description(self) -> str:
-        """What it does to the rows, for people."""
-        return f"Gaussian mechanism, epsilon {self.epsilon:g}, delta {self.delta:g}"
-
-    @property
-    def options(self) -> str:
-        """The options of `datacollab party share` that choose it."""
-        return f"--epsilon {self.epsilon:g}"
 
     def clip(self, anchor_representation: FloatArray) -> float:
         """Return C, the largest distance of a row from the anchor's mean."""
@@ -659,14 +579,7 @@ class GaussianMechanism(Defence):
             noise=self.noise(anchor_representation),
         )
 
-    def _defend(
-        self,
-        representation: FloatArray,
-        target: NDArray[Any],
-        anchor_representation: FloatArray | None,
-        generator: np.random.RandomState,
-    ) -> Published:
-        assert anchor_representation is not None  # release() refuses otherwise
-        rows = clipped(representation, anchor_representation.mean(axis=0), self.clip(anchor_representation))
-        rows = noisy(rows, self.noise(anchor_representation), generator)
+    def _defend(self, rows: FloatArray, target: Targets, anchor: FloatArray | None, generator: Random) -> Published:
+        assert anchor is not None  # release() refuses otherwise
+        rows = noisy(clipped(rows, anchor.mean(axis=0), self.clip(anchor)), self.noise(anchor), generator)
         return Published(rows=rows, target=target, own_rows=np.arange(len(rows)))

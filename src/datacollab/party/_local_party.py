@@ -45,8 +45,10 @@ class TableForm:
 
     def bring(self, table: Any, party: PartyName) -> Any:
         """Return a frame's rows with the columns seen in fit, in that order; arrays stay as they are."""
-        names = list(table.columns) if hasattr(table, "columns") else self.columns
-        if self.columns is None or names == self.columns:
+        if self.columns is None or not hasattr(table, "columns"):
+            return table
+        names = list(table.columns)
+        if names == self.columns:
             return table
         missing = [name for name in self.columns if names.count(name) != 1]
         if missing:

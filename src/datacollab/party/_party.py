@@ -16,14 +16,12 @@ from sklearn.utils.validation import _num_samples
 from .._notebooks import card, chain, class_names, table
 from .._secrets import fresh_generator
 from .._threads import one_thread
-from .._validation import FloatArray, PartyName, check_single_targets, count_missing
+from .._validation import PartyName, check_single_targets, count_missing
 from ..errors import (
     AgreementError,
     ForgottenError,
-    ObfuscationError,
     PrivateRowsWarning,
     RepeatableSecretWarning,
-    ShareError,
 )
 from ..model import AnchorPredictions, PartyModel
 from ..share import Share
@@ -56,11 +54,6 @@ def generator_for(purpose: int, random_state: int | np.random.RandomState | None
     return np.random.RandomState(np.random.MT19937(np.random.SeedSequence(entropy, spawn_key=(purpose,))))
 
 
-def has_fixed_seed(obfuscator: Any) -> bool:
-    """Return whether a number is given for some random_state, also of nested steps."""
-    return any(isinstance(seed, Integral) for seed in _random_states(obfuscator).values())
-
-
 def secretly_seeded(obfuscator: Any) -> Any:
     """Return a clone in which each random_state that is None comes from the operating system."""
     copy = clone(obfuscator)
@@ -91,7 +84,7 @@ def check_parameters(
             f"Party {party!r}: defences must be a list of them, such as [Microaggregation(k=5)]; got "
             f"{[type(defence).__name__ for defence in found]}."
         )
-    if has_fixed_seed(obfuscator):
+    if any(isinstance(seed, Integral) for seed in _random_states(obfuscator).values()):
         _warn_of_seed(party, "the obfuscator has", "rebuild the obfuscation")
     elif isinstance(random_state, int | np.integer) and (on_public_rows or defences):
         _warn_of_seed(party, "the party has", "rebuild the rotation and the noise")
@@ -118,15 +111,6 @@ def checked_target(party: PartyName, X: Any, y: ArrayLike | None) -> NDArray[Any
         raise AgreementError(f"Party {party!r}: y: {error}") from None
 
 
-def check_defences(party: PartyName, defences: Sequence[Defence], target: NDArray[Any]) -> None:
-    """Refuse defences that have no way with these targets, before anything is fitted."""
-    for defence in defences:
-        try:
-            defence.check_kind(target)
-        except ObfuscationError as error:
-            raise ObfuscationError(f"Party {party!r}: {error} Nothing left the party.") from None
-
-
 def time_step_for(party: PartyName, target: NDArray[Any], time_step: float | str | None) -> float | None:
     """Return the step that times are rounded up to before they are shared; None if they are not.
 
@@ -143,28 +127,6 @@ def time_step_for(party: PartyName, target: NDArray[Any], time_step: float | str
     if not isinstance(time_step, str):
         return float(time_step)
     return usual_time_step(float(target["time"].max()))
-
-
-def checked_anchor_target(party: PartyName, anchor_target: ArrayLike, n_anchors: int) -> NDArray[Any]:
-    """Return targets of the anchor, of shape (n_anchors,)."""
-    targets = np.array(anchor_target)
-    if targets.dtype.names is None:
-        check_single_targets(targets, f"Party {party!r}: anchor_target", ShareError)
-    if targets.shape != (n_anchors,):
-        raise ShareError(
-            f"Party {party!r}: anchor_target must have one entry per row, shape ({n_anchors},); got {targets.shape}."
-        )
-    return targets
-
-
-def warn_of_own_rows(party: PartyName, n_own: int, n_public: int) -> None:
-    """Say that private rows are among the public ones that the map is learnt from."""
-    warnings.warn(
-        f"Party {party!r}: {n_own} of {n_public} rows in fit_on are also among its private rows, so the map holds "
-        "something of them. Take them out of fit_on.",
-        PrivateRowsWarning,
-        stacklevel=4,
-    )
 
 
 def _warn_of_seed(party: PartyName, who: str, what: str) -> None:
@@ -229,7 +191,7 @@ class Party(LocalParty):
     >>> party.share(X[100:150])
     Share(party='hospital-a', representation=(100, 8), anchor_representation=(50, 8), target=(100,), anchor_target=None)
 
-    Of rows that no other party has, none is published alone, and the map is learnt from public rows:
+    No row is published alone, and the map is learnt from public rows:
 
     >>> from datacollab.party import Microaggregation
     >>> f = dc.obfuscator("pca", n_components=8)
@@ -304,7 +266,6 @@ class Party(LocalParty):
             self.name, self.obfuscator, self.defences, self.random_state, on_public_rows=self.fit_on is not None
         )
         target = checked_target(self.name, X, y)
-        check_defences(self.name, self.defences, target)
         step = time_step_for(self.name, target, self.time_step)
         fitted = self._fitted_obfuscator(X, target if target_kind(target) is TargetKind.SINGLE else None)
         representation = self._obfuscate(fitted, None, X, "representation")
@@ -314,14 +275,12 @@ class Party(LocalParty):
             representation = representation @ rotation
         defences = tuple(clone(defence) for defence in self.defences)
         basis = self._basis_of_guarantee(fitted, defences, X)
-        fitted_table = self._ledger.add(X) if defences else None
         noise = generator_for(_DEFENCES, self.random_state) if defences else fresh_generator()
         shown = target if step is None else coarsened(target, step)
         release = Release(self.name, representation, shown, defences, noise)
         # Assigned together, at the end: a failure leaves a party that can share nothing.
         self._form, self._table, self._targets = TableForm.of(X), TableDigest(X), TableDigest(target[:, None])
-        self._release, self._basis, self._fitted_table = release, basis, fitted_table
-        self._obfuscator, self._rotation = fitted, rotation
+        self._release, self._basis, self._obfuscator, self._rotation = release, basis, fitted, rotation
         self._target, self._time_step, self._shared = target, step, None
         return self
 
@@ -361,10 +320,7 @@ class Party(LocalParty):
 
         For an audit at home, and to join to the table what comes back for the shared rows.  The order stays there.
 
-        Parameters
-        ----------
-        anchor, anchor_target
-            As in `share`.
+        Parameters and errors are those of `share`.
 
         Returns
         -------
@@ -372,15 +328,9 @@ class Party(LocalParty):
             The rows are in the same order with every call.
         order : ndarray of shape (n_published,)
             Positions in the table of `fit`.  Rows that a defence suppresses are missing.
-
-        Raises
-        ------
-        AnchorError, SharedBeforeError, ObfuscationError, ShareError
-            As in `share`.
         """
-        anchor_representation, targets = self._checked_anchor(anchor, anchor_target)
-        if self._fitted_table is not None:
-            self._fitted_table.check(self.name, allowed=self.share_again)
+        anchor_representation = self._obfuscate_anchor(anchor)
+        self._basis.check_first_share(allowed=self.share_again)
         published = self._release.rows(anchor_representation)
         order = np.arange(len(published.rows))
         if self.shuffle:
@@ -392,18 +342,12 @@ class Party(LocalParty):
             representation=published.rows[order],
             anchor_representation=anchor_representation,
             target=published.target[order],
-            anchor_target=targets,
-            one_to_one=self._fitted_table is None,
+            anchor_target=None if anchor_target is None else np.asarray(anchor_target),
+            one_to_one=self._basis.table is None,
         )
-        self._note_left(anchor, anchor_representation)
+        self._basis.note_left(anchor, anchor_representation)
         self._shared = own_rows = published.own_rows[order]
         return share, own_rows
-
-    def _note_left(self, anchor: Any, representation: FloatArray) -> None:
-        """Enter in the ledger that something of the rows has left, and what it spent."""
-        if self._fitted_table is not None and not self._fitted_table.shared:
-            self._fitted_table.mu = self._basis.mu(anchor, representation)
-            self._fitted_table.shared = True
 
     def was_fitted_on(self, X: ArrayLike, y: ArrayLike | None = None) -> bool:
         """Return whether these are the rows of `fit`, and the targets if given, in the same order and columns."""
@@ -417,8 +361,7 @@ class Party(LocalParty):
 
         Parameters
         ----------
-        anchor
-            As in `share`.
+        anchor : array-like or dataframe of shape (n_anchors, n_features)
 
         Returns
         -------
@@ -445,7 +388,7 @@ class Party(LocalParty):
         """
         representation = self._obfuscate_anchor(anchor)
         self._release.check_anchor(representation)
-        guarantee = self._basis.guarantee(anchor, representation, self._fitted_table)
+        guarantee = self._basis.guarantee(anchor, representation)
         self._release.bind(representation)
         return guarantee
 
@@ -621,39 +564,18 @@ class Party(LocalParty):
         -----
         Stays: the name.  Not reached: the table itself, shares that were sent, copies of this object,
         files, other references to its parts, and memory that was freed but not written over.
-
-        Examples
-        --------
-        >>> import datacollab as dc
-        >>> X, y = dc.datasets.load("digits")
-        >>> party = dc.Party("a", dc.obfuscator("pca")).fit(X[:100], y[:100])
-        >>> done = party.forget()
-        >>> party
-        Party('a', forgotten)
         """
         name = self.name
-        # Everything, by no list of names, so that nothing is left that a later version adds.
+        # Everything, by no list of names, so that nothing is left that a later version adds; a number among the
+        # parameters may tell the secrets drawn from it.
         vars(self).clear()
-        self.name = name
-        self._forgotten = True
-        self._forget_parameters()
+        none: dict[str, Any] = {"obfuscator": None, "fit_on": None, "random_state": None}
+        vars(self).update(none, defences=(), shuffle=True, share_again=False, time_step="auto", _ledger=Ledger())
+        self.name, self._forgotten = name, True
         return (
             f"Party {name!r} has forgotten its map f_k with the rotation, the order of its rows, their targets and "
             "digests, and the noise. Copies, files, backups, and what was sent are not reached."
         )
-
-    def _forget_parameters(self) -> None:
-        """Put None in place of all parameters: a number among them may tell the secrets drawn from it."""
-        none: dict[str, Any] = {"obfuscator": None, "fit_on": None, "random_state": None}
-        vars(self).update(none, defences=(), shuffle=True, share_again=False, time_step="auto", _ledger=Ledger())
-
-    def _checked_anchor(
-        self, anchor: ArrayLike, anchor_target: ArrayLike | None
-    ) -> tuple[FloatArray, NDArray[Any] | None]:
-        representation = self._obfuscate_anchor(anchor)
-        if anchor_target is None:
-            return representation, None
-        return representation, checked_anchor_target(self.name, anchor_target, len(representation))
 
     def _fitted_obfuscator(self, X: Any, target: NDArray[Any] | None) -> Any:
         """Return f_k, from public rows where there are any; these come without targets."""
@@ -672,7 +594,12 @@ class Party(LocalParty):
         own_rows = None if self.fit_on is None else RowDigests(X, like=self.fit_on)
         n_own = 0 if own_rows is None else own_rows.count_in(self.fit_on)
         if n_own:
-            warn_of_own_rows(self.name, n_own, _num_samples(self.fit_on))
+            warnings.warn(
+                f"Party {self.name!r}: {n_own} of {_num_samples(self.fit_on)} rows in fit_on are also among its "
+                "private rows, so the map holds something of them. Take them out of fit_on.",
+                PrivateRowsWarning,
+                stacklevel=3,
+            )
         mechanism, obstacle = obstacle_in(defences)
         obstacle = obstacle or obstacle_before(
             self.obfuscator,
@@ -682,7 +609,8 @@ class Party(LocalParty):
             transform=lambda rows: self._obfuscate(fitted, None, rows, "representation"),
             X=X,
         )
-        return Basis(self.name, _num_samples(X), mechanism, obstacle, own_rows)
+        table = self._ledger.add(X) if defences else None
+        return Basis(self.name, _num_samples(X), mechanism, obstacle, own_rows, table)
 
     def _check_not_forgotten(self) -> None:
         if self._forgotten:

@@ -7,7 +7,7 @@ import hashlib
 import math
 import secrets
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from itertools import product
 from numbers import Real
 from typing import Any, Self
@@ -30,7 +30,7 @@ from ..errors import (
     SharedBeforeError,
 )
 from ..linalg import gaussian_epsilon, gaussian_sigma
-from ._defence import Defence, Promise, Published, defend
+from ._defence import Defence, Promise, Published
 
 TOLERANCE = 1e-7
 """How far an entry may be from the own one, relative to the largest entry of its column, and still be the same."""
@@ -44,8 +44,7 @@ class RowDigests:
 
     A digest is made of the cells that four secret random projections of the numbers fall into, with texts and missing
     entries.  A row whose numbers were rounded to single precision falls into the same cells, or next to their borders,
-    where both sides are looked up.  The largest entries of `like`, by default of the rows, define rounding; public rows
-    do not depend on the private ones.
+    where both sides are looked up.  The largest entries of `like`, by default of the rows, define rounding.
     """
 
     def __init__(self, X: Any, like: Any = None) -> None:
@@ -176,21 +175,6 @@ class FittedTable:
     shared: bool = False
     mu: float | None = None
 
-    @property
-    def shared_before(self) -> list[FittedTable]:
-        """Tables with rows in common that something has left of."""
-        return [table for table, _ in self.earlier if table.shared]
-
-    def check(self, party: PartyName, *, allowed: bool) -> None:
-        """Raise SharedBeforeError if rows would leave once more, unless that is allowed."""
-        n_rows = max((n for table, n in self.earlier if table.shared), default=0)
-        if n_rows and not allowed and not self.shared:
-            raise SharedBeforeError(
-                f"Party {party!r}: {n_rows} of its rows were shared after an earlier fit. Shared once more, with "
-                "other noise or in other groups, they can be read from the difference of the two. Share what was "
-                "fitted first; or set share_again=True, by which the promises for each share add up."
-            )
-
 
 class Ledger:
     """The tables that a party was fitted on.  Copies of the party, deep or not, have the same one."""
@@ -243,24 +227,11 @@ class Release:
             self._defend(None)
 
     @property
-    def defences(self) -> Sequence[Defence]:
-        """The defences that the rows leave behind."""
-        return self._defences
-
-    @property
     def _needs_anchor(self) -> bool:
         return any(defence.needs_anchor for defence in self._defences)
 
     def rows(self, anchor_representation: FloatArray) -> Published:
-        """Return defended rows in the order of the own rows behind them.
-
-        Raises
-        ------
-        AnchorError
-            If the rows were defended for another anchor.
-        ObfuscationError
-            If a defence fails.
-        """
+        """Return defended rows in the order of the own rows behind them."""
         self.check_anchor(anchor_representation)
         if self._generator is not None:
             self._defend(anchor_representation)
@@ -276,7 +247,6 @@ class Release:
 
     def bind(self, anchor_representation: FloatArray) -> None:
         """Take this anchor and no other one if the defences depend on it."""
-        self.check_anchor(anchor_representation)
         if self._needs_anchor:
             self._anchor = anchor_representation
 
@@ -298,7 +268,9 @@ class Release:
         assert self._generator is not None
         given = self._published
         try:
-            self._published = defend(self._defences, given.rows, given.target, anchor_representation, self._generator)
+            for defence in self._defences:
+                later = defence.release(given.rows, given.target, anchor_representation, self._generator)
+                given = Published(rows=later.rows, target=later.target, own_rows=given.own_rows[later.own_rows])
         except DataCollabWarning:  # turned into an error by a warnings filter; it shows no data
             raise
         except DataCollabError as error:
@@ -311,7 +283,7 @@ class Release:
             ) from None
         if anchor_representation is not None:
             self._anchor = anchor_representation
-        self._generator = None
+        self._published, self._generator = given, None
 
     def __deepcopy__(self, memo: dict[int, Any]) -> Self:
         # Two copies that draw for two anchors would draw the same noise, or noise anew, for the same rows.
@@ -384,6 +356,11 @@ class PrivacyGuarantee:
         ----------
         fpr : float
             From 0 to 1.
+
+        Raises
+        ------
+        ValueError
+            If `fpr` is outside of that.
         """
         if not 0 <= fpr <= 1:
             raise ValueError(f"fpr must be from 0 to 1; got {fpr!r}.")
@@ -413,18 +390,10 @@ class PrivacyGuarantee:
 
 def guarantee_of(promise: Promise, party: PartyName, n_rows: int, earlier_mu: Sequence[float] = ()) -> PrivacyGuarantee:
     """Return the guarantee of a promise and earlier ones for the same rows: their mu add up in squares."""
-    mu = mu_of(promise)
-    together = math.hypot(mu, *earlier_mu)
-    return PrivacyGuarantee(
-        party=party,
-        epsilon=gaussian_epsilon(1 / together, promise.delta) if len(earlier_mu) else promise.epsilon,
-        delta=promise.delta,
-        n_rows=n_rows,
-        mu=together,
-        clip=promise.clip,
-        noise=promise.noise,
-        n_shares=1 + len(earlier_mu),
-    )
+    together = math.hypot(mu_of(promise), *earlier_mu)
+    if len(earlier_mu):
+        promise = replace(promise, epsilon=gaussian_epsilon(1 / together, promise.delta))
+    return PrivacyGuarantee(**vars(promise), party=party, n_rows=n_rows, mu=together, n_shares=1 + len(earlier_mu))
 
 
 def mu_of(promise: Promise) -> float:
@@ -437,14 +406,11 @@ def _rounded_up(share: float) -> str:
 
 
 def obstacle_in(defences: Sequence[Defence]) -> tuple[Defence | None, str | None]:
-    """Return the defence that covers a share, or why none does.
-
-    Defences after it take nothing from the promise.  Those before must change each row by itself: if replacing one row
-    changes others, noise made for one row does not cover them.
-    """
+    """Return the defence that covers a share, or why none does."""
     mechanism = next((defence for defence in defences if defence.has_promise), None)
     if mechanism is None:
         return None, "there is no GaussianMechanism among its defences"
+    # Defences after it take nothing from the promise; those before must change each row by itself.
     before = next(defence for defence in defences if defence is mechanism or not defence.independent_rows)
     if before is mechanism:
         return mechanism, None
@@ -464,10 +430,7 @@ def obstacle_before(
     transform: Callable[[Any], FloatArray],
     X: Any,
 ) -> str | None:
-    """Return why the map before the defences depends on private rows, or None.
-
-    `n_own_rows` of the public rows that it was fitted on are own rows; `transform` is the fitted obfuscator's.
-    """
+    """Return why the map before the defences depends on private rows, or None; `transform` is the fitted one's."""
     if not on_public_rows:
         return (
             "its obfuscator, with every scaler and bandwidth in it, was fitted on its private rows; give public rows "
@@ -527,29 +490,47 @@ def _maps_rows_alone(transform: Callable[[Any], FloatArray], X: Any) -> bool:
 
 @dataclass(frozen=True, eq=False)
 class Basis:
-    """The conditions of a guarantee: the defence that promises, or an obstacle; own rows, sought in an anchor."""
+    """The conditions of a guarantee: the defence that promises, or an obstacle; own rows, sought in an anchor.
+
+    `table` is the fitted table in the ledger where rows leave behind defences.
+    """
 
     party: PartyName
     n_rows: int
     mechanism: Defence | None
     obstacle: str | None
     own_rows: RowDigests | None
+    table: FittedTable | None
 
-    def guarantee(self, anchor: Any, representation: FloatArray, table: FittedTable | None) -> PrivacyGuarantee:
+    def check_first_share(self, *, allowed: bool) -> None:
+        """Raise SharedBeforeError if rows would leave once more, unless that is allowed."""
+        if self.table is None or self.table.shared or allowed:
+            return
+        if n_rows := max((n for table, n in self.table.earlier if table.shared), default=0):
+            raise SharedBeforeError(
+                f"Party {self.party!r}: {n_rows} of its rows were shared after an earlier fit. Shared once more, with "
+                "other noise or in other groups, they can be read from the difference of the two. Share what was "
+                "fitted first; or set share_again=True, by which the promises for each share add up."
+            )
+
+    def note_left(self, anchor: Any, representation: FloatArray) -> None:
+        """Enter in the ledger that something of the rows has left, and what it spent."""
+        if self.table is None or self.table.shared:
+            return
+        try:
+            self.table.mu = mu_of(self._promise(anchor, representation))
+        except NoGuaranteeError:
+            self.table.mu = None
+        self.table.shared = True
+
+    def guarantee(self, anchor: Any, representation: FloatArray) -> PrivacyGuarantee:
         """Return the guarantee with this anchor and earlier shares of the same rows, or raise NoGuaranteeError."""
         promise = self._promise(anchor, representation)
-        earlier = [] if table is None else table.shared_before
+        earlier = [] if self.table is None else [table for table, _ in self.table.earlier if table.shared]
         spent = [each.mu for each in earlier if each.mu is not None]
         if len(spent) < len(earlier):
             raise self._refusal("some of its rows were shared before, and nothing was promised then")
         return guarantee_of(promise, self.party, self.n_rows, spent)
-
-    def mu(self, anchor: Any, representation: FloatArray) -> float | None:
-        """Return what a share with this anchor spends; None without a promise."""
-        try:
-            return mu_of(self._promise(anchor, representation))
-        except NoGuaranteeError:
-            return None
 
     def _promise(self, anchor: Any, representation: FloatArray) -> Promise:
         if self.mechanism is None or self.obstacle is not None:
