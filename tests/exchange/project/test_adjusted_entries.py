@@ -226,8 +226,8 @@ IMPOSSIBLE = {
     "a category to be missing where that is refused": (category, {"unknown": "missing"}, 'missing = "fill"'),
     "a rule that there is not for numbers": (number, {"outside": "other"}, "refuse, clip or missing"),
     "a rule that there is not for categories": (category, {"unknown": "clip"}, "refuse, other or missing"),
-    "a rule of numbers for a category": (category, {"outside": "clip"}, "belongs to a number"),
-    "a rule of categories for a number": (number, {"unknown": "other"}, "belongs to a category"),
+    "a rule of numbers for a category": (category, {"outside": "clip"}, "has no outside"),
+    "a rule of categories for a number": (number, {"unknown": "other"}, "has no unknown"),
 }
 
 

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
+from typing import Any, ClassVar
 
-from ._refusals import check_choice, check_labels, check_range, check_text, invalid, listed
+from ._entries import check_choice, check_labels, check_no_others, check_range, check_text, invalid, listed
 
 __all__ = ["OTHER", "Column"]
 
@@ -54,6 +56,8 @@ class Column:
     ('ward=north', 'ward=south')
     """
 
+    OPTIONAL: ClassVar = ("unit", "missing", "flag_missing", "outside", "unknown")
+
     name: str
     kind: str
     unit: str = ""
@@ -66,42 +70,39 @@ class Column:
     outside: str = "refuse"
     unknown: str = "refuse"
 
+    @staticmethod
+    def entry_names(found: Mapping[str, Any]) -> tuple[str, ...]:
+        """Return the names of all entries that a column with these may have, in the order of the file."""
+        is_category = found.get("kind") == "category"
+        fill = ("fill", "flag_missing") if found.get("missing") == "fill" else ()
+        values = ("categories",) if is_category else ("unit", "minimum", "maximum")
+        return ("name", "kind", *values, "missing", *fill, "unknown" if is_category else "outside")
+
     def __post_init__(self) -> None:
         check_text("A column's name", self.name)
         where = f"Column {self.name!r}"
         for entry, allowed in _RULES.items():
             check_choice(f"{where}, {entry}", getattr(self, entry), allowed)
         check_text(f"{where}, unit", self.unit, most=40, empty=True)
-        if self.kind == "number":
-            check_range(where, self.minimum, self.maximum)
-            if self.categories:
-                raise invalid(where, "a number has no categories. Remove them, or set kind to category.")
-        else:
-            if self.minimum is not None or self.maximum is not None or self.unit:
-                raise invalid(where, "a category has no unit, minimum or maximum. Remove them.")
-            check_labels(where, self.categories, "category", least=2, types=(str,))
-        self._check_fill(where)
-        for entry, kind in (("outside", "number"), ("unknown", "category")):
-            rule = getattr(self, entry)
-            if rule != "refuse" and self.kind != kind:
-                raise invalid(where, f"{entry} belongs to a {kind}, and this is a {self.kind}. Remove it.")
-            if rule == "missing" and self.missing != "fill":
-                raise invalid(
-                    where,
-                    f'{entry} = "missing" makes entries missing, and missing entries stop everything here. Set '
-                    f'missing = "fill" and what to fill in, or take another rule for {entry}.',
-                )
-
-    def _check_fill(self, where: str) -> None:
+        check_no_others(where, self, f"a {self.kind} with missing = {self.missing!r}")
         fill, low, high = self.fill, self.minimum, self.maximum
-        if self.missing == "refuse":
-            if fill is not None or self.flag_missing:
-                raise invalid(where, 'fill and flag_missing belong to missing = "fill". Set it, or remove them.')
-        elif low is None or high is None:
+        if self.kind == "number":
+            check_range(where, low, high)
+        else:
+            check_labels(where, self.categories, "category", least=2, types=(str,))
+        if self.missing == "fill" and (low is None or high is None):
             if fill not in self.levels:
                 raise invalid(where, f"fill must be one of the categories ({listed(self.levels)}).")
-        elif isinstance(fill, bool) or not isinstance(fill, int | float) or not low <= fill <= high:
+        elif self.missing == "fill" and not (
+            isinstance(fill, int | float) and not isinstance(fill, bool) and low <= fill <= high
+        ):
             raise invalid(where, f"fill must be a number from {low:.10g} to {high:.10g}.")
+        if self.missing != "fill" and "missing" in (self.outside, self.unknown):
+            raise invalid(
+                where,
+                'a rule "missing" makes entries missing, and these stop everything here. Set missing = "fill" and what '
+                "to fill in, or take another rule.",
+            )
 
     @property
     def levels(self) -> tuple[str, ...]:

@@ -15,9 +15,9 @@ from ..._typing import FloatArray
 from ...bundle import PublicKey
 from ...targets import usual_time_step
 from ._column import Column
+from ._entries import check_choice, invalid, listed
 from ._numbers import UNKNOWN, NotNumericError, as_numbers, label_codes, label_text
 from ._project import AnchorRecipe, Project
-from ._refusals import check_choice, invalid, listed
 from ._sharing import ANALYST, Sharing, declared_alike
 from ._task import TASKS, Task
 

@@ -15,6 +15,7 @@ from ..._typing import FloatArray
 from ...errors import ExchangeError
 from ...targets import effect_target, no_target, survival_target
 from ._column import OTHER, Column
+from ._entries import listed
 from ._numbers import (
     MISSING,
     UNKNOWN,
@@ -27,7 +28,6 @@ from ._numbers import (
     unit_hint,
 )
 from ._project import Project
-from ._refusals import listed
 from ._task import Task
 
 __all__ = [

@@ -4,28 +4,28 @@ from __future__ import annotations
 
 import base64
 import binascii
-import difflib
-import math
 import re
 import tomllib
-from collections.abc import Iterable, Mapping
-from dataclasses import fields, replace
-from datetime import date, datetime
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 from ..._require import require
-from ...bundle import KeyPair, PublicKey, canonical_json, open_regular, unpack
+from ...bundle import KeyPair, canonical_json, open_regular, unpack
 from ...errors import ExchangeError
 from ._column import Column
-from ._project import FORMAT_VERSION, AnchorRecipe, Project, project_content
-from ._refusals import LARGEST, check_choice, invalid, listed
+from ._entries import entries_of, entry_of, invalid, table_of, types_of
+from ._project import FORMAT_VERSION, SECTIONS, AnchorRecipe, Project, project_content
 from ._sharing import Sharing
-from ._task import TASKS, Task, task_entries
+from ._task import Task
 
 __all__ = ["load_project", "parse_project", "project_text", "read_project", "read_project_text", "sign_project_text"]
 
+_TABLES = dict.fromkeys(("project", "task", "anchor", "rules", "members", "sharing", "signature"), "dict")
+_TABLES["columns"] = "list"
 _MOST_FEATURES = 10_000
+_INNER = ("parties", "mask_keys", "entities")
+"""Entries that are tables of their own."""
 _MOST_PARTS = 4
 """Names between dots in one key; files of this program need two."""
 _QUOTED = re.compile(
@@ -34,30 +34,6 @@ _QUOTED = re.compile(
 )
 """Comments and texts, in which dots mean nothing; also those never closed, so that no letter is looked at twice."""
 _DOTTED = re.compile(r"[A-Za-z0-9_-]++(?:[ \t]*+\.[ \t]*+[A-Za-z0-9_-]++)*+")
-_WORDS = {
-    str: "text",
-    bool: "true or false",
-    int: "a whole number",
-    float: "a number with a point",
-    list: "a list",
-    dict: "a table",
-    date: "a date",
-    datetime: "a date with a time",
-}
-_TYPES: dict[str, tuple[str, tuple[type, ...]]] = {
-    "str": ("text", (str,)),
-    "bool": ("true or false", (bool,)),
-    "int": ("a whole number", (int,)),
-    "float": ("a number", (int, float)),
-    "float | str": ("a number or text", (int, float, str)),
-    "str | int": ("text or a whole number", (str, int)),
-    "date": ("a date such as 2027-01-31, without quotes or time", (date,)),
-    "PublicKey": ("a public key as text", (str,)),
-    "list": ("a list of tables", (list,)),
-    "tuple": ("a list", (list,)),
-    "dict": ("a table of entries", (dict,)),
-}
-"""Words and types of TOML for the annotations of the classes that a file is read into."""
 
 
 def parse_project(text: str, *, what: str = "project.toml") -> tuple[Project, bytes | None]:
@@ -88,8 +64,8 @@ def check_keys(text: str, what: str) -> None:
 
 def _project(found: dict[str, Any]) -> tuple[Project, bytes | None]:
     # Before all else: a later version may well have entries that are unknown here.
-    version = _entry(found.get("project"), "dict", "[project]").get("format_version")
-    version = _entry(version, "int", "[project], format_version")
+    version = entry_of(found.get("project"), "dict", "[project]").get("format_version")
+    version = entry_of(version, "int", "[project], format_version")
     if version > FORMAT_VERSION:
         raise ExchangeError(
             "FORMAT_TOO_NEW",
@@ -97,86 +73,27 @@ def _project(found: dict[str, Any]) -> tuple[Project, bytes | None]:
         )
     if version != FORMAT_VERSION:
         raise invalid("[project], format_version", f"expected {FORMAT_VERSION}, got {version}.")
-    tables = dict.fromkeys(("project", "task", "anchor", "rules", "members", "sharing", "signature"), "dict")
-    required = ("project", "task", "anchor", "rules", "columns", "members")
-    file = _entries(found, tables | {"columns": "list"}, "The file", required, ("sharing", "signature"))
+    file = entries_of(found, _TABLES, "The file", tuple(_TABLES), ("sharing", "signature"))
     _check_size(file["columns"])
     signature = _signature(file["signature"]) if "signature" in file else None
-    types = _types(Project) | {"format_version": "int"}
-    general = _entries(file["project"], types, "[project]", ("format_version", "name", "purpose"), ("revision",))
-    del general["format_version"]
-    limits = ("min_rows", "min_class_rows", "quorum", "deadline", "seal_shares")
+    types, own = types_of(Project) | {"format_version": "int"}, {}
+    for section, names in SECTIONS.items():
+        own |= entries_of(file[section], types, f"[{section}]", names, Project.OPTIONAL)
+    del own["format_version"]
     project = Project(
-        **general,
-        **_entries(file["rules"], types, "[rules]", ("max_components",), limits),
-        **_entries(file["members"], types, "[members]", ("owner", "analyst", "parties")),
-        task=_task(file["task"]),
-        anchor=AnchorRecipe(
-            **_entries(file["anchor"], _types(AnchorRecipe), "[anchor]", ("method", "n_rows"), ("source",))
-        ),
+        **own,
+        task=table_of(Task, file["task"], "[task]"),
+        anchor=table_of(AnchorRecipe, file["anchor"], "[anchor]"),
         columns=tuple(_column(column, position) for position, column in enumerate(file["columns"], start=1)),
-        sharing=_sharing(file["sharing"]) if "sharing" in file else None,
+        sharing=table_of(Sharing, file["sharing"], "[sharing]") if "sharing" in file else None,
     )
     return project, signature
 
 
-def _types(kind: type) -> dict[str, str]:
-    return {each.name: str(each.type) for each in fields(kind)}
-
-
-def _entries(
-    found: object, types: Mapping[str, str], where: str, required: Iterable[str], optional: Iterable[str] = ()
-) -> dict[str, Any]:
-    """Return the entries of a table by their types; an unknown one must not silently become a default."""
-    table, known = _entry(found, "dict", where), [*required, *optional]
-    if missing := [name for name in required if name not in table]:
-        expected = _TYPES[_kind(types[missing[0]])][0]
-        raise invalid(where, f"{missing[0]} is missing. Add it: {expected}.")
-    if unknown := sorted(set(table) - set(known)):
-        near = difflib.get_close_matches(unknown[0], known, n=1)
-        hint = f" Did you mean {near[0]}?" if near else ""
-        raise invalid(where, f"unknown: {listed(map(repr, unknown))}. Allowed: {', '.join(known)}.{hint}")
-    return {name: _entry(table[name], types[name], f"{where}, {name}") for name in known if name in table}
-
-
-def _entry(found: object, annotation: str, where: str) -> Any:
-    """Return an entry of the type that a class declares, or refuse it; the entry itself is not repeated."""
-    kind = _kind(annotation)
-    expected, types = _TYPES[kind]
-    # True is an int to Python, and a time with a day is a date.
-    if type(found) not in types:
-        raise invalid(where, f"expected {expected}, got {_word(found)}.")
-    if isinstance(found, list) and annotation.startswith("tuple["):
-        inner = annotation.removeprefix("tuple[").removesuffix(", ...]")
-        return tuple(_entry(each, inner, where) for each in found)
-    if isinstance(found, dict) and annotation.startswith("dict["):
-        inner = annotation.removeprefix("dict[str, ").removesuffix("]")
-        return {name: _entry(each, inner, f"{where}, {name}") for name, each in found.items()}
-    if kind == "PublicKey":
-        try:
-            return PublicKey.from_text(str(found))
-        except ExchangeError as error:
-            raise ExchangeError(error.code, f"{where}: {error}") from None
-    if isinstance(found, int) and "float" not in kind and abs(found) > LARGEST:
-        raise invalid(where, f"the number is too large. Expected at most {LARGEST}.")
-    if isinstance(found, int | float) and "float" in kind:
-        try:
-            found = float(found)
-        except OverflowError:
-            found = math.inf
-        if not math.isfinite(found):
-            raise invalid(where, "expected a finite number.")
-    return found
-
-
-def _kind(annotation: str) -> str:
-    """Return the key in `_TYPES` of an annotation; all lists are one kind, and all tables."""
-    start = annotation.partition("[")[0]
-    return start if start in ("tuple", "dict") else annotation.removesuffix(" | None")
-
-
-def _word(found: object) -> str:
-    return "nothing" if found is None else _WORDS.get(type(found), type(found).__name__)
+def _column(found: object, position: int) -> Any:
+    where = f"[[columns]] number {position}"
+    table = entry_of(found, "dict", where)
+    return table_of(Column, table, f"[[columns]] {table['name']!r}" if isinstance(table.get("name"), str) else where)
 
 
 def _check_size(columns: list[Any]) -> None:
@@ -192,37 +109,8 @@ def _check_size(columns: list[Any]) -> None:
         )
 
 
-def _task(found: dict[str, Any]) -> Task:
-    names: tuple[str, ...] = ()
-    if "kind" in found:
-        kind = _entry(found["kind"], "str", "[task], kind")
-        check_choice("[task], kind", kind, TASKS)
-        names = task_entries(kind, has_time="event" in found or "time" in found)
-    required = [name for name in names if name != "unit"]
-    return Task(**_entries(found, _types(Task), "[task]", ("kind", *required), ("unit",) if "unit" in names else ()))
-
-
-def _column(found: object, position: int) -> Column:
-    where = f"[[columns]] number {position}"
-    table = _entry(found, "dict", where)
-    if isinstance(table.get("name"), str):
-        where = f"[[columns]] {table['name']!r}"
-    if table.get("kind") == "category":
-        required, optional = ["categories"], ["unknown"]
-    else:
-        required, optional = ["minimum", "maximum"], ["unit", "outside"]
-    if table.get("missing") == "fill":
-        required, optional = [*required, "fill"], [*optional, "flag_missing"]
-    return Column(**_entries(table, _types(Column), where, ("name", "kind", *required), ("missing", *optional)))
-
-
-def _sharing(found: dict[str, Any]) -> Sharing:
-    optional = ("noise", "n_components", "run", "labelled_by", "epsilon")
-    return Sharing(**_entries(found, _types(Sharing), "[sharing]", ("way", "mask_keys", "entities"), optional))
-
-
 def _signature(found: dict[str, Any]) -> bytes:
-    text = _entries(found, {"ed25519": "str"}, "[signature]", ("ed25519",))["ed25519"]
+    text = entries_of(found, {"ed25519": "str"}, "[signature]", ("ed25519",))["ed25519"]
     try:
         return base64.b64decode(text, validate=True)
     except (binascii.Error, ValueError):
@@ -231,109 +119,41 @@ def _signature(found: dict[str, Any]) -> bytes:
         ) from None
 
 
-_HEAD = """\
-# What all parties and the analyst agree on.  Everyone holds this same file; docs/project-file.md explains each entry.
-# After a change the owner signs it again (datacollab project sign), and everyone needs the new file.
-"""
-_TASK = """\
-# kind: classification or regression.  target: the column to predict; all its classes, or its possible range, in its
-# unit.
-"""
-_SURVIVAL = "# kind survival: times to an event.\n"
-_TIMES = """\
-# event: the column that says whether it was seen, by the entries of seen and of not_seen; all other entries are
-# refused.  time: the column with its time, or that of the last observation; above 0, at most maximum, in the unit.
-# rounding: times are rounded up to its multiples before they leave a party; 0: they leave exactly, and may tell whose
-# they are.
-"""
-_EFFECT = """\
-# kind effect: of a treatment on an outcome.  treatment: the column that says who was treated, by the entries of treated
-# and of untreated; all other entries are refused.
-"""
-_EFFECT_ON_NUMBER = "# outcome: a column of numbers, with their range in their unit.  Write yes and no as 1 and 0.\n"
-_NONE = "# kind none: nothing to predict.  Parties share representations alone, for groups of like rows.\n"
-_ANCHOR = """\
-# The anchor: rows that all parties obfuscate alike.  The owner makes it once, from public rows (datacollab anchor
-# seal); the analyst never sees it.  method: smote, uniform, gaussian or sample.
-"""
-_RULES = """\
-# max_components: the most columns a party's representation may have.  min_rows, min_class_rows: the fewest rows of a
-# party, and of each class that it has.  quorum: the fewest parties for a model.  seal_shares: whether only the
-# analyst can read shares.  deadline (optional): the last day for shares, such as 2027-01-31.
-"""
-_COLUMNS = """\
-# The columns, in the order of the matrix that each party makes of its table; nothing is learnt from private rows.
-# kind number: the possible minimum and maximum, in the unit.  kind category: all categories.
-# missing: refuse, or fill (with the value of fill; flag_missing = true adds a column that says where).
-# outside, for a number out of its range: refuse, clip (to the nearer bound) or missing.  unknown, for a category that
-# is not listed: refuse, other (a category of its own) or missing.  More than one in twenty are refused all the same.
-"""
-_MEMBERS = """\
-# Public keys (datacollab keys show).  Compare fingerprints by telephone.  The owner may be a party; the analyst's key
-# is no party's.
-"""
-_SHARING = """\
-# Parties share sums under masks: the analyst learns the total alone, with noise.  Without this table they share rows.
-# run: raised, with new mask keys, to share again.  labelled_by: the party that adds the anchor's labelled rows.
-# epsilon (optional): noise for differential privacy; with few rows it costs more than collaborating brings.
-"""
-_MASK_KEYS = "# The third line of each party's public.key (datacollab keys mask).  It serves one run.\n"
-_ENTITIES = """\
-# The legal entity behind each party's key, and the analyst's.  Three different ones at least must be parties.
-"""
-_CHECK_ENTITIES = "# CHECK: these are names of keys. Which institution stands behind each?\n"
-_CHECK_RANGE = (
-    "# CHECK: guessed from public rows, half their range added on each side. What is possible, in which unit?\n"
-)
-_CHECK_TIMES = "# CHECK: guessed from public rows. Which entries mean what? How long can times be, in which unit?\n"
-_CHECK_EFFECT = "# CHECK: guessed from public rows. Which entries mean what, and what is possible, in which unit?\n"
-_CHECK_CATEGORIES = "# CHECK: found in public rows. Are these all there are?\n"
+_COMMENTS = tomllib.loads(Path(__file__).with_name("comments.toml").read_text(encoding="utf-8"))
 
 
 def _unsigned_text(project: Project, *, drafted: bool, ranges_given: bool, target_given: bool) -> str:
-    content = project_content(project)
+    tomli_w = require("tomli_w", "exchange")
+    content, comments, check = project_content(project), dict(_COMMENTS["tables"]), _COMMENTS["check"]
     if project.deadline is not None:
         content["rules"]["deadline"] = project.deadline
-    check = {"number": "" if ranges_given else _CHECK_RANGE, "category": _CHECK_CATEGORIES}
-    parts = [
-        _HEAD + "\n" + _table_text("[project]", content["project"]),
-        _words_on(project.task, drafted and not target_given) + _table_text("[task]", content["task"]),
-        _ANCHOR + _table_text("[anchor]", content["anchor"]),
-        _RULES + _table_text("[rules]", content["rules"]),
-        _COLUMNS.rstrip(),
-        *(check[each["kind"]] * drafted + _table_text("[[columns]]", each) for each in content["columns"]),
-        _MEMBERS + _table_text("[members]", {name: content["members"][name] for name in ("owner", "analyst")}),
-        _table_text("[members.parties]", content["members"]["parties"]),
-    ]
-    if project.sharing is not None:
-        sharing = content["sharing"]
-        mask_keys, entities = sharing.pop("mask_keys"), sharing.pop("entities")
-        parts += [
-            _SHARING + _table_text("[sharing]", sharing),
-            _MASK_KEYS + _table_text("[sharing.mask_keys]", mask_keys),
-            _ENTITIES + _CHECK_ENTITIES * drafted + _table_text("[sharing.entities]", entities),
-        ]
+    comments["task"] = _words_on(project.task, drafted and not target_given)
+    comments["sharing.entities"] += check["entities"] * drafted
+    guessed = {"number": "" if ranges_given else check["range"], "category": check["categories"]}
+    parts = []
+    for name, entries in content.items():
+        if name == "columns":
+            parts.append(comments["columns"])
+            for column in entries:
+                parts.append(f"{guessed[column['kind']] * drafted}[[columns]]\n{tomli_w.dumps(column)}")
+            continue
+        inner = {f"{name}.{each}": entries.pop(each) for each in _INNER if each in entries}
+        for header, table in ({name: entries} | inner).items():
+            parts.append(f"{comments.get(header, '')}[{header}]\n{tomli_w.dumps(table)}")
     return "\n\n".join(part.rstrip() for part in parts) + "\n\n"
 
 
 def _words_on(task: Task, is_guessed: bool) -> str:
     """Return the comment on a kind of task, with a request to check what was guessed."""
+    on_effect, check = ("times", "times") if task.time else ("number", "effect")
     words, check = {
-        "classification": (_TASK, _CHECK_CATEGORIES),
-        "regression": (_TASK, _CHECK_RANGE),
-        "survival": (_SURVIVAL + _TIMES, _CHECK_TIMES),
-        "effect": (
-            _EFFECT + (_TIMES if task.time else _EFFECT_ON_NUMBER),
-            _CHECK_TIMES if task.time else _CHECK_EFFECT,
-        ),
-        "none": (_NONE, ""),
+        "classification": (("target",), "categories"),
+        "regression": (("target",), "range"),
+        "survival": (("survival", "times"), "times"),
+        "effect": (("effect", on_effect), check),
+        "none": (("none",), ""),
     }[task.kind]
-    return words + check * is_guessed
-
-
-def _table_text(header: str, entries: Mapping[str, Any]) -> str:
-    tomli_w = require("tomli_w", "exchange")
-    return f"{header}\n{tomli_w.dumps(entries)}"
+    return "".join(_COMMENTS["task"][each] for each in words) + _COMMENTS["check"].get(check, "") * is_guessed
 
 
 _DOMAIN = b"datacollab project file, format 1\n"
@@ -379,7 +199,7 @@ def sign_project_text(text: str, key: KeyPair, *, what: str = "project.toml") ->
     project, remaining = parse_project(unsigned, what=what)
     if remaining is not None:
         raise invalid(what, "the signature is not in a table [signature] of its own. Remove it by hand, then sign.")
-    if unsigned is not text and not _is_signature_of(text, project, what):
+    if unsigned is not text and not _is_owners(parse_project(text, what=what)[1], project):
         unsigned, project = _raised(unsigned, project, what)
     signed = unsigned.rstrip() + "\n\n" + _signature_text(project, key)
     if parse_project(signed, what=what)[0] != project:
@@ -409,14 +229,12 @@ def read_project(path: Path) -> tuple[Project, bytes]:
             "SIGNATURE_MISSING",
             f"{path} is not signed. Its owner signs it with `datacollab project sign {path.name} -C FOLDER`.",
         )
-    try:
-        project.owner.verify(signature, _signed_bytes(project))
-    except ExchangeError as error:
+    if not _is_owners(signature, project):
         raise ExchangeError(
-            error.code,
+            "SIGNATURE_INVALID",
             f"{path} was changed after its owner (key {project.owner.fingerprint}) signed it. Ask the owner for the "
             "file by another way; after an edit of your own, sign again with `datacollab project sign`.",
-        ) from None
+        )
     return project, data
 
 
@@ -461,10 +279,9 @@ def _signature_text(project: Project, key: KeyPair) -> str:
     return f'[signature]\ned25519 = "{signature}"\n'
 
 
-def _is_signature_of(text: str, project: Project, what: str) -> bool:
-    """Return whether the signature in a file is the owner's of this very agreement."""
+def _is_owners(signature: bytes | None, project: Project) -> bool:
+    """Return whether the signature is the owner's of this very agreement."""
     try:
-        signature = parse_project(text, what=what)[1]
         project.owner.verify(signature or b"", _signed_bytes(project))
     except ExchangeError:
         return False

@@ -4,24 +4,37 @@ from __future__ import annotations
 
 import re
 from collections import Counter
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from datetime import date
 from functools import cached_property
 from pathlib import Path
-from typing import Any
+from typing import Any, ClassVar
 
 from ...bundle import PublicKey, canonical_json, digest, spelt
 from ...errors import ExchangeError
 from ._column import Column
-from ._refusals import check_choice, check_limits, check_text, invalid, listed
-from ._sharing import Sharing, check_sharing, sharing_content
-from ._task import Task, task_entries
+from ._entries import check_choice, check_limits, check_text, content_of, listed, refuse_if
+from ._sharing import Sharing, check_sharing
+from ._task import Task
 
-__all__ = ["FORMAT_VERSION", "AnchorRecipe", "Project", "check_party_name", "is_device_name", "project_content"]
+__all__ = [
+    "FORMAT_VERSION",
+    "SECTIONS",
+    "AnchorRecipe",
+    "Project",
+    "is_device_name",
+    "project_content",
+]
 
 FORMAT_VERSION = 1
 """Of the project file."""
+SECTIONS = {
+    "project": ("format_version", "revision", "name", "purpose"),
+    "rules": ("max_components", "min_rows", "min_class_rows", "quorum", "seal_shares", "deadline"),
+    "members": ("owner", "analyst", "parties"),
+}
+"""Tables of the file whose entries are attributes of the project itself."""
 _METHODS = ("smote", "uniform", "gaussian", "sample")
 _PARTY_NAME = re.compile(r"[A-Za-z0-9_][A-Za-z0-9_-]{0,63}")
 _DEVICES = re.compile(r"(con|conin\$|conout\$|prn|aux|nul|(com|lpt)[0-9\u00b9\u00b2\u00b3]) *([.:].*)?", re.IGNORECASE)
@@ -46,9 +59,16 @@ class AnchorRecipe:
         If the method is unknown, or there are too few rows.
     """
 
+    OPTIONAL: ClassVar = ("source",)
+
     method: str = "smote"
     n_rows: int = 1000
     source: str = ""
+
+    @staticmethod
+    def entry_names(found: Mapping[str, Any]) -> tuple[str, ...]:
+        """Return the names of all entries, in the order of the file."""
+        return ("method", "n_rows", "source")
 
     def __post_init__(self) -> None:
         check_choice("[anchor], method", self.method, _METHODS)
@@ -65,16 +85,6 @@ def is_device_name(name: str) -> bool:
     (True, False)
     """
     return _DEVICES.fullmatch(name) is not None
-
-
-def check_party_name(name: str) -> None:
-    """Raise SPEC_INVALID if files cannot be named after a party on every system."""
-    if not _PARTY_NAME.fullmatch(name):
-        sentence = f"{name!r} cannot name files. Expected 1 to 64 letters, digits, - and _, not - first."
-        raise invalid("[members.parties]", sentence)
-    if is_device_name(name):
-        sentence = f"{name!r} cannot name files: on Windows it names a device. Choose another name."
-        raise invalid("[members.parties]", sentence)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -116,6 +126,9 @@ class Project:
         If the entries contradict one another.
     """
 
+    OPTIONAL: ClassVar = ("revision", "min_rows", "min_class_rows", "quorum", "seal_shares", "deadline")
+    format_version: ClassVar = FORMAT_VERSION
+
     name: str
     purpose: str
     columns: tuple[Column, ...]
@@ -148,42 +161,42 @@ class Project:
             check_sharing(self.sharing, self.parties, self.task, self.anchor.method)
 
     def _check_columns(self) -> None:
-        if not self.columns:
-            raise invalid("[[columns]]", "there is none. Declare at least one column.")
-        names = [column.name for column in self.columns]
-        if repeated := _repeated(names):
-            raise invalid("[[columns]]", f"declared twice: {repeated}. Declare each column once.")
+        where, names = "[[columns]]", [column.name for column in self.columns]
+        twice, alike = _repeated(names), _repeated(self.feature_names)
+        refuse_if(not names, where, "there is none. Declare at least one column.")
+        refuse_if(twice, where, f"declared twice: {twice}. Declare each column once.")
         for target in self.task.columns:
-            if target in names:
-                raise invalid("[[columns]]", f"{target!r} is the target too. Remove it from the columns.")
-        if repeated := _repeated(self.feature_names):
-            raise invalid("[[columns]]", f"columns of the matrix get the same name: {repeated}. Rename one.")
+            refuse_if(target in names, where, f"{target!r} is the target too. Remove it from the columns.")
+        refuse_if(alike, where, f"columns of the matrix get the same name: {alike}. Rename one.")
 
     def _check_members(self) -> None:
-        check_limits("[members.parties], number", len(self.parties), 2)
+        where, keys = "[members.parties]", [*self.parties.values()]
+        check_limits(f"{where}, number", len(keys), 2)
         for name in self.parties:
-            check_party_name(name)
-        if repeated := _repeated(name.casefold() for name in self.parties):
-            raise invalid("[members.parties]", f"names differ by capital letters alone: {repeated}. Rename one.")
-        if len(set(self.parties.values())) < len(self.parties):
-            raise invalid("[members.parties]", "two parties have the same key. Each needs its own.")
-        if self.analyst in self.parties.values():
-            raise invalid("[members]", "a party's key is the analyst's too. No one may be both; make another key.")
-        keys = {self.owner, self.analyst, *self.parties.values()}
-        for what, halves in (("signing", {key.signing for key in keys}), ("sealing", {key.sealing for key in keys})):
+            fault = f"{name!r} cannot name files"
+            is_name = _PARTY_NAME.fullmatch(name)
+            refuse_if(not is_name, where, f"{fault}. Expected 1 to 64 letters, digits, - and _, not - first.")
+            refuse_if(is_device_name(name), where, f"{fault}: on Windows it names a device. Choose another name.")
+        alike = _repeated(name.casefold() for name in self.parties)
+        refuse_if(alike, where, f"names differ by capital letters alone: {alike}. Rename one.")
+        refuse_if(len({*keys}) < len(keys), where, "two parties have the same key. Each needs its own.")
+        where, members = "[members]", {self.owner, self.analyst, *keys}
+        both = "a party's key is the analyst's too. No one may be both; make another key."
+        refuse_if(self.analyst in keys, where, both)
+        for half in ("signing", "sealing"):
             # One of the two members presents another's.
-            if len(halves) < len(keys):
-                raise invalid(
-                    "[members]",
-                    f"two different keys have the same {what} half, which only one of them can hold. Ask both by "
-                    "another way for their public keys.",
-                )
-        if self.analyst == self.owner:
-            raise invalid(
-                "[members]",
-                "owner and analyst have the same key, but the owner makes the anchor, which the analyst must not "
-                "know. Let a party own the project.",
+            refuse_if(
+                len({getattr(key, half) for key in members}) < len(members),
+                where,
+                f"two different keys have the same {half} half, which only one of them can hold. Ask both by another "
+                "way for their public keys.",
             )
+        refuse_if(
+            self.analyst == self.owner,
+            where,
+            "owner and analyst have the same key, but the owner makes the anchor, which the analyst must not know. Let "
+            "a party own the project.",
+        )
 
     @property
     def feature_names(self) -> tuple[str, ...]:
@@ -248,45 +261,11 @@ def _repeated(names: Iterable[str]) -> str:
 
 def project_content(project: Project) -> dict[str, Any]:
     """Return all entries but the signature, with every default written out: equal agreements have equal contents."""
-    rules = {name: getattr(project, name) for name in ("max_components", "min_rows", "min_class_rows", "quorum")}
-    rules["seal_shares"] = project.seal_shares
-    if project.deadline is not None:
-        rules["deadline"] = project.deadline.isoformat()
-    recipe = project.anchor
-    general: dict[str, Any] = {"format_version": FORMAT_VERSION}
-    # Left out of a first revision, so that an agreement has one spelling; as is sharing, if rows are shared.
-    general |= {"revision": project.revision} if project.revision > 1 else {}
-    return {
-        "project": general | {"name": project.name, "purpose": project.purpose},
-        "task": _task_content(project.task),
-        "anchor": {"method": recipe.method, "n_rows": recipe.n_rows, "source": recipe.source},
-        "rules": rules,
-        "columns": [_column_content(column) for column in project.columns],
-        "members": {
-            "owner": project.owner.text,
-            "analyst": project.analyst.text,
-            "parties": {name: key.text for name, key in project.parties.items()},
-        },
-        **({} if project.sharing is None else {"sharing": sharing_content(project.sharing)}),
-    }
+    general, rules, members = (content_of(project, names) for names in SECTIONS.values())
+    tables = {"project": general, "task": _content(project.task), "anchor": _content(project.anchor), "rules": rules}
+    tables |= {"columns": [_content(column) for column in project.columns], "members": members}
+    return tables if project.sharing is None else {**tables, "sharing": _content(project.sharing)}
 
 
-def _task_content(task: Task) -> dict[str, Any]:
-    names = task_entries(task.kind, has_time=bool(task.time))
-    return {"kind": task.kind} | {name: _plain(getattr(task, name)) for name in names}
-
-
-def _column_content(column: Column) -> dict[str, Any]:
-    names = ["name", "kind", *(("unit", "minimum", "maximum") if column.kind == "number" else ("categories",))]
-    names += ["missing", *(("fill", "flag_missing") if column.missing == "fill" else ())]
-    # Left out if they refuse, so that an agreement has one spelling.
-    names += [name for name in ("outside", "unknown") if getattr(column, name) != "refuse"]
-    return {name: _plain(getattr(column, name)) for name in names}
-
-
-def _plain(value: Any) -> Any:
-    """Return a list for a tuple, and a float for a number, so that 1 and 1.0 are the same agreement."""
-    if isinstance(value, tuple):
-        return list(value)
-    # 0 is added to lose the sign of -0.0.
-    return value if isinstance(value, str | bool) else float(value) + 0.0
+def _content(table: Any) -> dict[str, Any]:
+    return content_of(table, table.entry_names(vars(table)))

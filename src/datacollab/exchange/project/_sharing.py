@@ -4,16 +4,16 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, ClassVar
 
 from ..._recommended import TABLE, columns_alike
 from ...bundle import PublicKey
 from ...errors import ExchangeError
 from ._column import Column
-from ._refusals import check_limits, check_text, invalid, listed
+from ._entries import check_limits, check_text, invalid, listed
 from ._task import Task
 
-__all__ = ["ANALYST", "Sharing", "check_sharing", "declared_alike", "sharing_content", "sharing_sentences"]
+__all__ = ["ANALYST", "Sharing", "check_sharing", "declared_alike", "sharing_sentences"]
 
 ANALYST = "analyst"
 """The analyst's name in `Sharing.entities`."""
@@ -52,6 +52,8 @@ class Sharing:
         SPEC_INVALID.
     """
 
+    OPTIONAL: ClassVar = ("noise", "n_components", "run", "labelled_by", "epsilon")
+
     mask_keys: dict[str, str]
     entities: dict[str, str]
     way: str = "sums"
@@ -60,6 +62,11 @@ class Sharing:
     run: int = 1
     labelled_by: str | None = None
     epsilon: float | None = None
+
+    @staticmethod
+    def entry_names(found: Mapping[str, Any]) -> tuple[str, ...]:
+        """Return the names of all entries, in the order of the file."""
+        return ("way", *Sharing.OPTIONAL, "mask_keys", "entities")
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "mask_keys", dict(sorted(self.mask_keys.items())))
@@ -82,20 +89,6 @@ def declared_alike(columns: Sequence[Column]) -> bool:
     """Return whether all columns are of one kind, as pixels are: 50 numbers or more, all with one declared range."""
     ranges = [(each.minimum, each.maximum) for each in columns if each.minimum is not None and each.maximum is not None]
     return columns_alike(ranges, sum(each.n_features for each in columns))
-
-
-def sharing_content(sharing: Sharing) -> dict[str, Any]:
-    """Return all entries, with every default written out; optional ones only if they are given."""
-    optional = {"labelled_by": sharing.labelled_by, "epsilon": sharing.epsilon}
-    return {
-        "way": sharing.way,
-        "noise": float(sharing.noise),
-        "n_components": sharing.n_components,
-        "run": sharing.run,
-        **{name: value for name, value in optional.items() if value is not None},
-        "mask_keys": dict(sharing.mask_keys),
-        "entities": dict(sharing.entities),
-    }
 
 
 def check_sharing(sharing: Sharing, parties: Mapping[str, PublicKey], task: Task, anchor_method: str) -> None:

@@ -14,7 +14,7 @@ from typing import IO, TYPE_CHECKING, Any, BinaryIO
 from ..._require import require
 from ...bundle import replaced
 from ...errors import ExchangeError
-from ._refusals import listed
+from ._entries import listed
 
 if TYPE_CHECKING:
     from ._project import Project

@@ -2,27 +2,28 @@
 
 from __future__ import annotations
 
-import dataclasses
 import math
+from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
 
 from ...targets import TargetKind
-from ._refusals import (
+from ._entries import (
     check_choice,
     check_labels,
     check_limits,
     check_no_formula,
+    check_no_others,
     check_range,
     check_text,
     invalid,
     listed,
 )
 
-__all__ = ["TASKS", "Task", "task_entries"]
+__all__ = ["TASKS", "Task"]
 
 _KINDS = {
     "survival": TargetKind.SURVIVAL,
@@ -40,19 +41,6 @@ _ENTRIES = {
     "none": (),
 }
 TASKS = tuple(_ENTRIES)
-
-
-def task_entries(kind: str, *, has_time: bool) -> tuple[str, ...]:
-    """Return the entries of a kind of task besides its kind, in the order of the file.
-
-    Parameters
-    ----------
-    kind : str
-        One of `TASKS`.
-    has_time : bool
-        Whether an effect is one on times to an event.
-    """
-    return (*_ARMS, *_TIMES) if kind == "effect" and has_time else _ENTRIES[kind]
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -90,6 +78,8 @@ class Task:
         If the entries contradict one another.
     """
 
+    OPTIONAL: ClassVar = ("unit",)
+
     kind: str
     target: str = ""
     classes: tuple[str | int, ...] = ()
@@ -106,21 +96,29 @@ class Task:
     maximum: float | None = None
     rounding: float | None = None
 
+    @staticmethod
+    def entry_names(found: Mapping[str, Any]) -> tuple[str, ...]:
+        """Return the names of all entries that a task with these may have, in the order of the file."""
+        if (kind := found.get("kind")) is None:
+            return ("kind",)
+        check_choice("[task], kind", kind, TASKS)
+        has_time = kind == "effect" and (found.get("event") or found.get("time"))
+        return ("kind", *((*_ARMS, *_TIMES) if has_time else _ENTRIES[kind]))
+
     def __post_init__(self) -> None:
-        check_choice("[task], kind", self.kind, TASKS)
         if self.kind == "effect" and bool(self.outcome) == bool(self.event or self.time):
             raise invalid("[task]", "an effect is on one outcome: name outcome, or event and time together.")
+        check_no_others("[task]", self, f"kind {self.kind!r}")
         for name, column in self.fields.items():
             check_text(f"[task], {name}", column)
         if len(set(self.columns)) < len(self.columns):
             raise invalid("[task]", f"one column stands for two parts of the target: {listed(self.columns)}.")
         check_text("[task], unit", self.unit, most=40, empty=True)
+        where = f"The {'time' if self.time else 'target'} {(self.time or self.outcome or self.target)!r}"
         if self.kind == "classification":
-            where = f"The target {self.target!r}"
             check_labels(where, self.classes, "class", least=2)
             for each in self.classes:
-                if isinstance(each, str):
-                    check_no_formula(f"{where}, a class", each)
+                check_no_formula(f"{where}, a class", each)
         for column, yes, no in (("event", "seen", "not_seen"), ("treatment", "treated", "untreated")):
             if getattr(self, column):
                 for name in (yes, no):
@@ -128,20 +126,13 @@ class Task:
                         raise invalid(f"[task], {name}", f"no entry of the column of {column} means that. List one.")
                 check_labels(f"[task], {yes} and {no}", [*getattr(self, yes), *getattr(self, no)], "entry")
         if self.time:
-            self._check_time(f"The time {self.time!r}")
+            if self.maximum is None or not math.isfinite(self.maximum) or self.maximum <= 0:
+                raise invalid(where, "maximum must be a number above 0: the longest possible time, in its unit.")
+            why = " Times are rounded up to its multiples before they leave, and 0 lets them leave exactly."
+            rounding = math.nan if self.rounding is None else self.rounding
+            check_limits(f"{where}, rounding", rounding, 0, self.maximum, why=why)
         elif self.kind == "regression" or self.outcome:
-            check_range(f"The target {self.outcome or self.target!r}", self.minimum, self.maximum)
-        allowed = {"kind", *task_entries(self.kind, has_time=bool(self.event or self.time))}
-        others = [each for each in dataclasses.fields(self) if each.name not in allowed]
-        if given := [each.name for each in others if getattr(self, each.name) != each.default]:
-            raise invalid("[task]", f"kind {self.kind!r} has no {listed(given)}. Remove it, or take another kind.")
-
-    def _check_time(self, where: str) -> None:
-        if self.maximum is None or not math.isfinite(self.maximum) or self.maximum <= 0:
-            raise invalid(where, "maximum must be a number above 0: the longest time that is possible, in its unit.")
-        why = " Times are rounded up to its multiples before they leave, and 0 lets them leave exactly."
-        rounding = math.nan if self.rounding is None else self.rounding
-        check_limits(f"{where}, rounding", rounding, 0, self.maximum, why=why)
+            check_range(where, self.minimum, self.maximum)
 
     @property
     def target_kind(self) -> TargetKind:
