@@ -11,6 +11,7 @@ from sklearn.linear_model import LinearRegression, LogisticRegression, Ridge
 from sklearn.svm import SVC
 
 import datacollab as dc
+from datacollab.analyst import Engine
 from datacollab.errors import AgreementError, NotEnoughMemoryError, SinglePartyWarning
 from datacollab.model import SENDABLE, AveragedClassifier, PartyModel
 from datacollab_experiments.groups import Centre, GroupAnalyst, GroupMessage, GroupMoments, from_triangle, sum_factor
@@ -275,7 +276,7 @@ def test_a_group_of_one_party_is_warned_of():
         (dc.KTI(3, kernel=lambda x, y: x @ y), "this kernel"),
         (dc.KTI(3, penalty_graph=dc.TargetDissimilarityGraph()), "this penalty_graph"),
         (dc.KTI(3, graph=dc.TargetDissimilarityGraph()), "this graph"),
-        (dc.KTI(3, engine="dask"), "this engine"),
+        (dc.KTI(3, engine=Engine()), "this engine"),
         (dc.KTI(100), "n_components=100 is more than the data allow"),
     ],
 )

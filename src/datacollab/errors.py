@@ -18,7 +18,6 @@
     ├── SharedBeforeError (RuntimeError)   a party would share rows or sums once more
     ├── ForgottenError (RuntimeError)      a party has forgotten its map f_k, and is asked for it
     ├── ExchangeError (ValueError)         a file or a step of the exchange is refused; has a `code`
-    ├── ClusterError (RuntimeError)        no Dask cluster, or one that keeps losing workers
     ├── DatasetError (OSError)             a data set is missing, damaged or not what was expected
     └── MissingExtraError (ImportError)    an optional dependency is not installed
 
@@ -42,7 +41,6 @@ __all__ = [
     "AgreementError",
     "AnchorError",
     "ApproximationWarning",
-    "ClusterError",
     "DataCollabError",
     "DataCollabWarning",
     "DatasetError",
@@ -154,10 +152,6 @@ class ExchangeError(DataCollabError, ValueError):
         super().__init__(message)
         self.exit_code = known_codes()[code].exit_code
         self.code = code
-
-
-class ClusterError(DataCollabError, RuntimeError):
-    """There is no Dask cluster to be used, or it loses workers faster than they can be replaced."""
 
 
 class DatasetError(DataCollabError, OSError):

@@ -180,8 +180,6 @@ def test_clear_errors(make, views, anchor_classes):
         KTI(3, kernel="sigmoid").fit(anchors)
     with pytest.raises(ValueError, match=r"penalty_graph=.*NumPy arrays only.*must be None"):
         KTI(3, penalty_graph=TargetDissimilarityGraph()).fit(anchors, anchor_classes)
-    with pytest.raises(ValueError, match=r"engine='dask'.*NumPy arrays only"):
-        KTI(3, engine="dask").fit(anchors)
     with pytest.raises(NumericalError, match=r"Party 'a'.*not positive definite"):
         KTI(3, kernel="poly", coef0=-5, gamma=0.1, alpha=1e-9).fit(anchors)
     with pytest.raises(NotEnoughMemoryError, match=r"3 parties with 200 anchor rows"):

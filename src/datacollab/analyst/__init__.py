@@ -9,6 +9,7 @@
 from ._analyst import Analyst, Collaboration
 from ._choice import Candidate, Selection
 from ._clustering import Clustering, Integrated, cluster, integrate, novelty
+from ._engine import Engine
 from ._graphs import GeometricGraph, NeighborGraph, TargetDissimilarityGraph, TargetSimilarityGraph
 from ._kti import KTI
 from ._kti_cv import KTICV
@@ -29,6 +30,7 @@ __all__ = [
     "Candidate",
     "Clustering",
     "Collaboration",
+    "Engine",
     "GeometricGraph",
     "Integrated",
     "LinearIntegrator",

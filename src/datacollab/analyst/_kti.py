@@ -13,14 +13,12 @@ import numpy as np
 from numpy.typing import ArrayLike
 from scipy import sparse
 from scipy.sparse.csgraph import connected_components
-from sklearn.base import clone
 from sklearn.metrics.pairwise import KERNEL_PARAMS, PAIRWISE_KERNEL_FUNCTIONS
 from sklearn.utils import check_random_state
 
 from .._validation import (
     Array,
     FloatArray,
-    HasMethods,
     Interval,
     PartyName,
     StrOptions,
@@ -36,7 +34,7 @@ from ..errors import (
     UnknownPartyError,
 )
 from ..linalg import ARRAY_KERNELS, Kernel, fix_signs, like, median_gamma, scale_gamma
-from ._engine import FitCost, LocalEngine, choose_solver, engine_for, fit_cost, memory_of, most_landmarks
+from ._engine import Engine, FitCost, choose_solver, fit_cost, most_landmarks
 from ._graphs import NeighborGraph
 from ._linear import N_COMPONENTS, SHARED_CONSTRAINTS, BaseIntegrator, Representations, check_n_components
 from ._solvers import VANISHING, Solution, TargetProblem, kernel_rank, solve_dense, solve_nystroem, solve_streamed
@@ -56,8 +54,7 @@ class Solving:
     tol: float
     n_landmarks: int | None
     memory_limit: float | None
-    engine: Any
-    n_jobs: int | None
+    engine: Engine
     seed: int
 
     def cost(
@@ -79,7 +76,7 @@ class Solving:
             alpha=alpha,
             n_landmarks=self.n_landmarks,
             has_penalty=has_penalty,
-            memory_limit=memory_of(self.engine) if self.memory_limit is None else self.memory_limit,
+            memory_limit=self.engine.memory if self.memory_limit is None else self.memory_limit,
             beside=beside,
         )
 
@@ -107,20 +104,18 @@ class Solving:
                 if not possible:
                     raise
                 logger.info("KTI: the streamed solver does not converge; solver dense, %s", dense)
-        return solve_dense(problem, LocalEngine(self.n_jobs))
+        return solve_dense(problem, Engine(self.engine.n_jobs))
 
     def _by_landmarks(self, problem: TargetProblem, cost: FitCost) -> Solution:
         most = most_landmarks(cost, problem.n_anchors, len(problem.anchors), problem.n_components, problem.alpha)
-        with engine_for(self.engine, self.n_jobs) as engine:
-            return solve_nystroem(
-                problem, engine, seed=self.seed, tol=self.tol, n_landmarks=self.n_landmarks, most=most
-            )
+        return solve_nystroem(
+            problem, self.engine, seed=self.seed, tol=self.tol, n_landmarks=self.n_landmarks, most=most
+        )
 
     def _streamed(self, problem: TargetProblem, dense_possible: bool) -> Solution:
-        with engine_for(self.engine, self.n_jobs) as engine:
-            # So many right-hand sides take about as long as the dense solver.
-            patience = problem.n_anchors if dense_possible and isinstance(engine, LocalEngine) else None
-            return solve_streamed(problem, engine, precision=self.precision, seed=self.seed, max_columns=patience)
+        # So many right-hand sides take about as long as the dense solver.
+        patience = problem.n_anchors if dense_possible and type(self.engine) is Engine else None
+        return solve_streamed(problem, self.engine, precision=self.precision, seed=self.seed, max_columns=patience)
 
     def _exact_instead(self, problem: TargetProblem) -> FitCost | None:
         """Return cost of solving exactly where ``solver="auto"`` may, and memory permits."""
@@ -211,9 +206,8 @@ class KTI(BaseIntegrator):
     memory_limit : float, default=None
         Bytes a fit may take.  None allows what is available.  With little, "exact" takes two n_a x n_a matrices and
         more time.
-    engine : dask.distributed.Client, "dask" or None, default=None
-        Where the parties' matrices are computed and stay: on the workers of a Dask cluster ("dask" takes the current
-        client), or in this process.
+    engine : Engine or None, default=None
+        Where the parties' matrices are computed and stay; None is this process.
     degree, coef0 : float
         For the kernels "poly" and "sigmoid".
     kernel_params : mapping, default=None
@@ -289,7 +283,7 @@ class KTI(BaseIntegrator):
         "tol": [Interval(Real, 0, None, closed="neither")],
         "n_landmarks": [Interval(Integral, 1, None, closed="left"), None],
         "memory_limit": [Interval(Real, 0, None, closed="neither"), None],
-        "engine": [StrOptions({"dask"}), HasMethods(["submit", "scatter", "gather"]), None],
+        "engine": [Engine, None],
         "degree": [Interval(Real, 0, None, closed="left")],
         "coef0": [Interval(Real, None, None, closed="neither")],
         "kernel_params": [Mapping, None],
@@ -323,7 +317,7 @@ class KTI(BaseIntegrator):
         tol: float = 0.0075,
         n_landmarks: int | None = None,
         memory_limit: float | None = None,
-        engine: Any = None,
+        engine: Engine | None = None,
         degree: float = 3,
         coef0: float = 1,
         kernel_params: Mapping[str, Any] | None = None,
@@ -351,13 +345,6 @@ class KTI(BaseIntegrator):
         self.kernel_params = kernel_params
         self.n_jobs = n_jobs
         self.random_state = random_state
-
-    def __sklearn_clone__(self) -> Self:
-        """Clone all but a Dask client, which cannot be copied and need not be."""
-        parameters = self.get_params(deep=False)
-        engine = parameters.pop("engine")
-        copies = {name: clone(value, safe=False) for name, value in parameters.items()}
-        return type(self)(**copies, engine=engine)
 
     def fit(self, anchors: Representations, y: ArrayLike | None = None) -> Self:
         """Learn the target and one kernel map per party.
@@ -450,8 +437,7 @@ class KTI(BaseIntegrator):
             tol=self.tol,
             n_landmarks=self.n_landmarks,
             memory_limit=self.memory_limit,
-            engine=self.engine,
-            n_jobs=self.n_jobs,
+            engine=Engine(self.n_jobs) if self.engine is None else self.engine,
             seed=seed,
         )
 

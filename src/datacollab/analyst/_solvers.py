@@ -46,7 +46,7 @@ from ..linalg import (
     zeros,
 )
 from ..model import KernelMap
-from ._engine import DENSE_UP_TO, FEWEST_LANDMARKS, MOST_LANDMARKS, Engine, LocalEngine, sample_size, target_landmarks
+from ._engine import DENSE_UP_TO, FEWEST_LANDMARKS, MOST_LANDMARKS, Engine, sample_size, target_landmarks
 
 VANISHING = 1e-8
 """Part of a target column, relative to the best one's, that all kernel maps together must reproduce."""
@@ -488,7 +488,7 @@ _SINGLE_TOLERANCE = 1e-3
 """The same in single precision; the objective is off by its square."""
 
 
-def solve_dense(problem: TargetProblem, engine: LocalEngine) -> Solution:
+def solve_dense(problem: TargetProblem, engine: Engine) -> Solution:
     r"""Form :math:`M_\lambda` from explicit inverses, in two n_a x n_a matrices (three with a penalty graph).
 
     Solves the reduced problem (eq. reduced_KNI), with graphs (eq. kernel-graph-gep) and centred (eq. reduced-Y).
@@ -502,7 +502,7 @@ def solve_dense(problem: TargetProblem, engine: LocalEngine) -> Solution:
     return Solution(solver="exact", eigenvalues=eigenvalues, target=Z, maps=maps, gap=gap, angle=angle)
 
 
-def sum_over_parties(problem: TargetProblem, engine: LocalEngine) -> FloatArray:
+def sum_over_parties(problem: TargetProblem, engine: Engine) -> FloatArray:
     r"""Return :math:`M_\lambda` in the lower triangle; each party's term has eigenvalues in [0, 1].
 
     For a group of the parties it is their part of the whole sum.
@@ -514,7 +514,7 @@ def sum_over_parties(problem: TargetProblem, engine: LocalEngine) -> FloatArray:
     return M
 
 
-def maps_onto(problem: TargetProblem, Z: FloatArray, engine: LocalEngine) -> dict[PartyName, KernelMap]:
+def maps_onto(problem: TargetProblem, Z: FloatArray, engine: Engine) -> dict[PartyName, KernelMap]:
     r"""Return the parties' functions with coefficients :math:`\Gamma_k = (\Sigma_k + \lambda I)^{-1} Z`."""
     # Refactorising costs a third of the first pass and saves keeping K matrices.
     solved = engine.each(_coefficients, [(*each, Z) for each in _of_parties(problem)])

@@ -20,7 +20,7 @@ from sklearn.base import clone
 
 from datacollab._typing import FloatArray, PartyName
 from datacollab.analyst import KTI, MPP, BaseIntegrator
-from datacollab.analyst._engine import LocalEngine
+from datacollab.analyst._engine import Engine
 from datacollab.analyst._kti import warn_if_undetermined
 from datacollab.analyst._linear import check_n_components
 from datacollab.analyst._solvers import Solution, dense_target, kernel_rank, maps_onto, normalise, sum_over_parties
@@ -59,7 +59,7 @@ def _kernel_sums(
         len(first), len(anchors), integrator.n_components, alpha=integrator.alpha, has_penalty=True
     )
     problem = integrator._problem(anchors, y)
-    arrays = {"triangle": to_triangle(sum_over_parties(problem, LocalEngine(integrator.n_jobs)))}
+    arrays = {"triangle": to_triangle(sum_over_parties(problem, Engine(integrator.n_jobs)))}
     if problem.intrinsic is None:
         return arrays
     weights = sparse.coo_array(sparse.tril(-len(anchors) * problem.intrinsic, k=-1))
@@ -146,7 +146,7 @@ def fitted_onto(integrator: Any, anchors: dict[PartyName, FloatArray], target: G
         # The graph has done its part.
         problem = clone(integrator).set_params(graph=None)._problem(anchors, None)
         Z = np.asfortranarray(target.target)
-        maps = maps_onto(problem, Z, LocalEngine(fitted.n_jobs))
+        maps = maps_onto(problem, Z, Engine(fitted.n_jobs))
         solution = Solution(solver="exact", eigenvalues=target.eigenvalues, target=Z, maps=maps, gap=target.gap)
         fitted._keep(problem, solution)
     else:

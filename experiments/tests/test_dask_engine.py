@@ -2,7 +2,6 @@
 
 import os
 import signal
-import sys
 import time
 from pathlib import Path
 
@@ -14,12 +13,12 @@ from scipy.linalg import LinAlgError, subspace_angles
 from sklearn.base import clone
 
 from datacollab import KTI, GeometricGraph
-from datacollab.analyst import _engine
-from datacollab.analyst._engine import DaskEngine, LocalEngine, cluster_memory
-from datacollab.errors import ClusterError, MissingExtraError
+from datacollab.analyst import Engine
 
 pytestmark = pytest.mark.slow
 distributed = pytest.importorskip("distributed")
+dask_engine = pytest.importorskip("datacollab_experiments.solvers.dask_engine")
+ClusterError, DaskEngine = dask_engine.ClusterError, dask_engine.DaskEngine
 
 
 def local_cluster(n_workers):
@@ -42,7 +41,7 @@ def client(cluster):
 
 @pytest.fixture(autouse=True)
 def _both_workers_are_there(request, monkeypatch):
-    monkeypatch.setattr(_engine, "_PATIENCE", 4.0)
+    monkeypatch.setattr(dask_engine, "_PATIENCE", 4.0)
     if "client" in request.fixturenames:
         client = request.getfixturevalue("client")
         try:
@@ -61,9 +60,8 @@ def anchors():
 
 @pytest.fixture
 def engine(client):
-    engine = DaskEngine(client)
-    yield engine
-    engine.close()
+    with DaskEngine(client) as engine:
+        yield engine
 
 
 def kill_a_worker(client):
@@ -102,7 +100,8 @@ def matrices(rng):
 
 @pytest.fixture(scope="module", params=[{"solver": "exact"}, {"solver": "nystroem", "n_landmarks": 60}], ids=str)
 def undisturbed(client, anchors, request):
-    return KTI(4, engine="dask", **request.param).fit(anchors)
+    with DaskEngine() as engine:
+        return KTI(4, engine=engine, **request.param).fit(anchors)
 
 
 def test_equals_one_process(undisturbed, anchors):
@@ -124,7 +123,8 @@ def test_a_worker_killed_in_mid_fit_changes_no_number(client, undisturbed, ancho
         return plain(self, *arguments)
 
     monkeypatch.setattr(DaskEngine, "total", total)
-    disturbed = KTI(4, engine=client, solver=undisturbed.solver, n_landmarks=undisturbed.n_landmarks).fit(anchors)
+    with DaskEngine(client) as engine:
+        disturbed = KTI(4, engine=engine, solver=undisturbed.solver, n_landmarks=undisturbed.n_landmarks).fit(anchors)
     assert len(calls) > 3
     assert_allclose(disturbed.target_, undisturbed.target_, rtol=0, atol=1e-8)
     assert_allclose(disturbed.eigenvalues_, undisturbed.eigenvalues_, rtol=1e-8)
@@ -136,7 +136,7 @@ def test_a_worker_killed_in_mid_fit_changes_no_number(client, undisturbed, ancho
 def test_equals_the_local_engine_in_every_call(engine, matrices):
     X = np.ones((40, 3))
     results = []
-    for each in (LocalEngine(), engine):
+    for each in (Engine(), engine):
         states = each.place(doubled, [(A, 2.0) for A in matrices])
         assert len(states) == len(matrices)
         moved = each.update(shifted, states, 1.0)
@@ -164,7 +164,7 @@ def test_a_worker_lost_within_a_task_is_survived(engine, matrices, step, tmp_pat
 
 
 def test_goes_on_with_the_workers_that_are_left(matrices, monkeypatch):
-    monkeypatch.setattr(_engine, "_PATIENCE", 0.5)
+    monkeypatch.setattr(dask_engine, "_PATIENCE", 0.5)
     with local_cluster(3) as cluster, distributed.Client(cluster) as client:
         engine = DaskEngine(client)
         states = engine.place(doubled, [(A, 1.0) for A in matrices])
@@ -202,7 +202,7 @@ def smoothed(A, X):
 
 
 def test_many_groups_are_added_up_in_their_order(engine, matrices, monkeypatch):
-    monkeypatch.setattr(_engine, "_FAN", 2)
+    monkeypatch.setattr(dask_engine, "_FAN", 2)
     engine._homes = engine._homes * 3
     states = engine.place(doubled, [(A, 1.0) for A in matrices])
     assert len(set(states)) == 5
@@ -223,7 +223,8 @@ def test_an_error_arrives_as_it_was_raised_and_no_log_shows_data(client, engine)
 
 
 def test_nothing_is_left_on_the_cluster(client, anchors):
-    KTI(4, engine=client, solver="nystroem", n_landmarks=60).fit(anchors)
+    with DaskEngine(client) as engine:
+        KTI(4, engine=engine, solver="nystroem", n_landmarks=60).fit(anchors)
     deadline = time.monotonic() + 10
     while (left := client.run_on_scheduler(known_keys)) and time.monotonic() < deadline:
         time.sleep(0.05)
@@ -235,10 +236,10 @@ def known_keys(dask_scheduler):
 
 
 def test_gives_up_when_workers_are_lost_again_and_again(engine, matrices, monkeypatch):
-    monkeypatch.setattr(_engine, "_PAUSE", 0.0)
+    monkeypatch.setattr(dask_engine, "_PAUSE", 0.0)
 
     def no_such_worker(carried, home):
-        raise _engine._WorkerLostError
+        raise dask_engine._WorkerLostError
 
     monkeypatch.setattr(engine, "_scattered", no_such_worker)
     with pytest.raises(ClusterError, match="workers were lost 6 times"):
@@ -247,7 +248,7 @@ def test_gives_up_when_workers_are_lost_again_and_again(engine, matrices, monkey
 
 def test_memory_of_the_cluster(client):
     limits = [worker["memory_limit"] for worker in client.scheduler_info()["workers"].values()]
-    assert cluster_memory("dask") == sum(limits)
+    assert DaskEngine(client).memory == pytest.approx(0.8 * sum(limits))
 
 
 def test_a_cluster_without_workers_is_an_error():
@@ -265,18 +266,12 @@ def test_without_a_client_there_is_no_current_one(monkeypatch):
 
     monkeypatch.setattr(distributed, "default_client", none)
     with pytest.raises(ClusterError, match="there is none"):
-        KTI(2, engine="dask", solver="nystroem").fit(nonlinear_views(1250)[0])
+        DaskEngine()
 
 
-def test_without_dask_the_extra_is_named(monkeypatch):
-    monkeypatch.setitem(sys.modules, "distributed", None)
-    with pytest.raises(MissingExtraError, match=r"datacollab\[dask\]"):
-        DaskEngine("dask")
-
-
-def test_a_clone_has_the_same_client(client):
-    integrator = KTI(3, alpha=0.5, graph=GeometricGraph(4), engine=client)
+def test_a_clone_has_the_same_engine(engine):
+    integrator = KTI(3, alpha=0.5, graph=GeometricGraph(4), engine=engine)
     cloned = clone(integrator)
-    assert cloned.engine is client
+    assert cloned.engine is engine
     assert cloned.graph is not integrator.graph
     assert cloned.get_params(deep=False) | {"graph": None} == integrator.get_params(deep=False) | {"graph": None}
