@@ -12,7 +12,6 @@ from datacollab.exchange.project import (
     Column,
     Sharing,
     Task,
-    compare_projects,
     declared_alike,
     draft_project,
     load_project,
@@ -163,18 +162,6 @@ def test_what_people_have_to_know(project, keys):
     assert f"warning: {sentence}" in sharing_lines(same)
     doubled = changed(project, entities=entities_of(PARTIES) | {"south": "The north hospital"})
     assert any("north, south are one legal entity" in each for each in sharing_sentences(doubled.sharing))
-
-
-def test_changes_are_named(project, keys):
-    cards = project.sharing.mask_keys | {"south": mask_card(MaskKey.generate(), keys["south"])}
-    after = changed(project, run=2, noise=0.3, mask_keys=cards, entities=entities_of(PARTIES) | {"west": "Elsewhere"})
-    assert [change.where for change in compare_projects(project, after)] == [
-        "Sharing: noise",
-        "Sharing: run",
-        "Mask key of south",
-        "Legal entity of west",
-    ]
-    assert compare_projects(project, project) == []
 
 
 def test_drafts_share_sums_and_say_why_they_cannot(tmp_path):

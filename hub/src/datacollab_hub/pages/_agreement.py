@@ -7,9 +7,10 @@ from typing import Annotated
 
 from fastapi import Query, Response
 
-from datacollab.exchange.project import anchor_lines, column_rows, compare_projects, task_lines
+from datacollab.exchange.project import anchor_lines, column_rows, task_lines
 
 from .. import service
+from ._changes import compare_projects
 from ._showing import show
 from ._visit import Visiting, new_router
 

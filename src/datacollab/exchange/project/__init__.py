@@ -2,7 +2,7 @@
 
 Files by what they are for:
 
-* The agreement: `_project`, `_column`, `_task`, `_sharing`, `_refusals`; in words, `_describing`.
+* The agreement: `_project`, `_column`, `_task`, `_sharing`, `_entries`; in words, `_describing`.
 * Its file: `_file`; a first one, `_draft`.
 * From a table to the matrix: `_encoding`, `_numbers`.
 * Reading and writing tables, within limits: `_tables`.
@@ -21,7 +21,7 @@ from ._anchor import (
     seal_anchor,
 )
 from ._column import Column
-from ._describing import Change, anchor_lines, column_rows, compare_projects, rules_line, sharing_lines, task_lines
+from ._describing import anchor_lines, column_rows, rules_line, sharing_lines, task_lines
 from ._draft import draft_project, like_record_numbers, usual_components
 from ._encoding import MOST_OUTSIDE, Adjustments, EncodedTable, adjusted_details, adjusted_text, encode_table
 from ._file import load_project, project_text, read_project, read_project_text, sign_project_text
@@ -33,7 +33,7 @@ from ._task import Task
 __all__ = ["AnchorRecipe", "Column", "Project", "Sharing", "Task", "project_content"]
 __all__ += ["declared_alike", "draft_project", "is_device_name", "like_record_numbers", "usual_components"]
 __all__ += ["load_project", "project_text", "read_project", "read_project_text", "sign_project_text"]
-__all__ += ["Change", "anchor_lines", "column_rows", "compare_projects", "rules_line", "sharing_lines", "task_lines"]
+__all__ += ["anchor_lines", "column_rows", "rules_line", "sharing_lines", "task_lines"]
 __all__ += ["sharing_sentences"]
 __all__ += ["read_table", "table_batches", "table_format", "write_table"]
 __all__ += ["MOST_OUTSIDE", "Adjustments", "EncodedTable", "adjusted_details", "adjusted_text", "encode_table"]

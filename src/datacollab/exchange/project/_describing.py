@@ -1,21 +1,18 @@
-"""A project in words, and its differences from another."""
+"""A project in words."""
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
 from itertools import groupby
-from typing import Any
 
-from ...bundle import PublicKey
 from ._anchor import guessing
 from ._column import Column
 from ._numbers import range_words
-from ._project import Project, project_content
+from ._project import Project
 from ._sharing import ANALYST, sharing_sentences
 from ._task import Task
 
-__all__ = ["Change", "anchor_lines", "column_rows", "compare_projects", "rules_line", "sharing_lines", "task_lines"]
+__all__ = ["anchor_lines", "column_rows", "rules_line", "sharing_lines", "task_lines"]
 
 _MOST_ALIKE = 4
 
@@ -105,99 +102,3 @@ def _rules(column: Column, fill: object) -> str:
 def _listed(names: Iterable[object]) -> str:
     texts = [str(name) for name in names]
     return ", ".join(texts[:8]) + (f", ... ({len(texts)})" if len(texts) > 8 else "")
-
-
-_NAMES = {
-    ("project", "name"): "Name",
-    ("project", "purpose"): "Purpose",
-    ("project", "format_version"): "Version of the format",
-    ("task", "kind"): "Task",
-    ("anchor", "method"): "Anchor: method",
-    ("anchor", "n_rows"): "Anchor: rows",
-    ("anchor", "source"): "Anchor: source",
-    ("rules", "max_components"): "Most components",
-    ("rules", "min_rows"): "Fewest rows of a party",
-    ("rules", "min_class_rows"): "Fewest rows of each class",
-    ("rules", "quorum"): "Fewest parties",
-    ("rules", "deadline"): "Last day for shares",
-    ("rules", "seal_shares"): "Shares are sealed to the analyst",
-}
-
-
-@dataclass(frozen=True)
-class Change:
-    """An entry that differs.
-
-    Attributes
-    ----------
-    where : str
-        Its name, in words.
-    before, after : str or None
-        Its values; None if there is none.
-    """
-
-    where: str
-    before: str | None
-    after: str | None
-
-
-def compare_projects(before: Project, after: Project) -> list[Change]:
-    """Return the entries that differ, by their subjects; empty if both say the same.
-
-    The number of the revision is not compared.
-
-    Parameters
-    ----------
-    before, after : Project
-    """
-    changes = [
-        _change(where, old.get(where), new.get(where))
-        for old, new in zip(_sections(before), _sections(after), strict=True)
-        for where in dict.fromkeys([*old, *new])
-    ]
-    one, other = ([column.name for column in project.columns] for project in (before, after))
-    common = [[name for name in names if name in others] for names, others in ((one, set(other)), (other, set(one)))]
-    changes.append(Change("Order of the columns", *(", ".join(names) for names in common)))
-    return [change for change in changes if change.before != change.after]
-
-
-def _sections(project: Project) -> list[dict[str, Any]]:
-    """Return the entries by their names in words, in four groups."""
-    content = project_content(project)
-    general = {
-        _NAMES.get((section, name), f"{section.capitalize()}: {name.replace('_', ' ')}"): _words(value)
-        for section in ("project", "task", "anchor", "rules")
-        for name, value in content[section].items()
-        if name != "revision"
-    }
-    members = {"Owner": project.owner, "Analyst": project.analyst}
-    members |= {f"Party {name}": key for name, key in project.parties.items()}
-    sharing = content.get("sharing", {})
-    mask_keys, entities = sharing.pop("mask_keys", {}), sharing.pop("entities", {})
-    settings = {f"Sharing: {name.replace('_', ' ')}": _words(value) for name, value in sharing.items()}
-    settings |= {f"Mask key of {name}": key for name, key in mask_keys.items()}
-    settings |= {f"Legal entity of {name}": entity for name, entity in entities.items()}
-    return [general, members, settings, {f"Column {column.name}": _column_words(column) for column in project.columns}]
-
-
-def _change(where: str, before: PublicKey | str | None, after: PublicKey | str | None) -> Change:
-    shown = [each.fingerprint if isinstance(each, PublicKey) else each for each in (before, after)]
-    if shown[0] == shown[1] and before != after:
-        # Fingerprints are hashes cut short: two keys that share one are shown in full.
-        shown = [each.text if isinstance(each, PublicKey) else each for each in (before, after)]
-    return Change(where, *shown)
-
-
-def _column_words(column: Column) -> str:
-    # All categories, as one of many may be what changed.
-    values = _values(column) if column.kind == "number" else ", ".join(column.categories)
-    rules = _rules(column, column.fill)
-    return f"{column.kind}, {values}" + (f"; {rules}" if rules else "")
-
-
-def _words(value: Any) -> str:
-    if isinstance(value, str):
-        return value
-    if isinstance(value, bool):
-        return "yes" if value else "no"
-    return ", ".join(map(str, value)) if isinstance(value, list) else f"{value:.10g}"
