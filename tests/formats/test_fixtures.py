@@ -233,7 +233,7 @@ def test_a_reader_written_from_the_page_alone(name):
 
 
 def test_every_form_and_kind_of_step_is_among_them():
-    from datacollab.model._received import _KINDS
+    from datacollab.model._steps import KINDS
 
     def kinds_of(steps):
         for facts in steps:
@@ -244,7 +244,7 @@ def test_every_form_and_kind_of_step_is_among_them():
     heads = [unpack(FOLDER / f"{name}.dcmodel").facts["head"] for name in EXPECTED["models"]]
     assert {head["form"] for head in heads} == {"average", "landmark-ridge", "steps"}
     seen = {kind for head in heads for kind in kinds_of(head.get("steps", ()))}
-    assert seen | {"complement"} == set(_KINDS)
+    assert seen | {"complement"} == set(KINDS)
 
 
 def test_answers_by_the_page():

@@ -20,7 +20,7 @@ from datacollab.errors import ExchangeError
 from datacollab.model import SENDABLE
 from datacollab.model._export import sent_form
 from datacollab.model._received import read_predictor, write_predictor
-from datacollab.model._trees import LEAF, Trees
+from datacollab.model._steps import LEAF, PRECISIONS, Trees
 from refusals import refused_with
 
 pytestmark = [pytest.mark.filterwarnings("ignore::FutureWarning:sklearn")]
@@ -261,7 +261,7 @@ def test_numbers_that_single_precision_cannot_part_are_parted_in_double():
         precision: Trees(
             1, np.array([0, LEAF, LEAF], dtype=np.int32), np.array([1.0]), np.array([[0.0], [1.0]]), precision=precision
         )
-        for precision in Trees.PRECISIONS
+        for precision in PRECISIONS
     }
     rows = np.array([[1.0], [1.0 + 1e-12], [1e300], [-1e300]])
     assert step["float64"](rows)[:, 0].tolist() == [0, 1, 1, 0]

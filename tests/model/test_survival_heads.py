@@ -14,8 +14,8 @@ import datacollab as dc
 from datacollab.bundle import bytes_to_arrays
 from datacollab.errors import AgreementError, ExchangeError
 from datacollab.model import SENDABLE, PartyModel, ReceivedSurvival, head_to, model_contents, model_from, task_of
-from datacollab.model._export import sent_survival
-from datacollab.model._received import read_survival, write_survival
+from datacollab.model._export import sent_form
+from datacollab.model._received import read_predictor, write_predictor
 from datacollab.survival import Baseline, CoxRegression, SurvivalForest
 from datacollab.targets import survival_target
 from refusals import refused_with
@@ -37,7 +37,7 @@ def model_of(name, strata=STRATA):
 
 
 def written(name):
-    facts, arrays = write_survival(sent_survival(FITTED[name](None)))
+    facts, arrays = write_predictor(sent_form(FITTED[name](None)))
     return json.loads(json.dumps(facts)), arrays
 
 
@@ -131,28 +131,28 @@ def test_nothing_is_left_out_of_a_survival_model():
 CHANGES = {
     "no baseline": (lambda a, f: a.pop("survival.times"), "no times"),
     "no hazard": (lambda a, f: a.pop("survival.cumulative_hazard"), "no cumulative_hazard"),
-    "empty": (lambda a, f: a.update({"survival.times": np.empty(0)}), "no times"),
+    "empty": (lambda a, f: a.update({"survival.times": np.empty(0)}), "times of another shape"),
     "single precision": (
         lambda a, f: a.update({"survival.times": a["survival.times"].astype(np.float32)}),
-        "double precision",
+        "another shape or type",
     ),
-    "a table": (lambda a, f: a.update({"survival.times": a["survival.times"][None]}), "no times"),
-    "one time too few": (lambda a, f: a.update({"survival.times": a["survival.times"][1:]}), "one time above 0"),
-    "time 0": (lambda a, f: a["survival.times"].__setitem__(0, 0.0), "one time above 0"),
-    "negative hazard": (lambda a, f: a["survival.cumulative_hazard"].__setitem__(0, -0.1), "from 0 on"),
+    "a table": (lambda a, f: a.update({"survival.times": a["survival.times"][None]}), "times of another shape"),
+    "one time too few": (lambda a, f: a.update({"survival.times": a["survival.times"][1:]}), "another shape"),
+    "time 0": (lambda a, f: a["survival.times"].__setitem__(0, 0.0), "does not ascend"),
+    "negative hazard": (lambda a, f: a["survival.cumulative_hazard"].__setitem__(0, -0.1), "not from 0 to"),
     "equal times": (lambda a, f: a["survival.times"].__setitem__(1, a["survival.times"][0]), "does not ascend"),
     "falling hazard": (lambda a, f: a["survival.cumulative_hazard"].__setitem__(-1, 0.0), "does not ascend"),
     "NaN": (lambda a, f: a["survival.times"].__setitem__(1, np.nan), "not finite"),
     "infinite": (lambda a, f: a["survival.cumulative_hazard"].__setitem__(-1, np.inf), "not finite"),
-    "too large": (lambda a, f: a["survival.cumulative_hazard"].__setitem__(-1, 1e200), "beyond"),
+    "too large": (lambda a, f: a["survival.cumulative_hazard"].__setitem__(-1, 1e200), "not from 0 to"),
     "one array more": (lambda a, f: a.update({"survival.more": np.ones(2)}), "none of its steps"),
-    "whose": (lambda a, f: f.update(survival={"baseline": "south"}), "whose hazard"),
+    "whose": (lambda a, f: f.update(survival={"baseline": "south"}), "none of .*own"),
     "more about it": (lambda a, f: f["survival"].update(more=1), "whose hazard"),
-    "nothing about it": (lambda a, f: f.update(survival=None), "whose hazard"),
-    "a list about it": (lambda a, f: f.update(survival=["own"]), "whose hazard"),
-    "a list of whose": (lambda a, f: f.update(survival={"baseline": []}), "whose hazard"),
-    "classes": (lambda a, f: f.update(classes=[0, 1], classes_dtype="int64"), "has classes"),
-    "a type of classes": (lambda a, f: f.update(classes_dtype="int64"), "has classes"),
+    "nothing about it": (lambda a, f: f.update(survival=None), "does not say what it is"),
+    "a list about it": (lambda a, f: f.update(survival=["own"]), "does not say what it is"),
+    "a list of whose": (lambda a, f: f.update(survival={"baseline": []}), "none of .*own"),
+    "classes": (lambda a, f: f.update(classes=[0, 1], classes_dtype="int64"), "none of its steps"),
+    "a type of classes": (lambda a, f: f.update(classes_dtype="int64"), "type of classes"),
     "more facts": (lambda a, f: f.update(decides=1), "says more"),
     "no name": (lambda a, f: f.update(name="no name"), "name that is one"),
 }
@@ -188,17 +188,17 @@ COX_CHANGES = {
 def test_what_contradicts_itself_is_refused(name, change, match):
     facts, arrays = written(name)
     arrays = {key: array.copy() for key, array in arrays.items()}
-    read_survival(facts, arrays, 4)
+    read_predictor(facts, arrays, 4)
     change(arrays, facts)
     with pytest.raises(ExchangeError, match=match) as caught:
-        read_survival(facts, arrays, 4)
+        read_predictor(facts, arrays, 4)
     assert caught.value.code == "MODEL_MALFORMED"
 
 
 def test_a_covariance_beside_trees_is_refused():
     facts, arrays = written("forest")
     with pytest.raises(ExchangeError, match="no linear model"):
-        read_survival(facts, arrays | {"survival.covariance": np.eye(4)}, 4)
+        read_predictor(facts, arrays | {"survival.covariance": np.eye(4)}, 4)
 
 
 def test_what_is_too_large_is_refused():
@@ -206,9 +206,9 @@ def test_what_is_too_large_is_refused():
     times = np.arange(1.0, 100_002.0)
     many = arrays | {"survival.times": times, "survival.cumulative_hazard": times}
     with refused_with("TOO_LARGE", match="100001 steps"):
-        read_survival(facts, many, 4)
+        read_predictor(facts, many, 4)
     with pytest.raises(ExchangeError, match="1001 columns") as caught:
-        read_survival(facts, arrays, 1001)
+        read_predictor(facts, arrays, 1001)
     assert caught.value.code == "TOO_LARGE"
 
 
@@ -219,7 +219,7 @@ def test_changes_by_chance_are_refused_or_answer_with_probabilities(name):
     for _ in range(1000):
         _, changed = mutant(facts, arrays, chance)
         try:
-            model = read_survival(facts, changed, 4)
+            model = read_predictor(facts, changed, 4)
         except ExchangeError as error:
             seen.add(error.code)
             continue
@@ -249,7 +249,7 @@ def test_a_task_that_is_not_its_own_is_refused():
 def test_a_hazard_of_which_nobody_survives_is_no_error():
     facts, arrays = written("cox")
     arrays = arrays | {"1.coefficients": 1e90 * arrays["1.coefficients"]}
-    model = read_survival(facts, arrays, 4)
+    model = read_predictor(facts, arrays, 4)
     survival = model.predict_survival(X, np.append(0.0, model.baseline.times))
     np.testing.assert_array_equal(survival[:, 0], 1.0)
     assert np.isin(survival, (0.0, 1.0)).all()
@@ -279,6 +279,6 @@ def test_a_model_in_memory_needs_its_own_baseline():
 
 
 def test_its_text_shows_no_numbers():
-    text = repr(sent_survival(FITTED["forest"](None)))
+    text = repr(sent_form(FITTED["forest"](None)))
     assert "Baseline(n_steps=" in text
     assert repr(Baseline(np.array([1.0]), np.array([0.5]))) == "Baseline(n_steps=1)"

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -40,16 +40,18 @@ from ._models import (
     LandmarkRidgeClassifier,
     LandmarkRidgeRegressor,
 )
-from ._received import Chain, Mean, ReceivedClassifier, ReceivedRegressor, ReceivedSurvival
+from ._received import Received, ReceivedClassifier, ReceivedRegressor, ReceivedSurvival
 from ._steps import (
     MOST_NUMBER,
     Affine,
     Binary,
+    Chain,
     Clip,
     Complement,
     Elementwise,
     Isotonic,
     LogFloor,
+    Mean,
     NormalDensities,
     Normalise,
     Radial,
@@ -57,8 +59,9 @@ from ._steps import (
     Softmax,
     Step,
     Stretch,
+    Trees,
 )
-from ._trees import LEAF, Trees, places_in_order
+from ._trees import LEAF, places_in_order
 
 
 class NotSendableError(Exception):
@@ -73,10 +76,6 @@ class Sent:
     link: tuple[Step, ...] | None = None
     zero_is_second: bool = False
     response: bool = False
-
-    def after(self, *before: Step) -> Sent:
-        """Return the same behind other steps."""
-        return Sent((*before, *self.scores), self.link, self.zero_is_second, self.response)
 
     @property
     def probabilities(self) -> tuple[Step, ...]:
@@ -101,13 +100,6 @@ def picked(n_columns: int, columns: Any) -> Affine:
     return Affine(np.eye(n_columns)[:, columns], np.zeros(len(np.arange(n_columns)[columns])))
 
 
-def transformer(fitted: Any) -> tuple[Step, ...]:
-    """Return the steps of a transformer."""
-    if type(fitted) not in TRANSFORMERS:
-        raise NotSendableError(f"a {type(fitted).__name__}")
-    return TRANSFORMERS[type(fitted)](fitted)
-
-
 def inverse_of_target(fitted: Any) -> tuple[Step, ...]:
     """Return steps from the output of a regressor of a transformed target to the target."""
     if isinstance(fitted, preprocessing.FunctionTransformer):
@@ -119,15 +111,6 @@ def inverse_of_target(fitted: Any) -> tuple[Step, ...]:
         centre = fitted.mean_[0] if fitted.with_mean else 0.0
         return (stretch([1.0 if fitted.scale_ is None else fitted.scale_[0]], [centre]),)
     raise NotSendableError(f"a target transformed by a {type(fitted).__name__}, other than log or log1p")
-
-
-def _standard(fitted: Any) -> tuple[Step, ...]:
-    # The means are there also where they are not taken off.
-    return _scale(fitted, fitted.mean_ if fitted.with_mean else None, fitted.scale_)
-
-
-def _robust(fitted: Any) -> tuple[Step, ...]:
-    return _scale(fitted, fitted.center_, fitted.scale_)
 
 
 def _largest(fitted: Any) -> tuple[Step, ...]:
@@ -160,47 +143,35 @@ def _principal(fitted: Any) -> tuple[Step, ...]:
     return (*steps, Scale(np.zeros(len(spread)), floats(spread)))
 
 
-def _singular(fitted: Any) -> tuple[Step, ...]:
-    return (Affine(floats(fitted.components_.T), np.zeros(len(fitted.components_))),)
-
-
 def _selected(fitted: Any) -> tuple[Step, ...]:
     return (picked(fitted.n_features_in_, fitted.get_support()),)
 
 
 TRANSFORMERS: dict[type, Callable[[Any], tuple[Step, ...]]] = {
     decomposition.PCA: _principal,
-    decomposition.TruncatedSVD: _singular,
+    decomposition.TruncatedSVD: lambda svd: (Affine(floats(svd.components_.T), np.zeros(len(svd.components_))),),
     feature_selection.SelectKBest: _selected,
     feature_selection.SelectPercentile: _selected,
     feature_selection.VarianceThreshold: _selected,
     preprocessing.MaxAbsScaler: _largest,
     preprocessing.MinMaxScaler: _smallest_and_largest,
-    preprocessing.RobustScaler: _robust,
-    preprocessing.StandardScaler: _standard,
+    preprocessing.RobustScaler: lambda scaler: _scale(scaler, scaler.center_, scaler.scale_),
+    # The means are there also where they are not taken off.
+    preprocessing.StandardScaler: lambda scaler: _scale(
+        scaler, scaler.mean_ if scaler.with_mean else None, scaler.scale_
+    ),
 }
 
 
-def _linear_models(names: str) -> tuple[type, ...]:
-    return tuple(getattr(linear_model, name) for name in names.split())
-
-
-LINEAR_CLASSIFIERS = (
-    LinearDiscriminantAnalysis,
-    svm.LinearSVC,
-    *_linear_models(
-        "LogisticRegression LogisticRegressionCV Perceptron RidgeClassifier RidgeClassifierCV SGDClassifier"
-    ),
+_CLASSIFIERS = (
+    *("LogisticRegression", "LogisticRegressionCV", "Perceptron", "RidgeClassifier", "RidgeClassifierCV"),
+    "SGDClassifier",
 )
-_LOG_LINK = (linear_model.GammaRegressor, linear_model.PoissonRegressor)
-LINEAR_REGRESSORS = (
-    *_LOG_LINK,
-    svm.LinearSVR,
-    *_linear_models(
-        "ARDRegression BayesianRidge ElasticNet ElasticNetCV HuberRegressor Lars LarsCV Lasso LassoCV LassoLars "
-        "LassoLarsCV LassoLarsIC LinearRegression OrthogonalMatchingPursuit OrthogonalMatchingPursuitCV "
-        "QuantileRegressor Ridge RidgeCV SGDRegressor TheilSenRegressor TweedieRegressor"
-    ),
+_REGRESSORS = (
+    *("ARDRegression", "BayesianRidge", "ElasticNet", "ElasticNetCV", "GammaRegressor", "HuberRegressor", "Lars"),
+    *("LarsCV", "Lasso", "LassoCV", "LassoLars", "LassoLarsCV", "LassoLarsIC", "LinearRegression"),
+    *("OrthogonalMatchingPursuit", "OrthogonalMatchingPursuitCV", "PoissonRegressor", "QuantileRegressor", "Ridge"),
+    *("RidgeCV", "SGDRegressor", "TheilSenRegressor", "TweedieRegressor"),
 )
 _ACTIVATIONS = {"exp": "exp", "logistic": "logistic", "relu": "relu", "tanh": "tanh"}
 
@@ -277,57 +248,39 @@ def _link(estimator: Any) -> tuple[Step, ...] | None:
 def _has_log_link(estimator: Any) -> bool:
     if isinstance(estimator, linear_model.TweedieRegressor):
         return bool(estimator.link == "log" or (estimator.link == "auto" and estimator.power > 0))
-    return isinstance(estimator, _LOG_LINK)
+    return isinstance(estimator, linear_model.GammaRegressor | linear_model.PoissonRegressor)
 
 
-SENDABLE_SURVIVAL = (CoxRegression.__name__, SurvivalForest.__name__)
+_SURVIVAL = (CoxRegression, SurvivalForest)
 
 
-def sent_survival(estimator: SurvivalModel) -> ReceivedSurvival:
-    """Return a fitted survival model as it will be received.
-
-    Parameters
-    ----------
-    estimator : SurvivalModel
-        With one baseline: see `SurvivalModel.for_party`.
-
-    Raises
-    ------
-    ExchangeError
-        MODEL_UNSUPPORTED, where it is not fitted, of another class, or has several baselines.
-    """
-    if isinstance(estimator, ReceivedSurvival):
-        return estimator
-    name = type(estimator).__name__
-    try:
-        check_is_fitted(estimator)
-    except NotFittedError:
-        raise ExchangeError("MODEL_UNSUPPORTED", f"The {name} is not fitted. Train it before it is sent.") from None
+def _survival(estimator: SurvivalModel) -> ReceivedSurvival:
+    """Return a survival model, which has one baseline: see `SurvivalModel.for_party`."""
     if len(estimator.baselines_) != 1:
         raise ExchangeError(
             "MODEL_UNSUPPORTED",
-            f"The {name} has baselines of {len(estimator.baselines_)} strata, and a party gets its own alone. Take "
-            "for_party of the model.",
+            f"The {type(estimator).__name__} has baselines of {len(estimator.baselines_)} strata, and a party gets its "
+            "own alone. Take for_party of the model.",
         )
     ((stratum, baseline),) = estimator.baselines_.items()
-    baseline_of = "common" if stratum is None else "own"
+    covariance = None
     # Not isinstance: a subclass may predict otherwise.
     if type(estimator) is CoxRegression:
-        n_columns = len(estimator.coef_)
-        centred = Scale(floats(estimator.mean_), np.ones(n_columns))
-        times = Affine(floats(estimator.coef_)[:, None], np.zeros(1))
+        centred = Scale(floats(estimator.mean_), np.ones(len(estimator.coef_)))
+        steps: tuple[Step, ...] = (centred, Affine(floats(estimator.coef_)[:, None], np.zeros(1)))
         covariance = floats(estimator.covariance_)
-        return ReceivedSurvival(
-            Chain((centred, times)), baseline, name=name, baseline_of=baseline_of, covariance=covariance
-        )
-    if type(estimator) is SurvivalForest:
-        trees = forest_of(estimator.estimators_, estimator.n_features_in_)
+    elif type(estimator) is SurvivalForest:
         # Every leaf has an event, so no risk is 0, and the floor is never reached.
-        chain = Chain((trees, LogFloor(1, 1 / MOST_NUMBER)))
-        return ReceivedSurvival(chain, baseline, name=name, baseline_of=baseline_of)
-    raise ExchangeError(
-        "MODEL_UNSUPPORTED",
-        f"A survival model of type {name} cannot be sent. Train one of {', '.join(SENDABLE_SURVIVAL)}.",
+        steps = (forest_of(estimator.estimators_, estimator.n_features_in_), LogFloor(1, 1 / MOST_NUMBER))
+    else:
+        raise ExchangeError(
+            "MODEL_UNSUPPORTED",
+            f"A survival model of type {type(estimator).__name__} cannot be sent. Train one of "
+            f"{', '.join(each.__name__ for each in _SURVIVAL)}.",
+        )
+    baseline_of = "common" if stratum is None else "own"
+    return ReceivedSurvival(
+        Chain(steps), baseline, name=type(estimator).__name__, baseline_of=baseline_of, covariance=covariance
     )
 
 
@@ -444,25 +397,16 @@ def _step(
     )
 
 
-def sent_form(estimator: Any) -> ReceivedClassifier | ReceivedRegressor:
-    """Return a fitted estimator as it will be received.
-
-    Parameters
-    ----------
-    estimator : estimator
-        Fitted; of a search over parameters, the best one is taken.
-
-    Raises
-    ------
-    ExchangeError
-        MODEL_UNSUPPORTED, where no steps describe it.
-    """
+def sent_form(estimator: Any) -> Received:
+    """Return a fitted estimator, or the best of a search, as it will be received; or raise MODEL_UNSUPPORTED."""
     estimator = getattr(estimator, "best_estimator_", estimator)
-    if isinstance(estimator, ReceivedClassifier | ReceivedRegressor):
+    if isinstance(estimator, Received):
         return estimator
     name = type(estimator).__name__
     try:
         check_is_fitted(estimator)
+        if isinstance(estimator, SurvivalModel):
+            return _survival(estimator)
         sent = _sent(estimator)
     except NotFittedError:
         raise ExchangeError("MODEL_UNSUPPORTED", f"The {name} is not fitted. Train it before it is sent.") from None
@@ -501,18 +445,24 @@ def _sent(estimator: Any) -> Sent:
 
 def _received(estimator: ReceivedClassifier | ReceivedRegressor) -> Sent:
     """Return what came as steps, as a part of what is sent on, such as an average of models from several senders."""
-    steps = tuple(estimator.chain.steps)
+    steps = estimator.chain.steps
     if isinstance(estimator, ReceivedRegressor):
         return Sent(steps)
-    decides = len(steps) if estimator.decides is None else estimator.decides
-    link = steps[decides:] if estimator.probabilities else None
-    return Sent(steps[:decides], link, zero_is_second=estimator.zero_is_second)
+    link = steps[estimator.decides :] if estimator.probabilities else None
+    return Sent(steps[: estimator.decides], link, zero_is_second=estimator.zero_is_second)
 
 
 def _pipeline(estimator: Any) -> Sent:
     *before, (_, last) = estimator.steps
-    steps = [step for _, fitted in before if fitted not in (None, "passthrough") for step in transformer(fitted)]
-    return _sent(last).after(*steps)
+    steps: list[Step] = []
+    for _, fitted in before:
+        if fitted in (None, "passthrough"):
+            continue
+        if type(fitted) not in TRANSFORMERS:
+            raise NotSendableError(f"a {type(fitted).__name__}")
+        steps += TRANSFORMERS[type(fitted)](fitted)
+    sent = _sent(last)
+    return replace(sent, scores=(*steps, *sent.scores))
 
 
 def _transformed_target(estimator: Any) -> Sent:
@@ -624,8 +574,10 @@ def _temperature(factor: float, n_scores: int, *, scores: bool) -> tuple[Step, .
 
 
 _EXPORTS: dict[type, Callable[[Any], Sent]] = {
-    **dict.fromkeys(LINEAR_CLASSIFIERS, linear_classifier),
-    **dict.fromkeys(LINEAR_REGRESSORS, linear_regressor),
+    **{getattr(linear_model, name): linear_classifier for name in _CLASSIFIERS},
+    **{getattr(linear_model, name): linear_regressor for name in _REGRESSORS},
+    **dict.fromkeys((LinearDiscriminantAnalysis, svm.LinearSVC), linear_classifier),
+    svm.LinearSVR: linear_regressor,
     **dict.fromkeys((neural_network.MLPClassifier, neural_network.MLPRegressor), network),
     **dict.fromkeys((tree.DecisionTreeClassifier, tree.DecisionTreeRegressor), tree_model),
     **dict.fromkeys((tree.ExtraTreeClassifier, tree.ExtraTreeRegressor), tree_model),
@@ -646,5 +598,5 @@ _EXPORTS: dict[type, Callable[[Any], Sent]] = {
     pipeline.Pipeline: _pipeline,
 }
 
-SENDABLE: tuple[str, ...] = tuple(sorted([*SENDABLE_SURVIVAL, *(each.__name__ for each in (*_EXPORTS, *TRANSFORMERS))]))
+SENDABLE: tuple[str, ...] = tuple(sorted(each.__name__ for each in (*_SURVIVAL, *_EXPORTS, *TRANSFORMERS)))
 """Names of the estimators that can be sent, and of the transformers that may be before them in a `Pipeline`."""

@@ -11,8 +11,7 @@ from numpy.typing import NDArray
 from .._typing import FloatArray
 from ..bundle import arrays_to_bytes, bytes_to_arrays
 from ..errors import ExchangeError
-from ..survival import SurvivalModel
-from ._export import sent_form, sent_survival
+from ._export import sent_form
 from ._from_elsewhere import (
     MOST_CLASSES,
     FromElsewhere,
@@ -22,32 +21,25 @@ from ._from_elsewhere import (
     malformed,
     too_large,
 )
-from ._models import (
-    AveragedClassifier,
-    AveragedRegressor,
-    CalibratedForestClassifier,
-    LandmarkRidgeClassifier,
-    LandmarkRidgeRegressor,
-)
-from ._received import SURVIVAL_PART, read_predictor, read_survival, write_predictor, write_survival
-from ._steps import Budget
+from ._models import AveragedClassifier, AveragedRegressor, LandmarkRidgeClassifier, LandmarkRidgeRegressor
+from ._received import read_predictor, write_predictor
+from ._steps import Budget, Parts
 
 _MOST_AVERAGED = 50
 _MOST_LANDMARKS = 10_000
-_MOST_NUMBER = 1e100
 _MOST_CALIBRATION = 1e6
+_LEAST_POSITIVE = float(np.nextafter(0.0, 1.0))
 _ROUNDING = 1e-9
 _NANOSECONDS_PRODUCT, _NANOSECONDS_EXPONENTIAL, _NANOSECONDS_EACH = 0.25, 20.0, 10.0
 """What one number of a product, one exponential, and one number that is copied or added cost, roughly."""
-_KERNELS = ("linear", "rbf")
-_RIDGE_ARRAYS = ("coefficients", "intercept", "offsets", "scale")
+_FORMS = ("average", "landmark-ridge", "steps")
+
+_Ridge = LandmarkRidgeClassifier | LandmarkRidgeRegressor
+_Average = AveragedClassifier | AveragedRegressor
 
 
-def ridge_to(
-    estimator: LandmarkRidgeClassifier | LandmarkRidgeRegressor,
-) -> tuple[dict[str, Any], dict[str, NDArray[Any]]]:
-    classes = getattr(estimator, "classes_", None)
-    names, dtype = (None, None) if classes is None else class_names(classes)
+def _ridge_to(estimator: _Ridge) -> tuple[dict[str, Any], dict[str, NDArray[Any]]]:
+    names, dtype = class_names(estimator.classes_) if isinstance(estimator, LandmarkRidgeClassifier) else (None, None)
     facts = {
         "form": "landmark-ridge",
         "kernel": estimator.kernel,
@@ -60,24 +52,17 @@ def ridge_to(
     if estimator.kernel == "rbf":
         arrays["landmarks"] = estimator.landmarks
     if isinstance(estimator, LandmarkRidgeClassifier):
-        arrays |= calibration_to(estimator)
+        arrays |= {"scale": estimator.scale_, "offsets": estimator.offsets_}
     return facts, {name: np.asarray(values, dtype=np.float64) for name, values in arrays.items()}
 
 
-def is_of_ridges(estimator: Any) -> bool:
-    """Return whether an estimator is an average of landmark ridge models."""
-    return isinstance(estimator, AveragedClassifier | AveragedRegressor) and all(
-        isinstance(each, LandmarkRidgeClassifier | LandmarkRidgeRegressor) for each in estimator.estimators_
-    )
-
-
-def average_to(estimator: AveragedClassifier | AveragedRegressor) -> tuple[dict[str, Any], dict[str, NDArray[Any]]]:
+def _average_to(estimator: _Average) -> tuple[dict[str, Any], dict[str, NDArray[Any]]]:
     """Return facts and arrays of an average; landmarks that its models have in common are kept once."""
     averaged: list[dict[str, Any]] = []
     arrays: dict[str, NDArray[Any]] = {}
     kept: list[NDArray[Any]] = []
     for number, each in enumerate(estimator.estimators_):
-        facts, own = ridge_to(each)
+        facts, own = _ridge_to(each)
         landmarks = own.pop("landmarks", None)
         if landmarks is not None:
             place = next((at for at, other in enumerate(kept) if np.array_equal(other, landmarks)), len(kept))
@@ -90,43 +75,42 @@ def average_to(estimator: AveragedClassifier | AveragedRegressor) -> tuple[dict[
     return {"form": "average", "weights": estimator.weights_.tolist(), "averaged": averaged}, arrays
 
 
-def ridge_from(
-    facts: Mapping[str, Any], arrays: Mapping[str, NDArray[Any]], n_components: int, budget: Budget
-) -> LandmarkRidgeClassifier | LandmarkRidgeRegressor:
-    """Return one model; its work is taken from the budget before its numbers are read."""
-    kernel = facts.get("kernel")
-    if kernel not in _KERNELS:
-        raise bad_predictor("has no known kernel")
-    gamma, alpha = _positive(facts, "gamma"), _positive(facts, "alpha")
-    classes = check_classes(facts.get("classes"), facts.get("classes_dtype"))
-    n_rows = n_components
-    names = {"coefficients", "intercept"} | ({"scale", "offsets"} if classes is not None else set())
-    if kernel == "rbf":
-        names |= {"landmarks"}
-        n_rows = _n_landmarks(arrays)
-    if arrays.keys() != names:
-        raise bad_predictor(f"does not have the arrays {sorted(names)!r}")
-    each = () if classes is None else (len(classes),)
-    _spend(budget, n_components, n_rows if kernel == "rbf" else 0, len(classes) if classes is not None else 1)
-    _check_array(arrays["coefficients"], (n_rows, *each), "coefficients")
-    _check_array(arrays["intercept"], each, "intercept")
-    landmarks = None
-    if kernel == "rbf":
-        landmarks = arrays["landmarks"]
-        _check_array(landmarks, (n_rows, n_components), "landmarks")
+def _landmarks(arrays: dict[str, NDArray[Any]], name: str, n_components: int, budget: Budget) -> FloatArray:
+    """Return landmarks, which the models of an average may have in common; they leave the mapping."""
+    found = Parts({}, arrays, "", budget).table(name, (None, n_components))
+    if len(found) > _MOST_LANDMARKS:
+        raise too_large(f"has {len(found)} landmarks; {_MOST_LANDMARKS} are allowed")
+    return found
+
+
+def _ridge_from(parts: Parts, landmarks: FloatArray | None, n_components: int) -> _Ridge:
+    kernel = parts.choice("kernel", ("linear", "rbf"))
+    gamma, alpha = (parts.number(name, least=_LEAST_POSITIVE) for name in ("gamma", "alpha"))
+    classes = check_classes(parts.facts.get("classes"), parts.facts.get("classes_dtype"))
+    if (landmarks is not None) != (kernel == "rbf"):
+        raise bad_predictor("has landmarks, and a kernel that has none, or the other way round")
+    n_landmarks = 0 if landmarks is None else len(landmarks)
+    # As steps would cost: distances and their exponentials, a product, and probabilities.
+    n_rows, n_outputs = n_landmarks or n_components, 1 if classes is None else len(classes)
+    work = _NANOSECONDS_PRODUCT * n_landmarks * n_components + _NANOSECONDS_EXPONENTIAL * n_landmarks
+    parts.budget.spend(work + _NANOSECONDS_PRODUCT * n_rows * n_outputs + _NANOSECONDS_EXPONENTIAL * n_outputs, 4)
+    each = () if classes is None else (n_outputs,)
     kind = LandmarkRidgeRegressor if classes is None else LandmarkRidgeClassifier
     estimator = kind(landmarks, kernel=kernel, gamma=gamma, alphas=(alpha,))
-    estimator.coefficients_, estimator.intercept_ = arrays["coefficients"], arrays["intercept"]
+    estimator.coefficients_ = parts.table("coefficients", (n_rows, *each))
+    estimator.intercept_ = parts.table("intercept", each)
     estimator.alpha_, estimator.n_features_in_ = alpha, n_components
     if isinstance(estimator, LandmarkRidgeClassifier) and classes is not None:
         estimator.classes_ = classes
-        estimator.scale_, estimator.offsets_ = calibration_from(arrays, len(estimator.classes_))
+        # A scale below 0 would turn the model's answers round.
+        estimator.scale_ = float(parts.table("scale", (), least=0, most=_MOST_CALIBRATION))
+        estimator.offsets_ = parts.table("offsets", each, most=_MOST_CALIBRATION)
     return estimator
 
 
-def average_from(
-    facts: Mapping[str, Any], arrays: Mapping[str, NDArray[Any]], n_components: int
-) -> AveragedClassifier | AveragedRegressor:
+def _average_from(
+    facts: Mapping[str, Any], arrays: dict[str, NDArray[Any]], n_components: int, budget: Budget
+) -> _Average:
     averaged, weights = facts.get("averaged"), facts.get("weights")
     if not isinstance(averaged, list) or not isinstance(weights, list) or not 0 < len(averaged) == len(weights):
         raise bad_predictor("does not have one weight for each model that is averaged")
@@ -136,18 +120,17 @@ def average_from(
         raise bad_predictor("has weights that are not between 0 and 1")
     if abs(sum(weights) - 1) > _ROUNDING:
         raise bad_predictor("has weights that do not add up to one")
-    budget = Budget()
-    seen: set[str] = set()
+    common: dict[int | None, FloatArray | None] = {None: None}
     estimators = []
     for number, each in enumerate(averaged):
         if not isinstance(each, Mapping) or each.get("form") != "landmark-ridge":
             raise bad_predictor("is an average of other models than landmark ridge ones")
-        own = {f"{number}.{name}": name for name in _RIDGE_ARRAYS} | {_landmarks_name(each): "landmarks"}
-        there = own.keys() & arrays.keys()
-        seen |= there
-        estimators.append(ridge_from(each, {own[name]: arrays[name] for name in there}, n_components, budget))
-    if seen != arrays.keys():
-        raise bad_predictor("has arrays of none of its models")
+        place = each.get("landmarks")
+        if place is not None and (type(place) is not int or not 0 <= place < _MOST_AVERAGED):
+            raise bad_predictor("has landmarks that cannot be found")
+        if place not in common:
+            common[place] = _landmarks(arrays, f"landmarks.{place}", n_components, budget)
+        estimators.append(_ridge_from(Parts(each, arrays, f"{number}.", budget), common[place], n_components))
     kinds = {type(each) for each in estimators}
     if len(kinds) > 1:
         raise bad_predictor("is an average of classifiers and regressors")
@@ -161,79 +144,18 @@ def average_from(
     return average.of(estimators, weights)
 
 
-def _spend(budget: Budget, n_components: int, n_landmarks: int, n_outputs: int) -> None:
-    """Spend what steps would: distances and their exponentials, a product, and probabilities."""
-    work = _NANOSECONDS_PRODUCT * n_landmarks * n_components + _NANOSECONDS_EXPONENTIAL * n_landmarks
-    work += _NANOSECONDS_PRODUCT * (n_landmarks or n_components) * n_outputs + _NANOSECONDS_EXPONENTIAL * n_outputs
-    budget.spend(work, 4)
-
-
-def _landmarks_name(facts: Mapping[str, Any]) -> str:
-    place = facts.get("landmarks")
-    if place is None:
-        return ""
-    if isinstance(place, bool) or not isinstance(place, int) or not 0 <= place < _MOST_AVERAGED:
-        raise bad_predictor("has landmarks that cannot be found")
-    return f"landmarks.{place}"
-
-
-def calibration_to(estimator: LandmarkRidgeClassifier | CalibratedForestClassifier) -> dict[str, Any]:
-    return {"scale": np.asarray(float(estimator.scale_)), "offsets": np.asarray(estimator.offsets_, dtype=np.float64)}
-
-
-def calibration_from(arrays: Mapping[str, NDArray[Any]], n_classes: int) -> tuple[float, FloatArray]:
-    _check_array(arrays["scale"], (), "scale", most=_MOST_CALIBRATION)
-    _check_array(arrays["offsets"], (n_classes,), "offsets", most=_MOST_CALIBRATION)
-    if arrays["scale"] < 0:
-        raise bad_predictor("has a scale below 0, which would turn its answers round")
-    return float(arrays["scale"]), arrays["offsets"]
-
-
-def _n_landmarks(arrays: Mapping[str, NDArray[Any]]) -> int:
-    landmarks = arrays.get("landmarks")
-    if landmarks is None or landmarks.ndim != 2 or len(landmarks) == 0:
-        raise bad_predictor("has no landmarks")
-    if len(landmarks) > _MOST_LANDMARKS:
-        raise too_large(f"has {len(landmarks)} landmarks; {_MOST_LANDMARKS} are allowed")
-    return len(landmarks)
-
-
-def _check_array(array: NDArray[Any], shape: tuple[int, ...], name: str, *, most: float = _MOST_NUMBER) -> None:
-    if array.dtype != np.float64 or array.shape != shape:
-        raise bad_predictor(f"has {name} of another shape or type than its landmarks, columns and classes want")
-    if not (np.abs(array) <= most).all():
-        raise bad_predictor(f"has {name} that are not finite, or beyond {most:g}")
-
-
-def _positive(facts: Mapping[str, Any], name: str) -> float:
-    value = facts.get(name)
-    if isinstance(value, bool) or not isinstance(value, float | int) or not 0 < value <= _MOST_NUMBER:
-        raise bad_predictor(f"has a {name} that is no positive number")
-    return float(value)
-
-
 def head_to(estimator: Any, stem: str) -> tuple[dict[str, Any], dict[str, bytes]]:
-    """Return facts and members of a fitted estimator.
-
-    Parameters
-    ----------
-    estimator : estimator
-        Fitted.
-    stem : str
-        What the names of the members begin with.
+    """Return facts and members of a fitted estimator; the names of the members begin with the stem.
 
     Raises
     ------
     ExchangeError
         MODEL_UNSUPPORTED, or TOO_LARGE.
     """
-    if isinstance(estimator, LandmarkRidgeClassifier | LandmarkRidgeRegressor):
-        facts, arrays = ridge_to(estimator)
-    elif is_of_ridges(estimator):
-        facts, arrays = average_to(estimator)
-    elif isinstance(estimator, SurvivalModel):
-        facts, arrays = write_survival(sent_survival(estimator))
-        facts = {"form": "steps"} | facts
+    if isinstance(estimator, _Ridge):
+        facts, arrays = _ridge_to(estimator)
+    elif isinstance(estimator, _Average) and all(isinstance(each, _Ridge) for each in estimator.estimators_):
+        facts, arrays = _average_to(estimator)
     else:
         facts, arrays = write_predictor(sent_form(estimator))
         facts = {"form": "steps"} | facts
@@ -264,26 +186,23 @@ def head_from(facts: Any, members: Mapping[str, bytes], stem: str, n_components:
     names = {name for name in members if name.rpartition(".")[0] == stem}
     if names != {f"{stem}.safetensors"}:
         raise malformed(f"it has the members {sorted(names)!r}, which is not what {form!r} is made of")
-    arrays = _arrays(members, stem)
-    if form == "landmark-ridge":
-        return ridge_from(facts, arrays, n_components, Budget())
+    try:
+        arrays = bytes_to_arrays(members[f"{stem}.safetensors"], what=f"{stem}.safetensors")
+    except ExchangeError:
+        raise malformed("the numbers of its estimator cannot be read") from None
+    if form == "steps":
+        return read_predictor(facts, arrays, n_components)
+    budget, estimator = Budget(), None
     if form == "average":
-        return average_from(facts, arrays, n_components)
-    if SURVIVAL_PART in facts:
-        return read_survival(facts, arrays, n_components)
-    return read_predictor(facts, arrays, n_components)
+        estimator = _average_from(facts, arrays, n_components, budget)
+    else:
+        landmarks = _landmarks(arrays, "landmarks", n_components, budget) if "landmarks" in arrays else None
+        estimator = _ridge_from(Parts(facts, arrays, "", budget), landmarks, n_components)
+    if arrays:
+        raise bad_predictor("has arrays of none of its models")
+    return estimator
 
 
 def estimator_kind(estimator: Any) -> str:
     """Return name of the class that was trained, also where only its steps are there."""
     return estimator.name if isinstance(estimator, FromElsewhere) else type(estimator).__name__
-
-
-_FORMS = ("average", "landmark-ridge", "steps")
-
-
-def _arrays(members: Mapping[str, bytes], stem: str) -> dict[str, NDArray[Any]]:
-    try:
-        return bytes_to_arrays(members[f"{stem}.safetensors"], what=f"{stem}.safetensors")
-    except ExchangeError:
-        raise malformed("the numbers of its estimator cannot be read") from None

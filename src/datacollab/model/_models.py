@@ -102,23 +102,56 @@ def fit_left_out(
     return fitted, _by_folds(estimator, X, y, weights, groups)
 
 
-def checked_for_fit(
-    estimator: Any,
-    X: ArrayLike,
-    y: ArrayLike,
-    sample_weight: ArrayLike | None,
-    groups: NDArray[np.intp] | None,
-    judges: FloatArray | None,
-) -> tuple[FloatArray, NDArray[Any], FloatArray, NDArray[np.intp], FloatArray]:
-    """Return rows, targets, weights, groups and judges, of an estimator that is fitted with rows left out.
+class _FittedLeftOut(BaseEstimator, ABC):
+    """An estimator that says, as it is fitted, what it makes of each row when that row is left out."""
 
-    Without weights or judges all rows count alike; without groups each is left out by itself.
-    """
-    rows, target = validate_data(estimator, X, y, dtype=np.float64)
-    weights = np.asarray(_check_sample_weight(sample_weight, rows, dtype=np.float64))
-    groups = np.arange(len(rows)) if groups is None else groups
-    judges = np.ones(len(rows)) if judges is None else judges
-    return rows, target, weights, groups, judges
+    n_features_in_: int
+
+    def fit(self, X: ArrayLike, y: ArrayLike, sample_weight: ArrayLike | None = None) -> Self:
+        """Fit; see `fit_left_out`."""
+        self.fit_left_out(X, y, sample_weight)
+        return self
+
+    def fit_left_out(
+        self,
+        X: ArrayLike,
+        y: ArrayLike,
+        sample_weight: ArrayLike | None = None,
+        *,
+        groups: NDArray[np.intp] | None = None,
+        judges: FloatArray | None = None,
+    ) -> FloatArray:
+        """Fit, and say what the model makes of each row when that row is left out.
+
+        Parameters
+        ----------
+        X : array-like of shape (n_rows, n_components)
+        y : array-like of shape (n_rows,)
+        sample_weight : array-like of shape (n_rows,), optional
+            A row of weight 0 takes no part, and what is said of it is a prediction.
+        groups : ndarray of shape (n_rows,), optional
+            Rows of one number are left out together.
+        judges : ndarray of shape (n_rows,), optional
+            How much each row counts in the choice of a penalty and in the calibration; all alike by default.
+
+        Returns
+        -------
+        ndarray of shape (n_rows,) or (n_rows, n_classes)
+            Numbers, or class probabilities in the order of `classes_`.  They stay with the owner of the
+            rows: the model keeps nothing of them but what it learns.
+        """
+        self._validate_params()
+        rows, target = validate_data(self, X, y, dtype=np.float64)
+        weights = np.asarray(_check_sample_weight(sample_weight, rows, dtype=np.float64))
+        groups = np.arange(len(rows)) if groups is None else groups
+        judges = np.ones(len(rows)) if judges is None else judges
+        return self._fit(rows, target, weights, groups, judges)
+
+    @abstractmethod
+    def _fit(
+        self, X: FloatArray, y: NDArray[Any], weights: FloatArray, groups: NDArray[np.intp], judges: FloatArray
+    ) -> FloatArray:
+        """Fit to checked rows, and return what is said of rows left out."""
 
 
 def forest_left_out(
@@ -272,7 +305,7 @@ FLOOR = 1e-3
 """Smallest probability before its logarithm is taken: trees that agree are not certain."""
 
 
-class CalibratedForestClassifier(_Probable, BaseEstimator):
+class CalibratedForestClassifier(_Probable, _FittedLeftOut):
     r"""Random forest with probabilities :math:`\mathrm{softmax}(a \log p(x) + b)`, a and b from rows left out.
 
     Parameters
@@ -299,7 +332,6 @@ class CalibratedForestClassifier(_Probable, BaseEstimator):
     estimator_: RandomForestClassifier
     scale_: float
     offsets_: FloatArray
-    n_features_in_: int
 
     def __init__(
         self,
@@ -312,47 +344,17 @@ class CalibratedForestClassifier(_Probable, BaseEstimator):
         self.n_jobs = n_jobs
         self.random_state = random_state
 
-    def fit(self, X: ArrayLike, y: ArrayLike, sample_weight: ArrayLike | None = None) -> Self:
-        """Fit; see `fit_left_out`."""
-        self.fit_left_out(X, y, sample_weight)
-        return self
-
-    def fit_left_out(
-        self,
-        X: ArrayLike,
-        y: ArrayLike,
-        sample_weight: ArrayLike | None = None,
-        *,
-        groups: NDArray[np.intp] | None = None,
-        judges: FloatArray | None = None,
+    def _fit(
+        self, X: FloatArray, y: NDArray[Any], weights: FloatArray, groups: NDArray[np.intp], judges: FloatArray
     ) -> FloatArray:
-        """Fit, and say what trees that did not see a row make of it.
-
-        Parameters
-        ----------
-        X : array-like of shape (n_rows, n_components)
-        y : array-like of shape (n_rows,)
-        sample_weight : array-like of shape (n_rows,), optional
-        groups : ndarray of shape (n_rows,), optional
-            Rows of one number are left out together; then by folds instead of trees.
-        judges : ndarray of shape (n_rows,), optional
-            How much each row counts in the calibration; all alike by default.
-
-        Returns
-        -------
-        ndarray of shape (n_rows, n_classes)
-            Probabilities in the order of `classes_`.  They stay with the owner of the rows.
-        """
-        self._validate_params()
-        rows, target, weights, groups, judges = checked_for_fit(self, X, y, sample_weight, groups, judges)
         forest = RandomForestClassifier(self.n_estimators, n_jobs=self.n_jobs, random_state=self.random_state)
-        self.estimator_, left_out = forest_left_out(forest, rows, target, weights, groups)
+        self.estimator_, left_out = forest_left_out(forest, X, y, weights, groups)
         if left_out is None:
-            raise ValueError(f"{type(self).__name__}: n_samples={len(rows)} of one group, so none can be left out.")
+            raise ValueError(f"{type(self).__name__}: n_samples={len(X)} of one group, so none can be left out.")
         self.classes_ = self.estimator_.classes_
         scores = _log(left_out)
-        judged = (judges > 0) & np.isin(target, self.classes_)
-        codes = np.searchsorted(self.classes_, target)
+        judged = (judges > 0) & np.isin(y, self.classes_)
+        codes = np.searchsorted(self.classes_, y)
         self.scale_, self.offsets_ = calibrate(scores[judged], codes[judged], judges[judged])
         return calibrated(scores, self.scale_, self.offsets_)
 
@@ -371,7 +373,7 @@ _RANK = 1e-9
 """Directions of the landmarks' span with a smaller part of the largest eigenvalue are rounding."""
 
 
-class _LandmarkRidge(BaseEstimator, ABC):
+class _LandmarkRidge(_FittedLeftOut):
     _parameter_constraints: ClassVar[dict[str, Any]] = {
         "landmarks": ["array-like", None],
         "gamma": [Interval(Real, 0, None, closed="neither")],
@@ -379,7 +381,6 @@ class _LandmarkRidge(BaseEstimator, ABC):
         "alphas": ["array-like"],
     }
 
-    n_features_in_: int
     coefficients_: FloatArray
     intercept_: FloatArray
     alpha_: float
@@ -397,55 +398,9 @@ class _LandmarkRidge(BaseEstimator, ABC):
         self.gamma = gamma
         self.alphas = alphas
 
-    def fit(self, X: ArrayLike, y: ArrayLike, sample_weight: ArrayLike | None = None) -> Self:
-        """Fit; see `fit_left_out`."""
-        self.fit_left_out(X, y, sample_weight)
-        return self
-
-    def fit_left_out(
-        self,
-        X: ArrayLike,
-        y: ArrayLike,
-        sample_weight: ArrayLike | None = None,
-        *,
-        groups: NDArray[np.intp] | None = None,
-        judges: FloatArray | None = None,
-    ) -> FloatArray:
-        """Fit, and say what the model makes of each row when that row is left out.
-
-        Parameters
-        ----------
-        X : array-like of shape (n_rows, n_components)
-        y : array-like of shape (n_rows,)
-        sample_weight : array-like of shape (n_rows,), optional
-            A row of weight 0 takes no part, and what is said of it is a prediction.
-        groups : ndarray of shape (n_rows,), optional
-            Rows of one number are left out together.
-        judges : ndarray of shape (n_rows,), optional
-            How much each row counts in the choice of the penalty and in the calibration; all alike by default.
-
-        Returns
-        -------
-        ndarray of shape (n_rows,) or (n_rows, n_classes)
-            Numbers, or class probabilities in the order of `classes_`.  They stay with the owner of the
-            rows: the model keeps nothing of them but what it learns.
-        """
-        self._validate_params()
-        rows, target, weights, groups, judges = checked_for_fit(self, X, y, sample_weight, groups, judges)
-        root = self._root(rows.shape[1])
-        path = weighted_ridge_path(self._features(rows) @ root, weights)
-        return self._choose(path, root, target, groups, judges)
-
-    @abstractmethod
-    def _choose(
-        self,
-        path: WeightedRidgePath,
-        root: FloatArray,
-        y: NDArray[Any],
-        groups: NDArray[np.intp],
-        judges: FloatArray,
-    ) -> FloatArray:
-        """Choose the penalty, keep what it gives, and say what that makes of rows left out."""
+    def _path(self, X: FloatArray, weights: FloatArray) -> tuple[WeightedRidgePath, FloatArray]:
+        root = self._root(X.shape[1])
+        return weighted_ridge_path(self._features(X) @ root, weights), root
 
     def _features(self, X: FloatArray) -> FloatArray:
         if self.kernel == "linear":
@@ -518,15 +473,11 @@ class LandmarkRidgeClassifier(_Probable, _LandmarkRidge):
     scale_: float
     offsets_: FloatArray
 
-    def _choose(
-        self,
-        path: WeightedRidgePath,
-        root: FloatArray,
-        y: NDArray[Any],
-        groups: NDArray[np.intp],
-        judges: FloatArray,
+    def _fit(
+        self, X: FloatArray, y: NDArray[Any], weights: FloatArray, groups: NDArray[np.intp], judges: FloatArray
     ) -> FloatArray:
         check_classification_targets(y)
+        path, root = self._path(X, weights)
         classes = np.unique(y[path.weights > 0])
         T = (y[:, None] == classes).astype(np.float64)
         codes, judged = np.argmax(T, axis=1), (judges > 0) & T.any(axis=1)
@@ -568,14 +519,10 @@ class LandmarkRidgeRegressor(RegressorMixin, _LandmarkRidge):
     n_features_in_ : int
     """
 
-    def _choose(
-        self,
-        path: WeightedRidgePath,
-        root: FloatArray,
-        y: NDArray[Any],
-        groups: NDArray[np.intp],
-        judges: FloatArray,
+    def _fit(
+        self, X: FloatArray, y: NDArray[Any], weights: FloatArray, groups: NDArray[np.intp], judges: FloatArray
     ) -> FloatArray:
+        path, root = self._path(X, weights)
         T = np.asarray(y, dtype=np.float64)[:, None]
         left = {alpha: path.left_out(alpha, T, groups)[:, 0] for alpha in sorted(self.alphas, reverse=True)}
         alpha = min(left, key=lambda each: float(judges @ (left[each] - T[:, 0]) ** 2))

@@ -1,9 +1,9 @@
-"""Predictors made of steps: chains, classifiers, regressors, clusters and survival models."""
+"""Predictors made of steps: classifiers, regressors, clusters and survival models; as facts and arrays."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
-from typing import Any, Self
+from collections.abc import Iterator, Mapping
+from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -16,185 +16,34 @@ from ..survival import Baseline, SurvivalModel
 from ._from_elsewhere import FromElsewhere, bad_predictor, check_classes, class_names, large_predictor
 from ._models import row_batches
 from ._steps import (
-    MOST_NUMBER,
-    MOST_WIDTH,
     Affine,
-    Binary,
     Budget,
-    Clip,
-    Complement,
+    Chain,
     Elementwise,
-    Isotonic,
     LogFloor,
     NormalDensities,
-    Normalise,
     Parts,
-    Radial,
     Scale,
     Softmax,
     Step,
     Stretch,
+    read_chain,
 )
-from ._trees import Trees
-
-_MOST_STEPS = 100
-_MOST_PARTS = 1_000
-_MOST_NESTED = 4
-
-
-class Chain:
-    """Steps, at least one; each takes what the one before gives.
-
-    Parameters
-    ----------
-    steps : sequence of Step
-    """
-
-    def __init__(self, steps: Sequence[Step]) -> None:
-        self.steps = tuple(steps)
-        self.n_in, self.n_out = self.steps[0].n_in, self.steps[-1].n_out
-
-    def __repr__(self) -> str:
-        return f"Chain({', '.join(step.kind for step in self.steps)})"
-
-    def __call__(self, rows: FloatArray) -> FloatArray:
-        for step in self.steps:
-            rows = step(rows)
-        return rows
-
-    @property
-    def width(self) -> int:
-        """Columns of the widest table on the way."""
-        inner = [step.width if isinstance(step, Mean) else step.n_out for step in self.steps]
-        return max([self.n_in, *inner])
-
-    def written(self, path: str = "") -> tuple[list[dict[str, Any]], dict[str, NDArray[Any]]]:
-        """Return facts of the steps, and their arrays under the path."""
-        facts: list[dict[str, Any]] = []
-        arrays: dict[str, NDArray[Any]] = {}
-        for number, step in enumerate(self.steps):
-            if isinstance(step, Mean):
-                own, inner = step.written(f"{path}{number}.")
-            else:
-                own, inner = step.facts(), {f"{path}{number}.{name}": each for name, each in step.arrays().items()}
-            facts.append({"kind": step.kind} | own)
-            arrays |= inner
-        return facts, arrays
-
-
-class Mean(Step):
-    """Σ w_j h_j(x) over chains h_j."""
-
-    kind = "mean"
-
-    def __init__(self, weights: FloatArray, chains: Sequence[Chain]) -> None:
-        self.weights, self.chains = weights, tuple(chains)
-        self.n_in, self.n_out = chains[0].n_in, chains[0].n_out
-        self.width = max(chain.width for chain in chains)
-
-    def __call__(self, rows: FloatArray) -> FloatArray:
-        total = np.zeros((len(rows), self.n_out))
-        if (self.weights == self.weights[0]).all():
-            # In scikit-learn's order of adding and dividing, so that ties stay ties.
-            for chain in self.chains:
-                total += chain(rows)
-            return total / len(self.chains)
-        for weight, chain in zip(self.weights, self.chains, strict=True):
-            total += weight * chain(rows)
-        return total
-
-    def written(self, path: str) -> tuple[dict[str, Any], dict[str, NDArray[Any]]]:
-        """Return facts and arrays of all chains, whose arrays have their numbers in the path."""
-        facts: list[Any] = []
-        arrays: dict[str, NDArray[Any]] = {f"{path}weights": self.weights}
-        for number, chain in enumerate(self.chains):
-            steps, inner = chain.written(f"{path}{number}.")
-            facts.append(steps)
-            arrays |= inner
-        return {"chains": facts}, arrays
-
-    @classmethod
-    def read(cls, parts: Parts, n_in: int, nested: int = 0) -> Self:
-        listed = parts.listed("chains")
-        if nested >= _MOST_NESTED or len(listed) > _MOST_PARTS:
-            raise large_predictor(
-                f"{len(listed)} models in one another; {_MOST_PARTS}, {_MOST_NESTED} deep, are allowed"
-            )
-        weights = parts.table("weights", (len(listed),), most=1)
-        if (weights < 0).any() or abs(weights.sum() - 1) > 1e-9:
-            raise bad_predictor("has weights that are not positive, or do not add up to one")
-        chains = [
-            read_chain(steps, parts.arrays, n_in, path=f"{parts.path}{number}.", nested=nested + 1, budget=parts.budget)
-            for number, steps in enumerate(listed)
-        ]
-        if len({chain.n_out for chain in chains}) > 1:
-            raise bad_predictor("is the mean of models with different numbers of columns")
-        return cls(weights, chains)
-
-
-_KINDS: dict[str, type[Step]] = {
-    step.kind: step
-    for step in (
-        *(Affine, Binary, Clip, Complement, Elementwise, Isotonic, LogFloor, Mean, NormalDensities, Normalise),
-        *(Radial, Scale, Softmax, Stretch, Trees),
-    )
-}
-
-
-def read_chain(
-    facts: Any,
-    arrays: dict[str, NDArray[Any]],
-    n_in: int,
-    *,
-    path: str = "",
-    nested: int = 0,
-    budget: Budget | None = None,
-) -> Chain:
-    """Return the chain that facts and arrays describe; arrays that belong to it are removed from the mapping.
-
-    Parameters
-    ----------
-    facts : object
-        A list with the facts of each step.
-    arrays : dict of str to ndarray
-    n_in : int
-        Columns that it has to take.
-
-    Raises
-    ------
-    ExchangeError
-        MODEL_MALFORMED or TOO_LARGE.
-    """
-    if not isinstance(facts, list) or not facts:
-        raise bad_predictor("has no list of steps")
-    if len(facts) > _MOST_STEPS:
-        raise large_predictor(f"{len(facts)} steps; {_MOST_STEPS} are allowed")
-    budget = Budget() if budget is None else budget
-    steps: list[Step] = []
-    n_columns = n_in
-    for number, each in enumerate(facts):
-        parts = Parts(each, arrays, f"{path}{number}.", budget)
-        if parts.kind not in _KINDS:
-            raise bad_predictor("has a step of a kind that is not known")
-        kind = _KINDS[parts.kind]
-        step = Mean.read(parts, n_columns, nested) if kind is Mean else kind.read(parts, n_columns)
-        parts.finish()
-        budget.spend(step.work, step.calls)
-        n_columns = step.n_out
-        if n_columns > MOST_WIDTH:
-            raise large_predictor(f"{n_columns} columns on the way; {MOST_WIDTH} are allowed")
-        steps.append(step)
-    return Chain(steps)
-
 
 _MOST_NUMBERS = 2**18
 """Numbers in the widest table that a batch needs: such a table stays in a processor's cache."""
 _LEAST_BATCH = 64
 _MOST_NAME = 200
+_MOST_TIMES = 100_000
+_MOST_COLUMNS = 1_000
+"""Columns of a covariance: its eigenvalues are computed."""
+_ROUNDING = 1e-6
+_SURVIVAL = "survival"
+"""Fact of survival models alone, and what the names of their own arrays begin with."""
 
 
 class Received(FromElsewhere):
-    """What all models made of steps have in common."""
+    """A predictor made of steps."""
 
     chain: Chain
 
@@ -202,6 +51,10 @@ class Received(FromElsewhere):
     def n_features_in_(self) -> int:
         """Columns that it takes."""
         return self.chain.n_in
+
+    def predict(self, X: ArrayLike) -> NDArray[Any]:
+        """Return the number of each row, shape (n_rows,)."""
+        return np.concatenate([self.chain(rows)[:, 0] for rows in self._batches(X)])
 
     def _batches(self, X: ArrayLike) -> Iterator[FloatArray]:
         rows = validate_data(self, X, dtype=np.float64, reset=False)
@@ -219,9 +72,9 @@ class ReceivedClassifier(ClassifierMixin, Received):
         In ascending order.
     name : str
         Name of the class that was trained.
-    decides : int, optional
+    decides : int
         After how many steps the class is decided: the one with the largest score, or of two classes with one score the
-        second where that is above 0.  After all by default.
+        second where that is above 0.
     zero_is_second : bool, default=False
         Whether a single score of 0 means the second class.
     probabilities : bool, default=True
@@ -239,7 +92,7 @@ class ReceivedClassifier(ClassifierMixin, Received):
         classes: NDArray[Any],
         *,
         name: str,
-        decides: int | None = None,
+        decides: int,
         zero_is_second: bool = False,
         probabilities: bool = True,
     ) -> None:
@@ -257,8 +110,7 @@ class ReceivedClassifier(ClassifierMixin, Received):
 
     def predict(self, X: ArrayLike) -> NDArray[Any]:
         """Return the class of each row, shape (n_rows,)."""
-        decides = len(self.chain.steps) if self.decides is None else self.decides
-        scores_of = Chain(self.chain.steps[:decides])
+        scores_of = Chain(self.chain.steps[: self.decides])
         codes = [self._decided(scores_of(rows)) for rows in self._batches(X)]
         return np.asarray(self.classes[np.concatenate(codes)])
 
@@ -275,110 +127,178 @@ class ReceivedClassifier(ClassifierMixin, Received):
 
 
 class ReceivedRegressor(RegressorMixin, Received):
-    """A regressor made of steps.
-
-    Parameters
-    ----------
-    chain : Chain
-        Its last table has one column.
-    name : str
-        Name of the class that was trained.
-
-    Attributes
-    ----------
-    n_features_in_ : int
-    """
+    """A regressor made of steps; see `ReceivedClassifier`.  The last table of the chain has one column."""
 
     def __init__(self, chain: Chain, *, name: str) -> None:
         self.chain = chain
         self.name = name
 
-    def predict(self, X: ArrayLike) -> FloatArray:
-        """Return predicted numbers, shape (n_rows,)."""
-        return np.concatenate([self.chain(rows)[:, 0] for rows in self._batches(X)])
 
-
-def write_predictor(
-    estimator: ReceivedClassifier | ReceivedRegressor,
-) -> tuple[dict[str, Any], dict[str, NDArray[Any]]]:
-    """Return facts and arrays of a predictor.
-
-    Raises
-    ------
-    ExchangeError
-        MODEL_UNSUPPORTED, for classes that are neither texts nor numbers.
-    """
-    steps, arrays = estimator.chain.written()
-    facts: dict[str, Any] = {"name": estimator.name, "steps": steps}
-    if isinstance(estimator, ReceivedClassifier):
-        facts["classes"], facts["classes_dtype"] = class_names(estimator.classes)
-        facts["decides"] = len(steps) if estimator.decides is None else estimator.decides
-        facts["zero_is_second"] = estimator.zero_is_second
-        facts["probabilities"] = estimator.probabilities
-    else:
-        facts["classes"] = facts["classes_dtype"] = None
-    return facts, arrays
-
-
-def read_predictor(
-    facts: Mapping[str, Any], arrays: Mapping[str, NDArray[Any]], n_columns: int
-) -> ReceivedClassifier | ReceivedRegressor:
-    """Return the predictor that facts and arrays describe, after checks of every part.
+class ReceivedSurvival(Received, SurvivalModel):
+    """A survival model made of steps; of a Cox regression, with its coefficients and their covariance.
 
     Parameters
     ----------
-    facts : mapping
-    arrays : mapping of str to ndarray
-    n_columns : int
-        That it has to take.
+    chain : Chain
+        Its last table has one column, the log risk.
+    baseline : Baseline
+    name : str
+        Name of the class that was trained.
+    baseline_of : {"own", "common"}
+        Whose hazard the baseline is: of the rows of the party that the model was made for, or of all parties' rows.
+    covariance : ndarray of shape (n_features, n_features), optional
+        Covariance of the coefficients of a Cox regression; the chain is then (x - mean) β.
 
-    Raises
-    ------
-    ExchangeError
-        MODEL_MALFORMED or TOO_LARGE.
+    Attributes
+    ----------
+    baselines_ : dict of None to Baseline
+    coef_, mean_ : ndarray of shape (n_features,)
+        For a Cox regression only.
+    covariance_ : ndarray of shape (n_features, n_features)
+        For a Cox regression only.
+    n_features_in_ : int
     """
-    wanted = {"form", "name", "steps", "classes", "classes_dtype"}
-    wanted |= set() if facts.get("classes") is None else {"decides", "zero_is_second", "probabilities"}
-    if not facts.keys() <= wanted:
-        raise bad_predictor("says more than an estimator of steps has to say")
-    name = checked_name(facts)
-    classes = check_classes(facts.get("classes"), facts.get("classes_dtype"))
-    left = dict(arrays)
-    chain = read_chain(facts.get("steps"), left, n_columns)
-    if left:
-        raise bad_predictor("has arrays of none of its steps")
-    if classes is None:
-        if facts.get("classes_dtype") is not None:
-            raise bad_predictor("has a type of classes, and none")
-        if chain.n_out != 1:
-            raise bad_predictor(f"predicts {chain.n_out} numbers for a row; expected one")
-        return ReceivedRegressor(chain, name=name)
-    decides, zero_is_second, probabilities = (facts.get(key) for key in ("decides", "zero_is_second", "probabilities"))
-    if type(decides) is not int or not 0 < decides <= len(chain.steps):
-        raise bad_predictor("does not say after which of its steps the class is decided")
-    if type(zero_is_second) is not bool or type(probabilities) is not bool:
-        raise bad_predictor("does not say what its scores mean")
-    n_scores = Chain(chain.steps[:decides]).n_out
-    if n_scores != len(classes) and not (n_scores == 1 and len(classes) == 2):
-        raise bad_predictor(f"has {n_scores} scores for {len(classes)} classes")
-    if probabilities and chain.n_out != len(classes):
-        raise bad_predictor(f"has {chain.n_out} probabilities for {len(classes)} classes")
-    return ReceivedClassifier(
-        chain,
-        classes,
-        name=name,
-        decides=decides,
-        zero_is_second=zero_is_second,
-        probabilities=probabilities,
-    )
+
+    def __init__(
+        self, chain: Chain, baseline: Baseline, *, name: str, baseline_of: str, covariance: FloatArray | None = None
+    ) -> None:
+        self.chain = chain
+        self.baseline = baseline
+        self.name = name
+        self.baseline_of = baseline_of
+        self.covariance = covariance
+
+    @property
+    def baselines_(self) -> dict[Any, Baseline]:  # type: ignore[override]
+        """The one that was sent."""
+        return {None: self.baseline}
+
+    @property
+    def coef_(self) -> FloatArray:
+        """β."""
+        return np.asarray(self._cox()[1].coefficients[:, 0])
+
+    @property
+    def mean_(self) -> FloatArray:
+        """The row of log risk 0."""
+        return self._cox()[0].centre
+
+    @property
+    def covariance_(self) -> FloatArray:
+        """Covariance of `coef_`."""
+        self._cox()
+        return np.asarray(self.covariance)
+
+    def _cox(self) -> tuple[Scale, Affine]:
+        steps = self.chain.steps
+        if self.covariance is None or not (isinstance(steps[0], Scale) and isinstance(steps[-1], Affine)):
+            raise AttributeError(f"A {self.name} has no coefficients.")
+        return steps[0], steps[-1]
 
 
-def checked_name(facts: Mapping[str, Any]) -> str:
-    """Return class of the estimator that was trained."""
-    name = facts.get("name")
+def write_predictor(estimator: Received) -> tuple[dict[str, Any], dict[str, NDArray[Any]]]:
+    """Return what JSON holds of a predictor, and its arrays."""
+    steps, arrays = estimator.chain.written()
+    facts: dict[str, Any] = {"name": estimator.name, "steps": steps, "classes": None, "classes_dtype": None}
+    if isinstance(estimator, ReceivedClassifier):
+        facts["classes"], facts["classes_dtype"] = class_names(estimator.classes)
+        facts |= {name: getattr(estimator, name) for name in ("decides", "zero_is_second", "probabilities")}
+    elif isinstance(estimator, ReceivedSurvival):
+        facts[_SURVIVAL] = {"baseline": estimator.baseline_of}
+        found = {"times": estimator.baseline.times, "cumulative_hazard": estimator.baseline.cumulative_hazard}
+        if estimator.covariance is not None:
+            found["covariance"] = estimator.covariance
+        arrays |= {f"{_SURVIVAL}.{name}": each for name, each in found.items()}
+    return facts, arrays
+
+
+def read_predictor(facts: Mapping[str, Any], arrays: Mapping[str, NDArray[Any]], n_columns: int) -> Received:
+    """Return the predictor that facts and arrays describe, after checks of every part."""
+    left, budget = dict(arrays), Budget()
+    parts = Parts(facts, left, "", budget)
+    parts.facts.pop("form", None)
+    name = parts.facts.pop("name", None)
     if not isinstance(name, str) or not name.isidentifier() or not name.isascii() or len(name) > _MOST_NAME:
         raise bad_predictor("does not have a name that is one")
-    return name
+    dtype = parts.facts.pop("classes_dtype", None)
+    classes = check_classes(parts.facts.pop("classes", None), dtype)
+    of_survival = classes is None and _SURVIVAL in parts.facts
+    survival = _read_survival(parts, n_columns) if of_survival else {}
+    chain = read_chain(parts.facts.pop("steps", None), left, n_columns, budget=budget)
+    if left:
+        raise bad_predictor("has arrays of none of its steps")
+    if classes is not None:
+        return _read_classifier(parts, chain, classes, name)
+    if dtype is not None:
+        raise bad_predictor("has a type of classes, and none")
+    if parts.facts:
+        raise bad_predictor("says more than an estimator of steps has to say")
+    if chain.n_out != 1:
+        raise bad_predictor(f"predicts {chain.n_out} numbers for a row; expected one")
+    if not of_survival:
+        return ReceivedRegressor(chain, name=name)
+    if survival["covariance"] is not None:
+        _check_cox(chain)
+    return ReceivedSurvival(chain, name=name, **survival)
+
+
+def _read_classifier(parts: Parts, chain: Chain, classes: NDArray[Any], name: str) -> ReceivedClassifier:
+    said = {key: parts.facts.pop(key, None) for key in ("decides", "zero_is_second", "probabilities")}
+    decides, flags = said["decides"], (said["zero_is_second"], said["probabilities"])
+    if parts.facts:
+        raise bad_predictor("says more than an estimator of steps has to say")
+    if type(decides) is not int or not 0 < decides <= len(chain.steps):
+        raise bad_predictor("does not say after which of its steps the class is decided")
+    if any(type(flag) is not bool for flag in flags):
+        raise bad_predictor("does not say what its scores mean")
+    n_scores = chain.steps[decides - 1].n_out
+    if n_scores != len(classes) and not (n_scores == 1 and len(classes) == 2):
+        raise bad_predictor(f"has {n_scores} scores for {len(classes)} classes")
+    if said["probabilities"] and chain.n_out != len(classes):
+        raise bad_predictor(f"has {chain.n_out} probabilities for {len(classes)} classes")
+    return ReceivedClassifier(chain, classes, name=name, **said)
+
+
+def _read_survival(parts: Parts, n_columns: int) -> dict[str, Any]:
+    """Return the baseline, whose it is, and the covariance of a Cox regression's coefficients."""
+    own = Parts(parts.facts.pop(_SURVIVAL), parts.arrays, f"{_SURVIVAL}.", parts.budget)
+    baseline_of = own.choice("baseline", ("common", "own"))
+    if own.facts:
+        raise bad_predictor("says more of its baseline than whose hazard it is")
+    covariance = None
+    if own.has("covariance"):
+        if n_columns > _MOST_COLUMNS:
+            raise large_predictor(f"a covariance of {n_columns} columns; {_MOST_COLUMNS} are allowed")
+        covariance = own.table("covariance", (n_columns, n_columns))
+        _check_covariance(covariance)
+    times = own.table("times", (None,))
+    hazard = own.table("cumulative_hazard", times.shape, least=0)
+    if len(times) > _MOST_TIMES:
+        raise large_predictor(f"{len(times)} steps in its baseline; {_MOST_TIMES} are allowed")
+    if times[0] <= 0 or not (np.diff(times) > 0).all() or not (np.diff(hazard) >= 0).all():
+        raise bad_predictor("has a baseline that does not ascend")
+    return {"baseline": Baseline(times, hazard), "baseline_of": baseline_of, "covariance": covariance}
+
+
+def _check_covariance(covariance: FloatArray) -> None:
+    variances = np.diagonal(covariance)
+    if not (variances >= 0).all():
+        raise bad_predictor("has negative variances")
+    # Columns may be on very different scales, so it is looked at as correlations.
+    scale = np.sqrt(np.where(variances > 0, variances, 1.0))
+    correlation = covariance / scale / scale[:, None]
+    if not (np.abs(correlation - correlation.T) <= _ROUNDING).all() or not (np.abs(correlation) <= 1 + _ROUNDING).all():
+        raise bad_predictor("has a covariance that is none")
+    if np.linalg.eigvalsh(correlation)[0] < -_ROUNDING * len(covariance):
+        raise bad_predictor("has a covariance that is not positive")
+
+
+def _check_cox(chain: Chain) -> None:
+    steps = chain.steps
+    if len(steps) != 2 or not isinstance(steps[0], Scale) or not isinstance(steps[1], Affine):
+        raise bad_predictor("has a covariance of coefficients, and is no linear model")
+    if (steps[0].spread != 1).any() or steps[1].intercept.any():
+        raise bad_predictor("has a covariance of other coefficients than its own")
 
 
 _ELSEWHERE = 1e60
@@ -411,7 +331,7 @@ def nearest_centre(centres: FloatArray, classes: NDArray[Any], *, name: str = "N
     middle = centres.mean(axis=0)
     moved = centres - middle
     scores = Affine(2.0 * moved.T, -np.sum(moved**2, axis=1) - 2.0 * moved @ middle)
-    return ReceivedClassifier(Chain((scores,)), classes, name=name, probabilities=False)
+    return ReceivedClassifier(Chain((scores,)), classes, name=name, decides=1, probabilities=False)
 
 
 def mixture_classes(mixture: Any, classes: NDArray[Any]) -> ReceivedClassifier:
@@ -483,174 +403,3 @@ def _precision_roots(mixture: Any) -> FloatArray:
         return np.broadcast_to(roots, (n_components, n_columns, n_columns))
     # "diag": a row for each component; "spherical": a number.
     return np.asarray(np.reshape(roots, (n_components, -1, 1)) * np.eye(n_columns))
-
-
-SURVIVAL_PART = "survival"
-"""Key of the facts, and what names of arrays begin with, that only survival models have."""
-_BASELINES = ("common", "own")
-_MOST_TIMES = 100_000
-_MOST_COLUMNS = 1_000
-"""Columns of a covariance: its eigenvalues are computed."""
-_ROUNDING = 1e-6
-
-
-class ReceivedSurvival(SurvivalModel, Received):
-    """A survival model made of steps; of a Cox regression, with its coefficients and their covariance.
-
-    Parameters
-    ----------
-    chain : Chain
-        Its last table has one column, the log risk.
-    baseline : Baseline
-    name : str
-        Name of the class that was trained.
-    baseline_of : {"own", "common"}
-        Whose hazard the baseline is: of the rows of the party that the model was made for, or of all parties' rows.
-    covariance : ndarray of shape (n_features, n_features), optional
-        Covariance of the coefficients of a Cox regression; the chain is then (x - mean) β.
-
-    Attributes
-    ----------
-    baselines_ : dict of None to Baseline
-    coef_, mean_ : ndarray of shape (n_features,)
-        For a Cox regression only.
-    covariance_ : ndarray of shape (n_features, n_features)
-        For a Cox regression only.
-    n_features_in_ : int
-    """
-
-    def __init__(
-        self, chain: Chain, baseline: Baseline, *, name: str, baseline_of: str, covariance: FloatArray | None = None
-    ) -> None:
-        self.chain = chain
-        self.baseline = baseline
-        self.name = name
-        self.baseline_of = baseline_of
-        self.covariance = covariance
-
-    @property
-    def baselines_(self) -> dict[Any, Baseline]:  # type: ignore[override]
-        """The one that was sent."""
-        return {None: self.baseline}
-
-    @property
-    def coef_(self) -> FloatArray:
-        """β."""
-        return np.asarray(self._cox()[1].coefficients[:, 0])
-
-    @property
-    def mean_(self) -> FloatArray:
-        """The row of log risk 0."""
-        return self._cox()[0].centre
-
-    @property
-    def covariance_(self) -> FloatArray:
-        """Covariance of `coef_`."""
-        if self.covariance is None:
-            raise AttributeError(f"A {self.name} has no coefficients.")
-        return self.covariance
-
-    def predict(self, X: ArrayLike) -> FloatArray:
-        """Return the log risk of each row, shape (n_rows,)."""
-        return np.concatenate([self.chain(rows)[:, 0] for rows in self._batches(X)])
-
-    def _cox(self) -> tuple[Scale, Affine]:
-        steps = self.chain.steps
-        if self.covariance is None or not (isinstance(steps[0], Scale) and isinstance(steps[-1], Affine)):
-            raise AttributeError(f"A {self.name} has no coefficients.")
-        return steps[0], steps[-1]
-
-
-def write_survival(estimator: ReceivedSurvival) -> tuple[dict[str, Any], dict[str, NDArray[Any]]]:
-    """Return facts and arrays of a survival model."""
-    steps, arrays = estimator.chain.written()
-    facts: dict[str, Any] = {"name": estimator.name, "steps": steps, "classes": None, "classes_dtype": None}
-    facts[SURVIVAL_PART] = {"baseline": estimator.baseline_of}
-    found = {"times": estimator.baseline.times, "cumulative_hazard": estimator.baseline.cumulative_hazard}
-    if estimator.covariance is not None:
-        found["covariance"] = estimator.covariance
-    return facts, arrays | {f"{SURVIVAL_PART}.{name}": each for name, each in found.items()}
-
-
-def read_survival(facts: Mapping[str, Any], arrays: Mapping[str, NDArray[Any]], n_columns: int) -> ReceivedSurvival:
-    """Return the survival model that facts and arrays describe, after checks of every part.
-
-    Parameters
-    ----------
-    facts : mapping
-    arrays : mapping of str to ndarray
-    n_columns : int
-        That it has to take.
-
-    Raises
-    ------
-    ExchangeError
-        MODEL_MALFORMED or TOO_LARGE.
-    """
-    if not facts.keys() <= {"form", "name", "steps", "classes", "classes_dtype", SURVIVAL_PART}:
-        raise bad_predictor("says more than a survival model has to say")
-    if facts.get("classes") is not None or facts.get("classes_dtype") is not None:
-        raise bad_predictor("has classes, and a survival model has none")
-    about, left = facts[SURVIVAL_PART], dict(arrays)
-    if not isinstance(about, Mapping) or about.keys() != {"baseline"} or about["baseline"] not in _BASELINES:
-        raise bad_predictor("does not say whose hazard its baseline is")
-    covariance = _covariance(left, n_columns)
-    baseline = _baseline(left)
-    chain = read_chain(facts.get("steps"), left, n_columns)
-    if left:
-        raise bad_predictor("has arrays of none of its steps")
-    if chain.n_out != 1:
-        raise bad_predictor(f"predicts {chain.n_out} numbers for a row; expected one")
-    if covariance is not None:
-        _check_cox(chain)
-    name = checked_name(facts)
-    return ReceivedSurvival(chain, baseline, name=name, baseline_of=about["baseline"], covariance=covariance)
-
-
-def _baseline(arrays: dict[str, NDArray[Any]]) -> Baseline:
-    times, hazard = (_taken(arrays, name, 1) for name in ("times", "cumulative_hazard"))
-    if len(times) > _MOST_TIMES:
-        raise large_predictor(f"{len(times)} steps in its baseline; {_MOST_TIMES} are allowed")
-    if len(times) != len(hazard) or times[0] <= 0 or hazard[0] < 0:
-        raise bad_predictor("has a baseline without one time above 0 for each hazard from 0 on")
-    if not (np.diff(times) > 0).all() or not (np.diff(hazard) >= 0).all():
-        raise bad_predictor("has a baseline that does not ascend")
-    return Baseline(times, hazard)
-
-
-def _covariance(arrays: dict[str, NDArray[Any]], n_columns: int) -> FloatArray | None:
-    if f"{SURVIVAL_PART}.covariance" not in arrays:
-        return None
-    covariance = _taken(arrays, "covariance", 2)
-    if n_columns > _MOST_COLUMNS:
-        raise large_predictor(f"a covariance of {n_columns} columns; {_MOST_COLUMNS} are allowed")
-    if covariance.shape != (n_columns, n_columns):
-        raise bad_predictor("has a covariance of another shape than its columns want")
-    variances = np.diagonal(covariance)
-    if not (variances >= 0).all():
-        raise bad_predictor("has negative variances")
-    # Columns may be on very different scales, so it is looked at as correlations.
-    scale = np.sqrt(np.where(variances > 0, variances, 1.0))
-    correlation = covariance / scale / scale[:, None]
-    if not (np.abs(correlation - correlation.T) <= _ROUNDING).all() or not (np.abs(correlation) <= 1 + _ROUNDING).all():
-        raise bad_predictor("has a covariance that is none")
-    if np.linalg.eigvalsh(correlation)[0] < -_ROUNDING * n_columns:
-        raise bad_predictor("has a covariance that is not positive")
-    return covariance
-
-
-def _check_cox(chain: Chain) -> None:
-    steps = chain.steps
-    if len(steps) != 2 or not isinstance(steps[0], Scale) or not isinstance(steps[1], Affine):
-        raise bad_predictor("has a covariance of coefficients, and is no linear model")
-    if (steps[0].spread != 1).any() or steps[1].intercept.any():
-        raise bad_predictor("has a covariance of other coefficients than its own")
-
-
-def _taken(arrays: dict[str, NDArray[Any]], name: str, ndim: int) -> FloatArray:
-    array = arrays.pop(f"{SURVIVAL_PART}.{name}", None)
-    if array is None or array.dtype != np.float64 or array.ndim != ndim or not array.size:
-        raise bad_predictor(f"has no {name} of double precision")
-    if not (np.abs(array) <= MOST_NUMBER).all():
-        raise bad_predictor(f"has {name} that are not finite, or beyond {MOST_NUMBER:g}")
-    return array

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Collection, Mapping
+from collections.abc import Callable, Collection, Mapping, Sequence
+from dataclasses import InitVar, dataclass, field, fields
 from typing import Any, ClassVar, Self
 
 import numpy as np
@@ -12,6 +13,7 @@ from scipy.special import expit, softmax
 
 from .._typing import FloatArray
 from ._from_elsewhere import bad_predictor, large_predictor
+from ._trees import LEAF, Structure, Walk, structure_of
 
 _MOST_WORK = 5 * 10**6
 """For one row, in units of about a nanosecond."""
@@ -19,16 +21,17 @@ _MOST_CALLS = 50_000
 """Calls of compiled functions for one batch of rows: each costs some microseconds, and making a tree more."""
 _MOST_NODES = 5 * 10**6
 """Nodes of all trees: each takes some two hundred bytes while they are made ready."""
+_MOST_STEPS, _MOST_PARTS, _MOST_NESTED = 100, 1_000, 4
+_MOST_KNOTS = 10**7
+_LEAST_SPREAD = 1e-100
+MOST_NUMBER = 1e100
+"""Largest entry of any table: products of two of them are still finite."""
+MOST_WIDTH = 20_000
+"""Columns that a table of rows may have between two steps."""
 
 
 class Budget:
-    """Counts, and refuses where it is too much: a file of a few kilobytes can ask for hours.
-
-    Raises
-    ------
-    ExchangeError
-        TOO_LARGE, by all methods.
-    """
+    """Counts work, calls and nodes; refuses with TOO_LARGE, as a file of a few kilobytes can ask for hours."""
 
     def __init__(self) -> None:
         self.work, self.calls, self.nodes = 0.0, 0, 0
@@ -46,92 +49,70 @@ class Budget:
             raise large_predictor(f"{self.nodes} nodes in its trees; {_MOST_NODES} are allowed")
 
     def take_trees(self, n_trees: int) -> None:
-        """Count trees, before they are made."""
+        """Check the number of trees, before they are made."""
         if self.calls + n_trees > _MOST_CALLS:
             raise large_predictor(f"{n_trees} trees; {_MOST_CALLS} are allowed")
 
 
-MOST_NUMBER = 1e100
-"""Largest entry of any table: products of two of them are still finite."""
-MOST_WIDTH = 20_000
-"""Columns that a table of rows may have between two steps."""
-
-
 class Parts:
-    """What describes one step.
+    """What describes one step or model: its facts, and the arrays whose names begin with its path.
 
-    Parameters
-    ----------
-    facts : object
-        Facts of the step, as JSON had them; `kind` among them.
-    arrays : dict of str to ndarray
-        All arrays of the predictor.  Those that are taken out are removed.
-    path : str
-        What the names of this step's arrays begin with, as ``"3."``.
-    budget : Budget
-        Budget of the whole predictor.
-
-    Raises
-    ------
-    ExchangeError
-        MODEL_MALFORMED, also by all methods.
+    Arrays and facts that are taken out are removed, and none can be taken twice.  Whatever does not fit raises an
+    ExchangeError with MODEL_MALFORMED.
     """
 
     def __init__(self, facts: Any, arrays: dict[str, NDArray[Any]], path: str, budget: Budget) -> None:
-        if not isinstance(facts, Mapping) or not isinstance(facts.get("kind"), str):
-            raise bad_predictor("has a step that does not say what it is")
+        if not isinstance(facts, Mapping):
+            raise bad_predictor("has a part that does not say what it is")
         self.arrays, self.path, self.budget = arrays, path, budget
-        self._facts = dict(facts)
-        self.kind: str = self._facts.pop("kind")
+        self.facts = dict(facts)
 
     def has(self, name: str) -> bool:
         """Return whether an array is there."""
         return self.path + name in self.arrays
 
-    def table(self, name: str, shape: tuple[int | None, ...], *, most: float = MOST_NUMBER) -> FloatArray:
+    def table(
+        self, name: str, shape: tuple[int | None, ...], *, least: float | None = None, most: float = MOST_NUMBER
+    ) -> FloatArray:
         """Return finite numbers of a shape; None leaves a size open."""
+        least = -most if least is None else least
         array = self._array(name, np.float64, shape)
-        if not (np.abs(array) <= most).all():
-            raise bad_predictor(f"has {name} that are not finite, or beyond {most:g}")
+        if not ((array >= least) & (array <= most)).all():
+            raise bad_predictor(f"has {name} that are not finite, or not from {least:g} to {most:g}")
         return array
 
-    def integers(self, name: str, *, least: int, most: int, dtype: type = np.int32) -> NDArray[Any]:
+    def integers(self, name: str, *, least: int, most: int, shape: tuple[int | None, ...] = (None,)) -> NDArray[Any]:
         """Return a list of integers within bounds."""
-        array = self._array(name, dtype, (None,))
-        if array.size and (array.min() < least or array.max() > most):
+        array = self._array(name, np.int32, shape)
+        if array.min() < least or array.max() > most:
             raise bad_predictor(f"has {name} that point to what is not there")
         return array
 
     def number(self, name: str, *, least: float = -MOST_NUMBER, most: float = MOST_NUMBER) -> float:
         """Return a number within bounds."""
-        value = self._facts.pop(name, None)
+        value = self.facts.pop(name, None)
         if isinstance(value, bool) or not isinstance(value, float | int) or not least <= value <= most:
             raise bad_predictor(f"has a {name} that is no number from {least:g} to {most:g}")
         return float(value)
 
     def choice(self, name: str, allowed: Collection[str]) -> str:
         """Return one of several words."""
-        value = self._facts.pop(name, None)
+        value = self.facts.pop(name, None)
         if not isinstance(value, str) or value not in allowed:
             raise bad_predictor(f"has a {name} that is none of {sorted(allowed)!r}")
         return value
 
     def listed(self, name: str) -> list[Any]:
         """Return a list that is not empty, its entries unchecked."""
-        value = self._facts.pop(name, None)
+        value = self.facts.pop(name, None)
         if not isinstance(value, list) or not value:
             raise bad_predictor(f"has no list of {name}")
         return value
 
-    def finish(self) -> None:
-        """Refuse facts that belong to nothing."""
-        if self._facts:
-            raise bad_predictor(f"has a step {self.kind!r} that says more than such a step has to say")
-
     def _array(self, name: str, dtype: Any, shape: tuple[int | None, ...]) -> NDArray[Any]:
         array = self.arrays.pop(self.path + name, None)
         if array is None:
-            raise bad_predictor(f"has a step {self.kind!r} without its {name}")
+            raise bad_predictor(f"has no {name}")
         fits = len(shape) == array.ndim and all(
             wanted in (None, size) for wanted, size in zip(shape, array.shape, strict=True)
         )
@@ -140,203 +121,216 @@ class Parts:
         return array
 
 
+def table(*shape: str, **bounds: float) -> Any:
+    """Declare a table of a step; its sizes "n_in" and "n_out" are those of the step."""
+
+    def read(parts: Parts, name: str, sizes: dict[str, int]) -> FloatArray:
+        return parts.table(name, tuple(sizes.get(size) for size in shape), **bounds)
+
+    return field(metadata={"read": read, "shape": shape})
+
+
+def integers(size: str, *, least: int, most: int) -> Any:
+    """Declare a list of integers of a step."""
+
+    def read(parts: Parts, name: str, sizes: dict[str, int]) -> NDArray[Any]:
+        return parts.integers(name, least=least, most=most, shape=(sizes.get(size),))
+
+    return field(metadata={"read": read, "shape": (size,)})
+
+
+def number(**bounds: float) -> Any:
+    """Declare a number that JSON holds."""
+    return field(metadata={"read": lambda parts, name, sizes: parts.number(name, **bounds)})
+
+
+def choice(allowed: Collection[str]) -> Any:
+    """Declare a word that JSON holds."""
+    return field(metadata={"read": lambda parts, name, sizes: parts.choice(name, allowed)})
+
+
+_step = dataclass(eq=False, repr=False)
+
+
 class Step(ABC):
     """A function of rows, one by one: a table of shape (n_rows, n_in) to one of shape (n_rows, n_out).
 
-    Steps are made from arrays that are right (by `read`, which checks them, or from a fitted estimator), and do not
-    look at them again.
+    The fields of a kind are what a file holds of it, and say how each is checked when it is read.  Steps made from a
+    fitted estimator are right, and are not looked at again.
     """
 
     kind: ClassVar[str]
     """Its name in files."""
-    FACTS: ClassVar[tuple[str, ...]] = ()
-    ARRAYS: ClassVar[tuple[str, ...]] = ()
-    """Attributes that files keep, under the same names."""
+    COST: ClassVar[tuple[float, float, float]] = (10.0, 10.0, 0.0)
+    """Nanoseconds for one row, roughly: for each column taken, for each one returned, and for each pair of these."""
     n_in: int
     n_out: int
+
+    def __post_init__(self) -> None:
+        for each in fields(self):  # type: ignore[arg-type]
+            for size, n_entries in zip(each.metadata.get("shape", ()), np.shape(getattr(self, each.name)), strict=True):
+                setattr(self, size, n_entries)
+        if not hasattr(self, "n_out"):
+            self.n_out = self.n_in
+
+    @abstractmethod
+    def __call__(self, rows: FloatArray) -> FloatArray:
+        """Return the step's values, shape (n_rows, n_out)."""
+
+    @property
+    def width(self) -> int:
+        """Columns of the widest table that it makes."""
+        return self.n_out
 
     @property
     def work(self) -> float:
         """What one row costs, in nanoseconds, roughly."""
-        return 10.0 * (self.n_in + self.n_out)
+        taken, returned, pair = self.COST
+        return taken * self.n_in + returned * self.n_out + pair * self.n_in * self.n_out
 
     @property
     def calls(self) -> int:
         """How many calls of compiled functions a batch of rows costs."""
         return 1
 
-    @abstractmethod
-    def __call__(self, rows: FloatArray) -> FloatArray:
-        """Return the step's values, shape (n_rows, n_out)."""
-
-    def facts(self) -> dict[str, Any]:
-        """Return what JSON holds of it, besides its kind."""
-        return {name: getattr(self, name) for name in self.FACTS}
-
-    def arrays(self) -> dict[str, NDArray[Any]]:
-        """Return its arrays by name."""
-        return {name: getattr(self, name) for name in self.ARRAYS}
+    def written(self, path: str) -> tuple[dict[str, Any], dict[str, NDArray[Any]]]:
+        """Return what JSON holds of it, and its arrays under the path."""
+        facts, arrays = {"kind": self.kind}, {}
+        for each in fields(self):  # type: ignore[arg-type]
+            value = getattr(self, each.name)
+            if isinstance(value, np.ndarray):
+                # A table without entries is not written: trees without a split have no thresholds.
+                arrays |= {path + each.name: value} if value.size else {}
+            elif "read" in each.metadata and value is not None:
+                facts[each.name] = value
+        return facts, arrays
 
     @classmethod
-    @abstractmethod
     def read(cls, parts: Parts, n_in: int) -> Self:
         """Return the step that facts and arrays describe."""
+        sizes: dict[str, int] = {"n_in": n_in}
+        values: dict[str, Any] = {}
+        for each in fields(cls):  # type: ignore[arg-type]
+            if "read" in each.metadata:
+                values[each.name] = each.metadata["read"](parts, each.name, sizes)
+                sizes |= dict(zip(each.metadata.get("shape", ()), np.shape(values[each.name]), strict=True))
+            else:
+                values[each.name] = n_in
+        step = cls(**values)
+        step.check(n_in)
+        return step
+
+    def check(self, n_in: int) -> None:  # noqa: B027
+        """Refuse what was read and does not fit together."""
 
 
-_LEAST_SPREAD = 1e-100
-
-
+@_step
 class Affine(Step):
     """x A + b, with A of shape (n_in, n_out)."""
 
     kind = "affine"
-    ARRAYS = ("coefficients", "intercept")
-
-    def __init__(self, coefficients: FloatArray, intercept: FloatArray) -> None:
-        self.coefficients, self.intercept = coefficients, intercept
-        self.n_in, self.n_out = coefficients.shape
+    COST = (0.0, 0.0, 0.25)
+    coefficients: FloatArray = table("n_in", "n_out")
+    intercept: FloatArray = table("n_out")
 
     def __call__(self, rows: FloatArray) -> FloatArray:
         return rows @ self.coefficients + self.intercept
 
-    @property
-    def work(self) -> float:
-        """A product is fast."""
-        return 0.25 * self.n_in * self.n_out
 
-    @classmethod
-    def read(cls, parts: Parts, n_in: int) -> Self:
-        coefficients = parts.table("coefficients", (n_in, None))
-        return cls(coefficients, parts.table("intercept", (coefficients.shape[1],)))
-
-
+@_step
 class Scale(Step):
     """(x - c) / s, column by column."""
 
     kind = "scale"
-    ARRAYS = ("centre", "spread")
-
-    def __init__(self, centre: FloatArray, spread: FloatArray) -> None:
-        self.centre, self.spread = centre, spread
-        self.n_in = self.n_out = len(centre)
+    centre: FloatArray = table("n_in")
+    spread: FloatArray = table("n_in")
 
     def __call__(self, rows: FloatArray) -> FloatArray:
         return (rows - self.centre) / self.spread
 
-    @classmethod
-    def read(cls, parts: Parts, n_in: int) -> Self:
-        centre, spread = parts.table("centre", (n_in,)), parts.table("spread", (n_in,))
-        if (np.abs(spread) < _LEAST_SPREAD).any():
+    def check(self, n_in: int) -> None:
+        if (np.abs(self.spread) < _LEAST_SPREAD).any():
             raise bad_predictor("divides a column by nothing")
-        return cls(centre, spread)
 
 
+@_step
 class Stretch(Step):
     """x a + b, column by column."""
 
     kind = "stretch"
-    ARRAYS = ("factor", "offset")
-
-    def __init__(self, factor: FloatArray, offset: FloatArray) -> None:
-        self.factor, self.offset = factor, offset
-        self.n_in = self.n_out = len(factor)
+    factor: FloatArray = table("n_in")
+    offset: FloatArray = table("n_in")
 
     def __call__(self, rows: FloatArray) -> FloatArray:
         return rows * self.factor + self.offset
 
-    @classmethod
-    def read(cls, parts: Parts, n_in: int) -> Self:
-        return cls(parts.table("factor", (n_in,)), parts.table("offset", (n_in,)))
 
-
+@_step
 class Clip(Step):
     """Each column cut off at two numbers."""
 
     kind = "clip"
-    FACTS = ("low", "high")
-
-    def __init__(self, n_columns: int, low: float, high: float) -> None:
-        self.n_in = self.n_out = n_columns
-        self.low, self.high = low, high
+    n_in: int
+    low: float = number()
+    high: float = number()
 
     def __call__(self, rows: FloatArray) -> FloatArray:
         return np.clip(rows, self.low, self.high)
 
-    @classmethod
-    def read(cls, parts: Parts, n_in: int) -> Self:
-        low = parts.number("low")
-        return cls(n_in, low, parts.number("high", least=low))
+    def check(self, n_in: int) -> None:
+        if self.low > self.high:
+            raise bad_predictor("cuts columns off at a low number above the high one")
 
 
+FUNCTIONS: dict[str, Callable[[FloatArray], FloatArray]] = {
+    "exp": np.exp,
+    "logistic": expit,
+    "relu": lambda rows: np.maximum(rows, 0.0),
+    "tanh": np.tanh,
+}
+
+
+@_step
 class Elementwise(Step):
     """One function of every number."""
 
     kind = "elementwise"
-    FACTS = ("function",)
-    FUNCTIONS: ClassVar[dict[str, Any]] = {
-        "exp": np.exp,
-        "logistic": expit,
-        "relu": lambda rows: np.maximum(rows, 0.0),
-        "tanh": np.tanh,
-    }
-
-    def __init__(self, n_columns: int, function: str) -> None:
-        self.n_in = self.n_out = n_columns
-        self.function = function
+    n_in: int
+    function: str = choice(FUNCTIONS)
 
     def __call__(self, rows: FloatArray) -> FloatArray:
-        return np.asarray(self.FUNCTIONS[self.function](rows))
-
-    @classmethod
-    def read(cls, parts: Parts, n_in: int) -> Self:
-        return cls(n_in, parts.choice("function", cls.FUNCTIONS))
+        return np.asarray(FUNCTIONS[self.function](rows))
 
 
+@_step
 class LogFloor(Step):
     """log max(x, least)."""
 
     kind = "log"
-    FACTS = ("least",)
-
-    def __init__(self, n_columns: int, least: float) -> None:
-        self.n_in = self.n_out = n_columns
-        self.least = least
+    n_in: int
+    least: float = number(least=1 / MOST_NUMBER)
 
     def __call__(self, rows: FloatArray) -> FloatArray:
         return np.asarray(np.log(np.maximum(rows, self.least)))
 
-    @classmethod
-    def read(cls, parts: Parts, n_in: int) -> Self:
-        return cls(n_in, parts.number("least", least=1 / MOST_NUMBER))
 
-
-_MOST_KNOTS = 10**7
-
-
-class Columnwise(Step):
-    """Rows as wide as they were, by no more than their width."""
-
-    def __init__(self, n_columns: int) -> None:
-        self.n_in = self.n_out = n_columns
-
-    @classmethod
-    def read(cls, parts: Parts, n_in: int) -> Self:
-        return cls(n_in)
-
-
-class Softmax(Columnwise):
+@_step
+class Softmax(Step):
     """exp(x) over its sum."""
 
     kind = "softmax"
+    n_in: int
 
     def __call__(self, rows: FloatArray) -> FloatArray:
         return np.asarray(softmax(rows, axis=1))
 
 
-class Normalise(Columnwise):
+@_step
+class Normalise(Step):
     """Rows over their sums; alike where the sum is zero."""
 
     kind = "normalise"
+    n_in: int
 
     def __call__(self, rows: FloatArray) -> FloatArray:
         total = rows.sum(axis=1, keepdims=True)
@@ -344,6 +338,7 @@ class Normalise(Columnwise):
         return np.asarray(np.divide(rows, total, out=alike, where=total != 0))
 
 
+@_step
 class Complement(Step):
     """The probability of the second class to those of both."""
 
@@ -353,12 +348,12 @@ class Complement(Step):
     def __call__(self, rows: FloatArray) -> FloatArray:
         return np.concatenate([1 - rows, rows], axis=1)
 
-    @classmethod
-    def read(cls, parts: Parts, n_in: int) -> Self:
-        _check_one_column(n_in)
-        return cls()
+    def check(self, n_in: int) -> None:
+        if n_in != 1:
+            raise bad_predictor(f"makes two classes of {n_in} scores; expected one")
 
 
+@_step
 class Binary(Complement):
     """The score of the second class to the probabilities of both, by the logistic function."""
 
@@ -368,15 +363,15 @@ class Binary(Complement):
         return super().__call__(np.asarray(expit(rows)))
 
 
+@_step
 class Isotonic(Step):
     """A rising line through knots for each column, level beyond them."""
 
     kind = "isotonic"
-    ARRAYS = ("lengths", "knots", "heights")
-
-    def __init__(self, lengths: NDArray[Any], knots: FloatArray, heights: FloatArray) -> None:
-        self.lengths, self.knots, self.heights = lengths, knots, heights
-        self.n_in = self.n_out = len(lengths)
+    COST = (100.0, 0.0, 0.0)
+    lengths: NDArray[Any] = integers("n_in", least=1, most=_MOST_KNOTS)
+    knots: FloatArray = table("n_knots")
+    heights: FloatArray = table("n_knots")
 
     def __call__(self, rows: FloatArray) -> FloatArray:
         ends = np.cumsum(self.lengths)[:-1]
@@ -384,46 +379,32 @@ class Isotonic(Step):
         return np.column_stack([np.interp(column, knots, heights) for column, knots, heights in lines])
 
     @property
-    def work(self) -> float:
-        """Each number is searched for among knots."""
-        return 100.0 * self.n_in
-
-    @property
     def calls(self) -> int:
         """One for each column."""
         return self.n_in
 
-    @classmethod
-    def read(cls, parts: Parts, n_in: int) -> Self:
-        lengths = parts.integers("lengths", least=1, most=_MOST_KNOTS)
-        if len(lengths) != n_in:
-            raise bad_predictor("has knots for other columns than there are")
-        n_knots = int(lengths.sum(dtype=np.int64))
+    def check(self, n_in: int) -> None:
+        n_knots = len(self.knots)
         if n_knots > _MOST_KNOTS:
             raise large_predictor(f"{n_knots} knots; {_MOST_KNOTS} are allowed")
-        knots, heights = parts.table("knots", (n_knots,)), parts.table("heights", (n_knots,))
+        if int(self.lengths.sum(dtype=np.int64)) != n_knots:
+            raise bad_predictor("has other knots than its columns want")
         first = np.zeros(n_knots, dtype=bool)
-        first[np.concatenate([[0], np.cumsum(lengths)[:-1]])] = True
-        for values in (knots, heights):
+        first[np.concatenate([[0], np.cumsum(self.lengths)[:-1]])] = True
+        for values in (self.knots, self.heights):
             if ((np.diff(values, prepend=-np.inf) < 0) & ~first).any():
                 raise bad_predictor("has knots that do not rise")
-        return cls(lengths, knots, heights)
 
 
-def _check_one_column(n_in: int) -> None:
-    if n_in != 1:
-        raise bad_predictor(f"makes two classes of {n_in} scores; expected one")
-
-
+@_step
 class NormalDensities(Step):
     """log p(class) + log p(x | class), with columns independent and normal in each class."""
 
     kind = "normal"
-    ARRAYS = ("means", "variances", "log_priors")
-
-    def __init__(self, means: FloatArray, variances: FloatArray, log_priors: FloatArray) -> None:
-        self.means, self.variances, self.log_priors = means, variances, log_priors
-        self.n_out, self.n_in = means.shape
+    COST = (0.0, 0.0, 5.0)
+    means: FloatArray = table("n_out", "n_in")
+    variances: FloatArray = table("n_out", "n_in", least=1 / MOST_NUMBER)
+    log_priors: FloatArray = table("n_out")
 
     def __call__(self, rows: FloatArray) -> FloatArray:
         constants = self.log_priors - 0.5 * np.sum(np.log(2.0 * np.pi * self.variances), axis=1)
@@ -435,45 +416,205 @@ class NormalDensities(Step):
         return np.column_stack(densities)
 
     @property
-    def work(self) -> float:
-        """Each column of each class."""
-        return 5.0 * self.n_in * self.n_out
-
-    @property
     def calls(self) -> int:
         """One for each class."""
         return self.n_out
 
-    @classmethod
-    def read(cls, parts: Parts, n_in: int) -> Self:
-        means = parts.table("means", (None, n_in))
-        variances = parts.table("variances", means.shape)
-        if (variances < 1 / MOST_NUMBER).any():
-            raise bad_predictor("has variances that are not positive")
-        return cls(means, variances, parts.table("log_priors", (len(means),)))
 
-
+@_step
 class Radial(Step):
     """exp(-γ ‖x - s‖²) for each landmark s, which is a row of the anchor or made of such rows."""
 
     kind = "radial"
-    FACTS = ("gamma",)
-    ARRAYS = ("landmarks",)
-
-    def __init__(self, landmarks: FloatArray, gamma: float) -> None:
-        self.landmarks, self.gamma = landmarks, gamma
-        self.n_out, self.n_in = landmarks.shape
+    COST = (0.0, 20.0, 0.25)
+    landmarks: FloatArray = table("n_out", "n_in")
+    gamma: float = number(least=0)
 
     def __call__(self, rows: FloatArray) -> FloatArray:
         # Not by rbf_kernel, which raises where an entry is infinite.
         squares = np.sum(rows**2, axis=1)[:, None] + np.sum(self.landmarks**2, axis=1) - 2 * rows @ self.landmarks.T
         return np.asarray(np.exp(-self.gamma * np.maximum(squares, 0.0)))
 
+
+PRECISIONS = ("float32", "float64")
+
+
+@_step
+class Trees(Step):
+    """The mean over trees of the value of the leaf that x falls into, or their sum and b.
+
+    Nodes of all trees follow one another, each tree from its root down, left before right: a node with its feature, or
+    -1 where it is a leaf; behind a node comes its left child, and behind that one's last descendant its right child.
+    So the list of features alone says where trees end and which nodes are whose children, and there is no index that
+    could be wrong.
+    """
+
+    kind = "trees"
+    n_in: int
+    feature: NDArray[Any]
+    threshold: FloatArray
+    value: FloatArray
+    precision: str = choice(PRECISIONS)
+    base: FloatArray | None = None
+    output: NDArray[Any] | None = None
+    structure: InitVar[Structure | None] = None
+
+    def __post_init__(self, structure: Structure | None = None) -> None:
+        self.n_out = self.value.shape[1] if self.base is None else len(self.base)
+        structure = structure_of(self.feature) if structure is None else structure
+        self._walk = Walk(structure, self.feature, self.threshold, self.n_in, exact=self.precision == "float64")
+
+    def __call__(self, rows: FloatArray) -> FloatArray:
+        # In scikit-learn's order of adding and dividing, so that scores that are equal to it are equal here.
+        total = np.zeros((len(rows), self.n_out))
+        if self.base is not None:
+            total += self.base
+        for tree, leaves in enumerate(self._walk.leaves(rows)):
+            if self.output is None:
+                total += self.value[leaves]
+            else:
+                total[:, self.output[tree]] += self.value[leaves, 0]
+        return total / self.calls if self.base is None else total
+
     @property
     def work(self) -> float:
-        """A product, and an exponential for each landmark."""
-        return 0.25 * self.n_in * self.n_out + 20.0 * self.n_out
+        """The way down each tree."""
+        return float(10 * self.calls * (self._walk.depth + self.value.shape[1]))
+
+    @property
+    def calls(self) -> int:
+        """One for each tree."""
+        return self._walk.n_trees
 
     @classmethod
     def read(cls, parts: Parts, n_in: int) -> Self:
-        return cls(parts.table("landmarks", (None, n_in)), parts.number("gamma", least=0))
+        feature = parts.integers("feature", least=LEAF, most=n_in - 1)
+        parts.budget.take_nodes(len(feature))
+        structure = structure_of(feature)
+        parts.budget.take_trees(structure.n_trees)
+        n_splits = int(np.count_nonzero(feature != LEAF))
+        threshold = parts.table("threshold", (n_splits,), most=np.finfo(np.float64).max) if n_splits else np.empty(0)
+        base = parts.table("base", (None,)) if parts.has("base") else None
+        output, n_values = None, None if base is None else len(base)
+        if base is not None and parts.has("output"):
+            output, n_values = parts.integers("output", least=0, most=len(base) - 1), 1
+            if len(output) != structure.n_trees:
+                raise bad_predictor("does not say for each of its trees what it adds to")
+        value = parts.table("value", (len(feature) - n_splits, n_values))
+        return cls(n_in, feature, threshold, value, parts.choice("precision", PRECISIONS), base, output, structure)
+
+
+class Chain:
+    """Steps, at least one; each takes what the one before gives."""
+
+    def __init__(self, steps: Sequence[Step]) -> None:
+        self.steps = tuple(steps)
+        self.n_in, self.n_out = self.steps[0].n_in, self.steps[-1].n_out
+        self.width = max([self.n_in, *(step.width for step in self.steps)])
+
+    def __repr__(self) -> str:
+        return f"Chain({', '.join(step.kind for step in self.steps)})"
+
+    def __call__(self, rows: FloatArray) -> FloatArray:
+        for step in self.steps:
+            rows = step(rows)
+        return rows
+
+    def written(self, path: str = "") -> tuple[list[dict[str, Any]], dict[str, NDArray[Any]]]:
+        """Return facts of the steps, and their arrays under the path."""
+        facts: list[dict[str, Any]] = []
+        arrays: dict[str, NDArray[Any]] = {}
+        for place, step in enumerate(self.steps):
+            own, inner = step.written(f"{path}{place}.")
+            facts.append(own)
+            arrays |= inner
+        return facts, arrays
+
+
+@_step
+class Mean(Step):
+    """Σ w_j h_j(x) over chains h_j."""
+
+    kind = "mean"
+    weights: FloatArray
+    chains: Sequence[Chain]
+
+    def __post_init__(self) -> None:
+        self.n_in, self.n_out = self.chains[0].n_in, self.chains[0].n_out
+
+    @property
+    def width(self) -> int:
+        """Columns of the widest table of any chain."""
+        return max(chain.width for chain in self.chains)
+
+    def __call__(self, rows: FloatArray) -> FloatArray:
+        total = np.zeros((len(rows), self.n_out))
+        if (self.weights == self.weights[0]).all():
+            # In scikit-learn's order of adding and dividing, so that ties stay ties.
+            for chain in self.chains:
+                total += chain(rows)
+            return total / len(self.chains)
+        for weight, chain in zip(self.weights, self.chains, strict=True):
+            total += weight * chain(rows)
+        return total
+
+    def written(self, path: str) -> tuple[dict[str, Any], dict[str, NDArray[Any]]]:
+        """Return facts and arrays of all chains, whose arrays have their places in the path."""
+        facts: list[Any] = []
+        arrays: dict[str, NDArray[Any]] = {f"{path}weights": self.weights}
+        for place, chain in enumerate(self.chains):
+            steps, inner = chain.written(f"{path}{place}.")
+            facts.append(steps)
+            arrays |= inner
+        return {"kind": self.kind, "chains": facts}, arrays
+
+    @classmethod
+    def read(cls, parts: Parts, n_in: int, nested: int = 0) -> Self:
+        listed = parts.listed("chains")
+        if nested >= _MOST_NESTED or len(listed) > _MOST_PARTS:
+            raise large_predictor(
+                f"{len(listed)} models in one another; {_MOST_PARTS}, {_MOST_NESTED} deep, are allowed"
+            )
+        weights = parts.table("weights", (len(listed),), least=0, most=1)
+        if abs(weights.sum() - 1) > 1e-9:
+            raise bad_predictor("has weights that do not add up to one")
+        chains = [
+            read_chain(steps, parts.arrays, n_in, path=f"{parts.path}{place}.", nested=nested + 1, budget=parts.budget)
+            for place, steps in enumerate(listed)
+        ]
+        if len({chain.n_out for chain in chains}) > 1:
+            raise bad_predictor("is the mean of models with different numbers of columns")
+        return cls(weights, chains)
+
+
+KINDS: dict[str, type[Step]] = {
+    step.kind: step
+    for step in (
+        *(Affine, Binary, Clip, Complement, Elementwise, Isotonic, LogFloor, Mean, NormalDensities, Normalise),
+        *(Radial, Scale, Softmax, Stretch, Trees),
+    )
+}
+
+
+def read_chain(
+    facts: Any, arrays: dict[str, NDArray[Any]], n_in: int, *, budget: Budget, path: str = "", nested: int = 0
+) -> Chain:
+    """Return the chain that facts and arrays describe; arrays that belong to it are removed from the mapping."""
+    if not isinstance(facts, list) or not facts:
+        raise bad_predictor("has no list of steps")
+    if len(facts) > _MOST_STEPS:
+        raise large_predictor(f"{len(facts)} steps; {_MOST_STEPS} are allowed")
+    steps: list[Step] = []
+    n_columns = n_in
+    for place, each in enumerate(facts):
+        parts = Parts(each, arrays, f"{path}{place}.", budget)
+        kind = KINDS[parts.choice("kind", KINDS)]
+        step = Mean.read(parts, n_columns, nested) if kind is Mean else kind.read(parts, n_columns)
+        if parts.facts:
+            raise bad_predictor(f"has a step {kind.kind!r} that says more than such a step has to say")
+        budget.spend(step.work, step.calls)
+        n_columns = step.n_out
+        if n_columns > MOST_WIDTH:
+            raise large_predictor(f"{n_columns} columns on the way; {MOST_WIDTH} are allowed")
+        steps.append(step)
+    return Chain(steps)
