@@ -227,9 +227,8 @@ def test_one_class_of_its_own_and_a_single_row_of_another(world, n_of_other):
     share = party.share(drawn(30, 3)[0])
     told = world.h.predict_proba(world.g(share.representation))
     model = PartyModel(party="a", integration_function=world.g, estimator=world.h, left_out=told)
-    for prior in ("all", "own"):
-        mine = party.personalise(model, X, y, prior=prior, random_state=0)
-        assert np.isfinite(mine.predict_proba(world.X_new)).all()
+    mine = party.personalise(model, X, y, random_state=0)
+    assert np.isfinite(mine.predict_proba(world.X_new)).all()
 
 
 def test_texts_and_a_model_without_probabilities():
@@ -251,20 +250,6 @@ def test_texts_of_a_frame_are_those_of_an_array():
         series = pd.Series(world.y, dtype=kind)
         found = world.party.personalise(world.model(), world.X, series, **options)
         assert (found.predict(world.X_new) == wanted).all()
-
-
-def test_the_own_mix_of_classes_pays_for_own_rows(world):
-    skewed = np.concatenate([np.flatnonzero(world.y == 0)[:4], np.flatnonzero(world.y > 0)])
-    X, y = world.X[skewed], world.y[skewed]
-    party = Party("a", obfuscator("pca", 2), fit_on=drawn(60, 2)[0]).fit(X, y)
-    party.share(drawn(30, 3)[0])
-    g = LinearMap("a", np.eye(2))
-    even = np.full((len(y), 3), 1 / 3)
-    h = LogisticRegression(C=1e-6).fit(g(party.obfuscate(world.X_new)), world.y_new)
-    model = PartyModel(party="a", integration_function=g, estimator=h, left_out=even)
-    everybody, own = (party.personalise(model, X, y, prior=prior, random_state=0) for prior in ("all", "own"))
-    rare = [mine.predict_proba(world.X_new, using="collaboration")[:, 0].mean() for mine in (everybody, own)]
-    assert rare[1] < rare[0] - 0.05
 
 
 def test_unlabelled_public_rows_may_help(world):
@@ -338,8 +323,6 @@ def test_refusals(world):
         world.personal(public_target=[1, 2])
     with pytest.raises(AgreementError, match="public_target must have one entry per row"):
         world.personal(public=world.X_new[:3], public_target=[1, 2])
-    with pytest.raises(ValueError, match="prior"):
-        world.personal(prior="mine")
     with pytest.raises(AgreementError, match="another kind"):
         party = Party("a", obfuscator("pca", 4), fit_on=drawn(60, 2)[0]).fit(world.X, world.y.astype(str))
         party.personalise(world.model(left_out=False), world.X, world.y.astype(str))

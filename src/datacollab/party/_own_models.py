@@ -8,7 +8,7 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
 from itertools import combinations
-from typing import Any, cast
+from typing import Any
 
 import numpy as np
 import scipy.linalg
@@ -363,60 +363,37 @@ def weights_by_loss(losses: FloatArray) -> FloatArray:
     return np.asarray(weights / weights.sum())
 
 
-def log_pool(logs: FloatArray, weights: FloatArray, bias: FloatArray | None = None) -> FloatArray:
-    r"""Return log probabilities of the pool, :math:`\log p = \sum_m \beta_m \log p_m + c - \mathrm{const}`."""
-    scores = np.tensordot(weights, logs, axes=1) + (0.0 if bias is None else bias)
+def log_pool(logs: FloatArray, weights: FloatArray) -> FloatArray:
+    r"""Return log probabilities of the pool, :math:`\log p = \sum_m \beta_m \log p_m - \mathrm{const}`."""
+    scores = np.tensordot(weights, logs, axes=1)
     return np.asarray(scores - logsumexp(scores, axis=1, keepdims=True))
 
 
 def penalised_log_loss(
-    parameters: FloatArray,
-    logs: FloatArray,
-    codes: NDArray[np.intp],
-    prior: FloatArray,
-    tau: float,
-    bias_ridge: float | None = None,
+    weights: FloatArray, logs: FloatArray, codes: NDArray[np.intp], prior: FloatArray, tau: float
 ) -> tuple[float, FloatArray]:
-    r"""Return :math:`-\sum_i \log p_{i,y_i} + \tfrac\tau2 \|\beta-\beta_0\|^2 + \tfrac\rho2 \|c\|^2`, and gradient."""
-    n = len(logs)
-    weights, bias = parameters[:n], None if bias_ridge is None else parameters[n:]
-    combined = log_pool(logs, weights, bias)
+    r"""Return :math:`-\sum_i \log p_{i,y_i} + \tfrac\tau2 \|\beta-\beta_0\|^2`, and its gradient."""
+    combined = log_pool(logs, weights)
     rows = np.arange(len(codes))
     # d loss / d score: the probability, less one at the class that it was.
     slope = np.exp(combined)
     slope[rows, codes] -= 1.0
     value = -combined[rows, codes].sum() + 0.5 * tau * np.sum((weights - prior) ** 2)
-    gradient = np.tensordot(logs, slope, axes=2) + tau * (weights - prior)
-    if bias is not None and bias_ridge is not None:
-        value += 0.5 * bias_ridge * np.sum(bias**2)
-        gradient = np.concatenate([gradient, slope.sum(axis=0) + bias_ridge * bias])
-    return float(value), gradient
+    return float(value), np.tensordot(logs, slope, axes=2) + tau * (weights - prior)
 
 
-def fit_log_pool(
-    logs: FloatArray,
-    codes: NDArray[np.intp],
-    *,
-    prior: FloatArray,
-    tau: float,
-    bias_ridge: float | None = None,
-    start: FloatArray | None = None,
-) -> tuple[FloatArray, FloatArray | None]:
-    """Return weights of the pool, none negative, and class biases if there is a ridge for them.  Convex."""
-    n, n_classes = len(logs), logs.shape[2]
-    n_biases = 0 if bias_ridge is None else n_classes
-    if start is None:
-        start = np.concatenate([prior, np.zeros(n_biases)])
+def fit_log_pool(logs: FloatArray, codes: NDArray[np.intp], *, prior: FloatArray, tau: float) -> FloatArray:
+    """Return weights of the pool, none negative.  Convex."""
     found = scipy.optimize.minimize(
         penalised_log_loss,
-        start,
-        args=(logs, codes, prior, tau, bias_ridge),
+        prior,
+        args=(logs, codes, prior, tau),
         jac=True,
         method="L-BFGS-B",
-        bounds=[(0.0, None)] * n + [(None, None)] * n_biases,
+        bounds=[(0.0, None)] * len(logs),
         options={"ftol": 1e-12, "gtol": 1e-7, "maxiter": 500},
     )
-    return found.x[:n], found.x[n:] if n_biases else None
+    return np.asarray(found.x)
 
 
 def fit_convex_pool(opinions: FloatArray, target: FloatArray, *, prior: FloatArray, tau: float) -> FloatArray:
@@ -445,8 +422,8 @@ def _with_sum_one(Q: FloatArray, linear: FloatArray) -> FloatArray:
 SCALE_SPREAD = 0.7
 """Of the logarithm of a scale about what is likely before any row is seen."""
 
-BIAS_RIDGE = 1.0
-"""Of class biases, which are logarithms of ratios: without rows they stay within a factor of about three."""
+TAU = 20.0
+"""How much the weights of a pool are held to those by loss."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -477,22 +454,23 @@ class ClassBlend(Blend):
 
     own_scales: tuple[float, ...]
     collaboration_scale: float
-    biases: dict[str, FloatArray]
     columns: NDArray[np.intp]
     n_classes: int
-    own_mix: bool
 
     def speak(self, own: Sequence[FloatArray], collaboration: FloatArray) -> Opinions:
         """Return log probabilities of all classes by each side, each of shape (n_rows, n_classes)."""
         logs = np.stack(
             [_logs(one, scale, self.columns, self.n_classes) for one, scale in zip(own, self.own_scales, strict=True)]
         )
-        local = _combined(logs, self.own_weights, self.biases.get("local"))
-        common = _logs(collaboration, self.collaboration_scale, np.arange(self.n_classes), self.n_classes)
-        common = _combined(common[None], np.ones(1), self.biases.get("collaboration"))
-        heard = local if self.own_mix else _on_known(local, common, self.columns)
-        combined = log_pool(np.stack([heard, common]), self.weights, self.biases.get("combined"))
+        local = _floored(log_pool(logs, self.own_weights))
+        common = self.of_common(collaboration)
+        combined = log_pool(np.stack([_on_known(local, common, self.columns), common]), self.weights)
         return Opinions(local, common, combined)
+
+    def of_common(self, collaboration: FloatArray) -> FloatArray:
+        """Return the common model's log probabilities."""
+        logs = _logs(collaboration, self.collaboration_scale, np.arange(self.n_classes), self.n_classes)
+        return _floored(log_pool(logs[None], np.ones(1)))
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
@@ -518,13 +496,11 @@ class Blender(ABC):
         candidates: Sequence[Candidate],
         collaboration: FloatArray,
         target: NDArray[Any],
-        tau: float,
         public: NDArray[Any],
     ) -> None:
         self.candidates = candidates
         self.collaboration = collaboration
         self.target = target
-        self.tau = tau
         self.public = public
         self.public_weight = min(1.0, len(target) / max(1, len(public)))
         self.judged: NDArray[np.bool_] = np.asarray(np.isfinite(collaboration).all(axis=1))
@@ -579,17 +555,12 @@ class ClassBlender(Blender):
         candidates: Sequence[Candidate],
         collaboration: FloatArray,
         target: NDArray[np.intp],
-        tau: float,
         public: NDArray[np.intp],
         columns: NDArray[np.intp],
-        own_mix: bool,
     ) -> None:
-        super().__init__(candidates, collaboration, target, tau, public)
+        super().__init__(candidates, collaboration, target, public)
         self.columns = columns
         self.n_classes = collaboration.shape[1]
-        self.bias_ridge = BIAS_RIDGE if own_mix else None
-        # Public rows say nothing of the party's own mix.
-        self.public_weight *= not own_mix
         self._own_tables = [self._table(each.left_out, each.scales, columns) for each in candidates]
         self._collaboration_table = self._table(np.nan_to_num(collaboration), SHARE_SCALES, np.arange(self.n_classes))
 
@@ -606,17 +577,14 @@ class ClassBlender(Blender):
                 for place, scale in zip(own, scales, strict=True)
             ]
         )
-        weights, bias = self._fitted(logs, rows)
         return ClassBlend(
             own=tuple(own),
-            own_weights=weights,
+            own_weights=self._fitted(logs, rows),
             weights=np.array([0.5, 0.5]),
             own_scales=tuple(scales),
             collaboration_scale=1.0,
-            biases={} if bias is None else {"local": bias},
             columns=self.columns,
             n_classes=self.n_classes,
-            own_mix=self.bias_ridge is not None,
         )
 
     def _blend(self, own: Blend, local: FloatArray, rows: NDArray[np.bool_]) -> ClassBlend:
@@ -625,25 +593,16 @@ class ClassBlender(Blender):
         if not judged.any():
             return own
         scale = float(SHARE_SCALES[np.argmin(_smoothed(self._collaboration_table, judged))])
-        common = _logs(self.collaboration[judged], scale, np.arange(self.n_classes), self.n_classes)
-        biases = dict(own.biases)
-        if self.bias_ridge is not None:
-            # The scale of a single opinion is chosen already; only its bias is new.
-            biases["collaboration"] = cast(FloatArray, self._fitted(common[None], judged)[1])
-        common = _combined(common[None], np.ones(1), biases.get("collaboration"))
-        heard = local[judged] if own.own_mix else _on_known(local[judged], common, self.columns)
-        weights, bias = self._fitted(np.stack([heard, common]), judged)
-        if bias is not None:
-            biases["combined"] = bias
-        return replace(own, weights=weights, collaboration_scale=scale, biases=biases)
+        own = replace(own, collaboration_scale=scale)
+        common = own.of_common(self.collaboration[judged])
+        heard = _on_known(local[judged], common, self.columns)
+        return replace(own, weights=self._fitted(np.stack([heard, common]), judged))
 
-    def _fitted(self, logs: FloatArray, rows: NDArray[np.bool_]) -> tuple[FloatArray, FloatArray | None]:
+    def _fitted(self, logs: FloatArray, rows: NDArray[np.bool_]) -> FloatArray:
         codes = self.target[rows]
         losses = -logs[:, np.arange(len(codes)), codes].mean(axis=1) - logs.mean(axis=(1, 2)) / len(codes)
         prior = weights_by_loss(losses)
-        if len(logs) == 1 and self.bias_ridge is None:
-            return prior, None
-        return fit_log_pool(logs, codes, prior=prior, tau=self.tau, bias_ridge=self.bias_ridge)
+        return prior if len(logs) == 1 else fit_log_pool(logs, codes, prior=prior, tau=TAU)
 
     def _table(
         self, scores: FloatArray, scales: FloatArray, columns: NDArray[np.intp]
@@ -682,7 +641,7 @@ class NumberBlender(Blender):
 
     def _fitted(self, opinions: FloatArray, rows: NDArray[np.bool_]) -> FloatArray:
         losses = np.array([self._squares(opinion, rows) for opinion in opinions.T])
-        return fit_convex_pool(opinions, self.target[rows], prior=weights_by_loss(losses), tau=self.tau)
+        return fit_convex_pool(opinions, self.target[rows], prior=weights_by_loss(losses), tau=TAU)
 
     def _public_squares(self, place: int) -> float:
         said = self.candidates[place].left_out[len(self.target) :, 0]
@@ -713,9 +672,9 @@ def _logs(scores: FloatArray, scale: float, columns: NDArray[np.intp], n_classes
     return np.asarray(np.log((1 - FLOOR) * shares + FLOOR / n_classes))
 
 
-def _combined(logs: FloatArray, weights: FloatArray, bias: FloatArray | None) -> FloatArray:
-    """Pool log probabilities, and let nothing be ruled out."""
-    return np.asarray(np.log((1 - FLOOR) * np.exp(log_pool(logs, weights, bias)) + FLOOR / logs.shape[2]))
+def _floored(logs: FloatArray) -> FloatArray:
+    """Return log probabilities that rule nothing out."""
+    return np.asarray(np.log((1 - FLOOR) * np.exp(logs) + FLOOR / logs.shape[1]))
 
 
 def _on_known(local: FloatArray, common: FloatArray, columns: NDArray[np.intp]) -> FloatArray:

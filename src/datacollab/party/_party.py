@@ -412,7 +412,6 @@ class Party(LocalParty):
         *,
         public: ArrayLike | None = None,
         public_target: ArrayLike | None = None,
-        prior: str = "all",
         random_state: int | np.random.RandomState | None = None,
         n_jobs: int | None = None,
         progress: Callable[[str], None] | None = None,
@@ -426,7 +425,7 @@ class Party(LocalParty):
         X : array-like or dataframe of shape (n_samples, n_features)
             The rows of `fit`.
         y : array-like of shape (n_samples,)
-        public, public_target, prior, random_state, n_jobs, progress
+        public, public_target, random_state, n_jobs, progress
             As for `datacollab.party.personalise`.
 
         Returns
@@ -477,7 +476,6 @@ class Party(LocalParty):
             order=order,
             public=public,
             public_target=public_target,
-            prior=prior,
             random_state=random_state,
             n_jobs=n_jobs,
             progress=progress,

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from dataclasses import asdict, dataclass, replace
 from typing import TYPE_CHECKING, Any
 
@@ -14,7 +14,7 @@ from sklearn.utils import check_random_state
 from sklearn.utils.validation import _num_samples
 
 from .._threads import one_thread
-from .._validation import FloatArray, PartyName, check_single_targets, count_missing, require
+from .._validation import FloatArray, PartyName, check_single_targets, count_missing
 from ..errors import AgreementError
 from ..model import PartyModel
 from ._common_space import TableEncoder
@@ -35,44 +35,7 @@ from ._own_models import (
 )
 
 if TYPE_CHECKING:
-    from matplotlib.axes import Axes
-
-
-BLUE = "#0072B2"
-
-
-def new_axes(width: float, height: float) -> Axes:
-    """Return axes of a new figure that no window shows."""
-    figure = require("matplotlib.figure", "plots").Figure(figsize=(width, height), layout="constrained")
-    axes: Axes = figure.subplots()
-    return axes
-
-
-def benefit_axes(
-    scores: Mapping[str, Estimate], gains: Mapping[str, Estimate], metric: str, title: str, ax: Axes | None
-) -> Axes:
-    """Draw scores by side, and beside each how much better it is than alone on the same rows."""
-    axes = new_axes(7.2, 1.1 + 0.55 * len(scores)) if ax is None else ax
-    names, values = list(scores), list(scores.values())
-    reach = [[one.value - one.low for one in values], [one.high - one.value for one in values]]
-    colours = ["0.45" if name == "local" else BLUE for name in names]
-    for row, (one, colour) in enumerate(zip(values, colours, strict=True)):
-        sides: Any = [[reach[0][row]], [reach[1][row]]]
-        axes.errorbar([one.value], [row], xerr=sides, fmt="o", color=colour, ecolor=colour, capsize=3, markersize=6)
-    axes.axvline(scores["local"].value, color="0.7", linewidth=0.8, linestyle=":", zorder=0)
-    for name, gain in gains.items():
-        text = f"{100 * gain.value:+.1f} [{100 * gain.low:+.1f}, {100 * gain.high:+.1f}]"
-        axes.text(1.02, names.index(name), text, transform=axes.get_yaxis_transform(), va="center", fontsize=9)
-    if gains:
-        unit = "better than alone,\npoints" if metric == "accuracy" else "less error than alone,\npercent"
-        axes.text(1.02, names.index("local"), unit, transform=axes.get_yaxis_transform(), va="center", fontsize=9)
-    axes.set_yticks(range(len(names)), names)
-    axes.set_ylim(len(names) - 0.5, -0.5)
-    axes.set_xlabel(f"{metric} on own rows, left out; 95 % intervals", fontsize=9)
-    axes.set_title(title, fontsize=10, loc="left")
-    axes.spines[["top", "right"]].set_visible(False)
-    axes.grid(axis="x", alpha=0.3, linewidth=0.6)
-    return axes
+    pass
 
 
 _CONFIDENCE = 0.95
@@ -266,25 +229,6 @@ class Benefit:
         lists = {"own_models": list(self.own_models), "own_weights": list(self.own_weights)}
         return asdict(self) | lists | {"sentence": self.sentence}
 
-    def plot(self, ax: Axes | None = None) -> Axes:
-        """Draw what the party has alone, with the common model, and with both, with 95 % intervals.
-
-        Parameters
-        ----------
-        ax : Axes, optional
-            Where to draw; None makes a figure.
-
-        Raises
-        ------
-        MissingExtraError
-            If matplotlib is not installed.
-        """
-        sides = {"local": self.local, "collaboration": self.collaboration, "combined": self.combined}
-        scores = {name: side.score for name, side in sides.items() if side is not None}
-        gains = {"collaboration": self.collaboration_gain, "combined": self.combined_gain}
-        found = {name: gain for name, gain in gains.items() if gain is not None}
-        return benefit_axes(scores, found, self.metric, self.sentence.partition(" (")[0].partition(":")[0], ax)
-
 
 def benefit_of(
     opinions: Opinions, target: NDArray[Any], judged: NDArray[np.bool_], unit: float | None, **facts: Any
@@ -329,25 +273,8 @@ def _auc(logs: FloatArray, codes: NDArray[np.intp]) -> float | None:
 class CollaborationOpinion:
     """The common model's output in columns of all classes, or as numbers."""
 
-    def __init__(
-        self, model: PartyModel, labels: tuple[NDArray[Any], ...], unit: tuple[float, float] = (0.0, 1.0)
-    ) -> None:
-        self._model = model
-        self._unit = unit
-        self.classes: NDArray[Any] | None = None
-        if labels:
-            # Without labels, as where public rows have none, their kind is open.
-            known = [np.asarray(model.estimator.classes_), *(each for each in labels if len(each))]
-            if len({_is_text(each) for each in known}) > 1:
-                raise AgreementError(
-                    f"Party {model.party!r}: the classes of its model are of another kind (texts or numbers) than its "
-                    "own targets. Give y as it was shared."
-                )
-            self.classes = np.unique(np.concatenate([each.astype(object) for each in known]).tolist())
-
-    def in_units(self, mean: float, deviation: float) -> CollaborationOpinion:
-        """Return the same with numbers standardised."""
-        return CollaborationOpinion(self._model, (), (mean, deviation))
+    def __init__(self, model: PartyModel, classes: NDArray[Any] | None, unit: tuple[float, float] | None) -> None:
+        self._model, self.classes, self._unit = model, classes, unit or (0.0, 1.0)
 
     def of(self, representation: FloatArray) -> FloatArray:
         """Return logarithms of class shares (n_rows, n_classes), or numbers (n_rows, 1), for f_k of any rows."""
@@ -413,9 +340,6 @@ class CollaborationOpinion:
 def _is_text(labels: NDArray[Any]) -> bool:
     return labels.dtype.kind == "U" or (labels.dtype.kind == "O" and any(isinstance(one, str) for one in labels))
 
-
-TAU = 20.0
-"""How much the weights of a pool are held to those by loss."""
 
 N_TREES = 300
 MOST_REFITS = 60
@@ -551,8 +475,6 @@ def personalise(
     order: NDArray[np.intp] | None = None,
     public: ArrayLike | None = None,
     public_target: ArrayLike | None = None,
-    prior: str = "all",
-    tau: float = TAU,
     random_state: int | np.random.RandomState | None = None,
     n_jobs: int | None = None,
     progress: Progress | None = None,
@@ -575,11 +497,6 @@ def personalise(
         Rows that the party has besides: they count for "local", so that nothing is credited to collaboration that the
         party could have had without it.
     public_target : array-like of shape (n_public,), optional
-    prior : {"all", "own"}, default="all"
-        Whose rows are to be predicted.  "own" fits biases of classes to the party's own mix, which pays for a party
-        that predicts its own kind of rows.  Without meaning for numbers.
-    tau : float, default=20
-        How much weights are held to those by loss, one over the square of each.
     random_state : int, RandomState or None, default=None
         Of forests and folds.
     n_jobs : int, optional
@@ -598,21 +515,18 @@ def personalise(
         together; if there are fewer than two own rows.
     ObfuscationError
         If the rows do not fit the obfuscator.
-    ValueError
-        If `prior` is unknown.
     """
-    if prior not in ("all", "own"):
-        raise ValueError(f"prior must be 'all' or 'own'; got {prior!r}.")
     say = progress or (lambda step: None)
     own_model = home._own(model)
     numbers = not hasattr(own_model.estimator, "classes_")
     target, labels = _checked_targets(home.name, X, y, public, public_target, numbers)
     generator = check_random_state(random_state)
-    opinion = CollaborationOpinion(own_model, () if numbers else (target, labels))
+    classes = None if numbers else _all_classes(own_model, target, labels)
     encoder = TableEncoder(X, public, home.name)
     rows = encoder.encode(X)
     beside = [] if public is None else [encoder.encode(public)]
-    aims, unit, columns = _aims(opinion, target, labels)
+    aims, unit, columns = _aims(classes, target, labels)
+    opinion = CollaborationOpinion(own_model, classes, unit)
     data = OwnData(
         rows=np.concatenate([rows, *beside]),
         target=aims,
@@ -624,18 +538,13 @@ def personalise(
     candidates = own_candidates(data, generator, n_trees=N_TREES, n_jobs=n_jobs)
     say("collaboration")
     common, basis = opinion.of_own_rows(home.obfuscate(X), order)
-    own_aims = aims[: data.n_own]
-    beyond = aims[data.n_own :]
-    if columns is None:
-        mean, deviation = unit or (0.0, 1.0)
-        common, opinion = (common - mean) / deviation, opinion.in_units(mean, deviation)
-    else:
-        own_aims, beyond = columns[own_aims], columns[beyond]
+    known = aims if columns is None else columns[aims]
+    own_aims, beyond = known[: data.n_own], known[data.n_own :]
 
     def blender_of(found: list[Candidate], beside: NDArray[Any]) -> Blender:
         if columns is None:
-            return NumberBlender(found, common, own_aims, tau, beside)
-        return ClassBlender(found, common, own_aims, tau, beside, columns, prior == "own")
+            return NumberBlender(found, common, own_aims, beside)
+        return ClassBlender(found, common, own_aims, beside, columns)
 
     blender = blender_of(candidates, beyond)
     say("pool")
@@ -666,14 +575,26 @@ def personalise(
     return PersonalModel(home, opinion, encoder, scorers, blend, unit, benefit, own)
 
 
+def _all_classes(model: PartyModel, target: NDArray[Any], labels: NDArray[Any]) -> NDArray[Any]:
+    """Return the classes of the model, of the own rows and of labelled public ones, in order."""
+    # Without labels, as where public rows have none, their kind is open.
+    known = [np.asarray(model.estimator.classes_), *(each for each in (target, labels) if len(each))]
+    if len({_is_text(each) for each in known}) > 1:
+        raise AgreementError(
+            f"Party {model.party!r}: the classes of its model are of another kind (texts or numbers) than its own "
+            "targets. Give y as it was shared."
+        )
+    return np.unique(np.concatenate([each.astype(object) for each in known]).tolist())
+
+
 def _aims(
-    opinion: CollaborationOpinion, target: NDArray[Any], labels: NDArray[Any]
+    classes: NDArray[Any] | None, target: NDArray[Any], labels: NDArray[Any]
 ) -> tuple[NDArray[Any], tuple[float, float] | None, NDArray[np.intp] | None]:
     """Return what own models learn, how numbers are standardised, and where own classes stand among all."""
     both = np.concatenate([target, labels])
-    if opinion.classes is not None:
+    if classes is not None:
         own_classes, codes = np.unique(both, return_inverse=True)
-        return codes.ravel(), None, np.searchsorted(opinion.classes, own_classes)
+        return codes.ravel(), None, np.searchsorted(classes, own_classes)
     deviation = float(both.std())
     unit = float(both.mean()), deviation if deviation > 0 else 1.0
     return (both - unit[0]) / unit[1], unit, None

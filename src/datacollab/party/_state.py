@@ -312,10 +312,9 @@ def personal_model(members: Mapping[str, bytes], home: LocalParty, model: PartyM
     try:
         parts: dict[str, Any] = _loaded(members[_MEMBER], _OWN_TYPES)
         encoder, scorers, blend, benefit, unit, classes = (parts[name] for name in _PARTS)
-        opinion = CollaborationOpinion(model, (), (0.0, 1.0) if unit is None else tuple(unit))
-        opinion.classes = classes
-        own = (parts[_OWN_PARTS[0]], parts[_OWN_PARTS[1]]) if _OWN_PARTS[0] in parts else None
         unit = None if unit is None else tuple(unit)
+        opinion = CollaborationOpinion(model, classes, unit)
+        own = (parts[_OWN_PARTS[0]], parts[_OWN_PARTS[1]]) if _OWN_PARTS[0] in parts else None
         return PersonalModel(home, opinion, encoder, scorers, blend, unit, benefit, own)
     # Skops and NumPy raise many kinds of errors for damaged contents, and may quote them.
     except Exception as error:

@@ -30,7 +30,6 @@ from datacollab.model import fit_left_out
 from datacollab.party import PersonalModel
 from datacollab.party._common_space import TableEncoder
 from datacollab.party._own_models import Blender, ClassBlender, NumberBlender, OwnData, own_candidates
-from datacollab.party._personal_model import TAU
 from datacollab.sums import (
     CommonMap,
     MaskKey,
@@ -197,11 +196,11 @@ def alone(own: Rows, drawn: Draw, *, public: bool, thorough: bool = False, strea
     nothing = np.full((len(X), 1 if numbers else drawn.n_classes), np.nan)
     known, beyond = (aims if numbers else classes[aims])[: len(X)], (aims if numbers else classes[aims])[len(X) :]
     blender: Blender = (
-        NumberBlender(candidates, nothing, known, TAU, beyond)
+        NumberBlender(candidates, nothing, known, beyond)
         if numbers
-        else ClassBlender(candidates, nothing, known, TAU, beyond, classes, False)
+        else ClassBlender(candidates, nothing, known, beyond, classes)
     )
-    blend = blender._own(np.ones(len(X), dtype=bool))
+    blend = blender.local()
     scorers = [candidates[place].fit() for place in blend.own]
 
     def predict(rows: Array) -> Array:
