@@ -51,7 +51,7 @@ def cards_of(keys, parties):
     return {name: mask_card(MaskKey.generate(), keys[name]) for name in parties}
 
 
-def project_of(keys, parties, cards, task="classification", sharing=None, **changes):
+def project_of(keys, parties, cards, kind="classification", sharing=None, **changes):
     """A project of these parties that shares sums; the first one owns it."""
     entries = {
         "name": "wards",
@@ -61,7 +61,7 @@ def project_of(keys, parties, cards, task="classification", sharing=None, **chan
             Column(name="pulse", kind="number", minimum=0.0, maximum=100.0),
             Column(name="ward", kind="category", categories=("day", "night")),
         ),
-        "task": TASKS[task],
+        "task": TASKS[kind],
         "anchor": AnchorRecipe(method="sample", n_rows=120, source="a register"),
         "max_components": 3,
         "owner": keys[parties[0]].public,
@@ -125,8 +125,9 @@ class SumsWorld:
         self.write_project(replace(self.project, sharing=sharing, revision=revision, parties=parties))
 
 
-def new_sums_world(root, task="classification", parties=PARTIES, sharing=None, **changes):
+def new_sums_world(root, task="classification", parties=PARTIES, sharing=None, task_of_project=None, **changes):
     """All parties have joined, and nobody has shared."""
+    changes |= {} if task_of_project is None else {"task": task_of_project}
     keys = {name: KeyPair.generate() for name in (*parties, "analyst", "stranger")}
     for name, key in keys.items():
         (root / name).mkdir()

@@ -25,9 +25,14 @@ def rows(rng):
     return rng.normal(size=(40, 3))
 
 
-def enter(ledger, table, number, noise=0.1, void=()):
+def enter(ledger, table, number, noise=0.1, void=(), statistic="ridge regression"):
     rows = ledger.fingerprints(table)
-    facts = {"purpose": f"total {number}", "agreement": f"run {number}", "parties": {"north": "a key"}}
+    facts = {
+        "statistic": statistic,
+        "purpose": f"total {number}",
+        "agreement": f"run {number}",
+        "parties": {"north": "a key"},
+    }
     ledger.enter(rows, context=CONTEXTS[number], noise=noise, void=void, **facts)
 
 
@@ -47,6 +52,14 @@ def test_totals_that_differ_by_few_rows_are_refused_in_any_order_of_rows(ledger,
         assert len(ledger.entries) == 1
     else:
         enter(ledger, other, 1)
+
+
+def test_another_statistic_is_made_of_exactly_the_same_rows_alone(ledger, rows, rng):
+    enter(ledger, rows, 0, statistic="class counts")
+    refusal("ALREADY_SHARED", enter, ledger, rows[1:], 1)
+    enter(ledger, rng.permutation(rows), 1)
+    for statistic in ("class counts", "ridge regression"):
+        refusal("ALREADY_SHARED", enter, ledger, rows, 2, statistic=statistic)
 
 
 def test_the_same_sum_is_entered_once_whatever_its_rows(ledger, rows, rng):

@@ -155,19 +155,23 @@ def _add(opened: AnalystFolder, files: list[Path], report: Report) -> None:
 
 def _show_sums(result: SumsIntegration, report: Report) -> None:
     report.facts |= result.facts()
-    report.line(
-        f"One model of the total of {result.n_parties} parties: about {result.n_rows} rows, {result.n_components} "
-        f"columns, penalty {result.alpha:.3g}."
-    )
+    if result.alpha is None:
+        report.line(f"A total of {result.n_parties} parties: about {result.n_rows} rows. Counts make no model.")
+    else:
+        report.line(
+            f"One model of the total of {result.n_parties} parties: about {result.n_rows} rows, {result.n_components} "
+            f"columns, penalty {result.alpha:.3g}."
+        )
     if result.class_counts:
         counts = ", ".join(f"{name} {count}" for name, count in result.class_counts.items())
         report.line(f"Rows of each class, with the noise: {counts}.")
     for name in result.rare:
         report.line(
-            f"Class {name!r} has fewer than 10 rows in the total, and each may be recognised. Have the owner merge it "
-            "with another."
+            f"Class {name!r} {'may have' if result.alpha is None else 'has'} fewer than 10 rows in the total, and each "
+            "may be recognised. Have the owner merge it with another, in the table [task.merged] of the project."
         )
-    report.line(f"Parties can compare the model's digest: {result.model_digest}")
+    if result.model_digest is not None:
+        report.line(f"Parties can compare the model's digest: {result.model_digest}")
 
 
 def _show(result: Integration, report: Report) -> None:

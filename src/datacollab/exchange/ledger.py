@@ -29,7 +29,7 @@ FEWEST_DIFFERENT = 10
 
 _FORMAT, _VERSION = "datacollab.ledger", 1
 _HASH = np.dtype("<u8")
-_KEYS = {"context", "purpose", "noise", "time", "agreement", "parties", "rows"}
+_KEYS = {"context", "purpose", "statistic", "noise", "time", "agreement", "parties", "rows"}
 
 
 @dataclass(frozen=True)
@@ -38,10 +38,11 @@ class LedgerEntry:
 
     Attributes
     ----------
-    context, purpose, time, agreement : str
-        The sum's context in hexadecimal digits, its purpose, the time in ISO 8601, and the digest of one run's project.
+    context, purpose, statistic, time, agreement : str
+        The sum's context in hexadecimal digits, its purpose, what was added up, the time in ISO 8601, and the digest of
+        one run's project.
     noise : float
-        Standard deviation of the total's noise.
+        Standard deviation of the total's noise, in the unit of sums of ridge regression.
     parties : dict of str to str
         Public keys of the parties with rows in the total, by name.
     rows : ndarray of uint64, shape (n_rows,)
@@ -50,6 +51,7 @@ class LedgerEntry:
 
     context: str
     purpose: str
+    statistic: str
     noise: float
     time: str
     agreement: str
@@ -93,9 +95,8 @@ class Ledger:
     >>> with tempfile.TemporaryDirectory() as folder:
     ...     ledger = Ledger(Path(folder) / "ledger.json", key=bytes(32))
     ...     rows = ledger.fingerprints(table)
-    ...     ledger.enter(
-    ...         rows, context="00" * 32, purpose="stroke, first model", noise=0.1, agreement="run 1", parties={}
-    ...     )
+    ...     said = {"purpose": "stroke, first model", "statistic": "ridge regression", "noise": 0.1}
+    ...     ledger.enter(rows, context="00" * 32, agreement="run 1", parties={}, **said)
     ...     ledger.noise_left(rows)
     0.1
     """
@@ -121,11 +122,18 @@ class Ledger:
         return np.frombuffer(hashes, dtype=_HASH).astype(np.uint64)
 
     def check(
-        self, rows: NDArray[np.uint64], *, context: str, agreement: str, void: Collection[str] = frozenset()
+        self,
+        rows: NDArray[np.uint64],
+        *,
+        context: str,
+        statistic: str,
+        agreement: str,
+        void: Collection[str] = frozenset(),
     ) -> None:
         """Refuse a total of rows, by their fingerprints, that beside the earlier ones would reveal single rows.
 
-        Totals of `void` agreements are left out: they will never be made, as one of their parties has left.
+        Another statistic of exactly the same rows is allowed: no row is in only one of both totals.  Totals of `void`
+        agreements are left out: they will never be made, as one of their parties has left.
 
         Raises
         ------
@@ -145,7 +153,8 @@ class Ledger:
                     "ALREADY_SHARED",
                     f"This sum is in the ledger since {when}. Send the file that was made then; no second one is made.",
                 )
-            if entry.agreement not in void and entry.n_different(rows) < FEWEST_DIFFERENT:
+            n_different = FEWEST_DIFFERENT if entry.agreement in void else entry.n_different(rows)
+            if n_different < FEWEST_DIFFERENT and (n_different or entry.statistic == statistic):
                 raise ExchangeError(
                     "ALREADY_SHARED",
                     f"Nearly the same rows went into the total {entry.purpose!r} on {when}: fewer than "
@@ -159,6 +168,7 @@ class Ledger:
         *,
         context: str,
         purpose: str,
+        statistic: str,
         noise: float,
         agreement: str,
         parties: Mapping[str, str],
@@ -172,9 +182,11 @@ class Ledger:
             raise ValueError(f"noise must be a finite number above 0; got {noise!r}.")
         with locked(self.path.parent):
             self._load()
-            self.check(rows, context=context, agreement=agreement, void=void)
+            self.check(rows, context=context, statistic=statistic, agreement=agreement, void=void)
             time = datetime.now(UTC).isoformat(timespec="seconds")
-            entry = LedgerEntry(context, purpose, float(noise), time, agreement, dict(parties), np.sort(rows))
+            entry = LedgerEntry(
+                context, purpose, statistic, float(noise), time, agreement, dict(parties), np.sort(rows)
+            )
             self._write((*self.entries, entry), {*self.closed, *void})
 
     def close(self, agreement: str) -> None:
@@ -220,7 +232,7 @@ class Ledger:
         if entry.keys() != _KEYS:
             raise ValueError
         rows = np.frombuffer(base64.b64decode(entry["rows"], validate=True), dtype=_HASH).astype(np.uint64)
-        names = ("context", "purpose", "time", "agreement", "parties")
+        names = ("context", "purpose", "statistic", "time", "agreement", "parties")
         return LedgerEntry(**{name: entry[name] for name in names}, noise=float(entry["noise"]), rows=rows)
 
     def __repr__(self) -> str:

@@ -10,8 +10,18 @@ from typing import Any
 from .._version import __version__
 from ..bundle import Bundle, KeyPair, digest, pack, seal, unpack, unseal
 from ..errors import ExchangeError
-from ..sums import SUMS_MODEL_KIND, RidgeSums, SumsModel, SumsPlan, read_mask_card, recommended
-from .project import Project, declared_alike
+from ..sums import (
+    COUNT_NOISE,
+    SUMS_MODEL_KIND,
+    ClassCounts,
+    CountsPlan,
+    RidgeSums,
+    SumsModel,
+    SumsPlan,
+    read_mask_card,
+    recommended,
+)
+from .project import COUNTS, Project, declared_alike
 
 __all__ = ["DELTA", "SumsFacts", "Withdrawal", "fewest_rows", "model_to_bytes", "plan_of", "read_model"]
 __all__ += ["read_sums_facts", "read_withdrawal", "withdrawal_to_bytes"]
@@ -80,28 +90,35 @@ def read_sums_facts(facts: Mapping[str, Any], project: Project, party: str, wher
     return said
 
 
-def plan_of(project: Project, *, anchor_commitment: str, n_components: int) -> SumsPlan:
+def plan_of(project: Project, *, anchor_commitment: str, n_components: int) -> SumsPlan | CountsPlan:
     """Return the plan of a project that shares sums; its context depends on the whole agreement."""
     sharing, task = project.sharing, project.task
     assert sharing is not None
+    roster: dict[str | int, bytes] = {
+        name: read_mask_card(card, project.parties[name]) for name, card in sharing.mask_keys.items()
+    }
+    facts = {
+        "project_digest": project.digest,
+        "anchor_commitment": anchor_commitment,
+        "run": sharing.run,
+        "purpose": project.purpose,
+        "columns": list(project.feature_names),
+    }
+    if sharing.statistic == COUNTS:
+        least = 0.0 if sharing.epsilon is None else ClassCounts.noise_for(sharing.epsilon, DELTA)
+        return CountsPlan(roster, task.classes, noise=max(COUNT_NOISE, least), facts=facts)
     limits = None if task.minimum is None or task.maximum is None else (float(task.minimum), float(task.maximum))
     target: dict[str, Any] = {"classes": task.classes} if task.classes else {"limits": limits}
     noise = sharing.noise
     if sharing.epsilon is not None:
         noise = max(noise, RidgeSums(n_components, **target).noise_for(sharing.epsilon, DELTA))
     return SumsPlan(
-        {name: read_mask_card(card, project.parties[name]) for name, card in sharing.mask_keys.items()},
+        roster,
         n_components=n_components,
         **target,
         noise=noise,
         least_penalty=recommended(alike=declared_alike(project.columns)).least_penalty,
-        facts={
-            "project_digest": project.digest,
-            "anchor_commitment": anchor_commitment,
-            "run": sharing.run,
-            "purpose": project.purpose,
-            "columns": list(project.feature_names),
-        },
+        facts=facts,
     )
 
 

@@ -2,6 +2,7 @@
 
 from .._recommended import MOST_COMPONENTS, UNITS_PER_RANGE, Recommended, columns_alike, recommended
 from ._card import mask_card, read_mask_card
+from ._class_counts import COUNT_NOISE, ClassCounts, CountsPlan
 from ._common_map import CommonMap
 from ._fixed_point import FixedPoint
 from ._key_stream import key_stream, standard_normal
@@ -12,12 +13,15 @@ from ._plan import SUMS_MODEL_KIND, SumsModel, SumsPlan
 from ._ridge_sums import RidgeFromSums, RidgeSums
 
 __all__ = [
+    "COUNT_NOISE",
     "FEWEST_PARTIES",
     "MASKED_SUM_KIND",
     "MOST_COMPONENTS",
     "SUMS_MODEL_KIND",
     "UNITS_PER_RANGE",
+    "ClassCounts",
     "CommonMap",
+    "CountsPlan",
     "FixedPoint",
     "MaskKey",
     "MaskedMessage",

@@ -32,7 +32,7 @@ from ..errors import AgreementError, NumericalError
 from ..linalg import gaussian_sigma
 from ._key_stream import standard_normal
 
-__all__ = ["RidgeFromSums", "RidgeSums", "TotalFigures"]
+__all__ = ["RidgeFromSums", "RidgeSums", "TotalFigures", "class_indicators"]
 
 _ETA = 0.5
 _PENALTIES = np.geomspace(1e-3, 30.0, 25)
@@ -53,6 +53,27 @@ _SAME = 2.0**16
 """Totals whose numbers agree up to one over this have one model."""
 _ROUNDING = 1e-6
 _FEWEST_ROWS = 10
+
+
+def _one_per_row(y: ArrayLike) -> NDArray[Any]:
+    target = np.asarray(y)
+    if target.ndim != 1:
+        raise AgreementError(f"Sums: expected one target per row, got an array of shape {target.shape}.")
+    return target
+
+
+def class_indicators(y: ArrayLike, classes: Sequence[Any]) -> NDArray[np.bool_]:
+    """Return which class each target is, shape (n_rows, n_classes).
+
+    Raises
+    ------
+    AgreementError
+        If a target is none of the classes.
+    """
+    indicators = _one_per_row(y)[:, None] == np.asarray(classes)
+    if not indicators.any(axis=1).all():
+        raise AgreementError("Sums: a target is none of the classes agreed on. Correct it, or leave the row out.")
+    return np.asarray(indicators)
 
 
 @dataclass(frozen=True, eq=False)
@@ -207,9 +228,7 @@ class RidgeSums:
         AgreementError
             If a target is missing, no number or none of the classes.
         """
-        target = np.asarray(y)
-        if target.ndim != 1:
-            raise AgreementError(f"RidgeSums: expected one target per row, got an array of shape {target.shape}.")
+        target = _one_per_row(y)
         if self.limits is not None:
             low, high = self.limits
             try:
@@ -221,12 +240,7 @@ class RidgeSums:
                 raise AgreementError("RidgeSums: a target is missing or not finite. Leave such rows out.")
             return np.clip(scaled, -1.0, 1.0)[:, None]
         assert self.classes is not None
-        indicators = target[:, None] == np.asarray(self.classes)
-        if not indicators.any(axis=1).all():
-            raise AgreementError(
-                "RidgeSums: a target is none of the classes agreed on. Correct it, or leave the row out."
-            )
-        return np.asarray(indicators - 1 / self.n_outputs)
+        return np.asarray(class_indicators(target, self.classes) - 1 / self.n_outputs)
 
     def decode(self, outputs: FloatArray) -> NDArray[Any]:
         """Return predictions: the class with the largest output, or numbers within `limits`."""

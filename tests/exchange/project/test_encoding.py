@@ -1,5 +1,6 @@
 """The matrix against a naive one, made row by row."""
 
+import dataclasses
 import math
 
 import numpy as np
@@ -9,7 +10,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from numpy.testing import assert_array_equal
 
-from datacollab.exchange.project import Column, Task, encode_table
+from datacollab.exchange.project import Column, Task, encode_table, load_project, project_text
+from party_world import refused
 
 
 def naive_row(project, entries):
@@ -132,6 +134,35 @@ def test_classes_come_as_declared(make_project, classes, stored, expected):
     assert target.tolist() == expected
     assert target.dtype == project.task.class_array.dtype
     assert target.dtype.kind == ("i" if isinstance(classes[0], int) else "U")
+
+
+@pytest.mark.parametrize(
+    ("classes", "merged", "entries", "expected"),
+    [
+        (("no", "yes"), {"fatal": "yes", "?": "no"}, ["fatal", "yes", "?"], ["yes", "yes", "no"]),
+        ((0, 1), {"2": 1}, [2, 1, 0], [1, 1, 0]),
+    ],
+)
+def test_merged_entries_are_taken_for_their_class(make_project, keys, write, classes, merged, entries, expected):
+    task = Task(kind="classification", target="y", classes=classes, merged=merged)
+    columns = (Column(name="x", kind="number", minimum=0, maximum=1),)
+    project = make_project(columns=columns, task=task, max_components=1)
+    assert load_project(write("project.toml", project_text(project, keys["a"]))) == project
+    table = pd.DataFrame({"x": [0, 1, 0], "y": entries})
+    assert encode_table(project, table, where="t").target.tolist() == expected
+    without = dataclasses.replace(project, task=dataclasses.replace(project.task, merged=None))
+    assert without.digest != project.digest
+    with refused("TARGET_INVALID"):
+        encode_table(without, table, where="t")
+
+
+@pytest.mark.parametrize(
+    ("merged", "words"),
+    [({"fatal": "severe"}, "none of the classes"), ({"yes": "no"}, "twice"), ({"\n": "no"}, "invisible")],
+)
+def test_merges_that_make_no_sense_are_refused(merged, words):
+    with refused("SPEC_INVALID", words):
+        Task(kind="classification", target="ill", classes=("no", "yes"), merged=merged)
 
 
 def test_targets_of_a_regression_stay_to_the_last_bit(regression, table):

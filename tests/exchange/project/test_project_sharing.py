@@ -26,7 +26,7 @@ from datacollab.exchange.sums import plan_of
 from datacollab.sums import MOST_COMPONENTS, MaskKey, mask_card, recommended
 from party_world import refused
 from playing import assert_refused, runs
-from sums_world import PARTIES, cards_of, entities_of, project_of, rows_of
+from sums_world import PARTIES, TASKS, cards_of, entities_of, project_of, rows_of
 
 THREE = PARTIES[:3]
 
@@ -91,6 +91,7 @@ def test_what_has_no_default_is_wanted(project, keys, tmp_path, name):
     ("changes", "words"),
     [
         ({"way": "rows"}, "remove the table"),
+        ({"statistic": "means"}, "ridge regression or class counts"),
         ({"noise": 0.02}, "a total tells rows"),
         ({"noise": float("nan")}, "noise"),
         ({"n_components": 1}, "2 to 1000"),
@@ -122,6 +123,8 @@ def test_fewer_than_three_parties_are_refused(keys):
 def test_other_tasks_and_interpolated_anchors_are_refused(project):
     with refused("SPEC_INVALID", "classification and regression"):
         replace(project, task=Task(kind="none"))
+    with refused("SPEC_INVALID", "class counts is there for classification"):
+        replace(changed(project, statistic="class counts"), task=TASKS["regression"])
     for method in ("smote", "gaussian"):
         with refused("SPEC_INVALID", "sample or uniform"):
             replace(project, anchor=AnchorRecipe(method=method, n_rows=40))

@@ -86,4 +86,6 @@ def _words(value: Any) -> str:
         return value
     if isinstance(value, bool):
         return "yes" if value else "no"
+    if isinstance(value, dict):
+        value = [f"{entry} → {name}" for entry, name in value.items()]
     return ", ".join(map(str, value)) if isinstance(value, list) else f"{value:.10g}"

@@ -15,7 +15,7 @@ from ...bundle import KeyPair, PublicKey, read_regular, write_atomically
 from ...errors import AgreementError, ExchangeError
 from ...sums import SumsModel
 from ..log import AuditLog, locked
-from ..project import Project, load_project, read_project
+from ..project import COUNTS, Project, load_project, read_project
 from ..sums import model_to_bytes
 from ._collaboration import (
     pack_collaboration,
@@ -160,8 +160,9 @@ class AnalystFolder:
         """
         self._check_way("sums")
         with locked(self.path):
-            _, data, result = solve_sums(self.sums(), self.project, self._key)
-            write_atomically(self._sums_model_file, data, mode=0o600)
+            data, result = solve_sums(self.sums(), self.project, self._key)
+            if data is not None:
+                write_atomically(self._sums_model_file, data, mode=0o600)
             self._log.append("integrate", **result.facts())
         return result
 
@@ -170,9 +171,16 @@ class AnalystFolder:
 
         Raises
         ------
+        AgreementError
+            If the project counts classes.
         ExchangeError
             NOT_INTEGRATED or STATE_DAMAGED.
         """
+        if self.project.sharing is not None and self.project.sharing.statistic == COUNTS:
+            raise AgreementError(
+                f"Project {self.project.name!r} counts the rows of each class, and makes no model. The owner merges "
+                "rare classes, takes the statistic out and raises the run; then all parties share again."
+            )
         file = self._sums_model_file
         if not file.is_file():
             raise ExchangeError(

@@ -10,7 +10,7 @@ from typing import Any
 
 from ...bundle import KeyPair, digest, unpack
 from ...errors import AgreementError, DataCollabError, ExchangeError, ShareError
-from ...sums import MASKED_SUM_KIND, MaskedMessage, SumsModel, SumsPlan, read_message
+from ...sums import MASKED_SUM_KIND, CountsPlan, MaskedMessage, SumsPlan, read_message
 from ..project import Project
 from ..sums import SumsFacts, fewest_rows, plan_of, read_sums_facts
 from ._shares import check_same_anchor, sender_of
@@ -56,13 +56,15 @@ class SumsIntegration:
     n_rows : int
         Of all parties, and labelled public ones.
     n_parties, n_components : int
-    alpha : float
-        The penalty chosen.
+    alpha : float or None
+        The penalty chosen; None if there is no model.
     class_counts : dict of str to int
         Rows of each class in the total; empty for numbers.
+    rare : tuple of str
+        Classes that have fewer than ten rows in the total; of counts, that may have.
     context : str
         Of the sum.
-    model_digest : str
+    model_digest : str or None
         Of the model's file; the same for all parties.
     created : str
     """
@@ -70,20 +72,16 @@ class SumsIntegration:
     n_rows: int
     n_parties: int
     n_components: int
-    alpha: float
+    alpha: float | None
     class_counts: dict[str, int]
+    rare: tuple[str, ...]
     context: str
-    model_digest: str
+    model_digest: str | None
     created: str
-
-    @property
-    def rare(self) -> list[str]:
-        """Classes with fewer than ten rows in the total."""
-        return [name for name, count in self.class_counts.items() if count < FEWEST_IN_TOTAL]
 
     def facts(self) -> dict[str, Any]:
         """Return the same as what JSON can hold."""
-        return asdict(self)
+        return asdict(self) | {"rare": list(self.rare)}
 
 
 def receive_sum(source: bytes, project: Project, key: KeyPair, *, where: str) -> ReceivedSum:
@@ -145,10 +143,8 @@ def check_new_sum(received: ReceivedSum, present: Mapping[str, ReceivedSum], *, 
         )
 
 
-def solve_sums(
-    received: Sequence[ReceivedSum], project: Project, key: KeyPair
-) -> tuple[SumsModel, bytes, SumsIntegration]:
-    """Add up the messages of all parties, check the total, and fit the model."""
+def solve_sums(received: Sequence[ReceivedSum], project: Project, key: KeyPair) -> tuple[bytes | None, SumsIntegration]:
+    """Add up the messages of all parties, and check the total; return the bytes of the model, unless it is counts."""
     there = {each.party for each in received}
     if missing := [name for name in project.parties if name not in there]:
         raise ExchangeError(
@@ -158,37 +154,61 @@ def solve_sums(
         )
     outside = received[0].outside
     plan = plan_of(project, anchor_commitment=outside.anchor_commitment, n_components=outside.n_components)
+    messages = [each.message for each in received]
+    model = None
     try:
-        total = plan.agreed.total([each.message for each in received])
-        counts = _check_total(plan, total, project)
-        model = plan.model(total)
+        if isinstance(plan, CountsPlan):
+            counts = plan.counts(messages)
+            rare, n_rows = plan.rare(counts), sum(counts.values())
+            _check_counts(counts, n_rows, _FARTHEST * plan.noise * plan.agreed.excess, project)
+        else:
+            total = plan.agreed.total(messages)
+            n_rows, counts = _check_total(plan, total, project)
+            rare = [name for name, count in counts.items() if round(count) < FEWEST_IN_TOTAL]
+            model = plan.model(total)
     except ExchangeError:
         raise
     except DataCollabError as error:
         raise ExchangeError("SHARE_MALFORMED", str(error)) from None
-    data = model.to_bytes(key=key)
-    return model, data, SumsIntegration(
-        n_rows=round(model.fit.n_rows),
+    data = None if model is None else model.to_bytes(key=key)
+    return data, SumsIntegration(
+        n_rows=round(n_rows),
         n_parties=len(project.parties),
         n_components=outside.n_components,
-        alpha=float(model.fit.alpha),
-        class_counts=counts,
-        context=model.context.hex(),
-        model_digest=digest(data),
+        alpha=None if model is None else float(model.fit.alpha),
+        class_counts={str(name): max(0, round(count)) for name, count in counts.items()},
+        rare=tuple(map(str, rare)),
+        context=plan.agreed.context.hex(),
+        model_digest=None if data is None else digest(data),
         created=datetime.now(UTC).isoformat(timespec="seconds"),
-    )  # fmt: skip
+    )
 
 
-def _check_total(plan: SumsPlan, total: Any, project: Project) -> dict[str, int]:
-    """Refuse a total that rows cannot give; the counts of classes are returned."""
+def _check_counts(counts: Mapping[Any, float], n: float, slack: float, project: Project) -> None:
+    """Refuse counts that rows cannot give."""
+    _refuse_if(
+        _too_few(n, slack * math.sqrt(len(counts)), project)
+        or ("a class has fewer than no rows" if min(counts.values()) < -slack else None),
+        project,
+    )
+
+
+def _too_few(n: float, slack: float, project: Project) -> str | None:
+    K, least = len(project.parties), len(project.parties) * fewest_rows(project)
+    if n >= least - slack:
+        return None
+    return f"it says that there are {n:.0f} rows, and {K} parties add at least {least}"
+
+
+def _check_total(plan: SumsPlan, total: Any, project: Project) -> tuple[float, dict[Any, float]]:
+    """Refuse a total that rows cannot give; return the number of rows, and of those of each class."""
     figures = plan.statistic.figures(total)
-    n, K = figures.n_rows, len(project.parties)
+    n = figures.n_rows
     slack = _FARTHEST * plan.noise * plan.agreed.excess
     rows_slack = slack / _ETA_SQUARED
-    least = K * fewest_rows(project)
-    wrong = None
-    if n < least - rows_slack:
-        wrong = f"it says that there are {n:.0f} rows, and {K} parties add at least {least}"
+    wrong = _too_few(n, rows_slack, project)
+    if wrong is not None:
+        pass
     elif (
         not -slack * math.sqrt(plan.n_components)
         <= figures.length_v
@@ -199,11 +219,14 @@ def _check_total(plan: SumsPlan, total: Any, project: Project) -> dict[str, int]
         wrong = "targets are beyond their range"
     elif figures.class_counts and min(figures.class_counts) < -2 * rows_slack:
         wrong = "a class has fewer than no rows"
+    _refuse_if(wrong, project)
+    return n, dict(zip(plan.classes or (), figures.class_counts, strict=True))
+
+
+def _refuse_if(wrong: str | None, project: Project) -> None:
     if wrong is not None:
         raise ExchangeError(
             "SHARE_MALFORMED",
             f"The total of project {project.name!r} is not one of rows: {wrong}. At least one party added something "
             "else, and nobody can tell who. Ask all of them, and begin a new run.",
         )
-    names = [str(name) for name in plan.classes or ()]
-    return {name: max(0, round(count)) for name, count in zip(names, figures.class_counts, strict=True)}

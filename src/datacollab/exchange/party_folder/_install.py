@@ -553,7 +553,11 @@ def _tree(depth: int, predictions: AnchorPredictions) -> Any:
 def _checked_common(folder: Folder, model: SumsModel, kept: Bundle, *, where: str) -> CommonModel:
     """Check that a model is of the sum that the party was in, of the project's targets, and of a sensible size."""
     project, anchor = folder.project, folder.anchor
-    if model.context.hex() != kept.facts["context"]:
+    common = project_map(project, anchor)
+    commitment = str(kept.facts["anchor_commitment"])
+    plan = plan_of(project, anchor_commitment=commitment, n_components=common.n_components)
+    # Counts make no model.
+    if model.context.hex() != kept.facts["context"] or not isinstance(plan, SumsPlan):
         raise ExchangeError(
             "WRONG_SHARE",
             f"{where} was made of another sum than the one that this party was in. Have the analyst integrate the "
@@ -561,7 +565,6 @@ def _checked_common(folder: Folder, model: SumsModel, kept: Bundle, *, where: st
         )
     task = project.task
     limits = None if task.classes or task.minimum is None or task.maximum is None else (task.minimum, task.maximum)
-    common = project_map(project, anchor)
     if (model.classes or ()) != task.classes or model.limits != limits:
         raise _malformed(f"{where} is of other classes, or of another range, than project {project.name!r}")
     if len(model.fit.coefficients) != common.n_components:
@@ -569,8 +572,6 @@ def _checked_common(folder: Folder, model: SumsModel, kept: Bundle, *, where: st
             f"{where} has coefficients for {len(model.fit.coefficients)} columns, and the common map has "
             f"{common.n_components}"
         )
-    commitment = str(kept.facts["anchor_commitment"])
-    plan = plan_of(project, anchor_commitment=commitment, n_components=common.n_components)
     _check_size(model, plan, fewest_rows(project), where)
     outputs = model.fit.predict(common.transform(anchor.rows))
     if not (np.abs(outputs) <= _LARGEST_OUTPUT).all():

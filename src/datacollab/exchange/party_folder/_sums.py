@@ -25,6 +25,7 @@ from ...linalg import gaussian_sigma
 from ...sums import (
     UNITS_PER_RANGE,
     CommonMap,
+    CountsPlan,
     MaskKey,
     MeasuredMembership,
     SumsPlan,
@@ -33,6 +34,7 @@ from ...sums import (
 )
 from ..ledger import Ledger
 from ..project import (
+    COUNTS,
     Adjustments,
     Anchor,
     EncodedTable,
@@ -87,10 +89,14 @@ class SumsSummary:
         Own rows in the sums.
     n_public : int
         Labelled public rows in them.
+    statistic : str
+        What is added up; see `Sharing`.
     n_components, n_numbers, n_bytes : int
         Columns of the common map, how many numbers leave, and what they take.
     noise : float
-        Standard deviation of the total's noise.
+        Standard deviation of the total's noise; of counts, in rows.
+    noise_in_ledger : float
+        The same, as the noise of sums that hides a row as well.
     epsilon : float or None
         Of differential privacy, if the project asks for it.
     noise_before : float or None
@@ -113,10 +119,12 @@ class SumsSummary:
     analyst: str
     n_rows: int
     n_public: int
+    statistic: str
     n_components: int
     n_numbers: int
     n_bytes: int
     noise: float
+    noise_in_ledger: float
     epsilon: float | None
     noise_before: float | None
     n_parties: int
@@ -140,26 +148,28 @@ class SumsSummary:
     def to_text(self) -> str:
         """Return the same for people."""
         public = f", and {self.n_public} labelled public ones" if self.n_public else ""
+        of_counts = self.statistic == COUNTS
+        what = "how many there are of each class among" if of_counts else "sums over"
         lines = [
             f"Party {self.party} of project {self.project} would send one file to the analyst ({self.analyst}).",
-            f"It holds {self.n_numbers:,} numbers, about {self.n_bytes:,} bytes: sums over {self.n_rows} of its rows"
+            f"It holds {self.n_numbers:,} numbers, about {self.n_bytes:,} bytes: {what} {self.n_rows} of its rows"
             f"{public}.",
             f"Masks hide them: only the total of all {self.n_parties} parties, {self.n_entities} institutions, can be "
-            f"read, with noise of {self.noise:g}.",
+            f"read, with noise of {self.noise:g}{' rows in each' if of_counts else ''}.",
             "No row leaves, and no target.",
             "",
             *textwrap.wrap(APART, _WIDTH),
             *textwrap.wrap(TOGETHER, _WIDTH),
             *("", "The other parties:", *(f"  {each}" for each in self.others)),
             *textwrap.wrap(INVENTED, _WIDTH),
-            *("", *self._measured_lines()),
+            *([] if of_counts else ["", *self._measured_lines()]),
         ]
         if self.epsilon is not None:
             lines += ["", *textwrap.wrap(promise(self.epsilon), _WIDTH)]
         for sentence in self.sentences:
             lines += ["", *textwrap.wrap(f"Warning: {sentence}", _WIDTH)]
         if self.noise_before is not None:
-            together = (self.noise_before**-2 + self.noise**-2) ** -0.5
+            together = (self.noise_before**-2 + self.noise_in_ledger**-2) ** -0.5
             lines += [
                 "",
                 f"Totals with some of these rows left before. All together they have as little noise as one total with "
@@ -218,7 +228,7 @@ class PreparedSum:
 
     Attributes
     ----------
-    plan : SumsPlan
+    plan : SumsPlan or CountsPlan
     outside : SumsFacts
         What its file says on the outside.
     part : ndarray of shape (n_numbers,)
@@ -233,7 +243,7 @@ class PreparedSum:
         Why it may not leave; empty if it may.
     """
 
-    plan: SumsPlan
+    plan: SumsPlan | CountsPlan
     outside: SumsFacts
     part: FloatArray = field(repr=False)
     rows: NDArray[np.uint64] = field(repr=False)
@@ -334,7 +344,8 @@ def _released(folder: Folder, ledger: Ledger, prepared: PreparedSum, entry: dict
             "project_digest": outside.project_digest,
             "n_rows": summary.n_rows,
             "n_numbers": summary.n_numbers,
-            "noise": summary.noise,
+            "statistic": summary.statistic,
+            "noise": summary.noise_in_ledger,
             # The analyst knows the log's head before this entry, and could test guesses on the next one.
             "nonce": secrets.token_hex(16),
             **entry,
@@ -453,7 +464,7 @@ def _prepared(
         in_anchor.update(find_private_rows(anchor.rows, batch.X).tolist() if batch.n_rows else ())
     rows, adjusted = np.concatenate(hashed), batch.adjusted
     n_public = 0
-    if sharing.labelled_by == name and anchor.target is not None:
+    if sharing.labelled_by == name and anchor.target is not None and isinstance(plan, SumsPlan):
         part, n_public = part + _part(plan, common, anchor.rows, anchor.target), len(anchor.rows)
     void, of_left = _left(ledger, project, withdrawals, without)
     n_numbers, noise_before = len(part), ledger.noise_left(rows)
@@ -464,10 +475,12 @@ def _prepared(
         analyst=project.analyst.fingerprint,
         n_rows=len(rows),
         n_public=n_public,
+        statistic=sharing.statistic,
         n_components=common.n_components,
         n_numbers=n_numbers,
         n_bytes=8 * (n_numbers + 1) + _OVERHEAD_BYTES,
         noise=plan.noise,
+        noise_in_ledger=plan.noise if isinstance(plan, SumsPlan) else plan.statistic.noise_of_sums,
         epsilon=sharing.epsilon,
         noise_before=None if math.isinf(noise_before) else noise_before,
         n_parties=len(project.parties),
@@ -505,8 +518,10 @@ def _prepared(
     )
 
 
-def _part(plan: SumsPlan, common: ProjectMap, X: FloatArray, target: np.ndarray) -> FloatArray:
+def _part(plan: SumsPlan | CountsPlan, common: ProjectMap, X: FloatArray, target: np.ndarray) -> FloatArray:
     """Return sums over rows, made in batches: the mapped rows have many more columns than the matrix."""
+    if isinstance(plan, CountsPlan):
+        return plan.statistic.part(target)
     parts = (
         plan.statistic.part(common.transform(X[start : start + _BATCH_ROWS]), target[start : start + _BATCH_ROWS])
         for start in range(0, len(X), _BATCH_ROWS)
@@ -534,10 +549,11 @@ def _too_few_rows(name: str, n_rows: int, policy: Policy, project: Project) -> I
 
 
 def _in_the_ledger(
-    ledger: Ledger, rows: NDArray[np.uint64], plan: SumsPlan, project: Project, void: frozenset[str]
+    ledger: Ledger, rows: NDArray[np.uint64], plan: SumsPlan | CountsPlan, project: Project, void: frozenset[str]
 ) -> Iterator[ExchangeError]:
     try:
-        ledger.check(rows, context=plan.agreed.context.hex(), agreement=project.digest, void=void)
+        context, statistic = plan.agreed.context.hex(), plan.agreed.facts["statistic"]
+        ledger.check(rows, context=context, statistic=statistic, agreement=project.digest, void=void)
     except ExchangeError as error:
         yield error
 

@@ -21,7 +21,8 @@ def task_lines(task: Task) -> list[str]:
     """Return lines on the task: its kind, and the entries of its columns."""
     possible = range_words(task.minimum, task.maximum, task.unit) if task.minimum is not None else ""
     if task.is_single:
-        return [f"{task.words}: {f'classes {_listed(task.classes)}' if task.classes else possible}"]
+        merged = "".join(f"; {entry} is taken for {name}" for entry, name in (task.merged or {}).items())
+        return [f"{task.words}: {f'classes {_listed(task.classes)}{merged}' if task.classes else possible}"]
     lines = [task.words]
     if task.treatment:
         lines.append(f"{task.treatment}: treated {_listed(task.treated)}; not {_listed(task.untreated)}")
@@ -65,8 +66,8 @@ def sharing_lines(project: Project) -> list[str]:
     labelled = "" if sharing.labelled_by is None else f"; {sharing.labelled_by} adds labelled public rows"
     private = "" if sharing.epsilon is None else f"; noise enough for an epsilon of {sharing.epsilon:g}"
     return [
-        f"sums under masks, noise {sharing.noise:g}, at most {sharing.n_components} columns in the common map, run "
-        f"{sharing.run}{labelled}{private}",
+        f"sums under masks: {sharing.statistic}, noise {sharing.noise:g}, at most {sharing.n_components} columns in "
+        f"the common map, run {sharing.run}{labelled}{private}",
         *(f"{name}: {sharing.entities[name]}" for name in (*project.parties, ANALYST)),
         *(f"warning: {sentence}" for sentence in sharing_sentences(sharing)),
     ]

@@ -295,7 +295,7 @@ def target_column(task: Task, name: str, entries: Any, place: Place) -> NDArray[
         )
     if name in (task.event, task.treatment):
         return (codes >= len(task.not_seen if name == task.event else task.untreated)).astype(np.int64)
-    return task.class_array[codes]
+    return task.class_of_label[codes]
 
 
 def _target_numbers(task: Task, name: str, entries: Any, place: Place) -> FloatArray:

@@ -28,7 +28,7 @@ __all__ += [
 
 _LARGEST = 2**53
 """Whole numbers up to this are exact as float64."""
-_LEFT_OUT = ("revision", "outside", "unknown")
+_LEFT_OUT = ("revision", "outside", "unknown", "statistic")
 """Entries that are not written at their default, so that an agreement has one spelling."""
 _WORDS = {
     str: "text",
@@ -83,6 +83,7 @@ def entries_of(
 
 def entry_of(found: object, annotation: str, where: str) -> Any:
     """Return an entry of the type that a class declares, or refuse it; the entry itself is not repeated."""
+    annotation = annotation.removesuffix(" | None")
     kind = _kind(annotation)
     expected, types = _TYPES[kind]
     # True is an int to Python, and a time with a day is a date.

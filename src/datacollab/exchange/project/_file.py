@@ -24,7 +24,7 @@ __all__ = ["load_project", "parse_project", "project_text", "read_project", "rea
 _TABLES = dict.fromkeys(("project", "task", "anchor", "rules", "members", "sharing", "signature"), "dict")
 _TABLES["columns"] = "list"
 _MOST_FEATURES = 10_000
-_INNER = ("parties", "mask_keys", "entities")
+_INNER = ("merged", "parties", "mask_keys", "entities")
 """Entries that are tables of their own."""
 _MOST_PARTS = 4
 """Names between dots in one key; files of this program need two."""

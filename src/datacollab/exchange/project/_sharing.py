@@ -10,10 +10,10 @@ from ..._recommended import TABLE, columns_alike
 from ...bundle import PublicKey
 from ...errors import ExchangeError
 from ._column import Column
-from ._entries import check_limits, check_text, invalid, listed
+from ._entries import check_choice, check_limits, check_text, invalid, listed
 from ._task import Task
 
-__all__ = ["ANALYST", "Sharing", "check_sharing", "declared_alike", "sharing_sentences"]
+__all__ = ["ANALYST", "COUNTS", "RIDGE", "Sharing", "check_sharing", "declared_alike", "sharing_sentences"]
 
 ANALYST = "analyst"
 """The analyst's name in `Sharing.entities`."""
@@ -21,7 +21,8 @@ _ENTITIES_WITHOUT_WARNING = 5
 _FEWEST_ENTITIES = 3
 _LIMITS = {"noise": (0.03, 100.0), "epsilon": (0.01, 100.0), "n_components": (2, 1000), "run": (1, None)}
 _METHODS = ("sample", "uniform")
-_TASKS = ("classification", "regression")
+_TASKS = {"ridge regression": ("classification", "regression"), "class counts": ("classification",)}
+RIDGE, COUNTS = _TASKS
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -31,6 +32,8 @@ class Sharing:
     Attributes
     ----------
     way : {"sums"}
+    statistic : {"ridge regression", "class counts"}
+        What is added up.  Counts make no model; they come first where a class may be rare.
     noise : float, default=0.1
         Standard deviation of the noise on the diagonal of the total; from .03, below which totals tell rows.
     epsilon : float or None
@@ -52,11 +55,12 @@ class Sharing:
         SPEC_INVALID.
     """
 
-    OPTIONAL: ClassVar = ("noise", "n_components", "run", "labelled_by", "epsilon")
+    OPTIONAL: ClassVar = ("statistic", "noise", "n_components", "run", "labelled_by", "epsilon")
 
     mask_keys: dict[str, str]
     entities: dict[str, str]
     way: str = "sums"
+    statistic: str = RIDGE
     noise: float = TABLE.noise
     n_components: int = TABLE.n_components
     run: int = 1
@@ -73,6 +77,7 @@ class Sharing:
         object.__setattr__(self, "entities", dict(sorted(self.entities.items())))
         if self.way != "sums":
             raise invalid("[sharing], way", f'expected "sums", got {self.way!r}. To share rows, remove the table.')
+        check_choice("[sharing], statistic", self.statistic, tuple(_TASKS))
         for name, (least, most) in _LIMITS.items():
             if (value := getattr(self, name)) is not None:
                 why = " With less, a total tells rows." if name == "noise" else ""
@@ -93,10 +98,11 @@ def declared_alike(columns: Sequence[Column]) -> bool:
 
 def check_sharing(sharing: Sharing, parties: Mapping[str, PublicKey], task: Task, anchor_method: str) -> None:
     """Refuse entries that contradict the rest of the project."""
-    if task.kind not in _TASKS:
+    if task.kind not in (kinds := _TASKS[sharing.statistic]):
         raise invalid(
-            "[sharing], way",
-            f"sums are there for {' and '.join(_TASKS)}, not for kind {task.kind!r}. Remove the table [sharing].",
+            "[sharing], statistic",
+            f"{sharing.statistic} is there for {' and '.join(kinds)}, not for kind {task.kind!r}. Take another "
+            "statistic, or remove the table [sharing].",
         )
     if anchor_method not in _METHODS:
         raise invalid(

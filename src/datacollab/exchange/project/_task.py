@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any, ClassVar
 
 import numpy as np
@@ -21,6 +21,7 @@ from ._entries import (
     check_text,
     invalid,
     listed,
+    refuse_if,
 )
 
 __all__ = ["TASKS", "Task"]
@@ -34,7 +35,7 @@ _KINDS = {
 _TIMES = ("event", "seen", "not_seen", "time", "unit", "maximum", "rounding")
 _ARMS = ("treatment", "treated", "untreated")
 _ENTRIES = {
-    "classification": ("target", "classes"),
+    "classification": ("target", "classes", "merged"),
     "regression": ("target", "unit", "minimum", "maximum"),
     "survival": _TIMES,
     "effect": (*_ARMS, "outcome", "unit", "minimum", "maximum"),
@@ -54,6 +55,8 @@ class Task:
         The column that holds the targets of a classification or regression.
     classes : tuple of str, or tuple of int
         All classes of a classification.  A party need not have rows of each.
+    merged : dict of str to str, or to int, or None
+        Further entries of that column, and the class that each is taken for.
     event, time : str
         Columns of a survival, or of an effect on one: whether the event was seen, and when it or the end of
         observation was.
@@ -78,7 +81,7 @@ class Task:
         If the entries contradict one another.
     """
 
-    OPTIONAL: ClassVar = ("unit",)
+    OPTIONAL: ClassVar = ("unit", "merged")
 
     kind: str
     target: str = ""
@@ -95,6 +98,7 @@ class Task:
     minimum: float | None = None
     maximum: float | None = None
     rounding: float | None = None
+    merged: dict[str, str | int] | None = field(default=None, hash=False)
 
     @staticmethod
     def entry_names(found: Mapping[str, Any]) -> tuple[str, ...]:
@@ -119,6 +123,11 @@ class Task:
             check_labels(where, self.classes, "class", least=2)
             for each in self.classes:
                 check_no_formula(f"{where}, a class", each)
+            if self.merged is not None:
+                check_labels(f"{where}, merged", [*map(str, self.classes), *self.merged], "entry or class")
+                strange = [each for each in self.merged.values() if each not in self.classes]
+                among = f"{listed(strange)} is none of the classes {listed(self.classes)}."
+                refuse_if(strange, f"{where}, merged", among)
         for column, yes, no in (("event", "seen", "not_seen"), ("treatment", "treated", "untreated")):
             if getattr(self, column):
                 for name in (yes, no):
@@ -161,7 +170,7 @@ class Task:
     def labels(self) -> dict[str, tuple[str | int, ...]]:
         """The possible entries of each of these columns; empty if it holds numbers."""
         known = {
-            "target": self.classes,
+            "target": (*self.classes, *(self.merged or ())),
             "event": (*self.not_seen, *self.seen),
             "treatment": (*self.untreated, *self.treated),
         }
@@ -171,6 +180,11 @@ class Task:
     def class_array(self) -> NDArray[Any]:
         """All classes as an array, in the one type that every party's targets have: int64 or text."""
         return np.array(self.classes, dtype=np.int64 if isinstance(self.classes[0], int) else np.str_)
+
+    @property
+    def class_of_label(self) -> NDArray[Any]:
+        """The class of each possible entry, in the order of `labels` and the type of `class_array`."""
+        return np.array([*self.classes, *(self.merged or {}).values()], dtype=self.class_array.dtype)
 
     @property
     def time_step(self) -> float | None:

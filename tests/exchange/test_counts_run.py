@@ -1,0 +1,86 @@
+"""A study with a rare class by files: counts first, then a plan that merges it, and a model."""
+
+from dataclasses import replace
+
+import pandas as pd
+import pytest
+
+from datacollab.errors import AgreementError
+from datacollab.exchange.analyst_folder import AnalystFolder
+from datacollab.exchange.project import Task
+from party_world import refused
+from sums_world import PARTIES, new_sums_world, rows_of
+
+NAMES = PARTIES[:3]
+TASK = Task(kind="classification", target="ill", classes=("fatal", "no", "yes"))
+N_FATAL = {"north": 2, "south": 0, "east": 1}
+
+
+@pytest.fixture(scope="module")
+def counted(tmp_path_factory):
+    """Everybody has sent counts, and the analyst has added them up."""
+    world = new_sums_world(
+        tmp_path_factory.mktemp("counts"), parties=NAMES, sharing={"statistic": "class counts"}, task_of_project=TASK
+    )
+    for place, name in enumerate(NAMES):
+        table = rows_of(100, 300 + place)
+        table.loc[: N_FATAL[name] - 1, "ill"] = "fatal"
+        table.to_csv(world.table(name), index=False)
+    world.summaries = []
+    files = [world.share(name, approve=lambda summary: world.summaries.append(summary) or "me") for name in NAMES]
+    world.analyst.add_sums(files)
+    world.result = world.analyst.integrate_sums()
+    return world
+
+
+def test_counts_say_which_class_is_rare(counted):
+    truth = pd.concat([pd.read_csv(counted.table(name)) for name in NAMES])["ill"].value_counts()
+    noise = 2 * 3**0.5  # one of three may collude
+    for name in TASK.classes:
+        assert abs(counted.result.class_counts[name] - truth[name]) < 5 * noise
+    assert counted.result.rare == ("fatal",)
+    assert counted.result.model_digest is None
+
+
+def test_three_numbers_leave_and_the_approver_is_shown_what_they_are(counted):
+    summary = counted.summaries[0]
+    assert summary.n_numbers == 3
+    assert "how many there are of each class among 100 of its rows" in summary.to_text()
+    assert "AUC" not in summary.to_text()
+
+
+def test_counts_make_no_model(counted):
+    with pytest.raises(AgreementError, match="makes no model"):
+        counted.analyst.export()
+
+
+def test_the_next_run_merges_the_class_over_the_same_rows(counted, tmp_path):
+    world = counted.copied(tmp_path)
+    merged = replace(TASK, classes=("no", "yes"), merged={"fatal": "yes"})
+    ridge = replace(world.project.sharing, statistic="ridge regression")
+    world.project = replace(world.project, task=merged, sharing=ridge)
+    world.next_run()
+    AnalystFolder.init(world.root / "analyst", world.root / "project.toml")
+    world.analyst.add_sums(world.share_all())
+    result = world.analyst.integrate_sums()
+    assert list(result.class_counts) == ["no", "yes"]
+    world.analyst.export()
+    folder = world.folder("north")
+    folder.install(world.root / "analyst" / "outbox" / "north.dcmodel")
+    assert folder.evaluate(world.table("north"))["accuracy"] > 0.8
+
+
+def test_counts_are_not_sent_again_over_the_same_rows(counted, tmp_path):
+    world = counted.copied(tmp_path)
+    world.next_run()
+    with refused("ALREADY_SHARED"):
+        world.share("north")
+
+
+def test_one_row_more_is_refused_for_the_model_too(counted, tmp_path):
+    world = counted.copied(tmp_path)
+    world.project = replace(world.project, sharing=replace(world.project.sharing, statistic="ridge regression"))
+    world.next_run()
+    table = pd.concat([pd.read_csv(world.table("north")), rows_of(1, 99)])
+    with refused("ALREADY_SHARED"):
+        world.share("north", table)
