@@ -64,9 +64,9 @@ def test_to_clip_and_to_encode_is_to_encode_what_was_clipped(encode, drawn):
     encoded = encode({"dose": entries}, number())
     clipped = np.clip(entries, 0, 10)
     assert_array_equal(encoded.X, encode({"dose": clipped}, number("refuse")).X)
-    counts = encoded.adjusted.of("dose")
-    assert (counts.clipped_below, counts.clipped_above) == (int(outside < 0), int(outside > 10))
-    assert counts.far_outside == int(outside > 20 or outside < -10)
+    counts = encoded.adjusted.columns["dose"]
+    assert (counts["clipped_below"], counts["clipped_above"]) == (int(outside < 0), int(outside > 10))
+    assert counts["far_outside"] == int(outside > 20 or outside < -10)
 
 
 @FROM_FIXTURES
@@ -98,12 +98,12 @@ def test_set_missing_is_as_if_nothing_had_been_there(encode):
     encoded = encode({"dose": dose}, column)
     assert_array_equal(encoded.X, encode({"dose": np.where(dose > 10, np.nan, dose)}, column).X)
     assert encoded.X[:3].tolist() == [[1, 0], [4, 1], [4, 1]]
-    assert encoded.adjusted.of("dose").to_dict() == {"n_entries": 42, "set_missing": 1, "filled": 2}
+    assert encoded.adjusted.to_dict()["columns"]["dose"] == {"n_entries": 42, "set_missing": 1, "filled": 2}
     ward = ["north", "elsewhere", None, *["south"] * 40]
     column = category("missing", missing="fill", fill="south", flag_missing=True)
     encoded = encode({"ward": ward}, column)
     assert encoded.X[:3].tolist() == [[1, 0, 0], [0, 1, 1], [0, 1, 1]]
-    assert encoded.adjusted.of("ward").to_dict() == {"n_entries": 42, "set_missing": 1, "filled": 2}
+    assert encoded.adjusted.to_dict()["columns"]["ward"] == {"n_entries": 42, "set_missing": 1, "filled": 2}
 
 
 def test_unknown_categories_have_a_column_of_their_own(encode):
@@ -111,7 +111,7 @@ def test_unknown_categories_have_a_column_of_their_own(encode):
     assert column.feature_names == ("ward=north", "ward=south", "ward=other")
     encoded = encode({"ward": ["north", "elsewhere", *["south"] * 30]}, column)
     assert encoded.X[:3].tolist() == [[1, 0, 0], [0, 0, 1], [0, 1, 0]]
-    assert encoded.adjusted.of("ward").to_dict() == {"n_entries": 32, "to_other": 1}
+    assert encoded.adjusted.to_dict()["columns"]["ward"] == {"n_entries": 32, "to_other": 1}
     # Whoever wrote "other" wrote what was agreed, however often.
     assert encode({"ward": ["other"] * 9}, column).adjusted.n_rows_outside == 0
     assert category(missing="fill", fill="other").fill == "other"
@@ -122,7 +122,7 @@ def test_a_category_that_means_other_already_takes_them(encode):
     assert column.feature_names == ("ward=Other", "ward=north")
     encoded = encode({"ward": ["elsewhere", "north", "Other", *["north"] * 30]}, column)
     assert encoded.X[:3].tolist() == [[1, 0], [0, 1], [1, 0]]
-    assert encoded.adjusted.of("ward").to_other == 1
+    assert encoded.adjusted.columns["ward"]["to_other"] == 1
 
 
 @pytest.mark.parametrize(("n_outside", "n_rows"), [(1, 3), (1, 20), (2, 40), (5, 100), (50, 1000)])
@@ -130,8 +130,8 @@ def test_one_in_twenty_are_exceptions_and_more_are_refused(encode, n_outside, n_
     dose = np.full(n_rows + 1, 5.0)
     ward = np.full(n_rows + 1, "north", dtype=object)
     dose[:n_outside], ward[:n_outside] = 15, "elsewhere"
-    assert encode({"dose": dose[:-1]}, number()).adjusted.of("dose").n_outside == n_outside
-    assert encode({"ward": ward[:-1]}, category()).adjusted.of("ward").n_outside == n_outside
+    assert encode({"dose": dose[:-1]}, number()).adjusted.n_rows_outside == n_outside
+    assert encode({"ward": ward[:-1]}, category()).adjusted.n_rows_outside == n_outside
     dose[-1], ward[-1] = 11, "nowhere"
     more = n_outside + 1
     told = refusal("SCHEMA_RANGE", encode, {"dose": dose}, number())
@@ -154,7 +154,7 @@ def test_the_share_is_of_all_batches_so_far(encode):
     told = refusal("SCHEMA_RANGE", encode, {"dose": [5.0] * 9 + [11.0]}, number(), first_row=100, before=first.adjusted)
     assert "in 6 of the first 110 rows. More than 5 %" in told
     second = encode({"dose": [5.0] * 19 + [11.0]}, number(), first_row=100, before=first.adjusted)
-    assert second.adjusted.of("dose").clipped_above == 6
+    assert second.adjusted.columns["dose"]["clipped_above"] == 6
 
 
 @pytest.mark.parametrize("factor", [10, 100, 1000])
@@ -180,7 +180,7 @@ def test_one_of_few_numbers_may_be_an_exception_that_is_not_far(encode):
     assert encode({"dose": [19.0]}, number()).X.tolist() == [[10]]
     told = refusal("SCHEMA_RANGE", encode, {"dose": [5.0, 21.0]}, number())
     assert "in 1 of 2 rows (the first: row 2). It is farther outside than the range is wide" in told
-    assert encode({"dose": [5.0] * 19 + [21.0]}, number()).adjusted.of("dose").far_outside == 1
+    assert encode({"dose": [5.0] * 19 + [21.0]}, number()).adjusted.columns["dose"]["far_outside"] == 1
 
 
 def test_no_entry_is_in_what_is_told(encode):

@@ -5,7 +5,6 @@ from __future__ import annotations
 import math
 import re
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from datetime import date
 from typing import Any
 
 import numpy as np
@@ -15,7 +14,7 @@ from ..._typing import FloatArray
 from ...bundle import PublicKey
 from ...targets import usual_time_step
 from ._column import Column
-from ._entries import check_choice, invalid, listed
+from ._entries import check_choice, invalid, listed, refuse_if
 from ._numbers import UNKNOWN, NotNumericError, as_numbers, label_codes, label_text
 from ._project import AnchorRecipe, Project
 from ._sharing import ANALYST, Sharing, declared_alike
@@ -27,16 +26,9 @@ _FEWEST_ROWS = 20
 
 
 def like_record_numbers(table: Any, names: Sequence[str]) -> tuple[str, ...]:
-    """Return the columns that have another whole number in every row, as numbers of records do.
+    """Return the columns that have another whole number in every row, as numbers of records do; none in few rows.
 
-    A measurement may look like that too, in few rows or a fine unit, so this is a reason to ask and not to refuse.
-
-    Parameters
-    ----------
-    table : DataFrame
-        With fewer than 20 rows, no column is returned.
-    names : sequence of str
-        Columns to look at.
+    A measurement may look like that too, in a fine unit, so this is a reason to ask and not to refuse.
 
     Examples
     --------
@@ -79,6 +71,12 @@ def _widened_range(numbers: FloatArray) -> tuple[float, float]:
 _WHOLE = re.compile(r"0|-?[1-9]\d*", re.ASCII)
 _MOST_CATEGORIES = 50
 _MOST_CLASSES = 20
+_PARTS: dict[str, tuple[set[str], ...]] = {
+    "survival": ({"event", "time"},),
+    "effect": ({"treatment", "outcome"}, {"treatment", "event", "time"}),
+    "none": (set(),),
+}
+"""Columns that a kind of task needs, in one way or another; the others need a target."""
 _NO_AND_YES = (("0", "1"), ("no", "yes"), ("No", "Yes"), ("false", "true"), ("False", "True"), ("FALSE", "TRUE"))
 """Pairs with an obvious meaning."""
 
@@ -100,79 +98,63 @@ def _drafted_task(
         kind = "effect"
     elif given.keys() & {"event", "time"}:
         kind = "survival"
-    _check_parts(given, kind)
+    expected = _PARTS.get(kind or "", ({"target"},))
+    ways = " or ".join(", ".join(f"--{name}" for name in sorted(each)) or "no column" for each in expected)
+    found = ", ".join(f"--{name}" for name in sorted(given)) or "none"
+    is_expected = given.keys() in expected
+    refuse_if(not is_expected, "[task]", f"for {kind or 'a class or number'} expected {ways}; got {found}.")
     for option, needed, said in (("seen", "event", seen), ("treated", "treatment", treated)):
-        if said and needed not in given:
-            raise invalid("[task]", f"--{option} says what entries of --{needed} mean, and there is none.")
-    if (classes or target_range is not None) and "target" not in given:
-        raise invalid("[task]", "--class and --target-range describe the entries of a --target, and there is none.")
+        is_vain = said and needed not in given
+        refuse_if(is_vain, "[task]", f"--{option} says what entries of --{needed} mean, and there is none.")
+    is_vain = (classes or target_range is not None) and "target" not in given
+    refuse_if(is_vain, "[task]", "--class and --target-range describe the entries of a --target, and there is none.")
     if kind == "none":
         return Task(kind="none")
     if kind not in ("survival", "effect"):
         name = given["target"]
-        if classes or target_range is not None:
-            return _given_task(name, entries.get(name), kind, classes, target_range)
-        return _guessed_task(name, entries[name], kind)
+        return _single_task(name, entries.get(name), kind, classes, target_range)
     parts: dict[str, Any] = dict(given)
     if "treatment" in given:
         name = given["treatment"]
         parts["untreated"], parts["treated"] = _no_and_yes(name, entries[name], treated, "--treated")
     if "outcome" in given:
         name = given["outcome"]
-        parts["minimum"], parts["maximum"] = _widened_range(_numbers(name, entries[name]))
+        parts["minimum"], parts["maximum"] = _widened_range(_finite(name, entries[name]))
         return Task(kind=kind, **parts)
     event, time = given["event"], given["time"]
     parts["not_seen"], parts["seen"] = _no_and_yes(event, entries[event], seen, "--seen")
-    times = _numbers(time, entries[time])
-    if (times <= 0).any():
-        raise invalid(f"The time {time!r}", "times must be above 0. Correct the public rows, or leave some out.")
+    times = _finite(time, entries[time])
+    early = bool((times <= 0).any())
+    refuse_if(early, f"The time {time!r}", "times must be above 0. Correct the public rows, or leave some out.")
     longest = float(times.max())
     maximum = _widened_range(np.array([0.0, longest]))[1]
     return Task(kind=kind, **parts, maximum=maximum, rounding=usual_time_step(longest))
 
 
-def _check_parts(given: Mapping[str, str], kind: str | None) -> None:
-    """Refuse columns that are missing, or belong to another kind."""
-    expected: tuple[set[str], ...] = {
-        "survival": ({"event", "time"},),
-        "effect": ({"treatment", "outcome"}, {"treatment", "event", "time"}),
-        "none": (set(),),
-    }.get(kind or "", ({"target"},))
-    if given.keys() not in expected:
-        ways = " or ".join(", ".join(f"--{name}" for name in sorted(each)) or "no column" for each in expected)
-        found = ", ".join(f"--{name}" for name in sorted(given)) or "none"
-        raise invalid("[task]", f"for {kind or 'a class or number'} expected {ways}; got {found}.")
-
-
-def _numbers(name: str, entries: Any) -> FloatArray:
+def _finite(name: str, entries: Any) -> FloatArray:
     try:
         numbers = as_numbers(entries.dropna())
     except NotNumericError as error:
         raise invalid(f"The target {name!r}", f"it {error}; expected numbers.") from None
-    if not numbers.size or not np.isfinite(numbers).all():
-        raise invalid(f"The target {name!r}", "it holds no numbers, or infinite ones. Correct the public rows.")
+    is_finite = numbers.size and np.isfinite(numbers).all()
+    refuse_if(not is_finite, f"The target {name!r}", "it holds no numbers, or infinite ones. Correct the public rows.")
     return numbers
 
 
 def _no_and_yes(name: str, entries: Any, yes: Sequence[str], option: str) -> tuple[tuple[Any, ...], tuple[Any, ...]]:
     """Return the entries that mean no, and those that mean yes; whole numbers as such."""
-    found = {text for text in map(label_text, entries.dropna()) if text.strip()}
-    if len(found) > _MOST_CLASSES:
-        raise invalid(f"The column {name!r}", f"it has entries of {len(found)} kinds. Is it one of yes and no?")
-    if not yes:
-        pair = next((each for each in _NO_AND_YES if found and found <= set(each)), None)
-        if pair is None:
-            raise invalid(
-                f"The column {name!r}",
-                f"what entries mean is not guessed: {listed(sorted(found))}. Name with {option} those that mean yes.",
-            )
-        no, yes = {pair[0]}, [pair[1]]
-    else:
-        if strange := sorted(set(yes) - found):
-            raise invalid(f"The column {name!r}", f"{option}: no public row has {listed(strange)}. Correct it.")
+    where, found = f"The column {name!r}", {text for text in map(label_text, entries.dropna()) if text.strip()}
+    refuse_if(len(found) > _MOST_CLASSES, where, f"it has entries of {len(found)} kinds. Is it one of yes and no?")
+    if yes:
+        strange = listed(sorted(set(yes) - found))
+        refuse_if(strange, where, f"{option}: no public row has {strange}. Correct it.")
         no = found - set(yes)
-    if not no:
-        raise invalid(f"The column {name!r}", "all its entries would mean yes. Give public rows with both.")
+    else:
+        pair = next((each for each in _NO_AND_YES if found and found <= set(each)), ())
+        meant = f"what entries mean is not guessed: {listed(sorted(found))}. Name with {option} those that mean yes."
+        refuse_if(not pair, where, meant)
+        no, yes = set(pair[:1]), pair[1:]
+    refuse_if(not no, where, "all its entries would mean yes. Give public rows with both.")
     as_type = _type_of([*no, *yes])
     return tuple(sorted(map(as_type, no))), tuple(sorted(map(as_type, yes)))
 
@@ -182,62 +164,51 @@ def _type_of(texts: Iterable[str]) -> Callable[[str], Any]:
     return int if all(map(_WHOLE.fullmatch, texts)) else str
 
 
-def _given_task(
+def _single_task(
     name: str, entries: Any, kind: str | None, classes: Sequence[str], target_range: tuple[float, float] | None
 ) -> Task:
-    """Return a task with the classes or range that people gave; public rows may lack targets, but not contradict."""
-    where, given_kind = f"The target {name!r}", "classification" if classes else "regression"
-    if classes and target_range is not None:
-        raise invalid("[task]", "--class is for classes and --target-range for numbers; give one of the two.")
-    if kind not in (None, given_kind):
-        option = "--class" if classes else "--target-range"
-        raise invalid("[task]", f"{option} makes it a {given_kind}; remove it, or --task {kind}.")
+    """Return a classification or regression: as people gave it, which public rows may not contradict, or guessed."""
+    where, is_number = f"The target {name!r}", target_range is not None
+    both = "--class is for classes and --target-range for numbers; give one of the two."
+    refuse_if(classes and is_number, "[task]", both)
+    given, option = ("classification", "--class") if classes else ("regression", "--target-range")
+    is_given = bool(classes) or is_number
+    is_other = is_given and kind not in (None, given)
+    refuse_if(is_other, "[task]", f"{option} makes it a {given}; remove it, or --task {kind}.")
     present = () if entries is None else entries.dropna()
     if target_range is not None:
-        minimum, maximum = target_range
-        if len(present):
-            numbers = _numbers(name, present)
-            if n_outside := int(((numbers < minimum) | (numbers > maximum)).sum()):
-                raise invalid(
-                    where,
-                    f"{n_outside} of {numbers.size} public rows are out of --target-range. Widen it, or correct them.",
-                )
-        return Task(kind="regression", target=name, minimum=minimum, maximum=maximum)
-    task = Task(kind="classification", target=name, classes=tuple(sorted(map(_type_of(classes), classes))))
-    if len(present) and (n_unknown := int((label_codes(present, task.classes) == UNKNOWN).sum())):
-        raise invalid(
-            where,
-            f"{n_unknown} of {len(present)} public rows have a class that no --class names. Name each, as the tables "
-            "write it.",
-        )
-    return task
-
-
-def _guessed_task(target: str, entries: Any, kind: str | None) -> Task:
-    present = entries.dropna()
+        low, high = target_range
+        numbers = _finite(name, present) if len(present) else np.empty(0)
+        n_outside = int(((numbers < low) | (numbers > high)).sum())
+        found = f"{n_outside} of {numbers.size} public rows are out of --target-range. Widen it, or correct them."
+        refuse_if(n_outside, where, found)
+        return Task(kind=given, target=name, minimum=low, maximum=high)
+    if classes:
+        task = Task(kind=given, target=name, classes=tuple(sorted(map(_type_of(classes), classes))))
+        n_unknown = int((label_codes(present, task.classes) == UNKNOWN).sum()) if len(present) else 0
+        found = f"{n_unknown} of {len(present)} public rows have a class that no --class names."
+        refuse_if(n_unknown, where, f"{found} Name each, as the tables write it.")
+        return task
     try:
-        numbers: FloatArray | None = as_numbers(present)
+        numbers, is_whole = as_numbers(present), True
     except NotNumericError:
-        numbers = None
+        numbers, is_whole = np.empty(0), False
+    is_text, is_whole = not is_whole, is_whole and bool((numbers % 1 == 0).all())
     if kind is None:
-        few = numbers is not None and bool((numbers % 1 == 0).all()) and np.unique(numbers).size <= _MOST_CLASSES
-        kind = "classification" if numbers is None or few else "regression"
+        few = is_whole and np.unique(numbers).size <= _MOST_CLASSES
+        kind = "classification" if is_text or few else "regression"
     if kind == "regression":
-        if numbers is None or not numbers.size:
-            raise invalid(f"The target {target!r}", "a regression needs numbers, and it holds something else.")
-        minimum, maximum = _widened_range(numbers)
-        return Task(kind=kind, target=target, minimum=minimum, maximum=maximum)
-    classes: list[Any]
-    if numbers is not None and (numbers % 1 == 0).all():
-        classes = [int(each) for each in np.unique(numbers)]
-    else:
-        classes = sorted({label_text(entry) for entry in present})
-    if len(classes) > max(_MOST_CATEGORIES, _MOST_CLASSES):
-        raise invalid(
-            f"The target {target!r}",
-            f"it has {len(classes)} classes; at most {_MOST_CATEGORIES} are drafted. Is it one?",
-        )
-    return Task(kind=kind, target=target, classes=tuple(classes))
+        refuse_if(not numbers.size, where, "a regression needs numbers, and it holds something else.")
+        low, high = _widened_range(numbers)
+        return Task(kind=kind, target=name, minimum=low, maximum=high)
+    values = map(int, np.unique(numbers)) if is_whole else sorted({label_text(entry) for entry in present})
+    found_classes: tuple[Any, ...] = tuple(values)
+    refuse_if(
+        len(found_classes) > _MOST_CATEGORIES,
+        where,
+        f"it has {len(found_classes)} classes; at most {_MOST_CATEGORIES} are drafted. Is it one?",
+    )
+    return Task(kind=kind, target=name, classes=found_classes)
 
 
 _USUAL_COMPONENTS = 16
@@ -246,32 +217,26 @@ _USUAL_COMPONENTS = 16
 def draft_project(
     table: Any,
     *,
-    name: str,
-    purpose: str,
-    target: str | None = None,
     owner: PublicKey,
-    analyst: PublicKey,
     parties: Mapping[str, PublicKey],
     task: str | None = None,
+    target: str | None = None,
     event: str | None = None,
     time: str | None = None,
-    seen: Sequence[str] = (),
     treatment: str | None = None,
-    treated: Sequence[str] = (),
     outcome: str | None = None,
+    seen: Sequence[str] = (),
+    treated: Sequence[str] = (),
     classes: Sequence[str] = (),
     target_range: tuple[float, float] | None = None,
     without: Sequence[str] = (),
     valid_range: tuple[float, float] | None = None,
     anchor: AnchorRecipe | None = None,
     max_components: int | None = None,
-    min_rows: int = 20,
-    min_class_rows: int = 1,
-    quorum: int = 2,
-    deadline: date | None = None,
     mask_keys: Mapping[str, str] | None = None,
+    **agreed: Any,
 ) -> Project:
-    """Guess columns and task from public rows.
+    """Guess columns and task from public rows; all that is found in them is written into the project.
 
     Numbers get the range that was found, half its width added on each side, but nothing below 0 if no number is
     negative, and whole bounds if all numbers are whole; text becomes categories.  So that no single row of a party
@@ -281,26 +246,23 @@ def draft_project(
     Parameters
     ----------
     table : DataFrame
-        Public rows; everything found in them is written into the project.
-    name, purpose : str
-    target : str, optional
-        The column to predict, of a classification or regression.  The public rows need not have it, if `classes` or
-        `target_range` is given.
-    owner, analyst : PublicKey
+        Public rows.
+    owner : PublicKey
     parties : mapping of str to PublicKey
     task : {"classification", "regression", "survival", "effect", "none"}, optional
         By default an effect if there is a treatment, a survival if there are an event and a time, and otherwise a
         classification if the target is text, or whole numbers of at most 20 kinds.  "none" has to be given.
+    target : str, optional
+        The column to predict, of a classification or regression.  The public rows need not have it, if `classes` or
+        `target_range` is given.
     event, time : str, optional
         Columns of a survival, or of an effect on one.  The longest time is guessed like a range, and the rounding as by
         `datacollab.targets.usual_time_step`.
+    treatment, outcome : str, optional
+        Columns of an effect: the treatment with an outcome of numbers, or with an event and a time.
     seen, treated : sequence of str
         Entries of the event that mean that it was seen, and of the treatment that mean treated; all others mean the
         opposite.  By default 1, true or yes, if nothing but these and 0, false or no occur.
-    treatment : str, optional
-        Column of an effect, with an outcome, or an event and a time.
-    outcome : str, optional
-        Column of numbers of an effect.
     classes : sequence of str
         All classes of a classification, as tables write them; whole numbers if all are.
     target_range : (float, float), optional
@@ -312,12 +274,12 @@ def draft_project(
     anchor : AnchorRecipe, optional
     max_components : int, optional
         By default as `usual_components`.
-    min_rows, min_class_rows, quorum, deadline
-        See `Project`.
     mask_keys : mapping of str to str, optional
         Cards, one of each party: the project then shares sums.  Names stand for legal entities until somebody writes
         them, and the anchor is a sample.  If the public rows have targets, the owner, or else the first party, adds
         them to its own.  By default the project shares rows.
+    **agreed
+        Further entries of `Project`: name, purpose, analyst, and its rules.
 
     Raises
     ------
@@ -338,19 +300,10 @@ def draft_project(
         for position, found in enumerate(names)
         if found not in given.values() and found not in without
     )
-    if not columns:
-        raise invalid("The public table", "it has no column besides the target. Give one with all columns.")
-    agreed = _drafted_task(
-        given,
-        {each: table.iloc[:, names.index(each)] for each in needed},
-        task,
-        seen=seen,
-        treated=treated,
-        classes=classes,
-        target_range=target_range,
-    )
-    recipe, n_free = AnchorRecipe(), sum(column.n_free for column in columns)
-    sharing = None
+    refuse_if(not columns, "The public table", "it has no column besides the target. Give one with all columns.")
+    entries = {each: table.iloc[:, names.index(each)] for each in needed}
+    said: dict[str, Any] = {"seen": seen, "treated": treated, "classes": classes, "target_range": target_range}
+    drafted, recipe, sharing = _drafted_task(given, entries, task, **said), AnchorRecipe(), None
     if mask_keys is not None:
         owns = next((each for each, key in parties.items() if key == owner), next(iter(parties)))
         usual = recommended(alike=declared_alike(columns))
@@ -363,21 +316,17 @@ def draft_project(
         )
         # Sums need real rows, and a sample has no more of them than it is drawn from.
         recipe = AnchorRecipe(method="sample", n_rows=max(2, min(recipe.n_rows, len(table))))
+    if max_components is None:
+        max_components = usual_components(sum(column.n_free for column in columns), drafted)
     return Project(
-        name=name,
-        purpose=purpose,
         columns=columns,
-        task=agreed,
+        task=drafted,
         anchor=anchor or recipe,
-        max_components=usual_components(n_free, agreed) if max_components is None else max_components,
-        min_rows=min_rows,
-        min_class_rows=min_class_rows,
-        quorum=quorum,
-        deadline=deadline,
+        max_components=max_components,
         owner=owner,
-        analyst=analyst,
         parties=dict(parties),
         sharing=sharing,
+        **agreed,
     )
 
 
@@ -386,12 +335,6 @@ def usual_components(n_free: int, task: Task | None = None) -> int:
 
     A linear map onto as many columns as there are free numbers turns the table and hides nothing.  For an effect it is
     as many all the same: covariates that are lost are not adjusted for, and estimates come out biased.
-
-    Parameters
-    ----------
-    n_free : int
-        See `Column.n_free`.
-    task : Task, optional
     """
     if task is not None and task.kind == "effect":
         return n_free

@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import difflib
+import math
 from collections import Counter
 from collections.abc import Mapping, Sequence
-from dataclasses import asdict, dataclass, field, fields, replace
+from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
@@ -30,58 +31,21 @@ from ._numbers import (
 from ._project import Project
 from ._task import Task
 
-__all__ = [
-    "MOST_OUTSIDE",
-    "Adjustments",
-    "EncodedTable",
-    "Place",
-    "adjusted_details",
-    "adjusted_text",
-    "encode_table",
-    "target_column",
-]
+__all__ = ["MOST_OUTSIDE", "Adjustments", "EncodedTable", "Place", "adjusted_details", "adjusted_text", "encode_table"]
+__all__ += ["target_column"]
 
 MOST_OUTSIDE = 0.05
 """The largest share of a column's entries that may be outside of what was agreed; one entry always may."""
 _FEW_ENTRIES = 20
 """Below that, one number is more than the share, and may be in another unit as well as an exception."""
 _RULE_WORDS = {"clip": "clipped", "missing": "set missing", "other": "counted as other"}
+_OUTSIDE = ("clipped_below", "clipped_above", "set_missing", "to_other")
+_COUNTS = ("n_entries", *_OUTSIDE, "far_outside", "filled")
+"""Of a column; far outside is farther than the range is wide, and filled are those that were set missing, too."""
 
 
-@dataclass(frozen=True, kw_only=True)
-class ColumnCounts:
-    """Counts of a column's entries, and of those that became something else.
-
-    `far_outside` counts the numbers that are farther outside than the range is wide, `filled` all missing entries that
-    were filled in, with those that were set missing.
-    """
-
-    n_entries: int = 0
-    clipped_below: int = 0
-    clipped_above: int = 0
-    set_missing: int = 0
-    to_other: int = 0
-    far_outside: int = 0
-    filled: int = 0
-
-    @property
-    def n_outside(self) -> int:
-        """Entries outside of what was agreed."""
-        return self.clipped_below + self.clipped_above + self.set_missing + self.to_other
-
-    @property
-    def are_too_many(self) -> bool:
-        """Whether more entries are outside than can be exceptions: more than one, and more than one in twenty."""
-        return self.n_outside > 1 and self.n_outside / self.n_entries > MOST_OUTSIDE
-
-    def __add__(self, other: ColumnCounts) -> ColumnCounts:
-        return ColumnCounts(
-            **{each.name: getattr(self, each.name) + getattr(other, each.name) for each in fields(self)}
-        )
-
-    def to_dict(self) -> dict[str, int]:
-        """Return the counts that are not 0, for JSON."""
-        return {name: count for name, count in asdict(self).items() if count or name == "n_entries"}
+def _n_outside(counts: Mapping[str, int]) -> int:
+    return sum(counts.get(name, 0) for name in _OUTSIDE)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -92,47 +56,48 @@ class Adjustments:
     ----------
     n_rows, n_rows_outside : int
         All rows, and those with an entry outside of what was agreed.
-    columns : mapping of str to ColumnCounts
-        Counts by column.
+    columns : mapping of str to Counter
+        Counts by column: its entries (``n_entries``), those outside of what was agreed by what they became, those far
+        outside, and those filled in.
     """
 
     n_rows: int = 0
     n_rows_outside: int = 0
-    columns: Mapping[str, ColumnCounts] = field(default_factory=dict)
-
-    def of(self, column: str) -> ColumnCounts:
-        """Return the counts of one column."""
-        return self.columns.get(column, ColumnCounts())
+    columns: Mapping[str, Counter[str]] = field(default_factory=dict)
 
     def __add__(self, other: Adjustments) -> Adjustments:
-        names = dict.fromkeys([*self.columns, *other.columns])
+        names, none = dict.fromkeys([*self.columns, *other.columns]), Counter[str]()
         return Adjustments(
             n_rows=self.n_rows + other.n_rows,
             n_rows_outside=self.n_rows_outside + other.n_rows_outside,
-            columns={name: self.of(name) + other.of(name) for name in names},
+            columns={name: self.columns.get(name, none) + other.columns.get(name, none) for name in names},
         )
 
     def to_dict(self) -> dict[str, Any]:
         """Return the counts for JSON, without the columns in which nothing was changed."""
-        changed = {name: counts.to_dict() for name, counts in self.columns.items() if counts.n_outside or counts.filled}
-        return {"n_rows": self.n_rows, "n_rows_outside": self.n_rows_outside, "columns": changed}
+        changed = {name: counts for name, counts in self.columns.items() if _n_outside(counts) or counts["filled"]}
+        columns = {
+            name: {each: counts[each] for each in _COUNTS if counts[each] or each == "n_entries"}
+            for name, counts in changed.items()
+        }
+        return {"n_rows": self.n_rows, "n_rows_outside": self.n_rows_outside, "columns": columns}
 
 
 def adjusted_text(counted: Mapping[str, Any]) -> str:
     """Return the result of `Adjustments.to_dict` as one line for people."""
-    columns = [ColumnCounts(**counts) for counts in counted["columns"].values()]
-    total = sum(columns, ColumnCounts())
+    columns = [Counter(counts) for counts in counted["columns"].values()]
+    total = sum(columns, Counter[str]())
     parts = []
-    if total.n_outside:
-        n_columns = sum(counts.n_outside > 0 for counts in columns)
-        clipped = total.clipped_below + total.clipped_above
+    if _n_outside(total):
+        n_columns = sum(_n_outside(counts) > 0 for counts in columns)
+        clipped = total["clipped_below"] + total["clipped_above"]
         found = ", ".join([f"{_counted(clipped, 'number')} clipped"] * (clipped > 0) + _words_besides(total))
         rows = f"{counted['n_rows_outside']} of {_counted(counted['n_rows'], 'row')}"
         parts.append(f"{rows} in {_counted(n_columns, 'column')}: {found}")
-    if total.far_outside:
-        parts.append(f"{_counted(total.far_outside, 'number')} far outside")
-    if n_missing := total.filled - total.set_missing:
-        n_columns = sum(counts.filled > counts.set_missing for counts in columns)
+    if total["far_outside"]:
+        parts.append(f"{_counted(total['far_outside'], 'number')} far outside")
+    if n_missing := total["filled"] - total["set_missing"]:
+        n_columns = sum(counts["filled"] > counts["set_missing"] for counts in columns)
         entries = "missing entry" if n_missing == 1 else "missing entries"
         parts.append(f"{n_missing} {entries} filled in, in {_counted(n_columns, 'column')}")
     return "; ".join(parts) or "none"
@@ -142,21 +107,21 @@ def adjusted_details(counted: Mapping[str, Any]) -> list[str]:
     """Return a line for each column in which something was changed, from the result of `Adjustments.to_dict`."""
     lines = []
     for name, found in counted["columns"].items():
-        counts, parts = ColumnCounts(**found), []
-        clipped = [(counts.clipped_below, "clipped below"), (counts.clipped_above, "clipped above")]
-        if words := [f"{count} {word}" for count, word in clipped if count] + _words_besides(counts):
-            parts.append(f"of {counts.n_entries} entries {', '.join(words)}")
-        if counts.far_outside:
-            parts.append(f"{counts.far_outside} far outside")
-        if n_missing := counts.filled - counts.set_missing:
+        counts, parts = Counter(found), []
+        clipped = [f"{counts[f'clipped_{side}']} clipped {side}" for side in ("below", "above")]
+        if words := [each for each in clipped if not each.startswith("0 ")] + _words_besides(counts):
+            parts.append(f"of {counts['n_entries']} entries {', '.join(words)}")
+        if counts["far_outside"]:
+            parts.append(f"{counts['far_outside']} far outside")
+        if n_missing := counts["filled"] - counts["set_missing"]:
             parts.append(f"{n_missing} missing filled in")
         lines.append(f"{name}: {'; '.join(parts)}")
     return lines
 
 
-def _words_besides(counts: ColumnCounts) -> list[str]:
-    found = [(counts.set_missing, "set missing"), (counts.to_other, "counted as other")]
-    return [f"{count} {word}" for count, word in found if count]
+def _words_besides(counts: Mapping[str, int]) -> list[str]:
+    found = {"set_missing": "set missing", "to_other": "counted as other"}
+    return [f"{counts[name]} {words}" for name, words in found.items() if counts[name]]
 
 
 def _counted(count: int, noun: str) -> str:
@@ -169,11 +134,13 @@ class Place:
 
     name: str
     first_row: int | None = None
-    before: ColumnCounts = field(default_factory=ColumnCounts)
+    before: Counter[str] = field(default_factory=Counter)
 
-    def affected(self, rows: NDArray[np.bool_], *, earlier: int = 0) -> str:
-        """Count rows in the words of a refusal."""
-        return affected_rows(rows, self.first_row, earlier=earlier)
+    def refuse(self, code: str, rows: NDArray[np.bool_], fault: str, advice: str, *, earlier: int = 0) -> None:
+        """Raise the error if any row is True; the message counts them, and the earlier ones of the file."""
+        if rows.any():
+            affected = affected_rows(rows, self.first_row, earlier=earlier)
+            raise ExchangeError(code, f"{self.name} {fault} in {affected}{advice}")
 
     def numbers(self, entries: Any, code: str) -> FloatArray:
         """Return the entries as numbers, or refuse them with the code."""
@@ -186,84 +153,82 @@ class Place:
                 "nothing else.",
             ) from None
 
-    def outside_words(self, values: FloatArray, outside: NDArray[np.bool_], low: float, high: float, unit: str) -> str:
-        """Count the numbers outside their range, with a possible reason."""
-        hint = unit_hint(values[~np.isnan(values)], low, high, unit)
-        affected = self.affected(outside, earlier=self.before.n_outside)
-        return f"numbers outside the agreed range, {range_words(low, high, unit)}, in {affected}.{hint}"
+    def refuse_numbers(
+        self, code: str, rows: NDArray[np.bool_], values: FloatArray, limits: tuple[float, float, str], advice: str
+    ) -> None:
+        """Refuse numbers outside of least and largest, in a unit, with a possible reason."""
+        if rows.any():
+            hint = unit_hint(values[~np.isnan(values)], *limits)
+            fault = f"has numbers outside the agreed range, {range_words(*limits)},"
+            self.refuse(code, rows, fault, f".{hint}{advice}", earlier=_n_outside(self.before))
+
+    def refuse_labels(
+        self, code: str, rows: NDArray[np.bool_], entries: Any, labels: Sequence[str | int], noun: str, advice: str
+    ) -> None:
+        """Refuse labels that were not agreed, with a possible reason."""
+        if rows.any():
+            fault, hint = f"holds {noun} that were not agreed", spelling_hint(entries, labels)
+            advice = f".{hint} Agreed: {listed(labels)}.{advice}"
+            self.refuse(code, rows, fault, advice, earlier=_n_outside(self.before))
 
 
-def _fill_numbers(
+def _encode_column(
     block: FloatArray, column: Column, entries: Any, place: Place
-) -> tuple[NDArray[np.bool_], NDArray[np.bool_], ColumnCounts]:
-    values = place.numbers(entries, "SCHEMA_DTYPE")
-    missing = np.isnan(values)
-    _check_missing(missing, column, place)
-    low, high = column.minimum, column.maximum
-    assert low is not None  # a number has a range
-    assert high is not None
-    below, above = values < low, values > high
-    outside = below | above
-    is_clipped = column.outside == "clip"
-    with np.errstate(over="ignore"):
-        beyond = np.maximum(low - values, values - high)
-    counts = ColumnCounts(
-        n_entries=values.size - int(np.count_nonzero(missing)),
-        clipped_below=int(np.count_nonzero(below)) * is_clipped,
-        clipped_above=int(np.count_nonzero(above)) * is_clipped,
-        set_missing=int(np.count_nonzero(outside)) * (not is_clipped),
-        far_outside=int(np.count_nonzero(beyond > high - low)),
-    )
-    if outside.any() and (why := _why_refused(column.outside, place.before + counts)) is not None:
-        found = place.outside_words(values, outside, low, high, column.unit)
-        raise ExchangeError(
-            "SCHEMA_RANGE", f"{place.name} has {found}{why} Check the unit; correct or leave out the rows."
-        )
-    if is_clipped:
-        values = np.clip(values, low, high)
+) -> tuple[NDArray[np.bool_], Counter[str]]:
+    """Write a column into its block of the matrix; return the rows outside of what was agreed, and the counts."""
+    is_number = column.kind == "number"
+    rule = column.outside if is_number else column.unknown
+    low, high = (math.nan if each is None else each for each in (column.minimum, column.maximum))
+    if is_number:
+        values = place.numbers(entries, "SCHEMA_DTYPE")
+        below, above = values < low, values > high
+        missing, outside = np.isnan(values), below | above
+        with np.errstate(over="ignore"):
+            far = np.maximum(low - values, values - high) > high - low
+        found = {"clipped_below": below, "clipped_above": above} if rule == "clip" else {"set_missing": outside}
+        found["far_outside"] = far
     else:
+        codes = label_codes(entries, column.levels)
+        missing, outside = codes == MISSING, codes == UNKNOWN
+        found = {"to_other" if rule == OTHER else "set_missing": outside}
+    if column.missing == "refuse":
+        why = ", and the project fills none in. Fill them in, or leave out the rows."
+        place.refuse("SCHEMA_MISSING_ENTRY", missing, "has no entry", why)
+    counts = Counter({name: int(np.count_nonzero(rows)) for name, rows in found.items()})
+    counts["n_entries"] = len(missing) - int(np.count_nonzero(missing))
+    if outside.any() and (why_not := _why_refused(rule, place.before + counts)) is not None:
+        if is_number:
+            advice = f"{why_not} Check the unit; correct or leave out the rows."
+            place.refuse_numbers("SCHEMA_RANGE", outside, values, (low, high, column.unit), advice)
+        advice = (
+            f"{why_not} If they are new, ask the owner to add them to the project and to sign it again; if they are "
+            "agreed ones spelt otherwise, write them as agreed."
+        )
+        place.refuse_labels("SCHEMA_CATEGORY_UNKNOWN", outside, entries, column.categories, "categories", advice)
+    if rule in ("refuse", "missing"):
         missing |= outside
-    block[:, 0] = values if column.fill is None else np.where(missing, column.fill, values)
-    return outside, missing, replace(counts, filled=int(np.count_nonzero(missing)))
-
-
-def _fill_categories(
-    block: FloatArray, column: Column, entries: Any, place: Place
-) -> tuple[NDArray[np.bool_], NDArray[np.bool_], ColumnCounts]:
-    codes = label_codes(entries, column.levels)
-    missing, unknown = codes == MISSING, codes == UNKNOWN
-    _check_missing(missing, column, place)
-    n_unknown, is_other = int(np.count_nonzero(unknown)), column.unknown == OTHER
-    counts = ColumnCounts(
-        n_entries=codes.size - int(np.count_nonzero(missing)),
-        to_other=n_unknown * is_other,
-        set_missing=n_unknown * (not is_other),
-    )
-    if n_unknown and (why := _why_refused(column.unknown, place.before + counts)) is not None:
-        raise ExchangeError(
-            "SCHEMA_CATEGORY_UNKNOWN",
-            f"{place.name} holds categories that were not agreed in "
-            f"{place.affected(unknown, earlier=place.before.n_outside)}.{spelling_hint(entries, column.categories)} "
-            f"Agreed: {listed(column.categories)}.{why} If they are new, ask the owner to add them to the project and "
-            "to sign it again; if they are agreed ones spelt otherwise, write them as agreed.",
-        )
-    if is_other:
-        codes[unknown] = column.levels.index(OTHER) if column.other is None else column.other
+    counts["filled"] = int(np.count_nonzero(missing))
+    if is_number:
+        values = np.clip(values, low, high) if rule == "clip" else values
+        block[:, 0] = values if column.fill is None else np.where(missing, column.fill, values)
     else:
-        missing |= unknown
-    if isinstance(column.fill, str):
-        codes[missing] = column.levels.index(column.fill)
-    block[:, : len(column.levels)] = codes[:, np.newaxis] == np.arange(len(column.levels))
-    return unknown, missing, replace(counts, filled=int(np.count_nonzero(missing)))
+        if rule == OTHER:
+            codes[outside] = column.levels.index(OTHER) if column.other is None else column.other
+        if isinstance(column.fill, str):
+            codes[missing] = column.levels.index(column.fill)
+        block[:, : len(column.levels)] = codes[:, np.newaxis] == np.arange(len(column.levels))
+    if column.flag_missing:
+        block[:, -1] = missing
+    return outside, counts
 
 
-def _why_refused(rule: str, counts: ColumnCounts) -> str | None:
+def _why_refused(rule: str, counts: Counter[str]) -> str | None:
     """Return a sentence on why entries outside are refused in spite of the rule; None if they are exceptions."""
     if rule == "refuse":
         return ""
-    if counts.are_too_many:
+    if _n_outside(counts) > 1 and _n_outside(counts) / counts["n_entries"] > MOST_OUTSIDE:
         return f" More than {100 * MOST_OUTSIDE:g} % of a column are no exceptions that could be {_RULE_WORDS[rule]}."
-    if counts.far_outside and counts.n_entries < _FEW_ENTRIES:
+    if counts["far_outside"] and counts["n_entries"] < _FEW_ENTRIES:
         return (
             f" It is farther outside than the range is wide, and among fewer than {_FEW_ENTRIES} entries nobody can "
             f"tell whether that is an exception, which could be {_RULE_WORDS[rule]}, or another unit."
@@ -271,57 +236,31 @@ def _why_refused(rule: str, counts: ColumnCounts) -> str | None:
     return None
 
 
-def _check_missing(missing: NDArray[np.bool_], column: Column, place: Place) -> None:
-    if column.missing == "refuse" and missing.any():
-        raise ExchangeError(
-            "SCHEMA_MISSING_ENTRY",
-            f"{place.name} has no entry in {place.affected(missing)}, and the project fills none in. Fill them "
-            "in, or leave out the rows.",
-        )
-
-
 def target_column(task: Task, name: str, entries: Any, place: Place) -> NDArray[Any]:
     """Return one column of targets, shape (n_rows,): classes, numbers, or 1 for seen or treated and 0 for not."""
-    labels = task.labels[name]
-    if not labels:
-        return _target_numbers(task, name, entries, place)
-    codes = label_codes(entries, labels)
-    _check_target_there(codes == MISSING, place)
-    if (unknown := codes == UNKNOWN).any():
-        raise ExchangeError(
-            "TARGET_INVALID",
-            f"{place.name} holds classes that were not agreed in {place.affected(unknown)}."
-            f"{spelling_hint(entries, labels)} Agreed: {listed(labels)}. Correct them, or leave out the rows.",
+    code, correct = "TARGET_INVALID", " Correct them, or leave out the rows."
+    labels, values = task.labels[name], np.empty(0)
+    if labels:
+        codes = label_codes(entries, labels)
+    else:
+        values = place.numbers(entries, code)
+    missing = codes == MISSING if labels else np.isnan(values)
+    place.refuse(code, missing, "has no entry", ". Leave out rows without a target.")
+    if labels:
+        place.refuse_labels(code, codes == UNKNOWN, entries, labels, "classes", correct)
+        if name in (task.event, task.treatment):
+            return (codes >= len(task.not_seen if name == task.event else task.untreated)).astype(np.int64)
+        return task.class_of_label[codes]
+    if name == task.time:
+        advice = (
+            ". Times begin after 0: correct them; all parties alike may count an event on the first day as half a day."
         )
-    if name in (task.event, task.treatment):
-        return (codes >= len(task.not_seen if name == task.event else task.untreated)).astype(np.int64)
-    return task.class_of_label[codes]
-
-
-def _target_numbers(task: Task, name: str, entries: Any, place: Place) -> FloatArray:
-    values = place.numbers(entries, "TARGET_INVALID")
-    _check_target_there(np.isnan(values), place)
-    if name == task.time and (low := values <= 0).any():
-        raise ExchangeError(
-            "TARGET_INVALID",
-            f"{place.name} is 0 or less in {place.affected(low)}. Times begin after 0: correct them; all parties alike "
-            "may count an event on the first day as half a day.",
-        )
+        place.refuse(code, values <= 0, "is 0 or less", advice)
     minimum, maximum = 0.0 if task.minimum is None else task.minimum, task.maximum
     assert maximum is not None  # a regression, a time and an outcome have a range
     outside = (values < minimum) | (values > maximum)
-    if outside.any():
-        found = place.outside_words(values, outside, minimum, maximum, task.unit)
-        raise ExchangeError("TARGET_INVALID", f"{place.name} has {found} Correct them, or leave out the rows.")
+    place.refuse_numbers(code, outside, values, (minimum, maximum, task.unit), correct)
     return values
-
-
-def _check_target_there(missing: NDArray[np.bool_], place: Place) -> None:
-    if missing.any():
-        raise ExchangeError(
-            "TARGET_INVALID",
-            f"{place.name} has no entry in {place.affected(missing)}. Leave out rows without a target.",
-        )
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
@@ -357,9 +296,8 @@ def encode_table(
 ) -> EncodedTable:
     """Make the project's matrix from a table; nothing is learnt from its rows.
 
-    Numbers stay as they are, and a category becomes columns of zeros and ones in the declared order.  Entries that are
-    missing, outside their range or unknown are changed by the project's rules, each row by itself.  Columns that the
-    project does not name are left out.
+    Entries that are missing, outside their range or unknown are changed by the project's rules, each row by itself.
+    Columns that the project does not name are left out.
 
     All is refused if more than one entry of a column, and more than one in twenty, is outside of what was agreed, or
     one in so few that nobody can tell an exception from another unit.
@@ -373,8 +311,7 @@ def encode_table(
     with_target : bool, default=True
         Whether targets are encoded; for predictions they are not.
     first_row : int, optional
-        How many rows of a file came before, if the table is a batch of it, so that an error counts them too and names
-        the row of the file.  Rows count from 1, without the header.
+        How many rows of a file came before, if the table is a batch of it, so that an error names the row of the file.
     before : Adjustments, optional
         Counts of the batches before, if the table is one.
 
@@ -394,33 +331,26 @@ def encode_table(
     >>> project = draft_project(
     ...     public, name="example", purpose="Shows.", target="ill", owner=a, analyst=analyst, parties={"a": a, "b": b}
     ... )
-    >>> encode_table(project, public, where="public.csv").X
-    array([[20.,  1.,  0.,  0.],
-           [60.,  0.,  1.,  0.],
-           [40.,  1.,  0.,  0.]])
-    >>> project.feature_names
-    ('age', 'ward=north', 'ward=south', 'ward=other')
+    >>> encode_table(project, public, where="public.csv").X.shape, project.feature_names
+    ((3, 4), ('age', 'ward=north', 'ward=south', 'ward=other'))
     """
     position_of = _positions(project, table, where, with_target)
     X = np.empty((len(table), project.n_features))
     before = before or Adjustments()
-    counts: dict[str, ColumnCounts] = {}
+    counts: dict[str, Counter[str]] = {}
     outside_rows = np.zeros(len(table), dtype=bool)
     start, refused = 0, []
     for column in project.columns:
         block = X[:, start : start + column.n_features]
         start += column.n_features
-        fill = _fill_numbers if column.kind == "number" else _fill_categories
-        place = Place(f"{where}: column {column.name!r}", first_row, before.of(column.name))
+        place = Place(f"{where}: column {column.name!r}", first_row, before.columns.get(column.name, Counter()))
         try:
             entries = table.iloc[:, position_of[column.name]]
-            outside, missing, counts[column.name] = fill(block, column, entries, place)
+            outside, counts[column.name] = _encode_column(block, column, entries, place)
         except ExchangeError as error:
             refused.append((column.name, error))
-            continue
-        if column.flag_missing:
-            block[:, -1] = missing
-        outside_rows |= outside
+        else:
+            outside_rows |= outside
     parts: dict[str, NDArray[Any]] = {}
     for part, name in project.task.fields.items() if with_target else ():
         try:
@@ -451,27 +381,22 @@ def _positions(project: Project, table: Any, where: str, with_target: bool) -> d
     expected += project.task.columns if with_target else ()
     found = [str(name) for name in table.columns]
     if lacking := [name for name in expected if name not in set(found)]:
-        raise ExchangeError("SCHEMA_MISSING_COLUMN", _missing_columns(where, lacking, found, expected))
+        candidates = {_plain(name): name for name in reversed(found) if name not in set(expected)}
+        described = []
+        for name in lacking:
+            near = difflib.get_close_matches(_plain(name), candidates, n=1, cutoff=0.7)
+            described.append(f"{name!r} (there is {candidates[near[0]]!r})" if near else repr(name))
+        raise ExchangeError(
+            "SCHEMA_MISSING_COLUMN",
+            f"{where} lacks {len(lacking)} of {len(expected)} columns of the project: {listed(described, most=20)}. "
+            "Add or rename them.",
+        )
     counts = Counter(found)
     if repeated := [name for name in expected if counts[name] > 1]:
         raise ExchangeError(
             "TABLE_UNREADABLE", f"{where} has more than one column named {listed(repeated)}. Rename or remove them."
         )
     return {name: position for position, name in enumerate(found)}
-
-
-def _missing_columns(where: str, lacking: Sequence[str], found: Sequence[str], expected: Sequence[str]) -> str:
-    """Return the sentence on missing columns, with their possible names in the table."""
-    taken = set(expected)
-    candidates = {_plain(name): name for name in reversed(found) if name not in taken}
-    described = []
-    for name in lacking:
-        near = difflib.get_close_matches(_plain(name), candidates, n=1, cutoff=0.7)
-        described.append(f"{name!r} (there is {candidates[near[0]]!r})" if near else repr(name))
-    return (
-        f"{where} lacks {len(lacking)} of {len(expected)} columns of the project: {listed(described, most=20)}. Add or "
-        "rename them."
-    )
 
 
 def _plain(name: str) -> str:

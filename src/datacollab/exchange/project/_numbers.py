@@ -6,8 +6,8 @@ import math
 import numbers
 import re
 from collections.abc import Callable, Hashable, Sequence
-from dataclasses import dataclass
 from decimal import Decimal
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -65,12 +65,12 @@ def spelling_hint(column: Any, labels: Sequence[str | int]) -> str:
     """Return a sentence if unknown entries differ from labels by capital letters and spaces alone."""
     relaxed = column.astype(object).map(lambda entry: _relax(entry) if isinstance(entry, str) else entry)
     unknown = np.count_nonzero(label_codes(column, labels) == UNKNOWN)
-    left = np.count_nonzero(
-        label_codes(relaxed, list(dict.fromkeys(_relax(str(label)) for label in labels))) == UNKNOWN
+    left = np.count_nonzero(label_codes(relaxed, [*{_relax(str(label)) for label in labels}]) == UNKNOWN)
+    return (
+        ""
+        if left == unknown
+        else f" {unknown - left} of them differ from agreed ones by capital letters or spaces alone."
     )
-    if left == unknown:
-        return ""
-    return f" {unknown - left} of them differ from agreed ones by capital letters or spaces alone."
 
 
 def _relax(text: str) -> str:
@@ -192,45 +192,25 @@ def _is_number(text: str) -> bool:
     return True
 
 
-_NEARLY_ALL = 0.9
-"""Share of the numbers outside from which another unit is considered."""
-_BROUGHT_INSIDE = 0.95
-"""Share of the numbers that a conversion must bring inside to be named."""
-
-
-@dataclass(frozen=True)
-class _Conversion:
-    """A conversion, and the units that it leads to, case folded; none if it may lead to any."""
-
-    words: str
-    apply: Callable[[FloatArray], FloatArray]
-    units: frozenset[str] = frozenset()
-
-
-def _times(factor: float, words: str = "", *units: str) -> _Conversion:
-    described = f"multiplied by {factor:g}{words and f' ({words})'}"
-    return _Conversion(described, lambda numbers: numbers * factor, frozenset(units))
-
-
-def _over(divisor: float, words: str, *units: str) -> _Conversion:
-    return _Conversion(f"divided by {divisor:g} ({words})", lambda numbers: numbers / divisor, frozenset(units))
-
-
-_CONVERSIONS = (
-    *(_times(factor) for factor in (10.0, 100.0, 1000.0, 0.1, 0.01, 0.001)),
-    _times(2.54, "inches to centimetres", "cm"),
-    _over(2.54, "centimetres to inches", "in", "inch", "inches"),
-    _times(0.4536, "pounds to kilograms", "kg"),
-    _over(0.4536, "kilograms to pounds", "lb", "lbs", "pounds"),
-    _times(18.0182, "glucose, mmol/L to mg/dL", "mg/dl"),
-    _over(18.0182, "glucose, mg/dL to mmol/L", "mmol/l"),
-    _times(38.67, "cholesterol, mmol/L to mg/dL", "mg/dl"),
-    _over(38.67, "cholesterol, mg/dL to mmol/L", "mmol/l"),
-    _times(88.4, "creatinine, mg/dL to umol/L", "umol/l", "μmol/l"),
-    _over(88.4, "creatinine, umol/L to mg/dL", "mg/dl"),
-    _Conversion("taken from Fahrenheit to Celsius", lambda f: (f - 32.0) / 1.8, frozenset(("°c", "c", "celsius"))),
-    _Conversion("taken from Celsius to Fahrenheit", lambda c: c * 1.8 + 32.0, frozenset(("°f", "f", "fahrenheit"))),
+_NEARLY_ALL, _BROUGHT_INSIDE = 0.9, 0.95
+"""Share of the numbers outside from which another unit is considered, and that a conversion must bring inside."""
+_CONVERSIONS: tuple[tuple[str, str, Callable[[FloatArray], FloatArray]], ...] = (
+    *((f"multiplied by {factor:g}", "", partial(np.multiply, factor)) for factor in (10.0, 100.0, 1000.0)),
+    *((f"multiplied by {factor:g}", "", partial(np.multiply, factor)) for factor in (0.1, 0.01, 0.001)),
+    ("multiplied by 2.54 (inches to centimetres)", "cm", lambda x: x * 2.54),
+    ("divided by 2.54 (centimetres to inches)", "in inch inches", lambda x: x / 2.54),
+    ("multiplied by 0.4536 (pounds to kilograms)", "kg", lambda x: x * 0.4536),
+    ("divided by 0.4536 (kilograms to pounds)", "lb lbs pounds", lambda x: x / 0.4536),
+    ("multiplied by 18.0182 (glucose, mmol/L to mg/dL)", "mg/dl", lambda x: x * 18.0182),
+    ("divided by 18.0182 (glucose, mg/dL to mmol/L)", "mmol/l", lambda x: x / 18.0182),
+    ("multiplied by 38.67 (cholesterol, mmol/L to mg/dL)", "mg/dl", lambda x: x * 38.67),
+    ("divided by 38.67 (cholesterol, mg/dL to mmol/L)", "mmol/l", lambda x: x / 38.67),
+    ("multiplied by 88.4 (creatinine, mg/dL to umol/L)", "umol/l \u03bcmol/l", lambda x: x * 88.4),
+    ("divided by 88.4 (creatinine, umol/L to mg/dL)", "mg/dl", lambda x: x / 88.4),
+    ("taken from Fahrenheit to Celsius", "\u00b0c c celsius", lambda x: (x - 32.0) / 1.8),
+    ("taken from Celsius to Fahrenheit", "\u00b0f f fahrenheit", lambda x: x * 1.8 + 32.0),
 )
+"""Conversions, and the units that each leads to, case folded; none if it may lead to any."""
 
 
 def unit_hint(numbers: FloatArray, minimum: float, maximum: float, unit: str) -> str:
@@ -239,27 +219,25 @@ def unit_hint(numbers: FloatArray, minimum: float, maximum: float, unit: str) ->
     Among the conversions to the agreed unit, or else among all, it names the one that brings the median nearest to the
     middle of the range.  A conversion is no entry of the data: it tells the unit only.
     """
-    if np.count_nonzero(_inside(numbers, minimum, maximum)) > (1 - _NEARLY_ALL) * numbers.size:
+    if _n_inside(numbers, minimum, maximum) > (1 - _NEARLY_ALL) * numbers.size:
         return ""
     fitting = []
-    for conversion in _CONVERSIONS:
-        if unit and conversion.units and unit.casefold() not in conversion.units:
+    for words, units, convert in _CONVERSIONS:
+        leads_to_unit = unit.casefold() in units.split()
+        if unit and units and not leads_to_unit:
             continue
         with np.errstate(over="ignore", invalid="ignore"):
-            converted = conversion.apply(numbers)
-        n_inside = int(np.count_nonzero(_inside(converted, minimum, maximum)))
-        if n_inside >= _BROUGHT_INSIDE * numbers.size:
+            converted = convert(numbers)
+        if _n_inside(converted, minimum, maximum) >= _BROUGHT_INSIDE * numbers.size:
             distance = abs(float(np.median(converted)) - (minimum + maximum) / 2)
-            fitting.append((unit.casefold() not in conversion.units, distance, conversion.words))
+            fitting.append((not leads_to_unit, distance, words))
     if not fitting:
         return " Nearly all are outside, so the column may be in another unit."
-    to_the_unit = [found for found in fitting if not found[0]]
-    _, _, words = min(to_the_unit or fitting)
     return (
-        f" Nearly all are outside: a mix-up of units? Nearly all would fit if they were {words}. That is a guess by "
-        "arithmetic: convert only if that is your unit."
+        f" Nearly all are outside: a mix-up of units? Nearly all would fit if they were {min(fitting)[2]}. That is a "
+        "guess by arithmetic: convert only if that is your unit."
     )
 
 
-def _inside(numbers: FloatArray, minimum: float, maximum: float) -> NDArray[np.bool_]:
-    return (numbers >= minimum) & (numbers <= maximum)
+def _n_inside(numbers: FloatArray, minimum: float, maximum: float) -> int:
+    return int(np.count_nonzero((numbers >= minimum) & (numbers <= maximum)))
