@@ -88,15 +88,12 @@ class AnchorPredictions(SignedFile):
             raise ValueError(
                 f"{who} be probabilities of {len(classes)} classes that add up to one in each row; some are not."
             )
-        self._freeze("values", values)
-        if classes is not None:
-            if not np.array_equal(np.unique(classes), classes):
-                raise ValueError(f"{who} name each class once, and in order.")
-            self._freeze("classes", classes)
-
-    def _freeze(self, name: str, array: NDArray[Any]) -> None:
-        array.setflags(write=False)
-        object.__setattr__(self, name, array)
+        if classes is not None and not np.array_equal(np.unique(classes), classes):
+            raise ValueError(f"{who} name each class once, and in order.")
+        for name, array in (("values", values), ("classes", classes)):
+            if array is not None:
+                array.setflags(write=False)
+            object.__setattr__(self, name, array)
 
     @property
     def n_anchors(self) -> int:
@@ -125,17 +122,7 @@ _ARRAY = "values"
 
 
 def predictions_contents(predictions: AnchorPredictions) -> tuple[dict[str, Any], dict[str, bytes]]:
-    """Return what a `.dcanswers` file says and holds.
-
-    Parameters
-    ----------
-    predictions : AnchorPredictions
-
-    Returns
-    -------
-    facts : dict of str to object
-        For the manifest; a project adds its own.
-    members : dict of str to bytes
+    """Return what a `.dcanswers` file says, to which a project adds its own facts, and its members.
 
     Raises
     ------
@@ -156,12 +143,7 @@ def predictions_contents(predictions: AnchorPredictions) -> tuple[dict[str, Any]
 
 
 def predictions_from(bundle: Bundle) -> AnchorPredictions:
-    """Return the anchor predictions in a bundle, after checks of every part.
-
-    Parameters
-    ----------
-    bundle : Bundle
-        Unsealed.
+    """Return the anchor predictions in a bundle that is not sealed, after checks of every part.
 
     Raises
     ------
@@ -179,19 +161,16 @@ def predictions_from(bundle: Bundle) -> AnchorPredictions:
 
 
 def _read(bundle: Bundle) -> AnchorPredictions:
-    try:
-        facts = plain_facts(bundle)
-    except ExchangeError as error:
-        raise _malformed(str(error)) from None
-    if "party" not in facts:
-        raise _malformed("they do not say for whom they are")
     if bundle.members.keys() != {_MEMBER}:
         raise _malformed(f"they have the members {sorted(bundle.members)!r}, expected {_MEMBER!r}")
     try:
+        facts = plain_facts(bundle)
         arrays = bytes_to_arrays(bundle.members[_MEMBER], what=_MEMBER)
         classes = check_classes(facts.get("classes"), facts.get("classes_dtype"))
     except ExchangeError:
-        raise _malformed("their numbers, or the names of their classes, cannot be read") from None
+        raise _malformed("their facts, their numbers, or the names of their classes cannot be read") from None
+    if "party" not in facts:
+        raise _malformed("they do not say for whom they are")
     if arrays.keys() != {_ARRAY} or arrays[_ARRAY].dtype != np.float64:
         raise _malformed("they are no table of double precision")
     if facts.get("task") != ("regression" if classes is None else "classification"):
@@ -231,11 +210,14 @@ def anchor_predictions(model: PartyModel, anchor_representation: ArrayLike) -> A
     NumericalError
         If h says something that is neither numbers nor probabilities.
     """
-    estimator = model.estimator
+    estimator: Any = model.estimator
     classes = None
     if is_classifier(estimator):
         classes = np.asarray(estimator.classes_)
-        values = _probabilities(model, anchor_representation)
+        if hasattr(estimator, "predict_proba"):
+            values = model.predict_proba(anchor_representation)
+        else:
+            values = np.asarray(model.predict(anchor_representation)[:, None] == classes, dtype=np.float64)
     elif is_regressor(estimator):
         values = np.asarray(model.predict(anchor_representation), dtype=np.float64)
     else:
@@ -247,11 +229,3 @@ def anchor_predictions(model: PartyModel, anchor_representation: ArrayLike) -> A
         return AnchorPredictions(party=model.party, values=values, classes=classes)
     except ValueError as error:
         raise NumericalError(f"{error} The model is a {type(estimator).__name__}; train another one.") from None
-
-
-def _probabilities(model: PartyModel, anchor_representation: ArrayLike) -> FloatArray:
-    estimator: Any = model.estimator
-    if hasattr(estimator, "predict_proba"):
-        return model.predict_proba(anchor_representation)
-    named = model.predict(anchor_representation)
-    return np.asarray(named[:, None] == estimator.classes_, dtype=np.float64)

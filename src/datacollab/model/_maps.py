@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import math
+from abc import ABC, abstractmethod
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, fields, replace
 from functools import cached_property
-from typing import Any, Protocol, Self
+from typing import Any, Self
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -16,29 +17,35 @@ from .._validation import Array, FloatArray, PartyName, check_representation, to
 from ..errors import ExchangeError
 from ..linalg import Kernel, as_precise_as, kernel_expansion
 from ._from_elsewhere import malformed
+from ._steps import Budget, Parts
 
 
-class IntegrationFunction(Protocol):
+class IntegrationFunction(ABC):
     """One party's map from its intermediate representation into the common feature space."""
 
-    @property
-    def party(self) -> PartyName:
-        """Whose map it is."""
+    party: PartyName
+    coefficients: Array
 
     @property
+    @abstractmethod
     def n_intermediate(self) -> int:
         """Columns taken."""
 
     @property
     def n_components(self) -> int:
         """Columns returned."""
+        return int(self.coefficients.shape[1])
 
+    @abstractmethod
     def __call__(self, X: ArrayLike) -> FloatArray:
         """Map rows of shape (n_rows, n_intermediate) to collaboration representations (n_rows, n_components)."""
 
+    def __repr__(self) -> str:
+        return f"{type(self).__name__}(party={self.party!r}, {self.n_intermediate} -> {self.n_components})"
+
 
 @dataclass(frozen=True, eq=False, repr=False)
-class LinearMap:
+class LinearMap(IntegrationFunction):
     r"""The linear integration function :math:`g_k(x) = x G^{(k)}` (eq. lki-linear-map), or the affine one.
 
     Attributes
@@ -68,22 +75,14 @@ class LinearMap:
         """Columns taken."""
         return int(self.coefficients.shape[0])
 
-    @property
-    def n_components(self) -> int:
-        """Columns returned."""
-        return int(self.coefficients.shape[1])
-
     def __call__(self, X: ArrayLike) -> FloatArray:
         """Map rows of shape (n_rows, n_intermediate) to shape (n_rows, n_components)."""
         mapped = check_representation(X, self.party, n_features=self.n_intermediate) @ self.coefficients
         return mapped if self.intercept is None else mapped + self.intercept
 
-    def __repr__(self) -> str:
-        return f"LinearMap(party={self.party!r}, {self.n_intermediate} -> {self.n_components})"
-
 
 @dataclass(frozen=True, eq=False, repr=False)
-class KernelMap:
+class KernelMap(IntegrationFunction):
     r"""The kernel integration function :math:`g_k(x) = \kappa_k(x) \Gamma_k` (eq. nki-optimal-function).
 
     The kernel matrix is never formed: extra memory is the same for any number of rows.
@@ -131,11 +130,6 @@ class KernelMap:
         """Columns taken."""
         return int(self.anchor_representation.shape[1])
 
-    @property
-    def n_components(self) -> int:
-        """Columns returned."""
-        return int(self.coefficients.shape[1])
-
     @cached_property
     def _expansion(self) -> Callable[[FloatArray], FloatArray]:
         return kernel_expansion(self.anchor_representation, self.coefficients, self.kernel, precision=self.precision)
@@ -159,7 +153,7 @@ class KernelMap:
     def __repr__(self) -> str:
         metric = self.kernel.metric
         name = metric if isinstance(metric, str) else type(metric).__name__
-        return f"KernelMap(party={self.party!r}, {self.n_intermediate} -> {self.n_components}, kernel={name!r})"
+        return f"{super().__repr__()[:-1]}, kernel={name!r})"
 
 
 INTERCEPT = "intercept"
@@ -210,35 +204,38 @@ def map_from(party: PartyName, facts: Any, arrays: Mapping[str, NDArray[Any]]) -
     ExchangeError
         MODEL_MALFORMED.
     """
-    kind = facts.get("kind") if isinstance(facts, Mapping) else None
-    if kind == "linear":
-        return _linear_from(party, facts, arrays)
-    if kind != "kernel":
-        raise _bad_map("is neither linear nor a kernel map")
-    arrays = _checked(arrays, {"anchor_representation", "coefficients"}, facts.get("transposed"))
-    metric, parameters = facts.get("metric"), facts.get("parameters")
-    if not isinstance(metric, str) or metric not in PAIRWISE_KERNEL_FUNCTIONS or not isinstance(parameters, Mapping):
-        raise _bad_map("has no kernel of a known name")
-    if facts.get("precision") not in _PRECISIONS:
-        raise _bad_map("has no known precision")
-    plain = all(name in _PARAMETERS and _is_plain(value) for name, value in parameters.items())
-    if not plain or not _is_possible(parameters):
-        raise _bad_map("has a kernel with impossible parameters")
-    kernel = Kernel(metric=metric, parameters=dict(parameters))
-    return KernelMap(party, arrays["anchor_representation"], arrays["coefficients"], kernel, facts["precision"])
+    parts = Parts(facts, dict(arrays), "", Budget(), _bad_map)
+    if parts.choice("kind", ("kernel", "linear")) == "linear":
+        (coefficients,) = _tables(parts, "coefficients")
+        intercept = None
+        if INTERCEPT in parts.facts:
+            if parts.facts[INTERCEPT] is not True:
+                raise _bad_map("does not say whether it has an intercept")
+            intercept = parts.table(INTERCEPT, (1, coefficients.shape[1]), most=_MOST_ENTRY)[0]
+        g: IntegrationFunction = LinearMap(party, coefficients, intercept)
+    else:
+        representation, coefficients = _tables(parts, "anchor_representation", "coefficients")
+        metric, precision = parts.choice("metric", PAIRWISE_KERNEL_FUNCTIONS), parts.choice("precision", _PRECISIONS)
+        parameters = parts.facts.get("parameters")
+        if not isinstance(parameters, Mapping) or not _are_possible(parameters):
+            raise _bad_map("has a kernel with impossible parameters")
+        kernel = Kernel(metric=metric, parameters=dict(parameters))
+        g = KernelMap(party, representation, coefficients, kernel, precision)
+    if parts.arrays:
+        raise _bad_map("has arrays that belong to nothing")
+    return g
 
 
-def _linear_from(party: PartyName, facts: Mapping[str, Any], arrays: Mapping[str, NDArray[Any]]) -> LinearMap:
-    if INTERCEPT not in facts:
-        return LinearMap(party, _checked(arrays, {"coefficients"}, facts.get("transposed"))["coefficients"])
-    names = {"coefficients", INTERCEPT}
-    if facts[INTERCEPT] is not True or arrays.keys() != names:
-        raise _bad_map(f"does not have the arrays {sorted(names)!r}")
-    table = _checked({"coefficients": arrays["coefficients"]}, {"coefficients"}, facts.get("transposed"))
-    row = _checked({INTERCEPT: arrays[INTERCEPT]}, {INTERCEPT}, [])[INTERCEPT]
-    if row.shape != (1, table["coefficients"].shape[1]):
-        raise _bad_map("has an intercept that does not fit its coefficients")
-    return LinearMap(party, table["coefficients"], row[0])
+def _tables(parts: Parts, *names: str) -> list[FloatArray]:
+    """Return tables with the same number of rows, each lying in memory as it did where it was written."""
+    order = parts.facts.get("transposed")
+    if not isinstance(order, list) or not all(isinstance(name, str) and name in names for name in order):
+        raise _bad_map("does not say how its arrays lie")
+    read = {name: parts.table(name, (None, None), most=_MOST_ENTRY) for name in names}
+    tables = [table.T if name in order else table for name, table in read.items()]
+    if len({len(table) for table in tables}) != 1:
+        raise _bad_map("does not have one row of coefficients for each anchor row")
+    return tables
 
 
 def _in_order(arrays: Mapping[str, Any]) -> tuple[list[str], dict[str, NDArray[Any]]]:
@@ -251,27 +248,13 @@ def _in_order(arrays: Mapping[str, Any]) -> tuple[list[str], dict[str, NDArray[A
     return order, {name: array.T if name in order else array for name, array in plain.items()}
 
 
-def _checked(arrays: Mapping[str, NDArray[Any]], names: set[str], order: Any) -> dict[str, NDArray[Any]]:
-    if arrays.keys() != names:
-        raise _bad_map(f"does not have the arrays {sorted(names)!r}")
-    if not isinstance(order, list) or not all(isinstance(name, str) and name in names for name in order):
-        raise _bad_map("does not say how its arrays lie")
-    for name, array in arrays.items():
-        if array.ndim != 2 or 0 in array.shape or array.dtype != np.float64 or not np.isfinite(array).all():
-            raise _bad_map(f"has {name} that are no finite table of double precision")
-        if np.abs(array).max() > _MOST_ENTRY:
-            raise _bad_map(f"has {name} beyond {_MOST_ENTRY:g}, with which nothing can be computed")
-    tables = {name: array.T if name in order else array for name, array in arrays.items()}
-    if len({len(table) for table in tables.values()}) != 1:
-        raise _bad_map("does not have one row of coefficients for each anchor row")
-    return tables
-
-
 def _is_plain(value: Any) -> bool:
     return value is None or (isinstance(value, int | float) and math.isfinite(value))
 
 
-def _is_possible(parameters: Mapping[str, Any]) -> bool:
+def _are_possible(parameters: Mapping[str, Any]) -> bool:
+    if not all(name in _PARAMETERS and _is_plain(value) for name, value in parameters.items()):
+        return False
     gamma, degree = parameters.get("gamma"), parameters.get("degree")
     return (gamma is None or gamma >= 0) and (degree is None or 0 <= degree <= _MOST_DEGREE)
 

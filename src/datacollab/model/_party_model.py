@@ -6,7 +6,6 @@ import warnings
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
-from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -16,13 +15,15 @@ from sklearn.base import is_classifier
 
 from .._typing import FloatArray, PartyName
 from .._version import __version__
-from ..bundle import Bundle, KeyPair, PublicKey, arrays_to_bytes, bytes_to_arrays, pack, unpack, write_atomically
+from ..bundle import Bundle, SignedFile, arrays_to_bytes, bytes_to_arrays
 from ..errors import AgreementError, ExchangeError
 from ..survival import SurvivalModel
 from ..targets import TargetKind
 from ._from_elsewhere import malformed, reason_of
 from ._heads import estimator_kind, head_from, head_to
 from ._maps import IntegrationFunction, KernelMap, map_from, map_to
+
+MODEL_KIND = "datacollab.model"
 
 
 def task_of(estimator: Any) -> str:
@@ -57,27 +58,13 @@ def plain_facts(bundle: Bundle) -> dict[str, Any]:
     return dict(bundle.facts)
 
 
-def _is_count(value: Any) -> bool:
-    return type(value) is int and 0 <= value <= _MOST_COUNT
-
-
 def _is_text(value: Any) -> bool:
     return isinstance(value, str) and 0 < len(value) <= _MOST_TEXT and value.isprintable()
 
 
-def _is_name(value: Any) -> bool:
-    return isinstance(value, str) and len(value) <= _MOST_TEXT and value.isidentifier() and value.isascii()
-
-
-def _is_party(value: Any) -> bool:
-    return type(value) is int or (isinstance(value, str) and len(value) <= _MOST_TEXT)
-
-
 def _is_time(value: Any) -> bool:
-    if not _is_text(value):
-        return False
     try:
-        return datetime.fromisoformat(value).tzinfo is not None
+        return _is_text(value) and datetime.fromisoformat(value).tzinfo is not None
     except ValueError:
         return False
 
@@ -102,20 +89,22 @@ def _is_lint(value: Any) -> bool:
 
 
 _FITTING: dict[str, Callable[[Any], bool]] = {
-    **dict.fromkeys(("n_components", "n_intermediate", "n_parties", "n_rows"), _is_count),
+    **dict.fromkeys(
+        ("n_components", "n_intermediate", "n_parties", "n_rows"),
+        lambda value: type(value) is int and 0 <= value <= _MOST_COUNT,
+    ),
     **dict.fromkeys(("method", "project", "project_digest", "share_digest"), _is_text),
+    **dict.fromkeys(("parameters", "versions"), _is_mapping),
     "created": _is_time,
-    "estimator": _is_name,
-    "parameters": _is_mapping,
-    "party": _is_party,
+    "estimator": lambda value: _is_text(value) and value.isidentifier() and value.isascii(),
+    "party": lambda value: type(value) is int or (isinstance(value, str) and len(value) <= _MOST_TEXT),
     "row_lint": _is_lint,
     "task": ("classification", "regression", "survival").__contains__,
-    "versions": _is_mapping,
 }
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
-class PartyModel:
+class PartyModel(SignedFile):
     """One party's integration function g_k and the common model h.
 
     A party composes it with its own secret f_k, and predicts alone from then on: h(g_k(f_k(x))).
@@ -142,6 +131,8 @@ class PartyModel:
     estimator: Any
     left_out: FloatArray | None = field(default=None, repr=False)
     without_party: Any | None = field(default=None, repr=False)
+
+    kind = MODEL_KIND
 
     def transform(self, representation: ArrayLike) -> FloatArray:
         """Return collaboration representation g_k(x), of shape (n_rows, n_components).
@@ -185,72 +176,41 @@ class PartyModel:
         """
         return np.asarray(self.estimator.predict_survival(self.transform(representation), times))
 
-    def save(self, path: str | Path, *, key: KeyPair | None = None) -> None:
-        """Write the model to a `.dcmodel` file (no pickle).
+    def _contents(self) -> tuple[dict[str, Any], dict[str, bytes]]:
+        return model_contents(self)
 
-        Parameters
-        ----------
-        path : str or Path
-            A file there is replaced.
-        key : KeyPair, optional
-            Whose signature it gets.
-
-        Raises
-        ------
-        ExchangeError
-            If the model cannot be sent; see `model_contents`.
-        """
-        facts, members = model_contents(self)
-        write_atomically(Path(path), pack(MODEL_KIND, facts, members, key=key), mode=0o600)
-
-    @staticmethod
-    def load(path: str | Path, *, signed_by: PublicKey | None = None) -> PartyModel:
-        """Read a model that `save` wrote: numbers, and nothing that could be run.
-
-        Parameters
-        ----------
-        path : str or Path
-        signed_by : PublicKey, optional
-            Who has to have signed it.
-
-        Raises
-        ------
-        ExchangeError
-            If the file is damaged, not signed as wanted, or inconsistent.
-        """
-        return model_from(unpack(Path(path), kind=MODEL_KIND, signed_by=signed_by))
+    @classmethod
+    def _from_bundle(cls, bundle: Bundle) -> PartyModel:  # type: ignore[override]
+        return model_from(bundle)
 
 
-_SCALES = (1.0, 1e-3, 0.0)
+_N_TRIED = 8
 _TOLERANCE = 1e-3
 """Allowed error of probabilities and their sums."""
 
 
-def _try_prediction(model: PartyModel, *, n_rows: int = 8, seed: int = 0) -> FloatArray:
-    """Predict for made-up rows.
+def _try_prediction(model: PartyModel) -> FloatArray:
+    """Predict for made-up rows, and return these.
 
     A linear map says nothing of the scale of its rows, and far from those that it was trained on an estimator may well
-    fail; so smaller rows are tried too.
+    fail; so smaller rows are tried too.  A kernel map may give zero far from its own anchor rows, so rows are between
+    these.
     """
-    rows = _made_up_rows(model.integration_function, n_rows, seed)
-    scales = _SCALES[:1] if isinstance(model.integration_function, KernelMap) else _SCALES
+    generator, g = np.random.default_rng(0), model.integration_function
+    if isinstance(g, KernelMap):
+        first, second = generator.integers(len(g.anchor_representation), size=(2, _N_TRIED))
+        weights, anchors = generator.random((_N_TRIED, 1)), g.anchor_representation
+        tried = [np.asarray(weights * anchors[first] + (1 - weights) * anchors[second])]
+    else:
+        normal = generator.standard_normal((_N_TRIED, g.n_intermediate))
+        tried = [scale * normal for scale in (1.0, 1e-3, 0.0)]
     refusals = []
-    for scale in scales:
-        refusal = _refusal_of(model, scale * rows)
+    for rows in tried:
+        refusal = _refusal_of(model, rows)
         if refusal is None:
-            return scale * rows
+            return rows
         refusals.append(refusal)
     raise refusals[0]
-
-
-def _made_up_rows(g: IntegrationFunction, n_rows: int, seed: int) -> FloatArray:
-    """Return rows between a kernel map's own anchor rows, as it may give zero elsewhere, or standard normal ones."""
-    generator = np.random.default_rng(seed)
-    if not isinstance(g, KernelMap):
-        return generator.standard_normal((n_rows, g.n_intermediate))
-    first, second = generator.integers(len(g.anchor_representation), size=(2, n_rows))
-    weights, anchors = generator.random((n_rows, 1)), g.anchor_representation
-    return np.asarray(weights * anchors[first] + (1 - weights) * anchors[second])
 
 
 def _refusal_of(model: PartyModel, rows: FloatArray) -> ExchangeError | None:
@@ -271,8 +231,11 @@ def _check_answers(model: PartyModel, rows: FloatArray) -> None:
     if predicted.shape != (len(rows),):
         raise _bad_answer(model, f"predicts shape {predicted.shape} for {len(rows)} rows")
     classes = getattr(model.estimator, "classes_", None)
-    if isinstance(model.estimator, SurvivalModel):
-        _check_survival(model, rows)
+    for baseline in model.estimator.baselines_.values() if isinstance(model.estimator, SurvivalModel) else ():
+        times = np.append(0.0, baseline.times)
+        survival = model.predict_survival(rows, times)
+        if survival.shape != (len(rows), len(times)) or not ((survival >= 0) & (survival <= 1)).all():
+            raise _bad_answer(model, "gives survival that is no probability")
     if classes is None:
         if predicted.dtype.kind not in "biuf" or not np.isfinite(predicted).all():
             raise _bad_answer(model, "predicts something other than finite numbers")
@@ -287,14 +250,6 @@ def _check_answers(model: PartyModel, rows: FloatArray) -> None:
             raise _bad_answer(model, "gives probabilities that do not add up to one")
 
 
-def _check_survival(model: PartyModel, rows: FloatArray) -> None:
-    for baseline in model.estimator.baselines_.values():
-        times = np.append(0.0, baseline.times)
-        survival = model.predict_survival(rows, times)
-        if survival.shape != (len(rows), len(times)) or not ((survival >= 0) & (survival <= 1)).all():
-            raise _bad_answer(model, "gives survival that is no probability")
-
-
 def are_probabilities(values: FloatArray, tolerance: float) -> bool:
     """Return whether rows lie between 0 and 1 and add up to one."""
     within = values.min() >= -tolerance and values.max() <= 1 + tolerance
@@ -304,8 +259,6 @@ def are_probabilities(values: FloatArray, tolerance: float) -> bool:
 def _bad_answer(model: PartyModel, what: str) -> ExchangeError:
     return malformed(f"its {type(model.estimator).__name__} {what}")
 
-
-MODEL_KIND = "datacollab.model"
 
 _MAP, _LEFT_OUT = "g.safetensors", "left-out.safetensors"
 _HEAD, _WITHOUT = "h", "h-without"
@@ -342,17 +295,11 @@ def model_contents(model: PartyModel) -> tuple[dict[str, Any], dict[str, bytes]]
     map_facts, arrays = map_to(g)
     head, members = head_to(estimator, _HEAD)
     without_head, without_members = (None, {}) if without is None else head_to(without, _WITHOUT)
-    classes = getattr(estimator, "classes_", None)
-    facts = {
+    facts = _facts_of(sent) | {
         "party": model.party,
         "integration_function": map_facts,
-        "n_intermediate": g.n_intermediate,
-        "n_components": g.n_components,
-        "estimator": estimator_kind(estimator),
         "head": head,
         "without_party": without_head,
-        "task": task_of(estimator),
-        "classes": None if classes is None else np.asarray(classes).tolist(),
         "created": datetime.now(UTC).isoformat(timespec="seconds"),
         "versions": {"datacollab": __version__, "numpy": np.__version__, "sklearn": sklearn.__version__},
     }
@@ -404,7 +351,9 @@ def _model_of(facts: Mapping[str, Any], members: Mapping[str, bytes]) -> PartyMo
         left_out=_left_out_of(members, estimator),
         without_party=_without_party(facts, members, g, estimator),
     )
-    _check_facts(facts, model, estimator=estimator_kind(estimator))
+    wrong = [name for name, value in _facts_of(model).items() if name not in facts or facts[name] != value]
+    if wrong:
+        raise malformed(f"its manifest says something else than its parts of {wrong!r}")
     _try_prediction(model)
     return model
 
@@ -461,18 +410,16 @@ def _without_party(
     return without
 
 
-def _check_facts(facts: Mapping[str, Any], model: PartyModel, *, estimator: str | None) -> None:
+def _facts_of(model: PartyModel) -> dict[str, Any]:
+    """Return what the manifest says of a model besides its parts."""
     classes = getattr(model.estimator, "classes_", None)
-    found = {
+    return {
         "n_intermediate": model.integration_function.n_intermediate,
         "n_components": model.integration_function.n_components,
-        "estimator": estimator,
+        "estimator": estimator_kind(model.estimator),
         "task": task_of(model.estimator),
-        "classes": None if classes is None else classes.tolist(),
+        "classes": None if classes is None else np.asarray(classes).tolist(),
     }
-    wrong = [name for name, value in found.items() if name not in facts or facts[name] != value]
-    if wrong:
-        raise malformed(f"its manifest says something else than its parts of {wrong!r}")
 
 
 def _check_written(facts: Mapping[str, Any], members: Mapping[str, bytes], model: PartyModel) -> None:

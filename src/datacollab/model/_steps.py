@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 from scipy.special import expit, softmax
 
 from .._typing import FloatArray
+from ..errors import ExchangeError
 from ._from_elsewhere import bad_predictor, large_predictor
 from ._trees import LEAF, Structure, Walk, structure_of
 
@@ -61,9 +62,17 @@ class Parts:
     ExchangeError with MODEL_MALFORMED.
     """
 
-    def __init__(self, facts: Any, arrays: dict[str, NDArray[Any]], path: str, budget: Budget) -> None:
+    def __init__(
+        self,
+        facts: Any,
+        arrays: dict[str, NDArray[Any]],
+        path: str,
+        budget: Budget,
+        refuse: Callable[[str], ExchangeError] = bad_predictor,
+    ) -> None:
+        self.refuse = refuse
         if not isinstance(facts, Mapping):
-            raise bad_predictor("has a part that does not say what it is")
+            raise self.refuse("has a part that does not say what it is")
         self.arrays, self.path, self.budget = arrays, path, budget
         self.facts = dict(facts)
 
@@ -78,46 +87,46 @@ class Parts:
         least = -most if least is None else least
         array = self._array(name, np.float64, shape)
         if not ((array >= least) & (array <= most)).all():
-            raise bad_predictor(f"has {name} that are not finite, or not from {least:g} to {most:g}")
+            raise self.refuse(f"has {name} that are not finite, or not from {least:g} to {most:g}")
         return array
 
     def integers(self, name: str, *, least: int, most: int, shape: tuple[int | None, ...] = (None,)) -> NDArray[Any]:
         """Return a list of integers within bounds."""
         array = self._array(name, np.int32, shape)
         if array.min() < least or array.max() > most:
-            raise bad_predictor(f"has {name} that point to what is not there")
+            raise self.refuse(f"has {name} that point to what is not there")
         return array
 
     def number(self, name: str, *, least: float = -MOST_NUMBER, most: float = MOST_NUMBER) -> float:
         """Return a number within bounds."""
         value = self.facts.pop(name, None)
         if isinstance(value, bool) or not isinstance(value, float | int) or not least <= value <= most:
-            raise bad_predictor(f"has a {name} that is no number from {least:g} to {most:g}")
+            raise self.refuse(f"has a {name} that is no number from {least:g} to {most:g}")
         return float(value)
 
     def choice(self, name: str, allowed: Collection[str]) -> str:
         """Return one of several words."""
         value = self.facts.pop(name, None)
         if not isinstance(value, str) or value not in allowed:
-            raise bad_predictor(f"has a {name} that is none of {sorted(allowed)!r}")
+            raise self.refuse(f"has a {name} that is none of {sorted(allowed)!r}")
         return value
 
     def listed(self, name: str) -> list[Any]:
         """Return a list that is not empty, its entries unchecked."""
         value = self.facts.pop(name, None)
         if not isinstance(value, list) or not value:
-            raise bad_predictor(f"has no list of {name}")
+            raise self.refuse(f"has no list of {name}")
         return value
 
     def _array(self, name: str, dtype: Any, shape: tuple[int | None, ...]) -> NDArray[Any]:
         array = self.arrays.pop(self.path + name, None)
         if array is None:
-            raise bad_predictor(f"has no {name}")
+            raise self.refuse(f"has no {name}")
         fits = len(shape) == array.ndim and all(
             wanted in (None, size) for wanted, size in zip(shape, array.shape, strict=True)
         )
         if array.dtype != dtype or not fits or array.size == 0:
-            raise bad_predictor(f"has {name} of another shape or type than its columns and classes want")
+            raise self.refuse(f"has {name} of another shape or type than its columns and classes want")
         return array
 
 
