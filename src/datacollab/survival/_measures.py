@@ -8,7 +8,6 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
-from scipy.integrate import trapezoid
 from scipy.stats import binomtest, chi2
 
 from .._require import require
@@ -18,21 +17,6 @@ from ._rows import check_survival, check_times
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
-
-__all__ = [
-    "Calibration",
-    "KaplanMeier",
-    "LogRank",
-    "brier_score",
-    "calibration",
-    "concordance_index",
-    "integrated_brier_score",
-    "kaplan_meier",
-    "log_rank_test",
-    "plot_calibration",
-    "plot_kaplan_meier",
-    "risk_groups",
-]
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -59,7 +43,7 @@ class KaplanMeier:
 
     def __call__(self, times: ArrayLike) -> FloatArray:
         """Return the curve at these times, shape (n_times,); beyond the last time it stays where it was."""
-        return step_values(self.times, self.survival, check_times(times), before=1.0)
+        return _at(self.times, self.survival, check_times(times))
 
     def interval(self, confidence: float = 0.95) -> tuple[FloatArray, FloatArray]:
         """Return bounds of the survival at each time, on the scale of log(-log S), shapes (n_times,).
@@ -71,11 +55,6 @@ class KaplanMeier:
         deviation[inner] = np.sqrt(self.variance[inner]) / (S[inner] * -np.log(S[inner]))
         factor = np.exp(NormalDist().inv_cdf((1 + confidence) / 2) * deviation)
         return S**factor, S ** (1 / factor)
-
-    def median(self) -> float:
-        """Return the first time at which half or more had the event; infinity if fewer did."""
-        reached = np.flatnonzero(self.survival <= 0.5)
-        return float(self.times[reached[0]]) if len(reached) else np.inf
 
     def __repr__(self) -> str:
         return f"KaplanMeier(n_times={len(self.times)})"
@@ -102,7 +81,11 @@ def kaplan_meier(y: ArrayLike, sample_weight: ArrayLike | None = None) -> Kaplan
     weight = np.ones(len(time)) if sample_weight is None else np.asarray(sample_weight, dtype=np.float64)
     if weight.shape != time.shape or not (np.isfinite(weight) & (weight >= 0)).all() or not weight.any():
         raise ValueError("sample_weight must have one finite number from 0 on per row, and one above 0.")
-    times, events, at_risk = _counted(time[weight > 0], event[weight > 0], weight[weight > 0])
+    kept = weight > 0
+    times, place = np.unique(time[kept], return_inverse=True)
+    events = np.bincount(place, weights=(weight * event)[kept], minlength=len(times)).astype(np.float64)
+    ending = np.bincount(place, weights=weight[kept], minlength=len(times)).astype(np.float64)
+    at_risk = np.cumsum(ending[::-1])[::-1]
     survival = np.cumprod(1 - events / at_risk)
     left = at_risk - events
     # After a time that nobody survives the curve is 0, and so is its variance.
@@ -111,33 +94,9 @@ def kaplan_meier(y: ArrayLike, sample_weight: ArrayLike | None = None) -> Kaplan
     return KaplanMeier(times, np.asarray(survival), variance, at_risk, events)
 
 
-def censoring_curve(event: NDArray[np.bool_], time: FloatArray) -> tuple[FloatArray, FloatArray]:
-    """Return times, and the probability G(t) of being observed beyond each.
-
-    Events come before ends of observations: a row with its event at a time is not at risk of leaving then.  So
-    S(t) G(t) is the part of the rows with times after t.
-    """
-    times, events, at_risk = _counted(time, event, np.ones(len(time)))
-    ended = np.append(at_risk[1:], 0.0)
-    exposed = at_risk - events
-    return times, np.cumprod(np.divide(ended, exposed, out=np.ones(len(times)), where=exposed > 0))
-
-
-def step_values(
-    times: FloatArray, values: FloatArray, at: FloatArray, *, before: float, left: bool = False
-) -> FloatArray:
-    """Return values of a curve in steps, or with `left` its limits from the left."""
-    place = np.searchsorted(times, at, side="left" if left else "right")
-    return np.append(before, values)[place]
-
-
-def _counted(
-    time: FloatArray, event: NDArray[np.bool_], weight: FloatArray
-) -> tuple[FloatArray, FloatArray, FloatArray]:
-    times, place = np.unique(time, return_inverse=True)
-    events = np.bincount(place, weights=weight * event, minlength=len(times)).astype(np.float64)
-    ending = np.bincount(place, weights=weight, minlength=len(times)).astype(np.float64)
-    return times, events, np.cumsum(ending[::-1])[::-1]
+def _at(times: FloatArray, values: FloatArray, at: FloatArray) -> FloatArray:
+    """Return values of a curve that falls in steps, and is 1 before the first."""
+    return np.append(1.0, values)[np.searchsorted(times, at, side="right")]
 
 
 def risk_groups(risk: ArrayLike, n_groups: int = 3, *, reference: ArrayLike | None = None) -> NDArray[np.int64]:
@@ -232,30 +191,6 @@ def log_rank_test(y: ArrayLike, groups: ArrayLike) -> LogRank:
     return LogRank(statistic, degrees, float(chi2.sf(statistic, degrees)))
 
 
-def censoring_weights(y_train: ArrayLike, times: FloatArray, *, beyond: bool = False) -> FloatArray:
-    """Return 1 / G(t-), or with `beyond` 1 / G(t), from training targets by Kaplan and Meier in reverse.
-
-    Raises
-    ------
-    NumericalError
-        If G is 0 at a time, or its curve ends before.
-    """
-    event, time = check_survival(y_train, "y_train")
-    known, G = censoring_curve(event, time)
-    if len(times) and times.max() > known[-1]:
-        raise NumericalError(
-            f"{int((times > known[-1]).sum())} of {len(times)} times are beyond the longest observation of training "
-            "rows, and nothing is known of who would be observed then. Take earlier times, or a smaller tau."
-        )
-    probability = step_values(known, G, times, before=1.0, left=not beyond)
-    if (probability <= 0).any():
-        raise NumericalError(
-            "No training row is observed beyond some of the times, so these cannot be weighted. Take earlier times, or "
-            "a smaller tau."
-        )
-    return 1.0 / probability
-
-
 _TIED = 1e-8
 """Risks no farther apart are equal, as in scikit-survival: batches of rows change the last digits."""
 
@@ -299,58 +234,6 @@ def concordance_index(y: ArrayLike, risk: ArrayLike) -> float:
     if pairs == 0:
         raise NumericalError("No two rows have times whose order is known. Take more events, or earlier ones.")
     return float(concordant / pairs)
-
-
-def brier_score(y_train: ArrayLike, y: ArrayLike, survival: ArrayLike, times: ArrayLike) -> FloatArray:
-    r"""Return the mean squared error of survival probabilities at each time, weighted for censoring ([Graf1999]_).
-
-    .. math:: BS(t) = \frac1n \sum_i \Big[ \frac{S(t \mid x_i)^2 \, 1(t_i \le t, \delta_i)}{G(t_i-)}
-              + \frac{(1 - S(t \mid x_i))^2 \, 1(t_i > t)}{G(t)} \Big]
-
-    Parameters
-    ----------
-    y_train : ndarray of shape (n_train,)
-        Survival targets from which G, the probability of being observed, is estimated.
-    y : ndarray of shape (n_rows,)
-        Survival targets.
-    survival : array-like of shape (n_rows, n_times)
-    times : array-like of shape (n_times,)
-
-    Raises
-    ------
-    NumericalError
-        If no row of `y_train` was observed as long.
-
-    Notes
-    -----
-    If events and ends of observations share times, as in months, scikit-survival has G(t) in place of G(t-), and
-    other numbers.
-    """
-    event, time = check_survival(y)
-    asked, S = check_times(times), np.asarray(survival, dtype=np.float64)
-    if S.shape != (len(time), len(asked)) or not ((S >= 0) & (S <= 1)).all():
-        raise ValueError(
-            f"survival must have probabilities of shape ({len(time)}, {len(asked)}), rows by times; got {S.shape}."
-        )
-    before = event[:, None] & (time[:, None] <= asked)
-    weight = np.zeros(len(time))
-    weight[before.any(axis=1)] = censoring_weights(y_train, time[before.any(axis=1)])
-    after = time[:, None] > asked
-    weight_after = np.zeros(len(asked))
-    weight_after[after.any(axis=0)] = censoring_weights(y_train, asked[after.any(axis=0)], beyond=True)
-    errors = S**2 * before * weight[:, None] + (1 - S) ** 2 * after * weight_after
-    return np.asarray(errors.mean(axis=0))
-
-
-def integrated_brier_score(y_train: ArrayLike, y: ArrayLike, survival: ArrayLike, times: ArrayLike) -> float:
-    """Return the mean of `brier_score` over the time from the first to the last of `times`, by the trapezium rule.
-
-    Parameters are those of `brier_score`; give two or more times, ascending.
-    """
-    asked = check_times(times)
-    if len(asked) < 2 or not (np.diff(asked) > 0).all():
-        raise ValueError("times must be two or more, ascending.")
-    return float(trapezoid(brier_score(y_train, y, survival, asked), asked) / (asked[-1] - asked[0]))
 
 
 @dataclass(frozen=True, eq=False)
@@ -417,7 +300,7 @@ def calibration(y: ArrayLike, survival: ArrayLike, time: float, n_groups: int = 
         rows = groups == group
         curve = kaplan_meier(target[rows])
         at = [
-            step_values(curve.times, values, np.array([time], dtype=np.float64), before=1.0)[0]
+            _at(curve.times, values, np.array([time], dtype=np.float64))[0]
             for values in (curve.survival, *curve.interval())
         ]
         if not (ends[rows] >= time).any() and curve.survival[-1] > 0:

@@ -22,11 +22,11 @@ from datacollab.survival import (
     SurvivalForest,
     SurvivalModel,
     concordance_index,
-    integrated_brier_score,
     risk_groups,
 )
 from datacollab.targets import coarsened, survival_target
 
+from .brier import integrated_brier_score
 from .measuring import Measured, Wanted
 from .tables import survival_table
 
