@@ -172,7 +172,7 @@ def test_the_reader_of_imports_sees_them():
     """The checks above rest on this: relative and nested imports, of files and of names, are all found."""
     base = IMPORTS["datacollab.estimators._roles"]
     assert {"datacollab.analyst", "datacollab.party", "datacollab.errors"} <= base
-    assert "datacollab.cli._demonstration" in IMPORTS["datacollab.cli._demo"]
+    assert "datacollab.cli._data" in IMPORTS["datacollab.cli._demo"]
     assert "datacollab.share._targets" in IMPORTS["datacollab.share._share"]
     assert "datacollab.exchange.project" in IMPORTS["datacollab.exchange.party_folder._party_folder"]
 

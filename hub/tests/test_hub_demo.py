@@ -11,8 +11,8 @@ import urllib.request
 
 import pytest
 
-from datacollab.cli.kit import Stage, Step
 from datacollab_hub.commands import _demo
+from datacollab_hub.commands._stage import Stage, Step
 from hub_process import free_port
 
 PLAY = """
@@ -21,7 +21,8 @@ from pathlib import Path
 
 import typer
 
-from datacollab.cli.kit import Stage, Step, one_line_errors
+from datacollab.cli.kit import one_line_errors
+from datacollab_hub.commands._stage import Stage, Step
 
 def hub(port):
     return Step("", ("hub", "serve", "--data", f"hub-{port}", "--port", port))

@@ -3,7 +3,7 @@ import json
 import numpy as np
 import pytest
 
-from datacollab.cli._demonstration import ALONE, ONE_PLACE, SUMS, WAYS, Demonstration, demonstrate
+from datacollab.cli._demo import ALONE, ONE_PLACE, SUMS, WAYS, Demonstration, demonstrate
 from datacollab.datasets import load
 from playing import interrupted, run
 
@@ -72,9 +72,7 @@ def test_the_sentence_claims_what_the_intervals_support(sums, words):
 
 
 def test_no_word_of_the_table_is_cut_on_a_terminal_of_80_columns(tmp_path, monkeypatch):
-    monkeypatch.setattr(
-        "datacollab.cli._demonstration.demonstrate", lambda *given, **options: made_up([0.7, 0.72], [0.8, 0.86])
-    )
+    monkeypatch.setattr("datacollab.cli._demo.demonstrate", lambda *given, **options: made_up([0.7, 0.72], [0.8, 0.86]))
     result = run("demo", "--output", tmp_path, COLUMNS="80")
     assert result.exit_code == 0, result.output
     assert "…" not in result.stdout
@@ -97,7 +95,7 @@ def test_numbers_are_refused_in_one_line(tmp_path):
 
 
 def test_an_interruption_says_what_there_is(tmp_path, monkeypatch):
-    monkeypatch.setattr("datacollab.cli._demonstration.demonstrate", interrupted)
+    monkeypatch.setattr("datacollab.cli._demo.demonstrate", interrupted)
     result = run("demo", "--output", tmp_path)
     assert result.exit_code == 130
     assert "Interrupted. Nothing was written" in result.stderr

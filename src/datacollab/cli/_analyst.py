@@ -3,22 +3,16 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import typer
 
+from ..bundle import PublicKey
+from ..exchange.analyst_folder import EFFECT_FILES, AnalystFolder, Integration, Score, SumsIntegration, effect_of
 from ..exchange.steps import ranking_rows
-from ._command import Folder, group, step
+from ._command import Folder, sending
 from ._output import Report, show_rows
 from ._progress import shown_progress
-from ._remote import sending
-
-if TYPE_CHECKING:
-    from ..exchange.analyst_folder import AnalystFolder, Integration, Score, SumsIntegration
-
-__all__ = ["app"]
-
-app = group("The analyst: take shares, align them, train a model, send it back.")
 
 _MOST_SHOWN = 5
 """Candidates in the table; --json has all."""
@@ -26,12 +20,8 @@ _OF_ANY = ("budget", "random_state")
 """Options of `integrate` that a project of sums leaves aside."""
 
 
-@step(app, "analyst init")
 def init(report: Report, folder: Folder, project: Path, owner: Path | None) -> None:
     """Set up the folder, and say what to compare."""
-    from ..bundle import PublicKey
-    from ..exchange.analyst_folder import AnalystFolder
-
     known = None if owner is None else PublicKey.load(owner)
     agreed = AnalystFolder.init(folder.path, project, owner=known, passphrase=folder.passphrase).project
     report.facts = {"project": agreed.name, "project_digest": agreed.digest}
@@ -43,13 +33,11 @@ def init(report: Report, folder: Folder, project: Path, owner: Path | None) -> N
         )
 
 
-@step(app, "analyst add")
 def add(report: Report, folder: Folder, files: list[Path]) -> None:
     """Add shares, and list them."""
     _add(folder.analyst(), files, report)
 
 
-@step(app, "analyst status")
 def status(report: Report, folder: Folder) -> None:
     """List the parties."""
     opened = folder.analyst()
@@ -71,13 +59,10 @@ def status(report: Report, folder: Folder) -> None:
     report.line(f"{n_there} of {len(parties)} parties have shared; {quorum} are needed.")
 
 
-@step(app, "analyst integrate")
 def integrate(
     report: Report, folder: Folder, files: list[Path] | None, project: Path | None, n_folds: int, **options: Any
 ) -> None:
     """Set up and add what was given, integrate, and show the model."""
-    from ..exchange.analyst_folder import AnalystFolder
-
     if project is not None:
         AnalystFolder.init(folder.path, project, passphrase=folder.passphrase)
     opened = folder.analyst()
@@ -103,11 +88,8 @@ def integrate(
         report.line(f"Not among them: {', '.join(missing)}, who have not shared yet.")
 
 
-@step(app, "analyst effect")
 def effect(report: Report, folder: Folder, files: list[Path] | None, random_state: int | None, **options: Any) -> None:
     """Add what was given, estimate the effect, and show it."""
-    from ..exchange.analyst_folder import EFFECT_FILES, effect_of
-
     opened = folder.analyst()
     if files:
         _add(opened, files, report)
@@ -119,7 +101,6 @@ def effect(report: Report, folder: Folder, files: list[Path] | None, random_stat
     report.line(f"{' and '.join(written)} say the same.")
 
 
-@step(app, "analyst export")
 def export(report: Report, folder: Folder, anchor_predictions: bool, allow_training_rows: str | None) -> None:
     """Write the files, and say for whom each is."""
     if anchor_predictions and allow_training_rows:

@@ -7,22 +7,17 @@ from pathlib import Path
 
 import typer
 
-from ._command import Folder, group, step
+from ..anchor import find_private_rows
+from ..bundle import write_atomically
+from ..exchange.project import anchor_of_rows, guessing, load_project, make_anchor, read_table, seal_anchor
+from ._command import Folder
 from ._output import Report, check_numeric, listed, warn
-
-__all__ = ["app"]
-
-app = group("The anchor: rows that all parties obfuscate alike.")
 
 FOUND = 3
 """Exit code of `check` if there are private rows in the anchor."""
 
 
-@step(app, "anchor check")
 def check(report: Report, anchor: Path, private: Path, target: str | None, tolerance: float) -> None:
-    from ..anchor import find_private_rows
-    from ..exchange.project import read_table
-
     anchor_table, private_table = read_table(anchor), read_table(private)
     if target is not None and target not in anchor_table.columns:
         raise ValueError(f"{anchor} has no column {target!r}; it has {listed(anchor_table.columns)}.")
@@ -47,13 +42,9 @@ def check(report: Report, anchor: Path, private: Path, target: str | None, toler
         report.line(f"Not compared: {listed(ignored)}. A row that differs in these alone counts as a copy.")
 
 
-@step(app, "anchor seal")
 def seal(
     report: Report, folder: Folder, public: Path | None, project: Path, output: Path, rows_from: Path | None
 ) -> None:
-    from ..bundle import write_atomically
-    from ..exchange.project import anchor_of_rows, guessing, load_project, make_anchor, read_table, seal_anchor
-
     if (public is None) == (rows_from is None):
         raise typer.BadParameter("give either public rows, or --rows-from with the anchor's rows")
     agreed, owner = load_project(project), folder.keys()

@@ -8,21 +8,8 @@ import typer
 
 from .._version import __version__
 from ..plugins import PAGE
-from . import (
-    _analyst,
-    _anchor,
-    _audit,
-    _bundle,
-    _data,
-    _demo,
-    _desk,
-    _keys,
-    _log,
-    _party,
-    _project,
-    _remote,
-)
-from ._command import group, step
+from ._audit import audit
+from ._command import COMMANDS, GROUPS, STEPS, add_step, group
 from ._plugins import add_plugins
 
 __all__ = ["app"]
@@ -37,18 +24,15 @@ Anything that may disclose private data, in private
                        {PAGE}/security""",
     context_settings={"help_option_names": ["-h", "--help"]},
 )
-step(app, "demo")(_demo.demo)
-app.command("audit")(_audit.audit)
-step(app, "desk")(_desk.desk)
-app.add_typer(_keys.app, name="keys")
-app.add_typer(_project.app, name="project")
-app.add_typer(_anchor.app, name="anchor")
-app.add_typer(_party.app, name="party")
-app.add_typer(_analyst.app, name="analyst")
-app.add_typer(_remote.app, name="remote")
-app.add_typer(_bundle.app, name="bundle")
-app.add_typer(_log.app, name="log")
-app.add_typer(_data.app, name="data")
+add_step(app, "demo")
+app.command("audit")(audit)
+add_step(app, "desk")
+for name, about in GROUPS.items():
+    below = group(about)
+    for each in STEPS | COMMANDS:
+        if each.startswith(f"{name} "):
+            add_step(below, each)
+    app.add_typer(below, name=name)
 add_plugins(app)
 
 

@@ -3,23 +3,13 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
-from ._command import group, step
+from ..bundle import Bundle, PublicKey, bytes_to_arrays, is_encrypted, sealed_to, unpack
 from ._output import Report, shown
 
-if TYPE_CHECKING:
-    from ..bundle import Bundle
 
-__all__ = ["app"]
-
-app = group("Bundles: the files that cross, .dcshare, .dcsum, .dcmodel, .dcanswers and .dcanchor.")
-
-
-@step(app, "bundle inspect")
 def inspect(report: Report, file: Path) -> None:
-    from ..bundle import unpack
-
     bundle = unpack(file)
     members = {name: _described(name, data) for name, data in bundle.members.items()}
     _show_identity(file, bundle, report)
@@ -40,10 +30,7 @@ def inspect(report: Report, file: Path) -> None:
             report.line("    under a passphrase")
 
 
-@step(app, "bundle verify")
 def verify(report: Report, file: Path, signed_by: Path | None) -> None:
-    from ..bundle import PublicKey, unpack
-
     key = None if signed_by is None else PublicKey.load(signed_by)
     bundle = unpack(file, signed_by=key)
     _show_identity(file, bundle, report)
@@ -71,8 +58,6 @@ def _flat(facts: dict[str, Any], prefix: str = "") -> dict[str, Any]:
 
 
 def _described(name: str, data: bytes) -> dict[str, Any]:
-    from ..bundle import bytes_to_arrays, is_encrypted, sealed_to
-
     described: dict[str, Any] = {"bytes": len(data)}
     if name.endswith(".safetensors"):
         arrays = bytes_to_arrays(data, what=name)

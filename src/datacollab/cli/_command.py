@@ -2,11 +2,16 @@
 
 from __future__ import annotations
 
+import builtins
 import inspect
 import os
+import shlex
 import sys
-from collections.abc import Callable
+import tomllib
+from collections.abc import Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass
+from importlib import import_module
 from inspect import Parameter
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
@@ -23,27 +28,19 @@ if TYPE_CHECKING:
     from ..bundle import KeyPair
     from ..exchange.analyst_folder import AnalystFolder
     from ..exchange.party_folder import PartyFolder
+    from ..remote import Place, Remote
 
-__all__ = [
-    "HERE",
-    "AsJson",
-    "Folder",
-    "OutputArgument",
-    "PassphraseFile",
-    "ask",
-    "at_terminal",
-    "group",
-    "group_of",
-    "named_once",
-    "passphrase",
-    "says_yes",
-    "step",
-]
+__all__ = ["COMMANDS", "GROUPS", "HERE", "STEPS", "AsJson", "Certificates", "Folder", "InFolder", "Named"]
+__all__ += ["OutputArgument", "PassphraseFile", "add_step", "ask", "at_terminal", "folder_words", "group", "group_of"]
+__all__ += ["keys_of", "named_once", "opened", "passphrase", "says_yes", "sending", "working"]
 
 HERE = Path()
 VARIABLE = "DATACOLLAB_PASSPHRASE"
-COMMANDS = read_steps(Path(__file__).with_name("commands.toml"))
+_TABLE = Path(__file__).with_name("commands.toml")
+COMMANDS = read_steps(_TABLE)
 """Commands that are no step of a party or the analyst."""
+GROUPS: dict[str, str] = tomllib.loads(_TABLE.read_text(encoding="utf-8"))["groups"]
+"""What the commands of each group are about."""
 
 AsJson = Annotated[bool, Option("--json", help="Print one JSON object.")]
 OutputArgument = Annotated[Path | None, Argument(metavar="[OUTPUT]", help="The same as --output.")]
@@ -55,6 +52,14 @@ PassphraseFile = Annotated[
         metavar="FILE",
         help=f"File with the passphrase. Without: {VARIABLE}, or the terminal asks.",
     ),
+]
+
+
+InFolder = Annotated[Path, Option("--folder", "-C", metavar="DIR", help=COMMANDS["remote pull"].folder)]
+Named = Annotated[str | None, Option("--remote", metavar="NAME", help="Which remote. Default: the only one.")]
+Certificates = Annotated[
+    Path | None,
+    Option("--ca", exists=True, dir_okay=False, help="Certificates of the hub's own organisation (PEM)."),
 ]
 
 
@@ -137,10 +142,11 @@ class Folder:
         return AnalystFolder(self.path, passphrase=self.passphrase)
 
 
-def step(app: typer.Typer, name: str) -> Callable[[Callable[..., None]], Callable[..., None]]:
-    """Add ``function(report, folder, **inputs)`` as the command of a step, which ends as `reported` says.
+def add_step(app: typer.Typer, name: str) -> None:
+    """Add the command of a step, which ends as `reported` says.
 
-    The function gets no folder if the step has none. Options that are the command's alone are parameters of it.
+    Its module, ``_party`` for ``party install``, is imported when the command runs. The function of its verb there
+    takes the report, the folder if the step has one, and the inputs by their names.
 
     Parameters
     ----------
@@ -157,30 +163,22 @@ def step(app: typer.Typer, name: str) -> Callable[[Callable[..., None]], Callabl
     example = f"Example: {of.example}" if of.example else ""
     help = "\n\n".join(filter(None, [of.does.strip(), " ".join(closing).strip(), example]))
 
-    def add(function: Callable[..., None]) -> Callable[..., None]:
-        taken = {each.name for each in of.inputs}
-        own = list(inspect.signature(function, eval_str=True).parameters.values())[2 if whose else 1 :]
-        own = [each for each in own if each.kind is not Parameter.VAR_KEYWORD and each.name not in taken]
+    def run(**given: Any) -> None:
+        as_json = given.pop("as_json", False)
+        place = (Folder(given.pop("folder"), given.pop("passphrase_file", None)),) if whose else ()
+        with reported(as_json, unchanged=of.unchanged) as report:
+            module = import_module(f"._{role}", __package__)
+            getattr(module, f"{verb}_" if hasattr(builtins, verb) else verb)(report, *place, **given)
 
-        def run(**given: Any) -> None:
-            as_json = given.pop("as_json", False)
-            place = (Folder(given.pop("folder"), given.pop("passphrase_file", None)),) if whose else ()
-            with reported(as_json, unchanged=of.unchanged) as report:
-                function(report, *place, **given)
-
-        parameters = [*map(_parameter, of.inputs), *own]
-        if whose:
-            in_folder = Annotated[Path, Option("--folder", "-C", metavar="DIR", help=whose)]
-            parameters.append(_keyword("folder", in_folder, HERE))
-            parameters += [_keyword("passphrase_file", PassphraseFile, None)] if of.has_keys else []
-        parameters += [_keyword("as_json", AsJson, False)] if of.has_json else []
-        parameters = [each.replace(kind=Parameter.KEYWORD_ONLY) for each in parameters]
-        run.__signature__ = inspect.Signature(parameters)  # type: ignore[attr-defined]
-        run.__annotations__ = {each.name: each.annotation for each in parameters}
-        app.command(verb, help=help)(run)
-        return function
-
-    return add
+    parameters = [_parameter(each) for each in of.inputs]
+    if whose:
+        in_folder = Annotated[Path, Option("--folder", "-C", metavar="DIR", help=whose)]
+        parameters.append(_keyword("folder", in_folder, HERE))
+        parameters += [_keyword("passphrase_file", PassphraseFile, None)] if of.has_keys else []
+    parameters += [_keyword("as_json", AsJson, False)] if of.has_json else []
+    run.__signature__ = inspect.Signature(parameters)  # type: ignore[attr-defined]
+    run.__annotations__ = {each.name: each.annotation for each in parameters}
+    app.command(verb, help=help)(run)
 
 
 def _keyword(name: str, annotation: Any, default: Any) -> Parameter:
@@ -243,3 +241,46 @@ def ask(*, twice: bool = False) -> str:
 def says_yes(question: str, *, as_json: bool) -> bool:
     """Ask somebody at the terminal; return False if nobody is there."""
     return not as_json and at_terminal() and bool(typer.confirm(question, err=True))
+
+
+def sending(folder: Path, to: str, by_hand: str = "Send it to {}.") -> str:
+    """Say how to send what lies in the outbox: by the folder's remote, or by hand."""
+    if (folder / "remotes.toml").is_file():
+        return f"Send it: {shlex.join(['datacollab', 'remote', 'push', *folder_words(folder)])}"
+    return by_hand.format(to)
+
+
+def folder_words(folder: Path) -> tuple[str, ...]:
+    """Return the option that names a folder."""
+    return () if folder == Path() else ("-C", str(folder))
+
+
+def keys_of(folder: Path, passphrase_file: Path | None) -> KeyPair:
+    """Open the keys of a folder."""
+    return Folder(folder, passphrase_file).keys()
+
+
+@contextmanager
+def opened(folder: Path, name: str | None, passphrase_file: Path | None) -> Iterator[tuple[Place, Remote]]:
+    """Open the remote of a name, or the only one."""
+    from ..remote import chosen, open_remote
+
+    place = chosen(folder, name)
+    remote = open_remote(folder, place, lambda: keys_of(folder, passphrase_file))
+    try:
+        yield place, remote
+    finally:
+        remote.close()
+
+
+@contextmanager
+def working(folder: Path) -> Iterator[None]:
+    """Let one command at a time carry files of a folder; others may work in it meanwhile."""
+    from ..exchange.log import locked
+    from ..remote import KEPT
+
+    if not folder.is_dir():
+        raise ExchangeError("FOLDER_MISSING", f"{folder} is no folder. Give the one with the keys, with -C.")
+    (folder / KEPT).mkdir(mode=0o700, exist_ok=True)
+    with locked(folder / KEPT):
+        yield

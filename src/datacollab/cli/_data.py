@@ -4,26 +4,19 @@ from __future__ import annotations
 
 from dataclasses import asdict
 from pathlib import Path
-from typing import TYPE_CHECKING
 
-from ._command import group, named_once, step
+from .. import datasets
+from .._require import require
+from ._command import named_once
 from ._output import Report
 
-if TYPE_CHECKING:
-    pass
-
-__all__ = ["USUAL_PARTIES", "app"]
+__all__ = ["USUAL_PARTIES"]
 
 USUAL_PARTIES = ("hospital-a", "hospital-b", "hospital-c", "hospital-d", "hospital-e")
 
-app = group("Real data sets for experiments: what there is, and fetching it.")
 
-
-@step(app, "data list")
-def list_datasets(report: Report, data_dir: Path | None) -> None:
-    from ..datasets import available
-
-    found = available(data_dir=data_dir)
+def list_(report: Report, data_dir: Path | None) -> None:
+    found = datasets.available(data_dir=data_dir)
     report.facts = [{**asdict(dataset), "path": dataset.path and str(dataset.path)} for dataset in found]
     for each in found:
         size = f"{each.n_samples} x {each.n_features}"
@@ -31,17 +24,13 @@ def list_datasets(report: Report, data_dir: Path | None) -> None:
         report.line(f"  {each.description}: {each.where}")
 
 
-@step(app, "data fetch")
 def fetch(report: Report, name: str, data_dir: Path | None) -> None:
-    from ..datasets import fetch
-
-    found = fetch(name, data_dir=data_dir)
+    found = datasets.fetch(name, data_dir=data_dir)
     report.facts = {"path": str(found)}
     report.line(str(found))
 
 
-@step(app, "data deal")
-def deal_tables(
+def deal(
     report: Report,
     name: str,
     there: Path | None,
@@ -81,13 +70,10 @@ def _deal(name: str, files: dict[Path, int], *, n_columns: int | None, data_dir:
     """Write files of so many rows each, without a row in common; return the target's column."""
     import numpy as np
 
-    from .._validation import require
-    from ..datasets import load
-
     pandas = require("pandas", "cli")
     if there := [str(file) for file in files if file.exists()]:
         raise ValueError(f"{', '.join(there)}: there already. Remove them, or choose another directory.")
-    X, y = load(name, data_dir=data_dir)
+    X, y = datasets.load(name, data_dir=data_dir)
     if (n_wanted := sum(files.values())) > len(y):
         raise ValueError(f"Expected at most the {len(y)} rows of {name}, got {n_wanted}. Ask for fewer.")
     feature, target = _NAMES.get(name, ("x", "y"))

@@ -1,25 +1,272 @@
-"""``datacollab demo``: whether collaborating pays."""
+"""``datacollab demo``: what a party gains by sums under masks, beside what else there is."""
 
 from __future__ import annotations
 
+import base64
+import io
 import json
+import math
 import shlex
+import subprocess
 import sys
 import time
-from collections.abc import Iterator
-from dataclasses import replace
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from html import escape
 from pathlib import Path
-from typing import TYPE_CHECKING
+from string import Template
+from typing import TYPE_CHECKING, Any
 
+import numpy as np
+import typer
+from joblib import Parallel, delayed
+from rich import box
+from rich.console import Console
+from rich.table import Table
+from scipy import stats
+from sklearn.ensemble import RandomForestClassifier
+from sklearn.svm import SVC
+
+from .._validation import FloatArray, require
+from ..analyst import ODC
+from ..anchor import SMOTEAnchor
+from ..datasets import Dataset, load, split_parties
+from ..estimators import DataCollaborationClassifier
+from ..linalg import median_gamma
+from ..model import LandmarkRidgeClassifier
+from ..party import CommonSpace, obfuscator
+from ..sums import MaskedMessage, MaskKey, SumsPlan
 from ._data import USUAL_PARTIES
 from ._output import Report
 from ._progress import shown_progress
-from ._stage import Stage, Step
 
 if TYPE_CHECKING:
-    from ._demonstration import Demonstration
+    from matplotlib.figure import Figure
 
-__all__ = ["demo"]
+SUMS, ROWS, AVERAGE, ALONE, ONE_PLACE = (
+    *("sums under masks", "rows, undefended", "average of local models", "alone", "all rows in one place"),
+)
+WAYS = {
+    SUMS: "one file; the total alone can be read, with noise",
+    ROWS: "each row, in columns of a secret map",
+    AVERAGE: "a model of its rows, which tells who is in them",
+    ALONE: "nothing",
+    ONE_PLACE: "each row as it is, which is not allowed",
+}
+"""Ways, and what leaves a party."""
+N_PUBLIC, N_ANCHORS, N_TEST, N_COMPONENTS = 100, 1000, 500, 48
+N_JUDGING = 3
+"""Parties whose maps test rows go through, if rows are shared."""
+
+
+@dataclass(frozen=True, kw_only=True, eq=False)
+class Demonstration:
+    """Accuracies of all ways."""
+
+    n_parties: int
+    n_rows: int
+    seeds: tuple[int, ...]
+    accuracies: dict[str, FloatArray]
+
+    def interval(self, way: str) -> tuple[float, float]:
+        """Return the mean and half the width of its 95 % interval over the draws."""
+        return _interval(self.accuracies[way])
+
+    def gain(self, way: str) -> tuple[float, float]:
+        """Return the mean accuracy above what a party has alone, and half the width of its 95 % interval."""
+        return _interval(self.accuracies[way] - self.accuracies[ALONE])
+
+    @property
+    def sentence(self) -> str:
+        """What sums brought."""
+        gain, half_width = self.gain(SUMS)
+        points = f"{100 * abs(gain):.1f} points of accuracy"
+        if abs(gain) > half_width:
+            return f"Sums under masks {'brought' if gain > 0 else 'cost'} a party {points}."
+        draws = "one draw" if len(self.seeds) == 1 else f"{len(self.seeds)} draws"
+        return f"Sums were {points} {'above' if gain > 0 else 'below'}, which {draws} cannot tell from chance."
+
+    def as_dict(self) -> dict[str, Any]:
+        """Return the same as what JSON can hold."""
+        return {
+            "n_parties": self.n_parties,
+            "n_rows": self.n_rows,
+            "seeds": list(self.seeds),
+            "accuracy": {way: self.accuracies[way].tolist() for way in WAYS},
+        }
+
+
+def demonstrate(
+    data: Dataset,
+    *,
+    n_parties: int,
+    n_rows: int,
+    seeds: Sequence[int],
+    progress: Callable[[str], None],
+    n_jobs: int | None = None,
+) -> Demonstration:
+    """Play all ways."""
+    scores = []
+    for each in Parallel(n_jobs=n_jobs, return_as="generator")(
+        delayed(_played)(data, n_parties, n_rows, seed) for seed in seeds
+    ):
+        scores.append(each)
+        progress(f"draw {len(scores)} of {len(seeds)}")
+    accuracies = {way: np.array([each[way] for each in scores]) for way in WAYS}
+    return Demonstration(n_parties=n_parties, n_rows=n_rows, seeds=tuple(seeds), accuracies=accuracies)
+
+
+def _played(data: Dataset, n_parties: int, n_rows: int, seed: int) -> dict[str, float]:
+    """Return the accuracies of all ways in one draw."""
+    split = split_parties(data.X, data.y, n_parties=n_parties, n_per_party=n_rows, random_state=seed)
+    public, test = split.rest[:N_PUBLIC], split.rest[N_PUBLIC : N_PUBLIC + N_TEST]
+    own, classes = dict(split.items()), np.unique(data.y)
+    X_public, y_public, X_test = data.X[public], data.y[public], data.X[test]
+    X, y, names = split.pooled()
+
+    def score(predicted: Any) -> float:
+        return float(np.mean(predicted == data.y[test]))
+
+    def probabilities(kind: Callable[[FloatArray, Any], Any], rows: tuple[FloatArray, Any], *, public: bool) -> Any:
+        X_own, y_own = rows
+        if public:
+            X_own, y_own = np.vstack([X_own, X_public]), np.concatenate([y_own, y_public])
+        model = kind(X_own, y_own)
+        found = np.zeros((len(X_test), len(classes)))
+        found[:, np.searchsorted(classes, model.classes_)] = model.predict_proba(X_test)
+        return found
+
+    # Four kinds of local models, each with the probabilities that every party's own one gives the test rows.
+    kinds = [(kind, public) for public in (False, True) for kind in (_forest, _kernel_ridge)]
+    local = [[probabilities(kind, rows, public=public) for rows in own.values()] for kind, public in kinds]
+    whole = _kernel_ridge(np.vstack([X, X_public]), np.concatenate([y, y_public]))
+    space, plan, messages = played_sums(own, X_public, y_public, classes, seed)
+    anchor, target = SMOTEAnchor(N_ANCHORS).sample(X_public, y_public, random_state=seed)
+    rows = DataCollaborationClassifier(
+        obfuscator("pca", N_COMPONENTS), ODC(), SVC(C=10.0), fit_on=X_public, random_state=seed
+    ).fit(X, y, groups=names, anchor=anchor, anchor_target=target)
+    judging = list(own)[:N_JUDGING]
+    return {
+        SUMS: score(plan.solve(messages).predict(space.transform(X_test))),
+        ROWS: float(np.mean([score(rows.predict(X_test, groups=[party] * len(X_test))) for party in judging])),
+        # Of four kinds of local models the best, chosen by what only hindsight knows.
+        AVERAGE: max(score(classes[np.mean(each, axis=0).argmax(axis=1)]) for each in local),
+        ALONE: max(float(np.mean([score(classes[one.argmax(axis=1)]) for one in each])) for each in local),
+        ONE_PLACE: score(whole.predict(X_test)),
+    }
+
+
+def played_sums(
+    own: Mapping[Any, tuple[FloatArray, Any]], public: FloatArray, target: Any, classes: Any, seed: int
+) -> tuple[CommonSpace, SumsPlan, list[MaskedMessage]]:
+    """Play what parties do that share sums: the map, the plan, and each party's message."""
+    # Secrets come from the operating system otherwise; here the same seed gives the same scores.
+    draw = np.random.RandomState(seed).bytes
+    space = CommonSpace(public, draw(32))
+    keys = {name: MaskKey(draw(32)) for name in own}
+    roster = {name: key.public for name, key in keys.items()}
+    usual = space.recommended
+    plan = SumsPlan(
+        roster,
+        n_components=space.n_components,
+        classes=classes,
+        noise=usual.noise,
+        least_penalty=usual.least_penalty,
+    )
+    messages = []
+    for place, (name, (X, y)) in enumerate(own.items()):
+        v = space.transform(X)
+        if place == 0:
+            v, y = np.vstack([v, space.anchor]), np.concatenate([y, target])
+        messages.append(plan.message(name, v, y, keys[name], noise_key=draw(32)))
+    return space, plan, messages
+
+
+def _forest(X: FloatArray, y: Any) -> Any:
+    return RandomForestClassifier(random_state=0).fit(X, y)
+
+
+def _kernel_ridge(X: FloatArray, y: Any) -> Any:
+    return LandmarkRidgeClassifier(X, gamma=median_gamma(X)).fit(X, y)
+
+
+def _interval(values: FloatArray) -> tuple[float, float]:
+    if len(values) < 2:
+        return float(values.mean()), float("nan")
+    half_width = stats.t.ppf(0.975, len(values) - 1) * values.std(ddof=1) / np.sqrt(len(values))
+    return float(values.mean()), float(half_width)
+
+
+_COLOURS = {SUMS: "#0072B2", ROWS: "#56B4E9", AVERAGE: "#56B4E9", ALONE: "#7f7f7f", ONE_PLACE: "#cccccc"}
+"""From Okabe and Ito's palette, distinguished by readers with any colour vision."""
+_BRIGHTEST = 0.98
+"""Quantile of a picture's numbers from which on all are as bright."""
+
+
+def demonstration_figure(data: Dataset, demonstration: Demonstration) -> Figure:
+    """Draw one party's message, the total of all, and the accuracies of all ways."""
+    figure: Figure = require("matplotlib.figure", "plots").Figure(figsize=(12, 3.6), layout="constrained")
+    message, total, bars = figure.subplots(1, 3, width_ratios=(1, 1, 1.6))
+    n_parties = demonstration.n_parties
+    split = split_parties(data.X, data.y, n_parties=n_parties, n_per_party=demonstration.n_rows, random_state=0)
+    public = split.rest[:N_PUBLIC]
+    _, plan, messages = played_sums(dict(split.items()), data.X[public], data.y[public], np.unique(data.y), 0)
+    shown = (
+        (message, messages[0].words[1:, 0].astype(np.float64), "One party's file: masked sums"),
+        (total, np.abs(plan.agreed.total(messages)), f"The total of all {n_parties}, with noise"),
+    )
+    for axes, numbers, title in shown:
+        square = np.zeros((plan.statistic.size, plan.statistic.size))
+        square[np.triu_indices(plan.statistic.size)] = numbers
+        axes.imshow(np.maximum(square, square.T), cmap="gray_r", vmin=0, vmax=np.quantile(numbers, _BRIGHTEST))
+        axes.set_title(title, fontsize=10.5)
+        axes.set_xticks([])
+        axes.set_yticks([])
+    for place, way in enumerate(WAYS):
+        mean, half_width = demonstration.interval(way)
+        bars.barh(place, mean, 0.75, color=_COLOURS[way], xerr=np.nan_to_num(half_width),
+                  error_kw={"elinewidth": 1, "ecolor": "#444444"})  # fmt: skip
+        bars.annotate(f"{mean:.3f}", (0.02, place), xycoords=("axes fraction", "data"), va="center", fontsize=9,
+                      color="white" if way in (SUMS, ALONE) else "#222222")  # fmt: skip
+    bars.set_yticks(range(len(WAYS)), list(WAYS), fontsize=9.5)
+    bars.invert_yaxis()
+    bars.set_xlim(0.5, 1)
+    bars.set_xlabel("accuracy on new rows, mean and 95 % interval")
+    bars.spines[["top", "right"]].set_visible(False)
+    return figure
+
+
+def demonstration_page(demonstration: Demonstration, dataset: str, figure: Figure, command: str) -> str:
+    """Write the demonstration as a page without outside references; the command reproduces it."""
+    buffer = io.BytesIO()
+    figure.savefig(buffer, format="png", dpi=144)
+    page = Template(Path(__file__).with_name("demonstration.html").read_text(encoding="utf-8"))
+    return page.substitute(
+        parties=f"{demonstration.n_parties} parties with {demonstration.n_rows} rows each of {escape(dataset)}",
+        sentence=escape(demonstration.sentence),
+        rows="".join(_row(demonstration, way) for way in WAYS),
+        picture=base64.b64encode(buffer.getvalue()).decode("ascii"),
+        command=escape(command),
+        n_draws=len(demonstration.seeds),
+        **{"n_test": N_TEST, "n_public": N_PUBLIC, "n_components": N_COMPONENTS},
+        **{"sums": SUMS, "ways_rows": ROWS, "average": AVERAGE, "alone": ALONE, "one_place": ONE_PLACE},
+    )
+
+
+def _row(demonstration: Demonstration, way: str) -> str:
+    numbers = "".join(f'<td class="number">{text}</td>' for text in _figures(demonstration, way))
+    return f"<tr><td>{escape(way)}</td>{numbers}<td>{escape(WAYS[way])}</td></tr>"
+
+
+def _figures(demonstration: Demonstration, way: str) -> tuple[str, str]:
+    """Write the accuracy of a way and what it has above a local model, with intervals if there are any."""
+
+    def in_words(mean: float, half_width: float, sign: str = "") -> str:
+        return f"{mean:{sign}.3f}" if math.isnan(half_width) else f"{mean:{sign}.3f} ± {half_width:.3f}"
+
+    gain = "" if way == ALONE else in_words(*demonstration.gain(way), sign="+")
+    return in_words(*demonstration.interval(way)), gain
+
 
 _ENOUGH_DRAWS = 5
 
@@ -43,45 +290,28 @@ def demo(
     report.unchanged = "Nothing was written; run the command again, with fewer --seeds if it takes too long."
     start = time.perf_counter()
     output.mkdir(parents=True, exist_ok=True)
-    demonstration, written = _run(dataset, data_dir, parties, rows, seeds, jobs, output, quiet)
-    report.facts = demonstration.as_dict()
-    if not report.as_json:
-        _print_table(demonstration, dataset)
-    report.line("\n".join([*(f"  {path}" for path in written), f"Done in {time.perf_counter() - start:.0f} s."]))
-
-
-def _run(
-    dataset: str, data_dir: Path | None, parties: int, rows: int, seeds: int, jobs: int, output: Path, quiet: bool
-) -> tuple[Demonstration, list[Path]]:
-    from ._demonstration import demonstrate, demonstration_figure, demonstration_page
-
     with shown_progress(quiet, steps=2 + seeds, first="loading") as progress:
-        from ..datasets import load
-
         data = load(dataset, data_dir=data_dir)
         if data.task != "classification":
             raise ValueError(f"The demonstration is of classes, and {dataset!r} has numbers; try `datacollab compare`.")
         progress(f"playing {seeds} draw{'s' if seeds > 1 else ''}")
-        demonstration = demonstrate(
-            data, n_parties=parties, n_rows=rows, seeds=range(seeds), progress=progress, n_jobs=jobs
-        )
+        found = demonstrate(data, n_parties=parties, n_rows=rows, seeds=range(seeds), progress=progress, n_jobs=jobs)
         progress("drawing")
-        figure = demonstration_figure(data, demonstration)
+        figure = demonstration_figure(data, found)
         picture, page, scores = output / "pays.png", output / "index.html", output / "scores.json"
         figure.savefig(picture, dpi=144)
         command = shlex.join(["datacollab", *sys.argv[1:]])
-        page.write_text(demonstration_page(demonstration, dataset, figure, command), encoding="utf-8")
-        scores.write_text(json.dumps(demonstration.as_dict(), indent=2), encoding="utf-8")
-    return demonstration, [picture, page, scores]
+        page.write_text(demonstration_page(found, dataset, figure, command), encoding="utf-8")
+        scores.write_text(json.dumps(found.as_dict(), indent=2), encoding="utf-8")
+    report.facts = found.as_dict()
+    if not report.as_json:
+        _print_table(found, dataset)
+    for path in (picture, page, scores):
+        report.line(f"  {path}")
+    report.line(f"Done in {time.perf_counter() - start:.0f} s.")
 
 
 def _print_table(demonstration: Demonstration, dataset: str) -> None:
-    from rich import box
-    from rich.console import Console
-    from rich.table import Table
-
-    from ._demonstration import ALONE, WAYS, in_words
-
     console = Console()
     n_parties, n_rows = demonstration.n_parties, demonstration.n_rows
     table = Table(title=f"{dataset}: {n_parties} parties with {n_rows} rows each, on new rows", box=box.SIMPLE_HEAD)
@@ -90,54 +320,52 @@ def _print_table(demonstration: Demonstration, dataset: str) -> None:
         table.add_column(heading, justify="right", no_wrap=True)
     table.add_column("what leaves a party")
     for way, leaves in WAYS.items():
-        gain = "" if way == ALONE else in_words(*demonstration.gain(way), sign="+")
-        table.add_row(way, in_words(*demonstration.interval(way)), gain, leaves)
+        table.add_row(way, *_figures(demonstration, way), leaves)
     console.print(table)
     console.print(demonstration.sentence, highlight=False)
     if len(demonstration.seeds) < _ENOUGH_DRAWS:
         console.print(f"With more draws intervals are narrower: --seeds {_ENOUGH_DRAWS}.", highlight=False)
 
 
-def _exchange() -> Iterator[Step]:
-    """Yield the whole exchange over handwritten digits; the first party owns the project."""
+def _exchange() -> Iterator[tuple[str, str]]:
+    """Yield the commands of an exchange over handwritten digits, with notes; the first party owns the project."""
     owner, *_ = USUAL_PARTIES
-    yield Step("Tables to try it with.", ("data", "deal", "digits", "tables"))
-    yield Step("Everybody makes keys.", ("keys", "new", *USUAL_PARTIES, "analyst"))
-    members = [option for party in USUAL_PARTIES for option in ("--party", f"{party}={party}/public.key")]
-    yield Step(
+    yield "Tables to try it with.", "data deal digits tables"
+    yield "Everybody makes keys.", f"keys new {' '.join(USUAL_PARTIES)} analyst"
+    members = " ".join(f"--party {party}={party}/public.key" for party in USUAL_PARTIES)
+    yield (
         "The owner drafts the project from public rows, and signs it.",
-        (
-            *("project", "new", "digits", "--like", "tables/public.csv", "--target", "digit"),
-            *("--purpose", "Recognise digits.", *members, "--analyst", "analyst/public.key"),
-            *("-C", owner, "-o", "project.toml"),
-        ),
+        "project new digits --like tables/public.csv --target digit --purpose 'Recognise digits.' "
+        f"{members} --analyst analyst/public.key -C {owner} -o project.toml",
     )
-    yield Step(
+    yield (
         "The owner makes the anchor and seals it to the parties.",
-        ("anchor", "seal", "tables/public.csv", "--project", "project.toml", "-C", owner, "-o", "anchor.dcanchor"),
+        f"anchor seal tables/public.csv --project project.toml -C {owner} -o anchor.dcanchor",
     )
     for party in USUAL_PARTIES:
-        known = ("--owner", f"{owner}/public.key")
-        yield Step("A party joins.", ("party", "join", "project.toml", "anchor.dcanchor", *known, "-C", party))
-        share = ("party", "share", f"tables/{party}.csv", "--approve", "-C", party)
-        yield Step("It looks at what would leave, and shares once.", share)
-    sums = [f"{party}/outbox/{party}.dcsum" for party in USUAL_PARTIES]
-    yield Step(
-        "The analyst adds up all files and makes one model.",
-        ("analyst", "integrate", *sums, "--project", "project.toml", "-C", "analyst"),
-    )
-    yield Step("The analyst writes a file with the model for each party.", ("analyst", "export", "-C", "analyst"))
-    yield Step("A party installs its own.", ("party", "install", f"analyst/outbox/{owner}.dcmodel", "-C", owner))
-    yield Step(
-        "From now on it predicts alone.",
-        ("party", "predict", "tables/new.csv", "-o", "predictions.csv", "-C", owner),
-    )
-    yield Step("How good is it?", ("party", "evaluate", "tables/new.csv", "-C", owner))
+        joining = f"party join project.toml anchor.dcanchor --owner {owner}/public.key -C {party}"
+        yield "A party joins.", joining
+        yield "It looks at what would leave, and shares once.", f"party share tables/{party}.csv --approve -C {party}"
+    sums = " ".join(f"{party}/outbox/{party}.dcsum" for party in USUAL_PARTIES)
+    integrating = f"analyst integrate {sums} --project project.toml -C analyst"
+    yield "The analyst adds up all files and makes one model.", integrating
+    yield "The analyst writes a file with the model for each party.", "analyst export -C analyst"
+    yield "A party installs its own.", f"party install analyst/outbox/{owner}.dcmodel -C {owner}"
+    yield "From now on it predicts alone.", f"party predict tables/new.csv -o predictions.csv -C {owner}"
+    yield "How good is it?", f"party evaluate tables/new.csv -C {owner}"
 
 
 def _play_roles(output: Path, *, quiet: bool) -> Path:
-    """Run all steps in a new directory, in which everybody gets one; return the first party's predictions."""
-    with Stage(output, quiet=quiet) as stage:
-        for step in _exchange():
-            stage.play(replace(step, is_shown=True))
+    """Run all commands in a new directory, in which everybody gets one; return the first party's predictions."""
+    if output.exists() and any(output.iterdir()):
+        raise ValueError(f"{output} is not empty; choose another --output, or remove it.")
+    output.mkdir(parents=True, exist_ok=True)
+    for note, words in _exchange():
+        if not quiet:
+            typer.secho(f"# {note}", dim=True)
+            typer.echo(f"$ datacollab {words}")
+        command = [sys.executable, "-m", "datacollab", *shlex.split(words)]
+        played = subprocess.run(command, cwd=output, stdout=subprocess.DEVNULL if quiet else None, check=False)
+        if played.returncode:
+            raise ValueError(f"The step `datacollab {words}` failed; {output} is as it left it.")
     return output / "predictions.csv"

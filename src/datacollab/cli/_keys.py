@@ -8,18 +8,14 @@ from pathlib import Path
 
 import typer
 
+from ..bundle import KeyFile, KeyPair, key_with_proof, write_atomically
 from ..errors import ExchangeError
-from ._command import Folder, ask, at_terminal, group, named_once, passphrase, step
+from ._command import Folder, ask, at_terminal, named_once, passphrase
 from ._output import Report
-
-__all__ = ["app"]
-
-app = group("Keys: who signs, and to whom files are sealed.")
 
 SECRET, PUBLIC, MASK = "keys.json", "public.key", "mask.dcstate"
 
 
-@step(app, "keys new")
 def new(
     report: Report, folders: list[Path] | None, folder: list[Path] | None, encrypt: bool, passphrase_file: Path | None
 ) -> None:
@@ -41,10 +37,7 @@ def new(
     report.line(f"Keep no copy of {MASK}, not even in a backup: it hides one message, and `party share` erases it.")
 
 
-@step(app, "keys show")
 def show(report: Report, folder: Folder, there: Path | None) -> None:
-    from ..bundle import KeyFile
-
     place = (
         folder.path
         if there is None
@@ -67,7 +60,6 @@ def show(report: Report, folder: Folder, there: Path | None) -> None:
         report.line(f"Other users of this machine can read {path}. Run: chmod 600 {path}")
 
 
-@step(app, "keys mask")
 def mask(
     report: Report,
     folder: Folder,
@@ -83,9 +75,7 @@ def mask(
     )
 
 
-@step(app, "keys public")
 def public(report: Report, folder: Folder, output: Path) -> None:
-    from ..bundle import KeyPair, key_with_proof, write_atomically
     from ..exchange.party_folder import public_key_text
 
     words = folder.passphrase
@@ -113,7 +103,6 @@ def _words(encrypt: bool, passphrase_file: Path | None) -> str | None:
 
 def _make(folder: Path, words: str | None) -> str:
     """Make one folder's keys; return the fingerprint."""
-    from ..bundle import KeyPair
     from ..exchange.party_folder import make_mask_key
 
     folder.mkdir(parents=True, exist_ok=True, mode=0o700)

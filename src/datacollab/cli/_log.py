@@ -3,24 +3,13 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 from ..errors import ExchangeError
-from ._command import Folder, group, named_once, step
+from ..exchange.log import AuditLog, check_log_against, log_witnesses
+from ._command import Folder, named_once
 from ._output import Report, shown
 
-if TYPE_CHECKING:
-    from ..exchange.log import AuditLog
 
-__all__ = ["app"]
-
-app = group(
-    "The log: what was done in a folder, in a chain that shows changes to single entries; a log rewritten as a "
-    "whole is shown by the heads that others hold."
-)
-
-
-@step(app, "log show")
 def show(report: Report, folder: Folder, log: Path | None, last: int | None) -> None:
     entries = _opened(log, folder.path).entries()
     report.facts = {"entries": entries[-last:] if last else entries}
@@ -29,10 +18,7 @@ def show(report: Report, folder: Folder, log: Path | None, last: int | None) -> 
         report.line(f"{entry['number']:>5}  {shown(entry['time'])}  {shown(entry['event'])}  {facts}".rstrip())
 
 
-@step(app, "log verify")
 def verify(report: Report, folder: Folder, log: Path | None, head: str | None, against: list[Path] | None) -> None:
-    from ..exchange.log import check_log_against, log_witnesses
-
     opened = _opened(log, folder.path)
     found, number = opened.verify(), len(opened.entries())
     if head is not None and not opened.contains(head):
@@ -55,7 +41,6 @@ def verify(report: Report, folder: Folder, log: Path | None, head: str | None, a
         )
 
 
-@step(app, "log export")
 def export(report: Report, folder: Folder, there: Path | None, output: Path | None) -> None:
     target, opened = named_once(output, there, "--output / -o"), _opened(None, folder.path)
     opened.export(target)
@@ -65,8 +50,6 @@ def export(report: Report, folder: Folder, there: Path | None, output: Path | No
 
 
 def _opened(log: Path | None, folder: Path) -> AuditLog:
-    from ..exchange.log import AuditLog
-
     path = folder / "log.jsonl" if log is None else log
     if not path.is_file():
         raise ExchangeError("FOLDER_MISSING", f"There is no log at {path}. Give the folder that was set up, with -C.")

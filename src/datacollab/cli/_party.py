@@ -7,36 +7,26 @@ import shlex
 from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import Any
 
 import typer
-from typer import Option
 
+from ..bundle import PublicKey
 from ..errors import ExchangeError
+from ..exchange.party_folder import Explained, PartyFolder, ReleaseSummary, SumsSummary, deadline_passed
+from ..exchange.project import read_table
 from ..exchange.steps import SIDES, STEPS, score_rows
-from ._command import Folder, group, says_yes, step
+from ._command import Folder, says_yes, sending
 from ._output import Report, record_number_questions, show_adjusted, show_rows
 from ._progress import shown_progress
-from ._remote import sending
-
-if TYPE_CHECKING:
-    from ..exchange.party_folder import Explained, PartyFolder, ReleaseSummary, SumsSummary
-
-__all__ = ["app"]
-
-app = group("A party: share once, then predict at home.")
 
 _MOST_SHOWN = 10
 """Columns in the list of `explain`; the file and --json have all."""
 _MOST_CLASSES = 12
 
 
-@step(app, "party check")
 def check(report: Report, folder: Folder, table: Path, **options: Any) -> None:
     """Show what would leave, and the reasons against it."""
-    from ..exchange.party_folder import deadline_passed
-    from ..exchange.project import read_table
-
     opened = folder.party()
     of_sums = opened.project.sharing is not None
     if of_sums:
@@ -87,12 +77,8 @@ def check(report: Report, folder: Folder, table: Path, **options: Any) -> None:
     report.line(f"  {command}")
 
 
-@step(app, "party join")
 def join(report: Report, folder: Folder, project: Path, anchor: Path | None, owner: Path | None) -> None:
     """Set up the folder, and say what to compare."""
-    from ..bundle import PublicKey
-    from ..exchange.party_folder import PartyFolder
-
     known = None if owner is None else PublicKey.load(owner)
     joined = PartyFolder.join(folder.path, project, anchor, owner=known, passphrase=folder.passphrase)
     agreed = joined.project
@@ -114,17 +100,14 @@ def join(report: Report, folder: Folder, project: Path, anchor: Path | None, own
         report.line("The anchor is missing; join again with it before you share.")
 
 
-@step(app, "party share")
 def share(
     report: Report,
     folder: Folder,
     table: Path,
     withdrawals: list[Path] | None,
     without: list[str] | None,
-    approve: Annotated[bool, Option("--approve", help="Do not ask; you have looked at what leaves.")] = False,
-    approved_by: Annotated[
-        str | None, Option(metavar="NAME", help="Who approves; it leaves too. Default: who is logged in.")
-    ] = None,
+    approve: bool,
+    approved_by: str | None,
     **options: Any,
 ) -> None:
     """Make the share, show it, ask, and say where the file is."""
@@ -152,7 +135,6 @@ def share(
     )
 
 
-@step(app, "party withdraw")
 def withdraw(report: Report, folder: Folder) -> None:
     """Withdraw, and say where the file is."""
     file = folder.party().withdraw()
@@ -160,7 +142,6 @@ def withdraw(report: Report, folder: Folder) -> None:
     report.line(f"{file}: send it to the other parties. This folder shares nothing in this run any more.")
 
 
-@step(app, "party install")
 def install(report: Report, folder: Folder, model: Path, **options: Any) -> None:
     """Install the model, and say what collaboration brought."""
     opened = folder.party()
@@ -177,7 +158,6 @@ def install(report: Report, folder: Folder, model: Path, **options: Any) -> None
     report.line(facts["sentence"])
 
 
-@step(app, "party predict")
 def predict(
     report: Report, folder: Folder, table: Path, output: Path, proba: bool, keep: list[str] | None, **options: Any
 ) -> None:
@@ -197,7 +177,6 @@ def predict(
     show_adjusted(adjusted, report)
 
 
-@step(app, "party evaluate")
 def evaluate(report: Report, folder: Folder, table: Path, **options: Any) -> None:
     """Evaluate, and show all figures."""
     opened = folder.party()
@@ -230,7 +209,6 @@ def _show_confusion(scores: dict[str, Any], report: Report) -> None:
         report.line(f"  {name:>{width}}" + "".join(f"{entry:>{width}}" for entry in row))
 
 
-@step(app, "party explain")
 def explain(
     report: Report, folder: Folder, table: Path, output: Path, keep: list[str] | None, figure: Path | None,
     **options: Any,
@@ -277,7 +255,6 @@ def explain(
     report.line("They tell of the rows, like the table. Nothing left the party.")
 
 
-@step(app, "party distil")
 def distil(report: Report, folder: Folder, answers: Path, tree: int | None) -> None:
     """Distil a model, and say how near it is to the predictions."""
     facts = folder.party().distil(answers, tree=tree)
@@ -299,8 +276,7 @@ def distil(report: Report, folder: Folder, answers: Path, tree: int | None) -> N
         report.line(facts["tree"].rstrip())
 
 
-@step(app, "party forget")
-def forget(report: Report, folder: Folder, yes: Annotated[bool, Option("--yes", help="Do not ask.")] = False) -> None:
+def forget(report: Report, folder: Folder, yes: bool) -> None:
     """Ask, and destroy the map."""
     opened = folder.party()
     if not (yes or says_yes(STEPS["party forget"].asks, as_json=report.as_json)):

@@ -6,23 +6,34 @@ from collections.abc import Sequence
 from datetime import UTC, date, datetime
 from itertools import zip_longest
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import typer
 
+from ..bundle import PublicKey, mask_card_in, write_atomically
 from ..errors import ExchangeError
-from ._command import Folder, group, step
+from ..exchange.project import (
+    AnchorRecipe,
+    Project,
+    anchor_lines,
+    column_rows,
+    draft_project,
+    load_project,
+    project_content,
+    project_text,
+    read_project_text,
+    read_table,
+    rules_line,
+    sharing_lines,
+    sharing_sentences,
+    sign_project_text,
+    task_lines,
+)
+from ..sums import FEWEST_PARTIES
+from ._command import Folder
 from ._output import Report, record_number_questions
 
-if TYPE_CHECKING:
-    from ..exchange.project import AnchorRecipe, Project
 
-__all__ = ["app"]
-
-app = group("The project: columns, task, rules and members that all agree on.")
-
-
-@step(app, "project new")
 def new(
     report: Report,
     folder: Folder,
@@ -36,9 +47,6 @@ def new(
     rows: bool,
     **options: Any,
 ) -> None:
-    from ..bundle import PublicKey, write_atomically
-    from ..exchange.project import draft_project, project_text, read_table, sharing_lines, sharing_sentences
-
     files, last_day = _named_files(party), _day(deadline)
     owner, table = folder.keys(), read_table(like)
     for_sums = not rows and target is not None and options["task"] in (None, "classification", "regression")
@@ -93,20 +101,13 @@ def new(
     report.line(f"Check what is marked CHECK; after an edit: datacollab project sign {output} -C {folder.path}")
 
 
-@step(app, "project show")
 def show(report: Report, file: Path) -> None:
-    from ..exchange.project import load_project
-
     project = load_project(file)
     report.facts = _facts(project)
     _show(project, report)
 
 
-@step(app, "project verify")
 def verify(report: Report, file: Path, owner: Path | None) -> None:
-    from ..bundle import PublicKey
-    from ..exchange.project import load_project
-
     project = load_project(file)
     known = None if owner is None else PublicKey.load(owner)
     if known is not None and known != project.owner:
@@ -124,11 +125,7 @@ def verify(report: Report, file: Path, owner: Path | None) -> None:
         )
 
 
-@step(app, "project sign")
 def sign(report: Report, folder: Folder, file: Path) -> None:
-    from ..bundle import write_atomically
-    from ..exchange.project import load_project, read_project_text, sharing_sentences, sign_project_text
-
     signed = sign_project_text(read_project_text(file), folder.keys(), what=str(file))
     if changed := not _is_signed(file):
         write_atomically(file, signed.encode())
@@ -154,8 +151,6 @@ def sign(report: Report, folder: Folder, file: Path) -> None:
 
 def _is_signed(file: Path) -> bool:
     """Return whether the owner's signature fits what the file says."""
-    from ..exchange.project import load_project
-
     try:
         load_project(file)
     except ExchangeError as error:
@@ -167,9 +162,6 @@ def _is_signed(file: Path) -> bool:
 
 def _mask_keys(files: dict[str, Path]) -> dict[str, str]:
     """Return the parties' cards, or say why they cannot share sums."""
-    from ..bundle import mask_card_in
-    from ..sums import FEWEST_PARTIES
-
     if len(files) < FEWEST_PARTIES:
         raise ExchangeError(
             "SPEC_INVALID",
@@ -188,8 +180,6 @@ def _mask_keys(files: dict[str, Path]) -> dict[str, str]:
 
 def _recipe(source: str, n_rows: int | None, n_public: int, *, for_sums: bool) -> AnchorRecipe:
     """Return the usual recipe; a sample has no more rows than it is drawn from."""
-    from ..exchange.project import AnchorRecipe
-
     usual = min(1000, n_public) if for_sums else 1000
     method = "sample" if for_sums else "smote"
     return AnchorRecipe(method=method, n_rows=usual if n_rows is None else n_rows, source=source)
@@ -222,8 +212,6 @@ def _day(text: str | None) -> date | None:
 
 
 def _facts(project: Project) -> dict[str, Any]:
-    from ..exchange.project import project_content
-
     members = {"owner": project.owner, "analyst": project.analyst}
     return {
         "project_digest": project.digest,
@@ -236,8 +224,6 @@ def _facts(project: Project) -> dict[str, Any]:
 
 
 def _show(project: Project, report: Report) -> None:
-    from ..exchange.project import anchor_lines, column_rows, rules_line, sharing_lines, task_lines
-
     owner = next((name for name, key in project.parties.items() if key == project.owner), None)
     lines = [
         f"Project   {project.name}" + (f", revision {project.revision}" if project.revision > 1 else ""),

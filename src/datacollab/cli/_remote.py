@@ -8,39 +8,38 @@ import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
-
-from typer import Option
 
 from ..errors import ExchangeError
-from ._command import Folder, group, step
+from ..exchange.log import AuditLog, locked
+from ..remote import Folder as Carried
+from ..remote import (
+    Kept,
+    Place,
+    Pulled,
+    Pushed,
+    Remote,
+    RemoteStatus,
+    check_kind,
+    chosen,
+    forget,
+    is_store,
+    read_places,
+    withdrawable,
+    write_places,
+)
+from ..remote import pull as pull_all
+from ..remote import push as push_all
+from ._command import Folder, folder_words, opened, working
 from ._output import Report, warn
 from ._progress import Say, shown_progress
 
-if TYPE_CHECKING:
-    from ..bundle import KeyPair
-    from ..remote import Folder as Carried
-    from ..remote import Kept, Place, Pulled, Pushed, Remote, RemoteStatus
+__all__ = ["next_commands"]
 
-__all__ = ["Certificates", "InFolder", "Named", "app", "keys_of", "next_commands", "opened", "sending", "working"]
-
-app = group("Remotes: carry the files of an exchange through a hub, or a folder that all reach.")
-
-_WHOSE = "The folder of a party, analyst or owner."
-InFolder = Annotated[Path, Option("--folder", "-C", metavar="DIR", help=_WHOSE)]
-Named = Annotated[str | None, Option("--remote", metavar="NAME", help="Which remote. Default: the only one.")]
-Certificates = Annotated[
-    Path | None,
-    Option("--ca", exists=True, dir_okay=False, help="Certificates of the hub's own organisation (PEM)."),
-]
 _PATIENCE, _PAUSE = 10.0, 0.1
 """Seconds to wait for another command in the folder, and between two looks."""
 
 
-@step(app, "remote add")
 def add(report: Report, folder: Folder, name: str, url: str, ca: Path | None) -> None:
-    from ..remote import Place, check_kind, is_store, read_places, write_places
-
     with working(folder.path):
         if is_store(url) and "://" not in url:
             url = str(Path(url).absolute())
@@ -58,10 +57,7 @@ def add(report: Report, folder: Folder, name: str, url: str, ca: Path | None) ->
     report.line(f"{folder.path}: remote {name} is {place.url}")
 
 
-@step(app, "remote remove")
 def remove(report: Report, folder: Folder, name: str) -> None:
-    from ..remote import chosen, forget, read_places, write_places
-
     with working(folder.path):
         place = chosen(folder.path, name)
         left = {each: there for each, there in read_places(folder.path).items() if each != name}
@@ -71,10 +67,7 @@ def remove(report: Report, folder: Folder, name: str) -> None:
     report.line(f"{folder.path}: remote {name} is forgotten. What lies at {place.url} stays there.")
 
 
-@step(app, "remote push")
 def push(report: Report, folder: Folder, files: list[Path] | None, remote: str | None) -> None:
-    from ..remote import push as push_all
-
     with _at_work(folder, remote, files or ()) as (there, place, opened_remote):
 
         def remember(sha256: str) -> None:
@@ -89,7 +82,6 @@ def push(report: Report, folder: Folder, files: list[Path] | None, remote: str |
         _witnessed(folder.path, there, place, opened_remote, _kept(folder.path, place), report)
 
 
-@step(app, "remote pull")
 def pull(report: Report, folder: Folder, remote: str | None) -> None:
     at = folder.path
     with (
@@ -103,7 +95,6 @@ def pull(report: Report, folder: Folder, remote: str | None) -> None:
         report.line(f"{at}: nothing new came.")
 
 
-@step(app, "remote status")
 def status(report: Report, folder: Folder, remote: str | None) -> None:
     with _at_work(folder, remote) as (there, place, opened_remote):
         found = opened_remote.status(there)
@@ -113,10 +104,7 @@ def status(report: Report, folder: Folder, remote: str | None) -> None:
         _witnessed(folder.path, there, place, opened_remote, _kept(folder.path, place), report)
 
 
-@step(app, "remote withdraw")
 def withdraw(report: Report, folder: Folder, file: str, remote: str | None) -> None:
-    from ..remote import withdrawable
-
     with _at_work(folder, remote) as (there, place, opened_remote):
         entry = withdrawable(there, opened_remote, file)
         opened_remote.withdraw(entry, folder=there)
@@ -125,37 +113,6 @@ def withdraw(report: Report, folder: Folder, file: str, remote: str | None) -> N
     report.facts = {"withdrawn": entry.sha256, "kind": entry.kind}
     report.line(f"The {entry.kind} {entry.sha256[:16]} was taken back from {place.name}.")
     report.line("Anyone who has fetched it keeps it.")
-
-
-def keys_of(folder: Path, passphrase_file: Path | None) -> KeyPair:
-    """Open the keys of a folder."""
-    return Folder(folder, passphrase_file).keys()
-
-
-@contextmanager
-def opened(folder: Path, name: str | None, passphrase_file: Path | None) -> Iterator[tuple[Place, Remote]]:
-    """Open the remote of a name, or the only one."""
-    from ..remote import chosen, open_remote
-
-    place = chosen(folder, name)
-    remote = open_remote(folder, place, lambda: keys_of(folder, passphrase_file))
-    try:
-        yield place, remote
-    finally:
-        remote.close()
-
-
-@contextmanager
-def working(folder: Path) -> Iterator[None]:
-    """Let one command at a time carry files of a folder; others may work in it meanwhile."""
-    from ..exchange.log import locked
-    from ..remote import KEPT
-
-    if not folder.is_dir():
-        raise ExchangeError("FOLDER_MISSING", f"{folder} is no folder. Give the one with the keys, with -C.")
-    (folder / KEPT).mkdir(mode=0o700, exist_ok=True)
-    with locked(folder / KEPT):
-        yield
 
 
 def next_commands(folder: Path, lying: Mapping[str, str], *, is_analyst: bool) -> list[str]:
@@ -184,24 +141,11 @@ def next_commands(folder: Path, lying: Mapping[str, str], *, is_analyst: bool) -
     commands += [("analyst", "integrate", *by_kind[kind]) for kind in ("share", "sums") if kind in by_kind]
     alone = {"model": "install", "sums-model": "install", "answers": "distil"}
     commands += [("party", verb, path) for kind, verb in alone.items() for path in by_kind.get(kind, ())]
-    return [shlex.join(["datacollab", *words, *_in(folder)]) for words in commands]
-
-
-def sending(folder: Path, to: str, by_hand: str = "Send it to {}.") -> str:
-    """Say how to send what lies in the outbox: by the folder's remote, or by hand."""
-    if (folder / "remotes.toml").is_file():
-        return f"Send it: {shlex.join(['datacollab', 'remote', 'push', *_in(folder)])}"
-    return by_hand.format(to)
-
-
-def _in(folder: Path) -> tuple[str, ...]:
-    return () if folder == Path() else ("-C", str(folder))
+    return [shlex.join(["datacollab", *words, *folder_words(folder)]) for words in commands]
 
 
 @contextmanager
 def _at_work(folder: Folder, name: str | None, files: Sequence[Path] = ()) -> Iterator[tuple[Carried, Place, Remote]]:
-    from ..remote import Folder as Carried
-
     with working(folder.path):
         there = Carried.at(folder.path, files)
         with opened(folder.path, name, folder.passphrase_file) as (place, remote):
@@ -210,10 +154,6 @@ def _at_work(folder: Folder, name: str | None, files: Sequence[Path] = ()) -> It
 
 def _pull(at: Path, there: Carried, place: Place, remote: Remote, report: Report, progress: Say) -> None:
     """Pull, remember, and say what came."""
-    from ..remote import Folder as Carried
-    from ..remote import Pulled
-    from ..remote import pull as pull_all
-
     before, done = _kept(at, place), Pulled()
     remember: Callable[[Kept], object] = lambda kept: kept.write(at, place.name)  # noqa: E731
     try:
@@ -236,8 +176,6 @@ def _pull(at: Path, there: Carried, place: Place, remote: Remote, report: Report
 
 
 def _kept(folder: Path, place: Place) -> Kept:
-    from ..remote import Kept
-
     return Kept.read(folder, place.name)
 
 
@@ -253,8 +191,6 @@ def _witnessed(folder: Path, there: Carried, place: Place, remote: Remote, kept:
 
 def _record(folder: Path, event: str, place: Place, files: dict[str, str]) -> None:
     """Write it into the folder's own log, if there is one; wait for another command that holds the lock."""
-    from ..exchange.log import AuditLog, locked
-
     if not (files and (folder / "log.jsonl").is_file()):
         return
     until = time.monotonic() + _PATIENCE

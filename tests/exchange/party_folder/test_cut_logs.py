@@ -5,14 +5,14 @@ import shutil
 import pytest
 from typer.testing import CliRunner
 
-from datacollab.cli import _log
+from datacollab.cli._app import app
 from datacollab.exchange.analyst_folder import AnalystFolder
 from datacollab.exchange.party_folder import PartyFolder
 from party_world import events, new_world, refused
 
 
 def verify(*arguments):
-    return CliRunner().invoke(_log.app, ["verify", *map(str, arguments)])
+    return CliRunner().invoke(app, ["log", "verify", *map(str, arguments)])
 
 
 @pytest.fixture(scope="module")

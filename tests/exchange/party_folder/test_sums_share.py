@@ -12,7 +12,7 @@ import pytest
 from typer.testing import CliRunner
 
 from datacollab.bundle import unpack
-from datacollab.cli import _log
+from datacollab.cli._app import app
 from datacollab.errors import AgreementError
 from datacollab.exchange.party_folder import PartyFolder, make_mask_key
 from datacollab.exchange.project import make_anchor, seal_anchor
@@ -60,11 +60,11 @@ def test_a_share_is_one_sealed_message_and_the_key_is_gone(world):
 def test_a_file_of_sums_assures_nothing_about_a_log(world):
     path = world.share("north")
     command = ["verify", "-C", str(world.root / "north"), "--against", str(path)]
-    result = CliRunner().invoke(_log.app, command)
+    result = CliRunner().invoke(app, ["log", *command])
     assert result.exit_code == 0, result.output
     assert "It knows of" not in result.stdout
     assert f"Not compared, as such a file names no entry of a log: {path}. Give a head" in result.stdout
-    facts = json.loads(CliRunner().invoke(_log.app, [*command, "--json"]).stdout)
+    facts = json.loads(CliRunner().invoke(app, ["log", *command, "--json"]).stdout)
     assert (facts["compared"], facts["not_compared"]) == ([], [str(path)])
 
 

@@ -21,11 +21,12 @@ from typing import Annotated
 import typer
 from typer import Option
 
-from datacollab.cli.kit import Stage, Step, one_line_errors
+from datacollab.cli.kit import one_line_errors
 
 from .._require import require
 from ._dashboard import leading_page
 from ._options import hub_of
+from ._stage import Stage, Step
 
 __all__ = ["demo", "play_hub"]
 
