@@ -1,6 +1,6 @@
 """Signed files: the container of all that crosses, arrays in it (no pickle), keys, and seals."""
 
-from ._bundle import Bundle, Envelope, Limits, SignedFile, is_container, pack, read_envelope, unpack
+from ._bundle import Bundle, Envelope, Limits, SignedFile, is_container, pack, peek, read_envelope, unpack
 from ._data import arrays_to_bytes, bytes_to_arrays, canonical_json, digest, parse_json
 from ._files import (
     open_regular,
@@ -27,7 +27,7 @@ from ._keys import (
     unseal,
 )
 
-__all__ = ["Bundle", "Envelope", "Limits", "SignedFile", "is_container", "pack", "read_envelope", "unpack"]
+__all__ = ["Bundle", "Envelope", "Limits", "SignedFile", "is_container", "pack", "peek", "read_envelope", "unpack"]
 __all__ += ["MASK_CARD_PREFIX", "KeyFile", "KeyPair", "PublicKey", "key_with_proof", "mask_card_in", "spelt"]
 __all__ += ["decrypt", "encrypt", "is_encrypted", "seal", "sealed_to", "unseal"]
 __all__ += ["arrays_to_bytes", "bytes_to_arrays", "canonical_json", "digest", "parse_json"]

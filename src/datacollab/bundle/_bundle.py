@@ -25,7 +25,7 @@ from ._data import canonical_json, digest, parse_json
 from ._files import MOST_BYTES, open_regular, write_atomically
 from ._keys import KeyPair, PublicKey, is_encrypted
 
-__all__ = ["Bundle", "Envelope", "Limits", "SignedFile", "is_container", "pack", "read_envelope", "unpack"]
+__all__ = ["Bundle", "Envelope", "Limits", "SignedFile", "is_container", "pack", "peek", "read_envelope", "unpack"]
 
 KINDS = (
     "datacollab.share",
@@ -208,6 +208,25 @@ def read_envelope(
     """
     pieces = _walk(stream, size, _PIECE, limits or Limits(), what)
     return _verified(pieces, None, signed_by, what, keep=False)[0]
+
+
+def peek(stream: BinaryIO, size: int) -> tuple[str, dict[str, Any], PublicKey] | None:
+    """Return kind, facts and signer at the beginning of a bundle, unchecked; None if it has none of these.
+
+    Examples
+    --------
+    >>> data = pack("datacollab.share", {"party": "a"}, {}, key=KeyPair.generate())
+    >>> peek(io.BytesIO(data), len(data))[:2]
+    ('datacollab.share', {'party': 'a'})
+    """
+    try:
+        # Nothing but a manifest is read.
+        name, manifest = next(_walk(stream, min(size, MOST_BYTES), None, Limits(member_bytes=0), "The bundle"))
+        said = parse_json(manifest, what="The manifest")
+        kind, facts, signer = said["format"], said["facts"], PublicKey.from_text(said["signer"])
+    except (ExchangeError, StopIteration, KeyError, TypeError, AttributeError):
+        return None
+    return (kind, facts, signer) if name == _MANIFEST and isinstance(kind, str) and isinstance(facts, dict) else None
 
 
 def _verified(

@@ -19,10 +19,10 @@ from ..remote import (
     Pushed,
     Remote,
     RemoteStatus,
-    check_kind,
     chosen,
     forget,
     is_store,
+    kind_of_remote,
     read_places,
     withdrawable,
     write_places,
@@ -45,7 +45,8 @@ def add(report: Report, folder: Folder, name: str, url: str, ca: Path | None) ->
             url = str(Path(url).absolute())
         certificates = None if ca is None else os.path.relpath(ca, folder.path)
         place = Place(name=name, url=url if is_store(url) else url.rstrip("/"), ca=certificates)
-        check_kind(url)
+        if not is_store(url):
+            kind_of_remote(url)
         places = read_places(folder.path)
         if name in places:
             raise ExchangeError(

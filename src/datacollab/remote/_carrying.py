@@ -12,9 +12,22 @@ from pathlib import Path
 
 from ..bundle import Limits, read_envelope, sync_folder, write_atomically
 from ..errors import ExchangeError
-from ..exchange.project import Project, read_project
-from ._base import Remote, Tell, silent
-from ._parcels import AGREEMENT, KINDS, PROJECT_FILE, Addressed, Entry, Folder, Kept, addressed, parcel_of, project_of
+from ..exchange.project import read_project
+from ._parcels import (
+    AGREEMENT,
+    KINDS,
+    PROJECT_FILE,
+    Addressed,
+    Entry,
+    Folder,
+    Kept,
+    Remote,
+    Tell,
+    addressed,
+    parcel_of,
+    project_of,
+    silent,
+)
 
 __all__ = ["Pulled", "Pushed", "pull", "push", "withdrawable"]
 
@@ -62,8 +75,9 @@ def push(
     REMOTE_UNREACHABLE.
     """
     done = Pushed()
-    agreement = _agreement(folder, files)
-    if agreement is not None:
+    # Only the owner sends the project file, unless others are named.
+    agreement = folder.project_file if folder.is_owner else None
+    if agreement is not None and (not files or any(file.suffix == ".toml" for file in files)):
         with _noted(remote, done.refused, str(agreement)):
             _push_agreement(folder, remote, agreement, done)
     bundles = _bundles(folder, files)
@@ -111,13 +125,6 @@ def _push_agreement(folder: Folder, remote: Remote, path: Path, done: Pushed) ->
             return
     remote.agree(project, text)
     done.sent[str(path)] = "agreement"
-
-
-def _agreement(folder: Folder, files: Sequence[Path]) -> Path | None:
-    """Return the owner's project file, if it is to be sent."""
-    if files and not any(file.suffix == ".toml" for file in files):
-        return None
-    return folder.project_file if folder.is_owner else None
 
 
 def _bundles(folder: Folder, files: Sequence[Path]) -> list[Path]:
@@ -190,7 +197,12 @@ def _pull_agreement(folder: Folder, remote: Remote, done: Pulled) -> Folder:
     place = folder.inbox / PROJECT_FILE
     there = folder.project
     if there is not None:
-        _check_same_owner(there, project, remote.url)
+        if there.owner != project.owner:
+            raise ExchangeError(
+                "SIGNATURE_INVALID",
+                f"The project file at {remote.url} is of {project.owner.fingerprint}, and this folder's project of "
+                f"{there.owner.fingerprint}. Do not use it; ask the owner by another way.",
+            )
         for version in folder.versions:
             project.check_not_older(version, folder.path)
     if there is not None and there.digest == project.digest:
@@ -199,15 +211,6 @@ def _pull_agreement(folder: Folder, remote: Remote, done: Pulled) -> Folder:
         write_atomically(place, text, mode=0o600)
         done.came[str(place)] = AGREEMENT
     return Folder.at(folder.path)
-
-
-def _check_same_owner(there: Project, new: Project, url: str) -> None:
-    if there.owner != new.owner:
-        raise ExchangeError(
-            "SIGNATURE_INVALID",
-            f"The project file at {url} is of {new.owner.fingerprint}, and this folder's project of "
-            f"{there.owner.fingerprint}. Do not use it; ask the owner by another way.",
-        )
 
 
 def _pull_bundle(folder: Folder, remote: Remote, entry: Entry, done: Pulled, tell: Tell) -> None:

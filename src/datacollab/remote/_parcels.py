@@ -1,16 +1,17 @@
-"""Files that are carried: their kinds, senders and recipients, entries at a remote, and a folder's memory of it."""
+"""Files that are carried, what every remote does with them, and a folder's memory of a remote."""
 
 from __future__ import annotations
 
 import hashlib
 import os
-from collections.abc import Sequence
-from dataclasses import asdict, dataclass, field, replace
+from abc import ABC, abstractmethod
+from collections.abc import Container, Sequence
+from dataclasses import asdict, dataclass, replace
 from datetime import datetime
 from itertools import chain
 from pathlib import Path
 from tempfile import TemporaryDirectory
-from typing import Any
+from typing import Protocol
 
 from ..bundle import (
     Envelope,
@@ -25,24 +26,8 @@ from ..bundle import (
 from ..errors import ExchangeError
 from ..exchange.project import Project, load_project, read_project
 
-__all__ = [
-    "AGREEMENT",
-    "KEPT",
-    "KINDS",
-    "PROJECT_FILE",
-    "Addressed",
-    "Entry",
-    "Folder",
-    "Kept",
-    "Kind",
-    "Parcel",
-    "RemoteStatus",
-    "addressed",
-    "forget",
-    "kind_of",
-    "parcel_of",
-    "project_of",
-]
+__all__ = ["AGREEMENT", "KEPT", "KINDS", "PROJECT_FILE", "Addressed", "Entry", "Folder", "Kept", "Kind", "Parcel"]
+__all__ += ["Remote", "RemoteStatus", "Tell", "addressed", "forget", "kind_of", "parcel_of", "project_of", "silent"]
 
 AGREEMENT = "agreement"
 """What listings call the project file, which is no bundle."""
@@ -211,7 +196,9 @@ class Folder:
         # A project that came and was not joined counts only if there is no other: joining is a decision.
         project = load_project(places[0])
         coming = None if named or len(places) == 1 else load_project(places[1])
-        return cls(path, key, project, places[0], coming if _follows(coming, project) else None)
+        if coming is not None and (coming.owner != project.owner or coming.revision <= project.revision):
+            coming = None
+        return cls(path, key, project, places[0], coming)
 
     @property
     def agreed(self) -> Project:
@@ -255,10 +242,6 @@ class Folder:
         return self.path / INBOX
 
 
-def _follows(coming: Project | None, project: Project) -> bool:
-    return coming is not None and coming.owner == project.owner and coming.revision > project.revision
-
-
 @dataclass(frozen=True, kw_only=True)
 class Entry:
     """A file at a remote, as the remote describes it, unchecked.
@@ -294,7 +277,7 @@ class RemoteStatus:
 
     ``revision``, ``deadline`` and ``quorum`` are None if a hub names a project file that the folder has not.
     ``shared``, ``missing`` and ``waiting`` are the parties whose share is there, whose is not, and that did not fetch
-    their model yet; ``now`` is the remote's clock, and ``facts`` is all that it said.
+    their model yet; ``now`` is the remote's clock.
     """
 
     project: str | None = None
@@ -306,7 +289,6 @@ class RemoteStatus:
     missing: tuple[str, ...] = ()
     waiting: tuple[str, ...] = ()
     now: str | None = None
-    facts: dict[str, Any] = field(default_factory=dict, repr=False)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -375,18 +357,10 @@ _VERSION = 1
 class Kept:
     """A folder's memory of a remote: files by SHA-256, and the end of the log that it saw last.
 
-    Attributes
-    ----------
-    fetched : tuple of str
-        Files that came, so that none comes again after it was used and removed.
-    expected, shown : tuple of str
-        Files that the remote said to have from here: those that its log has not shown yet, and those that it has.
-    withdrawn : tuple of str
-        Files that this folder took back, so that none is sent again without being named.
-    owed, agreed : tuple of str, str
-        As the log says: files for this folder under the current project file, and the digest of that.
-    seq, head : int, str
-        Number and digest of the log's entry that was seen last; 0 before there was one.
+    ``fetched`` came before, and do not come again after they were used and removed. ``expected`` are at the remote from
+    here though its log has not shown them yet; ``shown`` are those that it has. ``withdrawn`` were taken back, and are
+    not sent again without being named. ``owed`` and ``agreed`` are as the log says: files for this folder under the
+    current project file, and the digest of that. ``seq`` and ``head`` are number and digest of its last entry.
     """
 
     fetched: tuple[str, ...] = ()
@@ -404,11 +378,6 @@ class Kept:
         path = _path(folder, name)
         try:
             found = parse_json(path.read_bytes(), what=str(path))
-        except FileNotFoundError:
-            return cls()
-        except ExchangeError:
-            raise _damaged(path) from None
-        try:
             if found.pop("version") != _VERSION or found.keys() != asdict(cls()).keys():
                 raise ValueError
             lists = {name: tuple(found[name]) for name in ("fetched", "expected", "shown", "withdrawn", "owed")}
@@ -416,8 +385,14 @@ class Kept:
             texts = all(isinstance(each, str) for each in (*chain(*lists.values()), kept.agreed, kept.head))
             if not texts or type(kept.seq) is not int:
                 raise ValueError
+        except FileNotFoundError:
+            return cls()
         except (AttributeError, KeyError, TypeError, ValueError):
-            raise _damaged(path) from None
+            raise ExchangeError(
+                "STATE_DAMAGED",
+                f"{path} is not as it was written. Restore it from a backup; without it, files come once more, and "
+                "nothing shows that the hub's log continues.",
+            ) from None
         return kept
 
     def write(self, folder: Path, name: str) -> Kept:
@@ -451,9 +426,75 @@ def _path(folder: Path, name: str) -> Path:
     return folder / KEPT / f"{name}.json"
 
 
-def _damaged(path: Path) -> ExchangeError:
-    return ExchangeError(
-        "STATE_DAMAGED",
-        f"{path} is not as it was written. Restore it from a backup; without it, files come once more, and "
-        "nothing shows that the hub's log continues.",
-    )
+class Tell(Protocol):
+    """A callable that takes the current step, and the share of it that is done, from 0 to 1."""
+
+    def __call__(self, step: str, share: float | None = None) -> None: ...
+
+
+def silent(step: str, share: float | None = None) -> None:
+    """Ignore the step."""
+
+
+class Remote(ABC):
+    """A place through which files of one project go; it opens none of them, and nothing it says is trusted."""
+
+    url: str
+    """Shown in error messages."""
+    has_log: bool = False
+    """Whether it keeps a log that `witness` reads."""
+    stops: frozenset[str] = frozenset({"REMOTE_UNREACHABLE"})
+    """Codes of errors that would meet each of the other files, too."""
+
+    @abstractmethod
+    def list(self, folder: Folder) -> Sequence[Entry]:
+        """Return the project's files for this folder or from it, the oldest first if that is known."""
+
+    @abstractmethod
+    def send(self, parcel: Parcel, *, tell: Tell = silent) -> None:
+        """Put a file there, whole or not at all; continue an interrupted transfer if possible.
+
+        It raises ALREADY_SHARED, DEADLINE_PASSED, REMOTE_UNREACHABLE, and other refusals of the remote.
+        """
+
+    @abstractmethod
+    def fetch(self, entry: Entry, part: Path, *, folder: Folder, tell: Tell = silent) -> None:
+        """Write a file's bytes to `part`, after those that it holds already; the caller checks them.
+
+        It raises REMOTE_UNREACHABLE, TOO_LARGE, and other refusals of the remote.
+        """
+
+    @abstractmethod
+    def status(self, folder: Folder) -> RemoteStatus:
+        """Return the state of the project."""
+
+    @abstractmethod
+    def agreement(self, folder: Folder) -> bytes | None:
+        """Return the project file that lies there, unchecked; None if there is none for this folder."""
+
+    @abstractmethod
+    def agree(self, project: Project, text: bytes) -> None:
+        """Put the project file there; its owner's signature is checked."""
+
+    @abstractmethod
+    def withdraw(self, entry: Entry, *, folder: Folder) -> None:
+        """Take back a file of one's own; members who have fetched it keep it."""
+
+    def witness(self, kept: Kept, folder: Folder) -> Kept:
+        """Read the remote's log from the last entry seen, and return what is remembered then; a store has none.
+
+        It raises LOG_BROKEN if the log does not go on from there.
+        """
+        return kept
+
+    def check_given(  # noqa: B027
+        self, folder: Folder, before: Kept, seen: Kept, refused: Container[str]
+    ) -> None:
+        """Check what a pull brought against the remote's log; raise if it does not give what its log says is there.
+
+        ``folder`` is that after the pull, ``before`` the memory before it, and ``seen`` the one after it and a look
+        at the log. ``refused`` has the SHA-256 of refused files, or "agreement": the caller reports these.
+        """
+
+    def close(self) -> None:  # noqa: B027
+        """Close connections."""

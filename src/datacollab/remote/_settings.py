@@ -1,10 +1,12 @@
-"""``remotes.toml``: the remotes of a folder, with nothing secret; and opening them."""
+"""``remotes.toml``: the remotes of a folder, with nothing secret; and opening them, by plugins or as stores."""
 
 from __future__ import annotations
 
 import re
 import tomllib
+from abc import ABC, abstractmethod
 from collections.abc import Callable, Mapping
+from contextlib import suppress
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
@@ -12,12 +14,14 @@ from urllib.parse import urlsplit
 
 from .._require import require
 from ..bundle import KeyPair, write_atomically
-from ..errors import ExchangeError
+from ..errors import ExchangeError, MissingExtraError
 from ..exchange.project import is_device_name
-from ._base import Remote, kind_of_remote, needs_plugin, plugged
+from ..plugins import REMOTES, missing, named
+from ._parcels import Remote
 from ._store import StoreRemote
 
-__all__ = ["Place", "chosen", "invalid", "is_store", "open_remote", "read_places", "write_places"]
+__all__ = ["Place", "RemoteKind", "chosen", "invalid", "is_store", "kind_of_remote", "open_remote", "read_places"]
+__all__ += ["write_places"]
 
 REMOTES_FILE = "remotes.toml"
 _MOST_BYTES = 2**16
@@ -26,20 +30,44 @@ _ENTRIES = ("url", "project", "ca")
 _HEADER = "# Written by `datacollab remote`. No secret is in it; keys are in keys.json.\n\n"
 
 
+_OF_HUBS = ("https", "http")
+"""Schemes of the hub, whose distribution lies in this repository."""
+
+
+class RemoteKind(ABC):
+    """A plugin under the entry points ``datacollab.remotes``; its class is loaded and called."""
+
+    @abstractmethod
+    def check(self, url: str, project: str | None) -> None:
+        """Check a folder's record of a remote of this kind, or raise REMOTE_INVALID.
+
+        ``project`` is the remote's name of the project, if it is known.
+        """
+
+    @abstractmethod
+    def open(
+        self,
+        url: str,
+        key: Callable[[], KeyPair],
+        *,
+        project: str | None,
+        ca: Path | None,
+        found: Callable[[str], None],
+        **options: Any,
+    ) -> Remote:
+        """Open a remote.
+
+        ``key`` returns the folder's keys, which asks for their passphrase; ``ca`` is a file of further trusted
+        certificates; ``found`` takes the remote's name of the project once it was looked for, and writes it down.
+        """
+
+
 @dataclass(frozen=True, kw_only=True)
 class Place:
     """A remote as the folder knows it; raises REMOTE_INVALID.
 
-    Attributes
-    ----------
-    name : str
-        Letters, digits, - and _.
-    url : str
-        A folder for fsspec: a path, ``sftp://...``, ``s3://...``; or a URL for which a plugin is needed.
-    project : str or None
-        The remote's name of the project, if its kind has one.
-    ca : str or None
-        File of further trusted certificates, such as the organisation's own.
+    ``url`` is a folder for fsspec (a path, ``sftp://...``, ``s3://...``), or of a kind that a plugin brings. For such a
+    kind, ``project`` is the remote's name of the project, and ``ca`` a file of further trusted certificates.
     """
 
     name: str
@@ -56,8 +84,10 @@ class Place:
         if is_store(self.url):
             if self.project or self.ca:
                 raise invalid(f"remote {self.name!r}: a store has no project of its own, and no certificates")
-        elif (kind := kind_of_remote(self.url)) is not None:
-            kind.check(self.url, self.project)
+        else:
+            # Without its plugin, a remote can be named and removed.
+            with suppress(MissingExtraError):
+                kind_of_remote(self.url).check(self.url, self.project)
 
 
 def is_store(url: str) -> bool:
@@ -68,7 +98,25 @@ def is_store(url: str) -> bool:
     >>> is_store("https://hub.example"), is_store("/mnt/exchange")
     (False, True)
     """
-    return not needs_plugin(url)
+    scheme = urlsplit(url).scheme
+    return scheme not in _OF_HUBS and named(REMOTES, scheme) is None
+
+
+def kind_of_remote(url: str) -> RemoteKind:
+    """Return the kind of a URL that is no store's, or raise MissingExtraError or REMOTE_INVALID."""
+    scheme = urlsplit(url).scheme
+    entry = named(REMOTES, scheme)
+    if entry is None:
+        raise missing(f"A remote at {scheme}:// is a hub, and its client", "hub")
+    try:
+        kind = entry.load()()
+        if not isinstance(kind, RemoteKind):
+            raise TypeError("it is no RemoteKind")
+    except Exception as error:
+        raise ExchangeError(
+            "REMOTE_INVALID", f"The plugin for {url} ({entry.value}) cannot be loaded: {error}. Install it again."
+        ) from error
+    return kind
 
 
 def read_places(folder: Path) -> dict[str, Place]:
@@ -154,4 +202,4 @@ def open_remote(folder: Path, place: Place, key: Callable[[], KeyPair], **option
         write_places(folder, read_places(folder) | {place.name: replace(place, project=project)})
 
     ca = None if place.ca is None else folder / place.ca
-    return plugged(place.url).open(place.url, key, project=place.project, ca=ca, found=found, **options)
+    return kind_of_remote(place.url).open(place.url, key, project=place.project, ca=ca, found=found, **options)

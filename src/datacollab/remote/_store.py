@@ -8,7 +8,6 @@ import os
 import re
 import secrets
 import stat
-import struct
 from collections.abc import Callable, Iterator, MutableSequence, Sequence
 from contextlib import contextmanager
 from datetime import UTC, date, datetime
@@ -16,45 +15,12 @@ from pathlib import Path
 from typing import Any, BinaryIO
 
 from .._require import require
-from ..bundle import Limits, PublicKey, digest, open_regular, parse_json
+from ..bundle import Limits, digest, open_regular, peek
 from ..errors import ExchangeError, MissingExtraError
 from ..exchange.project import Project
-from ._base import Remote, Tell, silent
-from ._parcels import AGREEMENT, KINDS, Entry, Folder, Parcel, RemoteStatus, kind_of, project_of
+from ._parcels import AGREEMENT, KINDS, Entry, Folder, Parcel, Remote, RemoteStatus, Tell, kind_of, project_of, silent
 
 __all__ = ["StoreRemote"]
-
-_HEADER = struct.Struct("<4s5H3I2H")
-_MAGIC, _NAME = b"PK\x03\x04", b"manifest.json"
-
-
-def peek(stream: BinaryIO) -> tuple[str, dict[str, Any], PublicKey] | None:
-    """Return kind, facts and signer at the beginning of a bundle, unchecked; None if it has none of these.
-
-    Examples
-    --------
-    >>> import io
-    >>> from datacollab.bundle import KeyPair, pack
-    >>> key = KeyPair.generate()
-    >>> kind, facts, signer = peek(io.BytesIO(pack("datacollab.share", {"party": "a"}, {}, key=key)))
-    >>> kind, facts, signer == key.public
-    ('datacollab.share', {'party': 'a'}, True)
-    >>> peek(io.BytesIO(b"no bundle")) is None
-    True
-    """
-    head = stream.read(_HEADER.size)
-    if len(head) < _HEADER.size:
-        return None
-    magic, *_, size, name_length, extra = _HEADER.unpack(head)
-    if magic != _MAGIC or extra or size > Limits().manifest_bytes or stream.read(name_length) != _NAME:
-        return None
-    try:
-        said = parse_json(stream.read(size), what="The manifest")
-        kind, facts, signer = said["format"], said["facts"], PublicKey.from_text(said["signer"])
-    except (ExchangeError, KeyError, TypeError, AttributeError):
-        return None
-    return (kind, facts, signer) if isinstance(kind, str) and isinstance(facts, dict) else None
-
 
 SFTP = ("sftp://", "ssh://")
 _CONNECT = 15.0
@@ -239,7 +205,7 @@ class StoreRemote(Remote):
             with self._reached(), contextlib.suppress(FileNotFoundError):
                 size = int(self._files.size(place))
                 with self._open(place, block_size=2**16) as stream:
-                    said = peek(stream)
+                    said = peek(stream, size)
             if said is None:
                 continue
             name, facts, signer = said

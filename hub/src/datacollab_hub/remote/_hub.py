@@ -109,7 +109,6 @@ class HubRemote(Remote):
             missing=names("missing"),
             waiting=names("waiting"),
             now=one("now", str),
-            facts=said,
         )
         versions = () if folder.project is None else folder.versions
         agreed = next((each for each in versions if each.digest == status.digest), None)

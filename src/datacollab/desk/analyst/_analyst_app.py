@@ -3,12 +3,10 @@
 from __future__ import annotations
 
 import json
-import shlex
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
-from markupsafe import Markup
 from starlette.datastructures import FormData
 from starlette.requests import Request
 from starlette.responses import FileResponse, Response
@@ -22,25 +20,10 @@ from ...exchange.analyst_folder import (
     SURVIVAL_MODELS,
     AnalystFolder,
     Integration,
-    SumsIntegration,
     effect_of,
 )
 from ...exchange.steps import STEPS
-from ..web import (
-    Action,
-    DeskFiles,
-    Job,
-    Jobs,
-    Page,
-    Pages,
-    Place,
-    Session,
-    chosen_files,
-    create_app,
-    given,
-    handed_out,
-    interval_svgs,
-)
+from ..web import Action, Desk, Job, Page, Pages, Place, Session, chosen_files, create_app, handed_out
 
 __all__ = ["AnalystDesk", "analyst_app"]
 
@@ -51,7 +34,7 @@ _MOST = 10
 """Candidates that are shown."""
 
 
-class AnalystDesk:
+class AnalystDesk(Desk):
     """The analyst's desk over the analyst's folder.
 
     Parameters
@@ -59,19 +42,13 @@ class AnalystDesk:
     path : Path
     passphrase : str, optional
         Of the keys.
-
-    Attributes
-    ----------
-    summed : SumsIntegration or None
-        The last total that was made on this desk.
     """
 
+    role = "analyst"
+
     def __init__(self, path: Path, *, passphrase: str | None = None) -> None:
-        self.path = Path(path)
+        super().__init__(path)
         self.folder = AnalystFolder(self.path, passphrase=passphrase)
-        self.files = DeskFiles(self.path)
-        self.jobs = Jobs()
-        self.summed: SumsIntegration | None = None
         self.outbox = self.path / "outbox"
 
     @property
@@ -96,10 +73,6 @@ class AnalystDesk:
     def share_names(self) -> list[str]:
         """Return the names of the files that parties send."""
         return [f"{name}{self.ending}" for name in self.folder.project.parties]
-
-    def command(self, verb: str, *words: str) -> str:
-        """Return the command that does the same; words that are a shell's already stay as they are."""
-        return " ".join(["datacollab analyst", verb, *words, "-C", shlex.quote(str(self.path))])
 
 
 def analyst_app(desk: AnalystDesk, session: Session) -> ASGIApp:
@@ -162,24 +135,17 @@ def _parts(desk: AnalystDesk) -> Iterator[Page | Action]:
 
         desk.jobs.start(step.doing, SHARES, work, at_end=discard)
 
-    def integrate(form: FormData) -> None:
-        step = STEPS["analyst integrate"]
-        options = given(form, step, ("integrator", "estimator", "n_clusters", "budget"))
-
-        def work(job: Job) -> None:
-            if desk.of_sums:
-                desk.summed = desk.folder.integrate_sums()
-                return
-            desk.folder.integrate(
-                random_state=None,
-                progress=lambda done, total, name: job.say(f"{done + 1} of {total}: {name}", done / total),
-                **options,
-            )
-
-        desk.jobs.start("Adding up all files" if desk.of_sums else step.doing, MODEL, work)
+    def integrate(job: Job, **options: Any) -> Any:
+        if desk.of_sums:
+            return desk.folder.integrate_sums()
+        return desk.folder.integrate(
+            random_state=None,
+            progress=lambda done, total, name: job.say(f"{done + 1} of {total}: {name}", done / total),
+            **options,
+        )
 
     def card(request: Request) -> dict[str, Any]:
-        result = desk.summed if desk.of_sums else desk.integration()
+        result = desk.done.get("integrate") if desk.of_sums else desk.integration()
         shown = {"of_sums": desk.of_sums, "result": result, "command": desk.command("integrate")}
         if not isinstance(result, Integration):
             return shown
@@ -196,34 +162,21 @@ def _parts(desk: AnalystDesk) -> Iterator[Page | Action]:
             "estimands": _ESTIMANDS,
             "found": found,
             "is_old": found is not None and found["shares"] != now,
-            "picture": "" if found is None else _interval((found["estimate"], *found["interval"]), 0.0),
             "report": _REPORT,
             "command": desk.command("effect", *(["--horizon", "TIME"] if task.time else [])),
         }
 
-    def estimate(form: FormData) -> None:
-        step = STEPS["analyst effect"]
-        options = given(form, step, ("target", "horizon"))
-
-        def work(job: Job) -> None:
-            job.say("Estimating, and judging rows by models that were fitted without them")
-            effect_of(desk.folder, **options)
-
-        desk.jobs.start(step.doing, EFFECT, work)
+    def estimate(job: Job, **options: Any) -> None:
+        job.say("Estimating, and judging rows by models that were fitted without them")
+        effect_of(desk.folder, **options)
 
     def report(request: Request) -> Response:
         if not (desk.path / _REPORT).is_file():
             raise FileNotFoundError(f"There is no {_REPORT} in the folder yet. Estimate the effect first.")
         return FileResponse(desk.path / _REPORT, filename=_REPORT, media_type="application/octet-stream")
 
-    def export(form: FormData) -> None:
-        step = STEPS["analyst export"]
-        options = given(form, step, ("anchor_predictions",))
-
-        def work(job: Job) -> None:
-            desk.folder.export(progress=lambda party: job.say(f"For {party}"), **options)
-
-        desk.jobs.start(step.doing, EXPORT, work)
+    def export(job: Job, **options: Any) -> None:
+        desk.folder.export(progress=lambda party: job.say(f"For {party}"), **options)
 
     yield Page("/", home, "analyst.html")
     yield Page(SHARES, template="shares.html")
@@ -231,40 +184,35 @@ def _parts(desk: AnalystDesk) -> Iterator[Page | Action]:
     yield Page(
         INTEGRATE, lambda request: {"models": SURVIVAL_MODELS if task.kind == "survival" else MODELS}, "integrate.html"
     )
-    yield Action(INTEGRATE, integrate)
+    doing, choices = "Adding up all files" if desk.of_sums else "", ("integrator", "estimator", "n_clusters", "budget")
+    yield desk.form("integrate", integrate, path=INTEGRATE, shown=MODEL, fields=choices, doing=doing)
     yield Page(MODEL, card, "card.html")
     yield Page(EFFECT, effect, "effect.html")
-    yield Action(EFFECT, estimate)
+    yield desk.form("effect", estimate, path=EFFECT, fields=("target", "horizon"))
     yield Page(f"{EFFECT}/{_REPORT}", report)
     yield Page(EXPORT, template="export.html")
-    yield Action(EXPORT, export)
+    yield desk.form("export", export, path=EXPORT, fields=("anchor_predictions",))
     yield Page("/outbox/{name}", lambda request: handed_out(desk.outbox, request.path_params["name"]))
 
 
 def _card(result: Integration) -> dict[str, Any]:
     """Return what the card shows."""
     ranked = [] if result.selection is None else result.selection.ranked()[:_MOST]
-    score = result.score
-    # How much more each candidate loses than the one that was taken, with intervals.
-    ends = [(0.0, 0.0) if each.chosen else (each.difference_low, each.difference_high) for each in ranked]
-    pictures = interval_svgs([((low + high) / 2, low, high) for low, high in ends], baseline=0.0)
     return {
-        "candidates": [
-            {"name": _named(each), "found": each, "picture": picture}
-            for each, picture in zip(ranked, pictures, strict=True)
-        ],
+        "candidates": [{"name": _named(each), "found": each, "figures": _difference(each)} for each in ranked],
         "n_candidates": 0 if result.selection is None else len(result.selection.candidates),
         "concordance": result.concordance,
-        "score": score,
-        "score_picture": Markup() if score is None else _interval((score.value, score.low, score.high), score.baseline),
+        "score": result.score,
         "repeated": {party: count for party, count in result.n_repeated.items() if count},
     }
+
+
+def _difference(found: Candidate) -> tuple[float, float, float]:
+    """Return how much more a candidate loses than the one that was taken, with its interval."""
+    low, high = (0.0, 0.0) if found.chosen else (found.difference_low, found.difference_high)
+    return (low + high) / 2, low, high
 
 
 def _named(candidate: Candidate) -> str:
     penalty = "" if candidate.alpha is None else f"penalty {candidate.alpha:g}"
     return ", ".join(filter(None, (candidate.integrator, candidate.model, penalty)))
-
-
-def _interval(figures: tuple[float, float, float], baseline: float) -> Markup:
-    return interval_svgs([figures], baseline=baseline)[0]

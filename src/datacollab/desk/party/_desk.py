@@ -3,21 +3,16 @@
 from __future__ import annotations
 
 import secrets
-import shlex
 import threading
-from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
-
-from starlette.datastructures import FormData
 
 from ...bundle import KeyPair, PublicKey
 from ...errors import ExchangeError
 from ...exchange.party_folder import PartyFolder
 from ...exchange.project import Project
-from ...exchange.steps import STEPS
-from ..web import Action, Chosen, DeskFiles, Job, Jobs, Refusal, chosen_file, given
+from ..web import Chosen, Desk, Refusal
 
 if TYPE_CHECKING:
     from ...exchange.party_folder import Prepared
@@ -59,7 +54,7 @@ class Looked:
     reasons: list[Refusal]
 
 
-class PartyDesk:
+class PartyDesk(Desk):
     """A party's desk over its folder.
 
     Parameters
@@ -75,14 +70,12 @@ class PartyDesk:
         The party's table, and in ``seen`` what is wrong with it.
     options : dict of str to object
         How it is to be shared, as `PartyFolder.prepare` takes it; ``looked`` is what would leave then.
-    done : dict of str to object
-        What the steps after sharing gave, by their verbs.
     """
 
+    role = "party"
+
     def __init__(self, path: Path, *, passphrase: str | None = None) -> None:
-        self.path = Path(path)
-        self.files = DeskFiles(self.path)
-        self.jobs = Jobs()
+        super().__init__(path)
         self.offer: Offer | None = None
         self._passphrase = passphrase
         self._lock = threading.Lock()
@@ -91,7 +84,6 @@ class PartyDesk:
         self.seen: Seen | None = None
         self.options: dict[str, Any] = {}
         self.looked: Looked | None = None
-        self.done: dict[str, Any] = {}
         keys = self.path / "keys.json"
         if self.has("project.toml") or not keys.is_file():
             self.key: PublicKey = self.opened().key.public
@@ -155,11 +147,6 @@ class PartyDesk:
             raise ValueError("No table was chosen yet. Choose one first.")
         return self.table
 
-    def command(self, verb: str, *words: object) -> str:
-        """Return the command that does the same; words that are a shell's already stay as they are."""
-        quoted = (shlex.quote(str(word)) if isinstance(word, Path) else str(word) for word in words if word)
-        return " ".join(["datacollab party", verb, *quoted, "-C", shlex.quote(str(self.path))])
-
     def has_forgotten(self) -> bool:
         """Return whether the map was destroyed after the last share."""
         events = [each["event"] for each in self.opened().log.entries() if each["event"] in ("share", "forget")]
@@ -180,37 +167,3 @@ class PartyDesk:
             if error.code in ("NOT_SHARED", "NOT_INSTALLED", "WRONG_SHARE", "FORGOTTEN"):
                 return None
             raise
-
-    def remove(self, verb: str, names: Iterable[str]) -> None:
-        """Remove what a step gave, and its files."""
-        self.done.pop(verb, None)
-        for name in names:
-            (self.files.path / name).unlink(missing_ok=True)
-
-    def form(
-        self,
-        verb: str,
-        work: Callable[..., Any],
-        *,
-        path: str,
-        file: str,
-        fields: Iterable[str] = (),
-        check: Callable[[dict[str, Any]], None] = lambda options: None,
-        writes: Iterable[str] = (),
-    ) -> Action:
-        """Return the form of a step: its file and fields are read, and what the work gives is in ``done``."""
-        step = STEPS[f"party {verb}"]
-
-        def act(form: FormData) -> None:
-            options = given(form, step, fields)
-            check(options)
-            opened = self.opened()
-            chosen = chosen_file(form, self.files, step[file], as_name=file)
-
-            def begin(job: Job) -> None:
-                self.remove(verb, writes)
-                self.done[verb] = work(opened, job, chosen.path, **options)
-
-            self.jobs.start(step.doing, path, begin, at_end=chosen.discard)
-
-        return Action(path, act)

@@ -1,37 +1,48 @@
-"""A party's desk as an application."""
+"""A party's desk as an application: joining, the table, and what follows a share."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import shlex
+from collections import Counter
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import ExitStack
+from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
 
+from starlette.datastructures import FormData
 from starlette.requests import Request
-from starlette.responses import RedirectResponse, Response
+from starlette.responses import FileResponse, RedirectResponse, Response
 from starlette.types import ASGIApp
 
-from ...exchange.project import adjusted_details, adjusted_text
-from ...exchange.steps import STEPS
-from ..web import Page, Pages, Place, Session, create_app
-from ._desk import PartyDesk
-from ._release import APPROVE, OUTBOX, RELEASE, SUMS, release_parts
-from ._steps import (
-    DISTIL,
-    EVALUATE,
-    EXPLAIN,
-    FORGET,
-    JOIN,
-    MODEL,
-    PREDICT,
-    TABLE,
-    WRONG,
-    described,
-    join_parts,
-    result_parts,
-    table_parts,
+from ...errors import ExchangeError
+from ...exchange.party_folder import PartyFolder
+from ...exchange.project import Column, Project, adjusted_details, adjusted_text, read_project
+from ...exchange.steps import SIDES, STEPS, score_rows
+from ..web import (
+    Action,
+    Job,
+    Page,
+    Pages,
+    Place,
+    Session,
+    checked,
+    chosen_file,
+    create_app,
+    perhaps_file,
+    refusal_of,
+    text,
 )
+from ._desk import Offer, PartyDesk, Seen
+from ._release import APPROVE, OUTBOX, RELEASE, SUMS, release_parts
 
 __all__ = ["party_app"]
+
+JOIN, TABLE, WRONG = "/join", "/table", "/wrong"
+MODEL, PREDICT, EVALUATE, EXPLAIN, DISTIL, FORGET = (
+    *("/model", "/predict", "/evaluate"),
+    *("/explain", "/distil", "/forget"),
+)
 
 
 def party_app(desk: PartyDesk, session: Session) -> ASGIApp:
@@ -51,8 +62,8 @@ def party_app(desk: PartyDesk, session: Session) -> ASGIApp:
 
     templates = Path(__file__).parent / "templates"
     shown = {"desk": desk, "adjusted_text": adjusted_text, "adjusted_details": adjusted_details}
-    pages = Pages(session, desk.jobs, templates, title, lambda: _places(desk), described=described, **shown)
-    parts = (*join_parts(desk), *table_parts(desk), *release_parts(desk), *result_parts(desk))
+    pages = Pages(session, desk.jobs, templates, title, lambda: _places(desk), described=_described, **shown)
+    parts = (*_join_parts(desk), *_table_parts(desk), *release_parts(desk), *_result_parts(desk))
     return create_app(session, pages, desk.jobs, [Page("/", home, "home.html"), *parts])
 
 
@@ -105,3 +116,367 @@ def _places(desk: PartyDesk) -> Sequence[Place]:
         *(() if task.kind == "effect" else after),
         *(place for place in beside if place.path not in without),
     )
+
+
+def _join_parts(desk: PartyDesk) -> Iterator[Page | Action]:
+    """Yield the page and forms of joining: a project is looked at, its letters are compared, and it is joined."""
+    step = STEPS["party join"]
+
+    def show(request: Request) -> dict[str, Any]:
+        offer, there = desk.offer, desk.opened().project if desk.has("project.toml") else None
+        is_later = offer is None and there is not None and not desk.has("anchor.dcstate")
+        before = {} if there is None else _letters(there)
+        return {
+            "offer": offer,
+            "there": there,
+            "key": desk.key.fingerprint,
+            "name": None if offer is None else _own_name(desk, offer.project),
+            "rows": []
+            if offer is None
+            else [
+                {"name": name, "letters": letters, "before": before.get(name)}
+                for name, letters in _letters(offer.project).items()
+            ],
+            "anchor_there": desk.has("anchor.dcstate"),
+            "files": desk.files,
+            "usual": "" if there is None else desk.path / "project.toml",
+            "command": desk.command(
+                "join", desk.path / "project.toml" if is_later else "project.toml", "anchor.dcanchor"
+            ),
+        }
+
+    def look(form: FormData) -> str:
+        with ExitStack() as chosen:
+            given = chosen_file(form, desk.files, step["project"], as_name="project")
+            chosen.callback(given.discard)
+            with given.path.open("rb") as source:
+                file = desk.files.take(source, "project.toml", as_name="project", endings=(".toml",))
+            chosen.callback(file.discard)
+            anchor = perhaps_file(form, desk.files, step["anchor"], as_name="anchor", prefix="anchor_")
+            if anchor is not None:
+                chosen.callback(anchor.discard)
+            offer = Offer(project=read_project(file.path)[0], file=file, anchor=anchor)
+            _own_name(desk, offer.project)
+            chosen.pop_all()
+        given.discard()
+        desk.offered(offer)
+        return JOIN
+
+    def accept(form: FormData) -> None:
+        offer = desk.offer
+        if offer is None or text(form, "offer") != offer.id:
+            raise ExchangeError(
+                "NOT_APPROVED", "The project that was shown to you is not the one that waits here. Look at it again."
+            )
+        if not checked(form, "compared"):
+            raise ValueError(
+                "Nobody said that the letters were compared. A file says of itself whose it is: compare the letters "
+                "with the owner by telephone, and tick the box."
+            )
+
+        def work(job: Job) -> None:
+            job.say("Checking project and anchor" if offer.anchor else "Checking the project")
+            anchor = None if offer.anchor is None else offer.anchor.path
+            try:
+                desk.join(offer.file.path, anchor, owner=offer.project.owner)
+            finally:
+                offer.discard()
+            job.where = "/"
+
+        # What is being joined is nobody's to replace.
+        desk.offer = None
+        try:
+            desk.jobs.start(step.doing, JOIN, work)
+        except ExchangeError:
+            desk.offered(offer)
+            raise
+
+    def decline(form: FormData) -> str:
+        desk.offered(None)
+        return JOIN
+
+    yield Page(JOIN, show, "join.html")
+    yield Action(JOIN, look, most_files=2)
+    yield Action("/join/accept", accept)
+    yield Action("/join/decline", decline)
+
+
+def _own_name(desk: PartyDesk, project: Project) -> str:
+    """Return which party this folder's key is, in the project."""
+    for name, public in project.parties.items():
+        if public == desk.key:
+            return name
+    if project.analyst == desk.key:
+        raise ExchangeError(
+            "NOT_A_MEMBER",
+            f"The key in this folder is the analyst's in project {project.name!r}. Run `datacollab analyst init "
+            f"project.toml -C {shlex.quote(str(desk.path))}`, and open the desk again.",
+        )
+    raise ExchangeError(
+        "NOT_A_MEMBER",
+        f"The key in this folder ({desk.key.fingerprint}) is none of the parties' in project {project.name!r}. Send "
+        "the owner the file public.key, and ask for a new project file.",
+    )
+
+
+def _letters(project: Project) -> dict[str, str]:
+    keys = {"Owner": project.owner, "Analyst": project.analyst}
+    return {"Project": project.fingerprint} | {name: key.fingerprint for name, key in keys.items()}
+
+
+def _table_parts(desk: PartyDesk) -> Iterator[Page | Action]:
+    """Yield pages and forms of choosing the table, and of what is wrong with it."""
+    of, doing = STEPS["party check"]["table"], "Looking at the table"
+
+    def chosen(form: FormData) -> None:
+        chosen = chosen_file(form, desk.files, of, as_name="table")
+
+        def work(job: Job) -> None:
+            # Not before: what is at work meanwhile may read the last one.
+            desk.choose(desk.files.keep(chosen, as_name="table"))
+            look(job)
+
+        desk.jobs.start(doing, WRONG, work, at_end=chosen.discard)
+
+    def look(job: Job) -> None:
+        table = desk.chosen_table()
+        job.say(f"Reading {table.name}")
+        desk.seen = _seen_in(desk.opened(), table)
+
+    def again(form: FormData) -> None:
+        desk.chosen_table()
+        desk.jobs.start(doing, WRONG, look)
+
+    def removed(form: FormData) -> None:
+        def work(job: Job) -> None:
+            kept = desk.files.kept("table")
+            desk.files.remove("table")
+            if desk.table == kept:
+                desk.choose(None)
+
+        desk.jobs.start("Removing the copy of the table", TABLE, work)
+
+    def wrong(request: Request) -> dict[str, Any]:
+        table, seen = desk.chosen_table(), desk.seen
+        found = seen.adjusted.get("columns", {}) if seen else {}
+        return {
+            "table": table,
+            "seen": seen,
+            "columns": [
+                _described(column) | {"found": found.get(column.name, {})} for column in desk.opened().project.columns
+            ],
+            "command": desk.command("check", table),
+        }
+
+    yield Page(TABLE, template="table.html")
+    yield Action(TABLE, chosen)
+    yield Action("/table/remove", removed)
+    yield Page(WRONG, wrong, "wrong.html")
+    yield Action(WRONG, again)
+
+
+def _seen_in(folder: PartyFolder, table: Path) -> Seen:
+    """Return what is wrong with a table; a refusal is a finding here."""
+    try:
+        encoded = folder.encoded(table)
+    except ExchangeError as error:
+        return Seen(refusal=refusal_of(error))
+    targets: dict[str, int] = {}
+    if folder.project.task.kind == "classification" and encoded.target is not None:
+        counts = Counter(encoded.target.tolist())
+        targets = {str(name): counts[name] for name in folder.project.task.classes}
+    return Seen(n_rows=encoded.n_rows, adjusted=encoded.adjusted.to_dict(), targets=targets)
+
+
+_RULES = {
+    "refuse": "others are refused",
+    "clip": "others become the nearer bound",
+    "missing": "others count as missing",
+    "other": "others count as “other”",
+}
+
+
+def _described(column: Column) -> dict[str, Any]:
+    if column.kind == "number":
+        allowed = f"{column.minimum:.10g} to {column.maximum:.10g}" + (f" {column.unit}" if column.unit else "")
+        rule = column.outside
+    else:
+        allowed, rule = ", ".join(column.categories), column.unknown
+    missing = "refused" if column.missing == "refuse" else f"filled in with {column.fill}"
+    return {"name": column.name, "kind": column.kind, "allowed": allowed, "rule": _RULES[rule], "missing": missing}
+
+
+_PREDICTIONS, _EXPLANATIONS, _FIGURE = "predictions.csv", "explanations.csv", "explanations.png"
+_USUAL = ("", "the usual: both together, where they were combined")
+_OF_SUMS = ("", "the one model of all parties' sums")
+_MOST_COLUMNS, _MOST_CLASSES = 15, 12
+
+
+def _result_parts(desk: PartyDesk) -> Iterator[Page | Action]:
+    """Yield pages and forms of what follows a share: a model, predictions, and what they are worth."""
+
+    def using(*sides: str) -> list[tuple[str, str]]:
+        return [_OF_SUMS] if desk.of_sums else [_USUAL, *((side, SIDES[side]) for side in sides)]
+
+    def install(job: Job, file: Path, **options: Any) -> Any:
+        return desk.opened().install(file, progress=job.say, **options)
+
+    def predict(job: Job, file: Path, **options: Any) -> dict[str, Any]:
+        adjusted: dict[str, Any] = {}
+        job.say(f"Predicting {file.name}")
+        output = desk.files.made() / _PREDICTIONS
+        n_rows = desk.opened().predict(file, output, tell=lambda found: adjusted.update(found.to_dict()), **options)
+        return {"n_rows": n_rows, "adjusted": adjusted}
+
+    def evaluate_page(request: Request) -> dict[str, Any]:
+        found, task = desk.done.get("evaluate"), desk.opened().project.task
+        return {
+            "using": using(*SIDES),
+            "has_two": len(task.classes) == 2,
+            "unit": task.unit,
+            "found": found,
+            "words": SIDES,
+            "command": desk.command("evaluate", "known.csv"),
+            **({} if found is None else _evaluated(found, task.unit)),
+        }
+
+    def evaluate(job: Job, file: Path, **options: Any) -> Any:
+        job.say(f"Predicting {file.name}, by all models that are here")
+        return desk.opened().evaluate(file, **options)
+
+    def explain_page(request: Request) -> dict[str, Any]:
+        found, folder = desk.done.get("explain"), desk.files.path
+        importance = [] if found is None else list(found.importance().items())
+        classes = desk.opened().project.task.classes
+        return {
+            "classes": [("", "the usual: the second of two, or else all"), *((name, name) for name in classes)],
+            "found": found,
+            "importance": importance[:_MOST_COLUMNS],
+            "n_columns": len(importance),
+            "kept": [name for name in (_EXPLANATIONS, _FIGURE) if (folder / name).is_file()],
+            "place": folder,
+            "file": _EXPLANATIONS,
+            "figure": _FIGURE if found is not None and (folder / _FIGURE).is_file() else "",
+            "command": desk.command("explain", "new.csv", "-o", "why.csv", "--figure", "why.png"),
+        }
+
+    def check_class(options: dict[str, Any]) -> None:
+        if (name := options.get("of_class")) is not None and name not in map(str, desk.opened().project.task.classes):
+            raise ValueError("There is no such class in the project. Choose one of the list.")
+
+    def explain(job: Job, file: Path, **options: Any) -> Any:
+        opened, made = desk.opened(), desk.files.made()
+        # A picture is of one class; without matplotlib, or of several, there are the figures of the page.
+        has_one_picture = "of_class" in options or len(opened.project.task.classes) <= 2
+        return opened.explain(
+            file,
+            made / _EXPLANATIONS,
+            figure=made / _FIGURE if has_one_picture and find_spec("matplotlib") else None,
+            progress=lambda done, n_rows: job.say(f"Row {done} of {n_rows}", done / n_rows),
+            **options,
+        )
+
+    def distil(job: Job, file: Path, **options: Any) -> Any:
+        job.say("Checking the anchor predictions, and distilling a model")
+        return desk.opened().distil(file, **options)
+
+    def forget(form: FormData) -> None:
+        opened = desk.opened()
+        if text(form, "name") != opened.name:
+            raise ValueError(f"Nothing was destroyed. If you mean it, write the party's name, {opened.name}.")
+
+        def work(job: Job) -> None:
+            opened.forget()
+            job.say("Removing the copies that this desk keeps")
+            desk.forget_copies()
+
+        desk.jobs.start(STEPS["party forget"].doing, FORGET, work)
+
+    yield Page(MODEL, lambda request: {"sides": _benefits(desk.done.get("install", {}).get("benefit"))}, "model.html")
+    yield desk.form("install", install, path=MODEL, file="model", fields=("public",))
+    yield Page(PREDICT, lambda request: {"using": using("local", "collaboration", "distilled")}, "predict.html")
+    yield desk.form(
+        "predict", predict, path=PREDICT, file="table", fields=("using", "proba", "keep"), writes=(_PREDICTIONS,)
+    )
+    yield from _kept_parts(desk, "predict", PREDICT, (_PREDICTIONS,))
+    yield Page(EVALUATE, evaluate_page, "evaluate.html")
+    yield desk.form("evaluate", evaluate, path=EVALUATE, file="table", fields=("using", "find"))
+    yield Page(EXPLAIN, explain_page, "explain.html")
+    yield desk.form(
+        "explain",
+        explain,
+        path=EXPLAIN,
+        file="table",
+        fields=("most_rows", "of_class", "log_odds", "keep"),
+        check=check_class,
+        writes=(_EXPLANATIONS, _FIGURE),
+    )
+    yield from _kept_parts(desk, "explain", EXPLAIN, (_EXPLANATIONS, _FIGURE))
+    yield Page(DISTIL, template="distil.html")
+    yield desk.form("distil", distil, path=DISTIL, file="answers", fields=("tree",))
+    yield Page(FORGET, template="forget.html")
+    yield Action(FORGET, forget)
+
+
+def _kept_parts(desk: PartyDesk, verb: str, path: str, names: Sequence[str]) -> Iterator[Page | Action]:
+    """Yield downloads of files that a step has written, and the form that removes them."""
+
+    def remove(form: FormData) -> None:
+        desk.jobs.start("Removing what was written", path, lambda job: desk.remove(verb, names))
+
+    def download(name: str) -> Response:
+        file = desk.files.path / name
+        if verb not in desk.done or not file.is_file():
+            raise FileNotFoundError("There is no such file to be looked at. Give a table first.")
+        return FileResponse(file, filename=name) if name.endswith(".csv") else FileResponse(file)
+
+    yield Action(f"{path}/remove", remove)
+    for name in names:
+        yield Page(f"{path}/{name}", lambda request, name=name: download(name))  # type: ignore[misc]
+
+
+def _benefits(benefit: Mapping[str, Any] | None) -> list[dict[str, Any]]:
+    """Return scores of each side with the ends of their intervals."""
+    found = [name for name in ("local", "collaboration", "combined") if benefit and benefit[name] is not None]
+    scores = {name: benefit[name]["score"] for name in found} if benefit else {}
+    return [
+        {"name": SIDES[name], "figures": (score["value"], score["low"], score["high"])}
+        for name, score in scores.items()
+    ]
+
+
+_FIGURES = {
+    "classification": ("accuracy", "Accuracy"),
+    "regression": ("rmse", "Root mean squared error"),
+    "survival": ("concordance", "Concordance"),
+}
+"""By kind of targets: the figure that sides are compared by, and its name."""
+
+
+def _evaluated(found: Mapping[str, Any], unit: str) -> dict[str, Any]:
+    """Return the figure of every side, what the others brought, and all figures of one side."""
+    figure, name = _FIGURES[found["task"]]
+    rows = []
+    for side, scores in found["sides"].items():
+        value, interval = scores[figure], scores.get(f"{figure}_interval")
+        figures = None if value is None or not interval else (value, *interval)
+        rows.append({"name": SIDES[side], "value": value, "interval": interval, "figures": figures})
+    return {
+        "sides": rows,
+        "name": name,
+        "gain": _gain(found["sides"], figure),
+        "details": score_rows(found, unit),
+        "confusion": len(found.get("classes", ())) in range(2, _MOST_CLASSES + 1),
+    }
+
+
+def _gain(sides: Mapping[str, Any], figure: str) -> dict[str, Any] | None:
+    """Return by how much the combination, or else the collaboration, is better than the party without the others."""
+    with_others = next((name for name in ("combined", "collaboration") if name in sides), None)
+    alone = next((name for name in ("local", "own") if name in sides), None)
+    if with_others is None or alone is None or None in (sides[with_others][figure], sides[alone][figure]):
+        return None
+    gain = sides[with_others][figure] - sides[alone][figure]
+    # A smaller error is better.
+    is_better = gain < 0 if figure == "rmse" else gain > 0
+    return {"of": SIDES[with_others], "than": SIDES[alone], "by": gain, "is_better": is_better, "is_same": gain == 0}

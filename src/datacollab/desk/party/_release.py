@@ -27,15 +27,14 @@ from ...exchange.party_folder import (
 )
 from ...exchange.project import Column, Project
 from ...exchange.steps import STEPS
+from ...risk.audit._page import rating_badge
 from ..web import (
     Action,
     Job,
     Page,
-    bars_svg,
     checked,
     given,
     handed_out,
-    people_svg,
     refusal_of,
     text,
 )
@@ -43,7 +42,6 @@ from ._desk import Looked, PartyDesk
 
 if TYPE_CHECKING:
     from ...exchange.party_folder import Prepared
-    from ...risk.audit._findings import Rating
 
 __all__ = ["APPROVE", "OUTBOX", "RELEASE", "SUMS", "release_parts", "shown_options"]
 
@@ -81,11 +79,7 @@ def release_parts(desk: PartyDesk) -> Iterator[Page | Action]:
         asked = request.query_params.get("row", "1")
         number = int(asked) if asked.isdecimal() and len(asked) < 10 else 1
         record = _record(opened.project, looked.prepared, number)
-        return (
-            shown
-            | _summary(looked.prepared.summary)
-            | {"record": record, "bars": bars_svg(record["after"]), "reasons": looked.reasons}
-        )
+        return shown | _summary(looked.prepared.summary) | {"record": record, "reasons": looked.reasons}
 
     def begin_looking(form: FormData) -> None:
         options, table, opened = given(form, _CHECK, _OPTIONS), desk.chosen_table(), desk.opened_for_rows()
@@ -279,7 +273,7 @@ def _summary(summary: ReleaseSummary) -> dict[str, Any]:
         "facts": list(summary.facts()),
         "risks": [] if risk is None else [_picture(summary, name) for name in FIGURES],
         "ratings": {} if risk is None else risk.ratings,
-        "badge": _badge,
+        "badge": lambda rating: Markup(rating_badge(rating)),
         "notes": () if risk is None else risk.notes,
     }
 
@@ -303,11 +297,6 @@ def _picture(summary: ReleaseSummary, name: str) -> dict[str, Any]:
         "limit": "" if limit is None else limit_text(name, limit),
         "known": "; ".join(known),
         "is_above": name in summary.above_limits,
-        "picture": Markup() if found is None else people_svg(found, limit),
+        "found": found,
+        "allowed": limit,
     }
-
-
-def _badge(rating: Rating) -> Markup:
-    from ...risk.audit._page import rating_badge
-
-    return Markup(rating_badge(rating))

@@ -1,48 +1,9 @@
-"""What pages of any role need: one browser that is let in, forms that are its own, work in the background, pictures."""
+"""What pages of any role need: one browser that is let in, forms that are its own, and work in the background."""
 
-from ._app import Action, Page, Pages, Place, bound_socket, create_app, serve
-from ._entrance import Session, door_page
-from ._forms import (
-    Chosen,
-    DeskFiles,
-    checked,
-    chosen_file,
-    chosen_files,
-    given,
-    handed_out,
-    number,
-    perhaps_file,
-    text,
-)
+from ._app import Action, Desk, Page, Pages, Place, Session, bound_socket, create_app, door_page, serve
+from ._forms import Chosen, DeskFiles, checked, chosen_file, chosen_files, given, handed_out, perhaps_file, text
 from ._jobs import Job, Jobs, Refusal, refusal_of
-from ._pictures import bars_svg, beam_svgs, interval_svgs, people_svg
 
-__all__ = [
-    "Action",
-    "Chosen",
-    "DeskFiles",
-    "Job",
-    "Jobs",
-    "Page",
-    "Pages",
-    "Place",
-    "Refusal",
-    "Session",
-    "bars_svg",
-    "beam_svgs",
-    "bound_socket",
-    "checked",
-    "chosen_file",
-    "chosen_files",
-    "create_app",
-    "door_page",
-    "given",
-    "handed_out",
-    "interval_svgs",
-    "number",
-    "people_svg",
-    "perhaps_file",
-    "refusal_of",
-    "serve",
-    "text",
-]
+__all__ = ["Action", "Desk", "Page", "Pages", "Place", "Session", "bound_socket", "create_app", "door_page", "serve"]
+__all__ += ["Chosen", "DeskFiles", "checked", "chosen_file", "chosen_files", "given", "handed_out", "perhaps_file"]
+__all__ += ["Job", "Jobs", "Refusal", "refusal_of", "text"]

@@ -1,34 +1,243 @@
-"""Pages from templates, actions of forms, and serving them."""
+"""Who is let in, pages from templates, actions of forms, and serving them."""
 
 from __future__ import annotations
 
+import math
+import secrets
 import shlex
 import signal
 import socket
 import tempfile
+import threading
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
+from hmac import compare_digest
+from http.cookies import CookieError, SimpleCookie
 from pathlib import Path
-from typing import Any
+from typing import Any, ClassVar
 
 import uvicorn
 from starlette.applications import Starlette
 from starlette.concurrency import run_in_threadpool
-from starlette.datastructures import FormData
+from starlette.datastructures import FormData, Headers, MutableHeaders
 from starlette.exceptions import HTTPException
 from starlette.requests import ClientDisconnect, Request
 from starlette.responses import FileResponse, HTMLResponse, PlainTextResponse, RedirectResponse, Response
 from starlette.routing import Route
-from starlette.types import ASGIApp
+from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
+from ...bundle import write_atomically
 from ...exchange.steps import STEPS
-from ...look import STYLE, templates_in
-from ._entrance import STYLE_PATH, Guard, Session, entrance
-from ._forms import files_in, remote_commands
-from ._jobs import Jobs, Refusal, refusal_of
+from ...look import HEADERS, STYLE, templates_in
+from ._forms import DeskFiles, chosen_file, files_in, given, remote_commands
+from ._jobs import Job, Jobs, Refusal, refusal_of
 
-__all__ = ["Action", "Page", "Pages", "Place", "bound_socket", "create_app", "serve"]
+__all__ = ["Action", "Desk", "Page", "Pages", "Place", "Session", "bound_socket", "create_app", "door_page", "serve"]
+
+
+class Session:
+    """The secrets of one desk, drawn anew each time it is opened."""
+
+    def __init__(self, host: str) -> None:
+        self.host = host
+        self.origin = f"http://{host}"
+        self.port = host.rpartition(":")[2]
+        self.cookie_name = f"datacollab-desk-{self.port}"
+        self.cookie = secrets.token_urlsafe(32)
+        self.token = secrets.token_urlsafe(32)
+        self.when_redeemed: Callable[[], None] = lambda: None
+        self.secret: str | None = secrets.token_urlsafe(32)
+        """What lets one browser in; None once it was used."""
+        self._lock = threading.Lock()
+
+    @property
+    def link(self) -> str | None:
+        """The link that lets one browser in; None once it was used."""
+        return None if self.secret is None else f"{self.origin}/enter/{self.secret}"
+
+    def redeem(self, secret: str) -> bool:
+        """Return whether this is the link's secret, and let it be used once."""
+        with self._lock:
+            if self.secret is None or not _equal(secret, self.secret):
+                return False
+            self.secret = None
+        self.when_redeemed()
+        return True
+
+    def knows(self, cookie: str | None) -> bool:
+        """Return whether a cookie is that of the browser that was let in."""
+        return cookie is not None and _equal(cookie, self.cookie)
+
+    def is_own(self, token: str | None) -> bool:
+        """Return whether a form's token is this session's."""
+        return token is not None and _equal(token, self.token)
+
+
+def _equal(given: str, wanted: str) -> bool:
+    return compare_digest(given.encode("utf-8", "surrogatepass"), wanted.encode())
+
+
+ENTRANCE, STYLE_PATH = "/enter", "/static/desk.css"
+MOST_BYTES = 2 * 2**30
+"""Bytes of an upload; tables and files of the exchange are smaller."""
+MOST_TO_ENTER = 4096
+"""Bytes of a body from a browser that is not let in yet."""
+_HEADERS = {**HEADERS, "Referrer-Policy": "same-origin"}
+
+
+class Guard:
+    """Refuses requests before any page sees them, and puts the desk's headers on every answer."""
+
+    def __init__(self, app: ASGIApp, session: Session, *, most_bytes: int = MOST_BYTES) -> None:
+        self._app, self._session, self._most = app, session, most_bytes
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        """Answer one request."""
+        if scope["type"] != "http":
+            # There are no web sockets here, and nothing to be done at the start.
+            return
+
+        async def sent(message: Message) -> None:
+            if message["type"] == "http.response.start":
+                headers = MutableHeaders(scope=message)
+                for name, value in _HEADERS.items():
+                    headers[name] = value
+            await send(message)
+
+        refused = self._refused(scope)
+        if refused is not None:
+            await refused(scope, receive, sent)
+            return
+        await self._app(scope, _limited(receive, self._most_of(scope)), sent)
+
+    def _refused(self, scope: Scope) -> PlainTextResponse | None:
+        headers = Headers(scope=scope)
+        if headers.getlist("host") != [self._session.host]:
+            # A name elsewhere that was pointed at this machine would otherwise reach the desk.
+            return PlainTextResponse(f"This desk answers to http://{self._session.host} alone.", 421)
+        if scope["method"] not in ("GET", "HEAD", "POST"):
+            return PlainTextResponse("This desk knows GET and POST alone.", 405)
+        if scope["method"] == "POST":
+            # The page on the disk has no origin; somebody who knows the secret may come from anywhere.
+            if scope["path"] != ENTRANCE and headers.get("origin", self._session.origin) != self._session.origin:
+                return PlainTextResponse("This form comes from another page than the desk's.", 403)
+            most = self._most_of(scope)
+            if _too_long(headers.get("content-length"), most):
+                return PlainTextResponse(f"TOO_LARGE: at most {most} bytes can be sent at once.", 413)
+        if _is_open(scope["path"]):
+            return None
+        if not self._session.knows(_cookie(headers, self._session.cookie_name)):
+            return PlainTextResponse(
+                "This desk is open in another browser, or was opened anew. `datacollab desk` prints a link that lets "
+                "one browser in, once: stop it and start it again for another.",
+                401,
+            )
+        return None
+
+    def _most_of(self, scope: Scope) -> int:
+        return min(self._most, MOST_TO_ENTER) if _is_open(scope["path"]) else self._most
+
+
+def _is_open(path: str) -> bool:
+    """Return whether a path is for browsers that were not let in, too."""
+    secret = path.removeprefix(f"{ENTRANCE}/")
+    return path in (ENTRANCE, STYLE_PATH) or (secret != path and secret != "" and "/" not in secret)
+
+
+def _limited(receive: Receive, most: int) -> Receive:
+    """Return the same, but cut off after as many bytes as are allowed, for any length in the headers."""
+    left = most
+
+    async def counted() -> Message:
+        nonlocal left
+        message = await receive()
+        left -= len(message.get("body", b""))
+        return message if left >= 0 else {"type": "http.disconnect"}
+
+    return counted
+
+
+def _too_long(length: str | None, most: int) -> bool:
+    if length is None:
+        return False
+    return not (length.isascii() and length.isdigit() and int(length[:20]) <= most)
+
+
+def _cookie(headers: Headers, name: str) -> str | None:
+    try:
+        found = SimpleCookie(headers.get("cookie", "")).get(name)
+    except CookieError:
+        return None
+    return None if found is None else found.value
+
+
+# Programs' arguments can be read by every user of a machine, and addresses stay in a browser's history: neither has the
+# secret.  Where scripts are off, the button does the same.
+_DOOR = """<!doctype html>
+<html lang="en">
+<meta charset="utf-8">
+<meta name="referrer" content="no-referrer">
+<title>datacollab desk</title>
+<form method="post" action="{action}">
+<input type="hidden" name="secret" value="{secret}">
+<p>The desk opens by itself, or by this button: <button>Open the desk</button></p>
+</form>
+<script>document.forms[0].submit()</script>
+"""
+# No redirection: a browser that comes from elsewhere would not send the cookie on it, which is SameSite=Strict.
+_INSIDE = """<!doctype html>
+<html lang="en">
+<meta charset="utf-8">
+<meta name="referrer" content="no-referrer">
+<meta http-equiv="refresh" content="0; url=/">
+<title>datacollab desk</title>
+<p><a href="/">The desk is open.</a></p>
+"""
+
+
+@contextmanager
+def door_page(session: Session, folder: Path) -> Iterator[Path]:
+    """Yield a page that only its owner can read and that lets a browser in; it is there until it was used."""
+    # Of desks that are open at once, each has a port of its own.
+    page = DeskFiles(folder).made() / f"enter-{session.port}.html"
+    filled = _DOOR.format(action=f"{session.origin}{ENTRANCE}", secret=session.secret)
+    write_atomically(page, filled.encode(), mode=0o600)
+    session.when_redeemed = lambda: page.unlink(missing_ok=True)
+    try:
+        yield page
+    finally:
+        page.unlink(missing_ok=True)
+
+
+def entrance(session: Session) -> list[Route]:
+    """Return the routes of the entrance."""
+
+    def let_in(secret: str) -> Response:
+        if not session.redeem(secret):
+            return PlainTextResponse("This link was used, or is of another desk. Start `datacollab desk` again.", 403)
+        answer = HTMLResponse(_INSIDE)
+        answer.set_cookie(session.cookie_name, session.cookie, path="/", httponly=True, samesite="strict")
+        return answer
+
+    async def by_link(request: Request) -> Response:
+        if session.knows(request.cookies.get(session.cookie_name)):
+            return RedirectResponse("/", 303)
+        # A program that only looks whether a link is there does not use it up.
+        return let_in(request.path_params["secret"] if request.method == "GET" else "")
+
+    async def by_page(request: Request) -> Response:
+        try:
+            async with request.form(max_files=0, max_fields=1) as form:
+                return let_in(str(form.get("secret", "")))
+        except (HTTPException, ClientDisconnect):
+            return PlainTextResponse("This form could not be read: it is damaged or too large.", 400)
+
+    return [
+        Route(f"{ENTRANCE}/{{secret}}", by_link, methods=["GET"]),
+        Route(ENTRANCE, by_page, methods=["POST"]),
+    ]
+
 
 _PATIENCE = 1.0
 """Seconds for which the page of the work waits: short work then needs no second look."""
@@ -63,6 +272,72 @@ class Place:
     is_beside: bool = False
 
 
+class Desk:
+    """What the desks of both roles have: a folder, its files, and work in the background.
+
+    Attributes
+    ----------
+    done : dict of str to object
+        What steps gave, by their verbs.
+    """
+
+    role: ClassVar[str]
+
+    def __init__(self, path: Path) -> None:
+        self.path = Path(path)
+        self.files = DeskFiles(self.path)
+        self.jobs = Jobs()
+        self.done: dict[str, Any] = {}
+
+    def command(self, verb: str, *words: object) -> str:
+        """Return the command that does the same; words that are a shell's already stay as they are."""
+        quoted = (shlex.quote(str(word)) if isinstance(word, Path) else str(word) for word in words if word)
+        return " ".join([f"datacollab {self.role}", verb, *quoted, "-C", shlex.quote(str(self.path))])
+
+    def remove(self, verb: str, names: Iterable[str]) -> None:
+        """Remove what a step gave, and its files."""
+        self.done.pop(verb, None)
+        for name in names:
+            (self.files.path / name).unlink(missing_ok=True)
+
+    def form(
+        self,
+        verb: str,
+        work: Callable[..., Any],
+        *,
+        path: str,
+        file: str = "",
+        fields: Iterable[str] = (),
+        check: Callable[[dict[str, Any]], None] = lambda options: None,
+        writes: Iterable[str] = (),
+        doing: str = "",
+        shown: str = "",
+    ) -> Action:
+        """Return the form of a step: its fields and file are read, and ``done`` keeps what the work gives.
+
+        ``work`` takes the job, the file if the form has one, and the fields by their names. The page at ``shown``, or
+        else the form's, shows what comes of it.
+        """
+        step = STEPS[f"{self.role} {verb}"]
+
+        def act(form: FormData) -> None:
+            options = given(form, step, fields)
+            check(options)
+            chosen = [chosen_file(form, self.files, step[file], as_name=file)] if file else []
+
+            def begin(job: Job) -> None:
+                self.remove(verb, writes)
+                self.done[verb] = work(job, *(each.path for each in chosen), **options)
+
+            def discard() -> None:
+                for each in chosen:
+                    each.discard()
+
+            self.jobs.start(doing or step.doing, shown or path, begin, at_end=discard)
+
+        return Action(path, act)
+
+
 class Pages:
     """Renders templates of the desk and of one role."""
 
@@ -79,6 +354,7 @@ class Pages:
         self._jobs, self._title, self._places = jobs, title, places
         self._environment.globals |= {"token": session.token, "steps_of": STEPS, "files_in": files_in, **shared}
         self._environment.globals |= {"remote_commands": remote_commands, "quoted": shlex.quote}
+        self._environment.tests["finite"] = math.isfinite
         self._environment.globals["parts"] = self._environment.get_template("parts.html").module
 
     def page(self, template: str, *, path: str, status: int = 200, **context: Any) -> HTMLResponse:
