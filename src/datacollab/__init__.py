@@ -10,53 +10,34 @@ from typing import TYPE_CHECKING, Any
 
 from ._version import __version__ as __version__
 
-_HOME = {
+_NAMES = {
     # Everybody agrees on an anchor.
-    "GaussianAnchor": "anchor",
-    "SMOTEAnchor": "anchor",
-    "SampleAnchor": "anchor",
-    "UniformAnchor": "anchor",
-    "find_private_rows": "anchor",
+    "anchor": ("GaussianAnchor", "SMOTEAnchor", "SampleAnchor", "UniformAnchor", "find_private_rows"),
     # A party hides its rows behind f_k, looks at what that risks, and shares once.
-    "Party": "party",
-    "obfuscator": "party",
-    "audit": "risk.audit",
-    "choose": "risk.audit",
-    "Share": "share",
+    "party": ("Party", "obfuscator", "CommonSpace"),
+    "risk.audit": ("audit", "choose"),
+    "share": ("Share",),
     # Or all add up under masks, and the analyst learns the total alone.
-    "CommonSpace": "party",
-    "MaskKey": "sums",
-    "SumsPlan": "sums",
-    "SumsModel": "sums",
+    "sums": ("MaskKey", "SumsPlan", "SumsModel"),
     # The analyst aligns the shares and trains.
-    "Analyst": "analyst",
-    "Collaboration": "analyst",
-    "MPP": "analyst",
-    "GEP": "analyst",
-    "ODC": "analyst",
-    "LTI": "analyst",
-    "KTI": "analyst",
-    "KTICV": "analyst",
-    "GeometricGraph": "analyst",
-    "TargetSimilarityGraph": "analyst",
-    "TargetDissimilarityGraph": "analyst",
+    "analyst": (
+        *("Analyst", "Collaboration", "MPP", "GEP", "ODC", "LTI", "KTI", "KTICV"),
+        *("GeometricGraph", "TargetSimilarityGraph", "TargetDissimilarityGraph"),
+    ),
     # Each party gets g_k and h, once.
-    "PartyModel": "model",
+    "model": ("PartyModel",),
     # All roles in one process, and the baselines.
-    "DataCollaborationClassifier": "estimators",
-    "DataCollaborationRegressor": "estimators",
-    "DataCollaborationSurvival": "estimators",
-    "DataCollaborationClusterer": "estimators",
-    "PartyStratifiedKFold": "estimators",
-    "Local": "estimators",
-    "Central": "estimators",
-    # A bar for long steps.
-    "ProgressBar": "progress",
-    # What goes wrong.
-    "DataCollabError": "errors",
+    "estimators": (
+        *("DataCollaborationClassifier", "DataCollaborationRegressor", "DataCollaborationSurvival"),
+        *("DataCollaborationClusterer", "PartyStratifiedKFold", "Local", "Central"),
+    ),
+    # A bar for long steps, and what goes wrong.
+    "progress": ("ProgressBar",),
+    "errors": ("DataCollabError",),
 }
-"""The everyday names by role, in the order of the protocol, and the rooms that they are in."""
+"""The everyday names by the rooms that they are in, in the order of the protocol."""
 
+_HOME = {name: room for room, names in _NAMES.items() for name in names}
 _ROOMS = ("datasets", "errors", "testing")
 
 __all__ = ["__version__", *_ROOMS, *_HOME]

@@ -1,34 +1,4 @@
-"""All errors and warnings, in one tree.
-
-.. code-block:: text
-
-    DataCollabError
-    ├── AgreementError (ValueError)        parties disagree: anchors, targets, names, dimensions
-    ├── RepresentationError (ValueError)   a party's intermediate representation cannot be used
-    ├── ShareError (ValueError)            a share is malformed
-    ├── AnchorError (ValueError)           an anchor cannot be made, or does not fit
-    ├── UnknownPartyError (ValueError)     a party that took no part in the integration
-    ├── ObfuscationError (ValueError)      a party's obfuscator failed; nothing left the party
-    ├── NumericalError (ArithmeticError)   a factorisation broke down
-    │   ├── IncompressibleKernelError      landmarks cannot stand for the other anchor rows
-    │   └── NotConvergedError              an iterative solver did not reach its accuracy
-    ├── NotEnoughMemoryError (MemoryError) a fit would not fit into memory; nothing was started
-    ├── EffectError (ValueError)           an effect cannot be estimated, or not with honest intervals
-    ├── NoGuaranteeError (RuntimeError)    no epsilon can be stated for what a party shares
-    ├── SharedBeforeError (RuntimeError)   a party would share rows or sums once more
-    ├── ForgottenError (RuntimeError)      a party has forgotten its map f_k, and is asked for it
-    ├── ExchangeError (ValueError)         a file or a step of the exchange is refused; has a `code`
-    ├── DatasetError (OSError)             a data set is missing, damaged or not what was expected
-    └── MissingExtraError (ImportError)    an optional dependency is not installed
-
-    DataCollabWarning (UserWarning)
-    ├── SinglePartyWarning                 one party only: nothing to align
-    ├── ApproximationWarning               a tolerance was not reached
-    ├── UndeterminedTargetWarning          other targets are as good as the one found
-    ├── RepeatableSecretWarning            a party's secret was drawn from a known random_state
-    ├── EffectWarning                      an effect was estimated, but its interval may not hold
-    ├── PrivateRowsWarning                 rows called public are also among a party's own
-    └── SuppressedRowsWarning              a defence keeps rows from being shared
+"""All errors and warnings, in one tree below `DataCollabError` and `DataCollabWarning`.
 
 Each error is also a builtin one, so ``except ValueError`` keeps working.  A message names the party and the
 parameter, and says what was expected, what was found and what to do.  It shows names, shapes and types; never an entry
