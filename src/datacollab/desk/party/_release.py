@@ -27,7 +27,6 @@ from ...exchange.party_folder import (
 )
 from ...exchange.project import Column, Project
 from ...exchange.steps import STEPS
-from ...risk.audit._page import rating_badge
 from ..web import (
     Action,
     Job,
@@ -42,6 +41,7 @@ from ._desk import Looked, PartyDesk
 
 if TYPE_CHECKING:
     from ...exchange.party_folder import Prepared
+    from ...risk.audit._findings import Rating
 
 __all__ = ["APPROVE", "OUTBOX", "RELEASE", "SUMS", "release_parts", "shown_options"]
 
@@ -273,7 +273,7 @@ def _summary(summary: ReleaseSummary) -> dict[str, Any]:
         "facts": list(summary.facts()),
         "risks": [] if risk is None else [_picture(summary, name) for name in FIGURES],
         "ratings": {} if risk is None else risk.ratings,
-        "badge": lambda rating: Markup(rating_badge(rating)),
+        "badge": _badge,
         "notes": () if risk is None else risk.notes,
     }
 
@@ -300,3 +300,9 @@ def _picture(summary: ReleaseSummary, name: str) -> dict[str, Any]:
         "found": found,
         "allowed": limit,
     }
+
+
+def _badge(rating: Rating) -> Markup:
+    from ...risk.audit._page import rating_badge
+
+    return Markup(rating_badge(rating))
