@@ -52,6 +52,8 @@ _LEAST_UNEXPLAINED = 0.25
 _SAME = 2.0**16
 """Totals whose numbers agree up to one over this have one model."""
 _ROUNDING = 1e-6
+_LEAST_CLARITY = 4.0
+"""Least number of rows, over the standard deviation of its noise."""
 _FEWEST_ROWS = 10
 
 
@@ -293,11 +295,17 @@ class RidgeSums:
         Raises
         ------
         NumericalError
-            If the total cannot be sums of rows: fewer than ten rows, beyond the noise, or moments far below zero.
+            If the total cannot be sums of rows: fewer than ten rows, beyond the noise, or moments far below zero.  If
+            the noise in the number of rows is more than a quarter of it, so that nobody can tell.
         """
         D, M, noise = self.n_components, self._matrix(total), self.noise if noise is None else noise
-        n = M[-1, -1] / _ETA**2
-        if not np.isfinite(M).all() or n < max(2.0, _FEWEST_ROWS - 3 * noise / _ETA**2):
+        n, noise_of_n = M[-1, -1] / _ETA**2, noise / _ETA**2
+        if np.isfinite(M).all() and n < _LEAST_CLARITY * noise_of_n:
+            raise NumericalError(
+                f"The total says that there are {n:.0f} rows, with noise of {noise_of_n:.0f}: too much for a model. "
+                "Agree on less noise (a larger epsilon), or on more rows."
+            )
+        if not np.isfinite(M).all() or n < max(2.0, _FEWEST_ROWS - 3 * noise_of_n):
             raise NumericalError(
                 f"The total says that there are {n:.0f} rows; at least {_FEWEST_ROWS} are needed. Have the parties "
                 "compare how many rows each of them added."

@@ -2,7 +2,8 @@
 
 Five parties have 150 rows of ten normal columns each, and classes that no column tells.  The owner is one of the
 parties, knows the person's row, and reads the class from the returned model; or, with the analyst and everybody's
-rows, from the total.  The person's own party compares the anchor with its rows first (`anchor_fit`).
+rows, from the total without its own part and noise.  The person's own party compares the anchor with its rows first
+(`anchor_fit`).
 
 Run ``python -m datacollab_experiments.sums.crafted --draws 400 --output FILE``.
 """
@@ -85,20 +86,19 @@ def played(craft: Craft, outlier: bool, seed: int) -> tuple[bool, bool] | None:
     usual, unit = recommended(), UNITS_PER_RANGE / RANGE
     common = CommonMap.from_anchor(anchor * unit, secret(seed), n_components=craft.components or usual.n_components)
     statistic = RidgeSums(common.n_components, classes=(0, 1), noise=usual.noise)
-    noise = statistic.noise_of_each * beyond(N_PARTIES)
-    v = common.transform(X * unit)
-    total = statistic.part(v, y) + noise * generator.normal(size=statistic.n_numbers)
-    model = statistic.solve(total, noise=usual.noise * beyond(N_PARTIES), least_penalty=usual.least_penalty)
+    v, others = common.transform(X * unit), slice(0, -N_ROWS)
+    factor, factor_of_others = beyond(N_PARTIES), beyond(N_PARTIES, known=1)
+    noise = statistic.noise_of_each * generator.normal(size=(2, statistic.n_numbers))
+    of_others = statistic.part(v[others], y[others]) + factor_of_others * noise[0]
+    own = statistic.part(v[-N_ROWS:], y[-N_ROWS:]) + math.sqrt(factor**2 - factor_of_others**2) * noise[1]
+    model = statistic.solve(of_others + own, noise=usual.noise * factor, least_penalty=usual.least_penalty)
     said = model.predict(v) @ (-1, 1)
-    together = _from_total(statistic, total, v, usual.noise)[0]
+    together = _from_total(statistic, of_others, v[others], usual.noise * factor_of_others)[0]
     return bool((said[0] > said.mean()) == y[0]), bool((together > 0) == y[0])
 
 
 def _from_total(statistic: RidgeSums, total: Array, v: Array, noise: float) -> Array:
-    """Return the posterior mean of everybody's target, from the total and everybody's rows.
-
-    The owner's own noise is known to it, and the other parties' is as large as the plan says.
-    """
+    """Return the posterior mean of everybody's target, from the total and everybody's rows."""
     D, eta = statistic.n_components, 0.5
     M = np.zeros((statistic.size, statistic.size))
     M[np.triu_indices(statistic.size)] = total

@@ -73,8 +73,6 @@ def attacked(*, alike: bool) -> list[Variant]:
 FURTHER = ("credit", "telco", "email")
 """Tables that neither this study nor `pays` had used, looked at once, with the rule.  Of these, columns, ranges, levels
 and counts of rows were known."""
-MOST_BELOW_AVERAGE_OF_FURTHER = 0.01
-"""How far below the average of locals the mean AUC over them may be."""
 
 WORLDS = ("made-up", "flchain", "mlc_churn", "hmda", "digits")
 """Features that made-up targets are read of under attack; digits is alike."""
@@ -97,10 +95,5 @@ MANY_AUXILIARY = {"mlc_churn": (1000,), "flchain": (1000,)}
 REBUILT = {"digits": (40, 100, 250), "mlc_churn": (40, 100, 250)}
 N_MEMBERSHIP_DRAWS, N_REBUILT_DRAWS = 10, 2
 
-MOST_MEMBERSHIP = 0.70
-"""Largest area under the curve that analyst and party together may reach at 1,000 rows of a table."""
-MOST_TOGETHER = {300: 0.30, 1500: 0.15}
-"""Largest correlation that analyst and party together may reach, by rows of others in the total."""
-MOST_PARTY, MOST_ANALYST = 0.15, 0.05
 LEAST_ABOVE_AVERAGE, MOST_BELOW_AVERAGE, LEAST_ABOVE_OWN = 20, 2, 22
 """Of 24 settings: above the average of locals, below it beyond chance, above own."""

@@ -192,6 +192,8 @@ def shipped(members: pd.DataFrame) -> str:
     for kind, variant in ruled_by.items():
         of = members[alike.eq(kind) & members.D.eq(variant.components) & members.s.eq(variant.noise)]
         most = of.pivot_table(index=["class of ten", "rows"], columns="attacker", values="mean", aggfunc="max")
+        # Together they can do what each of them does.
+        most["together"] = most.max(axis=1)
         said = {"kind": "alike" if kind else "table", "D": variant.components, "s": variant.noise}
         rows.append(most[list(_MEMBERSHIP_BY)].reset_index().assign(**said))
     columns = ["kind", "rows", "class of ten", "D", "s", *_MEMBERSHIP_BY]
