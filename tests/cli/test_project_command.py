@@ -290,3 +290,13 @@ def test_encrypted_keys_want_their_passphrase(new, keys, tmp_path, monkeypatch):
 def test_the_file_is_for_everybody(file):
     assert stat.S_IMODE(file.stat().st_mode) & 0o400
     assert not stat.S_IMODE(file.stat().st_mode) & 0o022
+
+
+def test_a_rare_class_is_to_be_counted_first(new, public, tmp_path):
+    assert "class counts" not in new().stdout
+    table = pd.concat([pd.read_csv(public)] * 4, ignore_index=True)
+    table.loc[:2, "died"] = "in hospital"
+    table.to_csv(tmp_path / "rare.csv", index=False)
+    said = new(output="rare.toml", like=tmp_path / "rare.csv").stdout
+    assert "of class in hospital" in said
+    assert 'statistic = "class counts"' in said

@@ -33,6 +33,9 @@ from ..sums import FEWEST_PARTIES
 from ._command import Folder
 from ._output import Report, record_number_questions
 
+_RARE = 0.02
+"""Part of the public rows below which a class may have few rows at the parties."""
+
 
 def new(
     report: Report,
@@ -96,9 +99,19 @@ def new(
         report.line(f"Parties share {sharing_lines(project)[0]}.")
         for sentence in sharing_sentences(project.sharing):
             report.line(f"warning: {sentence}")
+        if project.task.classes and target in table.columns and (few := _rare_among(table[target])):
+            report.line(
+                f"Fewer than {100 * _RARE:g} % of the public rows are of class {', '.join(few)}. If such people are as "
+                f'rare at the parties, count first: statistic = "class counts" in [sharing].'
+            )
     if not (rows or for_sums):
         report.line("Parties share rows: sums are for a class or a number to predict.")
     report.line(f"Check what is marked CHECK; after an edit: datacollab project sign {output} -C {folder.path}")
+
+
+def _rare_among(entries: Any) -> list[str]:
+    parts = entries.dropna().value_counts(normalize=True)
+    return sorted(str(name) for name, part in parts.items() if part < _RARE)
 
 
 def show(report: Report, file: Path) -> None:
