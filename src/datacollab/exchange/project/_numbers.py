@@ -16,7 +16,16 @@ from numpy.typing import NDArray
 from ..._require import require
 from ..._typing import FloatArray
 
-__all__ = ["MISSING", "UNKNOWN", "NotNumericError", "affected_rows", "as_numbers", "label_codes", "label_text"]
+__all__ = [
+    "MISSING",
+    "UNKNOWN",
+    "NotNumericError",
+    "affected_rows",
+    "as_numbers",
+    "is_number",
+    "label_codes",
+    "label_text",
+]
 __all__ += ["range_words", "spelling_hint", "unit_hint"]
 
 MISSING, UNKNOWN = -1, -2
@@ -172,19 +181,20 @@ def _from_objects(entries: list[Any]) -> FloatArray:
 
 
 def _not_numeric(texts: dict[int, str], others: list[int], n_rows: int) -> NotNumericError:
-    unread = {position: text for position, text in texts.items() if not _is_number(text)}
+    unread = {position: text for position, text in texts.items() if not is_number(text)}
     if others:
         what, positions = "something other than numbers", [*others, *texts]
     elif not unread:
         what, positions = "numbers that were saved as text", list(texts)
-    elif all(_is_number(text.replace(".", "").replace(",", ".")) for text in unread.values()):
+    elif all(is_number(text.replace(".", "").replace(",", ".")) for text in unread.values()):
         what, positions = "decimal commas instead of points", list(unread)
     else:
         what, positions = "text", list(unread)
     return NotNumericError(what, np.isin(np.arange(n_rows), positions))
 
 
-def _is_number(text: str) -> bool:
+def is_number(text: str) -> bool:
+    """Return whether a text is a number as Python writes it."""
     try:
         float(text)
     except ValueError:

@@ -9,12 +9,13 @@ import re
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from itertools import chain
 from pathlib import Path
-from typing import IO, TYPE_CHECKING, Any, BinaryIO
+from typing import TYPE_CHECKING, Any, BinaryIO
 
 from ..._require import require
 from ...bundle import replaced
 from ...errors import ExchangeError
 from ._entries import listed
+from ._numbers import is_number
 
 if TYPE_CHECKING:
     from ._project import Project
@@ -64,21 +65,10 @@ def read_table(path: Path, *, project: Project | None = None) -> Any:
 
 
 def table_batches(path: Path, *, batch_rows: int = 16384, project: Project | None = None) -> Iterator[Any]:
-    """Read a table in batches of rows, so that it need not fit into memory.
+    """Read a table as `read_table` does, in batches of rows, so that it need not fit into memory.
 
     Every batch has the same columns, and with a project the same types.  A table without rows is one empty batch.
-
-    Parameters
-    ----------
-    path, project
-        As in `read_table`.
-    batch_rows : int, default=16384
-        The most rows of a batch.
-
-    Raises
-    ------
-    ExchangeError, MissingExtraError
-        As `read_table` does; also after some batches, if a later row is malformed.
+    Errors may come after some batches, if a later row is malformed.
     """
     kind = table_format(path, default="CSV")
     return _csv_frames(path, batch_rows, project) if kind == "CSV" else _arrow_batches(path, kind, batch_rows, project)
@@ -101,14 +91,16 @@ def _unreadable(place: object, sentence: str) -> ExchangeError:
     return ExchangeError("TABLE_UNREADABLE", f"{place} {sentence}")
 
 
-_UTF_16 = (b"\xff\xfe", b"\xfe\xff")
 _NO_UTF_8 = "is not UTF-8; in Excel: Save as CSV UTF-8."
+_NO_TABLE = "is no CSV, Parquet or Arrow file (an Excel file? save it as CSV UTF-8)."
 _BY_CONTENTS = {
+    b"\xff\xfe": _NO_UTF_8,
+    b"\xfe\xff": _NO_UTF_8,
     b"PAR1": "is a Parquet file by its contents. Let its name end in .parquet.",
     b"ARROW1": "is an Arrow file by its contents. Let its name end in .arrow.",
     b"\x1f\x8b": "is compressed. Unpack it first.",
+    b"PK\x03\x04": _NO_TABLE,
 }
-_NO_TABLE = "is no CSV, Parquet or Arrow file (an Excel file? save it as CSV UTF-8)."
 _MISSING_TEXTS = frozenset(
     ("", "#N/A", "#NA", "-NaN", "-nan", "<NA>", "N/A", "NA", "NULL", "NaN", "None", "n/a", "nan", "null")
 )
@@ -121,8 +113,8 @@ def _csv_frames(path: Path, batch_rows: int | None, project: Project | None) -> 
     All rows are counted before the first batch, so that nothing is made of a file that was cut off.
     """
     pandas = require("pandas", "cli")
-    options = _options(path, project) | {"low_memory": False, "compression": None}
     try:
+        options = _options(path, project)
         _check_widths(path)
         if batch_rows is None:
             yield _settled(pandas.read_csv(path, **options), project)
@@ -139,10 +131,10 @@ def _csv_frames(path: Path, batch_rows: int | None, project: Project | None) -> 
 def _options(path: Path, project: Project | None) -> dict[str, Any]:
     """Return options for pandas with which an entry is read alike in every batch and by every version."""
     pandas = require("pandas", "cli")
-    names = _header(path)
+    names, options = _header(path), {"low_memory": False, "compression": None}
     # A copy of a row must stay one on its way through a file: numbers are read to the last digit, as pandas 3.1 does.
-    is_exact = tuple(map(int, pandas.__version__.split(".")[:2])) >= (3, 1)
-    options: dict[str, Any] = {} if is_exact else {"float_precision": "round_trip"}
+    if tuple(map(int, pandas.__version__.split(".")[:2])) < (3, 1):
+        options["float_precision"] = "round_trip"
     if project is None:
         return options
     labels: dict[str, Sequence[str | int]] = {column.name: column.categories for column in project.columns}
@@ -158,17 +150,23 @@ def _options(path: Path, project: Project | None) -> dict[str, Any]:
 
 
 def _header(path: Path) -> list[str]:
-    """Return the names of the columns, as they stand in the file."""
+    """Return the names of the columns, as they stand in the file, after a look at its first bytes."""
+    with open(path, "rb") as file:
+        start = file.read(4096)
+    if not start:
+        raise _unreadable(path, "is empty.")
+    for magic, sentence in _BY_CONTENTS.items():
+        if start.startswith(magic):
+            raise _unreadable(path, sentence)
+    if b"\0" in start:
+        raise _unreadable(path, _NO_TABLE)
     pandas = require("pandas", "cli")
-    _check_text_file(path)
-    try:
-        first = pandas.read_csv(path, header=None, nrows=1, dtype=str, keep_default_na=False, compression=None)
-    except ValueError as error:
-        raise _unreadable_csv(path, error) from None
+    first = pandas.read_csv(path, header=None, nrows=1, dtype=str, keep_default_na=False, compression=None)
     names = [str(name) for name in first.iloc[0]]
     if len(names) == 1 and any(mark in names[0] for mark in (";", "\t")):
         raise _unreadable(path, "has semicolons or tabs between its columns; expected commas, and decimal points.")
-    if _is_row_of_numbers(names):
+    # 0, 1, 2, ... are names.
+    if all(map(is_number, names)) and names != [str(position) for position in range(len(names))]:
         raise _unreadable(path, "has no header: its first row holds numbers. Add a row with the columns' names.")
     # Without a header these would be entries, so only their places are shown. Nameless columns are empty as a rule.
     if repeated := [place for place, name in enumerate(names, start=1) if name and names.count(name) > 1]:
@@ -176,34 +174,19 @@ def _header(path: Path) -> list[str]:
     return [name for name in names if name]
 
 
-def _is_row_of_numbers(names: list[str]) -> bool:
-    """Return whether column names are rather the first row of a table.  0, 1, 2, ... are names."""
-    if names == [str(position) for position in range(len(names))]:
-        return False
-    try:
-        [float(name) for name in names]
-    except ValueError:
-        return False
-    return True
-
-
 def _check_widths(path: Path) -> None:
     """Check that every row has as many entries as the header; one pass, in which a single row is in memory."""
     width = None
     with open(path, encoding="utf-8-sig", newline="") as file:
         for line, n_entries in _rows(path, file):
-            if width is None:
-                width = n_entries
-            if n_entries < width:
+            width = n_entries if width is None else width
+            if n_entries != width:
                 raise _unreadable(
                     f"{path}: line {line}",
                     f"has {n_entries} of {width} entries; the file may be cut off. Export it again, with as many "
-                    "entries in every row.",
-                )
-            if n_entries > width:
-                raise _unreadable(
-                    f"{path}: line {line}",
-                    f"has {n_entries} entries, and the header names {width} columns. Name every column, and put "
+                    "entries in every row."
+                    if n_entries < width
+                    else f"has {n_entries} entries, and the header names {width} columns. Name every column, and put "
                     "entries with commas into quotation marks.",
                 )
 
@@ -227,21 +210,6 @@ def _rows(path: Path, file: Iterable[str]) -> Iterator[tuple[int, int]]:
             raise _unreadable(f"{path}: a quotation mark in line {number}", sentence) from None
         yield number, len(entries)
         number += reader.line_num
-
-
-def _check_text_file(path: Path) -> None:
-    """Refuse a file that is empty, or holds no text by its first bytes."""
-    with open(path, "rb") as file:
-        start = file.read(4096)
-    if not start:
-        raise _unreadable(path, "is empty.")
-    if start.startswith(_UTF_16):
-        raise _unreadable(path, _NO_UTF_8)
-    for magic, sentence in _BY_CONTENTS.items():
-        if start.startswith(magic):
-            raise _unreadable(path, sentence)
-    if start.startswith(b"PK\x03\x04") or b"\0" in start:
-        raise _unreadable(path, _NO_TABLE)
 
 
 def _unreadable_csv(path: Path, error: ValueError) -> ExchangeError:
@@ -269,6 +237,9 @@ _LEAST_MEMORY, _MOST_UNPACKED = 2**29, 100
 """A table may take 100 times the bytes of its file, and 512 MiB in any case."""
 _ROWS_AT_ONCE = 2**14
 _OBJECT = 8
+_NULLABLE = {f"{sign}int{bits}": f"{sign.upper()}Int{bits}" for sign in ("", "u") for bits in (8, 16, 32, 64)}
+_NULLABLE["bool"] = "boolean"
+"""Types of pandas in which entries may be missing, by those of Arrow."""
 
 
 def _arrow_batches(path: Path, kind: str, batch_rows: int, project: Project | None) -> Iterator[Any]:
@@ -285,15 +256,23 @@ def _arrow_batches(path: Path, kind: str, batch_rows: int, project: Project | No
                     "TOO_LARGE",
                     f"{path} has {n_bytes:,} bytes; {_MOST_BYTES:,} are allowed. Split it, or save it as CSV.",
                 )
-            limit = max(_LEAST_MEMORY, _MOST_UNPACKED * n_bytes)
-            schema, batches, taken = (_parquet_batches if kind == "Parquet" else _ipc_batches)(file, batch_rows)
-            _check_memory(path, taken, limit)
             taken = n_batches = 0
+            if kind == "Parquet":
+                opened = require("pyarrow.parquet", "tables").ParquetFile(file)
+                about, schema = opened.metadata, opened.schema_arrow
+                # As declared, of all pages unpacked.
+                taken = sum(about.row_group(place).total_byte_size for place in range(about.num_row_groups))
+                batches = opened.iter_batches(batch_size=min(batch_rows, _ROWS_AT_ONCE))
+            else:
+                opened = require("pyarrow.ipc", "tables").open_file(file)
+                schema, batches = opened.schema, map(opened.get_batch, range(opened.num_record_batches))
+            _check_memory(path, taken, n_bytes)
+            taken = 0
             for batch in batches:
                 # Offsets that point to nowhere would be followed.
                 batch.validate(full=True)
                 taken += _memory_of(batch)
-                _check_memory(path, taken, limit)
+                _check_memory(path, taken, n_bytes)
                 for start in range(0, batch.num_rows, batch_rows):
                     n_batches += 1
                     yield _frame(batch.slice(start, batch_rows), project, path)
@@ -316,20 +295,6 @@ def _unreadable_arrow(path: Path, error: BaseException) -> ExchangeError:
     return _unreadable(path, sentence)
 
 
-def _parquet_batches(file: IO[bytes], batch_rows: int) -> tuple[Any, Iterator[Any], int]:
-    """Return the columns of a Parquet file, batches of its rows, and the declared bytes of its pages unpacked."""
-    opened = require("pyarrow.parquet", "tables").ParquetFile(file)
-    about = opened.metadata
-    n_bytes = sum(about.row_group(place).total_byte_size for place in range(about.num_row_groups))
-    return opened.schema_arrow, opened.iter_batches(batch_size=min(batch_rows, _ROWS_AT_ONCE)), n_bytes
-
-
-def _ipc_batches(file: IO[bytes], batch_rows: int) -> tuple[Any, Iterator[Any], int]:
-    """Return the same of an Arrow or Feather file, which declares the size of each batch."""
-    opened = require("pyarrow.ipc", "tables").open_file(file)
-    return opened.schema, map(opened.get_batch, range(opened.num_record_batches)), 0
-
-
 def _memory_of(batch: Any) -> int:
     """Return the bytes of a batch as a data frame; one more for each row."""
     types = require("pyarrow", "tables").types
@@ -338,8 +303,8 @@ def _memory_of(batch: Any) -> int:
     return int(batch.nbytes + batch.num_rows * (1 + _OBJECT * n_short))
 
 
-def _check_memory(path: Path, taken: int, limit: int) -> None:
-    if taken > limit:
+def _check_memory(path: Path, taken: int, n_bytes: int) -> None:
+    if taken > (limit := max(_LEAST_MEMORY, _MOST_UNPACKED * n_bytes)):
         raise ExchangeError(
             "TOO_LARGE",
             f"{path} would take at least {taken:,} bytes in memory; {limit:,} are allowed for a file of its size. "
@@ -349,47 +314,31 @@ def _check_memory(path: Path, taken: int, limit: int) -> None:
 
 def _frame(batch: Any, project: Project | None, path: Path) -> Any:
     """Return a batch as a data frame, whose types do not depend on whether entries are missing in it."""
-    pandas, pyarrow = require("pandas", "cli"), require("pyarrow", "tables")
-    whole = [f"{sign}Int{bits}Dtype" for sign in ("", "U") for bits in (8, 16, 32, 64)]
-    types = [] if project is None else [getattr(pandas, name)() for name in (*whole, "BooleanDtype")]
-    nullable = {pyarrow.from_numpy_dtype(each.numpy_dtype): each for each in types}
-    carried = _carried(batch, project, path)
-    # Objects of Python would take many times as much.
-    others = batch.select([at for at in range(batch.num_columns) if at not in carried])
+    pandas, types = require("pandas", "cli"), require("pyarrow", "tables").types
+    named: set[str] = set()
+    if project is not None:
+        named = {*project.task.columns, *(column.name for column in project.columns), *project.feature_names}
+        if nested := [each.name for each in batch.schema if each.name in named and types.is_nested(each.type)]:
+            raise ExchangeError(
+                "SCHEMA_DTYPE",
+                f"{path}: column {nested[0]!r} holds lists or records; expected a number or text in each row.",
+            )
+    # Types that pandas lacks stay as they are: objects of Python take many times as much, and tell no type if empty.
+    foreign = [types.is_date, types.is_time, types.is_decimal]
+    foreign += [types.is_binary, types.is_large_binary, types.is_fixed_size_binary]
+
+    def mapped(kind: Any) -> Any:
+        if project is not None and str(kind) in _NULLABLE:
+            return pandas.api.types.pandas_dtype(_NULLABLE[str(kind)])
+        is_kept = types.is_nested(kind) or (project is not None and any(is_(kind) for is_ in foreign))
+        return pandas.ArrowDtype(kind) if is_kept else None
+
     try:
-        frame = others.to_pandas(types_mapper=nullable.get)
+        frame = batch.to_pandas(types_mapper=mapped)
     # A file's description of the frame that it was written from may be anything, and is believed.
     except (AttributeError, KeyError, TypeError) as error:
         raise _unreadable_arrow(path, error) from None
-    frame = _settled(frame.reset_index(drop=True), project)
-    for at, array in carried.items():
-        frame.insert(min(at, frame.shape[1]), batch.schema.names[at], array)
-    return frame
-
-
-def _carried(batch: Any, project: Project | None, path: Path) -> dict[int, Any]:
-    """Return columns of types that pandas lacks, as they are: a batch without entries would not tell their type.
-
-    Only those that the project does not name, which are at most carried along.
-    """
-    pandas, types = require("pandas", "cli"), require("pyarrow", "tables").types
-    binary = (types.is_binary, types.is_large_binary, types.is_fixed_size_binary)
-    is_foreign = (types.is_date, types.is_time, types.is_decimal, *binary)
-    named: tuple[str, ...] = ()
-    if project is not None:
-        named = (*project.task.columns, *(column.name for column in project.columns), *project.feature_names)
-    carried = {}
-    for at, field in enumerate(batch.schema):
-        is_nested = types.is_nested(field.type)
-        if is_nested and field.name in named:
-            raise ExchangeError(
-                "SCHEMA_DTYPE",
-                f"{path}: column {field.name!r} holds lists or records; expected a number or text in each row.",
-            )
-        is_carried = project is not None and field.name not in named and any(is_(field.type) for is_ in is_foreign)
-        if (is_nested or is_carried) and batch.schema.names.count(field.name) == 1:
-            carried[at] = pandas.arrays.ArrowExtensionArray(batch.column(at))
-    return carried
+    return _settled(frame.reset_index(drop=True), project)
 
 
 def write_table(path: Path, batches: Iterable[Any], *, mode: int = 0o666) -> int:
@@ -397,13 +346,7 @@ def write_table(path: Path, batches: Iterable[Any], *, mode: int = 0o666) -> int
 
     The file appears when all of it is on the disk; if anything goes wrong, an earlier file is unchanged.
 
-    Parameters
-    ----------
-    path : Path
-    batches : iterable of DataFrame
-        At least one, with the same columns each.
-    mode : int, default=0o666
-        Permissions from the first moment on; the umask takes away from them.
+    The permissions `mode` hold from the first moment on; the umask takes away from them.
 
     Returns
     -------
