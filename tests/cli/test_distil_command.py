@@ -79,13 +79,6 @@ def test_nobody_forgets_by_mistake(place):
     assert (a / "party.dcstate").read_bytes() == before
 
 
-def test_options_of_models_have_no_meaning_for_answers(place):
-    refused = run(
-        "analyst", "export", "--anchor-predictions", "--allow-training-rows", "me", "-C", place / "analyst", code=2
-    )
-    assert "--anchor-predictions" in refused.stderr
-
-
 def test_a_model_that_carries_rows_may_answer(place):
     from sklearn.svm import SVC
 

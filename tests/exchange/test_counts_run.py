@@ -28,8 +28,8 @@ def counted(tmp_path_factory):
         table.to_csv(world.table(name), index=False)
     world.summaries = []
     files = [world.share(name, approve=lambda summary: world.summaries.append(summary) or "me") for name in NAMES]
-    world.analyst.add_sums(files)
-    world.result = world.analyst.integrate_sums()
+    world.analyst.add(files)
+    world.result = world.analyst.integrate()
     return world
 
 
@@ -61,8 +61,8 @@ def test_the_next_run_merges_the_class_over_the_same_rows(counted, tmp_path):
     world.project = replace(world.project, task=merged, sharing=ridge)
     world.next_run()
     AnalystFolder.init(world.root / "analyst", world.root / "project.toml")
-    world.analyst.add_sums(world.share_all())
-    result = world.analyst.integrate_sums()
+    world.analyst.add(world.share_all())
+    result = world.analyst.integrate()
     assert list(result.class_counts) == ["no", "yes"]
     world.analyst.export()
     folder = world.folder("north")

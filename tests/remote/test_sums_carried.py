@@ -24,8 +24,8 @@ def test_sums_go_to_the_analyst_and_models_come_back(tmp_path):
     assert sorted(lying.values()) == ["sums"] * 3
     (command,) = next_commands(world.root / "analyst", lying, is_analyst=True)
     assert command.startswith("datacollab analyst integrate")
-    world.analyst.add_sums(sorted(lying))
-    world.analyst.integrate_sums()
+    world.analyst.add(sorted(lying))
+    world.analyst.integrate()
     world.analyst.export()
     assert set(push(Folder.at(world.root / "analyst"), store).sent.values()) == {"sums-model"}
     # Each party gets its own alone.

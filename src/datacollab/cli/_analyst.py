@@ -68,14 +68,13 @@ def integrate(
     opened = folder.analyst()
     if files:
         _add(opened, files, report)
-    if opened.project.sharing is not None:
-        if any(value not in (None, "auto") for name, value in options.items() if name not in _OF_ANY):
-            raise typer.BadParameter(
-                "The project shares sums, and one model is made of them. Leave out --method, --model, --components, "
-                "--alpha and --clusters."
-            )
-        _show_sums(opened.integrate_sums(), report)
-        return
+    if opened.project.sharing is not None and any(
+        value not in (None, "auto") for name, value in options.items() if name not in _OF_ANY
+    ):
+        raise typer.BadParameter(
+            "The project shares sums, and one model is made of them. Leave out --method, --model, --components, "
+            "--alpha and --clusters."
+        )
     with shown_progress(quiet=report.as_json) as progress:
         result = opened.integrate(
             n_folds=n_folds or None,
@@ -83,6 +82,9 @@ def integrate(
             **options,
         )
     report.facts |= result.facts()
+    if not isinstance(result, Integration):
+        _show_sums(result, report)
+        return
     _show(result, report)
     if missing := [party for party in opened.project.parties if party not in result.share_digests]:
         report.line(f"Not among them: {', '.join(missing)}, who have not shared yet.")
@@ -101,13 +103,9 @@ def effect(report: Report, folder: Folder, files: list[Path] | None, random_stat
     report.line(f"{' and '.join(written)} say the same.")
 
 
-def export(report: Report, folder: Folder, anchor_predictions: bool, allow_training_rows: str | None) -> None:
+def export(report: Report, folder: Folder, anchor_predictions: bool) -> None:
     """Write the files, and say for whom each is."""
-    if anchor_predictions and allow_training_rows:
-        raise typer.BadParameter(
-            "Anchor predictions carry no rows; leave --allow-training-rows out.", param_hint="--anchor-predictions"
-        )
-    written = folder.analyst().export(anchor_predictions=anchor_predictions, allow_training_rows=allow_training_rows)
+    written = folder.analyst().export(anchor_predictions=anchor_predictions)
     report.facts = {"anchor_predictions" if anchor_predictions else "models": [str(file) for file in written]}
     for file in written:
         report.line(f"{file}: {file.stat().st_size:,} bytes, for {file.stem} alone")
@@ -115,18 +113,13 @@ def export(report: Report, folder: Folder, anchor_predictions: bool, allow_train
 
 
 def _add(opened: AnalystFolder, files: list[Path], report: Report) -> None:
-    if opened.project.sharing is not None:
-        sums = opened.add_sums(files)
-        report.facts["added"] = [each.party for each in sums]
-        for new in sums:
-            report.line(f"{new.party}: sums of {new.outside.n_components} columns, signature and anchor in order")
-        return
     before = {each.party: each for each in opened.shares()}
     added = opened.add(files)
     report.facts["added"] = [each.party for each in added]
     for each in added:
-        rows, columns = each.share.representation.shape
-        report.line(f"{each.party}: {rows} rows, {columns} columns, signature and anchor in order")
+        n_rows, columns = each.facts.get("n_rows"), each.facts["n_components"]
+        what = f"sums of {columns} columns" if n_rows is None else f"{n_rows} rows, {columns} columns"
+        report.line(f"{each.party}: {what}, signature and anchor in order")
         replaced = before.get(each.party)
         if replaced is not None and replaced.digest != each.digest:
             report.line(
@@ -135,7 +128,6 @@ def _add(opened: AnalystFolder, files: list[Path], report: Report) -> None:
 
 
 def _show_sums(result: SumsIntegration, report: Report) -> None:
-    report.facts |= result.facts()
     if result.alpha is None:
         report.line(f"A total of {result.n_parties} parties: about {result.n_rows} rows. Counts make no model.")
     else:

@@ -29,14 +29,9 @@ def check(report: Report, folder: Folder, table: Path, **options: Any) -> None:
     """Show what would leave, and the reasons against it."""
     opened = folder.party()
     of_sums = opened.project.sharing is not None
-    if of_sums:
-        prepared: Any = opened.prepare_sum(table)
-        way, words = "sums", ""
-    else:
-        with shown_progress(quiet=report.as_json) as progress:
-            prepared = opened.prepare(table, **options, progress=progress)
-        way = prepared.plan.options
-        words = f"{way} "
+    with shown_progress(quiet=report.as_json) as progress:
+        prepared: Any = opened.prepare(table, **options, progress=progress)
+    way, words = ("sums", "") if of_sums else (prepared.plan.options, f"{prepared.plan.options} ")
     reasons = [*deadline_passed(opened.project), *prepared.reasons]
     opened.record("check", file=table.name, way=way, reasons=[reason.code for reason in reasons])
     shared_before = not of_sums and any(entry["event"] == "share" for entry in opened.log.entries())

@@ -10,7 +10,7 @@ from sklearn.ensemble import RandomForestClassifier
 import datacollab as dc
 from datacollab.bundle import unpack, unseal
 from datacollab.exchange.analyst_folder import Integration
-from datacollab.exchange.analyst_folder._integration import _training_rows
+from datacollab.exchange.analyst_folder._integration import training_rows_sent
 from datacollab.exchange.log import AuditLog
 from datacollab.exchange.project import Task
 from datacollab.model import LandmarkRidgeClassifier, model_from
@@ -144,7 +144,7 @@ def test_numbers(place):
 
 def lint(there, estimator):
     received = there.folder.shares()
-    return _training_rows(dc.Analyst(dc.LTI(8), estimator).fit(each.share for each in received), received)
+    return training_rows_sent(dc.Analyst(dc.LTI(8), estimator).fit(each.share for each in received), received)
 
 
 def test_anchor_rows_in_a_model_are_no_training_rows_and_parties_rows_are(both):

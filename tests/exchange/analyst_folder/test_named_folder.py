@@ -14,8 +14,7 @@ from datacollab.bundle import pack, unpack
 from datacollab.effects import estimate_effect
 from datacollab.errors import AgreementError, EffectError
 from datacollab.exchange.analyst_folder import AnalystFolder, effect_of, make_model, receive
-from datacollab.exchange.party_folder._install import at_home
-from datacollab.exchange.party_folder._sides import agreed_times
+from datacollab.exchange.party_folder._install import agreed_times, at_home
 from datacollab.exchange.project import encode_table
 from datacollab.share import Share, share_contents, share_from
 from datacollab.survival import CoxRegression, SurvivalForest, concordance_index
@@ -213,7 +212,7 @@ def test_an_effect_by_files_is_the_effect_in_memory(tmp_path, kind, horizon):
     assert told["estimate"] == pytest.approx(found.estimate)
     assert told["shares"] == {each.party: each.digest for each in opened.shares()}
     assert found.sentence in (opened.path / "effect.html").read_text()
-    entry = [each for each in opened._log.entries() if each["event"] == "effect"]
+    entry = [each for each in opened.log.entries() if each["event"] == "effect"]
     assert entry[0]["facts"]["estimate"] == told["estimate"]
     assert not list((opened.path / "outbox").iterdir())
 

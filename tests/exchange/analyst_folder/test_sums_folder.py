@@ -9,8 +9,9 @@ from numpy.testing import assert_array_equal
 
 from datacollab.bundle import KeyPair, digest, pack, seal, unpack, unseal
 from datacollab.errors import AgreementError
-from datacollab.exchange.analyst_folder import AnalystFolder
-from datacollab.exchange.analyst_folder._sums import check_new_sum, receive_sum, solve_sums
+from datacollab.exchange.analyst_folder import AnalystFolder, receive
+from datacollab.exchange.analyst_folder._integration import solve_sums
+from datacollab.exchange.analyst_folder._received import check_fits
 from datacollab.exchange.party_folder import PartyFolder, make_mask_key
 from datacollab.exchange.project import encode_table, project_text
 from datacollab.exchange.sums import model_to_bytes, plan_of
@@ -24,8 +25,8 @@ def played(tmp_path_factory):
     """All have shared, the analyst has integrated and exported, all have installed."""
     world = new_sums_world(tmp_path_factory.mktemp("played"))
     files = world.share_all()
-    world.analyst.add_sums(files)
-    world.result = world.analyst.integrate_sums()
+    world.analyst.add(files)
+    world.result = world.analyst.integrate()
     world.exported = world.analyst.export()
     for name in PARTIES:
         world.folder(name).install(world.root / "analyst" / "outbox" / f"{name}.dcmodel")
@@ -76,8 +77,8 @@ def test_the_model_is_that_of_all_rows_in_one_place(tmp_path):
     world = new_sums_world(tmp_path, parties=PARTIES[:3], sharing={"noise": 0.03, "n_components": 10})
     for seed, name in enumerate(PARTIES[:3]):
         rows_of(3000, 200 + seed).to_csv(world.table(name), index=False)
-    world.analyst.add_sums(world.share_all())
-    world.analyst.integrate_sums()
+    world.analyst.add(world.share_all())
+    world.analyst.integrate()
     model = world.analyst.sums_model()
     table = pd.concat([pd.read_csv(world.table(name)) for name in PARTIES[:3]])
     encoded = encode_table(world.project, table, where="all")
@@ -143,8 +144,8 @@ def test_all_parties_predict_alike_and_their_logs_know(played, tmp_path):
 
 def test_numbers(tmp_path):
     world = new_sums_world(tmp_path, task="regression", parties=("north", "south", "east"))
-    world.analyst.add_sums(world.share_all())
-    result = world.analyst.integrate_sums()
+    world.analyst.add(world.share_all())
+    result = world.analyst.integrate()
     assert result.class_counts == {}
     world.analyst.export()
     folder = world.folder("north")
@@ -163,25 +164,26 @@ def test_the_analyst_holds_neither_anchor_nor_map(played):
 def test_who_is_missing_is_named(world):
     analyst = world.analyst
     with refused("QUORUM_NOT_MET", "north"):
-        analyst.integrate_sums()
-    analyst.add_sums([sent(world, name) for name in ("north", "south", "west")])
+        analyst.integrate()
+    analyst.add([sent(world, name) for name in ("north", "south", "west")])
     with refused("QUORUM_NOT_MET", r"\['centre', 'east'\]"):
-        analyst.integrate_sums()
+        analyst.integrate()
     with refused("NOT_INTEGRATED"):
         analyst.export()
     assert [each.created is not None for each in analyst.status()] == [False, False, True, True, True]
 
 
 def test_the_same_file_again_changes_nothing(world):
-    assert len(world.analyst.add_sums(all_sent(world))) == 5
-    assert world.analyst.add_sums(all_sent(world)) == []
+    assert len(world.analyst.add(all_sent(world))) == 5
+    assert world.analyst.add(all_sent(world)) == []
 
 
 def test_steps_of_the_other_way_are_refused(world):
-    for step in (lambda: world.analyst.add(all_sent(world)), lambda: world.analyst.integrate()):
-        with pytest.raises(AgreementError, match="shares sums"):
-            step()
-    with pytest.raises(AgreementError, match="predictions"):
+    rows = world.root / "rows.dcshare"
+    rows.write_bytes(pack("datacollab.share", {"party": "north"}, {}, key=world.keys["north"]))
+    with refused("WRONG_KIND", "rows.dcshare"):
+        world.analyst.add([rows])
+    with pytest.raises(AgreementError, match="Predictions"):
         world.analyst.export(anchor_predictions=True)
 
 
@@ -195,9 +197,9 @@ def test_a_second_file_of_a_party_is_refused_by_name(world, tmp_path):
     second.write_bytes(
         message_to_bytes(replace(kept, words=words), world.keys["north"], world.project.analyst, outside=told)
     )
-    world.analyst.add_sums([sent(world, "north")])
+    world.analyst.add([sent(world, "north")])
     with refused("ALREADY_THERE", "'north' has sent its sums already"):
-        world.analyst.add_sums([second])
+        world.analyst.add([second])
 
 
 def test_files_of_nobody_of_others_and_cut_ones(world, tmp_path):
@@ -207,7 +209,7 @@ def test_files_of_nobody_of_others_and_cut_ones(world, tmp_path):
 
     def added(data):
         odd.write_bytes(data)
-        world.analyst.add_sums([sent(world, "south"), odd])
+        world.analyst.add([sent(world, "south"), odd])
 
     own, strange = world.keys["north"], world.keys["stranger"]
     unsaid = {"n_components": 0}, {"anchor_commitment": "x"}, {"created": "yesterday"}
@@ -232,7 +234,7 @@ def test_files_of_nobody_of_others_and_cut_ones(world, tmp_path):
             added(data[:cut])
         assert found.value.code in ("BUNDLE_MALFORMED", "HASH_MISMATCH", "WRONG_KIND")
     # None is kept unless all are in order.
-    assert world.analyst.sums() == []
+    assert world.analyst.shares() == []
 
 
 def test_a_file_of_an_earlier_run_is_refused(world, tmp_path):
@@ -242,7 +244,7 @@ def test_a_file_of_an_earlier_run_is_refused(world, tmp_path):
     replayed = tmp_path / "replayed.dcsum"
     replayed.write_bytes(old)
     with refused("PROJECT_HASH_MISMATCH", "another run"):
-        world.analyst.add_sums([replayed])
+        world.analyst.add([replayed])
 
 
 def test_another_anchor_or_number_of_columns_is_refused_by_name(world, tmp_path):
@@ -258,10 +260,10 @@ def test_another_anchor_or_number_of_columns_is_refused_by_name(world, tmp_path)
         plan = plan_of(project, anchor_commitment=facts["anchor_commitment"], n_components=facts["n_components"])
         message = plan.agreed.mask("north", np.zeros(plan.statistic.n_numbers), key)
         data = message_to_bytes(message, world.keys["north"], project.analyst, outside=facts)
-        received = receive_sum(data, project, world.keys["analyst"], where="odd.dcsum")
-        other = receive_sum(sent(world, "south").read_bytes(), world.project, world.keys["analyst"], where="x")
+        received = receive(data, project, world.keys["analyst"], where="odd.dcsum")
+        other = receive(sent(world, "south").read_bytes(), world.project, world.keys["analyst"], where="x")
         with refused(code, "'north'"):
-            check_new_sum(received, {"south": other}, where="odd.dcsum")
+            check_fits(received, {"south": other}, of_sums=True, where="odd.dcsum")
 
 
 def three_parties(values_of, noise=0.1):
@@ -279,7 +281,7 @@ def three_parties(values_of, noise=0.1):
     for name in names:
         message = plan.agreed.mask(name, values_of(plan, name), mask_keys[name])
         data = message_to_bytes(message, keys[name], project.analyst, outside=told)
-        received.append(receive_sum(data, project, keys["analyst"], where=f"{name}.dcsum"))
+        received.append(receive(data, project, keys["analyst"], where=f"{name}.dcsum"))
     return received, project, keys["analyst"]
 
 

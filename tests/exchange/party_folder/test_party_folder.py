@@ -134,9 +134,9 @@ def test_an_obfuscator_that_does_not_come_back_is_refused(world, monkeypatch):
 
 
 def test_two_commands_at_a_time_are_one_too_many(world, monkeypatch):
-    from datacollab.exchange.party_folder import _commit
+    from datacollab.exchange.party_folder import _folder
 
-    monkeypatch.setattr(_commit, "PATIENCE", 0.1)
+    monkeypatch.setattr(_folder, "PATIENCE", 0.1)
     folder = world.installed()
     before = contents(folder)
     with locked(folder.path):

@@ -3,7 +3,6 @@
 import json
 import os
 from dataclasses import replace
-from types import SimpleNamespace
 
 import numpy as np
 import pandas as pd
@@ -13,7 +12,7 @@ from typer.testing import CliRunner
 import datacollab as dc
 from datacollab.cli._app import app
 from datacollab.exchange.party_folder import PartyFolder, _install
-from datacollab.exchange.party_folder._commit import recover
+from datacollab.exchange.party_folder._folder import recover
 from datacollab.party import personalise
 from party_world import contents, events, made_up_table, new_world, refused
 
@@ -111,7 +110,7 @@ def test_evaluate_holds_all_sides_against_the_targets(pooled):
 def test_a_pool_without_public_rows_has_no_models_of_own_rows_alone(pooled):
     _, a, _ = pooled
     at_home = _install.at_home(a)
-    without = replace(at_home, personal=SimpleNamespace(sides=("combined", "local", "collaboration")))
+    without = replace(at_home, sides={name: side for name, side in at_home.sides.items() if name != "own"})
     with refused("NOT_POOLED"):
         without.side("own")
     assert at_home.side("own").name == "PersonalModel"

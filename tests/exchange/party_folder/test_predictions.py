@@ -60,6 +60,9 @@ def test_batches_change_nothing(world):
     joined = pd.concat(parts, ignore_index=True)
     assert (joined["prediction"] == whole["prediction"]).all()
     assert_allclose(joined["proba_no"], whole["proba_no"], rtol=1e-12)
+    scores, in_parts = (folder.evaluate(world.root / "new.csv", batch_rows=n) for n in (80, 7))
+    assert in_parts["confusion"] == scores["confusion"]
+    assert_allclose(in_parts["ranking"]["auc"], scores["ranking"]["auc"])
 
 
 def test_a_table_without_rows_has_no_predictions(world):

@@ -14,10 +14,18 @@ import datacollab as dc
 import datacollab.risk.audit
 from audit_example import audit_result, finding
 from datacollab.errors import ObfuscationError
-from datacollab.exchange.party_folder import Policy, ReleaseSummary, _risk, figure_text, limit_text
-from datacollab.exchange.party_folder._release import not_row_wise, reasons_against, refuse
-from datacollab.exchange.party_folder._risk import ATTACKS, LEAST_ROWS, RiskFigures, _worst, risk_figures
-from datacollab.exchange.party_folder._share import prepare_rows
+from datacollab.exchange.party_folder import Policy, ReleaseSummary, _release, figure_text, limit_text
+from datacollab.exchange.party_folder._party_folder import prepare_rows
+from datacollab.exchange.party_folder._policy import refuse
+from datacollab.exchange.party_folder._release import (
+    ATTACKS,
+    LEAST_ROWS,
+    RiskFigures,
+    _worst,
+    not_row_wise,
+    reasons_against,
+    risk_figures,
+)
 from datacollab.exchange.project import Anchor, EncodedTable
 from datacollab.linalg import gaussian_sigma
 from datacollab.party import OBFUSCATORS, Microaggregation, SharingPlan
@@ -127,13 +135,13 @@ def test_with_an_epsilon_each_row_gets_noise_and_bounds_are_proven(example):
 def test_with_an_epsilon_attacks_inform_and_refuse_nothing(example, monkeypatch):
     """Whether a draw leaves must not depend on what was drawn; so another draw is attacked."""
     attacked = []
-    real = _risk.risk_figures
+    real = _release.risk_figures
 
     def watched(party, *given, **options):
         attacked.append(party)
         return real(party, *given, **options)
 
-    monkeypatch.setattr("datacollab.exchange.party_folder._share.risk_figures", watched)
+    monkeypatch.setattr("datacollab.exchange.party_folder._party_folder.risk_figures", watched)
     strict = replace(LENIENT, audit="required", max_linkage=0.0, max_membership=0.5)
     made = prepared(example, strict, epsilon=64.0, n_components=4, time_budget=0.0)
     assert made.reasons == []
@@ -463,8 +471,8 @@ def test_lights_are_of_the_figures_that_stand_beside_them(monkeypatch):
         upper = next(told)
         return audit_result(findings=(finding("membership AUC", upper - 0.02, low=upper - 0.1, high=upper),))
 
-    monkeypatch.setattr(_risk, "_rehearsed", rehearsed)
-    monkeypatch.setattr(_risk, "_audit", lambda *_: audit_result(findings=()))
+    monkeypatch.setattr(_release, "_rehearsed", rehearsed)
+    monkeypatch.setattr(datacollab.risk.audit, "audit", lambda *_, **__: audit_result(findings=()))
     _, encoded, anchor = digits(60, classes=3)
     party = dc.Party("north", dc.obfuscator("pca", 3)).fit(encoded.X, encoded.target)
     figures = risk_figures(party, encoded.X, anchor.rows, y=encoded.target)

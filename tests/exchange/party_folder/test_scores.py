@@ -1,3 +1,5 @@
+from types import SimpleNamespace
+
 import numpy as np
 import pytest
 from hypothesis import given
@@ -6,30 +8,23 @@ from numpy.testing import assert_allclose
 from scipy import stats
 from sklearn import metrics
 
-from datacollab.exchange.party_folder._predict import ClassificationScores, RankingScores, RegressionScores, wilson
-from datacollab.linalg import ranking_figures
+from datacollab.exchange.party_folder._predict import figures_of, wilson
+
+NUMBERS = SimpleNamespace(kind="regression", is_single=True)
 
 
-def in_batches(scores, target, predicted, cuts):
-    for part in np.split(np.arange(len(target)), sorted(cut % (len(target) + 1) for cut in cuts)):
-        scores.add(target[part], predicted[part])
-    return scores.to_dict()
+def of_classes(classes):
+    return SimpleNamespace(kind="classification", is_single=True, classes=list(classes))
 
 
-@given(
-    n=st.integers(1, 60),
-    n_classes=st.integers(2, 4),
-    texts=st.booleans(),
-    seed=st.integers(0, 99),
-    cuts=st.lists(st.integers(0, 60), max_size=4),
-)
-def test_classification_is_scored_as_scikit_learn_does(n, n_classes, texts, seed, cuts):
+@given(n=st.integers(1, 60), n_classes=st.integers(2, 4), texts=st.booleans(), seed=st.integers(0, 99))
+def test_classification_is_scored_as_scikit_learn_does(n, n_classes, texts, seed):
     random = np.random.default_rng(seed)
     classes = np.array(list("abcd"[:n_classes])) if texts else np.arange(n_classes)
     target, predicted = random.choice(classes, n), random.choice(classes, n)
     # A class that nobody has stays in the table.
     target[target == classes[-1]] = classes[0]
-    scores = in_batches(ClassificationScores(classes.tolist()), target, predicted, cuts)
+    scores = figures_of(of_classes(classes.tolist()), target, predicted)
     assert scores["n_rows"] == n
     assert_allclose(scores["accuracy"], metrics.accuracy_score(target, predicted))
     assert_allclose(scores["confusion"], metrics.confusion_matrix(target, predicted, labels=classes))
@@ -45,17 +40,12 @@ def test_the_interval_of_an_accuracy_is_wilsons(right, n):
     assert_allclose(wilson(right, n), [expected.low, expected.high], atol=1e-12)
 
 
-@given(
-    n=st.integers(2, 60),
-    shift=st.sampled_from([0.0, 1e6]),
-    seed=st.integers(0, 99),
-    cuts=st.lists(st.integers(0, 60), max_size=4),
-)
-def test_regression_is_scored_as_scikit_learn_does(n, shift, seed, cuts):
+@given(n=st.integers(2, 60), shift=st.sampled_from([0.0, 1e6]), seed=st.integers(0, 99))
+def test_regression_is_scored_as_scikit_learn_does(n, shift, seed):
     random = np.random.default_rng(seed)
     target = shift + random.normal(size=n)
     predicted = target + random.normal(size=n)
-    scores = in_batches(RegressionScores(), target, predicted, cuts)
+    scores = figures_of(NUMBERS, target, predicted)
     error = predicted - target
     assert scores["n_rows"] == n
     assert_allclose(scores["rmse"], np.sqrt(metrics.mean_squared_error(target, predicted)))
@@ -69,28 +59,14 @@ def test_regression_is_scored_as_scikit_learn_does(n, shift, seed, cuts):
 
 
 def test_too_few_rows_have_no_figures():
-    empty = ClassificationScores(["a", "b"]).to_dict()
+    nobody = np.zeros(0)
+    empty = figures_of(of_classes("ab"), nobody, nobody)
     assert (empty["n_rows"], empty["accuracy"], empty["accuracy_interval"]) == (0, None, None)
-    scores = RegressionScores()
-    assert scores.to_dict()["rmse"] is None
-    scores.add(np.array([1.0]), np.array([3.0]))
-    alone = scores.to_dict()
+    assert figures_of(NUMBERS, nobody, nobody)["rmse"] is None
+    alone = figures_of(NUMBERS, np.array([1.0]), np.array([3.0]))
     assert (alone["rmse"], alone["mae"], alone["rmse_interval"], alone["r2"]) == (2.0, 2.0, None, None)
-
-
-def ranked(target, probabilities, cuts=(), find=0.8):
-    scores = RankingScores("yes", find)
-    for part in np.split(np.arange(len(target)), sorted(cuts)):
-        scores.add(np.where(target, "yes", "no")[part], probabilities[part])
-    return scores.to_dict()
-
-
-def test_batches_are_ranked_as_one():
-    random = np.random.default_rng(0)
-    target, found = random.random(80) < 0.3, random.random(80).astype(np.float32)
-    expected = ranking_figures(target, found.astype(float), 0.7)
-    assert ranked(target, found, [0, 11, 50], find=0.7) == {"positive": "yes", **expected}
-
-
-def test_no_batch_has_no_ranking():
-    assert set(RankingScores("yes", 0.8).to_dict().values()) == {"yes", None}
+    assert figures_of(SimpleNamespace(kind="survival", is_single=False), nobody, nobody) == {
+        "n_rows": 0,
+        "n_events": 0,
+        "concordance": None,
+    }

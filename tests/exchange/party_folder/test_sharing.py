@@ -12,7 +12,7 @@ from numpy.testing import assert_allclose
 
 import datacollab as dc
 from datacollab.bundle import unpack
-from datacollab.exchange.party_folder import PartyFolder, _commit
+from datacollab.exchange.party_folder import PartyFolder, _folder
 from datacollab.exchange.project import Anchor, encode_table
 from party_world import contents, events, new_world, refused
 
@@ -217,7 +217,7 @@ def test_with_an_epsilon_one_draw_leaves(world):
 
 def test_undefended_rows_are_refused_before_any_work(world, monkeypatch):
     folder = world.join()
-    monkeypatch.setattr("datacollab.exchange.party_folder._share.encoded", None)
+    monkeypatch.setattr("datacollab.exchange.party_folder._party_folder.encoded", None)
     with refused("UNDEFENDED") as found:
         world.share(folder, preset="none", undefended=False, obfuscator="kernel-pca")
     assert "each under the map kernel-pca" in str(found.value)
@@ -251,12 +251,12 @@ def test_a_folder_that_is_closed_is_named_with_what_to_do(world, monkeypatch):
         raise PermissionError(13, "Permission denied", str(path))
 
     folder = world.join()
-    monkeypatch.setattr(_commit, "write_atomically", denied)
+    monkeypatch.setattr(_folder, "write_atomically", denied)
     with pytest.raises(PermissionError) as found:
         world.share(folder)
     for words in (f"{folder.path} cannot be written to", f"chmod -R u+rwX {folder.path}"):
         assert words in str(found.value)
-    with pytest.raises(PermissionError, match="elsewhere"), _commit.locked(folder):
+    with pytest.raises(PermissionError, match="elsewhere"), _folder.locked(folder):
         denied("/elsewhere/file", b"")
 
 
@@ -272,7 +272,7 @@ def test_a_closed_outbox_is_noticed_before_the_party_has_shared(world, monkeypat
 
 
 def test_a_share_whose_outbox_closes_at_the_last_moment_goes_there_later(world, monkeypatch):
-    write = _commit.write_atomically
+    write = _folder.write_atomically
 
     def denied(path, data, **options):
         if path.parent.name == "outbox":
@@ -281,7 +281,7 @@ def test_a_share_whose_outbox_closes_at_the_last_moment_goes_there_later(world, 
 
     folder = world.join()
     with monkeypatch.context() as patched:
-        patched.setattr(_commit, "write_atomically", denied)
+        patched.setattr(_folder, "write_atomically", denied)
         with pytest.raises(PermissionError, match=f"{re.escape(str(folder.path / 'outbox'))} cannot be written to"):
             world.share(folder)
     assert not list((folder.path / "outbox").iterdir())

@@ -86,7 +86,7 @@ def auc(value):
 
 def test_the_summary_says_what_was_measured_for_such_totals(joined):
     """Figures for tables, by rows together, how many rows there are at least, and the bound where one is proven."""
-    summary = joined.folder("north").prepare_sum(joined.table("north")).summary
+    summary = joined.folder("north").prepare(joined.table("north")).summary
     text, told = summary.to_text(), summary.to_dict()
     assert summary.measured == measured_membership()
     assert "Measured on public tables, no bound" in text
@@ -113,7 +113,7 @@ def test_the_summary_says_if_a_total_tells_more_and_what_is_proven(tmp_path):
         root = tmp_path / str(place)
         root.mkdir()
         world = new_sums_world(root, parties=PARTIES[:3], sharing=sharing)
-        text = " ".join(world.folder("north").prepare_sum(world.table("north")).summary.to_text().split())
+        text = " ".join(world.folder("north").prepare(world.table("north")).summary.to_text().split())
         assert words in text
         assert text.index("Measured") < text.index(words)
 
@@ -181,9 +181,11 @@ def test_options_and_steps_of_rows_are_refused(world):
     for option in ({"preset": "none"}, {"n_components": 3}, {"epsilon": 1.0}, {"fit_on_anchor": True}):
         with pytest.raises(AgreementError, match=next(iter(option))):
             world.share("north", **option)
+        with pytest.raises(AgreementError, match=next(iter(option))):
+            folder.prepare(world.table("north"), **option)
     table = world.table("north")
     explain = folder.explain, table, world.root / "t.csv"
-    for step, *given in ((folder.prepare, table), (folder.forget,), (folder.distil, table), explain):
+    for step, *given in ((folder.forget,), (folder.distil, table), explain):
         with pytest.raises(AgreementError, match="shares sums"):
             step(*given)
 
@@ -320,7 +322,7 @@ def test_a_file_is_read_in_batches_and_gives_the_sums_of_the_whole_table(world, 
     frame = rows_of(33_000, 3)
     frame.to_csv(tmp_path / "many.csv", index=False)
     folder = world.folder("north")
-    whole, batches = folder.prepare_sum(frame), folder.prepare_sum(tmp_path / "many.csv")
+    whole, batches = folder.prepare(frame), folder.prepare(tmp_path / "many.csv")
     np.testing.assert_allclose(batches.part, whole.part, rtol=1e-9, atol=1e-6)
     np.testing.assert_array_equal(batches.rows, whole.rows)
     assert batches.summary.to_dict() == whole.summary.to_dict()
@@ -330,7 +332,7 @@ def test_with_an_epsilon_there_is_as_much_noise_as_it_takes_and_the_bound_is_sai
     assert world.project.sharing is not None
     sharing = replace(world.project.sharing, epsilon=4.0)
     world.write_project(replace(world.project, sharing=sharing, revision=2))
-    prepared = world.folder("north").prepare_sum(world.table("north"))
+    prepared = world.folder("north").prepare(world.table("north"))
     statistic = prepared.plan.statistic
     assert prepared.summary.noise == pytest.approx(gaussian_sigma(4.0, 1e-5) * statistic.sensitivity)
     assert statistic.noise_of_each.max() == prepared.summary.noise

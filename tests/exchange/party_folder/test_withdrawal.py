@@ -25,18 +25,18 @@ def world(stuck, tmp_path):
 
 
 def test_the_others_go_on_with_a_signed_withdrawal_and_make_a_model(world):
-    world.analyst.add_sums(world.folder(name).outbox / f"{name}.dcsum" for name in STAYED)
+    world.analyst.add(world.folder(name).outbox / f"{name}.dcsum" for name in STAYED)
     word = world.folder(LEFT).withdraw()
     said = read_withdrawal(word.read_bytes(), where="word")
     assert (said.party, said.had_shared, said.project_digest) == (LEFT, False, world.project.digest)
     world.next_run(without=[LEFT])
     analyst = AnalystFolder.init(world.root / "analyst", world.root / "project.toml")
-    assert analyst.sums() == []
+    assert analyst.shares() == []
     seen = []
     for name in STAYED:
         path = world.share(name, withdrawals=[word], approve=lambda summary: seen.append(summary) or "me")
-        analyst.add_sums([path])
-    assert analyst.integrate_sums().n_parties == 4
+        analyst.add([path])
+    assert analyst.integrate().n_parties == 4
     assert "before it shared" in " ".join(seen[0].to_text().split())
     # The noise of both totals is accounted for.
     assert seen[0].noise_before == pytest.approx(seen[0].noise)

@@ -126,8 +126,7 @@ def _parts(desk: AnalystDesk) -> Iterator[Page | Action]:
 
         def work(job: Job) -> None:
             job.say(f"Checking {len(files)} files: signature, project, anchor, sizes, targets")
-            add = desk.folder.add_sums if desk.of_sums else desk.folder.add
-            add(each.path for each in files)
+            desk.folder.add(each.path for each in files)
 
         def discard() -> None:
             for each in files:
@@ -136,8 +135,6 @@ def _parts(desk: AnalystDesk) -> Iterator[Page | Action]:
         desk.jobs.start(step.doing, SHARES, work, at_end=discard)
 
     def integrate(job: Job, **options: Any) -> Any:
-        if desk.of_sums:
-            return desk.folder.integrate_sums()
         return desk.folder.integrate(
             random_state=None,
             progress=lambda done, total, name: job.say(f"{done + 1} of {total}: {name}", done / total),

@@ -1,4 +1,4 @@
-"""The fitted collaboration: kept, and exported as a model or answers for each party."""
+"""The fitted collaboration: kept, and exported as a model or anchor predictions for each party."""
 
 from __future__ import annotations
 
@@ -30,19 +30,10 @@ from ...model import (
 from ...survival import SurvivalModel
 from ..project import Project
 from ._integration import Integration
-from ._shares import SEALED
+from ._received import SEALED
 
 if TYPE_CHECKING:
     from ...analyst import Collaboration
-
-__all__ = [
-    "COLLABORATION_KIND",
-    "pack_collaboration",
-    "refuse_training_rows",
-    "signed_model",
-    "signed_predictions",
-    "unpack_collaboration",
-]
 
 COLLABORATION_KIND = "datacollab.collaboration"
 _MAPS, _LEFT_OUT, _WITHOUT = "maps.safetensors", "left-out.safetensors", "without.bin"
@@ -50,11 +41,11 @@ _OWN = "own.bin"
 _HEAD = "h"
 _OBJECT = f"{_HEAD}.skops"
 _LIBRARIES = ("numpy", "scipy", "sklearn")
-"""Whose types may be in an estimator that is no plain numbers."""
+"""Libraries whose types may be in an estimator that is no plain numbers."""
 
 
 def pack_collaboration(collaboration: Collaboration, result: Integration) -> bytes:
-    """All parties' g_k, h once, and for each party what its own model says besides; no collaboration representation."""
+    """Pack all parties' g_k, h once, and for each party what its own model says besides; no representation."""
     facts: list[dict[str, Any]] = []
     arrays: dict[str, NDArray[Any]] = {}
     left_out: dict[str, NDArray[Any]] = {}
@@ -86,7 +77,7 @@ def pack_collaboration(collaboration: Collaboration, result: Integration) -> byt
 
 
 def unpack_collaboration(data: bytes, *, where: str) -> tuple[dict[str, PartyModel], Integration]:
-    """Models by party, and what is known of them."""
+    """Return models by party, and what is known of them."""
     try:
         bundle = unpack(data, kind=COLLABORATION_KIND)
         return dict(_models(bundle)), Integration.from_facts(bundle.facts["integration"])
@@ -170,7 +161,7 @@ def _read_head(facts: Any, members: Mapping[str, bytes], n_components: int) -> A
 
 
 def _trusted(data: bytes) -> list[str]:
-    """Types that skops does not know by itself, all of them of `_LIBRARIES`."""
+    """Return the types that skops does not know by itself, all of them of `_LIBRARIES`."""
     types: list[str] = require("skops.io", "exchange").get_untrusted_types(data=data)
     if any(name.partition(".")[0] not in _LIBRARIES for name in types):
         raise ValueError("objects of other libraries than scikit-learn, SciPy and NumPy")
@@ -182,25 +173,7 @@ def _of(arrays: Mapping[str, NDArray[Any]], number: int) -> dict[str, NDArray[An
     return {name.removeprefix(prefix): array for name, array in arrays.items() if name.startswith(prefix)}
 
 
-def refuse_training_rows(result: Integration, overridden_by: str | None) -> None:
-    """Raise where the model carries training rows, unless someone answers for it."""
-    if result.row_findings and overridden_by is None:
-        raise ExchangeError(
-            "MODEL_LEAKS_ROWS",
-            f"The model {result.estimator} carries rows that it was trained on ({', '.join(result.row_findings)}); "
-            "each party would get the collaboration representations of all others. Integrate with another model, such "
-            "as random-forest.",
-        )
-
-
-def signed_model(
-    model: PartyModel,
-    result: Integration,
-    project: Project,
-    key: KeyPair,
-    *,
-    overridden_by: str | None,
-) -> bytes:
+def signed_model(model: PartyModel, result: Integration, project: Project, key: KeyPair) -> bytes:
     """Write a `.dcmodel` file for one party, sealed to it: a kernel map holds its representation of the anchor."""
     inner, members = model_contents(model)
     party = str(model.party)
@@ -210,13 +183,7 @@ def signed_model(
         MODEL_KIND,
         {name: inner[name] for name in ("task", "n_components", "estimator", "versions")}
         | _about(party, result, project)
-        | {
-            "parameters": result.parameters,
-            "row_lint": {
-                "found": bool(result.row_findings),
-                "overridden_by": overridden_by if result.row_findings else None,
-            },
-        },
+        | {"parameters": result.parameters, "row_lint": {"found": False, "overridden_by": None}},
         {SEALED: sealed},
         key=key,
     )

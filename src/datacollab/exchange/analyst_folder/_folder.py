@@ -4,43 +4,60 @@ from __future__ import annotations
 
 import os
 import shutil
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable
 from contextlib import suppress
+from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import TYPE_CHECKING, Any, Self
 
-from ...bundle import KeyPair, PublicKey, read_regular, write_atomically
+from ...bundle import KeyPair, PublicKey, canonical_json, read_regular, unpack, write_atomically
 from ...errors import AgreementError, ExchangeError
 from ...sums import SumsModel
 from ..log import AuditLog, locked
 from ..project import COUNTS, Project, load_project, read_project
 from ..sums import model_to_bytes
-from ._collaboration import (
-    pack_collaboration,
-    refuse_training_rows,
-    signed_model,
-    signed_predictions,
-    unpack_collaboration,
-)
-from ._integration import Integration, describe
+from ._collaboration import pack_collaboration, signed_model, signed_predictions, unpack_collaboration
+from ._integration import Integration, SumsIntegration, describe, solve_sums
 from ._methods import clustered, make_integrator, make_model
-from ._shares import PartyStatus, ReceivedShare, check_newer, check_same_anchor, receive
-from ._sums import ReceivedSum, SumsIntegration, check_new_sum, receive_sum, solve_sums
+from ._received import Received, check_fits, receive
 
 if TYPE_CHECKING:
     from ...analyst import BaseIntegrator
-
-__all__ = ["AnalystFolder"]
+    from ...effects import Effect
 
 _MODEL, _ANCHOR_PREDICTIONS = ".dcmodel", ".dcanswers"
+EFFECT_FILES = ("effect.json", "effect.html")
+"""What `effect_of` writes into the folder."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class PartyStatus:
+    """Where a party stands.
+
+    Attributes
+    ----------
+    party, fingerprint : str
+    created : str or None
+        When its share was made; None if there is none yet.
+    n_rows, n_components : int or None
+    exported : bool
+        Whether a model or predictions made of the share that is there lie in the outbox.
+    """
+
+    party: str
+    fingerprint: str
+    created: str | None = None
+    n_rows: int | None = None
+    n_components: int | None = None
+    exported: bool = False
 
 
 class AnalystFolder:
     """An analyst's folder for one project: shares, the fitted collaboration, and models to be sent.
 
-    It never holds an anchor row, a raw row or an f_k. Every step writes whole files in place of others: a step that is
+    It never holds an anchor row, a raw row or an f_k.  Every step writes whole files in place of others: a step that is
     killed leaves the old or the new state.
 
     Parameters
@@ -57,16 +74,17 @@ class AnalystFolder:
 
     def __init__(self, path: Path, *, passphrase: str | None = None) -> None:
         self.path = Path(path)
-        project_file = self.path / "project.toml"
-        if not project_file.is_file():
+        if not (self.path / "project.toml").is_file():
             raise ExchangeError(
                 "FOLDER_MISSING",
                 f"{self.path} is no analyst's folder: there is no project.toml. Run `datacollab analyst init "
                 "project.toml -C FOLDER` first.",
             )
-        self.project: Project = load_project(project_file)
+        self.project: Project = load_project(self.path / "project.toml")
+        self.log = AuditLog(self.path / "log.jsonl")
         self._key = _analysts_key(self.path, self.project, passphrase)
-        self._log = AuditLog(self.path / "log.jsonl")
+        self._of_sums = self.project.sharing is not None
+        self._made = self.path / ("sums-model.dcstate" if self._of_sums else "collaboration.dcstate")
 
     @classmethod
     def init(
@@ -100,8 +118,7 @@ class AnalystFolder:
                 there = load_project(target)
                 _check_same_project(there, project, path)
                 project.check_not_older(there, path)
-            is_new = not (path / "shares").is_dir()
-            if is_new or target.read_bytes() != text:
+            if not (path / "shares").is_dir() or target.read_bytes() != text:
                 gone = [file.name for file in path.glob("shares/*.dcsum")]
                 for name in gone:
                     (path / "shares" / name).unlink()
@@ -114,143 +131,67 @@ class AnalystFolder:
                 (path / name).mkdir(mode=0o700, exist_ok=True)
         return cls(path, passphrase=passphrase)
 
-    def add_sums(self, files: Iterable[Path]) -> list[ReceivedSum]:
-        """Check files of sums and keep them; none is kept unless all are in order.
+    def add(self, files: Iterable[Path]) -> list[Received]:
+        """Check what parties sent and keep it; nothing is kept unless all files are in order.
 
-        A party sends one file. The same bytes may come twice; another file of it is refused.
+        A share of rows may take the place of an earlier one that it names; both have been seen.  Of sums a party sends
+        one file, and the same bytes may come twice.
 
         Raises
         ------
         ExchangeError
             If a file is refused.
-        AgreementError
-            If the project shares rows.
         """
-        self._check_way("sums")
         with locked(self.path):
-            present = {received.party: received for received in self.sums()}
-            accepted: list[tuple[ReceivedSum, bytes]] = []
+            present = {each.party: each for each in self.shares()}
+            accepted: list[tuple[Received, bytes]] = []
             for file in map(Path, files):
                 source = read_regular(file)
-                received = receive_sum(source, self.project, self._key, where=str(file))
-                check_new_sum(received, present, where=str(file))
-                if received.party not in present:
+                received = receive(source, self.project, self._key, where=str(file))
+                check_fits(received, present, of_sums=self._of_sums, where=str(file))
+                if not (self._of_sums and received.party in present):
                     accepted.append((received, source))
                 present[received.party] = received
             (self.path / "shares").mkdir(mode=0o700, exist_ok=True)
             for received, source in accepted:
-                write_atomically(self.path / "shares" / f"{received.party}.dcsum", source, mode=0o600)
-                self._log.append("add", party=received.party, share=received.digest, way="sums")
+                write_atomically(self._file_of(received.party), source, mode=0o600)
+                names = ("n_rows", "n_components", "n_anchors")
+                facts = {"way": "sums"} if self._of_sums else {name: received.facts[name] for name in names}
+                self.log.append("add", party=received.party, share=received.digest, **facts)
         return [received for received, _ in accepted]
 
-    def sums(self) -> list[ReceivedSum]:
-        """Return the files of sums that are there, in the project's order of parties; all are checked anew."""
-        return [receive_sum(data, self.project, self._key, where=where) for where, data in self._there(".dcsum")]
+    def shares(self) -> list[Received]:
+        """Return what is there of the parties, in the project's order; all files are checked anew."""
+        files = [file for file in map(self._file_of, self.project.parties) if file.is_file()]
+        return [receive(file.read_bytes(), self.project, self._key, where=str(file)) for file in files]
 
-    def integrate_sums(self) -> SumsIntegration:
-        """Add up the sums of all parties, check the total, fit the one model, and keep it.
-
-        Raises
-        ------
-        ExchangeError
-            QUORUM_NOT_MET, naming who is missing; SHARE_MALFORMED if files do not fit each other, or the total is not
-            one of rows.
-        AgreementError
-            If the project shares rows.
-        """
-        self._check_way("sums")
-        with locked(self.path):
-            data, result = solve_sums(self.sums(), self.project, self._key)
-            if data is not None:
-                write_atomically(self._sums_model_file, data, mode=0o600)
-            self._log.append("integrate", **result.facts())
-        return result
-
-    def sums_model(self) -> SumsModel:
-        """Return the model of all parties' sums.
-
-        Raises
-        ------
-        AgreementError
-            If the project counts classes.
-        ExchangeError
-            NOT_INTEGRATED or STATE_DAMAGED.
-        """
-        if self.project.sharing is not None and self.project.sharing.statistic == COUNTS:
-            raise AgreementError(
-                f"Project {self.project.name!r} counts the rows of each class, and makes no model. The owner merges "
-                "rare classes, takes the statistic out and raises the run; then all parties share again."
-            )
-        file = self._sums_model_file
-        if not file.is_file():
-            raise ExchangeError(
-                "NOT_INTEGRATED", f"{self.path} holds no integration. Run `datacollab analyst integrate` first."
-            )
-        try:
-            return SumsModel.load(file, signed_by=self.project.analyst)
-        except ExchangeError as error:
-            raise ExchangeError(
-                "STATE_DAMAGED", f"{file} is damaged ({error.code}). Run `datacollab analyst integrate` again."
-            ) from None
-
-    def add(self, files: Iterable[Path]) -> list[ReceivedShare]:
-        """Check shares and keep them; none is kept unless all are in order.
-
-        A share that takes the place of an earlier one does so for the next integration; both have been seen.
-
-        Raises
-        ------
-        ExchangeError
-            If a share is refused.
-        """
-        self._check_way("rows")
-        with locked(self.path):
-            present = {received.party: received for received in self.shares()}
-            commitments = {party: str(each.facts["anchor_commitment"]) for party, each in present.items()}
-            accepted: list[tuple[ReceivedShare, bytes]] = []
-            for file in map(Path, files):
-                source = read_regular(file)
-                received = receive(source, self.project, self._key, where=str(file))
-                commitment = str(received.facts["anchor_commitment"])
-                check_same_anchor(commitments, received.party, commitment)
-                check_newer(received, present.get(received.party), where=str(file))
-                present[received.party], commitments[received.party] = received, commitment
-                accepted.append((received, source))
-            (self.path / "shares").mkdir(mode=0o700, exist_ok=True)
-            for received, source in accepted:
-                write_atomically(self.path / "shares" / f"{received.party}.dcshare", source, mode=0o600)
-                self._log.append("add", party=received.party, share=received.digest, **_counts(received))
-        return [received for received, _ in accepted]
-
-    def shares(self) -> list[ReceivedShare]:
-        """Return the shares that are there, in the project's order of parties; all are checked anew."""
-        return [receive(data, self.project, self._key, where=where) for where, data in self._there(".dcshare")]
-
-    def _there(self, ending: str) -> Iterator[tuple[str, bytes]]:
-        """Yield the names and bytes of files that parties have sent, in the project's order of parties."""
-        for party in self.project.parties:
-            file = self.path / "shares" / f"{party}{ending}"
-            if file.is_file():
-                yield str(file), file.read_bytes()
+    def _file_of(self, party: str) -> Path:
+        return self.path / "shares" / f"{party}{'.dcsum' if self._of_sums else '.dcshare'}"
 
     def status(self) -> list[PartyStatus]:
         """Return one entry per party of the project."""
-        there: dict[str, dict[str, Any]] = {}
-        if self.project.sharing is not None:
-            for each in self.sums():
-                sent = self._sent(each.party, "context", each.message.context.hex())
-                facts = {"created": each.outside.created, "n_components": each.outside.n_components}
-                there[each.party] = facts | {"exported": sent}
-        else:
-            for share in self.shares():
-                n_rows, n_components = share.share.representation.shape
-                sent = self._sent(share.party, "share_digest", share.digest)
-                facts = {"created": str(share.facts["created"]), "n_rows": n_rows, "n_components": n_components}
-                there[share.party] = facts | {"exported": sent}
+        there = {each.party: each for each in self.shares()}
         return [
-            PartyStatus(party=party, fingerprint=key.fingerprint, **there.get(party, {}))
+            PartyStatus(
+                party=party,
+                fingerprint=key.fingerprint,
+                **({} if party not in there else self._facts_of(there[party])),
+            )
             for party, key in self.project.parties.items()
         ]
+
+    def _facts_of(self, received: Received) -> dict[str, Any]:
+        """Return when a share was made, its size, and whether a file in the outbox was made of it."""
+        made_of = {"share_digest": received.digest}
+        if self._of_sums:
+            made_of = {"context": received.share.context.hex()}
+        facts = {name: received.facts.get(name) for name in ("created", "n_rows", "n_components")}
+        for ending in (_MODEL, _ANCHOR_PREDICTIONS):
+            file = self.path / "outbox" / f"{received.party}{ending}"
+            with suppress(ExchangeError):
+                if file.is_file() and made_of.items() <= unpack(file, signed_by=self.project.analyst).facts.items():
+                    return facts | {"exported": True}
+        return facts
 
     def integrate(
         self,
@@ -264,16 +205,18 @@ class AnalystFolder:
         random_state: int | None = 0,
         budget: float | None = None,
         progress: Callable[[int, int, str], None] | None = None,
-    ) -> Integration:
-        """Align the representations, train the model, and keep both.
+    ) -> Integration | SumsIntegration:
+        """Align the representations, train the model, and keep both; or add up the sums, and fit the one model of them.
+
+        All options are for rows.
 
         Parameters
         ----------
         integrator : BaseIntegrator or str, default="auto"
             An integrator, or a name as in `make_integrator`.
         estimator : estimator or str, default="auto"
-            A model, or a name as in `make_model`. "auto" is chosen by rows left out; see `datacollab.Analyst`. For
-            times to an event it is affine `LTI` and `CoxRegression`. After a choice, each party's file says what the
+            A model, or a name as in `make_model`.  "auto" is chosen by rows left out; see `datacollab.Analyst`.  For
+            times to an event it is affine `LTI` and `CoxRegression`.  After a choice, each party's file says what the
             model predicts for its rows left out.
         n_components, alpha : optional
             For an integrator by name, as in `make_integrator`.
@@ -281,7 +224,7 @@ class AnalystFolder:
             Folds of the cross-validation of the model on the collaboration representations, if there was no choice.
             None leaves out any score.
         n_clusters : int, optional
-            For a project of kind "none" only: how many clusters k-means makes of the rows. Method and model have no
+            For a project of kind "none" only: how many clusters k-means makes of the rows.  Method and model have no
             meaning then.
         random_state : int or None, default=0
             Seed of models by name, of those that are tried, or of the first centres of clusters.
@@ -293,7 +236,8 @@ class AnalystFolder:
         Raises
         ------
         ExchangeError
-            If too few parties have shared.
+            QUORUM_NOT_MET if too few parties have shared; SHARE_MALFORMED if sums do not fit each other, or their total
+            is not one of rows.
         AgreementError
             If the project is one of an effect (see `effect_of`), or clusters are asked for or missing.
         DataCollabError
@@ -301,17 +245,22 @@ class AnalystFolder:
         ValueError
             If a name is unknown, or an option does not go with it.
         """
-        from ...analyst import Analyst
-
-        self._check_way("rows")
-        self._check_kind(n_clusters)
         with locked(self.path):
+            if self._of_sums:
+                data, total = solve_sums(self.shares(), self.project, self._key)
+                if data is not None:
+                    write_atomically(self._made, data, mode=0o600)
+                self.log.append("integrate", **total.facts())
+                return total
+            self._check_kind(n_clusters)
             received = self.shares()
             self.check_quorum(len(received))
             shares, task, seed = [each.share for each in received], self.project.task, random_state or 0
             if n_clusters is not None:
                 collaboration = clustered(shares, n_clusters, seed)
             else:
+                from ...analyst import Analyst
+
                 if isinstance(integrator, str):
                     integrator = make_integrator(
                         integrator, shares, task=task.kind, n_components=n_components, alpha=alpha
@@ -328,25 +277,17 @@ class AnalystFolder:
                     progress=progress,
                 ).fit(shares)
             result = describe(collaboration, received, self.project, n_folds)
-            write_atomically(self._collaboration_file, pack_collaboration(collaboration, result), mode=0o600)
-            self._log.append("integrate", **result.facts_to_log())
+            write_atomically(self._made, pack_collaboration(collaboration, result), mode=0o600)
+            self.log.append("integrate", **result.facts_to_log())
         return result
 
-    def export(
-        self,
-        *,
-        anchor_predictions: bool = False,
-        allow_training_rows: str | None = None,
-        progress: Callable[[str], None] | None = None,
-    ) -> list[Path]:
+    def export(self, *, anchor_predictions: bool = False, progress: Callable[[str], None] | None = None) -> list[Path]:
         """Write one signed model per party into the outbox, or predictions for the anchor in its place.
 
         Parameters
         ----------
         anchor_predictions : bool, default=False
             Whether predictions leave, and no model.
-        allow_training_rows : str, optional
-            Who answers for a model that carries training rows; recorded in the models and in the log.
         progress : callable, optional
             Called with each party's name.
 
@@ -357,66 +298,57 @@ class AnalystFolder:
         AgreementError
             If predictions are asked for of times to an event, of clusters, or of sums.
         """
+        if anchor_predictions and (self._of_sums or not self.project.task.is_single):
+            raise AgreementError(
+                "Predictions are given for classes and numbers alone, and not of sums. Export models (no "
+                "--anchor-predictions)."
+            )
         data_for: Callable[[str], bytes]
-        ending, name = _MODEL, self.project.name
+        ending, facts = _MODEL, dict[str, Any]()
         with locked(self.path):
-            if self.project.sharing is not None:
-                if anchor_predictions:
-                    raise AgreementError(
-                        f"Project {name!r} shares sums, and no predictions go back. Leave out --anchor-predictions."
-                    )
+            if self._of_sums:
                 model, parties = self.sums_model(), list(self.project.parties)
-                facts: dict[str, Any] = {"context": model.context.hex()}
+                facts = {"context": model.context.hex()}
                 data_for = partial(model_to_bytes, model, self.project, key=self._key)
             else:
                 models, result = self.integrated()
                 parties = list(models)
-                if not anchor_predictions:
-                    refuse_training_rows(result, allow_training_rows)
-                    facts = {"overridden_by": allow_training_rows}
-
-                    def data_for(party: str) -> bytes:
-                        return signed_model(models[party], result, self.project, self._key, **facts)
-                elif not self.project.task.is_single:
-                    raise AgreementError(
-                        "Predictions are given for classes and numbers alone. Export models (no --anchor-predictions)."
-                    )
-                else:
+                if anchor_predictions:
                     anchors = {each.party: each.share.anchor_representation for each in self.shares()}
                     ending, facts = _ANCHOR_PREDICTIONS, {"answers": True}
 
                     def data_for(party: str) -> bytes:
                         return signed_predictions(models[party], anchors[party], result, self.project, self._key)
+                else:
+                    if result.row_findings:
+                        raise ExchangeError(
+                            "MODEL_LEAKS_ROWS",
+                            f"The model {result.estimator} carries rows that it was trained on "
+                            f"({', '.join(result.row_findings)}); each party would get the collaboration "
+                            "representations of all others. Integrate with another model, such as random-forest.",
+                        )
 
-            return self._release(parties, ending, data_for, facts, progress)
+                    def data_for(party: str) -> bytes:
+                        return signed_model(models[party], result, self.project, self._key)
 
-    def _release(
-        self,
-        parties: list[str],
-        ending: str,
-        data_for: Callable[[str], bytes],
-        facts: dict[str, Any],
-        progress: Callable[[str], None] | None,
-    ) -> list[Path]:
-        """Write one file per party into the outbox, once the log knows of all."""
-        outbox = self.path / "outbox"
-        outbox.mkdir(mode=0o700, exist_ok=True)
-        for leftover in self.path.glob(".export-*"):  # of an export that was killed
-            shutil.rmtree(leftover, ignore_errors=True)
-        names = [f"{party}{ending}" for party in parties]
-        # Nothing lies where it may be sent from before the log knows of it.
-        with TemporaryDirectory(prefix=".export-", dir=self.path) as staged:
-            for party, name in zip(parties, names, strict=True):
-                if progress is not None:
-                    progress(party)
-                write_atomically(Path(staged) / name, data_for(party), mode=0o600)
-            self._log.append("export", parties=parties, **facts)
-            return [(Path(staged) / name).replace(outbox / name) for name in names]
+            outbox = self.path / "outbox"
+            outbox.mkdir(mode=0o700, exist_ok=True)
+            for leftover in self.path.glob(".export-*"):  # of an export that was killed
+                shutil.rmtree(leftover, ignore_errors=True)
+            # Nothing lies where it may be sent from before the log knows of it.
+            with TemporaryDirectory(prefix=".export-", dir=self.path) as staged:
+                for party in parties:
+                    if progress is not None:
+                        progress(party)
+                    write_atomically(Path(staged) / f"{party}{ending}", data_for(party), mode=0o600)
+                self.log.append("export", parties=parties, **facts)
+                names = [f"{party}{ending}" for party in parties]
+                return [(Path(staged) / name).replace(outbox / name) for name in names]
 
     @property
     def quorum(self) -> int:
         """How many parties must have shared; all of them, if they share sums."""
-        return self.project.quorum if self.project.sharing is None else len(self.project.parties)
+        return len(self.project.parties) if self._of_sums else self.project.quorum
 
     def check_quorum(self, n_shares: int) -> None:
         """Raise if fewer parties have shared than the project needs."""
@@ -425,15 +357,6 @@ class AnalystFolder:
                 "QUORUM_NOT_MET",
                 f"{n_shares} of {len(self.project.parties)} parties have shared; project {self.project.name!r} wants "
                 f"{self.project.quorum}. Wait for the others.",
-            )
-
-    def _check_way(self, way: str) -> None:
-        """Refuse a step that belongs to the other way of sharing."""
-        found = "rows" if self.project.sharing is None else self.project.sharing.way
-        if found != way:
-            raise AgreementError(
-                f"Project {self.project.name!r} shares {found}, and this is a step for {way}. In a program call "
-                f"{'add_sums and integrate_sums' if found == 'sums' else 'add and integrate'}."
             )
 
     def _check_kind(self, n_clusters: int | None) -> None:
@@ -448,47 +371,132 @@ class AnalystFolder:
             raise AgreementError(f"Project {name!r} is of kind {kind!r}: {how}.")
 
     def integrated(self) -> tuple[dict[str, Any], Integration]:
-        """Return models by party, and what is known of them, of the shares that are there.
+        """Return models by party, and what is known of them, of the shares of rows that are there.
 
         Raises
         ------
         ExchangeError
             NOT_INTEGRATED, also if shares came in since.
         """
-        if not self._collaboration_file.is_file():
-            run = "effect`: no model goes back" if self.project.task.kind == "effect" else "integrate` first"
-            raise ExchangeError("NOT_INTEGRATED", f"{self.path} holds no integration. Run `datacollab analyst {run}.")
-        models, result = unpack_collaboration(
-            self._collaboration_file.read_bytes(), where=str(self._collaboration_file)
-        )
-        now = {received.party: received.digest for received in self.shares()}
-        if result.share_digests != now:
+        models, result = unpack_collaboration(self._what_was_made(), where=str(self._made))
+        if result.share_digests != {received.party: received.digest for received in self.shares()}:
             raise ExchangeError(
                 "NOT_INTEGRATED", "Shares came in after the last integration. Run `datacollab analyst integrate` again."
             )
         return models, result
 
-    def _sent(self, party: str, fact: str, value: str) -> bool:
-        """Return whether a file in the outbox says this of what it was made of."""
-        from ...bundle import unpack
+    def sums_model(self) -> SumsModel:
+        """Return the model of all parties' sums.
 
-        for ending in (_MODEL, _ANCHOR_PREDICTIONS):
-            file = self.path / "outbox" / f"{party}{ending}"
-            with suppress(ExchangeError):
-                if file.is_file() and unpack(file, signed_by=self.project.analyst).facts.get(fact) == value:
-                    return True
-        return False
+        Raises
+        ------
+        AgreementError
+            If the project counts classes.
+        ExchangeError
+            NOT_INTEGRATED or STATE_DAMAGED.
+        """
+        if self.project.sharing is not None and self.project.sharing.statistic == COUNTS:
+            raise AgreementError(
+                f"Project {self.project.name!r} counts the rows of each class, and makes no model. The owner merges "
+                "rare classes, takes the statistic out and raises the run; then all parties share again."
+            )
+        data = self._what_was_made()
+        try:
+            return SumsModel.from_bytes(data, signed_by=self.project.analyst)
+        except ExchangeError as error:
+            raise ExchangeError(
+                "STATE_DAMAGED", f"{self._made} is damaged ({error.code}). Run `datacollab analyst integrate` again."
+            ) from None
 
-    @property
-    def _collaboration_file(self) -> Path:
-        return self.path / "collaboration.dcstate"
-
-    @property
-    def _sums_model_file(self) -> Path:
-        return self.path / "sums-model.dcstate"
+    def _what_was_made(self) -> bytes:
+        """Return the file of the last integration."""
+        if not self._made.is_file():
+            run = "effect`: no model goes back" if self.project.task.kind == "effect" else "integrate` first"
+            raise ExchangeError("NOT_INTEGRATED", f"{self.path} holds no integration. Run `datacollab analyst {run}.")
+        return self._made.read_bytes()
 
     def __repr__(self) -> str:
         return f"AnalystFolder({os.fspath(self.path)!r}, project={self.project.name!r})"
+
+
+def effect_of(
+    folder: AnalystFolder,
+    *,
+    integration: str = "auto",
+    n_components: int | None = None,
+    target: str = "ATE",
+    method: str = "auto",
+    horizon: float | None = None,
+    trim: float | None = None,
+    folds: int = 5,
+    random_state: int = 0,
+) -> Effect:
+    """Estimate the project's effect, and write it into the folder as `EFFECT_FILES`.
+
+    The report holds figures over all rows, and none of a row.  Nothing is sent to the parties.
+
+    Parameters
+    ----------
+    folder : AnalystFolder
+        Of a project of kind "effect".
+    integration : str
+        Integration method, as in `make_integrator`; "auto" is affine `LTI`.
+    n_components : int, optional
+        As in `make_integrator`.
+    target, method, horizon, trim, folds, random_state
+        As in `datacollab.effects.estimate_effect`.
+
+    Raises
+    ------
+    AgreementError
+        If the project is of another kind, or times to events have no horizon, or a number has one.
+    ExchangeError
+        If too few parties have shared.
+    EffectError
+        If shares do not serve for estimates with intervals that hold.
+    """
+    from ...effects import estimate_effect
+
+    task = folder.project.task
+    if task.kind != "effect":
+        raise AgreementError(
+            f"Project {folder.project.name!r} is of kind {task.kind!r}, which has no treatment. Run "
+            "`datacollab analyst integrate` instead."
+        )
+    if bool(task.time) != (horizon is not None):
+        raise AgreementError(
+            f"The outcome is {task.event!r} after {task.time!r}: give the time at which it is compared (--horizon)."
+            if task.time
+            else f"The outcome {task.outcome!r} is a number and has no horizon. Leave it out."
+        )
+    with locked(folder.path):
+        received = folder.shares()
+        folder.check_quorum(len(received))
+        shares = [each.share for each in received]
+        integrator = make_integrator(integration, shares, task=task.kind, n_components=n_components)
+        assert not isinstance(integrator, str)  # "auto" is settled for effects
+        found = estimate_effect(
+            shares,
+            integrator,
+            target=target,
+            method=method,
+            folds=folds,
+            horizon=horizon,
+            trim=trim,
+            random_state=random_state,
+        )
+        facts = found.to_dict() | {
+            "project": folder.project.name,
+            "project_digest": folder.project.digest,
+            "task": task.words,
+            "unit": task.unit,
+            "shares": {each.party: each.digest for each in received},
+        }
+        for name, data in zip(EFFECT_FILES, (canonical_json(facts), found.to_html().encode()), strict=True):
+            write_atomically(folder.path / name, data, mode=0o600)
+        logged = ("estimate", "interval", "target", "method", "horizon", "n_rows", "shares")
+        folder.log.append("effect", **{name: facts[name] for name in logged})
+    return found
 
 
 def _analysts_key(path: Path, project: Project, passphrase: str | None) -> KeyPair:
@@ -522,7 +530,3 @@ def _check_same_project(there: Project, given: Project, path: Path) -> None:
             "ALREADY_THERE",
             f"{path} holds shares of another version of a project. Use another folder for this one.",
         )
-
-
-def _counts(received: ReceivedShare) -> dict[str, int]:
-    return {name: received.facts[name] for name in ("n_rows", "n_components", "n_anchors")}

@@ -1,99 +1,434 @@
-"""What the analyst learns from an integration: how well the parties' anchors agree, and how good the model is."""
+"""What came of an integration: how well anchors agree, how good the model is, and the rows that it carries."""
 
 from __future__ import annotations
 
 import math
+import warnings
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import asdict, dataclass, fields
+from dataclasses import asdict, dataclass
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Any, Self
 
 import numpy as np
+from numpy.typing import NDArray
+from scipy import stats
 
-from ..._validation import FloatArray
-from ...model import estimator_kind
+from ..._typing import FloatArray
+from ...bundle import KeyPair, digest
+from ...errors import DataCollabError, ExchangeError, NumericalError
+from ...linalg import ranking_figures
+from ...model import estimator_kind, fit_weighted
 from ...risk.attacks import find_training_rows
 from ...share import Share
-from ..project import Project
-from ._score import Score, score_of, survival_score
-from ._shares import ReceivedShare
+from ...sums import CountsPlan, SumsPlan
+from ...survival import concordance_index
+from ..project import Project, Task
+from ..sums import fewest_rows, plan_of
+from ._received import Received
 
 if TYPE_CHECKING:
     from ...analyst import Collaboration, Selection
 
-__all__ = [
-    "Integration",
-    "RowFinding",
-    "anchor_concordance",
-    "describe",
-    "selection_facts",
-    "selection_from",
-    "training_rows_in",
-]
+_FIND = 0.8
+"""The share of the second of two classes that the threshold is to find."""
+_FEWEST_IN_TOTAL = 10
+"""Each row of a class with fewer rows in the total may be recognised."""
 
 
-def selection_facts(selection: Selection) -> dict[str, Any]:
-    """Write what was tried and taken as plain facts; figures that are not finite are null."""
-    return {
-        "metric": selection.metric,
-        "judged_on": selection.judged_on,
-        "n_judges": selection.n_judges,
-        "chosen": _plain(asdict(selection.chosen)),
-        "candidates": [_plain(asdict(candidate)) for candidate in selection.candidates],
-    }
+@dataclass(frozen=True, kw_only=True)
+class SumsIntegration:
+    """A total in numbers, all of them blurred by its noise, and the model that was made of it.
+
+    Attributes
+    ----------
+    n_rows : int
+        Of all parties, and labelled public ones.
+    n_parties, n_components : int
+    alpha : float or None
+        The penalty chosen; None if there is no model.
+    class_counts : dict of str to int
+        Rows of each class in the total; empty for numbers.
+    rare : tuple of str
+        Classes that have fewer than ten rows in the total; of counts, that may have.
+    context : str
+        Of the sum.
+    model_digest : str or None
+        Of the model's file; the same for all parties.
+    created : str
+    """
+
+    n_rows: int
+    n_parties: int
+    n_components: int
+    alpha: float | None
+    class_counts: dict[str, int]
+    rare: tuple[str, ...]
+    context: str
+    model_digest: str | None
+    created: str
+
+    def facts(self) -> dict[str, Any]:
+        """Return the same as JSON holds it."""
+        return asdict(self) | {"rare": list(self.rare)}
 
 
-def selection_from(facts: Mapping[str, Any]) -> Selection:
-    """Read what `selection_facts` wrote."""
-    from ...analyst import Candidate, Selection
+@dataclass(frozen=True, kw_only=True)
+class Integration:
+    """An integration of rows in numbers and names.
 
-    return Selection(
-        candidates=tuple(Candidate(**_figures(each)) for each in facts["candidates"]),
-        metric=facts["metric"],
-        judged_on=facts["judged_on"],
-        n_judges=facts["n_judges"],
-    )
+    Attributes
+    ----------
+    method, estimator : str
+        Classes of the integrator and of the model h.
+    parameters : dict of str to object
+        Those of the integrator that are numbers, texts or None.
+    n_components, n_rows : int
+        The last of all parties.
+    share_digests : dict of party to str
+        The shares that it was made of.
+    concordance : dict of party to float
+        See `anchor_concordance`.
+    n_repeated : dict of party to int
+        Rows of each share that equal another one of it; means of groups do.
+    score : Score or None
+    row_findings : tuple of str
+        Places of training rows in the model.
+    created : str
+    selection : Selection or None
+        What was tried, if the analyst was left a choice.
+    """
+
+    method: str
+    parameters: dict[str, Any]
+    n_components: int
+    estimator: str
+    n_rows: int
+    share_digests: dict[str, str]
+    concordance: dict[str, float]
+    n_repeated: dict[str, int]
+    score: Score | None
+    row_findings: tuple[str, ...]
+    created: str
+    selection: Selection | None = None
+
+    def facts(self) -> dict[str, Any]:
+        """Return the same as JSON holds it; figures of candidates that are not finite are null."""
+        facts = asdict(self) | {"row_findings": list(self.row_findings)}
+        if (selection := facts["selection"]) is not None:
+            candidates = [
+                {
+                    name: None if isinstance(value, float) and not math.isfinite(value) else value
+                    for name, value in candidate.items()
+                }
+                for candidate in selection["candidates"]
+            ]
+            selection |= {"candidates": candidates, "chosen": next(each for each in candidates if each["chosen"])}
+        return facts
+
+    def facts_to_log(self) -> dict[str, Any]:
+        """Return the same without the candidates that were not taken."""
+        facts = self.facts()
+        if facts["selection"] is not None:
+            del facts["selection"]["candidates"]
+        return facts
+
+    @classmethod
+    def from_facts(cls, facts: Mapping[str, Any]) -> Self:
+        """Read what `facts` wrote."""
+        from ...analyst import Candidate, Selection
+
+        score, said = facts["score"], facts.get("selection")
+        selection = None
+        if said is not None:
+            candidates: list[dict[str, Any]] = [
+                {
+                    name: math.nan if value is None and name not in _MAY_LACK else value
+                    for name, value in candidate.items()
+                }
+                for candidate in said["candidates"]
+            ]
+            named = {name: said[name] for name in ("metric", "judged_on", "n_judges")}
+            selection = Selection(candidates=tuple(Candidate(**each) for each in candidates), **named)
+        return cls(
+            **dict(facts)
+            | {
+                "score": None if score is None else Score(**score | {"never_called": tuple(score["never_called"])}),
+                "row_findings": tuple(facts["row_findings"]),
+                "selection": selection,
+            }
+        )
+
+
+@dataclass(frozen=True, kw_only=True)
+class Score:
+    """How good the model is on rows left out of its training, with a 95 % interval over the folds or rows.
+
+    Attributes
+    ----------
+    name : str
+        "accuracy", "root mean squared error", or "concordance" of times to an event.
+    value, low, high, baseline : float
+        The last of always answering with the most frequent class, the mean, or the same risk.
+    n_folds : int or None
+        None if every row was left out by itself, and the interval is over rows.
+    ranking : mapping of str to object or None
+        Of two classes with probabilities, "positive", the second's name, and what `linalg.ranking_figures` gives.
+    never_called : tuple of str or int
+        Classes of rows left out that none of these was taken for.
+    """
+
+    name: str
+    value: float
+    low: float
+    high: float
+    baseline: float
+    n_folds: int | None
+    ranking: Mapping[str, Any] | None = None
+    never_called: tuple[str | int, ...] = ()
+
+    def sentence(self) -> str:
+        """Return the score in words."""
+        how = "each by itself" if self.n_folds is None else f"{self.n_folds} folds"
+        return (
+            f"{self.name.capitalize()} of the model on rows left out: {self.value:.3f} ({self.low:.3f} to "
+            f"{self.high:.3f}, {how}); always the same answer has {self.baseline:.3f}."
+        )
 
 
 _MAY_LACK = ("alpha", "failure")
+"""Figures of a candidate that there may not be."""
+_NAMED_PARAMETERS = ("kernel", "gamma", "alpha", "graph_weight", "center", "solver", "basis", "reference")
 
 
-def _plain(candidate: Mapping[str, Any]) -> dict[str, Any]:
-    return {
-        name: None if isinstance(value, float) and not math.isfinite(value) else value
-        for name, value in candidate.items()
+def anchor_concordance(mapped: Mapping[Any, FloatArray]) -> dict[Any, float]:
+    r"""Share of the mean anchor's variance that each party's mapped anchor reproduces (eq. anchor-concordance).
+
+    :math:`1 - \|g_k(\tilde A_k) - \bar Z\|^2 / \|\bar Z - \bar z\|^2` with :math:`\bar Z` the mean over the parties and
+    :math:`\bar z` its mean row.  It is 1 where all agree, and near or below 0 for a party whose anchor rows are others,
+    or in another order.
+
+    Parameters
+    ----------
+    mapped : mapping of party to ndarray of shape (n_anchors, n_components)
+    """
+    mean = np.mean(list(mapped.values()), axis=0)
+    spread = float(((mean - mean.mean(axis=0)) ** 2).sum())
+    return {party: 1.0 - float(((rows - mean) ** 2).sum()) / spread for party, rows in mapped.items()}
+
+
+def describe(
+    collaboration: Collaboration, received: Sequence[Received], project: Project, n_folds: int | None
+) -> Integration:
+    """Say what came of an integration."""
+    integrator, estimator = collaboration.integrator_, collaboration.estimator_
+    parameters = integrator.get_params(deep=False)
+    shares = [each.share for each in received]
+    n_rows, n_components = np.vstack(list(collaboration.representations_.values())).shape
+    steps = getattr(estimator, "steps", None)
+    return Integration(
+        method=type(integrator).__name__,
+        parameters={
+            name: parameters[name]
+            for name in _NAMED_PARAMETERS
+            if isinstance(parameters.get(name, ...), str | bool | int | float | None)
+        },
+        n_components=n_components,
+        estimator=estimator_kind(estimator) if steps is None else " + ".join(type(step).__name__ for _, step in steps),
+        n_rows=n_rows,
+        share_digests={each.party: each.digest for each in received},
+        concordance=anchor_concordance(
+            integrator.transform({share.party: share.anchor_representation for share in shares})
+        ),
+        n_repeated={share.party: _count_repeated(share.representation) for share in shares},
+        score=None if n_folds is None else _score(collaboration, shares, project.task, n_folds),
+        row_findings=tuple(str(each) for each in training_rows_sent(collaboration, received)),
+        created=datetime.now(UTC).isoformat(timespec="seconds"),
+        selection=collaboration.selection_,
+    )
+
+
+def training_rows_sent(collaboration: Collaboration, received: Sequence[Received]) -> list[RowFinding]:
+    """Return rows of parties in any model that would be sent."""
+    representations = [collaboration.representations_[each.party] for each in received]
+    sent = {"": collaboration.estimator_} | {
+        f"without {each.party}: ": collaboration.party_model(each.party).without_party for each in received
     }
+    return [
+        RowFinding(path=f"{prefix}{found.path}", n_rows=found.n_rows)
+        for prefix, estimator in sent.items()
+        if estimator is not None
+        for found in training_rows_in(estimator, representations)
+    ]
 
 
-def _figures(candidate: Mapping[str, Any]) -> dict[str, Any]:
-    return {name: math.nan if value is None and name not in _MAY_LACK else value for name, value in candidate.items()}
+def _count_repeated(rows: FloatArray) -> int:
+    counts = np.unique(rows, axis=0, return_counts=True)[1]
+    return int(counts[counts > 1].sum())
+
+
+def _score(collaboration: Collaboration, shares: Sequence[Share], task: Task, n_folds: int) -> Score | None:
+    """Score the model by its predictions for rows left out, or else by cross-validation."""
+    if task.kind == "none":
+        return None
+    if not task.is_single:
+        return _survival_score(collaboration, shares, n_folds)
+    known = [(share.target, collaboration.left_out_.get(share.party)) for share in shares]
+    pairs = [(target, left_out) for target, left_out in known if left_out is not None]
+    if pairs:
+        target, left_out = (np.concatenate(parts) for parts in zip(*pairs, strict=True))
+        if task.kind == "classification":
+            return _score_of_classes(target, left_out, collaboration.estimator_.classes_, task)
+        return _score_of_numbers(target, left_out)
+    rows = np.vstack([collaboration.representations_[share.party] for share in shares])
+    target = np.concatenate([share.target for share in shares])
+    return _cross_validated(collaboration.estimator_, rows, target, _rows_together(shares), task, n_folds)
+
+
+def _score_of_classes(target: NDArray[Any], probabilities: FloatArray, classes: NDArray[Any], task: Task) -> Score:
+    predicted = classes[np.argmax(probabilities, axis=1)]
+    right = predicted == target
+    interval = stats.binomtest(int(right.sum()), len(right)).proportion_ci(0.95, method="wilson")
+    return Score(
+        name="accuracy",
+        value=float(right.mean()),
+        low=float(interval.low),
+        high=float(interval.high),
+        baseline=float(np.unique(target, return_counts=True)[1].max() / len(target)),
+        n_folds=None,
+        ranking=_ranking(task, target, _of_second(task, classes, probabilities)),
+        never_called=_never_called(task, target, predicted),
+    )
+
+
+def _score_of_numbers(target: NDArray[Any], left_out: FloatArray) -> Score:
+    squares = (left_out - target) ** 2
+    half = stats.t.ppf(0.975, max(len(squares) - 1, 1)) * squares.std(ddof=1) / np.sqrt(len(squares))
+    return Score(
+        name="root mean squared error",
+        value=float(np.sqrt(squares.mean())),
+        low=float(np.sqrt(max(squares.mean() - half, 0.0))),
+        high=float(np.sqrt(squares.mean() + half)),
+        baseline=float(np.std(target)),
+        n_folds=None,
+    )
+
+
+def _cross_validated(
+    estimator: Any, rows: FloatArray, target: NDArray[Any], groups: NDArray[np.intp], task: Task, n_folds: int
+) -> Score | None:
+    from sklearn.base import clone
+    from sklearn.dummy import DummyClassifier, DummyRegressor
+    from sklearn.model_selection import GroupKFold, StratifiedGroupKFold, cross_validate
+
+    is_classification = task.kind == "classification"
+    if is_classification:
+        n_folds = min(n_folds, *(len(np.unique(groups[target == each])) for each in np.unique(target)))
+    n_folds = min(n_folds, len(np.unique(groups)))
+    if n_folds < 2:
+        return None
+    folds = (StratifiedGroupKFold if is_classification else GroupKFold)(n_folds, shuffle=True, random_state=0)
+    scoring = "accuracy" if is_classification else "neg_root_mean_squared_error"
+    dummy = DummyClassifier() if is_classification else DummyRegressor()
+    options = {"groups": groups, "cv": folds, "scoring": scoring, "return_estimator": True, "return_indices": True}
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")  # of solvers that stop early; the score shows whether it matters
+        trained = cross_validate(clone(estimator), rows, target, **options)
+        baseline = abs(cross_validate(dummy, rows, target, **options)["test_score"])
+    left_out = list(zip(trained["estimator"], trained["indices"]["test"], strict=True))
+    return _over_folds(
+        "accuracy" if is_classification else "root mean squared error",
+        abs(trained["test_score"]),
+        baseline=float(baseline.mean()),
+        most=1.0 if is_classification else np.inf,
+        ranking=_ranking_by_folds(task, rows, target, left_out),
+        never_called=_never_called(task, target, np.concatenate([model.predict(rows[out]) for model, out in left_out])),
+    )
+
+
+def _ranking_by_folds(
+    task: Task, rows: FloatArray, target: NDArray[Any], left_out: Sequence[tuple[Any, NDArray[np.intp]]]
+) -> dict[str, Any] | None:
+    if not all(hasattr(model, "predict_proba") for model, _ in left_out):
+        return None
+    found = [_of_second(task, model.classes_, model.predict_proba(rows[out])) for model, out in left_out]
+    return _ranking(task, np.concatenate([target[out] for _, out in left_out]), np.concatenate(found))
+
+
+def _ranking(task: Task, target: NDArray[Any], probabilities: FloatArray) -> dict[str, Any] | None:
+    if len(task.classes) != 2:
+        return None
+    positive = task.classes[1]
+    return {"positive": positive, **ranking_figures(np.asarray(target == positive), probabilities, _FIND)}
+
+
+def _of_second(task: Task, classes: NDArray[Any], probabilities: FloatArray) -> FloatArray:
+    """Return probabilities of the second of two classes; zeros if the model does not know it."""
+    if len(task.classes) != 2 or task.classes[1] not in classes:
+        return np.zeros(len(probabilities))
+    return np.asarray(probabilities[:, int(np.argmax(classes == task.classes[1]))])
+
+
+def _never_called(task: Task, target: NDArray[Any], predicted: NDArray[Any]) -> tuple[str | int, ...]:
+    there, called = set(target.tolist()), set(predicted.tolist())
+    return tuple(name for name in task.classes if name in there - called)
+
+
+def _survival_score(collaboration: Collaboration, shares: Sequence[Share], n_folds: int) -> Score | None:
+    """Cross-validate the concordance of the log risk on the collaboration representations, equal rows together."""
+    from sklearn.base import clone
+    from sklearn.model_selection import GroupKFold
+
+    rows = np.vstack([collaboration.representations_[share.party] for share in shares])
+    target = np.concatenate([share.target for share in shares])
+    strata = np.repeat(np.arange(len(shares)), [len(share.target) for share in shares])
+    groups = _rows_together(shares)
+    n_folds = min(n_folds, len(np.unique(groups)))
+    if n_folds < 2:
+        return None
+    found: list[float] = []
+    for kept, out in GroupKFold(n_folds, shuffle=True, random_state=0).split(rows, groups=groups):
+        fitted = fit_weighted(
+            clone(collaboration.estimator_), rows[kept], target[kept], np.ones(len(kept)), strata=strata[kept]
+        )
+        try:
+            found.append(concordance_index(target[out], fitted.predict(rows[out])))
+        except NumericalError:
+            return None
+    return _over_folds("concordance", np.array(found), baseline=0.5, most=1.0)
+
+
+def _over_folds(name: str, scores: FloatArray, *, most: float, **facts: Any) -> Score:
+    """Return the mean over folds, with Student's interval."""
+    n_folds, value = len(scores), float(scores.mean())
+    half = float(stats.t.ppf(0.975, n_folds - 1) * scores.std(ddof=1) / np.sqrt(n_folds))
+    low, high = max(value - half, 0.0), min(value + half, most)
+    return Score(name=name, value=value, low=low, high=high, n_folds=n_folds, **facts)
+
+
+def _rows_together(shares: Sequence[Share]) -> NDArray[np.intp]:
+    """Return a number for each row; equal rows of a party, as means of groups are, have the same."""
+    numbers: list[NDArray[np.intp]] = []
+    start = 0
+    for share in shares:
+        equal = np.unique(share.representation, axis=0, return_inverse=True)[1].ravel()
+        numbers.append(start + equal)
+        start += len(equal)
+    return np.concatenate(numbers)
 
 
 _MOST_ROWS = 5000
-
-_KEEPING_ROWS = {
-    "AffinityPropagation": "cluster_centers_",
-    "GaussianProcessRegressor": "X_train_",
-    "KNNImputer": "_fit_X",
-    "KNeighborsClassifier": "_fit_X",
-    "KNeighborsRegressor": "_fit_X",
-    "KernelPCA": "X_fit_",
-    "KernelRidge": "X_fit_",
-    "LabelPropagation": "X_",
-    "LabelSpreading": "X_",
-    "LocalOutlierFactor": "_fit_X",
-    "NearestNeighbors": "_fit_X",
-    "NuSVC": "support_vectors_",
-    "NuSVR": "support_vectors_",
-    "Nystroem": "components_",
-    "OneClassSVM": "support_vectors_",
-    "RadiusNeighborsClassifier": "_fit_X",
-    "RadiusNeighborsRegressor": "_fit_X",
-    "SVC": "support_vectors_",
-    "SVR": "support_vectors_",
-    "_BinaryGaussianProcessClassifierLaplace": "X_train_",
+_KEPT = {
+    "cluster_centers_": "AffinityPropagation",
+    "components_": "Nystroem",
+    "support_vectors_": "NuSVC NuSVR OneClassSVM SVC SVR",
+    "X_": "LabelPropagation LabelSpreading",
+    "X_fit_": "KernelPCA KernelRidge",
+    "X_train_": "GaussianProcessRegressor _BinaryGaussianProcessClassifierLaplace",
+    "_fit_X": "KNNImputer KNeighborsClassifier KNeighborsRegressor LocalOutlierFactor NearestNeighbors "
+    "RadiusNeighborsClassifier RadiusNeighborsRegressor",
 }
-"""Estimators that predict from training rows, and where they keep them."""
+_KEEPING_ROWS = {name: attribute for attribute, names in _KEPT.items() for name in names.split()}
+"""Where estimators that predict from training rows keep them."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -112,35 +447,7 @@ def training_rows_in(estimator: Any, representations: Sequence[FloatArray]) -> l
 
     Estimators known to predict from rows are found wherever they are, also where a step before them has changed the
     rows.  In all else, rows are searched for as they are and under changes of units; of more than 5,000 rows, 5,000 are
-    looked for.
-
-    Parameters
-    ----------
-    estimator : estimator
-        h, fitted.
-    representations : sequence of ndarray of shape (n_samples, n_components)
-        Collaboration representations that h was fitted to, of all parties.
-
-    Returns
-    -------
-    list of RowFinding
-        Empty where there is none.
-
-    Notes
-    -----
-    A decision tree grown down to single rows holds thresholds between rows, which are no copies, and is not found.  It
-    still tells much of its rows: of each, between which values its entries lie, and what was its target.
-
-    Examples
-    --------
-    >>> from sklearn.linear_model import LogisticRegression
-    >>> from sklearn.neighbors import KNeighborsClassifier
-    >>> X = np.random.default_rng(0).normal(size=(40, 3))
-    >>> y = X[:, 0] > 0
-    >>> [str(found) for found in training_rows_in(KNeighborsClassifier().fit(X, y), [X[:20], X[20:]])]
-    ['KNeighborsClassifier._fit_X (40 rows)']
-    >>> training_rows_in(LogisticRegression().fit(X, y), [X[:20], X[20:]])
-    []
+    looked for.  A decision tree down to single rows holds thresholds between rows, which are no copies.
     """
     known = {finding.path: finding for finding in _kept_rows(estimator)}
     rows = np.vstack(representations)
@@ -155,7 +462,7 @@ def training_rows_in(estimator: Any, representations: Sequence[FloatArray]) -> l
 
 
 def _kept_rows(estimator: Any) -> Iterator[RowFinding]:
-    """Rows of the estimators known to keep them; each object once."""
+    """Yield rows of the estimators known to keep them; each object once."""
     waiting: list[tuple[str, Any]] = [(type(estimator).__name__, estimator)]
     seen: set[int] = set()
     while waiting:
@@ -183,152 +490,94 @@ def _children(value: Any) -> Iterator[tuple[str, Any]]:
         yield from ((f".{name}", item) for name, item in vars(value).items())
 
 
-_NAMED_PARAMETERS = ("kernel", "gamma", "alpha", "graph_weight", "center", "solver", "basis", "reference")
+_FARTHEST = 8.0
+"""Standard deviations of noise within which a total has to be what rows give."""
+_ETA_SQUARED = 0.25
 
 
-@dataclass(frozen=True, kw_only=True)
-class Integration:
-    """An integration in numbers and names.
-
-    Attributes
-    ----------
-    method : str
-        Class of the integrator.
-    parameters : dict of str to object
-        Those of it that are numbers, texts or None.
-    n_components : int
-    estimator : str
-        Class of the model h.
-    n_rows : int
-        Of all parties.
-    share_digests : dict of party to str
-        Which shares it was made of.
-    concordance : dict of party to float
-        See `anchor_concordance`.
-    n_repeated : dict of party to int
-        Rows of each share that equal another one of it, as where rows are means of groups.
-    score : Score or None
-    row_findings : tuple of str
-        Where the model carries training rows.
-    created : str
-    selection : Selection or None
-        What was tried, where the analyst was left a choice.
-    """
-
-    method: str
-    parameters: dict[str, Any]
-    n_components: int
-    estimator: str
-    n_rows: int
-    share_digests: dict[str, str]
-    concordance: dict[str, float]
-    n_repeated: dict[str, int]
-    score: Score | None
-    row_findings: tuple[str, ...]
-    created: str
-    selection: Selection | None = None
-
-    def facts(self) -> dict[str, Any]:
-        """Return the same as what JSON can hold."""
-        selection = None if self.selection is None else selection_facts(self.selection)
-        plain = {each.name: getattr(self, each.name) for each in fields(self)}
-        score = None if self.score is None else asdict(self.score)
-        return plain | {"row_findings": list(self.row_findings), "score": score, "selection": selection}
-
-    def facts_to_log(self) -> dict[str, Any]:
-        """Return the same without the candidates that were not taken."""
-        facts = self.facts()
-        if facts["selection"] is not None:
-            facts["selection"] = {name: value for name, value in facts["selection"].items() if name != "candidates"}
-        return facts
-
-    @classmethod
-    def from_facts(cls, facts: Mapping[str, Any]) -> Self:
-        """Read what `facts` wrote."""
-        score, selection = facts["score"], facts.get("selection")
-        return cls(
-            **dict(facts)
-            | {
-                "score": None if score is None else Score(**score),
-                "row_findings": tuple(facts["row_findings"]),
-                "selection": None if selection is None else selection_from(selection),
-            }
+def solve_sums(received: Sequence[Received], project: Project, key: KeyPair) -> tuple[bytes | None, SumsIntegration]:
+    """Add up the messages of all parties, and check the total; return the bytes of the model, unless it is counts."""
+    there = {each.party for each in received}
+    if missing := [name for name in project.parties if name not in there]:
+        raise ExchangeError(
+            "QUORUM_NOT_MET",
+            f"The sums of {missing} are missing, and without them nothing can be added up. Wait for them; if one never "
+            "comes, the owner raises the run, with new mask keys of the others.",
         )
-
-
-def anchor_concordance(mapped: Mapping[Any, FloatArray]) -> dict[Any, float]:
-    r"""Share of the mean anchor's variance that each party's mapped anchor reproduces (eq. anchor-concordance).
-
-    :math:`1 - \|g_k(\tilde A_k) - \bar Z\|^2 / \|\bar Z - \bar z\|^2` with :math:`\bar Z` the mean over the parties and
-    :math:`\bar z` its mean row.  It is 1 where all agree, and near or below 0 for a party whose anchor rows are others,
-    or in another order.
-
-    Parameters
-    ----------
-    mapped : mapping of party to ndarray of shape (n_anchors, n_components)
-    """
-    mean = np.mean(list(mapped.values()), axis=0)
-    spread = float(((mean - mean.mean(axis=0)) ** 2).sum())
-    return {party: 1.0 - float(((rows - mean) ** 2).sum()) / spread for party, rows in mapped.items()}
-
-
-def describe(
-    collaboration: Collaboration, received: Sequence[ReceivedShare], project: Project, n_folds: int | None
-) -> Integration:
-    """Say what came of an integration."""
-    integrator = collaboration.integrator_
-    anchors = {each.party: each.share.anchor_representation for each in received}
-    representations = collaboration.representations_
-    parameters = integrator.get_params(deep=False)
-    rows = np.vstack(list(representations.values()))
-    return Integration(
-        method=type(integrator).__name__,
-        parameters={name: parameters[name] for name in _NAMED_PARAMETERS if _is_plain(parameters.get(name, ...))},
-        n_components=rows.shape[1],
-        estimator=_name(collaboration.estimator_),
-        n_rows=len(rows),
-        share_digests={each.party: each.digest for each in received},
-        concordance=anchor_concordance(integrator.transform(anchors)),
-        n_repeated={each.party: _count_repeated(each.share.representation) for each in received},
-        score=None if n_folds is None else _score(collaboration, [each.share for each in received], project, n_folds),
-        row_findings=tuple(str(each) for each in _training_rows(collaboration, received)),
+    facts = {name: received[0].facts[name] for name in ("anchor_commitment", "n_components")}
+    plan, messages = plan_of(project, **facts), [each.share for each in received]
+    model = None
+    try:
+        if isinstance(plan, CountsPlan):
+            counts = plan.counts(messages)
+            rare, n_rows = plan.rare(counts), sum(counts.values())
+            _check_counts(counts, n_rows, _FARTHEST * plan.noise * plan.agreed.excess, project)
+        else:
+            total = plan.agreed.total(messages)
+            n_rows, counts = _check_total(plan, total, project)
+            rare = [name for name, count in counts.items() if round(count) < _FEWEST_IN_TOTAL]
+            model = plan.model(total)
+    except ExchangeError:
+        raise
+    except DataCollabError as error:
+        raise ExchangeError("SHARE_MALFORMED", str(error)) from None
+    data = None if model is None else model.to_bytes(key=key)
+    return data, SumsIntegration(
+        n_rows=round(n_rows),
+        n_parties=len(project.parties),
+        n_components=facts["n_components"],
+        alpha=None if model is None else float(model.fit.alpha),
+        class_counts={str(name): max(0, round(count)) for name, count in counts.items()},
+        rare=tuple(map(str, rare)),
+        context=plan.agreed.context.hex(),
+        model_digest=None if data is None else digest(data),
         created=datetime.now(UTC).isoformat(timespec="seconds"),
-        selection=collaboration.selection_,
     )
 
 
-def _score(collaboration: Collaboration, shares: Sequence[Share], project: Project, n_folds: int) -> Score | None:
-    if project.task.kind == "none":
+def _check_counts(counts: Mapping[Any, float], n: float, slack: float, project: Project) -> None:
+    """Refuse counts that rows cannot give."""
+    _refuse_if(
+        _too_few(n, slack * math.sqrt(len(counts)), project)
+        or ("a class has fewer than no rows" if min(counts.values()) < -slack else None),
+        project,
+    )
+
+
+def _too_few(n: float, slack: float, project: Project) -> str | None:
+    K, least = len(project.parties), len(project.parties) * fewest_rows(project)
+    if n >= least - slack:
         return None
-    if project.task.is_single:
-        return score_of(collaboration, shares, project.task, n_folds)
-    return survival_score(collaboration, shares, n_folds)
+    return f"it says that there are {n:.0f} rows, and {K} parties add at least {least}"
 
 
-def _training_rows(collaboration: Collaboration, received: Sequence[ReceivedShare]) -> list[RowFinding]:
-    """Return rows of parties in any model that would be sent."""
-    representations = [collaboration.representations_[each.party] for each in received]
-    sent = {"": collaboration.estimator_} | {
-        f"without {each.party}: ": collaboration.party_model(each.party).without_party for each in received
-    }
-    return [
-        RowFinding(path=f"{prefix}{found.path}", n_rows=found.n_rows)
-        for prefix, estimator in sent.items()
-        if estimator is not None
-        for found in training_rows_in(estimator, representations)
-    ]
+def _check_total(plan: SumsPlan, total: Any, project: Project) -> tuple[float, dict[Any, float]]:
+    """Refuse a total that rows cannot give; return the number of rows, and of those of each class."""
+    figures = plan.statistic.figures(total)
+    n = figures.n_rows
+    slack = _FARTHEST * plan.noise * plan.agreed.excess
+    rows_slack = slack / _ETA_SQUARED
+    wrong = _too_few(n, rows_slack, project)
+    if wrong is not None:
+        pass
+    elif (
+        not -slack * math.sqrt(plan.n_components)
+        <= figures.length_v
+        <= n + rows_slack + slack * math.sqrt(plan.n_components)
+    ):
+        wrong = "rows of the common map are longer than 1, or their squares are negative"
+    elif figures.length_t > figures.most_t + rows_slack * (1 + math.sqrt(plan.statistic.n_outputs)):
+        wrong = "targets are beyond their range"
+    elif figures.class_counts and min(figures.class_counts) < -2 * rows_slack:
+        wrong = "a class has fewer than no rows"
+    _refuse_if(wrong, project)
+    return n, dict(zip(plan.classes or (), figures.class_counts, strict=True))
 
 
-def _name(estimator: Any) -> str:
-    """Class of a model; of a pipeline, those of its steps."""
-    steps = getattr(estimator, "steps", None)
-    return estimator_kind(estimator) if steps is None else " + ".join(type(step).__name__ for _, step in steps)
-
-
-def _count_repeated(rows: FloatArray) -> int:
-    counts = np.unique(rows, axis=0, return_counts=True)[1]
-    return int(counts[counts > 1].sum())
-
-
-def _is_plain(value: Any) -> bool:
-    return value is None or isinstance(value, str | bool | int | float)
+def _refuse_if(wrong: str | None, project: Project) -> None:
+    if wrong is not None:
+        raise ExchangeError(
+            "SHARE_MALFORMED",
+            f"The total of project {project.name!r} is not one of rows: {wrong}. At least one party added something "
+            "else, and nobody can tell who. Ask all of them, and begin a new run.",
+        )

@@ -2,14 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from typing import Any
 
 from ... import analyst
 from ...analyst import BaseIntegrator, Collaboration
 from ...share import Share
-
-__all__ = ["METHODS", "MODELS", "MODEL_NAMES", "SURVIVAL_MODELS", "clustered", "make_integrator", "make_model"]
 
 AUTO = "auto"
 """Left to the analyst's own choice, by rows left out."""
@@ -76,12 +74,12 @@ def _widest(shares: Sequence[Share], *, centred: bool) -> int:
 
 
 def make_model(name: str, task: str, random_state: int | None = None, *, of_means: bool = False) -> Any:
-    """Return a model h for a task.
+    """Return a model h for a task; none keeps its training rows.
 
     Parameters
     ----------
     name : str
-        One of `MODELS`, or of `SURVIVAL_MODELS`. "auto" is returned, for `datacollab.Analyst` to choose; for times to
+        One of `MODELS`, or of `SURVIVAL_MODELS`.  "auto" is returned, for `datacollab.Analyst` to choose; for times to
         an event it is "cox".
     task : {"classification", "regression", "survival"}
     random_state : int, optional
@@ -97,75 +95,38 @@ def make_model(name: str, task: str, random_state: int | None = None, *, of_mean
     known = SURVIVAL_MODELS if task == "survival" else MODELS
     if name not in known:
         raise ValueError(f"Expected one of {', '.join(known)} for {task}, got {name!r}.")
-    return known[name](of_means if task == "survival" else task == "classification", random_state)
+    if task == "survival":
+        from ...survival import CoxRegression, SurvivalForest
 
-
-def _forest(is_classification: bool, random_state: int | None) -> Any:
-    from sklearn.ensemble import RandomForestClassifier, RandomForestRegressor
-
-    return (RandomForestClassifier if is_classification else RandomForestRegressor)(random_state=random_state)
-
-
-def _boosting(is_classification: bool, random_state: int | None) -> Any:
-    from sklearn.ensemble import HistGradientBoostingClassifier, HistGradientBoostingRegressor
-
-    return (HistGradientBoostingClassifier if is_classification else HistGradientBoostingRegressor)(
-        random_state=random_state
-    )
-
-
-def _linear(is_classification: bool, random_state: int | None) -> Any:
-    from sklearn.linear_model import LogisticRegression, Ridge
+        if name == "survival-forest":
+            return SurvivalForest(random_state=random_state)
+        return CoxRegression(_PENALTY_OF_MEANS if of_means else _PENALTY, standardize=True)
+    if name == AUTO:
+        return AUTO
+    from sklearn import ensemble, linear_model, neural_network
     from sklearn.pipeline import make_pipeline
     from sklearn.preprocessing import StandardScaler
 
+    kind = "Classifier" if task == "classification" else "Regressor"
+    if name == "random-forest":
+        return getattr(ensemble, f"RandomForest{kind}")(random_state=random_state)
+    if name == "gradient-boosting":
+        return getattr(ensemble, f"HistGradientBoosting{kind}")(random_state=random_state)
+    if name == "perceptron":
+        h = getattr(neural_network, f"MLP{kind}")(early_stopping=True, max_iter=1000, random_state=random_state)
+    elif task == "classification":
+        h = linear_model.LogisticRegression(max_iter=2000, random_state=random_state)
+    else:
+        h = linear_model.Ridge()
     # Collaboration representations are as small as their number of anchor rows is large.
-    h = LogisticRegression(max_iter=2000, random_state=random_state) if is_classification else Ridge()
     return make_pipeline(StandardScaler(), h)
 
 
-def _perceptron(is_classification: bool, random_state: int | None) -> Any:
-    from sklearn.neural_network import MLPClassifier, MLPRegressor
-    from sklearn.pipeline import make_pipeline
-    from sklearn.preprocessing import StandardScaler
-
-    h = (MLPClassifier if is_classification else MLPRegressor)(
-        hidden_layer_sizes=(100,), early_stopping=True, max_iter=1000, random_state=random_state
-    )
-    return make_pipeline(StandardScaler(), h)
-
-
-MODELS: dict[str, Callable[[bool, int | None], Any]] = {
-    AUTO: lambda is_classification, random_state: AUTO,
-    "random-forest": _forest,
-    "gradient-boosting": _boosting,
-    "linear": _linear,
-    "perceptron": _perceptron,
-}
-"""Makers of models, which take whether it is a classification, and a seed.  None keeps its training rows."""
+MODELS = (AUTO, "random-forest", "gradient-boosting", "linear", "perceptron")
+SURVIVAL_MODELS = (AUTO, "cox", "survival-forest")
+MODEL_NAMES = tuple(dict.fromkeys((*MODELS, *SURVIVAL_MODELS)))
 _PENALTY, _PENALTY_OF_MEANS = 1.0, 20.0
 """Of Cox regressions on standardised columns, as the section on survival of `make downstream` has them."""
-
-
-def _cox(of_means: bool, random_state: int | None) -> Any:
-    from ...survival import CoxRegression
-
-    return CoxRegression(_PENALTY_OF_MEANS if of_means else _PENALTY, standardize=True)
-
-
-def _survival_forest(of_means: bool, random_state: int | None) -> Any:
-    from ...survival import SurvivalForest
-
-    return SurvivalForest(random_state=random_state)
-
-
-SURVIVAL_MODELS: dict[str, Callable[[bool, int | None], Any]] = {
-    AUTO: _cox,
-    "cox": _cox,
-    "survival-forest": _survival_forest,
-}
-"""Makers of models of times to an event, which take whether rows are means, and a seed."""
-MODEL_NAMES = tuple(dict.fromkeys((*MODELS, *SURVIVAL_MODELS)))
 
 
 def clustered(shares: Sequence[Share], n_clusters: int, random_state: int) -> Collaboration:

@@ -17,12 +17,11 @@ from ..._threads import one_thread
 from ..._typing import FloatArray
 from ...bundle import write_atomically
 from ...errors import AgreementError, DataCollabError, ExchangeError
+from ...model import PartyModel
 from ..project import Column, Project, encode_table, read_table, table_format, write_table
-from ._commit import record
-from ._folder import Folder, check_shares_rows
-from ._install import at_home
+from ._folder import Folder, check_shares_rows, record
+from ._install import Side, at_home
 from ._predict import check_kept, check_output, check_written_once
-from ._sides import Side
 
 ROW, OUTPUT, BASE, ANSWER = "row", "class", "base_value", "answer"
 FIGURES = (".png", ".pdf", ".svg")
@@ -183,7 +182,7 @@ def explain(
     home = at_home(folder)
     side = home.side("collaboration")
     assert home.party is not None
-    assert home.model is not None
+    assert isinstance(home.model, PartyModel)
     classes = _classes(side, of_class, log_odds, figure, folder.project.task.kind)
     _shap()
     table = read_table(source, project=folder.project)

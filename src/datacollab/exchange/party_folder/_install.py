@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import math
 import os
-from collections.abc import Callable
-from dataclasses import replace
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 from sklearn.base import is_classifier, is_regressor
 from sklearn.tree import DecisionTreeClassifier, DecisionTreeRegressor, export_text
 
@@ -32,6 +33,8 @@ from ...model import (
 from ...party import (
     AnchorRidge,
     DistilledModel,
+    LocalParty,
+    PersonalModel,
     distil_predictions,
     fit_to_predictions,
     personal_model,
@@ -40,34 +43,140 @@ from ...party import (
 )
 from ...sums import SumsModel, SumsPlan
 from ...survival import SurvivalModel
-from ..project import Anchor, EncodedTable, Project, encode_table, read_table
+from ..project import Anchor, Project, encode_table, read_table
+from ..steps import SIDES
 from ..sums import fewest_rows, plan_of, read_model
-from ._commit import (
-    check_logged,
-    commit_distilled,
-    commit_forgetting,
-    commit_model,
-    kept_sum,
-    last_share,
-    locked,
-    settle,
-)
 from ._folder import (
     SEALED,
     Folder,
-    OwnRows,
     StoredParty,
+    check_logged,
     check_not_forgotten,
     check_shares_rows,
+    commit_distilled,
+    commit_forgetting,
+    commit_model,
     has_forgotten,
+    kept_sum,
+    last_share,
     load_party,
+    locked,
+    settle,
 )
-from ._sides import AtHome, CommonModel, Side, agreed_times, are_targets, distilled_side, times_within
 from ._sums import project_map
 
-NOT_SAID = "Nothing can be said of what collaboration brought"
+_PARTS = 4
 _LARGEST_OUTPUT = 10.0
 """Encoded targets are from -1 to 1; a model with far larger outputs on the anchor was not fitted to them."""
+_NOT_SAID = "Nothing can be said of what collaboration brought"
+_NO_MODEL = "Run `datacollab party install FILE` with the file that the analyst sent."
+
+
+def agreed_times(project: Project) -> list[float]:
+    """Return quarters of the longest possible time, rounded up like the times themselves.
+
+    With a maximum of 1826 days, rounded to 30: 480, 930, 1380 and 1830 days.
+    """
+    task = project.task
+    assert task.maximum is not None
+    assert task.latest is not None
+    step = task.time_step
+    quarters = [task.maximum * part / _PARTS for part in range(1, _PARTS)]
+    return [each if step is None else math.ceil(each / step * (1 - 1e-12)) * step for each in quarters] + [task.latest]
+
+
+def survival_names(project: Project) -> list[str]:
+    """Return the names of the columns with the probability of no event up to each agreed time."""
+    return [f"survival_{time:.10g}" for time in agreed_times(project)]
+
+
+def times_within(model: PartyModel, times: Sequence[float]) -> list[float]:
+    """Return those of ascending times that lie within a model's observation."""
+    (baseline,) = model.estimator.baselines_.values()
+    return [time for time in times if time <= baseline.times[-1]]
+
+
+def are_targets(predicted: Any, project: Project) -> bool:
+    """Return whether an array holds only the project's classes, numbers of clusters, or else finite numbers."""
+    if project.task.kind == "none":
+        return predicted.dtype.kind in "iu" and bool((predicted >= 0).all())
+    if project.task.kind == "classification":
+        return bool(np.isin(predicted, np.asarray(project.task.classes)).all())
+    return predicted.dtype.kind in "biuf" and bool(np.isfinite(predicted).all())
+
+
+@dataclass(frozen=True, kw_only=True, eq=False)
+class Side:
+    """One way to predict rows of the project's matrix: functions of rows, and the classes of probabilities if any."""
+
+    name: str
+    classes: NDArray[Any] | None
+    predict: Callable[[FloatArray], NDArray[Any]]
+    predict_proba: Callable[[FloatArray], FloatArray]
+    predict_survival: Callable[[FloatArray, Sequence[float]], FloatArray] | None = None
+
+
+@dataclass(frozen=True, kw_only=True, eq=False)
+class AtHome:
+    """What a party predicts with: sides by name, the usual one first, and what collaboration brought, in words.
+
+    Of rows with f_k and the model, if one is installed; of sums with their one model.
+    """
+
+    sides: dict[str, Side]
+    sentence: str
+    party: LocalParty | None = None
+    model: PartyModel | SumsModel | None = None
+
+    def side(self, using: str | None = None) -> Side:
+        """Return one side, or the usual one; raise NOT_POOLED or NOT_INSTALLED if it is not there."""
+        if using is None:
+            return next(iter(self.sides.values()))
+        if using in self.sides:
+            return self.sides[using]
+        if using not in SIDES:
+            raise ValueError(f"Unknown predictions {using!r}; choose one of {', '.join(SIDES)}.")
+        if using == "distilled":
+            raise ExchangeError(
+                "NOT_INSTALLED",
+                "Nothing was distilled from anchor predictions. Run `datacollab party distil FILE` first.",
+            )
+        if self.model is None:
+            raise ExchangeError(
+                "NOT_INSTALLED",
+                f"There are no predictions of the kind {using!r}, for no model is installed. Take the distilled model.",
+            )
+        if "local" in self.sides:
+            raise ExchangeError("NOT_POOLED", "There are no models of your own rows without public ones. Take 'local'.")
+        raise ExchangeError("NOT_POOLED", f"There are no predictions of the kind {using!r}. {self.sentence}")
+
+
+def _common_side(party: LocalParty, model: PartyModel) -> Side:
+    """Return the analyst's model, behind the party's own f_k."""
+
+    def predict_survival(X: FloatArray, times: Sequence[float]) -> FloatArray:
+        known = times_within(model, times)
+        result = np.full((len(X), len(times)), np.nan)
+        if known:
+            result[:, : len(known)] = model.predict_survival(party.obfuscate(X), known)
+        return result
+
+    return Side(
+        name=estimator_kind(model.estimator),
+        classes=model.estimator.classes_ if hasattr(model.estimator, "predict_proba") else None,
+        predict=lambda X: model.predict(party.obfuscate(X)),
+        predict_proba=lambda X: model.predict_proba(party.obfuscate(X)),
+        predict_survival=predict_survival,
+    )
+
+
+def _personal_side(personal: PersonalModel, name: str) -> Side:
+    return Side(
+        name=type(personal).__name__,
+        classes=getattr(personal, "classes_", None),
+        predict=lambda X: personal.predict(X, using=name),
+        predict_proba=lambda X: personal.predict_proba(X, using=name),
+    )
 
 
 def install(
@@ -106,15 +215,15 @@ def install(
         NOT_SHARED, WRONG_RECIPIENT, WRONG_SHARE, PROJECT_HASH_MISMATCH, ALREADY_THERE, BUSY if the party has shared
         meanwhile, and the codes of an unfit model.
     """
-    model_file, files, project = Path(model_file), folder.files, folder.project
+    model_file, installed, project = Path(model_file), folder.files.model, folder.project
     if project.sharing is not None:
-        return _install_common(folder, model_file, older=older)
+        return _install_sums(folder, model_file, older=older)
     settle(folder)
     stored = load_party(folder)
     data = read_regular(model_file)
     model, bundle = open_model(folder, data, model_file, stored.share_digest)
     if not older:
-        _check_not_older(bundle, model_file, files.model)
+        _check_not_older(bundle, model_file, installed)
     pooled, members = _combined(folder, stored, model, public, random_state, progress)
     # The party's own models take their time, in which other commands may work here.
     with locked(folder):
@@ -126,27 +235,114 @@ def install(
             )
         check_logged(folder, stored.share_digest)
         if not older:
-            _check_not_older(bundle, model_file, files.model)
+            _check_not_older(bundle, model_file, installed)
         entry = {"digest": bundle.digest, "file": model_file.name, "pooled": bool(members)}
         entry |= {name: bundle.facts.get(name) for name in ("estimator", "created")}
         commit_model(folder, data, entry, facts={"model_digest": bundle.digest, **pooled}, members=members)
     return bundle.facts | pooled
 
 
-def _install_common(folder: Folder, model_file: Path, *, older: bool) -> dict[str, Any]:
+def _install_sums(folder: Folder, model_file: Path, *, older: bool) -> dict[str, Any]:
     data = read_regular(model_file)
     with locked(folder):
-        kept = _kept_sum(folder)
-        model, bundle = read_model(data, folder.project, folder.name, folder.key, where=str(model_file))
-        common = _checked_common(folder, model, kept, where=str(model_file))
+        home, bundle, share_digest = _of_sums(folder, data, model_file)
         if not older:
             _check_not_older(bundle, model_file, folder.files.model)
-        check_logged(folder, kept.facts["entry"]["digest"])
+        check_logged(folder, share_digest)
         entry = {"digest": bundle.digest, "file": model_file.name, "model_digest": bundle.facts["model_digest"]}
         entry |= {name: bundle.facts[name] for name in ("estimator", "created", "context")}
-        said = {"sentence": common.sentence, "benefit": None}
+        said = {"sentence": home.sentence, "benefit": None}
         commit_model(folder, data, entry, facts={"model_digest": bundle.digest, **said}, members={})
     return bundle.facts | {"method": "sums", **said}
+
+
+def _combined(
+    folder: Folder,
+    stored: StoredParty,
+    model: PartyModel,
+    public: Any,
+    random_state: int | None,
+    progress: Callable[[str], None] | None,
+) -> tuple[dict[str, Any], dict[str, bytes]]:
+    """Fit own models and combine them with the common one; return facts and members of the file.
+
+    Own models are fitted on own rows and public ones: those given, or else the anchor's.  Without a combined model
+    there are no members, and the sentence says why.
+    """
+    project, anchor, own = folder.project, folder.anchor, stored.own
+    representation = stored.party.obfuscate(anchor.rows)
+    _check_works(model, representation, project)
+    given = None
+    if public is not None:
+        where = "the public table"
+        if isinstance(public, str | os.PathLike):
+            where, public = os.fspath(public), read_table(Path(public), project=project)
+        with_target = project.task.is_single and project.task.target in public.columns
+        given = encode_table(project, public, where=where, with_target=with_target)
+    if reason := _reason_for_none(project, model):
+        return {"sentence": f"{_NOT_SAID}: {reason}", "benefit": None}, {}
+    if model.without_party is not None:
+        _check_works(replace(model, estimator=model.without_party), representation, project)
+    if model.left_out is not None and (own.order is None or len(model.left_out) != len(own.order)):
+        raise ExchangeError(
+            "MODEL_MALFORMED",
+            f"The model says something of {len(model.left_out)} rows left out, and party {folder.name!r} has shared "
+            f"{own.n_shared}. Do not use it, and ask the analyst.",
+        )
+    try:
+        personal = personalise(
+            stored.party,
+            model,
+            own.X,
+            own.target,
+            order=own.order,
+            public=anchor.rows if given is None else given.X,
+            public_target=anchor.target if given is None else given.target,
+            random_state=random_state,
+            progress=progress,
+        )
+    except DataCollabError:
+        raise
+    # A model that was tampered with may fail in any way, and with words that quote the rows.
+    except Exception as error:
+        raise ExchangeError(
+            "MODEL_MALFORMED",
+            f"The model fails on rows of party {folder.name!r} ({type(error).__name__}). Do not use it, and ask the "
+            "analyst.",
+        ) from None
+    benefit = personal.benefit_
+    return {"sentence": benefit.sentence, "benefit": benefit.to_dict()}, personal_state(personal)
+
+
+def _reason_for_none(project: Project, model: PartyModel) -> str | None:
+    if not project.task.is_single:
+        return (
+            "a party's own models are made and compared for classes and numbers alone. Predictions are those of the "
+            "collaboration."
+        )
+    if model.left_out is None and model.without_party is None:
+        return (
+            "the model came without what it says of your rows left out. Predictions are those of the collaboration; "
+            "ask the analyst for a model that has it (`datacollab analyst integrate` with its defaults)."
+        )
+    return None
+
+
+def _check_works(model: PartyModel, anchor_representation: FloatArray, project: Project) -> None:
+    """Predict the anchor at home, as a trial."""
+    try:
+        predicted = model.predict(anchor_representation)
+        if isinstance(model.estimator, SurvivalModel) and (times := times_within(model, agreed_times(project))):
+            model.predict_survival(anchor_representation, times)
+    except DataCollabError as error:
+        raise _malformed(f"It does not take this party's representation: {error}") from None
+    except Exception as error:
+        raise _malformed(f"A trial with the anchor failed ({type(error).__name__})") from None
+    classes = getattr(model.estimator, "classes_", predicted)
+    if predicted.shape != (len(anchor_representation),) or not all(
+        are_targets(y, project) for y in (predicted, classes)
+    ):
+        raise _malformed(f"In a trial it predicted something other than the targets of project {project.name!r}")
 
 
 def distil(folder: Folder, predictions_file: Path, *, tree: int | None = None) -> dict[str, Any]:
@@ -180,7 +376,12 @@ def distil(folder: Folder, predictions_file: Path, *, tree: int | None = None) -
     own = None if has_forgotten(folder) else load_party(folder).own
     data = read_regular(predictions_file)
     predictions, bundle = _open_predictions(folder, data, predictions_file, share_digest, len(anchor.rows))
-    model = _distilled(predictions, anchor, own, tree)
+    rows = None if own is None or len(own.X) < 10 else own.X
+    estimator = None if tree is None else _tree(tree, predictions)
+    try:
+        model = distil_predictions(predictions.party, anchor.rows, predictions, estimator, rows=rows)
+    except AnchorError as error:
+        raise ExchangeError("ANSWERS_UNFIT", str(error)) from None
     recipe: dict[str, Any] = {"tree": tree}
     if isinstance(ridge := model.estimator, AnchorRidge):
         recipe = {"gamma": ridge.gamma_, "alpha": ridge.alpha_, "standardize": ridge.standardize_}
@@ -220,47 +421,135 @@ def forget(folder: Folder) -> None:
         commit_forgetting(folder, _logged_share(folder))
 
 
-def predictors(folder: Folder) -> AtHome | CommonModel:
-    """Return the sides that a party predicts with."""
-    if folder.project.sharing is None:
-        return at_home(folder)
-    settle(folder)
-    kept = _kept_sum(folder)
-    file = folder.files.model
-    if not file.exists():
-        raise _not_installed(folder, "Run `datacollab party install FILE` with the file that the analyst sent.")
-    model, _ = read_model(read_regular(file), folder.project, folder.name, folder.key, where=str(file))
-    return _checked_common(folder, model, kept, where=str(file))
-
-
 def at_home(folder: Folder) -> AtHome:
-    """Return the map f_k, its model and own models, and the distilled model."""
+    """Return the sides that a party predicts with."""
     settle(folder)
-    files, distilled = folder.files, _distilled_side(folder)
-    if distilled is not None and not files.model.exists():
-        sentence = f"{NOT_SAID}: no model is installed, and anchor predictions say nothing of your rows left out."
-        return AtHome(party=None, model=None, personal=None, sentence=sentence, distilled=distilled)
+    file = folder.files.model
+    if folder.project.sharing is not None:
+        _message_kept(folder)
+        if not file.is_file():
+            raise ExchangeError("NOT_INSTALLED", f"{folder.path} holds no model. {_NO_MODEL}")
+        return _of_sums(folder, read_regular(file), file)[0]
+    distilled = _distilled_side(folder)
+    last = {} if distilled is None else {"distilled": distilled}
+    if last and not file.exists():
+        sentence = f"{_NOT_SAID}: no model is installed, and anchor predictions say nothing of your rows left out."
+        return AtHome(sides=last, sentence=sentence)
     stored = load_party(folder)
-    if not files.model.exists():
-        what = "Run `datacollab party install FILE` with the file that the analyst sent."
+    if not file.exists():
+        what = _NO_MODEL
         if folder.project.task.kind == "effect":
             what = "Of an effect no model comes back: the estimate is the analyst's."
-        raise _not_installed(folder, what)
-    kept = folder.read(files.personal) if files.personal.exists() else None
-    model, bundle = open_model(folder, read_regular(files.model), files.model, stored.share_digest)
-    personal = None
-    sentence = f"{NOT_SAID}: nothing was combined with the installed model. Run `datacollab party install` again."
+        raise ExchangeError("NOT_INSTALLED", f"{folder.path} holds no model. {what}")
+    model, bundle = open_model(folder, read_regular(file), file, stored.share_digest)
+    sides = {"collaboration": _common_side(stored.party, model)}
+    sentence = f"{_NOT_SAID}: nothing was combined with the installed model. Run `datacollab party install` again."
+    kept = folder.read(folder.files.personal) if folder.files.personal.exists() else None
     if kept is not None and kept.facts.get("model_digest") == bundle.digest:
-        personal = personal_model(kept.members, stored.party, model) if kept.members else None
         sentence = str(kept.facts["sentence"])
-    return AtHome(party=stored.party, model=model, personal=personal, sentence=sentence, distilled=distilled)
+        if kept.members:
+            personal = personal_model(kept.members, stored.party, model)
+            sides = {name: _personal_side(personal, name) for name in personal.sides} | sides
+    return AtHome(sides=sides | last, sentence=sentence, party=stored.party, model=model)
 
 
-def _not_installed(folder: Folder, what: str) -> ExchangeError:
-    return ExchangeError("NOT_INSTALLED", f"{folder.path} holds no model. {what}")
+def _distilled_side(folder: Folder) -> Side | None:
+    """Fit the distilled model again, the same to the last bits of its sums; None if there is none."""
+    if not folder.files.learned.exists():
+        return None
+    kept, anchor = folder.read(folder.files.learned), folder.anchor
+    facts = kept.facts
+    if facts.get("anchor") != _identity(anchor):
+        raise ExchangeError(
+            "ANCHOR_MISMATCH",
+            "The distilled model is of another anchor than the one that is there now. Open the anchor that was "
+            "shared again, or distil predictions on this one.",
+        )
+    try:
+        predictions = predictions_from(Bundle(PREDICTIONS_KIND, dict(facts["answers"]), dict(kept.members), None, ""))
+        recipe = facts["recipe"]
+        estimator = _tree(recipe["tree"], predictions) if "tree" in recipe else AnchorRidge(**recipe)
+        model = DistilledModel(
+            party=predictions.party,
+            estimator=fit_to_predictions(estimator, anchor.rows, predictions.values, predictions.classes),
+            classes_=predictions.classes,
+            **facts["figures"],
+        )
+    # What this program wrote and signed is not checked entry by entry.
+    except (ExchangeError, KeyError, TypeError, ValueError) as error:
+        raise ExchangeError(
+            "STATE_DAMAGED",
+            f"The distilled model cannot be read ({type(error).__name__}). Run `datacollab party distil` again with "
+            "the file that the analyst sent.",
+        ) from None
+    return Side(
+        name=estimator_kind(model.estimator),
+        classes=model.classes_,
+        predict=model.predict,
+        predict_proba=model.predict_proba,
+    )
 
 
-def _kept_sum(folder: Folder) -> Bundle:
+def _of_sums(folder: Folder, data: bytes, source: Path) -> tuple[AtHome, Bundle, str]:
+    """Read the model of all parties' sums: of the sum that the party was in, its targets, and a sensible size.
+
+    Return what predicts with it, the bundle outside, and the identity of the party's message.
+    """
+    project, anchor, where = folder.project, folder.anchor, str(source)
+    kept = _message_kept(folder)
+    model, bundle = read_model(data, project, folder.name, folder.key, where=where)
+    common = project_map(project, anchor)
+    commitment = str(kept.facts["anchor_commitment"])
+    plan = plan_of(project, anchor_commitment=commitment, n_components=common.n_components)
+    # Counts make no model.
+    if model.context.hex() != kept.facts["context"] or not isinstance(plan, SumsPlan):
+        raise ExchangeError(
+            "WRONG_SHARE",
+            f"{where} was made of another sum than the one that this party was in. Have the analyst integrate the "
+            "files of this run.",
+        )
+    task = project.task
+    limits = None if task.classes or task.minimum is None or task.maximum is None else (task.minimum, task.maximum)
+    if (model.classes or ()) != task.classes or model.limits != limits:
+        raise _malformed(f"{where} is of other classes, or of another range, than project {project.name!r}")
+    if len(model.fit.coefficients) != common.n_components:
+        raise _malformed(
+            f"{where} has coefficients for {len(model.fit.coefficients)} columns, and the common map has "
+            f"{common.n_components}"
+        )
+    _check_size(model, plan.noise * plan.agreed.excess, len(plan.roster) * fewest_rows(project), where)
+    outputs = model.fit.predict(common.transform(anchor.rows))
+    if not (np.abs(outputs) <= _LARGEST_OUTPUT).all():
+        raise _malformed(f"In a trial with the anchor, {where} gives what no target can be")
+    side = Side(
+        name="ridge regression on sums",
+        classes=None if model.classes is None else np.asarray(model.classes),
+        predict=lambda X: model.predict(common.transform(X)),
+        predict_proba=lambda X: model.predict_proba(common.transform(X)),
+    )
+    sentence = "Predictions are those of the one model of all parties' rows; nothing was combined with it."
+    home = AtHome(sides={"collaboration": side}, sentence=sentence, model=model)
+    return home, bundle, kept.facts["entry"]["digest"]
+
+
+def _check_size(model: SumsModel, noise: float, together: int, where: str) -> None:
+    """Refuse coefficients that no ridge regression on so many rows has, with the agreed noise."""
+    fit = model.fit
+    n_components, n_outputs = fit.coefficients.shape
+    least = noise * math.sqrt(2 * n_components)
+    if not (math.isfinite(fit.n_rows) and math.isfinite(fit.alpha)) or fit.alpha < least * (1 - 1e-9):
+        raise _malformed(f"{where} has a smaller penalty than its noise demands")
+    slack = 32 * noise
+    if fit.n_rows < together - slack:
+        raise _malformed(f"{where} says that there are {fit.n_rows:.0f} rows, and the parties add {together} at least")
+    # The ridge solution's norm is at most |T| / (2 sqrt(alpha)); noise in the moments adds |E| / alpha.
+    of_rows = math.sqrt(fit.n_rows * n_outputs / fit.alpha)
+    of_noise = slack * math.sqrt(n_components * n_outputs) / fit.alpha
+    if float(np.linalg.norm(fit.coefficients)) > of_rows + of_noise:
+        raise _malformed(f"{where} has larger coefficients than ridge regression gives")
+
+
+def _message_kept(folder: Folder) -> Bundle:
     kept = kept_sum(folder, folder.project)
     if kept is None:
         raise ExchangeError(
@@ -385,98 +674,6 @@ def _made(bundle: Bundle, source: Path) -> datetime:
     return made if made.tzinfo else made.replace(tzinfo=UTC)
 
 
-def _check_works(model: PartyModel, anchor_representation: FloatArray, project: Project) -> None:
-    """Predict the anchor at home, as a trial."""
-    try:
-        predicted = model.predict(anchor_representation)
-        if isinstance(model.estimator, SurvivalModel) and (times := times_within(model, agreed_times(project))):
-            model.predict_survival(anchor_representation, times)
-    except DataCollabError as error:
-        raise _malformed(f"It does not take this party's representation: {error}") from None
-    except Exception as error:
-        raise _malformed(f"A trial with the anchor failed ({type(error).__name__})") from None
-    classes = getattr(model.estimator, "classes_", predicted)
-    if predicted.shape != (len(anchor_representation),) or not all(
-        are_targets(y, project) for y in (predicted, classes)
-    ):
-        raise _malformed(f"In a trial it predicted something other than the targets of project {project.name!r}")
-
-
-def _combined(
-    folder: Folder,
-    stored: StoredParty,
-    model: PartyModel,
-    public: Any,
-    random_state: int | None,
-    progress: Callable[[str], None] | None,
-) -> tuple[dict[str, Any], dict[str, bytes]]:
-    """Fit own models and combine them with the common one; return facts and members of the file.
-
-    Own models are fitted on own rows and public ones: those given, or else the anchor's.  Without a combined model
-    there are no members, and the sentence says why.
-    """
-    project, anchor, own = folder.project, folder.anchor, stored.own
-    representation = stored.party.obfuscate(anchor.rows)
-    _check_works(model, representation, project)
-    given = None if public is None else _encoded_public(folder, public)
-    if reason := _reason_for_none(project, model):
-        return {"sentence": f"{NOT_SAID}: {reason}", "benefit": None}, {}
-    if model.without_party is not None:
-        _check_works(replace(model, estimator=model.without_party), representation, project)
-    if model.left_out is not None and (own.order is None or len(model.left_out) != len(own.order)):
-        raise ExchangeError(
-            "MODEL_MALFORMED",
-            f"The model says something of {len(model.left_out)} rows left out, and party {folder.name!r} has shared "
-            f"{own.n_shared}. Do not use it, and ask the analyst.",
-        )
-    try:
-        personal = personalise(
-            stored.party,
-            model,
-            own.X,
-            own.target,
-            order=own.order,
-            public=anchor.rows if given is None else given.X,
-            public_target=anchor.target if given is None else given.target,
-            random_state=random_state,
-            progress=progress,
-        )
-    except DataCollabError:
-        raise
-    # A model that was tampered with may fail in any way, and with words that quote the rows.
-    except Exception as error:
-        raise ExchangeError(
-            "MODEL_MALFORMED",
-            f"The model fails on rows of party {folder.name!r} ({type(error).__name__}). Do not use it, and ask the "
-            "analyst.",
-        ) from None
-    benefit = personal.benefit_
-    return {"sentence": benefit.sentence, "benefit": benefit.to_dict()}, personal_state(personal)
-
-
-def _reason_for_none(project: Project, model: PartyModel) -> str | None:
-    if not project.task.is_single:
-        return (
-            "a party's own models are made and compared for classes and numbers alone. Predictions are those of the "
-            "collaboration."
-        )
-    if model.left_out is None and model.without_party is None:
-        return (
-            "the model came without what it says of your rows left out. Predictions are those of the collaboration; "
-            "ask the analyst for a model that has it (`datacollab analyst integrate` with its defaults)."
-        )
-    return None
-
-
-def _encoded_public(folder: Folder, table: Any) -> EncodedTable:
-    """Return public rows as the project's matrix, with targets if the table has any."""
-    where = "the public table"
-    if isinstance(table, str | os.PathLike):
-        where, table = os.fspath(table), read_table(Path(table), project=folder.project)
-    task = folder.project.task
-    return encode_table(folder.project, table, where=where, with_target=task.is_single and task.target in table.columns)
-
-
 def _open_predictions(
     folder: Folder, data: bytes, source: Path, share_digest: str | None, n_anchors: int
 ) -> tuple[AnchorPredictions, Bundle]:
@@ -499,48 +696,6 @@ def _open_predictions(
     return predictions, bundle
 
 
-def _distilled(predictions: AnchorPredictions, anchor: Anchor, own: OwnRows | None, tree: int | None) -> DistilledModel:
-    """Fit kernel ridge regression, or a decision tree of at most this depth, and check that it would hold."""
-    rows = None if own is None or len(own.X) < 10 else own.X
-    estimator = None if tree is None else _tree(tree, predictions)
-    try:
-        return distil_predictions(predictions.party, anchor.rows, predictions, estimator, rows=rows)
-    except AnchorError as error:
-        raise ExchangeError("ANSWERS_UNFIT", str(error)) from None
-
-
-def _distilled_side(folder: Folder) -> Side | None:
-    """Fit the distilled model again, the same to the last bits of its sums; None if there is none."""
-    if not folder.files.learned.exists():
-        return None
-    kept, anchor = folder.read(folder.files.learned), folder.anchor
-    facts = kept.facts
-    if facts.get("anchor") != _identity(anchor):
-        raise ExchangeError(
-            "ANCHOR_MISMATCH",
-            "The distilled model is of another anchor than the one that is there now. Open the anchor that was "
-            "shared again, or distil predictions on this one.",
-        )
-    try:
-        predictions = predictions_from(Bundle(PREDICTIONS_KIND, dict(facts["answers"]), dict(kept.members), None, ""))
-        recipe = facts["recipe"]
-        estimator = _tree(recipe["tree"], predictions) if "tree" in recipe else AnchorRidge(**recipe)
-        model = DistilledModel(
-            party=predictions.party,
-            estimator=fit_to_predictions(estimator, anchor.rows, predictions.values, predictions.classes),
-            classes_=predictions.classes,
-            **facts["figures"],
-        )
-    # What this program wrote and signed is not checked entry by entry.
-    except (ExchangeError, KeyError, TypeError, ValueError) as error:
-        raise ExchangeError(
-            "STATE_DAMAGED",
-            f"The distilled model cannot be read ({type(error).__name__}). Run `datacollab party distil` again with "
-            "the file that the analyst sent.",
-        ) from None
-    return distilled_side(model)
-
-
 def _identity(anchor: Anchor) -> str:
     return digest(np.ascontiguousarray(anchor.rows, dtype=np.float64).tobytes())
 
@@ -548,50 +703,3 @@ def _identity(anchor: Anchor) -> str:
 def _tree(depth: int, predictions: AnchorPredictions) -> Any:
     kind = DecisionTreeRegressor if predictions.classes is None else DecisionTreeClassifier
     return kind(max_depth=depth, random_state=0)
-
-
-def _checked_common(folder: Folder, model: SumsModel, kept: Bundle, *, where: str) -> CommonModel:
-    """Check that a model is of the sum that the party was in, of the project's targets, and of a sensible size."""
-    project, anchor = folder.project, folder.anchor
-    common = project_map(project, anchor)
-    commitment = str(kept.facts["anchor_commitment"])
-    plan = plan_of(project, anchor_commitment=commitment, n_components=common.n_components)
-    # Counts make no model.
-    if model.context.hex() != kept.facts["context"] or not isinstance(plan, SumsPlan):
-        raise ExchangeError(
-            "WRONG_SHARE",
-            f"{where} was made of another sum than the one that this party was in. Have the analyst integrate the "
-            "files of this run.",
-        )
-    task = project.task
-    limits = None if task.classes or task.minimum is None or task.maximum is None else (task.minimum, task.maximum)
-    if (model.classes or ()) != task.classes or model.limits != limits:
-        raise _malformed(f"{where} is of other classes, or of another range, than project {project.name!r}")
-    if len(model.fit.coefficients) != common.n_components:
-        raise _malformed(
-            f"{where} has coefficients for {len(model.fit.coefficients)} columns, and the common map has "
-            f"{common.n_components}"
-        )
-    _check_size(model, plan, fewest_rows(project), where)
-    outputs = model.fit.predict(common.transform(anchor.rows))
-    if not (np.abs(outputs) <= _LARGEST_OUTPUT).all():
-        raise _malformed(f"In a trial with the anchor, {where} gives what no target can be")
-    return CommonModel(common=common, model=model)
-
-
-def _check_size(model: SumsModel, plan: SumsPlan, fewest: int, where: str) -> None:
-    """Refuse coefficients that no ridge regression on so many rows has, with the agreed noise."""
-    fit, noise = model.fit, plan.noise * plan.agreed.excess
-    n_components, n_outputs = fit.coefficients.shape
-    least = noise * math.sqrt(2 * n_components)
-    together = len(plan.roster) * fewest
-    if not (math.isfinite(fit.n_rows) and math.isfinite(fit.alpha)) or fit.alpha < least * (1 - 1e-9):
-        raise _malformed(f"{where} has a smaller penalty than its noise demands")
-    slack = 32 * noise
-    if fit.n_rows < together - slack:
-        raise _malformed(f"{where} says that there are {fit.n_rows:.0f} rows, and the parties add {together} at least")
-    # The ridge solution's norm is at most |T| / (2 sqrt(alpha)); noise in the moments adds |E| / alpha.
-    of_rows = math.sqrt(fit.n_rows * n_outputs / fit.alpha)
-    of_noise = slack * math.sqrt(n_components * n_outputs) / fit.alpha
-    if float(np.linalg.norm(fit.coefficients)) > of_rows + of_noise:
-        raise _malformed(f"{where} has larger coefficients than ridge regression gives")

@@ -1,18 +1,22 @@
-"""A party's own rules for what may leave: its `policy.toml`."""
+"""A party's own rules for what may leave, its `policy.toml`; and the reasons against a release of rows or of sums."""
 
 from __future__ import annotations
 
 import textwrap
 import tomllib
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import asdict, dataclass, fields
+from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
+from ..._typing import PartyName
+from ...anchor import AnchorFit
 from ...bundle import canonical_json, digest
 from ...errors import ExchangeError
 from ...party import OBFUSCATORS
 from ...targets import TargetKind
+from ..project import Project
 
 _DEFENCES = ("none", "any", "microaggregation")
 _AUDITS = ("required", "warn", "off")
@@ -151,6 +155,65 @@ def _found(value: Any) -> str:
 
 def _invalid(path: Path, what: str) -> ExchangeError:
     return ExchangeError("POLICY_INVALID", f"Policy {path.name}: {what}. Correct it; nothing was shared.")
+
+
+def deadline_passed(project: Project) -> list[ExchangeError]:
+    """Return why nothing may be shared today, if the project's last day is over; `PartyFolder.prepare` does not ask."""
+    try:
+        project.check_deadline(datetime.now(UTC).date())
+    except ExchangeError as error:
+        return [error]
+    return []
+
+
+def refuse(reasons: Sequence[ExchangeError]) -> None:
+    """Raise the first of the reasons against sharing, with the number of the others."""
+    if not reasons:
+        return
+    first, *others = reasons
+    count = "is 1 more reason" if len(others) == 1 else f"are {len(others)} more reasons"
+    more = f" There {count} against it: run `datacollab party check`." if others else ""
+    raise ExchangeError(first.code, f"{first}{more}")
+
+
+def approved(policy: Policy, approve: Callable[[Any], str | None], summary: Any) -> str:
+    """Return who approves, or raise NOT_APPROVED."""
+    approved_by = approve(summary)
+    if not approved_by:
+        raise ExchangeError(
+            "NOT_APPROVED",
+            f"Nobody has approved the share of party {summary.party!r}; nothing left. Look at what would leave, and "
+            "run the command again with --approve.",
+        )
+    policy.check_approver(approved_by)
+    return approved_by
+
+
+def private_rows_in_anchor(party: PartyName, n_found: int, n_anchors: int, policy: Policy) -> Iterator[ExchangeError]:
+    if n_found > policy.max_rows_in_anchor:
+        allowed = f"; the policy allows {policy.max_rows_in_anchor}" if policy.max_rows_in_anchor else ""
+        yield ExchangeError(
+            "ANCHOR_HAS_PRIVATE_ROWS",
+            f"Party {party!r}: {n_found} of the {n_anchors} anchor rows are rows of its table{allowed}. Every party "
+            "sees the anchor as it is. Do not share; ask the project's owner for one from public or synthetic rows.",
+        )
+
+
+def crafted_anchor(party: PartyName, fit: AnchorFit | None) -> Iterator[ExchangeError]:
+    """Yield why nothing may leave if the anchor was made for single own rows, or covers little of the table."""
+    if fit is None or not (fit.is_crowded or fit.is_narrow):
+        return
+    found = f"the anchor's columns vary {fit.spread:.2f} times as much as those of its table; .7 is the least"
+    if fit.is_crowded:
+        found = (
+            f"{fit.n_near} of the {fit.n_anchors} anchor rows crowd around rows of its table, {fit.n_crowded} of them "
+            "have ten of these or more"
+        )
+    yield ExchangeError(
+        "ANCHOR_UNFIT",
+        f"Party {party!r}: {found}. With such an anchor others may read single rows. Do not share; ask the project's "
+        "owner for public rows of the same kind of people.",
+    )
 
 
 def default_policy_text(kind: TargetKind = TargetKind.SINGLE) -> str:

@@ -17,10 +17,8 @@ from ...errors import AgreementError, DataCollabError, ExchangeError, NumericalE
 from ...linalg import ranking_figures
 from ...survival import concordance_index
 from ..project import Adjustments, Project, Task, encode_table, table_batches, write_table
-from ._commit import record
-from ._folder import Folder
-from ._install import predictors
-from ._sides import Side, agreed_times, are_targets, survival_names
+from ._folder import Folder, record
+from ._install import Side, agreed_times, are_targets, at_home, survival_names
 
 PREDICTION = "prediction"
 BATCH_ROWS = 16_384
@@ -68,13 +66,17 @@ def predict_batches(
     ExchangeError
         NOT_SHARED, NOT_INSTALLED, NOT_POOLED, WRONG_SHARE, or of the kind "schema".
     """
-    side, project, source = predictors(folder).side(using), folder.project, Path(source)
+    side, project, source = at_home(folder).side(using), folder.project, Path(source)
     if project.task.kind == "survival":
         if proba:
             raise ValueError("Probabilities of no event are there without being asked for. Leave out --proba.")
         names = survival_names(project)
     else:
-        names = _probability_names(side) if proba else []
+        names = []
+        if proba:
+            if side.classes is None:
+                raise ValueError(f"The model {side.name} gives no probabilities. Leave out --proba.")
+            names = [f"proba_{name}" for name in side.classes]
     check_written_once(source, keep, {PREDICTION, *names})
     return _frames(project, side, source, names, list(keep), batch_rows, tell)
 
@@ -156,9 +158,9 @@ def evaluate(
         raise ValueError(f"find must be above 0 and at most 1; got {find}.")
     if folder.project.task.kind == "none":
         raise AgreementError(f"Project {folder.project.name!r} has no targets to compare predictions with.")
-    home = predictors(folder)
+    home = at_home(folder)
     home.side(using)
-    sides = home.sides()
+    sides = home.sides
     chosen = using or next(iter(sides))
     scores = scored(folder.project, sides, Path(source), batch_rows=batch_rows, find=find)
     first = scores[chosen]
@@ -214,40 +216,38 @@ def scored(
     project: Project, sides: Mapping[str, Side], source: Path, *, batch_rows: int, find: float
 ) -> dict[str, dict[str, Any]]:
     """Return how well each side predicts a file's targets; see `evaluate`."""
-    scores = {name: _scores_of(project.task) for name in sides}
-    ranked = _ranked(project, sides, find)
-    adjusted = Adjustments()
+    task, adjusted = project.task, Adjustments()
+    ranked = [name for name, side in sides.items() if side.classes is not None and len(task.classes) == 2]
+    targets: list[NDArray[Any]] = []
+    predicted: dict[str, list[NDArray[Any]]] = {name: [] for name in sides}
+    likely: dict[str, list[FloatArray]] = {name: [] for name in ranked}
     for table in table_batches(source, batch_rows=batch_rows, project=project):
         encoded = encode_table(project, table, where=str(source), first_row=adjusted.n_rows, before=adjusted)
         adjusted = encoded.adjusted
         assert encoded.target is not None
-        if encoded.n_rows:
-            for name, side in sides.items():
-                scores[name].add(encoded.target, _predicted(project, side, encoded.X, source))
-                if name in ranked:
-                    probabilities = _probabilities(project, side, encoded.X, source)
-                    ranked[name].add(encoded.target, _of_class(side, project.task.classes[1], probabilities))
-    said = {"task": project.task.kind, "target": project.task.target or project.task.words, "unit": project.task.unit}
-    return {
-        name: {**said, **each.to_dict(), "adjusted": adjusted.to_dict()}
-        | ({"ranking": ranked[name].to_dict()} if name in ranked else {})
-        for name, each in scores.items()
-    }
+        if not encoded.n_rows:
+            continue
+        targets.append(encoded.target)
+        for name, side in sides.items():
+            predicted[name].append(_predicted(project, side, encoded.X, source))
+            if name in ranked:
+                probabilities = _probabilities(project, side, encoded.X, source)
+                # Single precision, since tables may be long.
+                likely[name].append(_of_class(side, task.classes[1], probabilities).astype(np.float32))
+    said = {"task": task.kind, "target": task.target or task.words, "unit": task.unit}
+    target = _together(targets)
+    scores = {}
+    for name in sides:
+        scores[name] = {**said, **figures_of(task, target, _together(predicted[name])), "adjusted": adjusted.to_dict()}
+        if name in ranked:
+            of_second = np.asarray(target == task.classes[1], dtype=bool)
+            figures = ranking_figures(of_second, _together(likely[name]), find)
+            scores[name]["ranking"] = {"positive": task.classes[1], **figures}
+    return scores
 
 
-def _scores_of(task: Task) -> ClassificationScores | RegressionScores | SurvivalScores:
-    if task.kind == "classification":
-        return ClassificationScores(task.classes)
-    return RegressionScores() if task.is_single else SurvivalScores()
-
-
-def _ranked(project: Project, sides: Mapping[str, Side], find: float) -> dict[str, RankingScores]:
-    """Return an empty ranking for each side with probabilities of two classes."""
-    if len(project.task.classes) != 2:
-        return {}
-    return {
-        name: RankingScores(project.task.classes[1], find) for name, side in sides.items() if side.classes is not None
-    }
+def _together(parts: Sequence[NDArray[Any]]) -> NDArray[Any]:
+    return np.concatenate(parts) if parts else np.zeros(0)
 
 
 def _of_class(side: Side, name: str | int, probabilities: NDArray[Any]) -> FloatArray:
@@ -301,12 +301,6 @@ def _malformed(side: Side, what: str) -> ExchangeError:
     return ExchangeError("MODEL_MALFORMED", f"The model {side.name} {what}. Do not use it, and ask the analyst.")
 
 
-def _probability_names(side: Side) -> list[str]:
-    if side.classes is None:
-        raise ValueError(f"The model {side.name} gives no probabilities. Leave out --proba.")
-    return [f"proba_{name}" for name in side.classes]
-
-
 def check_output(
     output: Path, source: Path, *, force: bool, what: str = "predictions", column: str = PREDICTION
 ) -> None:
@@ -335,83 +329,59 @@ def _has_column(file: Path, column: str) -> bool:
         return False
 
 
-class ClassificationScores:
-    """Accuracy with its Wilson interval, balanced accuracy, and counts, over all classes of the project."""
-
-    def __init__(self, classes: Sequence[str | int]) -> None:
-        self._classes = classes
-        self._counts: Counter[tuple[Any, Any]] = Counter()
-
-    def add(self, target: NDArray[Any], predicted: NDArray[Any]) -> None:
-        """Count a batch."""
-        self._counts.update(zip(target.tolist(), predicted.tolist(), strict=True))
-
-    def to_dict(self) -> dict[str, Any]:
-        """Return the figures; accuracies are None without rows."""
-        confusion = [[self._counts[true, predicted] for predicted in self._classes] for true in self._classes]
-        counts = np.array(confusion)
-        per_class, right = counts.sum(axis=1), counts.trace()
-        n_rows = self._counts.total()
-        there = per_class > 0
-        return {
-            "n_rows": n_rows,
-            "accuracy": float(right / n_rows) if n_rows else None,
-            "accuracy_interval": wilson(int(right), n_rows) if n_rows else None,
-            "balanced_accuracy": float((counts.diagonal()[there] / per_class[there]).mean()) if n_rows else None,
-            "classes": list(self._classes),
-            "confusion": confusion,
-        }
+def figures_of(task: Task, target: NDArray[Any], predicted: NDArray[Any]) -> dict[str, Any]:
+    """Return the figures of predictions for a kind of task; None if there are too few rows for one."""
+    n_rows = len(target)
+    if task.kind == "classification":
+        return {"n_rows": n_rows} | _of_classes(task.classes, target, predicted)
+    if task.is_single:
+        return {"n_rows": n_rows} | _of_numbers(target, predicted)
+    try:
+        concordance = float(concordance_index(target, predicted)) if n_rows else None
+    except NumericalError:  # the order of no pair of rows is known
+        concordance = None
+    n_events = int(np.count_nonzero(target["event"])) if n_rows else 0
+    return {"n_rows": n_rows, "n_events": n_events, "concordance": concordance}
 
 
-class RegressionScores:
-    """Root mean squared error and mean absolute error with t intervals, and R2."""
-
-    def __init__(self) -> None:
-        self._absolute, self._squared, self._target = _Moments(), _Moments(), _Moments()
-
-    def add(self, target: NDArray[Any], predicted: NDArray[Any]) -> None:
-        """Count a batch."""
-        error = predicted - target
-        self._absolute.add(np.abs(error))
-        self._squared.add(error**2)
-        self._target.add(target)
-
-    def to_dict(self) -> dict[str, Any]:
-        """Return the figures; None if there are too few rows for one."""
-        n_rows = self._target.n
-        squares = self._squared.interval()
-        return {
-            "n_rows": n_rows,
-            "rmse": float(np.sqrt(self._squared.mean)) if n_rows else None,
-            "rmse_interval": None if squares is None else [float(np.sqrt(max(end, 0.0))) for end in squares],
-            "mae": self._absolute.mean if n_rows else None,
-            "mae_interval": self._absolute.interval(),
-            "r2": 1 - n_rows * self._squared.mean / self._target.scatter if self._target.scatter > 0 else None,
-        }
+def _of_classes(classes: Sequence[str | int], target: NDArray[Any], predicted: NDArray[Any]) -> dict[str, Any]:
+    """Return accuracy with its Wilson interval, balanced accuracy, and counts, over all classes of the project."""
+    counts = Counter(zip(target.tolist(), predicted.tolist(), strict=True))
+    confusion = np.array([[counts[true, called] for called in classes] for true in classes])
+    per_class, right, n_rows = confusion.sum(axis=1), int(confusion.trace()), len(target)
+    there = per_class > 0
+    return {
+        "accuracy": right / n_rows if n_rows else None,
+        "accuracy_interval": wilson(right, n_rows) if n_rows else None,
+        "balanced_accuracy": float((confusion.diagonal()[there] / per_class[there]).mean()) if n_rows else None,
+        "classes": list(classes),
+        "confusion": confusion.tolist(),
+    }
 
 
-class _Moments:
-    """Mean and sum of squared deviations of numbers that come in batches."""
+def _of_numbers(target: NDArray[Any], predicted: NDArray[Any]) -> dict[str, Any]:
+    """Return root mean squared error and mean absolute error with Student's intervals, and R2."""
+    error = predicted - target
+    absolute, squares = np.abs(error), error**2
+    interval, n_rows = _interval(squares), len(target)
+    scatter = float(((target - target.mean()) ** 2).sum()) if n_rows else 0.0
+    return {
+        "rmse": float(np.sqrt(squares.mean())) if n_rows else None,
+        "rmse_interval": None if interval is None else [float(np.sqrt(max(end, 0.0))) for end in interval],
+        "mae": float(absolute.mean()) if n_rows else None,
+        "mae_interval": _interval(absolute),
+        "r2": 1 - n_rows * float(squares.mean()) / scatter if scatter > 0 else None,
+    }
 
-    def __init__(self) -> None:
-        self.n, self.mean, self.scatter = 0, 0.0, 0.0
 
-    def add(self, values: NDArray[Any]) -> None:
-        if not len(values):
-            return
-        n, mean = self.n + len(values), float(values.mean())
-        shift = mean - self.mean
-        # Sums of squares would cancel badly where the mean is large.
-        self.scatter += float(((values - mean) ** 2).sum()) + shift**2 * self.n * len(values) / n
-        self.mean += shift * len(values) / n
-        self.n = n
-
-    def interval(self) -> list[float] | None:
-        """Return Student's interval of the mean."""
-        if self.n < 2:
-            return None
-        half = stats.t.ppf((1 + _LEVEL) / 2, self.n - 1) * np.sqrt(self.scatter / (self.n - 1) / self.n)
-        return [float(self.mean - half), float(self.mean + half)]
+def _interval(values: FloatArray) -> list[float] | None:
+    """Return Student's interval of the mean."""
+    n, mean = len(values), float(values.mean()) if len(values) else 0.0
+    if n < 2:
+        return None
+    scatter = float(((values - mean) ** 2).sum())
+    half = stats.t.ppf((1 + _LEVEL) / 2, n - 1) * np.sqrt(scatter / (n - 1) / n)
+    return [float(mean - half), float(mean + half)]
 
 
 def wilson(right: int, n: int) -> list[float]:
@@ -421,49 +391,3 @@ def wilson(right: int, n: int) -> list[float]:
     half = z / (n + z**2) * np.sqrt(right * (n - right) / n + z**2 / 4)
     # At the ends rounding would leave the proportion just outside.
     return [float(centre - half) if right else 0.0, float(centre + half) if right < n else 1.0]
-
-
-class RankingScores:
-    """Figures of the probabilities of a task's second class; see `linalg.ranking_figures`."""
-
-    def __init__(self, positive: str | int, find: float) -> None:
-        self._positive, self._find = positive, find
-        self._probabilities: list[NDArray[np.float32]] = []
-        self._targets: list[NDArray[np.bool_]] = []
-
-    def add(self, target: NDArray[Any], probabilities: FloatArray) -> None:
-        """Keep a batch of targets and probabilities of the positive class."""
-        # Single precision, since tables may be long.
-        self._probabilities.append(np.asarray(probabilities, dtype=np.float32))
-        self._targets.append(np.asarray(target == self._positive))
-
-    def to_dict(self) -> dict[str, Any]:
-        """Return the figures; None if the table has rows of one class only."""
-        target = np.concatenate([np.zeros(0, dtype=bool), *self._targets])
-        found = np.concatenate([np.zeros(0), *self._probabilities])
-        return {"positive": self._positive, **ranking_figures(target, found, self._find)}
-
-
-class SurvivalScores:
-    """Harrell's concordance of the log risk with times to an event, over all batches together."""
-
-    def __init__(self) -> None:
-        self._targets: list[NDArray[Any]] = []
-        self._risks: list[NDArray[Any]] = []
-
-    def add(self, target: NDArray[Any], predicted: NDArray[Any]) -> None:
-        """Keep a batch."""
-        self._targets.append(target)
-        self._risks.append(predicted)
-
-    def to_dict(self) -> dict[str, Any]:
-        """Return the figures; the concordance is None if the order of no pair of rows is known."""
-        n_rows = sum(map(len, self._targets))
-        n_events = int(sum(np.count_nonzero(each["event"]) for each in self._targets))
-        return {"n_rows": n_rows, "n_events": n_events, "concordance": self._concordance() if n_rows else None}
-
-    def _concordance(self) -> float | None:
-        try:
-            return float(concordance_index(np.concatenate(self._targets), np.concatenate(self._risks)))
-        except NumericalError:
-            return None

@@ -1,128 +1,65 @@
-"""What would leave, and every reason against it: for the person who approves it."""
+"""What would leave of rows, what attacks find in it, and every reason against it: for the person who approves it."""
 
 from __future__ import annotations
 
 import math
 import textwrap
-from collections.abc import Iterator, Sequence
-from dataclasses import asdict, dataclass, field
-from datetime import UTC, datetime
+import time
+import warnings
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import asdict, dataclass, field, replace
 from types import SimpleNamespace
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import NDArray
+from sklearn.base import clone
+from sklearn.utils import check_random_state
 
 from ..._obfuscators import OBFUSCATORS
 from ..._typing import FloatArray, PartyName
-from ...anchor import AnchorFit
-from ...errors import ExchangeError, NoGuaranteeError
+from ...errors import DataCollabError, DataCollabWarning, ExchangeError, NoGuaranteeError
 from ...party import Party, SharingPlan
 from ...share import Share
 from ...testing import is_row_wise
 from ..project import Adjustments, Anchor, EncodedTable, Project, Task, adjusted_text
-from ._policy import Policy
-from ._risk import RiskFigures
+from ._policy import Policy, private_rows_in_anchor
 
+if TYPE_CHECKING:
+    from ...risk.audit import AuditResult
 
-@dataclass(frozen=True, kw_only=True)
-class NamedTargets:
-    """Targets that leave, other than single classes or numbers.
-
-    Attributes
-    ----------
-    kind : {"survival", "effect", "none"}
-    words : str
-        The question, with the names of the columns.
-    unit : str
-        Of times, or of the outcome.
-    rounding : float or None
-        Times are rounded up to its multiples; 0 if they leave exactly, None if there are none.
-    counts : dict of str to int
-        Rows that leave: events seen and not seen, rows treated and untreated.
-    n_alone_before, n_alone_after : int
-        Rows of the table, and rows that leave, whose targets no other row has: a time of their own.
-    """
-
-    kind: str
-    words: str
-    unit: str = ""
-    rounding: float | None = None
-    counts: dict[str, int]
-    n_alone_before: int
-    n_alone_after: int
-
-    @property
-    def sentence(self) -> str:
-        """The same for people."""
-        return "; ".join(self._parts())
-
-    def _parts(self) -> Iterator[str]:
-        yield self.words
-        if self.counts:
-            yield ", ".join(f"{name}: {count}" for name, count in self.counts.items())
-        if self.rounding:
-            unit = self.unit and f" {self.unit}"
-            yield f"times rounded up to multiples of {self.rounding:.10g}{unit}, all else exactly as it is"
-        elif self.rounding is not None:
-            yield "TIMES LEAVE EXACTLY AS THEY ARE, and can tell whose a row is: ask the owner for a rounding"
-        elif self.kind != "none":
-            yield "exactly as they are"
-        if self.kind != "none":
-            found = ", and anyone who knows one finds its row" if self.n_alone_after else ""
-            yield (
-                f"targets that no other row has: {self.n_alone_before} in the table, {self.n_alone_after} in what "
-                f"leaves{found}"
-            )
-
-
-def named_targets(project: Project, own: NDArray[Any], shared: NDArray[Any]) -> NamedTargets | None:
-    """Sum up the targets of the table and those that would leave; None if they are single classes or numbers."""
-    task = project.task
-    if task.is_single:
-        return None
-    return NamedTargets(
-        kind=task.kind,
-        words=task.words,
-        unit=task.unit,
-        rounding=task.rounding,
-        counts=named_counts(task, shared),
-        n_alone_before=_n_alone(own),
-        n_alone_after=_n_alone(shared),
-    )
-
-
-def named_counts(task: Task, target: NDArray[Any]) -> dict[str, int]:
-    """Count rows by event and treatment; empty if there are neither."""
-    names = {"treatment": ("treated", "untreated"), "event": ("event seen", "event not seen")}
-    counts: dict[str, int] = {}
-    for name in task.fields:
-        if name in names:
-            yes, no = names[name]
-            n_yes = int(np.count_nonzero(target[name]))
-            counts |= {yes: n_yes, no: len(target) - n_yes}
-    return counts
-
-
-def _n_alone(target: NDArray[Any]) -> int:
-    """Count rows whose targets no other row has."""
-    if not target.dtype.names:
-        return 0
-    return int(np.count_nonzero(np.unique(target, return_counts=True)[1] == 1))
+Progress = Callable[[str], None]
+LEAST_ROWS = 50
+"""With fewer rows none are kept apart: every interval would be too wide."""
+_HELD, _APART = 0.6, 0.2
+_REHEARSALS, _MANY_ROWS = 3, 1000
+_OF_STRANGERS = ("open-world", "membership")
+ATTACKS = (
+    "kernel ridge and emulator, averaged",
+    "forward emulator",
+    "kernel ridge",
+    "emulator",
+    "linear regression",
+    "subspace",
+    "membership",
+    "demixing",
+    "shadow shares",
+)
+"""The strongest of those that an audit makes; the others find less, and take as long again."""
 
 
 _WIDTH = 100
 _MARGIN = 18
 _MOST_CLASSES = 20
 _ROUNDING = 1e-9
-STAYS = (
+_STAYS = (
     "the rows themselves",
     "the fitted obfuscator",
     "the anchor",
     "which row is whose",
     "keys, policy and log",
 )
-BESIDES = (
+_BESIDES = (
     "the name of the approver (by default who is logged in), the time, versions of the software, hashes of the "
     "project, of the anchor (with a secret key) and of the log's last entry, and the party's signature"
 )
@@ -142,6 +79,250 @@ FIGURES = {
     "reidentification": "re-identified among strangers",
     "membership": "membership inference (AUC)",
 }
+_LONE_ROWS = 20
+_BATCH_ROWS = 500
+"""Rows that are mapped together: company enough for its influence to show."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class RiskFigures:
+    """The strongest attack on each measure, at the upper end of its 95 % interval; None if it was not measured.
+
+    Attributes
+    ----------
+    linkage : float or None
+        Share of the shared rows that are linked right among about a hundred originals.
+    reidentification : float or None
+        Share that is re-identified with strangers among the originals.
+    membership : float or None
+        Area under the curve of membership inference.
+    targets_alone : dict of str to float
+        Figures of an attacker who knows the targets and nothing of the share.
+    ratings : dict of str to str
+        The audit's rating for each criterion.
+    notes : tuple of str
+        Why a figure is missing, in sentences.
+    n_attacked : int
+        Rows under attack.
+    seconds : float
+    complete : bool
+        Whether every attack was made in time.
+    """
+
+    linkage: float | None
+    reidentification: float | None
+    membership: float | None
+    targets_alone: dict[str, float] = field(default_factory=dict)
+    ratings: dict[str, str] = field(default_factory=dict)
+    notes: tuple[str, ...] = ()
+    n_attacked: int = 0
+    seconds: float = 0.0
+    complete: bool = True
+
+    def of(self, name: str) -> float | None:
+        """Return the figure "linkage", "reidentification" or "membership"."""
+        return {"linkage": self.linkage, "reidentification": self.reidentification, "membership": self.membership}[name]
+
+
+def risk_figures(
+    party: Party,
+    X: FloatArray,
+    anchor_rows: FloatArray,
+    *,
+    y: NDArray[Any],
+    anchor_target: NDArray[Any] | None = None,
+    time_budget: float | None = None,
+    random_state: int | np.random.RandomState | None = None,
+    progress: Progress | None = None,
+) -> RiskFigures:
+    """Attack the share of a fitted party as an attacker does who holds the whole anchor.
+
+    Linkage is measured on the share itself.  The other figures need rows of the same kind that are not in the share: a
+    fresh party with three fifths of the rows stands for this one; of the others the attacker holds one half, and nobody
+    the other half.  With fewer than 1,000 rows a figure would depend on who those few strangers are; so this is done
+    three times, and the upper ends of each attack are averaged.
+    """
+    started = time.monotonic()
+    random = check_random_state(random_state)
+
+    def attacked(of: Party, X: FloatArray, y: NDArray[Any], levels: Sequence[str], **others: Any) -> AuditResult:
+        from ...risk.audit import audit
+
+        left = None if time_budget is None else max(0.0, time_budget - (time.monotonic() - started))
+        others |= {"anchor_target": anchor_target, "random_state": random, "progress": progress}
+        return audit(of, X, anchor_rows, y=y, levels=levels, attacks=ATTACKS, time_budget=left, **others)
+
+    share, notes = _attempt("The share", lambda: attacked(party, X, y, ["T2"]))
+    rehearsals: list[AuditResult] = []
+    if len(X) < LEAST_ROWS:
+        notes += (
+            f"Re-identification among strangers and membership are not measured with {len(X)} rows: {LEAST_ROWS} are "
+            "needed to keep some apart.",
+        )
+    else:
+        for _ in range(_REHEARSALS if len(X) < _MANY_ROWS else 1):
+            made, more = _attempt("The rehearsal", lambda: _rehearsed(party, X, y, random, attacked))
+            notes += tuple(note for note in more if note not in notes)
+            rehearsals += [] if made is None else [made]
+    rehearsal = rehearsals[0] if rehearsals else None
+    results = [result for result in (share, *rehearsals) if result is not None]
+    return RiskFigures(
+        linkage=None if share is None else _worst([share], "linkage"),
+        reidentification=_worst(rehearsals, "open-world re-identification"),
+        membership=_worst(rehearsals, "membership AUC"),
+        targets_alone=_baseline("linkage", share, "linkage")
+        | _baseline("reidentification", rehearsal, "open-world re-identification"),
+        ratings=_ratings(share, rehearsals),
+        notes=notes,
+        n_attacked=0 if share is None else share.n_attacked,
+        seconds=time.monotonic() - started,
+        complete=all(result.complete for result in results),
+    )
+
+
+def _rehearsed(
+    party: Party, X: FloatArray, y: NDArray[Any], random: np.random.RandomState, attacked: Callable[..., AuditResult]
+) -> AuditResult:
+    """Attack a party with a part of the rows; the attacker holds some of the others, and nobody the rest."""
+    order = random.permutation(len(X))
+    held, public, apart = np.split(order, [round(_HELD * len(X)), round((1 - _APART) * len(X))])
+    stand_in = Party(
+        party.name,
+        clone(party.obfuscator),
+        fit_on=party.fit_on,
+        defences=tuple(clone(defence) for defence in party.defences),
+        time_step=party.time_step,
+        random_state=random,
+    ).fit(X[held], y[held])
+    others = {"public": X[public], "public_target": y[public], "control": X[apart], "control_target": y[apart]}
+    return attacked(stand_in, X[held], y[held], ["T2", "T2f"], **others)
+
+
+def _attempt(what: str, make: Callable[[], AuditResult]) -> tuple[AuditResult | None, tuple[str, ...]]:
+    """Return a result, or a sentence on why there is none."""
+    try:
+        with warnings.catch_warnings(), np.errstate(over="ignore", invalid="ignore"):
+            # Rows kept back here say nothing about the share.
+            warnings.simplefilter("ignore", DataCollabWarning)
+            return make(), ()
+    except DataCollabError as error:
+        return None, (f"{what} could not be attacked: {error}",)
+    except (ValueError, ArithmeticError) as error:
+        # Its words may quote data.
+        return None, (f"{what} could not be attacked ({type(error).__name__}).",)
+
+
+def _worst(results: Sequence[AuditResult], metric: str) -> float | None:
+    """Return the largest upper end of an attack; of each attack the mean over its audits."""
+    uppers: dict[tuple[str, str, str], list[float]] = {}
+    for result in results:
+        for found in result.findings:
+            if found.metric == metric and found.is_measured:
+                uppers.setdefault((found.level, found.leak, found.attack), []).append(found.upper)
+    return max((float(np.mean(values)) for values in uppers.values()), default=None)
+
+
+def _baseline(name: str, result: AuditResult | None, metric: str) -> dict[str, float]:
+    findings = () if result is None else result.findings
+    values = [finding.baseline for finding in findings if finding.metric == metric and finding.baseline is not None]
+    return {name: max(values)} if values else {}
+
+
+def _ratings(share: AuditResult | None, rehearsals: Sequence[AuditResult]) -> dict[str, str]:
+    """Return the share's own ratings, and those of the rehearsals' means for attacks that need strangers."""
+    from ...risk.audit import mean_findings
+
+    measured = ((finding for finding in rehearsal.findings if finding.is_measured) for rehearsal in rehearsals)
+    of_strangers = [each for each in mean_findings(measured) if each.metric.startswith(_OF_STRANGERS)]
+    basis = share or next(iter(rehearsals), None)
+    if basis is None:
+        return {}
+    judged = replace(basis, findings=(*(share.findings if share is not None else ()), *of_strangers))
+    return {criterion.name: criterion.rating for criterion in judged.all_criteria()}
+
+
+@dataclass(frozen=True, kw_only=True)
+class NamedTargets:
+    """Targets that leave, other than single classes or numbers.
+
+    Attributes
+    ----------
+    kind : {"survival", "effect", "none"}
+    words : str
+        The question, with the names of the columns.
+    unit : str
+        Of times, or of the outcome.
+    rounding : float or None
+        Times are rounded up to its multiples; 0 if they leave exactly, None if there are none.
+    counts : dict of str to int
+        Rows that leave: events seen and not seen, rows treated and untreated.
+    n_alone_before, n_alone_after : int
+        Rows of the table, and rows that leave, whose targets no other row has.
+    """
+
+    kind: str
+    words: str
+    unit: str = ""
+    rounding: float | None = None
+    counts: dict[str, int]
+    n_alone_before: int
+    n_alone_after: int
+
+    @property
+    def sentence(self) -> str:
+        """The same for people."""
+        parts = [self.words]
+        if self.counts:
+            parts.append(", ".join(f"{name}: {count}" for name, count in self.counts.items()))
+        if self.rounding:
+            unit = self.unit and f" {self.unit}"
+            parts.append(f"times rounded up to multiples of {self.rounding:.10g}{unit}, all else exactly as it is")
+        elif self.rounding is not None:
+            parts.append("TIMES LEAVE EXACTLY AS THEY ARE, and can tell whose a row is: ask the owner for a rounding")
+        elif self.kind != "none":
+            parts.append("exactly as they are")
+        if self.kind != "none":
+            found = ", and anyone who knows one finds its row" if self.n_alone_after else ""
+            parts.append(
+                f"targets that no other row has: {self.n_alone_before} in the table, {self.n_alone_after} in what "
+                f"leaves{found}"
+            )
+        return "; ".join(parts)
+
+
+def named_targets(project: Project, own: NDArray[Any], shared: NDArray[Any]) -> NamedTargets | None:
+    """Sum up the targets of the table and those that would leave; None if they are single classes or numbers."""
+    task = project.task
+    if task.is_single:
+        return None
+    return NamedTargets(
+        kind=task.kind,
+        words=task.words,
+        unit=task.unit,
+        rounding=task.rounding,
+        counts=_named_counts(task, shared),
+        n_alone_before=_n_alone(own),
+        n_alone_after=_n_alone(shared),
+    )
+
+
+def _named_counts(task: Task, target: NDArray[Any]) -> dict[str, int]:
+    """Count rows by event and treatment; empty if there are neither."""
+    names = {"treatment": ("treated", "untreated"), "event": ("event seen", "event not seen")}
+    counts: dict[str, int] = {}
+    for name in task.fields:
+        if name in names:
+            yes, no = names[name]
+            n_yes = int(np.count_nonzero(target[name]))
+            counts |= {yes: n_yes, no: len(target) - n_yes}
+    return counts
+
+
+def _n_alone(target: NDArray[Any]) -> int:
+    """Count rows whose targets no other row has."""
+    if not target.dtype.names:
+        return 0
+    return int(np.count_nonzero(np.unique(target, return_counts=True)[1] == 1))
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -166,17 +347,15 @@ class ReleaseSummary:
         As policies name them, and in words.
     stands_for : {"one row", "several rows"}
         Whether a row that leaves is one row of the table or several of a group.
-    risk : RiskFigures or None
-        None without an audit.
-    limits : dict of str to float
-        The policy's, of the figures.
+    risk, limits : RiskFigures or None, and dict of str to float
+        None without an audit; the policy's limits of the figures.
     n_private_in_anchor : int
         Rows of the party that are in the anchor.
     guarantee, promise : str or None
         Statement of differential privacy, and the same in a few words.
     proven : dict of str to float
-        Bounds for any attack: "membership", the area under the curve, and "found", the share of members found by an
-        attacker who takes one in a hundred others for one.  Empty without a guarantee.
+        With a guarantee, bounds for any attack: "membership", the area under the curve, and "found", the share of
+        members found by an attacker who takes one in a hundred others for one.
     earlier_share : str or None
         Date of the share that this one would replace.
     adjusted : dict of str to object
@@ -186,6 +365,7 @@ class ReleaseSummary:
     named : NamedTargets or None
         Targets other than single classes or numbers.
     stays : tuple of str
+        What does not leave.
     """
 
     party: str
@@ -216,7 +396,7 @@ class ReleaseSummary:
     n_free: int | None = None
     anchor_targets: bool = False
     named: NamedTargets | None = None
-    stays: tuple[str, ...] = STAYS
+    stays: tuple[str, ...] = _STAYS
 
     @property
     def above_limits(self) -> tuple[str, ...]:
@@ -267,7 +447,7 @@ class ReleaseSummary:
         yield "defences", "; ".join(self.defences) or "none: every row stands for one of yours"
         yield "guarantee", self.promise or "none (no differential privacy is claimed)"
         yield "own rows in anchor", f"{self.n_private_in_anchor}" if self.n_private_in_anchor else "none"
-        yield "besides", BESIDES
+        yield "besides", _BESIDES
         yield "size", f"{self.n_bytes:,} bytes"
 
     def _turned(self) -> str:
@@ -312,10 +492,8 @@ class ReleaseSummary:
         if self.risk.ratings:
             yield from _entry("ratings", ", ".join(f"{name} {rating}" for name, rating in self.risk.ratings.items()))
             yield from _entry("", "of all attacks and measures, not of the figures above alone")
-        for note in (
-            *self.risk.notes,
-            *([] if self.risk.complete else ["The time ended it before all attacks were made."]),
-        ):
+        ended = () if self.risk.complete else ("The time ended it before all attacks were made.",)
+        for note in (*self.risk.notes, *ended):
             yield from textwrap.wrap(note, _WIDTH, initial_indent="  ", subsequent_indent="  ")
 
 
@@ -391,30 +569,6 @@ def _entry(name: str, text: str) -> list[str]:
     indent = " " * (_MARGIN + 4)
     lines = textwrap.wrap(text, _WIDTH, initial_indent=f"  {name:<{_MARGIN}}  ", subsequent_indent=indent)
     return [line.replace(_NO_BREAK, " ") for line in lines]
-
-
-_LONE_ROWS = 20
-_BATCH_ROWS = 500
-"""Rows that are mapped together: company enough for its influence to show."""
-
-
-def deadline_passed(project: Project) -> list[ExchangeError]:
-    """Return why nothing may be shared today, if the project's last day is over; `PartyFolder.prepare` does not ask."""
-    try:
-        project.check_deadline(datetime.now(UTC).date())
-    except ExchangeError as error:
-        return [error]
-    return []
-
-
-def refuse(reasons: Sequence[ExchangeError]) -> None:
-    """Raise the first of the reasons against sharing, with the number of the others."""
-    if not reasons:
-        return
-    first, *others = reasons
-    count = "is 1 more reason" if len(others) == 1 else f"are {len(others)} more reasons"
-    more = f" There {count} against it: run `datacollab party check`." if others else ""
-    raise ExchangeError(first.code, f"{first}{more}")
 
 
 def reasons_against(summary: ReleaseSummary, policy: Policy, project: Project) -> list[ExchangeError]:
@@ -515,33 +669,6 @@ def undefended_rows(party: PartyName, obfuscator: str) -> ExchangeError:
         f"Party {party!r}: without a defence its rows themselves leave, each under the map {obfuscator} alone. Anyone "
         "who knows the anchor undoes a linear map, and nearly so a kernel map; anyone who knows a row finds it. Share "
         "with --preset groups. To share the rows undefended, ask for it twice: --preset none and --undefended.",
-    )
-
-
-def private_rows_in_anchor(party: PartyName, n_found: int, n_anchors: int, policy: Policy) -> Iterator[ExchangeError]:
-    if n_found > policy.max_rows_in_anchor:
-        allowed = f"; the policy allows {policy.max_rows_in_anchor}" if policy.max_rows_in_anchor else ""
-        yield ExchangeError(
-            "ANCHOR_HAS_PRIVATE_ROWS",
-            f"Party {party!r}: {n_found} of the {n_anchors} anchor rows are rows of its table{allowed}. Every party "
-            "sees the anchor as it is. Do not share; ask the project's owner for one from public or synthetic rows.",
-        )
-
-
-def crafted_anchor(party: PartyName, fit: AnchorFit | None) -> Iterator[ExchangeError]:
-    """Yield why nothing may leave if the anchor was made for single own rows, or covers little of the table."""
-    if fit is None or not (fit.is_crowded or fit.is_narrow):
-        return
-    found = f"the anchor's columns vary {fit.spread:.2f} times as much as those of its table; .7 is the least"
-    if fit.is_crowded:
-        found = (
-            f"{fit.n_near} of the {fit.n_anchors} anchor rows crowd around rows of its table, {fit.n_crowded} of them "
-            "have ten of these or more"
-        )
-    yield ExchangeError(
-        "ANCHOR_UNFIT",
-        f"Party {party!r}: {found}. With such an anchor others may read single rows. Do not share; ask the project's "
-        "owner for public rows of the same kind of people.",
     )
 
 

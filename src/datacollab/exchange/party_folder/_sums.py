@@ -45,11 +45,19 @@ from ..project import (
     table_batches,
 )
 from ..sums import DELTA, SumsFacts, Withdrawal, fewest_rows, plan_of, read_withdrawal, withdrawal_to_bytes
-from ._commit import check_unchanged, commit_sum, kept_sum, locked, open_outbox, send_again
-from ._folder import Folder, erase_file, load_mask_key
-from ._policy import Policy
-from ._release import crafted_anchor, private_rows_in_anchor, refuse
-from ._share import approved, encoded
+from ._folder import (
+    Folder,
+    check_unchanged,
+    commit_sum,
+    encoded,
+    erase_file,
+    kept_sum,
+    load_mask_key,
+    locked,
+    open_outbox,
+    send_again,
+)
+from ._policy import Policy, approved, crafted_anchor, private_rows_in_anchor, refuse
 
 _LEDGER_KEY = b"datacollab ledger key 1\n"
 _FILE_ROWS = 32768
@@ -284,14 +292,14 @@ def project_map(project: Project, anchor: Anchor) -> ProjectMap:
     return ProjectMap(common, units)
 
 
-def prepare_sum(folder: Folder, table: Any, *, where: str | None = None) -> PreparedSum:
+def prepare(folder: Folder, table: Any, *, where: str | None = None) -> PreparedSum:
     """Do all that `share` does in a project that shares sums, but let it leave."""
     policy = folder.policy
     ledger = _ledger_of(folder, policy)
     return _prepared(folder, policy, folder.anchor, ledger, _batches(folder, table, where), (), ())
 
 
-def share_sum(
+def share(
     folder: Folder,
     table: Any,
     *,
@@ -312,7 +320,7 @@ def share_sum(
     said = [read_withdrawal(read_regular(file), where=str(file)) for file in map(Path, withdrawals)]
     prepared = _prepared(folder, policy, anchor, ledger, _batches(folder, table, where), said, without)
     refuse(prepared.reasons)
-    approved_by = approved(folder, policy, approve, prepared.summary)
+    approved_by = approved(policy, approve, prepared.summary)
     with locked(folder):
         check_unchanged(folder, anchor)
         if (sent := send_again(folder)) is not None:
