@@ -32,6 +32,8 @@ _SLACK, _ROUNDING = 3.0, 1e-9
 """The most that rows may lie outside of a range, in its widths: by the recipe "gaussian", and otherwise."""
 _KIND, _MEMBER, _SEALED = "datacollab.anchor", "anchor.safetensors", "sealed.bin"
 _COMMITMENT = b"datacollab anchor commitment 1\n"
+_FORMS = {"rows": (2, ("f8",)), "secret": (1, ("i4",)), "target": (1, ("f8", "i8")), "target_text": (2, ("i4",))}
+"""Dimensions and types of an anchor's arrays."""
 
 
 @dataclass(frozen=True, kw_only=True, eq=False, repr=False)
@@ -85,7 +87,7 @@ def anchor_from_bytes(data: bytes, *, what: str = "anchor.dcstate") -> Anchor:
     try:
         bundle = unpack(data, kind=_KIND)
         if list(bundle.members) != [_MEMBER]:
-            raise ExchangeError("BUNDLE_MALFORMED", "there are no rows in it")
+            raise _malformed(what)
         anchor = anchor_from_arrays(bytes_to_arrays(bundle.members[_MEMBER], what=what), what=what)
         return replace(anchor, sealed_at=str(bundle.facts.get("sealed_at", "")))
     except ExchangeError as error:
@@ -103,48 +105,39 @@ def anchor_arrays(anchor: Anchor) -> dict[str, NDArray[Any]]:
         "rows": np.ascontiguousarray(anchor.rows, dtype="<f8"),
         "secret": np.frombuffer(anchor.secret, dtype="<i4").copy(),
     }
-    if anchor.target is None:
+    if (target := anchor.target) is None:
         return arrays
-    if anchor.target.dtype.kind in "OU":
-        text = np.ascontiguousarray(anchor.target.astype(np.str_)).astype("<U")
-        arrays["target_text"] = text.view("<i4").reshape(len(text), -1)
-    else:
-        arrays["target"] = np.ascontiguousarray(
-            anchor.target, dtype="<f8" if anchor.target.dtype.kind == "f" else "<i8"
-        )
-    return arrays
+    if target.dtype.kind in "OU":
+        text = np.ascontiguousarray(target.astype(np.str_)).astype("<U")
+        return arrays | {"target_text": text.view("<i4").reshape(len(text), -1)}
+    return arrays | {"target": np.ascontiguousarray(target, dtype="<f8" if target.dtype.kind == "f" else "<i8")}
 
 
 def anchor_from_arrays(arrays: dict[str, NDArray[Any]], *, what: str) -> Anchor:
     """Return the anchor of `anchor_arrays`, or refuse arrays that are missing or do not fit together."""
-    target_names = [name for name in ("target", "target_text") if name in arrays]
-    if set(arrays) - set(target_names) != {"rows", "secret"} or len(target_names) > 1:
-        raise _malformed(what, "other arrays than an anchor's")
-    rows, secret = arrays["rows"], arrays["secret"]
-    if rows.ndim != 2 or rows.dtype != np.float64 or 0 in rows.shape or not np.isfinite(rows).all():
-        raise _malformed(what, "its rows are no table of finite numbers")
-    if secret.dtype != np.int32 or secret.nbytes != _SECRET_BYTES or secret.ndim != 1:
-        raise _malformed(what, "it has no secret")
-    target = _target(target_names[0], arrays[target_names[0]], len(rows), what) if target_names else None
-    return Anchor(rows=rows, target=target, secret=secret.astype("<i4").tobytes())
+    targets = arrays.keys() - {"rows", "secret"}
+    if arrays.keys() - targets != {"rows", "secret"} or not targets <= _FORMS.keys() or len(targets) > 1:
+        raise _malformed(what)
+    for name, array in arrays.items():
+        ndim, types = _FORMS[name]
+        is_so = array.ndim == ndim and array.dtype.str[1:] in types and 0 not in array.shape
+        if not is_so or not np.isfinite(array).all() or (name in targets and len(array) != len(arrays["rows"])):
+            raise _malformed(what)
+    if arrays["secret"].nbytes != _SECRET_BYTES:
+        raise _malformed(what)
+    if (target := arrays.get("target_text")) is not None:
+        # Surrogates are no characters; a text with one cannot be written.
+        if ((target < 0) | (target > 0x10FFFF) | ((target >= 0xD800) & (target < 0xE000))).any():
+            raise _malformed(what)
+        target = np.ascontiguousarray(target, dtype="<i4").view(f"<U{target.shape[1]}").ravel()
+    secret = arrays["secret"].astype("<i4").tobytes()
+    return Anchor(rows=arrays["rows"], target=arrays.get("target", target), secret=secret)
 
 
-def _target(name: str, array: NDArray[Any], n_rows: int, what: str) -> NDArray[Any]:
-    if len(array) != n_rows if array.ndim else True:
-        raise _malformed(what, "it has another number of targets than rows")
-    if name == "target":
-        if array.ndim != 1 or array.dtype not in (np.float64, np.int64) or not np.isfinite(array).all():
-            raise _malformed(what, "its targets are no column of finite numbers")
-        return array
-    is_text = array.ndim == 2 and array.dtype == np.int32 and 0 not in array.shape
-    # Surrogates are no characters; a text with one cannot be written.
-    if not is_text or ((array < 0) | (array > 0x10FFFF) | ((array >= 0xD800) & (array < 0xE000))).any():
-        raise _malformed(what, "its targets are no text")
-    return np.ascontiguousarray(array, dtype="<i4").view(f"<U{array.shape[1]}").ravel()
-
-
-def _malformed(what: str, reason: str) -> ExchangeError:
-    return ExchangeError("BUNDLE_MALFORMED", f"{what} cannot be used: {reason}. Have it sent again.")
+def _malformed(what: str) -> ExchangeError:
+    return ExchangeError(
+        "BUNDLE_MALFORMED", f"{what} holds something else than an anchor's arrays. Have it sent again."
+    )
 
 
 _GENERATOR_BITS = 128
@@ -164,51 +157,32 @@ class Guessing:
 
 
 def guessing(method: str, *, n_public: int | None = None, n_features: int = 1) -> Guessing:
-    """Return what protects an anchor by one of the recipes, or of given rows.
+    """Return what protects an anchor by a recipe, or of "given" rows; `n_public` is None if it is not known yet.
 
     As many rows as the matrix has columns, and one, determine a linear map; another row tests a guess.  Bits are those
     of one row, because rows of a known table can be matched one after another.  "ok" means that an exhaustive search is
     hopeless, not that no computation succeeds.
-
-    Parameters
-    ----------
-    method : {"smote", "uniform", "gaussian", "sample", "given"}
-    n_public : int, optional
-        Rows of the public table; None if it is not known yet.
-    n_features : int, default=1
-        Columns of the matrix.
     """
-    if method == "given":
-        return Guessing(level="warning", bits=0.0, sentence="Anybody with the table has the anchor: keep it secret.")
-    if method == "sample":
-        bits = math.log2(n_public) if n_public else 0.0
-        return Guessing(
-            level="warning",
-            bits=bits,
-            sentence="Do not tell the analyst which table the anchor is made of: it could then guess each anchor row "
-            f"among {n_public or 'its rows'}.",
-        )
-    if method == "smote":
-        # The place between two rows of the table is drawn with 53 bits.
-        bits = min(_GENERATOR_BITS, 53 + (math.log2(n_public) if n_public else 0.0))
-        return Guessing(
-            level="ok",
-            bits=bits,
-            sentence=f"Each row lies at a random place between two public rows, {bits:.0f} bits; the table gives the "
-            "lines away, not the places.",
-        )
-    bits = float(min(_GENERATOR_BITS, 53 * n_features))
-    return Guessing(
-        level="ok", bits=bits, sentence=f"Each number is drawn anew, {bits:.0f} bits a row; no table gives it away."
+    of_table = math.log2(n_public) if n_public else 0.0
+    # The place between two rows of the table, or a number, is drawn with 53 bits.
+    bits = {"given": 0.0, "sample": of_table, "smote": min(_GENERATOR_BITS, 53 + of_table)}.get(
+        method, float(min(_GENERATOR_BITS, 53 * n_features))
     )
+    sentence = {
+        "given": "Anybody with the table has the anchor: keep it secret.",
+        "sample": "Do not tell the analyst which table the anchor is made of: it could then guess each anchor row "
+        f"among {n_public or 'its rows'}.",
+        "smote": f"Each row lies at a random place between two public rows, {bits:.0f} bits; the table gives the "
+        "lines away, not the places.",
+    }.get(method, f"Each number is drawn anew, {bits:.0f} bits a row; no table gives it away.")
+    return Guessing(level="warning" if method in ("given", "sample") else "ok", bits=bits, sentence=sentence)
 
 
 def make_anchor(project: Project, table: Any, *, where: str, random_state: int | None = None) -> Anchor:
     """Make the anchor from public rows, with a fresh secret.
 
     The anchor is made in the columns of the project's matrix, so that a row of SMOTE may lie between two categories.
-    SMOTE scales numbers by their declared range, or the largest column alone would decide
-    which rows are neighbours.
+    SMOTE scales numbers by their declared range, or the largest column alone would decide which rows are neighbours.
 
     Parameters
     ----------
@@ -245,23 +219,12 @@ def make_anchor(project: Project, table: Any, *, where: str, random_state: int |
 
 
 def anchor_of_rows(project: Project, table: Any, *, where: str) -> Anchor:
-    """Take the rows of a table as the anchor, with a fresh secret.
+    """Take the rows of a table, of the name `where`, as the anchor, with a fresh secret.
 
-    Parameters
-    ----------
-    project : Project
-    table : DataFrame
-        With the columns of the project's matrix (`Project.feature_names`), which are taken as they are, or else with
-        the project's own columns.
-    where : str
-        Name of the table in errors.
-
-    Raises
-    ------
-    ExchangeError
-        If the rows do not fit the project.
+    The table has the columns of the project's matrix (`Project.feature_names`), which are taken as they are, or else
+    the project's own columns.  Rows that do not fit the project raise an ExchangeError.
     """
-    found = [str(name) for name in table.columns]
+    found, task = [str(name) for name in table.columns], project.task
     if set(project.feature_names) - set(found):
         encoded = encode_table(project, table, where=where, with_target=_has_target(project, table))
         return _fitting(Anchor(rows=encoded.X, target=encoded.target), project, where)
@@ -271,25 +234,35 @@ def anchor_of_rows(project: Project, table: Any, *, where: str) -> Anchor:
         raise _unfit(where, f"a column {error}; expected numbers") from None
     target = None
     if _has_target(project, table):
-        entries = table.iloc[:, found.index(project.task.target)]
-        name = project.task.target
-        target = target_column(project.task, name, entries, Place(f"{where}: target {name!r}"))
+        entries, place = table.iloc[:, found.index(task.target)], Place(f"{where}: target {task.target!r}")
+        target = target_column(task, task.target, entries, place)
     return _fitting(Anchor(rows=np.column_stack(features), target=target), project, where)
 
 
 def _fitting(anchor: Anchor, project: Project, what: str) -> Anchor:
     """Return an anchor that fits the project, with targets of the project's type, or refuse it."""
-    expected = (project.anchor.n_rows, project.n_features)
-    if anchor.rows.shape != expected:
-        raise _unfit(
-            what,
-            f"{anchor.rows.shape[0]} rows in {anchor.rows.shape[-1]} columns; the project wants {expected[0]} rows in "
-            f"{expected[1]}",
-        )
+    n_rows, n_features = project.anchor.n_rows, project.n_features
+    if anchor.rows.shape != (n_rows, n_features):
+        found = f"{anchor.rows.shape[0]} rows in {anchor.rows.shape[-1]} columns"
+        raise _unfit(what, f"{found}; the project wants {n_rows} rows in {n_features}")
     if not np.isfinite(anchor.rows).all():
         raise _unfit(what, "entries are missing or infinite")
     _check_ranges(anchor.rows, project, what)
-    return anchor if anchor.target is None else replace(anchor, target=_checked_target(anchor.target, project, what))
+    if (target := anchor.target) is None:
+        return anchor
+    task = project.task
+    if not task.is_single:
+        raise _unfit(what, f"it has targets, and anchors of kind {task.kind!r} have none")
+    if target.shape != (n_rows,):
+        raise _unfit(what, "it has another number of targets than rows")
+    if task.kind == "regression":
+        if target.dtype.kind not in "fi" or not np.isfinite(target).all():
+            raise _unfit(what, "its targets are no finite numbers")
+        return replace(anchor, target=target.astype(np.float64))
+    classes = task.class_array
+    if target.dtype.kind != classes.dtype.kind or not np.isin(target, classes).all():
+        raise _unfit(what, "its targets are other classes than the project's")
+    return replace(anchor, target=target.astype(classes.dtype))
 
 
 def _check_ranges(rows: FloatArray, project: Project, what: str) -> None:
@@ -304,21 +277,6 @@ def _check_ranges(rows: FloatArray, project: Project, what: str) -> None:
             raise _unfit(
                 what, f"in column {name!r} {outside.sum()} of {len(rows)} rows lie outside of {low:g} to {high:g}"
             )
-
-
-def _checked_target(target: NDArray[Any], project: Project, what: str) -> NDArray[Any]:
-    task = project.task
-    if not task.is_single:
-        raise _unfit(what, f"it has targets, and anchors of kind {task.kind!r} have none")
-    if target.shape != (project.anchor.n_rows,):
-        raise _unfit(what, "it has another number of targets than rows")
-    if task.kind == "regression":
-        if target.dtype.kind not in "fi" or not np.isfinite(target).all():
-            raise _unfit(what, "its targets are no finite numbers")
-        return target.astype(np.float64)
-    if target.dtype.kind != task.class_array.dtype.kind or not np.isin(target, task.class_array).all():
-        raise _unfit(what, "its targets are other classes than the project's")
-    return target.astype(task.class_array.dtype)
 
 
 def _has_target(project: Project, table: Any) -> bool:
@@ -342,19 +300,9 @@ def _unfit(what: str, reason: str) -> ExchangeError:
 
 
 def seal_anchor(anchor: Anchor, project: Project, key: KeyPair) -> bytes:
-    """Seal an anchor to all parties of a project, and return the bytes of a `.dcanchor` file.
+    """Seal an anchor to all parties of a project, signed by the owner's key, and return a `.dcanchor` file's bytes.
 
-    Parameters
-    ----------
-    anchor : Anchor
-    project : Project
-    key : KeyPair
-        The owner's, who signs.
-
-    Raises
-    ------
-    ExchangeError
-        If the key is not the owner's, or the anchor does not fit the project.
+    An ExchangeError is raised if the key is not the owner's, or the anchor does not fit the project.
     """
     project.check_owner(key.public, "seals the anchor")
     checked = _fitting(anchor, project, "the owner")
@@ -367,13 +315,6 @@ def seal_anchor(anchor: Anchor, project: Project, key: KeyPair) -> bytes:
 
 def open_anchor(path: Path, project: Project, key: KeyPair) -> Anchor:
     """Open a `.dcanchor` file with a party's key.
-
-    Parameters
-    ----------
-    path : Path
-    project : Project
-    key : KeyPair
-        A party's.
 
     Raises
     ------
