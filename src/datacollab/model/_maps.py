@@ -5,17 +5,17 @@ from __future__ import annotations
 import math
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, fields, replace
+from dataclasses import dataclass, fields
 from functools import cached_property
-from typing import Any, Self
+from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from sklearn.metrics.pairwise import PAIRWISE_KERNEL_FUNCTIONS
 
-from .._validation import Array, FloatArray, PartyName, check_representation, to_numpy
+from .._validation import FloatArray, PartyName, check_representation
 from ..errors import ExchangeError
-from ..linalg import Kernel, as_precise_as, kernel_expansion
+from ..linalg import Kernel, kernel_expansion
 from ._from_elsewhere import malformed
 from ._steps import Budget, Parts
 
@@ -24,7 +24,7 @@ class IntegrationFunction(ABC):
     """One party's map from its intermediate representation into the common feature space."""
 
     party: PartyName
-    coefficients: Array
+    coefficients: FloatArray
 
     @property
     @abstractmethod
@@ -105,9 +105,6 @@ class KernelMap(IntegrationFunction):
     -----
     A row's result depends on the row alone.  What other rows come with it changes no more than the rounding.
 
-    After a fit on torch or CuPy arrays the map holds such arrays and takes rows of the same library and device.  It
-    computes in double precision and returns the rows' own floating-point type.
-
     Examples
     --------
     >>> import numpy as np
@@ -120,8 +117,8 @@ class KernelMap(IntegrationFunction):
     """
 
     party: PartyName
-    anchor_representation: Array
-    coefficients: Array
+    anchor_representation: FloatArray
+    coefficients: FloatArray
     kernel: Kernel
     precision: str = "auto"
 
@@ -136,15 +133,7 @@ class KernelMap(IntegrationFunction):
 
     def __call__(self, X: ArrayLike) -> FloatArray:
         """Map rows of shape (n_rows, n_intermediate) to shape (n_rows, n_components)."""
-        beside = self.anchor_representation
-        rows = check_representation(X, self.party, n_features=self.n_intermediate, beside=beside)
-        mapped: FloatArray = as_precise_as(self._expansion(rows), X)
-        return mapped
-
-    def to_numpy(self) -> Self:
-        """Return the same map with NumPy arrays, for where there is no graphics processor."""
-        rows, coefficients = to_numpy(self.anchor_representation), to_numpy(self.coefficients)
-        return replace(self, anchor_representation=rows, coefficients=coefficients)
+        return self._expansion(check_representation(X, self.party, n_features=self.n_intermediate))
 
     def __getstate__(self) -> dict[str, Any]:
         # What was prepared for speed is as large as the map, and is prepared again where it is needed.
