@@ -3,11 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from dataclasses import dataclass
 from html import escape
 from typing import Any
 
-__all__ = ["FittedUnseen", "Stage", "card", "chain", "class_names", "table"]
+__all__ = ["FittedUnseen", "card", "chain", "class_names", "table"]
 
 _STYLE = """<style>
 .dc-card{max-width:54em;font:14px/1.45 system-ui,sans-serif;color:inherit}
@@ -40,28 +39,6 @@ class FittedUnseen:
         return shown
 
 
-@dataclass(frozen=True)
-class Stage:
-    """Rows, or a map, on the way from a private row to a prediction.
-
-    Attributes
-    ----------
-    symbol : str
-        As in the paper, with a subscript after "_".
-    note : str
-        A few words on this stage.
-    is_map : bool
-        Rows are drawn round, and maps with corners.
-    held : bool
-        Whether the shown object has it.
-    """
-
-    symbol: str
-    note: str = ""
-    is_map: bool = False
-    held: bool = False
-
-
 def chain(*, held: Iterable[str] = (), **notes: str) -> str:
     """Draw the way from a private row to a prediction: X_k, f_k, the shared rows, g_k, the common rows, h.
 
@@ -74,26 +51,22 @@ def chain(*, held: Iterable[str] = (), **notes: str) -> str:
     1
     """
     stages = [
-        Stage(symbol, notes.get(name, ""), name in ("f", "g", "h"), name in set(held))
-        for name, symbol in (
-            ("rows", "X_k"),
-            ("f", "f_k"),
-            ("shared", "X\u0303_k"),
-            ("g", "g_k"),
-            ("common", "X\u0302_k"),
-            ("h", "h"),
-        )
+        (symbol, notes.get(name, ""), name in ("f", "g", "h"), name in set(held)) for name, symbol in _STAGES.items()
     ]
-    label = escape(", then ".join(f"{each.symbol} {each.note}".strip() for each in stages), quote=True)
-    return f'<ol role="img" aria-label="{label}">{"".join(map(_drawn, stages))}</ol>'
+    label = escape(", then ".join(f"{symbol} {note}".strip() for symbol, note, *_ in stages), quote=True)
+    return f'<ol role="img" aria-label="{label}">{"".join(_drawn(*each) for each in stages)}</ol>'
 
 
-def _drawn(stage: Stage) -> str:
-    symbol, _, below = stage.symbol.partition("_")
-    kinds = " ".join(kind for kind, holds in (("dc-map", stage.is_map), ("dc-held", stage.held)) if holds)
-    name = f"{symbol}<sub>{below}</sub>" if below else symbol
-    note = f"<small>{escape(stage.note)}</small>" if stage.note else ""
-    return f'<li class="{kinds}"><span><b>{name}</b>{note}</span></li>'
+_STAGES = {"rows": "X_k", "f": "f_k", "shared": "X\u0303_k", "g": "g_k", "common": "X\u0302_k", "h": "h"}
+"""Rows and maps on the way from a private row to a prediction, by their symbols in the paper."""
+
+
+def _drawn(symbol: str, note: str, is_map: bool, is_held: bool) -> str:
+    """Draw rows round, and maps with corners; what the shown object has stands out."""
+    letter, _, below = symbol.partition("_")
+    kinds = " ".join(kind for kind, holds in (("dc-map", is_map), ("dc-held", is_held)) if holds)
+    name = f"{letter}<sub>{below}</sub>" if below else letter
+    return f'<li class="{kinds}"><span><b>{name}</b>{f"<small>{escape(note)}</small>" if note else ""}</span></li>'
 
 
 def table(rows: Iterable[tuple[str, ...]]) -> str:

@@ -15,23 +15,9 @@ from ._require import require
 from ._typing import FloatArray, PartyName
 from .errors import AgreementError, RepresentationError
 
-__all__ = [
-    "FloatArray",
-    "HasMethods",
-    "Hidden",
-    "Interval",
-    "PartyName",
-    "StrOptions",
-    "array_library",
-    "check_parties",
-    "check_representation",
-    "check_single_targets",
-    "count_missing",
-    "in_frame",
-    "name_parties",
-    "require",
-    "to_numpy",
-]
+__all__ = ["FloatArray", "HasMethods", "Hidden", "Interval", "PartyName", "StrOptions", "array_library"]
+__all__ += ["check_parties", "check_representation", "check_single_targets", "count_missing", "in_frame"]
+__all__ += ["name_parties", "require", "to_numpy"]
 
 _ARRAY_LIBRARIES = ("torch", "cupy")
 """Libraries whose arrays may lie on a graphics processor."""

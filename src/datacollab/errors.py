@@ -7,34 +7,12 @@ of the data.
 
 from ._codes import known_codes
 
-__all__ = [
-    "AgreementError",
-    "AnchorError",
-    "ApproximationWarning",
-    "DataCollabError",
-    "DataCollabWarning",
-    "DatasetError",
-    "EffectError",
-    "EffectWarning",
-    "ExchangeError",
-    "ForgottenError",
-    "IncompressibleKernelError",
-    "MissingExtraError",
-    "NoGuaranteeError",
-    "NotConvergedError",
-    "NotEnoughMemoryError",
-    "NumericalError",
-    "ObfuscationError",
-    "PrivateRowsWarning",
-    "RepeatableSecretWarning",
-    "RepresentationError",
-    "ShareError",
-    "SharedBeforeError",
-    "SinglePartyWarning",
-    "SuppressedRowsWarning",
-    "UndeterminedTargetWarning",
-    "UnknownPartyError",
-]
+__all__ = ["AgreementError", "AnchorError", "ApproximationWarning", "DataCollabError", "DataCollabWarning"]
+__all__ += ["DatasetError", "EffectError", "EffectWarning", "ExchangeError", "ForgottenError"]
+__all__ += ["IncompressibleKernelError", "MissingExtraError", "NoGuaranteeError", "NotConvergedError"]
+__all__ += ["NotEnoughMemoryError", "NumericalError", "ObfuscationError", "PrivateRowsWarning"]
+__all__ += ["RepeatableSecretWarning", "RepresentationError", "ShareError", "SharedBeforeError", "SinglePartyWarning"]
+__all__ += ["SuppressedRowsWarning", "UndeterminedTargetWarning", "UnknownPartyError"]
 
 
 class DataCollabError(Exception):

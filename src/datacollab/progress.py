@@ -33,17 +33,10 @@ class ProgressBar:
 
     Examples
     --------
-    >>> from sklearn.linear_model import LogisticRegression
     >>> import datacollab as dc
-    >>> X, y = dc.datasets.load("digits")
-    >>> parties = [dc.Party(name, dc.obfuscator("pca", n_components=8)) for name in ("a", "b")]
-    >>> shares = [
-    ...     party.fit(X[rows], y[rows]).share(X[300:500], y[300:500])
-    ...     for party, rows in zip(parties, (slice(100), slice(100, 200)))
-    ... ]
-    >>> methods, model = [dc.LTI(8), dc.GEP(8)], LogisticRegression(max_iter=2000)
-    >>> with dc.ProgressBar() as progress:
-    ...     collaboration = dc.Analyst(methods, model, progress=progress).fit(shares)
+    >>> with dc.ProgressBar(n_steps=2) as progress:
+    ...     progress("aligning")
+    ...     progress("training")
     """
 
     def __init__(self, n_steps: int | None = None) -> None:

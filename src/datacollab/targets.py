@@ -10,20 +10,8 @@ from numpy.typing import ArrayLike, NDArray
 
 from .errors import AgreementError
 
-__all__ = [
-    "EFFECT",
-    "NO_TARGET",
-    "SURVIVAL",
-    "SURVIVAL_EFFECT",
-    "TargetKind",
-    "coarsened",
-    "effect_target",
-    "named_target",
-    "no_target",
-    "survival_target",
-    "target_kind",
-    "usual_time_step",
-]
+__all__ = ["EFFECT", "NO_TARGET", "SURVIVAL", "SURVIVAL_EFFECT", "TargetKind", "coarsened", "effect_target"]
+__all__ += ["named_target", "no_target", "survival_target", "target_kind", "usual_time_step"]
 
 SURVIVAL = np.dtype([("event", np.bool_), ("time", np.float64)])
 """Whether the event was seen, and when it or the end of observation was."""

@@ -151,7 +151,7 @@ def test_what_others_wrote_steers_no_terminal(at_store, monkeypatch):
 
     folder = at_store.root / "analyst"
     for fault, words in ((lost, ("pull",)), (refused_all, ("pull",))):
-        monkeypatch.setattr("datacollab.cli._remote.pull_all", fault)
+        monkeypatch.setattr("datacollab.remote.pull", fault)
         done = playing.run("remote", *words, "-C", folder)
         assert "\N{REPLACEMENT CHARACTER}[2J" in done.stderr
         assert not {"\x1b", "\u202e"} & set(done.output)

@@ -143,17 +143,10 @@ class Folder:
 
 
 def add_step(app: typer.Typer, name: str) -> None:
-    """Add the command of a step, which ends as `reported` says.
+    """Add the command of a step, such as ``party install``, to its group; it ends as `reported` says.
 
-    Its module, ``_party`` for ``party install``, is imported when the command runs. The function of its verb there
-    takes the report, the folder if the step has one, and the inputs by their names.
-
-    Parameters
-    ----------
-    app : typer.Typer
-        The group of the command.
-    name : str
-        As in the table, such as ``party install``.
+    Its module, here ``_party``, is imported when the command runs. The function of its verb there takes the report,
+    the folder if the step has one, and the inputs by their names.
     """
     of = (STEPS | COMMANDS)[name]
     role, verb = name.split()[0], name.split()[-1]

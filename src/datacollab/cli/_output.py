@@ -19,20 +19,8 @@ import typer
 
 from ..errors import DataCollabError, DataCollabWarning, ExchangeError
 
-__all__ = [
-    "FAILED",
-    "Report",
-    "check_numeric",
-    "closed_file",
-    "listed",
-    "one_line_errors",
-    "record_number_questions",
-    "reported",
-    "show_adjusted",
-    "show_rows",
-    "shown",
-    "warn",
-]
+__all__ = ["FAILED", "Report", "check_numeric", "closed_file", "listed", "one_line_errors", "record_number_questions"]
+__all__ += ["reported", "show_adjusted", "show_rows", "shown", "warn"]
 
 FAILED, BUG, INTERRUPTED = 1, 70, 130
 WIDTH = 100
@@ -42,24 +30,16 @@ _CONTROL = re.compile(r"[\x00-\x08\x0b-\x1f\x7f-\x9f\u2028\u2029\u202a-\u202e\u2
 
 @dataclass
 class Report:
-    """Lines and facts of one command.
-
-    Attributes
-    ----------
-    as_json : bool
-        Whether the facts are printed instead of the lines.
-    facts : object
-        What JSON can hold.
-    unchanged : str
-        What an interruption leaves behind, in words.
-    exit_code : int
-        With which a command ends that has printed what it found.
-    """
+    """Lines and facts of one command."""
 
     as_json: bool
+    """Whether the facts are printed instead of the lines."""
     facts: Any = field(default_factory=dict)
+    """What JSON can hold."""
     unchanged: str = "Nothing was changed."
+    """What an interruption leaves behind, in words."""
     exit_code: int = 0
+    """With which a command ends that has printed what it found."""
 
     def line(self, text: str = "") -> None:
         """Print a line for people."""

@@ -24,7 +24,7 @@ KNOWN = {
 def add_plugins(app: typer.Typer) -> None:
     """Add the commands of all plugins; one that cannot be loaded is named on standard error, and left out."""
     for plugin in plugins(COMMANDS):
-        before = [(each, list(each.registered_commands), list(each.registered_groups)) for each in _all(app)]
+        before = [(each, list(each.registered_commands), list(each.registered_groups)) for _, each in _groups(app)]
         try:
             plugin.load()(app)
             names = _names(app)
@@ -34,7 +34,7 @@ def add_plugins(app: typer.Typer) -> None:
             for each, commands, groups in before:
                 each.registered_commands[:], each.registered_groups[:] = commands, groups
             warn(f"datacollab: the plugin {plugin.name} ({plugin.value}) was left out: {error}")
-    there = set(_names(app))
+    there = _names(app)
     for words, folder in KNOWN.items():
         *parents, name = words.split()
         if words not in there:
@@ -53,21 +53,21 @@ def _says(words: str, folder: str) -> Callable[[], None]:
     return absent
 
 
-def _all(app: typer.Typer) -> Iterator[typer.Typer]:
-    yield app
+def _groups(app: typer.Typer, words: str = "") -> Iterator[tuple[str, typer.Typer]]:
+    """Yield all groups with their words, the program itself first."""
+    yield words, app
     for each in app.registered_groups:
         if each.typer_instance is not None:
-            yield from _all(each.typer_instance)
+            yield from _groups(each.typer_instance, f"{words}{each.name} ")
 
 
-def _names(app: typer.Typer, before: str = "") -> list[str]:
+def _names(app: typer.Typer) -> list[str]:
     """Return the words of all commands and groups."""
-    commands = (
-        each.name or str(getattr(each.callback, "__name__", "")).replace("_", "-") for each in app.registered_commands
-    )
-    names = [f"{before}{name}" for name in commands]
-    for each in app.registered_groups:
-        names.append(f"{before}{each.name}")
-        if each.typer_instance is not None:
-            names += _names(each.typer_instance, f"{before}{each.name} ")
+    names = [words.strip() for words, _ in _groups(app)]
+    for words, each in _groups(app):
+        names += [f"{words}{command.name or _spelt(command.callback)}" for command in each.registered_commands]
     return names
+
+
+def _spelt(function: object) -> str:
+    return str(getattr(function, "__name__", "")).replace("_", "-")

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from typing import Protocol
 
@@ -25,30 +25,46 @@ class Say(Protocol):
 def shown_progress(quiet: bool = False, *, steps: int | None = None, first: str = "starting") -> Iterator[Say]:
     """Yield what takes a line on what is going on, and shows it on stderr; with ``steps`` it knows the share."""
     from rich.console import Console
+    from rich.progress import BarColumn, Progress, SpinnerColumn, TextColumn, TimeElapsedColumn
 
-    console = Console(stderr=True)
+    console, start, begun = Console(stderr=True), time.monotonic(), 0
     if quiet:
         yield lambda step, share=None: None
         return
-    if not console.is_terminal:
-        yield _Counted(_Lines(), steps)
-        return
-    from rich.progress import BarColumn, Progress, SpinnerColumn, TextColumn, TimeElapsedColumn
 
+    def said(show: Callable[[str, float | None, str], None]) -> Say:
+        def say(step: str, share: float | None = None) -> None:
+            nonlocal begun
+            share = share if steps is None else min(1.0, begun / steps)
+            begun += 1
+            show(step, share, time_left(time.monotonic() - start, share))
+
+        return say
+
+    if not console.is_terminal:
+        last = start
+
+        def show_line(step: str, share: float | None, left: str) -> None:
+            nonlocal last
+            if (now := time.monotonic()) - last >= EVERY:
+                last = now
+                typer.echo(f"{now - start:.0f} s: {step}{left and f' ({left})'}", err=True)
+
+        yield said(show_line)
+        return
     columns = (
         *(SpinnerColumn(), TextColumn("{task.description:<60}"), BarColumn(20), TimeElapsedColumn()),
         TextColumn("{task.fields[left]}"),
     )
     with Progress(*columns, console=console, transient=True) as bar:
-        task, start = bar.add_task(first, total=None, left=""), time.monotonic()
+        task = bar.add_task(first, total=None, left="")
 
-        def say(step: str, share: float | None = None) -> None:
-            left = time_left(time.monotonic() - start, share)
+        def show_bar(step: str, share: float | None, left: str) -> None:
             total = None if share is None else 1.0
             # A step may be over before the bar is drawn by itself.
             bar.update(task, description=step, total=total, completed=share or 0.0, left=left, refresh=True)
 
-        yield _Counted(say, steps)
+        yield said(show_bar)
 
 
 def time_left(elapsed: float, share: float | None) -> str:
@@ -63,31 +79,3 @@ def time_left(elapsed: float, share: float | None) -> str:
         return ""
     left = elapsed * (1 - share) / share
     return f"about {left:.0f} s left" if left < 180 else f"about {left / 60:.0f} min left"
-
-
-class _Counted:
-    """Tells the share where the number of steps is known."""
-
-    def __init__(self, say: Say, steps: int | None) -> None:
-        self._say, self._steps, self._begun = say, steps, 0
-
-    def __call__(self, step: str, share: float | None = None) -> None:
-        if self._steps is not None:
-            share = min(1.0, self._begun / self._steps)
-        self._begun += 1
-        self._say(step, share)
-
-
-class _Lines:
-    """Prints a step from time to time."""
-
-    def __init__(self) -> None:
-        self._start = self._last = time.monotonic()
-
-    def __call__(self, step: str, share: float | None = None) -> None:
-        now = time.monotonic()
-        if now - self._last < EVERY:
-            return
-        self._last = now
-        left = time_left(now - self._start, share)
-        typer.echo(f"{now - self._start:.0f} s: {step}{left and f' ({left})'}", err=True)

@@ -12,23 +12,7 @@ import typer
 
 from ..bundle import PublicKey, mask_card_in, write_atomically
 from ..errors import ExchangeError
-from ..exchange.project import (
-    AnchorRecipe,
-    Project,
-    anchor_lines,
-    column_rows,
-    draft_project,
-    load_project,
-    project_content,
-    project_text,
-    read_project_text,
-    read_table,
-    rules_line,
-    sharing_lines,
-    sharing_sentences,
-    sign_project_text,
-    task_lines,
-)
+from ..exchange import project as projects
 from ..sums import FEWEST_PARTIES
 from ._command import Folder
 from ._output import Report, record_number_questions
@@ -51,11 +35,11 @@ def new(
     **options: Any,
 ) -> None:
     files, last_day = _named_files(party), _day(deadline)
-    owner, table = folder.keys(), read_table(like)
+    owner, table = folder.keys(), projects.read_table(like)
     for_sums = not rows and target is not None and options["task"] in (None, "classification", "regression")
     classes, valid_range = options["classes"], options["valid_range"]
     options |= {name: options[name] or () for name in ("classes", "seen", "treated", "without")}
-    project = draft_project(
+    project = projects.draft_project(
         table,
         target=target,
         owner=owner.public,
@@ -71,7 +55,7 @@ def new(
         "ranges_given": valid_range is not None,
         "target_given": bool(classes) or options["target_range"] is not None,
     }
-    write_atomically(output, project_text(project, owner, drafted=True, **given).encode(), overwrite=False)
+    write_atomically(output, projects.project_text(project, owner, drafted=True, **given).encode(), overwrite=False)
     report.facts = {"written": str(output), **_facts(project)}
     report.line(
         f"{output}: {len(project.columns)} columns ({project.n_features} in the matrix), {project.task.words}, "
@@ -96,8 +80,8 @@ def new(
         of_classes = f", and that of the classes {', '.join(map(str, project.task.classes))}" if classes else ""
         report.line(f"{like} has no column {target!r}: compare its spelling{of_classes}, with the parties' tables.")
     if project.sharing is not None:
-        report.line(f"Parties share {sharing_lines(project)[0]}.")
-        for sentence in sharing_sentences(project.sharing):
+        report.line(f"Parties share {projects.sharing_lines(project)[0]}.")
+        for sentence in projects.sharing_sentences(project.sharing):
             report.line(f"warning: {sentence}")
         if project.task.classes and target in table.columns and (few := _rare_among(table[target])):
             report.line(
@@ -115,13 +99,13 @@ def _rare_among(entries: Any) -> list[str]:
 
 
 def show(report: Report, file: Path) -> None:
-    project = load_project(file)
+    project = projects.load_project(file)
     report.facts = _facts(project)
     _show(project, report)
 
 
 def verify(report: Report, file: Path, owner: Path | None) -> None:
-    project = load_project(file)
+    project = projects.load_project(file)
     known = None if owner is None else PublicKey.load(owner)
     if known is not None and known != project.owner:
         raise ExchangeError(
@@ -139,10 +123,10 @@ def verify(report: Report, file: Path, owner: Path | None) -> None:
 
 
 def sign(report: Report, folder: Folder, file: Path) -> None:
-    signed = sign_project_text(read_project_text(file), folder.keys(), what=str(file))
+    signed = projects.sign_project_text(projects.read_project_text(file), folder.keys(), what=str(file))
     if changed := not _is_signed(file):
         write_atomically(file, signed.encode())
-    project = load_project(file)
+    project = projects.load_project(file)
     report.facts = {
         "changed": changed,
         "written": str(file) if changed else None,
@@ -154,7 +138,7 @@ def sign(report: Report, folder: Folder, file: Path) -> None:
         report.line(f"{file}: unchanged, and signed already. Digest {project.digest}")
         return
     report.line(f"{file}: signed, revision {project.revision}. New digest {project.digest}")
-    for sentence in () if project.sharing is None else sharing_sentences(project.sharing):
+    for sentence in () if project.sharing is None else projects.sharing_sentences(project.sharing):
         report.line(f"warning: {sentence}")
     report.line(
         "The digest is in the anchor and in the parties' folders: send the file to all, seal the anchor again "
@@ -165,7 +149,7 @@ def sign(report: Report, folder: Folder, file: Path) -> None:
 def _is_signed(file: Path) -> bool:
     """Return whether the owner's signature fits what the file says."""
     try:
-        load_project(file)
+        projects.load_project(file)
     except ExchangeError as error:
         if error.code in ("SIGNATURE_MISSING", "SIGNATURE_INVALID"):
             return False
@@ -191,11 +175,11 @@ def _mask_keys(files: dict[str, Path]) -> dict[str, str]:
     return {name: card for name, card in cards.items() if card is not None}
 
 
-def _recipe(source: str, n_rows: int | None, n_public: int, *, for_sums: bool) -> AnchorRecipe:
+def _recipe(source: str, n_rows: int | None, n_public: int, *, for_sums: bool) -> projects.AnchorRecipe:
     """Return the usual recipe; a sample has no more rows than it is drawn from."""
     usual = min(1000, n_public) if for_sums else 1000
     method = "sample" if for_sums else "smote"
-    return AnchorRecipe(method=method, n_rows=usual if n_rows is None else n_rows, source=source)
+    return projects.AnchorRecipe(method=method, n_rows=usual if n_rows is None else n_rows, source=source)
 
 
 def _named_files(given: list[str]) -> dict[str, Path]:
@@ -224,7 +208,7 @@ def _day(text: str | None) -> date | None:
     return day
 
 
-def _facts(project: Project) -> dict[str, Any]:
+def _facts(project: projects.Project) -> dict[str, Any]:
     members = {"owner": project.owner, "analyst": project.analyst}
     return {
         "project_digest": project.digest,
@@ -232,19 +216,19 @@ def _facts(project: Project) -> dict[str, Any]:
         "n_features": project.n_features,
         "fingerprints": {name: key.fingerprint for name, key in members.items()}
         | {"parties": {name: key.fingerprint for name, key in project.parties.items()}},
-        "content": project_content(project),
+        "content": projects.project_content(project),
     }
 
 
-def _show(project: Project, report: Report) -> None:
+def _show(project: projects.Project, report: Report) -> None:
     owner = next((name for name, key in project.parties.items() if key == project.owner), None)
     lines = [
         f"Project   {project.name}" + (f", revision {project.revision}" if project.revision > 1 else ""),
         *(f"          {line}" for line in project.purpose.splitlines()),
-        *_headed("Task", task_lines(project.task)),
-        *_headed("Anchor", anchor_lines(project)),
-        *_headed("Rules", [rules_line(project)]),
-        *(_headed("Sharing", sharing_lines(project)) if project.sharing is not None else ()),
+        *_headed("Task", projects.task_lines(project.task)),
+        *_headed("Anchor", projects.anchor_lines(project)),
+        *_headed("Rules", [projects.rules_line(project)]),
+        *(_headed("Sharing", projects.sharing_lines(project)) if project.sharing is not None else ()),
         "Members",
         *_aligned(
             [
@@ -254,7 +238,7 @@ def _show(project: Project, report: Report) -> None:
             ]
         ),
         f"Columns   {len(project.columns)}, {project.n_features} in the matrix",
-        *_aligned(column_rows(project.columns)),
+        *_aligned(projects.column_rows(project.columns)),
         f"Compare   {project.fingerprint}, by telephone: the beginning of the digest in letters",
         f"Digest    {project.digest}",
     ]

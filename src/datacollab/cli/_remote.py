@@ -5,33 +5,17 @@ from __future__ import annotations
 import os
 import shlex
 import time
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager
+from dataclasses import dataclass
 from pathlib import Path
 
+from .. import remote as remotes
 from ..errors import ExchangeError
 from ..exchange.log import AuditLog, locked
-from ..remote import Folder as Carried
-from ..remote import (
-    Kept,
-    Place,
-    Pulled,
-    Pushed,
-    Remote,
-    RemoteStatus,
-    chosen,
-    forget,
-    is_store,
-    kind_of_remote,
-    read_places,
-    withdrawable,
-    write_places,
-)
-from ..remote import pull as pull_all
-from ..remote import push as push_all
 from ._command import Folder, folder_words, opened, working
 from ._output import Report, warn
-from ._progress import Say, shown_progress
+from ._progress import shown_progress
 
 __all__ = ["next_commands"]
 
@@ -41,78 +25,92 @@ _PATIENCE, _PAUSE = 10.0, 0.1
 
 def add(report: Report, folder: Folder, name: str, url: str, ca: Path | None) -> None:
     with working(folder.path):
-        if is_store(url) and "://" not in url:
+        if remotes.is_store(url) and "://" not in url:
             url = str(Path(url).absolute())
         certificates = None if ca is None else os.path.relpath(ca, folder.path)
-        place = Place(name=name, url=url if is_store(url) else url.rstrip("/"), ca=certificates)
-        if not is_store(url):
-            kind_of_remote(url)
-        places = read_places(folder.path)
+        place = remotes.Place(name=name, url=url if remotes.is_store(url) else url.rstrip("/"), ca=certificates)
+        if not remotes.is_store(url):
+            remotes.kind_of_remote(url)
+        places = remotes.read_places(folder.path)
         if name in places:
             raise ExchangeError(
                 "ALREADY_THERE",
                 f"{folder.path} has a remote {name!r}. Remove it first: datacollab remote remove {name}",
             )
-        write_places(folder.path, places | {name: place})
+        remotes.write_places(folder.path, places | {name: place})
     report.facts = {"remote": name, "url": place.url}
     report.line(f"{folder.path}: remote {name} is {place.url}")
 
 
 def remove(report: Report, folder: Folder, name: str) -> None:
     with working(folder.path):
-        place = chosen(folder.path, name)
-        left = {each: there for each, there in read_places(folder.path).items() if each != name}
-        write_places(folder.path, left)
-        forget(folder.path, name)
+        place = remotes.chosen(folder.path, name)
+        left = {each: there for each, there in remotes.read_places(folder.path).items() if each != name}
+        remotes.write_places(folder.path, left)
+        remotes.forget(folder.path, name)
     report.facts = {"removed": name, "url": place.url}
     report.line(f"{folder.path}: remote {name} is forgotten. What lies at {place.url} stays there.")
 
 
 def push(report: Report, folder: Folder, files: list[Path] | None, remote: str | None) -> None:
-    with _at_work(folder, remote, files or ()) as (there, place, opened_remote):
+    with _at_work(folder, remote, report, files or ()) as work:
 
         def remember(sha256: str) -> None:
-            _kept(folder.path, place).expecting(sha256).write(folder.path, place.name)
+            work.keep(work.kept().expecting(sha256))
 
         with shown_progress(quiet=report.as_json) as progress:
-            back = _kept(folder.path, place).withdrawn
-            done = push_all(there, opened_remote, files or (), withdrawn=back, has=remember, tell=progress)
-        _record(folder.path, "push", place, done.sent)
-        _show_pushed(done, folder.path, place, report)
+            back = work.kept().withdrawn
+            done = remotes.push(work.there, work.remote, files or (), withdrawn=back, has=remember, tell=progress)
+        work.record("push", done.sent)
+        _show_pushed(done, folder.path, work.place, report)
         _show_refused(done.refused, report)
-        _witnessed(folder.path, there, place, opened_remote, _kept(folder.path, place), report)
+        work.witnessed(work.there, work.kept())
 
 
 def pull(report: Report, folder: Folder, remote: str | None) -> None:
-    at = folder.path
-    with (
-        _at_work(folder, remote) as (there, place, opened_remote),
-        shown_progress(quiet=report.as_json) as progress,
-    ):
-        _pull(at, there, place, opened_remote, report, progress)
-    if not (report.facts["came"] or report.facts["refused"]):
+    at, done = folder.path, remotes.Pulled()
+    with _at_work(folder, remote, report) as work, shown_progress(quiet=report.as_json) as progress:
+        before = work.kept()
+        try:
+            done, kept = remotes.pull(work.there, work.remote, before, keep=work.keep, done=done, tell=progress)
+        finally:
+            # What came before an interruption has come.
+            _show_pulled(done, report)
+            work.record("pull", done.came)
+        now = remotes.Folder.at(at)
+        report.facts["next"] = next_commands(at, done.came, is_analyst=now.is_analyst)
+        for line in report.facts["next"]:
+            report.line(f"Next: {line}")
+        if "agreement" in done.came.values() and now.project is not None and work.there.project is None:
+            report.line(f"Owner {now.project.owner.fingerprint}, project {now.project.fingerprint}:")
+            report.line("compare them with the owner by telephone before you join.")
+        _show_refused(done.refused, report)
+        if now.project is not None:
+            work.remote.check_given(now, before, work.witnessed(now, kept), done.refused)
+    if not (done.came or done.refused):
         if not (at / "project.toml").is_file() and not (at / "inbox" / "project.toml").is_file():
             report.line("There is no project file for this key yet: the owner lets it in, and sends the project.")
         report.line(f"{at}: nothing new came.")
 
 
 def status(report: Report, folder: Folder, remote: str | None) -> None:
-    with _at_work(folder, remote) as (there, place, opened_remote):
-        found = opened_remote.status(there)
+    with _at_work(folder, remote, report) as work:
+        found = work.remote.status(work.there)
         names = ("project", "digest", "revision", "deadline", "quorum", "shared", "missing", "waiting", "now")
-        report.facts = {"remote": place.name, "url": place.url} | {name: getattr(found, name) for name in names}
-        _show_status(place, found, report)
-        _witnessed(folder.path, there, place, opened_remote, _kept(folder.path, place), report)
+        report.facts = {"remote": work.place.name, "url": work.place.url}
+        report.facts |= {name: getattr(found, name) for name in names}
+        _show_status(work.place, found, report)
+        work.witnessed(work.there, work.kept())
 
 
 def withdraw(report: Report, folder: Folder, file: str, remote: str | None) -> None:
-    with _at_work(folder, remote) as (there, place, opened_remote):
-        entry = withdrawable(there, opened_remote, file)
-        opened_remote.withdraw(entry, folder=there)
-        _kept(folder.path, place).without(entry.sha256).write(folder.path, place.name)
-        _record(folder.path, "withdraw", place, {entry.sha256: entry.kind})
+    with _at_work(folder, remote, report) as work:
+        entry = remotes.withdrawable(work.there, work.remote, file)
+        work.remote.withdraw(entry, folder=work.there)
+        work.keep(work.kept().without(entry.sha256))
+        work.record("withdraw", {entry.sha256: entry.kind})
     report.facts = {"withdrawn": entry.sha256, "kind": entry.kind}
-    report.line(f"The {entry.kind} {entry.sha256[:16]} was taken back from {place.name}.")
+    report.line(f"The {entry.kind} {entry.sha256[:16]} was taken back from {work.place.name}.")
     report.line("Anyone who has fetched it keeps it.")
 
 
@@ -145,68 +143,58 @@ def next_commands(folder: Path, lying: Mapping[str, str], *, is_analyst: bool) -
     return [shlex.join(["datacollab", *words, *folder_words(folder)]) for words in commands]
 
 
+@dataclass(frozen=True)
+class _Work:
+    """A remote that a command uses: where it works, and what it remembers."""
+
+    at: Path
+    there: remotes.Folder
+    place: remotes.Place
+    remote: remotes.Remote
+    report: Report
+
+    def kept(self) -> remotes.Kept:
+        """Return what the folder remembers of the remote."""
+        return remotes.Kept.read(self.at, self.place.name)
+
+    def keep(self, kept: remotes.Kept) -> remotes.Kept:
+        """Remember it."""
+        return kept.write(self.at, self.place.name)
+
+    def witnessed(self, there: remotes.Folder, kept: remotes.Kept) -> remotes.Kept:
+        """Look whether the remote's log goes on, and remember its end; stores have none."""
+        if not self.remote.has_log:
+            return kept
+        seen = self.keep(self.remote.witness(kept, there))
+        self.report.facts["log"] = {"seq": seen.seq, "head": seen.head}
+        self.report.line(f"The hub's log goes on: {seen.seq} entries, head {seen.head[:16]}.")
+        return seen
+
+    def record(self, event: str, files: dict[str, str]) -> None:
+        """Write it into the folder's own log, if there is one; wait for another command that holds the lock."""
+        log = self.at / "log.jsonl"
+        if not (files and log.is_file()):
+            return
+        until = time.monotonic() + _PATIENCE
+        with ExitStack() as lock:
+            while True:
+                try:
+                    lock.enter_context(locked(self.at))
+                    break
+                except ExchangeError as error:
+                    if error.code != "BUSY" or time.monotonic() >= until:
+                        raise
+                    time.sleep(_PAUSE)
+            named = {Path(path).name: kind for path, kind in files.items()}
+            AuditLog(log).append(event, remote=self.place.name, files=named)
+
+
 @contextmanager
-def _at_work(folder: Folder, name: str | None, files: Sequence[Path] = ()) -> Iterator[tuple[Carried, Place, Remote]]:
+def _at_work(folder: Folder, name: str | None, report: Report, files: Sequence[Path] = ()) -> Iterator[_Work]:
     with working(folder.path):
-        there = Carried.at(folder.path, files)
+        there = remotes.Folder.at(folder.path, files)
         with opened(folder.path, name, folder.passphrase_file) as (place, remote):
-            yield there, place, remote
-
-
-def _pull(at: Path, there: Carried, place: Place, remote: Remote, report: Report, progress: Say) -> None:
-    """Pull, remember, and say what came."""
-    before, done = _kept(at, place), Pulled()
-    remember: Callable[[Kept], object] = lambda kept: kept.write(at, place.name)  # noqa: E731
-    try:
-        done, kept = pull_all(there, remote, before, keep=remember, done=done, tell=progress)
-    finally:
-        # What came before an interruption has come.
-        _show_pulled(done, report)
-        _record(at, "pull", place, done.came)
-    now = Carried.at(at)
-    report.facts["next"] = next_commands(at, done.came, is_analyst=now.is_analyst)
-    for line in report.facts["next"]:
-        report.line(f"Next: {line}")
-    if "agreement" in done.came.values() and now.project is not None and there.project is None:
-        report.line(f"Owner {now.project.owner.fingerprint}, project {now.project.fingerprint}:")
-        report.line("compare them with the owner by telephone before you join.")
-    _show_refused(done.refused, report)
-    if now.project is not None:
-        seen = _witnessed(at, now, place, remote, kept, report)
-        remote.check_given(now, before, seen, done.refused)
-
-
-def _kept(folder: Path, place: Place) -> Kept:
-    return Kept.read(folder, place.name)
-
-
-def _witnessed(folder: Path, there: Carried, place: Place, remote: Remote, kept: Kept, report: Report) -> Kept:
-    """Look whether the remote's log goes on, and remember its end; stores have none."""
-    if not remote.has_log:
-        return kept
-    seen = remote.witness(kept, there).write(folder, place.name)
-    report.facts["log"] = {"seq": seen.seq, "head": seen.head}
-    report.line(f"The hub's log goes on: {seen.seq} entries, head {seen.head[:16]}.")
-    return seen
-
-
-def _record(folder: Path, event: str, place: Place, files: dict[str, str]) -> None:
-    """Write it into the folder's own log, if there is one; wait for another command that holds the lock."""
-    if not (files and (folder / "log.jsonl").is_file()):
-        return
-    until = time.monotonic() + _PATIENCE
-    with ExitStack() as lock:
-        while True:
-            try:
-                lock.enter_context(locked(folder))
-                break
-            except ExchangeError as error:
-                if error.code != "BUSY" or time.monotonic() >= until:
-                    raise
-                time.sleep(_PAUSE)
-        AuditLog(folder / "log.jsonl").append(
-            event, remote=place.name, files={Path(path).name: kind for path, kind in files.items()}
-        )
+            yield _Work(folder.path, there, place, remote, report)
 
 
 def _show_refused(refused: Mapping[str, ExchangeError], report: Report) -> None:
@@ -217,7 +205,7 @@ def _show_refused(refused: Mapping[str, ExchangeError], report: Report) -> None:
     report.exit_code = max((error.exit_code for error in refused.values()), default=0)
 
 
-def _show_pulled(done: Pulled, report: Report) -> None:
+def _show_pulled(done: remotes.Pulled, report: Report) -> None:
     report.facts |= {"came": done.came, "older": done.older, "withdrawn": done.withdrawn}
     for path, kind in done.came.items():
         report.line(f"{path}: {kind}, {Path(path).stat().st_size:,} bytes, signature in order")
@@ -227,7 +215,7 @@ def _show_pulled(done: Pulled, report: Report) -> None:
         report.line(f"{sha256[:16]}: its sender has taken it back. Ask what counts before you use it.")
 
 
-def _show_pushed(done: Pushed, folder: Path, place: Place, report: Report) -> None:
+def _show_pushed(done: remotes.Pushed, folder: Path, place: remotes.Place, report: Report) -> None:
     report.facts |= {"sent": done.sent, "there": done.there, "withdrawn": done.withdrawn, "unsealed": done.unsealed}
     for path, kind in done.sent.items():
         report.line(f"{path}: {kind}, sent to {place.name}")
@@ -241,7 +229,7 @@ def _show_pushed(done: Pushed, folder: Path, place: Place, report: Report) -> No
         report.line(f"{folder}: there is nothing to send.")
 
 
-def _show_status(place: Place, found: RemoteStatus, report: Report) -> None:
+def _show_status(place: remotes.Place, found: remotes.RemoteStatus, report: Report) -> None:
     report.line(f"{place.name}: {place.url}")
     if found.digest is None:
         report.line("There is no project file yet.")

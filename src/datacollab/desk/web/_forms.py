@@ -20,20 +20,8 @@ from ...bundle import open_unlinked
 from ...errors import ExchangeError
 from ...exchange.steps import Input, Step
 
-__all__ = [
-    "Chosen",
-    "DeskFiles",
-    "checked",
-    "chosen_file",
-    "chosen_files",
-    "files_in",
-    "given",
-    "handed_out",
-    "number",
-    "perhaps_file",
-    "remote_commands",
-    "text",
-]
+__all__ = ["Chosen", "DeskFiles", "checked", "chosen_file", "chosen_files", "files_in", "given", "handed_out"]
+__all__ += ["number", "perhaps_file", "remote_commands", "text"]
 
 FOLDER, INBOX = "desk", "inbox"
 _ENDING = re.compile(r"\.[a-z]{2,12}")

@@ -8,6 +8,7 @@ import time
 from collections import deque
 from collections.abc import Callable
 from dataclasses import dataclass, field
+from queue import SimpleQueue
 from typing import Any
 
 from ..._codes import CODES
@@ -75,9 +76,8 @@ class Job:
         self.refusal: Refusal | None = None
         self.notice = ""
         self._begun = time.monotonic()
-        self._answer: Any = None
-        self._answered, self._done = threading.Event(), threading.Event()
-        self._news = threading.Event()
+        self._answers: SimpleQueue[Any] = SimpleQueue()
+        self._done, self._news = threading.Event(), threading.Event()
         self._lock = threading.Lock()
 
     @property
@@ -98,11 +98,9 @@ class Job:
     def ask(self, about: Any) -> Any:
         """Wait for somebody's answer; called by the work itself."""
         with self._lock:
-            self._answered.clear()
             self.question = Question(about)
             self._news.set()
-        self._answered.wait()
-        return self._answer
+        return self._answers.get()
 
     def answer(self, answer: Any, question_id: str) -> None:
         """Answer the question that the work waits for."""
@@ -114,9 +112,8 @@ class Job:
                     "by now. Look at the page again.",
                 )
             self.question = None
-            self._answer = answer
             self._news.clear()
-            self._answered.set()
+            self._answers.put(answer)
 
     def wait(self, seconds: float) -> bool:
         """Wait until it has ended or asks something, and no longer than this; return whether it has."""
