@@ -2,15 +2,7 @@
 
 from ._bundle import Bundle, Envelope, Limits, SignedFile, is_container, pack, peek, read_envelope, unpack
 from ._data import arrays_to_bytes, bytes_to_arrays, canonical_json, digest, parse_json
-from ._files import (
-    open_regular,
-    open_unlinked,
-    read_regular,
-    remove_leftovers,
-    replaced,
-    sync_folder,
-    write_atomically,
-)
+from ._files import open_regular, open_unlinked, read_regular, remove_leftovers, replaced, sync_folder, write_atomically
 from ._keys import (
     MASK_CARD_PREFIX,
     KeyFile,

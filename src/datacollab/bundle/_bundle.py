@@ -1,9 +1,7 @@
 """Bundles: a manifest, its signature, and members, in a ZIP file of a single possible layout.
 
-Members are stored as they are, one after the other, with a fixed date; then follows the directory.  Nothing is
-compressed: equal contents give equal files with any version of any library, and no file can grow when it is opened.
-A file that deviates from this layout by a byte is refused, so nothing hides between members, and no general reader,
-which has to guess what a file means, is needed.
+Nothing is compressed, so equal contents give equal files, and no file can grow when it is opened. A file that deviates
+from the layout by a byte is refused, so nothing hides between members, and no reader has to guess.
 """
 
 from __future__ import annotations
@@ -61,18 +59,10 @@ class Limits:
 
 @dataclass(frozen=True)
 class Envelope:
-    """A bundle that was read and verified as by `unpack`, without its members.
+    """A bundle that was read and verified as by `unpack`, with the size and SHA-256 of each member.
 
-    Attributes
-    ----------
-    kind : str
-    facts : dict of str to object
-    members : dict of str to (int, str)
-        Bytes and SHA-256 of each.
-    signer : PublicKey or None
-        The key whose valid signature it carries.
-    digest : str
-        SHA-256 of the manifest, which names everything else: the identity of the bundle.
+    ``signer`` is the key whose valid signature it carries. ``digest`` is the SHA-256 of the manifest, which names
+    everything else: the identity of the bundle.
     """
 
     kind: str
@@ -109,10 +99,8 @@ def pack(kind: str, facts: Mapping[str, Any], members: Mapping[str, bytes], *, k
 
     Raises
     ------
-    ValueError, TypeError
-        If the kind, a name or the facts cannot be written.
-    ExchangeError
-        ``TOO_LARGE`` if no reader would take it.
+    ValueError, TypeError, ExchangeError
+        If the kind, a name or the facts cannot be written; TOO_LARGE if no reader would take it.
 
     Examples
     --------
@@ -168,7 +156,7 @@ def unpack(
         The signer that is expected.  Without it, a signature is verified if there is one.
     limits : Limits, optional
     what : str, optional
-        Name of the bundle in errors.  By default its path, if it is read from one.
+        Name of the bundle in errors, by default its path.
 
     Raises
     ------
@@ -196,16 +184,7 @@ def unpack(
 def read_envelope(
     stream: BinaryIO, size: int, *, signed_by: PublicKey | None = None, limits: Limits | None = None, what: str
 ) -> Envelope:
-    """Verify all of a bundle of unknown origin, in memory for its manifest alone.
-
-    Parameters
-    ----------
-    stream : binary file
-    size : int
-        Bytes of the file.
-    signed_by, limits, what
-        As in `unpack`, and with its errors.
-    """
+    """Verify all of a bundle of ``size`` bytes, in memory for its manifest alone; as `unpack`, and with its errors."""
     pieces = _walk(stream, size, _PIECE, limits or Limits(), what)
     return _verified(pieces, None, signed_by, what, keep=False)[0]
 
@@ -437,10 +416,7 @@ class SignedFile(ABC):
     def save(self, path: str | Path, *, key: KeyPair | None = None) -> None:
         """Write the message to a file (no pickle), signed if a key is given; anybody who has the file can read it.
 
-        Raises
-        ------
-        ExchangeError
-            If a part has no form in files, such as classes that are neither texts nor numbers.
+        It raises an ExchangeError if a part has no form in files, such as classes neither texts nor numbers.
         """
         write_atomically(Path(path), self.to_bytes(key=key), mode=0o600)
 
@@ -453,10 +429,7 @@ class SignedFile(ABC):
     def load(cls, path: str | Path, *, signed_by: PublicKey | None = None) -> Self:
         """Read a file that `save` wrote, by the signer that is expected if one is given.
 
-        Raises
-        ------
-        ExchangeError
-            If the file is damaged, signed by nobody or somebody else, or inconsistent.
+        It raises an ExchangeError if the file is damaged, signed by nobody or somebody else, or inconsistent.
         """
         return cls._from_bundle(unpack(Path(path), kind=cls.kind, signed_by=signed_by))
 

@@ -32,12 +32,7 @@ def digest(data: bytes) -> str:
 def canonical_json(value: Any) -> bytes:
     """Return the one spelling of a value: keys sorted by code point, no spaces, UTF-8.
 
-    Raises
-    ------
-    TypeError
-        If the value is not nested dict with keys of text, list, tuple, str, int, finite float, bool and None.
-    ValueError
-        If a number is not finite, or a text is no Unicode.
+    It raises TypeError or ValueError for what JSON cannot hold, keys that are no text, and numbers not finite.
 
     Examples
     --------
@@ -61,13 +56,9 @@ def _check_keys(value: Any) -> None:
 
 
 def parse_json(data: bytes, *, what: str) -> Any:
-    """Read JSON of unknown origin.
+    """Read JSON of unknown origin, or raise BUNDLE_MALFORMED, which names `what`.
 
-    Raises
-    ------
-    ExchangeError
-        ``BUNDLE_MALFORMED``, which names `what`: not UTF-8, not JSON, a key given twice, a number that is not finite,
-        nested more deeply than 32.
+    A key given twice, a number that is not finite, and nesting deeper than 32 are refused, too.
     """
     try:
         text = data.decode("utf-8")
@@ -131,13 +122,7 @@ _MOST_HEADER = 1024**2
 
 
 def arrays_to_bytes(arrays: Mapping[str, NDArray[Any]]) -> bytes:
-    """Write arrays of any shape; equal arrays give equal bytes.
-
-    Raises
-    ------
-    TypeError
-        If an array is not of bool, int32, int64, float32 or float64.
-    """
+    """Write arrays of any shape; equal arrays give equal bytes. It raises TypeError for types not in `_DTYPES`."""
     safetensors = require("safetensors.numpy", "exchange")
     plain = {}
     for name, array in arrays.items():
@@ -152,13 +137,7 @@ def arrays_to_bytes(arrays: Mapping[str, NDArray[Any]]) -> bytes:
 
 
 def bytes_to_arrays(data: bytes, *, what: str) -> dict[str, NDArray[Any]]:
-    """Read what `arrays_to_bytes` wrote; the arrays can be written to.
-
-    Raises
-    ------
-    ExchangeError
-        ``BUNDLE_MALFORMED``, which names `what`, if the bytes are no arrays, of other types, or more than arrays.
-    """
+    """Read what `arrays_to_bytes` wrote, or raise BUNDLE_MALFORMED, which names `what`; arrays can be written to."""
     safetensors = require("safetensors", "exchange")
     length = int.from_bytes(data[:8], "little")
     if len(data) < 8 or length > min(len(data) - 8, _MOST_HEADER):

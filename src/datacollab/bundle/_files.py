@@ -43,16 +43,8 @@ def write_atomically(path: Path, data: bytes, *, mode: int = 0o644, overwrite: b
 def replaced(path: Path, *, mode: int, overwrite: bool = True) -> Iterator[BinaryIO]:
     """Yield a new file that takes the place of another once the block ends without an error.
 
-    The bytes go to ``.NAME.RANDOM.part`` in the same folder, which is renamed once it is on the disk.
-
-    It has the permissions `mode`, less the umask, from the first moment on.
-
-    Raises
-    ------
-    ExchangeError
-        ``ALREADY_THERE`` if the file exists and `overwrite` is False.
-    OSError
-        If the file cannot be written; an earlier file is unchanged.
+    The bytes go to ``.NAME.RANDOM.part`` in the same folder, which is renamed once it is on the disk. It has the
+    permissions `mode`, less the umask, from the first moment on. Unless it overwrites, it raises ALREADY_THERE.
     """
     if not overwrite and os.path.lexists(path):
         raise _already_there(path)
@@ -131,14 +123,7 @@ def open_regular(path: Path, *, follow: bool = True, code: str = "BUNDLE_MALFORM
     """Open a regular file for reading, and refuse anything else at once.
 
     A plain ``open`` waits at a FIFO until somebody writes to it.  This one looks at what it has opened, so nothing can
-    be exchanged between a look and the opening.
-
-    Raises
-    ------
-    ExchangeError
-        With the code, if it is a folder, FIFO, socket or device, or a link that may not be followed.
-    OSError
-        If the file cannot be opened.
+    be exchanged between a look and the opening.  It raises the code, or OSError if the file cannot be opened.
     """
     if not follow and not _NO_LINK and os.path.islink(path):
         raise _irregular(path, "a symbolic link", code)

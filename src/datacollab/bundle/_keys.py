@@ -96,13 +96,7 @@ class PublicKey:
 
     @classmethod
     def from_text(cls, text: str, *, what: str = "The text") -> PublicKey:
-        """Read a key; spaces and line ends around it do not matter.
-
-        Raises
-        ------
-        ExchangeError
-            ``KEY_MALFORMED``, which names `what`, if the text is no key, or was changed or cut.
-        """
+        """Read a key, with spaces and line ends around it or not, or raise KEY_MALFORMED, which names `what`."""
         stripped = text.strip()
         letters = stripped.removeprefix(_PREFIX)
         try:
@@ -122,10 +116,7 @@ class PublicKey:
     def load(cls, path: Path, *, proven: bool = False) -> PublicKey:
         """Read a key from a file, and check its owner's signature, which a proven key must have.
 
-        Raises
-        ------
-        ExchangeError
-            ``KEY_MISSING`` if there is no such file; ``KEY_MALFORMED`` if it holds no key, or not its owner's.
+        It raises KEY_MISSING, or KEY_MALFORMED if the file holds no key, or not its owner's.
         """
         # The key, in another line the proof, and in a third one the card of a mask key.
         word, *proofs = _words_in(path)
@@ -229,13 +220,9 @@ def encrypt(data: bytes, passphrase: str) -> bytes:
 
 
 def decrypt(data: bytes, passphrase: str, *, what: str = "the file") -> bytes:
-    """Decrypt the bytes of `encrypt`.
+    """Decrypt the bytes of `encrypt`; raise BUNDLE_MALFORMED if they are none.
 
-    Raises
-    ------
-    ExchangeError
-        ``PASSPHRASE_WRONG`` if the passphrase does not open it, or the file was changed; ``BUNDLE_MALFORMED`` if the
-        bytes are not `encrypt`'s.
+    PASSPHRASE_WRONG is raised if the passphrase does not open it, or the file was changed.
     """
     if not is_encrypted(data) or len(data) < _ENCRYPTED_HEADER.size + 16:
         raise _damaged_secret(what, "it does not begin as such a file does, or is cut")
@@ -262,8 +249,7 @@ def _scrypt(passphrase: str, salt: bytes, log2_n: int, r: int, p: int) -> bytes:
 
 def _damaged_secret(what: str, reason: str) -> ExchangeError:
     return ExchangeError(
-        "BUNDLE_MALFORMED",
-        f"The encrypted part in {what} is damaged: {reason}. Take it from a backup.",
+        "BUNDLE_MALFORMED", f"The encrypted part in {what} is damaged: {reason}. Take it from a backup."
     )
 
 
@@ -306,10 +292,9 @@ class KeyFile:
             return cls(
                 PublicKey.from_text(contents["public"]), encrypted, base64.b64decode(contents["secret"], validate=True)
             )
-        except ExchangeError as error:
-            raise (error if error.code == "FORMAT_TOO_NEW" else _keys_malformed(path)) from None
-        except (KeyError, TypeError, ValueError, AttributeError):
-            raise _keys_malformed(path) from None
+        except (KeyError, TypeError, ValueError, AttributeError) as error:
+            is_later = isinstance(error, ExchangeError) and error.code == "FORMAT_TOO_NEW"
+            raise (error if is_later else _keys_malformed(path)) from None
 
 
 def _keys_malformed(path: Path) -> ExchangeError:
@@ -352,10 +337,7 @@ class KeyPair:
     def save(self, path: Path, passphrase: str | None = None) -> None:
         """Write the keys, readable by their owner alone, and encrypted if a passphrase is given.
 
-        Raises
-        ------
-        ExchangeError
-            ``PASSPHRASE_WEAK`` below eight letters; ``ALREADY_THERE``, as a lost key cannot be made again.
+        It raises PASSPHRASE_WEAK below eight letters, and ALREADY_THERE, as a lost key cannot be made again.
         """
         if passphrase is not None and len(passphrase) < _LEAST_LETTERS:
             raise ExchangeError(
@@ -377,12 +359,8 @@ class KeyPair:
     def load(cls, path: Path, passphrase: str | None = None) -> KeyPair:
         """Read keys.
 
-        Raises
-        ------
-        ExchangeError
-            ``KEY_MISSING`` if there is no such file; ``KEY_EXPOSED`` if others than its owner can read it;
-            ``KEY_MALFORMED`` if it holds no keys; ``PASSPHRASE_WRONG`` if the passphrase does not open it or is
-            missing; ``FORMAT_TOO_NEW``.
+        It raises KEY_MISSING, KEY_EXPOSED if others than their owner can read them, KEY_MALFORMED, PASSPHRASE_WRONG
+        (also if it is missing) or FORMAT_TOO_NEW.
         """
         path = Path(path)
         file = KeyFile.read(path)
@@ -434,14 +412,9 @@ _MOST_RECIPIENTS, _TAG = 1000, 16
 
 
 def seal(data: bytes, recipients: Sequence[PublicKey], *, purpose: str) -> bytes:
-    """Seal bytes to keys: each of them opens the seal alone, and no other does.
+    """Seal bytes to 1 to 1000 keys: each of them opens the seal alone, for the same purpose only, and no other does.
 
-    There are 1 to 1000 recipients, and the seal opens for the same purpose only.
-
-    Raises
-    ------
-    ExchangeError
-        ``KEY_MALFORMED`` if a key cannot be sealed to; ``TOO_LARGE`` from 2 GiB on.
+    It raises KEY_MALFORMED if a key cannot be sealed to, and TOO_LARGE from 2 GiB on.
     """
     distinct = list(dict.fromkeys(recipients))
     if not 1 <= len(distinct) <= _MOST_RECIPIENTS:
@@ -468,11 +441,8 @@ def seal(data: bytes, recipients: Sequence[PublicKey], *, purpose: str) -> bytes
 def unseal(data: bytes, key: KeyPair, *, purpose: str) -> bytes:
     """Open a seal.
 
-    Raises
-    ------
-    ExchangeError
-        ``SEAL_NOT_FOR_YOU`` if it was sealed to other keys; ``SEAL_DAMAGED`` if it was changed, or sealed for another
-        purpose.
+    It raises SEAL_NOT_FOR_YOU if it was sealed to other keys, and SEAL_DAMAGED if it was changed, or sealed for another
+    purpose.
     """
     ephemeral_public, commitment, slots, start = _parts(data)
     if key.public.fingerprint_bytes not in slots:

@@ -58,8 +58,7 @@ PassphraseFile = Annotated[
 InFolder = Annotated[Path, Option("--folder", "-C", metavar="DIR", help=COMMANDS["remote pull"].folder)]
 Named = Annotated[str | None, Option("--remote", metavar="NAME", help="Which remote. Default: the only one.")]
 Certificates = Annotated[
-    Path | None,
-    Option("--ca", exists=True, dir_okay=False, help="Certificates of the hub's own organisation (PEM)."),
+    Path | None, Option("--ca", exists=True, dir_okay=False, help="Certificates of the hub's own organisation (PEM).")
 ]
 
 

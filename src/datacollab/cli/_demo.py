@@ -167,11 +167,7 @@ def played_sums(
     roster = {name: key.public for name, key in keys.items()}
     usual = space.recommended
     plan = SumsPlan(
-        roster,
-        n_components=space.n_components,
-        classes=classes,
-        noise=usual.noise,
-        least_penalty=usual.least_penalty,
+        roster, n_components=space.n_components, classes=classes, noise=usual.noise, least_penalty=usual.least_penalty
     )
     messages = []
     for place, (name, (X, y)) in enumerate(own.items()):

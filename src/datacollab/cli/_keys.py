@@ -60,10 +60,7 @@ def show(report: Report, folder: Folder, there: Path | None) -> None:
         report.line(f"Other users of this machine can read {path}. Run: chmod 600 {path}")
 
 
-def mask(
-    report: Report,
-    folder: Folder,
-) -> None:
+def mask(report: Report, folder: Folder) -> None:
     from ..exchange.party_folder import make_mask_key
 
     card = make_mask_key(folder.path, passphrase=folder.passphrase)

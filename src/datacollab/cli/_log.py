@@ -23,8 +23,7 @@ def verify(report: Report, folder: Folder, log: Path | None, head: str | None, a
     found, number = opened.verify(), len(opened.entries())
     if head is not None and not opened.contains(head):
         raise ExchangeError(
-            "LOG_BROKEN",
-            f"{opened.path}: no entry has the head that was given. Entries are missing; compare copies.",
+            "LOG_BROKEN", f"{opened.path}: no entry has the head that was given. Entries are missing; compare copies."
         )
     files = [*(log_witnesses(folder.path) if log is None else ()), *(against or ())]
     silent = check_log_against(opened, files, keys=folder.path / "keys.json" if log is None else None)

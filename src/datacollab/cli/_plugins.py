@@ -12,12 +12,7 @@ from ._output import warn
 
 __all__ = ["add_plugins"]
 
-KNOWN = {
-    "hub": "hub",
-    "remote join": "hub",
-    "experiment": "experiments",
-    "compare": "experiments",
-}
+KNOWN = {"hub": "hub", "remote join": "hub", "experiment": "experiments", "compare": "experiments"}
 """Commands of this repository's other distributions, and the folders that these lie in."""
 
 

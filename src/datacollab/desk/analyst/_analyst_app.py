@@ -14,14 +14,7 @@ from starlette.types import ASGIApp
 
 from ...analyst import Candidate
 from ...errors import ExchangeError
-from ...exchange.analyst_folder import (
-    EFFECT_FILES,
-    MODELS,
-    SURVIVAL_MODELS,
-    AnalystFolder,
-    Integration,
-    effect_of,
-)
+from ...exchange.analyst_folder import EFFECT_FILES, MODELS, SURVIVAL_MODELS, AnalystFolder, Integration, effect_of
 from ...exchange.steps import STEPS
 from ..web import Action, Desk, Job, Page, Pages, Place, Session, chosen_files, create_app, handed_out
 

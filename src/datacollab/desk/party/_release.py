@@ -27,16 +27,7 @@ from ...exchange.party_folder import (
 )
 from ...exchange.project import Column, Project
 from ...exchange.steps import STEPS
-from ..web import (
-    Action,
-    Job,
-    Page,
-    checked,
-    given,
-    handed_out,
-    refusal_of,
-    text,
-)
+from ..web import Action, Job, Page, checked, given, handed_out, refusal_of, text
 from ._desk import Looked, PartyDesk
 
 if TYPE_CHECKING:

@@ -233,10 +233,7 @@ def entrance(session: Session) -> list[Route]:
         except (HTTPException, ClientDisconnect):
             return PlainTextResponse("This form could not be read: it is damaged or too large.", 400)
 
-    return [
-        Route(f"{ENTRANCE}/{{secret}}", by_link, methods=["GET"]),
-        Route(ENTRANCE, by_page, methods=["POST"]),
-    ]
+    return [Route(f"{ENTRANCE}/{{secret}}", by_link, methods=["GET"]), Route(ENTRANCE, by_page, methods=["POST"])]
 
 
 _PATIENCE = 1.0
