@@ -1,5 +1,6 @@
 """A pytest plugin for all tests here: settings, light keys, light choices, and codes recorded as they are raised."""
 
+import functools
 import os
 from pathlib import Path
 
@@ -63,6 +64,26 @@ def light_passphrases():
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(_keys, "_LOG2_N", LIGHTEST_LOG2_N)
         yield
+
+
+@pytest.fixture(scope="session", autouse=True)
+def commands_are_made_once():
+    """Keep the commands that Typer makes of a program, instead of making them for each run."""
+    from typer import testing
+
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(testing, "_get_command", functools.cache(testing._get_command))
+        yield
+
+
+@pytest.fixture(scope="session")
+def uncompiled_shap():
+    """Load shap without compiling its functions, which takes seconds, more than they do in all tests."""
+    from numba import config
+
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(config, "DISABLE_JIT", True)
+        pytest.importorskip("shap")
 
 
 @pytest.fixture(scope="module")

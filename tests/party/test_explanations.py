@@ -14,7 +14,7 @@ import datacollab as dc
 from datacollab.errors import AgreementError, NumericalError, ObfuscationError
 from datacollab.party import local_party, party_state
 
-shap = pytest.importorskip("shap")
+pytestmark = pytest.mark.usefixtures("uncompiled_shap")
 
 COEFFICIENTS = np.array([2.0, -1.0, 0.5, 0.0])
 
@@ -42,6 +42,8 @@ def world(h, *, target=lambda X: X @ COEFFICIENTS, integrator=None, f="pca", n_c
 
 def explained(answer, X, background):
     """Exact Shapley values by shap."""
+    import shap
+
     masker = shap.maskers.Independent(background, max_samples=len(background))
     return shap.explainers.Exact(answer, masker)(X)
 
@@ -82,7 +84,7 @@ def test_an_array_stands_for_the_frame_of_fit():
     expected = parties[0].predict(tables[0], models[0])
     np.testing.assert_array_equal(predictor(tables[0].to_numpy()), expected)
     np.testing.assert_array_equal(predictor(tables[0][list("dcba")]), expected)
-    found = shap.Explainer(predictor, anchor)(tables[0])
+    found = pytest.importorskip("shap").Explainer(predictor, anchor)(tables[0])
     parts = (tables[0].to_numpy() - anchor.to_numpy().mean(axis=0)) * COEFFICIENTS
     np.testing.assert_allclose(found.values, parts, rtol=0, atol=1e-8)
     with pytest.raises(ObfuscationError):
