@@ -18,8 +18,6 @@ from ..share import Share
 from ..targets import TargetKind
 from ._estimators import equal_rows
 
-__all__ = ["CombinedRows", "combined_rows"]
-
 _BY_CHANCE = 1e-3
 """Probability, at most, with which equal outcomes in all groups are not taken for chance."""
 

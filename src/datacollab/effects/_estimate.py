@@ -40,8 +40,6 @@ from ._estimators import (
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
-__all__ = ["METHODS", "TARGETS", "ConditionalEffects", "Effect", "Overlap", "conditional_effects", "estimate_effect"]
-
 METHODS = {
     "plr": "partially linear regression",
     "aipw": "augmented inverse probability weighting (doubly robust)",

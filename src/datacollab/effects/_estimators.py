@@ -17,24 +17,6 @@ from sklearn.utils.validation import check_is_fitted, validate_data
 from .._validation import FloatArray, Interval
 from ..errors import EffectError
 
-__all__ = [
-    "PROPENSITY_CLIP",
-    "Estimated",
-    "WhitenedLogisticRegression",
-    "clipped",
-    "cross_fitted",
-    "doubly_robust",
-    "effect_folds",
-    "equal_rows",
-    "inverse_probability_weighting",
-    "partially_linear",
-    "propensity_scores",
-    "pseudo_values",
-    "survival_at",
-    "survival_difference",
-    "treatment_weights",
-]
-
 Folds = list[tuple[NDArray[np.intp], NDArray[np.intp]]]
 """Positions that train and positions that are predicted, fold by fold."""
 

@@ -19,8 +19,6 @@ from ..errors import AgreementError
 from ._measures import concordance_index
 from ._rows import SurvivalRows, check_times
 
-__all__ = ["Baseline", "SurvivalModel", "baselines_of", "breslow_baseline", "nelson_aalen_of"]
-
 
 @dataclass(frozen=True, eq=False, repr=False)
 class Baseline:

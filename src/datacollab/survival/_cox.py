@@ -31,8 +31,6 @@ from ..errors import NotConvergedError, NumericalError
 from ._baseline import Baseline, SurvivalModel, baselines_of
 from ._rows import SurvivalRows, checked_rows
 
-__all__ = ["CoxRegression", "PartialLikelihood", "RiskSets", "maximised", "partial_likelihood"]
-
 
 class CoxRegression(SurvivalModel, BaseEstimator):
     r"""Proportional hazards, :math:`\lambda_s(t \mid x) = \lambda_{0s}(t) \exp((x - \bar x)^\top \beta)` ([Cox1972]_).
@@ -178,29 +176,15 @@ class CoxRegression(SurvivalModel, BaseEstimator):
 
 @dataclass(frozen=True, eq=False)
 class RiskSets:
-    """One stratum from the last time to the first, so that the rows at risk at a time come first.
-
-    Attributes
-    ----------
-    X, event, weight
-        The rows in that order.
-    n_at_risk : ndarray of shape (n_times,)
-        Rows at risk at each time with an event, from the last time to the first.
-    n_later : ndarray of shape (n_rows,)
-        Number of these times after each row's own: those at which it is not at risk.
-    place : ndarray of shape (n_events,)
-        The time of each event.
-    fraction : ndarray of shape (n_events,)
-        l/d of each event.
-    """
+    """One stratum from the last time to the first, so that the rows at risk at a time come first."""
 
     X: FloatArray
     event: NDArray[np.bool_]
     weight: FloatArray
-    n_at_risk: NDArray[np.intp]
-    n_later: NDArray[np.intp]
-    place: NDArray[np.intp]
-    fraction: FloatArray
+    n_at_risk: NDArray[np.intp]  # rows at risk at each time with an event, from the last time to the first
+    n_later: NDArray[np.intp]  # how many of these times are after each row's own: those at which it is not at risk
+    place: NDArray[np.intp]  # the time of each event
+    fraction: FloatArray  # l/d of each event
 
     @classmethod
     def of(cls, rows: SurvivalRows, *, efron: bool) -> Self:
@@ -224,10 +208,7 @@ class RiskSets:
 
 @dataclass(frozen=True, eq=False)
 class PartialLikelihood:
-    """The logarithm of the partial likelihood at one β, with its gradient and its information.
-
-    The information, shape (n_features, n_features), is the second derivative, negated.
-    """
+    """The logarithm of the partial likelihood at one β, its gradient, and its second derivative, negated."""
 
     value: float
     gradient: FloatArray
@@ -287,25 +268,11 @@ _SLACK = 1e-12
 def maximised(
     strata: Sequence[RiskSets], penalty: FloatArray, *, max_iter: int, tol: float
 ) -> tuple[FloatArray, PartialLikelihood, int]:
-    r"""Maximise :math:`\ell(\beta) - \tfrac12 \sum_j p_j \beta_j^2`, from 0, over columns of about the same spread.
+    r"""Return β that maximises :math:`\ell(\beta) - \tfrac12 \sum_j p_j \beta_j^2`, what is there, and the iterations.
 
-    A step that makes it worse is halved.  It ends as soon as no row's log risk changes by more than `tol`.  If the
-    likelihood grows for ever in some direction, log risks keep changing while the likelihood hardly does, so that a
-    criterion on the latter would miss it.
-
-    Returns
-    -------
-    beta : ndarray of shape (n_features,)
-    at_beta : PartialLikelihood
-        Without the penalty.
-    n_iter : int
-
-    Raises
-    ------
-    NotConvergedError
-        If `max_iter` is reached.
-    NumericalError
-        If the information is singular.
+    Columns have about the same spread.  A step from 0 on that makes it worse is halved.  It ends as soon as no row's
+    log risk changes by more than `tol`.  If the likelihood grows for ever in some direction, log risks keep changing
+    while the likelihood hardly does, so that a criterion on the latter would miss it.
     """
     beta = np.zeros(len(penalty))
     here = partial_likelihood(beta, strata)

@@ -19,8 +19,6 @@ from ..errors import AgreementError
 from ._baseline import Baseline, SurvivalModel, baselines_of, nelson_aalen_of
 from ._rows import SurvivalRows, checked_rows
 
-__all__ = ["SurvivalForest"]
-
 
 class SurvivalForest(SurvivalModel, BaseEstimator):
     r"""Relative risks from a forest of trees after LeBlanc and Crowley ([LeBlanc1992]_).
@@ -58,17 +56,6 @@ class SurvivalForest(SurvivalModel, BaseEstimator):
     -----
     Λ₀ is Nelson and Aalen's estimate within each stratum.  A tree's leaf holds a number and no row, but the risk of a
     leaf with one event says that there was one.
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> from datacollab.survival import SurvivalForest
-    >>> from datacollab.targets import survival_target
-    >>> generator = np.random.default_rng(0)
-    >>> X = generator.normal(size=(400, 2))
-    >>> y = survival_target(np.ones(400), generator.exponential(np.exp(-2 * np.abs(X[:, 0]))))
-    >>> SurvivalForest(50, random_state=0).fit(X[:300], y[:300]).score(X[300:], y[300:]) > 0.65
-    True
     """
 
     _parameter_constraints: ClassVar[dict[str, Any]] = {

@@ -14,32 +14,17 @@ from .._typing import FloatArray
 from ..errors import AgreementError
 from ..targets import TargetKind, target_kind
 
-__all__ = ["SurvivalRows", "check_survival", "check_times", "checked_rows"]
-
 
 @dataclass(frozen=True, eq=False)
 class SurvivalRows:
-    """The training data of a survival model; rows of weight 0 are left out.
-
-    Attributes
-    ----------
-    X : ndarray of shape (n_rows, n_features)
-    event : ndarray of shape (n_rows,), bool
-    time : ndarray of shape (n_rows,)
-    weight : ndarray of shape (n_rows,)
-        Above 0.
-    stratum : ndarray of shape (n_rows,)
-        Position of each row's stratum in `strata`.
-    strata : tuple
-        Names of the strata; ``(None,)`` if there are none.
-    """
+    """The training data of a survival model; rows of weight 0 are left out."""
 
     X: FloatArray
     event: NDArray[np.bool_]
     time: FloatArray
     weight: FloatArray
-    stratum: NDArray[np.intp]
-    strata: tuple[Hashable, ...]
+    stratum: NDArray[np.intp]  # position of each row's stratum among the strata
+    strata: tuple[Hashable, ...]  # their names; (None,) if there are none
 
     def of(self, number: int) -> Self:
         """Return the rows of one stratum."""
@@ -48,23 +33,17 @@ class SurvivalRows:
         return replace(self, **{name: getattr(self, name)[kept] for name in names})
 
 
-def check_survival(y: ArrayLike, what: str = "y") -> tuple[NDArray[np.bool_], FloatArray]:
-    """Return events and times of survival targets.
-
-    Raises
-    ------
-    AgreementError
-        If these are no survival targets, or a time is not a finite number above 0.
-    """
+def check_survival(y: ArrayLike) -> tuple[NDArray[np.bool_], FloatArray]:
+    """Return events and times of survival targets, or raise an AgreementError."""
     target = np.asarray(y)
     if target_kind(target) is not TargetKind.SURVIVAL or target.ndim != 1:
         raise AgreementError(
-            f"{what} must be survival targets, shape (n_samples,), as datacollab.targets.survival_target makes them; "
-            f"got {target.dtype} of shape {target.shape}."
+            "y must be survival targets, shape (n_samples,), as datacollab.targets.survival_target makes them; got "
+            f"{target.dtype} of shape {target.shape}."
         )
     time = np.asarray(target["time"], dtype=np.float64)
     if not (np.isfinite(time) & (time > 0)).all():
-        raise AgreementError(f"{what} has times that are missing, infinite or not above 0. Leave such rows out.")
+        raise AgreementError("y has times that are missing, infinite or not above 0. Leave such rows out.")
     return np.asarray(target["event"], dtype=np.bool_), time
 
 
@@ -79,15 +58,7 @@ def check_times(times: ArrayLike) -> FloatArray:
 def checked_rows(
     estimator: Any, X: ArrayLike, y: ArrayLike, strata: ArrayLike | None, sample_weight: ArrayLike | None
 ) -> SurvivalRows:
-    """Check the arguments of `fit`.
-
-    Raises
-    ------
-    AgreementError
-        If y are no survival targets, none has an event, or there is not one of each per row.
-    ValueError
-        If X or the weights are no finite numbers.
-    """
+    """Return the checked arguments of `fit`; an AgreementError where targets or strata do not fit the rows."""
     rows = validate_data(estimator, X, dtype=np.float64, ensure_min_samples=2)
     event, time = check_survival(y)
     weight = _check_sample_weight(sample_weight, rows, dtype=np.float64)
