@@ -24,35 +24,16 @@ _BY_CHANCE = 1e-3
 
 @dataclass(frozen=True, kw_only=True, eq=False)
 class CombinedRows:
-    """Rows of all parties, in the order of their shares.
+    """Rows of all parties, in the order of their shares."""
 
-    Attributes
-    ----------
-    integrator : BaseIntegrator
-        Fitted.
-    X : ndarray of shape (n_rows, n_components)
-        Collaboration representations.
-    target : ndarray of shape (n_rows,)
-        As `effect_target` of `datacollab.targets` makes it.
-    groups : ndarray of shape (n_rows,)
-        Rows that are a mean of the same records have the same number, and any other row one of its own.
-    is_grouped : bool
-        Whether any rows are such means.
-    parties : tuple of str or int
-    anchors : ndarray of shape (n_parties, n_anchors, n_components)
-        What each party's integration function makes of the anchor.
-    time_steps : tuple of float or None
-        To multiples of what each party has rounded its times up, as far as can be seen; see `time_step_of`.
-    """
-
-    integrator: BaseIntegrator
-    X: FloatArray
+    integrator: BaseIntegrator  # fitted
+    X: FloatArray  # collaboration representations
     target: NDArray[Any]
-    groups: NDArray[np.intp]
-    is_grouped: bool
+    groups: NDArray[np.intp]  # rows that are a mean of the same records have the same number, others one of their own
+    is_grouped: bool  # whether any rows are such means
     parties: tuple[PartyName, ...]
-    anchors: FloatArray
-    time_steps: tuple[float | None, ...] = ()
+    anchors: FloatArray  # what each party's g_k makes of the anchor, shape (n_parties, n_anchors, n_components)
+    time_steps: tuple[float | None, ...]  # to multiples of what each party has rounded times up; see `time_step_of`
 
     @property
     def is_survival(self) -> bool:
@@ -71,15 +52,7 @@ class CombinedRows:
 
 
 def combined_rows(shares: Iterable[Share], integrator: BaseIntegrator) -> CombinedRows:
-    """Align the parties' shares, after checks that an effect can be estimated from them.
-
-    Raises
-    ------
-    AgreementError
-        If two shares carry one name, or targets are of no effects or of several kinds.
-    EffectError
-        If rows were changed in a way after which intervals do not hold.
-    """
+    """Align the parties' shares; AgreementError or EffectError where no effect can be estimated from them."""
     named: dict[PartyName, Share] = {}
     for share in shares:
         if share.party in named:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import html
 import warnings
 from collections.abc import Iterable
-from dataclasses import asdict, dataclass, field
+from dataclasses import asdict, dataclass, field, fields
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -72,10 +72,6 @@ class Overlap:
     n_clipped: int
     effective_treated: float
     effective_untreated: float
-
-    def to_dict(self) -> dict[str, Any]:
-        """Return the same as JSON can hold it."""
-        return {name: list(value) if isinstance(value, tuple) else value for name, value in asdict(self).items()}
 
 
 def overlap_of(propensity: FloatArray, treatment: NDArray[np.int64], target: str) -> Overlap:
@@ -203,16 +199,12 @@ class Effect:
 
     def to_dict(self) -> dict[str, Any]:
         """Return all figures as JSON can hold them."""
-        names = (
-            *("estimate", "standard_error", "confidence", "p_value", "target", "method", "horizon", "n_rows"),
-            *("n_treated", "n_groups", "n_trimmed", "trim", "misalignment"),
-        )
-        return {name: getattr(self, name) for name in names} | {
-            "interval": list(self.interval),
-            "overlap": self.overlap.to_dict(),
-            "parties": list(self.parties),
-            "sentence": self.sentence,
+        figures = {each.name: getattr(self, each.name) for each in fields(self) if each.name != "integrator_"}
+        overlap = {
+            name: list(value) if isinstance(value, tuple) else value for name, value in asdict(self.overlap).items()
         }
+        of_lists = {"interval": list(self.interval), "parties": list(self.parties)}
+        return figures | of_lists | {"overlap": overlap, "sentence": self.sentence}
 
     def plot_overlap(self, ax: Axes | None = None) -> Axes:
         """Draw a histogram of the scores, the treated upwards and the others downwards.
@@ -357,22 +349,19 @@ def estimate_effect(
     scores = propensity_scores(rows.X, rows.treatment, splits, propensity_model)
     overlap = overlap_of(scores, rows.treatment, target)
     misalignment = _misalignment(rows)
-    _warn(rows, overlap, misalignment)
-    _warn_of_steps(rows, horizon)
+    _warn(rows, overlap, misalignment, horizon)
 
     X, t = rows.X, rows.treatment
+    both: dict[str, Any] = {"outcome_model": outcome_model, "propensity_model": propensity_model}
+    weights: dict[str, Any] = {"target": target, "propensity_model": propensity_model}
     if method == "plr":
-        models = {"outcome_model": outcome_model, "propensity_model": propensity_model}
-        found = partially_linear(X, t, _outcome(rows, horizon), splits, **models)
+        found = partially_linear(X, t, _outcome(rows, horizon), splits, **both)
     elif method == "aipw":
-        models = {"outcome_model": outcome_model, "propensity_model": propensity_model}
-        found = doubly_robust(X, t, _outcome(rows, horizon), splits, target=target, **models)
+        found = doubly_robust(X, t, _outcome(rows, horizon), splits, target=target, **both)
     elif horizon is not None:
         event, time = rows.target["event"], rows.target["time"]
-        weights: Any = {"target": target, "propensity_model": propensity_model}
         found = survival_difference(X, t, event, time, splits, horizon=horizon, **weights)
     else:
-        weights = {"target": target, "propensity_model": propensity_model}
         found = inverse_probability_weighting(X, t, _outcome(rows, None), splits, **weights)
     value, error = found.value, found.standard_error(rows.groups)
     reach = float(norm.ppf(0.5 + confidence / 2)) * error
@@ -470,50 +459,36 @@ def _misalignment(rows: CombinedRows) -> float:
     return float(between / total)
 
 
-def _warn(rows: CombinedRows, overlap: Overlap, misalignment: float) -> None:
-    n_rows = len(rows.target)
+def _warn(rows: CombinedRows, overlap: Overlap, misalignment: float, horizon: float | None) -> None:
+    n_rows, found = len(rows.target), []
     if overlap.n_clipped > _MANY_CLIPPED * n_rows:
-        warnings.warn(
+        found.append(
             f"{overlap.n_clipped} of {n_rows} rows have a propensity within 0.02 of 0 or 1: there are hardly rows of "
-            "the other arm that are like them. Set trim, look at plot_overlap, or take method='plr'.",
-            EffectWarning,
-            stacklevel=4,
+            "the other arm that are like them. Set trim, look at plot_overlap, or take method='plr'."
         )
     if misalignment > _MISALIGNED:
-        warnings.warn(
+        found.append(
             f"Parties' representations of the anchor differ in {misalignment:.0%} of their variance after alignment, "
             "so that rows of different parties cannot be compared well. Take LTI(fit_intercept=True), with no more "
-            "components than the parties' maps have in common.",
-            EffectWarning,
-            stacklevel=4,
+            "components than the parties' maps have in common."
         )
     if any(isinstance(g, KernelMap) for g in rows.integrator.integration_functions_.values()):
-        warnings.warn(
+        found.append(
             "Kernel integration functions lose part of the columns, which is not adjusted for then: in simulations "
-            "intervals covered less often than they say. Take LTI(fit_intercept=True).",
-            EffectWarning,
-            stacklevel=4,
+            "intervals covered less often than they say. Take LTI(fit_intercept=True)."
         )
-
-
-def _warn_of_steps(rows: CombinedRows, horizon: float | None) -> None:
-    """Warn if times were rounded up: an event between a step and the horizon counts as later."""
-    if horizon is None:
-        return
-    off = {
-        party: step * np.floor(horizon / step * (1 + 1e-9))
-        for party, step in zip(rows.parties, rows.time_steps, strict=True)
-        if step is not None and abs(horizon / step - round(horizon / step)) > _OFF_STEP
-    }
-    if off:
-        seen = ", ".join(f"{at:g}" for at in sorted(set(off.values())))
-        warnings.warn(
+    # Times that were rounded up: an event between a step and the horizon counts as later.
+    steps = [step for step in rows.time_steps if step is not None]
+    off = [step for step in steps if horizon is not None and abs(horizon / step - round(horizon / step)) > _OFF_STEP]
+    if horizon is not None and off:
+        seen = ", ".join(f"{at:g}" for at in sorted({step * np.floor(horizon / step * (1 + 1e-9)) for step in off}))
+        found.append(
             f"{len(off)} of {len(rows.parties)} parties have rounded times up to steps, and horizon={horizon:g} is no "
             f"multiple of these; their survival is that at {seen}. Take a horizon that is a multiple of everybody's "
-            "steps.",
-            EffectWarning,
-            stacklevel=4,
+            "steps."
         )
+    for text in found:
+        warnings.warn(text, EffectWarning, stacklevel=4)
 
 
 _RANK = 1e-9

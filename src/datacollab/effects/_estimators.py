@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
 from numbers import Real
 from typing import Any, ClassVar, Self
@@ -50,14 +51,6 @@ def effect_folds(
     ------
     EffectError
         If an arm has too few groups to be in every fold's training rows.
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> groups = np.array([0, 0, 1, 1, 2, 2, 3, 3])
-    >>> folds = effect_folds(np.array([0, 0, 1, 1, 0, 0, 1, 1]), groups, 2, 0)
-    >>> [sorted(set(groups[test].tolist())) for _, test in folds]
-    [[1, 2], [0, 3]]
     """
     _, numbers = np.unique(groups, return_inverse=True)
     arms = (np.bincount(numbers, weights=treatment) > 0.5 * np.bincount(numbers)).astype(np.intp)
@@ -94,18 +87,6 @@ class WhitenedLogisticRegression(ClassifierMixin, BaseEstimator):
     coef_ : ndarray of shape (1, n_features)
         For rows as they are given.
     intercept_ : ndarray of shape (1,)
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> rng = np.random.default_rng(0)
-    >>> X = rng.normal(size=(100, 2))
-    >>> t = (X[:, 0] + rng.logistic(size=100) > 0).astype(int)
-    >>> G, b = np.array([[1.0, 5.0], [0.0, 0.01]]), np.array([3.0, 7.0])
-    >>> there, here = X @ G + b, X
-    >>> first = WhitenedLogisticRegression().fit(here, t).predict_proba(here)
-    >>> bool(np.allclose(first, WhitenedLogisticRegression().fit(there, t).predict_proba(there)))
-    True
     """
 
     _parameter_constraints: ClassVar[dict[str, Any]] = {"C": [Interval(Real, 0, None, closed="right")]}
@@ -396,16 +377,12 @@ def inverse_probability_weighting(
         estimated from the same rows.  Any other model predicts left-out rows, and its scores are taken as known, which
         mostly makes the standard error of the "ATE" too large; use `doubly_robust`.
     """
-    propensity = clipped(propensity_scores(X, treatment, None if propensity_model is None else folds, propensity_model))
-    weights = treatment_weights(treatment, propensity, target)
-    means, influence = [], np.zeros(len(outcome))
-    for arm, sign in ((0, -1.0), (1, 1.0)):
-        w = np.where(treatment == arm, weights, 0.0)
-        mean = float(w @ outcome / w.sum())
-        influence += sign * w * (outcome - mean) / w.mean()
-        means.append(mean)
-    found = Estimated(means[1] - means[0], influence)
-    return found if propensity_model is not None else _of_estimated_scores(found, X, treatment, propensity, target)
+
+    def mean(weights: FloatArray) -> tuple[float, FloatArray]:
+        value = float(weights @ outcome / weights.sum())
+        return value, weights * (outcome - value) / weights.mean()
+
+    return _weighted_difference(mean, X, treatment, folds, target, propensity_model)
 
 
 def survival_difference(
@@ -440,16 +417,30 @@ def survival_difference(
     .. [1] Xie and Liu (2005). Adjusted Kaplan-Meier estimator and log-rank test with inverse probability of treatment
        weighting for survival data. Statistics in Medicine 24(20), 3089-3110.
     """
-    propensity = clipped(propensity_scores(X, treatment, None if propensity_model is None else folds, propensity_model))
-    weights = treatment_weights(treatment, propensity, target)
-    values, influence = [], np.zeros(len(time))
-    for arm, sign in ((0, -1.0), (1, 1.0)):
-        rows = np.flatnonzero(treatment == arm)
+
+    def curve(weights: FloatArray) -> tuple[float, FloatArray]:
+        rows, influence = np.flatnonzero(weights), np.zeros(len(time))
         _check_watched(time[rows], horizon)
         value, derivative = survival_at(event[rows], time[rows], weights[rows], horizon)
-        values.append(value)
-        influence[rows] = sign * derivative * len(time)
-    found = Estimated(values[1] - values[0], influence)
+        influence[rows] = derivative * len(time)
+        return value, influence
+
+    return _weighted_difference(curve, X, treatment, folds, target, propensity_model)
+
+
+def _weighted_difference(
+    of_arm: Callable[[FloatArray], tuple[float, FloatArray]],
+    X: FloatArray,
+    treatment: NDArray[np.int64],
+    folds: Folds,
+    target: str,
+    propensity_model: Any | None,
+) -> Estimated:
+    """Return the treated arm's value less the other's, functions of weights that are 0 for rows of the other arm."""
+    propensity = clipped(propensity_scores(X, treatment, None if propensity_model is None else folds, propensity_model))
+    weights = treatment_weights(treatment, propensity, target)
+    (control, of_control), (treated, of_treated) = (of_arm(np.where(treatment == arm, weights, 0.0)) for arm in (0, 1))
+    found = Estimated(treated - control, of_treated - of_control)
     return found if propensity_model is not None else _of_estimated_scores(found, X, treatment, propensity, target)
 
 

@@ -180,7 +180,7 @@ class PartyModel(SignedFile):
         return model_contents(self)
 
     @classmethod
-    def _from_bundle(cls, bundle: Bundle) -> PartyModel:  # type: ignore[override]
+    def _from_bundle(cls, bundle: Bundle) -> PartyModel:
         return model_from(bundle)
 
 

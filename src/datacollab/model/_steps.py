@@ -5,7 +5,7 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import InitVar, dataclass, field, fields
-from typing import Any, ClassVar, Self
+from typing import Any, ClassVar, Self, dataclass_transform
 
 import numpy as np
 from numpy.typing import NDArray
@@ -158,9 +158,7 @@ def choice(allowed: Collection[str]) -> Any:
     return field(metadata={"read": lambda parts, name, sizes: parts.choice(name, allowed)})
 
 
-_step = dataclass(eq=False, repr=False)
-
-
+@dataclass_transform(eq_default=False, field_specifiers=(table, integers, number, choice))
 class Step(ABC):
     """A function of rows, one by one: a table of shape (n_rows, n_in) to one of shape (n_rows, n_out).
 
@@ -174,6 +172,9 @@ class Step(ABC):
     """Nanoseconds for one row, roughly: for each column taken, for each one returned, and for each pair of these."""
     n_in: int
     n_out: int
+
+    def __init_subclass__(cls) -> None:
+        dataclass(eq=False, repr=False)(cls)
 
     def __post_init__(self) -> None:
         for each in fields(self):  # type: ignore[arg-type]
@@ -204,7 +205,8 @@ class Step(ABC):
 
     def written(self, path: str) -> tuple[dict[str, Any], dict[str, NDArray[Any]]]:
         """Return what JSON holds of it, and its arrays under the path."""
-        facts, arrays = {"kind": self.kind}, {}
+        facts: dict[str, Any] = {"kind": self.kind}
+        arrays: dict[str, NDArray[Any]] = {}
         for each in fields(self):  # type: ignore[arg-type]
             value = getattr(self, each.name)
             if isinstance(value, np.ndarray):
@@ -233,7 +235,6 @@ class Step(ABC):
         """Refuse what was read and does not fit together."""
 
 
-@_step
 class Affine(Step):
     """x A + b, with A of shape (n_in, n_out)."""
 
@@ -246,7 +247,6 @@ class Affine(Step):
         return rows @ self.coefficients + self.intercept
 
 
-@_step
 class Scale(Step):
     """(x - c) / s, column by column."""
 
@@ -262,7 +262,6 @@ class Scale(Step):
             raise bad_predictor("divides a column by nothing")
 
 
-@_step
 class Stretch(Step):
     """x a + b, column by column."""
 
@@ -274,7 +273,6 @@ class Stretch(Step):
         return rows * self.factor + self.offset
 
 
-@_step
 class Clip(Step):
     """Each column cut off at two numbers."""
 
@@ -299,7 +297,6 @@ FUNCTIONS: dict[str, Callable[[FloatArray], FloatArray]] = {
 }
 
 
-@_step
 class Elementwise(Step):
     """One function of every number."""
 
@@ -311,7 +308,6 @@ class Elementwise(Step):
         return np.asarray(FUNCTIONS[self.function](rows))
 
 
-@_step
 class LogFloor(Step):
     """log max(x, least)."""
 
@@ -323,7 +319,6 @@ class LogFloor(Step):
         return np.asarray(np.log(np.maximum(rows, self.least)))
 
 
-@_step
 class Softmax(Step):
     """exp(x) over its sum."""
 
@@ -334,7 +329,6 @@ class Softmax(Step):
         return np.asarray(softmax(rows, axis=1))
 
 
-@_step
 class Normalise(Step):
     """Rows over their sums; alike where the sum is zero."""
 
@@ -347,7 +341,6 @@ class Normalise(Step):
         return np.asarray(np.divide(rows, total, out=alike, where=total != 0))
 
 
-@_step
 class Complement(Step):
     """The probability of the second class to those of both."""
 
@@ -362,7 +355,6 @@ class Complement(Step):
             raise bad_predictor(f"makes two classes of {n_in} scores; expected one")
 
 
-@_step
 class Binary(Complement):
     """The score of the second class to the probabilities of both, by the logistic function."""
 
@@ -372,7 +364,6 @@ class Binary(Complement):
         return super().__call__(np.asarray(expit(rows)))
 
 
-@_step
 class Isotonic(Step):
     """A rising line through knots for each column, level beyond them."""
 
@@ -405,7 +396,6 @@ class Isotonic(Step):
                 raise bad_predictor("has knots that do not rise")
 
 
-@_step
 class NormalDensities(Step):
     """log p(class) + log p(x | class), with columns independent and normal in each class."""
 
@@ -430,7 +420,6 @@ class NormalDensities(Step):
         return self.n_out
 
 
-@_step
 class Radial(Step):
     """exp(-γ ‖x - s‖²) for each landmark s, which is a row of the anchor or made of such rows."""
 
@@ -448,7 +437,6 @@ class Radial(Step):
 PRECISIONS = ("float32", "float64")
 
 
-@_step
 class Trees(Step):
     """The mean over trees of the value of the leaf that x falls into, or their sum and b.
 
@@ -468,7 +456,7 @@ class Trees(Step):
     output: NDArray[Any] | None = None
     structure: InitVar[Structure | None] = None
 
-    def __post_init__(self, structure: Structure | None = None) -> None:
+    def __post_init__(self, structure: Structure | None) -> None:
         self.n_out = self.value.shape[1] if self.base is None else len(self.base)
         structure = structure_of(self.feature) if structure is None else structure
         self._walk = Walk(structure, self.feature, self.threshold, self.n_in, exact=self.precision == "float64")
@@ -540,7 +528,6 @@ class Chain:
         return facts, arrays
 
 
-@_step
 class Mean(Step):
     """Σ w_j h_j(x) over chains h_j."""
 
