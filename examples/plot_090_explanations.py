@@ -8,7 +8,6 @@ some amount within a year; 200 rows are public.  Needs ``pip install 'datacollab
 """
 
 from collections.abc import Callable
-from itertools import combinations
 
 import matplotlib.pyplot as plt
 import numpy as np
@@ -18,6 +17,7 @@ from sklearn.datasets import load_diabetes
 from sklearn.linear_model import LinearRegression
 
 import datacollab as dc
+from datacollab.party import explanation_agreement
 
 X, y = load_diabetes(return_X_y=True, as_frame=True, scaled=False)
 order = np.random.default_rng(0).permutation(len(X))
@@ -62,12 +62,6 @@ def explained(predictor: Callable[[np.ndarray], np.ndarray], background: pd.Data
     return explainer(patients.to_numpy(), max_evals=2 * X.shape[1] + 1, silent=True)
 
 
-def discrepancy(first: shap.Explanation, second: shap.Explanation) -> float:
-    """Return the length of the difference over the length of both together."""
-    size = np.hypot(np.linalg.norm(first.values), np.linalg.norm(second.values))
-    return float(np.linalg.norm(first.values - second.values) / size)
-
-
 whole = explained(of_raw_rows(rest), anchor)
 for what, predictors, background in (
     ("Local, own rows as background", local, None),
@@ -80,8 +74,8 @@ for what, predictors, background in (
         name: explained(predictor, X.iloc[own[name]] if background is None else background)
         for name, predictor in predictors.items()
     }
-    between = np.mean([discrepancy(first, second) for first, second in combinations(found.values(), 2)])
-    beside = np.mean([discrepancy(each, whole) for each in found.values()])
+    between = explanation_agreement(found).discrepancy
+    beside = np.mean([explanation_agreement({name: each, "all": whole}).discrepancy for name, each in found.items()])
     print(f"{what:38} between hospitals {between:.2f}, to Central {beside:.2f}")
 
 # %%

@@ -1,4 +1,4 @@
-"""What packages such as shap are given to explain."""
+"""What packages such as shap are given to explain, and how far parties' explanations agree."""
 
 import numpy as np
 import pandas as pd
@@ -12,7 +12,7 @@ from sklearn.svm import LinearSVC
 
 import datacollab as dc
 from datacollab.errors import AgreementError, NumericalError, ObfuscationError
-from datacollab.party import local_party, party_state
+from datacollab.party import explanation_agreement, local_party, party_state
 
 pytestmark = pytest.mark.usefixtures("uncompiled_shap")
 
@@ -151,5 +151,26 @@ def test_parties_explain_the_anchor_alike():
     predictors = {party.name: party.predictor(model) for party, model in zip(parties, models, strict=True)}
     common = {name: explained(each, anchor[:10], anchor) for name, each in predictors.items()}
     own = {name: explained(each, anchor[:10], tables[name]) for name, each in predictors.items()}
-    assert np.abs(common[0].values - common[1].values).max() < 1e-7
-    assert np.abs(own[0].values - own[1].values).max() > 0.01
+    assert explanation_agreement(common).parties == (0, 1)
+    assert explanation_agreement(common).discrepancy < 1e-8
+    assert explanation_agreement(own).discrepancy > 0.01
+    assert explanation_agreement(common).ranks[0, 1] == pytest.approx(1.0)
+
+
+def test_discrepancies_of_two_parties_are_as_defined():
+    north, south = np.array([[3.0, 0.0], [0.0, 4.0]]), np.array([[3.0, 1.0], [2.0, 4.0]])
+    found = explanation_agreement({"north": north, "south": south})
+    assert found.discrepancy == pytest.approx(np.sqrt(5 / (25 + 30)))
+    assert found.values[0, 1] == found.values[1, 0] == found.discrepancy
+    assert found.values[0, 0] == 0.0
+    # Mean sizes (1.5, 2) and (2.5, 2.5): of the second no column is the larger one.
+    assert found.importance[0, 1] == pytest.approx(np.sqrt(1.25 / (6.25 + 12.5)))
+    assert np.isnan(found.ranks[0, 1])
+    assert explanation_agreement({0: north, 1: north[:, ::-1]}).ranks[0, 1] == pytest.approx(-1.0)
+    with pytest.raises(AgreementError, match="at least two"):
+        explanation_agreement({"north": north})
+    with pytest.raises(AgreementError, match="same rows"):
+        explanation_agreement({"north": north, "south": south[:1]})
+    named = shap.Explanation(south, feature_names=["b", "a"])
+    with pytest.raises(AgreementError, match="same rows, columns"):
+        explanation_agreement({"north": shap.Explanation(north, feature_names=["a", "b"]), "south": named})

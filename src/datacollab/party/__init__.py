@@ -6,12 +6,14 @@ Files by what they are for:
 * Obfuscators f_k: `_kernel_pca`, `_umap`, `_public_fit`.  Defences: `_defence`.  How rows leave: `_plan`.
 * What is released, and what is promised of it: `_release`.
 * Own models and the common one together: `_personal_model`, `_own_models`; a distilled model: `_distil`.
+* How far parties' explanations agree: `_explanation_agreement`.
 * On disk: `_state`.
 """
 
 from ._common_space import CommonSpace
 from ._defence import Defence, GaussianMechanism, GaussianNoise, Microaggregation, Promise, Published
 from ._distil import AnchorRidge, DistilledModel, distil_predictions, fit_to_predictions
+from ._explanation_agreement import ExplanationAgreement, explanation_agreement
 from ._kernel_pca import KernelPCAObfuscator
 from ._local_party import LocalParty, PartyPredictor
 from ._party import Party
@@ -31,6 +33,7 @@ __all__ = [
     "Defence",
     "DistilledModel",
     "Estimate",
+    "ExplanationAgreement",
     "GaussianMechanism",
     "GaussianNoise",
     "KernelPCAObfuscator",
@@ -46,6 +49,7 @@ __all__ = [
     "Side",
     "UMAPObfuscator",
     "distil_predictions",
+    "explanation_agreement",
     "fit_to_predictions",
     "local_party",
     "obfuscator",
