@@ -10,6 +10,19 @@ from hub_world import World
 from postgres_server import find_programs, run_server
 
 
+def pytest_configure(config):
+    config.addinivalue_line("markers", "any_database: says the same of any; with PostgreSQL it is slow")
+
+
+@pytest.hookimpl(tryfirst=True)
+def pytest_collection_modifyitems(items):
+    """Leave to the slow part what PostgreSQL repeats: refusals before any question to a database."""
+    for item in items:
+        given = getattr(item, "callspec", None)
+        if given and given.params.get("database") == "postgresql" and item.get_closest_marker("any_database"):
+            item.add_marker(pytest.mark.slow)
+
+
 @pytest.fixture(scope="session")
 def postgres():
     """Address of a server that was started for these tests, and is ended with them."""

@@ -90,6 +90,7 @@ def test_a_file_that_is_withdrawn_meanwhile_is_withdrawn_in_the_backup(agreed, t
         assert after.ask("north", "GET", path.replace(digest(SHARE), digest(ANCHOR))).content == ANCHOR
 
 
+@pytest.mark.any_database
 def test_only_an_empty_hub_is_filled(copied):
     before, copy = copied
     files = before.files("owner")
@@ -121,6 +122,7 @@ def missing_blob(copy):
     (copy / "blobs" / digest(SHARE)).unlink()
 
 
+@pytest.mark.any_database
 @pytest.mark.parametrize("damage", [damaged_rows, cut_line, missing_line, changed_blob, missing_blob])
 def test_a_backup_that_is_not_whole_fills_nothing(copied, tmp_path, damage):
     _, copy = copied
@@ -133,6 +135,7 @@ def test_a_backup_that_is_not_whole_fills_nothing(copied, tmp_path, damage):
         assert after.blobs() == []
 
 
+@pytest.mark.any_database
 def test_a_backup_is_closed_to_others(copied):
     _, copy = copied
     for path in [copy, *copy.rglob("*")]:
