@@ -2,11 +2,15 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
 from numpy.typing import NDArray
 
-__all__ = ["FloatArray", "PartyName"]
+__all__ = ["Array", "FloatArray", "PartyName"]
 
 FloatArray = NDArray[np.float64]
+Array = Any
+"""A NumPy array, or an array of another library that follows the array API standard, all on one device."""
 PartyName = str | int
 """How a party is named: a string, or its position where the parties came as a plain sequence."""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import importlib
 from collections.abc import Mapping, Sequence
 from typing import Any, cast
 
@@ -12,21 +13,41 @@ from sklearn.utils._param_validation import HasMethods, Hidden, Interval, StrOpt
 from sklearn.utils._set_output import ADAPTERS_MANAGER
 
 from ._require import require
-from ._typing import FloatArray, PartyName
+from ._typing import Array, FloatArray, PartyName
 from .errors import AgreementError, RepresentationError
 
-__all__ = ["FloatArray", "HasMethods", "Hidden", "Interval", "PartyName", "StrOptions", "array_library"]
+__all__ = ["Array", "FloatArray", "HasMethods", "Hidden", "Interval", "PartyName", "StrOptions", "array_library"]
+__all__ += ["array_namespace"]
 __all__ += ["check_parties", "check_representation", "check_single_targets", "count_missing", "in_frame"]
 __all__ += ["name_parties", "require", "to_numpy"]
 
-_ARRAY_LIBRARIES = ("torch", "cupy")
-"""Libraries whose arrays may lie on a graphics processor."""
+_ARRAY_LIBRARIES = ("torch", "cupy", "array_api_strict")
+"""Libraries other than NumPy whose arrays are computed with where they lie; others become NumPy arrays."""
 
 
 def array_library(values: object) -> str | None:
-    """Return "torch" or "cupy" for an array of theirs; None for other values."""
+    """Return the name of the library, other than NumPy, that computes with these values; None for NumPy."""
     roots = (base.__module__.partition(".")[0] for base in type(values).__mro__)
     return next((root for root in roots if root in _ARRAY_LIBRARIES), None)
+
+
+def array_namespace(values: Array) -> Any:
+    """Return the functions of the array API standard for an array of `array_library`; otherwise NumPy.
+
+    NumPy 1 lacks some of the standard's names; code for both keeps to what both have.
+
+    Raises
+    ------
+    MissingExtraError
+        If scikit-learn is too old to bring array-api-compat along, and that is not installed.
+    """
+    if array_library(values) is None:
+        return np
+    try:
+        compat = importlib.import_module("sklearn.externals.array_api_compat")
+    except ImportError:
+        compat = require("array_api_compat", "gpu")
+    return compat.array_namespace(values)
 
 
 def in_frame(library: str, rows: FloatArray, names: NDArray[Any], like: Any) -> Any:
@@ -41,6 +62,8 @@ def to_numpy(values: ArrayLike) -> NDArray[Any]:
         array = array.detach().cpu().numpy()
     elif library == "cupy":
         array = array.get()
+    elif library == "array_api_strict":
+        array = array.to_device(array_namespace(array).Device("CPU_DEVICE"))
     return np.asarray(array)
 
 
@@ -75,6 +98,7 @@ def check_representation(
     *,
     what: str = "representation",
     n_features: int | None = None,
+    beside: Array | None = None,
 ) -> FloatArray:
     """Turn one party's rows into a finite, two-dimensional float64 array.
 
@@ -87,19 +111,27 @@ def check_representation(
         Name of the array in error messages.
     n_features : int, optional
         The expected number of columns.
+    beside : array, optional
+        If it is an array of `array_library`, the rows must be of the same library and on the same device, and so is
+        the result; otherwise that is a NumPy array.
 
     Raises
     ------
     RepresentationError
-        If the array is not numeric, not two-dimensional, empty, not finite, or has the wrong number of
-        columns.
+        If the array is not numeric, not two-dimensional, empty, not finite, not where `beside` is, or has the wrong
+        number of columns.
     """
     if sparse.issparse(values):
         raise RepresentationError(
             f"Party {party!r}: the {what} is a sparse matrix; expected a dense array. Call .toarray() on it first."
         )
+    if array_library(beside) is not None and _place(values) != _place(beside):
+        raise RepresentationError(
+            f"Party {party!r}: the {what} is {_place(values)}; expected {_place(beside)}, as for all else in this "
+            "integration. Keep all parties' arrays in one library and on one device."
+        )
     try:
-        array = _as_numpy(values)
+        array = _as_numpy(values) if array_library(beside) is None else _real(values)
     except (TypeError, ValueError):
         # numpy's own message may quote an entry, so it is dropped.
         raise RepresentationError(
@@ -113,9 +145,10 @@ def check_representation(
         )
     if 0 in array.shape:
         raise RepresentationError(f"Party {party!r}: the {what} is empty (shape {array.shape}).")
-    finite = np.isfinite(array).all(axis=1)
-    if not finite.all():
-        bad = int((~finite).sum())
+    xp = array_namespace(array)
+    finite = xp.all(xp.isfinite(array), axis=1)
+    if not xp.all(finite):
+        bad = int((~to_numpy(finite)).sum())
         raise RepresentationError(
             f"Party {party!r}: the {what} contains NaN or infinity in {bad} of {array.shape[0]} rows. "
             "Impute or drop missing values before obfuscation."
@@ -133,6 +166,21 @@ def _as_numpy(values: ArrayLike) -> FloatArray:
     if np.iscomplexobj(array):
         raise TypeError
     return array.astype(np.float64, copy=False)
+
+
+def _real(values: Array) -> Array:
+    """Return an array of another library in float64, without torch's record for gradients."""
+    xp = array_namespace(values)
+    if not xp.isdtype(values.dtype, ("bool", "integral", "real floating")):
+        raise TypeError
+    values = values.detach() if array_library(values) == "torch" else values
+    return xp.astype(values, xp.float64, copy=False)
+
+
+def _place(values: Any) -> str:
+    """Say where an array is, for an error."""
+    library = array_library(values)
+    return "a NumPy array" if library is None else f"a {library} array on {values.device}"
 
 
 def name_parties(
@@ -165,7 +213,13 @@ def check_parties(
     representations: Mapping[Any, ArrayLike] | Sequence[ArrayLike],
     *,
     what: str = "anchor representation",
+    keep_library: bool = False,
 ) -> dict[PartyName, FloatArray]:
-    """Key several parties' arrays by name as in `name_parties`, and check each of them as in `check_representation`."""
+    """Key several parties' arrays by name as in `name_parties`, and check each of them as in `check_representation`.
+
+    With `keep_library`, arrays of `array_library` stay what and where they are; otherwise they become NumPy arrays.
+    """
     named = name_parties(representations, what=what)
-    return {party: check_representation(values, party, what=what) for party, values in named.items()}
+    kept = (values for values in named.values() if keep_library and array_library(values) is not None)
+    beside = next(kept, None)
+    return {party: check_representation(values, party, what=what, beside=beside) for party, values in named.items()}

@@ -24,6 +24,7 @@ BEGINNINGS = {
     "from dask.distributed import Client": "cluster.md",
     "from datacollab.exchange.analyst_folder import AnalystFolder": "exchange-rows.md",
     'with joblib.parallel_config(backend="dask"):': "experiments.md",
+    "import datacollab as dc\nimport torch": "gpu.md",
     "import logging": "scaling.md",
     "# my_module.py": "experiments.md",
 }
@@ -104,6 +105,21 @@ def test_experiments_on_a_cluster(tmp_path):
     (rows,) = read_results(tmp_path).rows.values()
     assert rows
     assert not any(row.error for row in rows)
+
+
+@pytest.mark.parametrize("device", ["cpu", "cuda"])
+def test_a_fit_on_a_graphics_processor(device):
+    torch = pytest.importorskip("torch")
+    if device == "cuda" and not torch.cuda.is_available():
+        pytest.skip("there is no graphics processor")
+    views, _ = nonlinear_views(200, widths=(20, 17, 16))
+    rows = torch.asarray(views["a"][:5], device=device)
+    beginning = "import datacollab as dc\nimport torch"
+    found = run(beginning, ('"cuda"', f'"{device}"'), A_a=views["a"], A_b=views["b"], rows_on_cuda=rows)
+    integrator = found["integrator"]
+    assert integrator.target_.device.type == device
+    alone = dc.KTI(n_components=16, center=True).fit({name: views[name] for name in ("a", "b")})
+    assert_allclose(integrator.objective_, alone.objective_, rtol=1e-6)
 
 
 def test_progress_of_long_fits_is_told():

@@ -171,6 +171,7 @@ def test_discrepancies_of_two_parties_are_as_defined():
         explanation_agreement({"north": north})
     with pytest.raises(AgreementError, match="same rows"):
         explanation_agreement({"north": north, "south": south[:1]})
+    shap = pytest.importorskip("shap")
     named = shap.Explanation(south, feature_names=["b", "a"])
     with pytest.raises(AgreementError, match="same rows, columns"):
         explanation_agreement({"north": shap.Explanation(north, feature_names=["a", "b"]), "south": named})

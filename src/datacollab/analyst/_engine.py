@@ -15,9 +15,9 @@ import numpy as np
 from joblib import Parallel, delayed, effective_n_jobs
 from threadpoolctl import threadpool_limits
 
-from .._typing import FloatArray
+from .._validation import Array, FloatArray, array_library
 from ..errors import NotEnoughMemoryError
-from ..linalg import basis_capacity, feature_dtype
+from ..linalg import basis_capacity, device_memory, feature_dtype
 
 DENSE_UP_TO = 1200
 """Anchor rows up to which a dense eigensolver is as fast as a Krylov method."""
@@ -144,9 +144,11 @@ def choose_solver(
     n_landmarks: int | None,
     has_penalty: bool,
     memory_limit: float | None,
+    beside: Array | None = None,
 ) -> FitCost:
     """Return solver for `KTI`'s parameter of that name, and its cost."""
-    limit = memory_limit if memory_limit is not None else _LARGE_SHARE * available_memory()
+    dense = array_library(beside) is None
+    limit = memory_limit if memory_limit is not None else _LARGE_SHARE * (device_memory(beside) or available_memory())
 
     def cost(name: str, rank: int | None = n_landmarks) -> FitCost:
         return fit_cost(
@@ -157,10 +159,10 @@ def choose_solver(
         if has_penalty:
             raise ValueError("A penalty graph needs solver='exact'; solver='nystroem' solves without one.")
         candidates = ["nystroem"]
-    elif has_penalty or n_anchors <= DENSE_UP_TO:
+    elif has_penalty or (dense and n_anchors <= DENSE_UP_TO):
         candidates = ["dense"]
     else:
-        candidates = ["streamed", "dense"]
+        candidates = ["streamed", "dense"] if dense else ["streamed"]
         if solver == "auto":
             many = n_parties * float(n_anchors) ** 3 / 3 > EXACT_OPERATIONS
             candidates = ["nystroem", *candidates] if many else [*candidates, "nystroem"]

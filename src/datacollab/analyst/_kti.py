@@ -17,10 +17,13 @@ from sklearn.metrics.pairwise import KERNEL_PARAMS, PAIRWISE_KERNEL_FUNCTIONS
 from sklearn.utils import check_random_state
 
 from .._validation import (
+    Array,
     FloatArray,
     Interval,
     PartyName,
     StrOptions,
+    array_library,
+    to_numpy,
 )
 from ..errors import (
     IncompressibleKernelError,
@@ -30,7 +33,7 @@ from ..errors import (
     UndeterminedTargetWarning,
     UnknownPartyError,
 )
-from ..linalg import Kernel, fix_signs, median_gamma, scale_gamma
+from ..linalg import ARRAY_KERNELS, Kernel, fix_signs, like, median_gamma, scale_gamma
 from ._engine import Engine, FitCost, choose_solver, fit_cost, most_landmarks
 from ._graphs import NeighborGraph
 from ._linear import N_COMPONENTS, SHARED_CONSTRAINTS, BaseIntegrator, Representations, check_n_components
@@ -62,8 +65,9 @@ class Solving:
         *,
         alpha: float,
         has_penalty: bool,
+        beside: Array | None = None,
     ) -> FitCost:
-        """Return the solver to take, and its cost."""
+        """Return solver to take, and its cost; ``beside`` is an array that is computed with."""
         return choose_solver(
             self.solver,
             n_anchors,
@@ -73,6 +77,7 @@ class Solving:
             n_landmarks=self.n_landmarks,
             has_penalty=has_penalty,
             memory_limit=self.engine.memory if self.memory_limit is None else self.memory_limit,
+            beside=beside,
         )
 
     def solve(self, problem: TargetProblem) -> Solution:
@@ -92,7 +97,7 @@ class Solving:
                 cost = exact
         if cost.solver == "streamed":
             dense = fit_cost("dense", problem.n_anchors, len(problem.anchors), problem.n_components)
-            possible = dense.memory <= cost.limit
+            possible = array_library(_beside(problem)) is None and dense.memory <= cost.limit
             try:
                 return self._streamed(problem, possible)
             except NotConvergedError:
@@ -128,7 +133,12 @@ class Solving:
             problem.n_components,
             alpha=problem.alpha,
             has_penalty=problem.penalty is not None,
+            beside=_beside(problem),
         )
+
+
+def _beside(problem: TargetProblem) -> Array:
+    return next(iter(problem.anchors.values()))
 
 
 class KTI(BaseIntegrator):
@@ -234,6 +244,12 @@ class KTI(BaseIntegrator):
         nothing was approximated.
     integration_functions_ : dict of party to KernelMap
 
+    Notes
+    -----
+    Anchor representations may be torch or CuPy arrays on one device.  The heavy part of the fit then runs there, and
+    `target_`, `eigenvalues_`, the maps' coefficients and what `transform` returns are such arrays too.  Widths, graphs
+    and landmarks are found with NumPy, from one copy of the anchors.
+
     References
     ----------
     .. [1] Suetake, Kawakami, Ikeda and Takano. Nonlinear data integration via kernel methods for data collaboration
@@ -254,6 +270,7 @@ class KTI(BaseIntegrator):
     True
     """
 
+    _keeps_library = True
     _parameter_constraints: ClassVar[dict[str, Any]] = {
         **SHARED_CONSTRAINTS,
         "n_components": N_COMPONENTS,
@@ -355,7 +372,8 @@ class KTI(BaseIntegrator):
             If no solver that is allowed fits into the memory; nothing was started.
         ValueError
             If `n_components` exceeds the number of anchor rows (less one if centred) or the rank of the kernel
-            matrices together, `y` is missing, or `kernel_params` is given for a named kernel.
+            matrices together, `y` is missing, `kernel_params` is given for a named kernel, or a parameter asks for what
+            is done with NumPy arrays only.
         """
         checked = self._start_fit(anchors)
         self._check_parameters(next(iter(checked.values())))
@@ -370,12 +388,12 @@ class KTI(BaseIntegrator):
 
     def _keep(self, problem: TargetProblem, solution: Solution) -> None:
         """Set the learnt attributes."""
-        signs = fix_signs(solution.target)
+        signs = like(fix_signs(to_numpy(solution.target)), solution.target)
         self.solver_ = solution.solver
         widths = problem.kernels if has_width(self.kernel) else {}
         self.gammas_ = {party: kernel.parameters["gamma"] for party, kernel in widths.items()}
         self.target_ = solution.target * signs
-        self.eigenvalues_ = solution.eigenvalues
+        self.eigenvalues_ = like(solution.eigenvalues, solution.target)
         self.objective_ = float(solution.eigenvalues.sum())
         self.angle_bound_ = solution.angle
         self.eigengap_ = solution.gap
@@ -423,8 +441,9 @@ class KTI(BaseIntegrator):
             seed=seed,
         )
 
-    def _check_parameters(self, A: FloatArray) -> None:
+    def _check_parameters(self, A: Array) -> None:
         """Refuse parameters that the data, or one another, do not allow."""
+        check_library(A, kernel=self.kernel, penalty_graph=self.penalty_graph, engine=self.engine)
         if isinstance(self.kernel, str) and self.kernel_params:
             raise ValueError(
                 f"kernel_params is for kernels that are functions; for kernel={self.kernel!r} set gamma, degree, coef0."
@@ -432,18 +451,20 @@ class KTI(BaseIntegrator):
         largest = A.shape[0] - 1 if self.center else A.shape[0]
         check_n_components(self.n_components, largest, f"there are {A.shape[0]} anchor rows")
 
-    def _problem(self, anchors: dict[PartyName, FloatArray], y: ArrayLike | None) -> TargetProblem:
-        """Return the kernels and graphs."""
-        gammas = kernel_widths(anchors, self.kernel, self.gamma, self.gamma_factor)
+    def _problem(self, anchors: dict[PartyName, Array], y: ArrayLike | None) -> TargetProblem:
+        """Return kernels and graphs, which are found with NumPy."""
+        here = {party: to_numpy(A) for party, A in anchors.items()}
+        y = to_numpy(y) if y is not None and array_library(y) is not None else y
+        gammas = kernel_widths(here, self.kernel, self.gamma, self.gamma_factor)
         shape: dict[str, Any] = {name: getattr(self, name) for name in ("degree", "coef0", "kernel_params")}
         return TargetProblem(
             anchors=anchors,
             kernels={party: kernel_of(self.kernel, gammas.get(party), **shape) for party in anchors},
             alpha=self.alpha,
             n_components=self.n_components,
-            intrinsic=None if self.graph is None else self.graph.laplacian(anchors, y),
+            intrinsic=None if self.graph is None else self.graph.laplacian(here, y),
             graph_weight=self.graph_weight,
-            penalty=None if self.penalty_graph is None else self._penalty(self.penalty_graph, anchors, y),
+            penalty=None if self.penalty_graph is None else self._penalty(self.penalty_graph, here, y),
             center=self.center,
         )
 
@@ -494,6 +515,27 @@ def regularised_penalty(
     if nullity > 0 and epsilon > 0:
         C = C + epsilon * C.trace() / n_anchors * sparse.eye_array(n_anchors, format="csr")
     return sparse.csr_array(C)
+
+
+def check_library(
+    A: Array, *, kernel: str | Callable[..., Any], penalty_graph: NeighborGraph | None, engine: Any
+) -> None:
+    """Refuse parameters that ask for what is done with NumPy arrays only."""
+    library = array_library(A)
+    if library is None:
+        return
+    kernels = ["rbf", *ARRAY_KERNELS]
+    wanted = {
+        "kernel": (kernel, None if isinstance(kernel, str) and kernel in kernels else f"one of {kernels!r}"),
+        "penalty_graph": (penalty_graph, None if penalty_graph is None else "None"),
+        "engine": (engine, None if engine is None else "None"),
+    }
+    for name, (value, instead) in wanted.items():
+        if instead is not None:
+            raise ValueError(
+                f"{name}={value!r} works with NumPy arrays only; for {library} arrays {name} must be {instead}. "
+                "Change it, or convert the anchor representations."
+            )
 
 
 def check_rank(problem: TargetProblem, solution: Solution, *, single: bool, by_landmarks: bool) -> None:

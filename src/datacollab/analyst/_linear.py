@@ -22,12 +22,14 @@ from .._validation import (
     Interval,
     PartyName,
     StrOptions,
+    array_namespace,
     check_parties,
     in_frame,
     name_parties,
+    to_numpy,
 )
 from ..errors import AgreementError, NumericalError, RepresentationError, SinglePartyWarning, UnknownPartyError
-from ..linalg import ColumnSpace, centred_columns, column_space, fix_signs, leading_left_singular, metric_scaling
+from ..linalg import ColumnSpace, centred_columns, column_space, fix_signs, leading_left_singular, like, metric_scaling
 from ..model import IntegrationFunction, KernelMap, LinearMap
 from ._graphs import NeighborGraph
 
@@ -37,9 +39,11 @@ Representations = Mapping[Any, ArrayLike] | Sequence[ArrayLike]
 """Several parties' arrays: keyed by party, or a plain sequence that is keyed 0..K-1."""
 
 
-def check_anchors(anchors: Representations, *, alone: str = "there is nothing to align") -> dict[PartyName, FloatArray]:
+def check_anchors(
+    anchors: Representations, *, keep_library: bool = False, alone: str = "there is nothing to align"
+) -> dict[PartyName, FloatArray]:
     """Check what all parties sent for the same anchor rows."""
-    checked = check_parties(anchors)
+    checked = check_parties(anchors, keep_library=keep_library)
     rows = {party: A.shape[0] for party, A in checked.items()}
     if len(set(rows.values())) > 1:
         raise AgreementError(
@@ -49,7 +53,7 @@ def check_anchors(anchors: Representations, *, alone: str = "there is nothing to
     for party, A in checked.items():
         if A.shape[0] < 2:
             raise RepresentationError(f"Party {party!r}: one anchor row cannot be aligned; expected at least two.")
-        if (A[:1, :] == A).all():
+        if array_namespace(A).all(A[:1, :] == A):
             raise RepresentationError(
                 f"Party {party!r}: all {A.shape[0]} rows of the anchor representation are equal, so it carries no "
                 "information. The party should check its obfuscator against the anchor."
@@ -86,6 +90,8 @@ class BaseIntegrator(BaseEstimator, ABC):
     """
 
     _parameter_constraints: ClassVar[dict[str, Any]] = {}
+    _keeps_library: ClassVar[bool] = False
+    """Whether `fit` computes with arrays of torch or CuPy where they lie."""
 
     _output: str = "default"
     """No parameter: `clone` leaves it behind, so that a clone gives arrays."""
@@ -107,7 +113,7 @@ class BaseIntegrator(BaseEstimator, ABC):
         Returns
         -------
         dict of party to ndarray of shape (n_rows, n_components)
-            After `set_output`, data frames.
+            After a fit on torch or CuPy arrays, such arrays; after `set_output`, data frames.
 
         Raises
         ------
@@ -176,7 +182,7 @@ class BaseIntegrator(BaseEstimator, ABC):
 
     def _start_fit(self, anchors: Representations) -> dict[PartyName, FloatArray]:
         self._validate_params()
-        return check_anchors(anchors)
+        return check_anchors(anchors, keep_library=self._keeps_library)
 
     @staticmethod
     def _few_threads(anchors: Mapping[PartyName, FloatArray]) -> AbstractContextManager[Any]:
@@ -739,10 +745,10 @@ class AnchorScaled(BaseIntegrator):
             What the integrator raises.
         """
         self._validate_params()
-        checked = check_parties(anchors)
+        checked = {party: to_numpy(A) for party, A in check_parties(anchors, keep_library=True).items()}
         given = LTI(_lowest_rank(checked.values()), fit_intercept=True) if self.integrator is None else self.integrator
         self.integrator_ = clone(given).fit(anchors, y)
-        mapped = list(self.integrator_.transform(anchors).values())
+        mapped = [to_numpy(A) for A in self.integrator_.transform(anchors).values()]
         self.scaling_, self.kept_variance_ = metric_scaling(np.mean(mapped, axis=0), list(checked.values()))
         self.integration_functions_ = {
             party: _followed_by(g, self.scaling_) for party, g in self.integrator_.integration_functions_.items()
@@ -765,7 +771,7 @@ def _followed_by(g: IntegrationFunction, W: FloatArray) -> IntegrationFunction:
         intercept = None if g.intercept is None else g.intercept @ W
         return replace(g, coefficients=g.coefficients @ W, intercept=intercept)
     if isinstance(g, KernelMap):
-        return replace(g, coefficients=g.coefficients @ W)
+        return replace(g, coefficients=g.coefficients @ like(W, g.coefficients))
     raise TypeError(
         f"The integration function of party {g.party!r} is a {type(g).__name__}; linear and kernel maps can be scaled."
     )

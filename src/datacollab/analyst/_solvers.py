@@ -13,7 +13,7 @@ import scipy.linalg
 from numpy.typing import DTypeLike, NDArray
 from scipy import sparse
 
-from .._typing import FloatArray, PartyName
+from .._validation import Array, FloatArray, PartyName, array_namespace, to_numpy
 from ..errors import ApproximationWarning, IncompressibleKernelError, NotConvergedError, NumericalError
 from ..linalg import (
     Kernel,
@@ -24,12 +24,14 @@ from ..linalg import (
     RestrictedRidge,
     add_sparse_to_lower,
     add_to_lower,
+    cast,
     centre_lower,
     extend_pivots,
     landmark_moments,
     landmark_root,
     largest_of_pencil,
     leading_eigenpairs,
+    like,
     nested_ridges,
     panel_cholesky,
     refined_solution,
@@ -41,6 +43,7 @@ from ..linalg import (
     smoother_trace,
     start_pivots,
     symmetric_product,
+    zeros,
 )
 from ..model import KernelMap
 from ._engine import DENSE_UP_TO, FEWEST_LANDMARKS, MOST_LANDMARKS, Engine, sample_size, target_landmarks
@@ -53,7 +56,7 @@ VANISHING = 1e-8
 class TargetProblem:
     r"""Minimise :math:`\mathrm{tr}(Z^\top M_\lambda Z)` over targets Z (eq. reduced_KNI), or with graphs."""
 
-    anchors: dict[PartyName, FloatArray]
+    anchors: dict[PartyName, Array]
     kernels: dict[PartyName, Kernel]
     alpha: float
     n_components: int
@@ -73,8 +76,8 @@ class TargetProblem:
         return self.intrinsic is not None or self.penalty is not None
 
     def on(self, sample: NDArray[np.intp]) -> TargetProblem:
-        """Return the problem without its graphs, on some of the anchor rows."""
-        anchors = {party: A[sample] for party, A in self.anchors.items()}
+        """Return the problem without its graphs, on some of the anchor rows, in NumPy."""
+        anchors = {party: to_numpy(A)[sample] for party, A in self.anchors.items()}
         return replace(self, anchors=anchors, intrinsic=None, penalty=None)
 
     def operator(self, trace: float | None) -> TargetOperator:
@@ -88,7 +91,7 @@ class TargetProblem:
         return TargetOperator(unit * n_parties + 2.0 * float(B.diagonal().max()), unit, self.alpha, n_parties, B)
 
     @property
-    def project(self) -> Callable[[FloatArray], FloatArray] | None:
+    def project(self) -> Callable[[Array], Array] | None:
         """Projection onto the feasible subspace, where that is not the whole space."""
         return centred if self.center else None
 
@@ -106,23 +109,25 @@ class TargetOperator:
     n_parties: int
     laplacian: sparse.csr_array | None
 
-    def of_inverses(self, X: FloatArray, total: FloatArray) -> FloatArray:
+    def of_inverses(self, X: Array, total: Array) -> Array:
         r"""Return the image of ``X``, given :math:`\sum_k S_k X`."""
         return self._less_graph(self.offset * X - (self.unit * self.alpha) * total, X)
 
-    def of_smoothers(self, X: FloatArray, total: FloatArray) -> FloatArray:
+    def of_smoothers(self, X: Array, total: Array) -> Array:
         r"""Return the image of ``X``, given :math:`\sum_k P_k X`."""
         return self._less_graph((self.offset - self.unit * self.n_parties) * X + self.unit * total, X)
 
-    def on_span(self, Z: FloatArray, smoothed: FloatArray) -> FloatArray:
-        r"""Return what it is between orthonormal columns, given :math:`Z^\top \sum_k P_k Z`."""
+    def on_span(self, Z: Array, smoothed: FloatArray) -> FloatArray:
+        r"""Return what it is between orthonormal columns, given :math:`Z^\top \sum_k P_k Z`; small, and NumPy's."""
         between = (self.offset - self.unit * self.n_parties) * np.eye(Z.shape[1]) + self.unit * smoothed
         if self.laplacian is None:
             return between
-        return np.asarray(between - Z.T @ (self.laplacian @ Z))
+        here = to_numpy(Z)
+        return np.asarray(between - here.T @ (self.laplacian @ here))
 
-    def _less_graph(self, image: FloatArray, X: FloatArray) -> FloatArray:
-        return image if self.laplacian is None else image - self.laplacian @ X
+    def _less_graph(self, image: Array, X: Array) -> Array:
+        # The few columns of X travel to the sparse matrix, which the array API does not know.
+        return image if self.laplacian is None else image - like(self.laplacian @ to_numpy(X), X)
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
@@ -131,7 +136,7 @@ class Solution:
 
     solver: str
     eigenvalues: FloatArray
-    target: FloatArray
+    target: Array
     maps: dict[PartyName, KernelMap]
     angle: float | None = None
     gap: float | None = None
@@ -139,18 +144,18 @@ class Solution:
     error: float | None = None
 
 
-def centred(X: FloatArray) -> FloatArray:
+def centred(X: Array) -> Array:
     """Return ``X`` with the mean of each column taken off."""
-    return np.asarray(X - X.mean(axis=0))
+    return X - array_namespace(X).mean(X, axis=0)
 
 
 def maps_of(
-    problem: TargetProblem, centres: Mapping[PartyName, FloatArray], coefficients: Iterable[FloatArray]
+    problem: TargetProblem, centres: Mapping[PartyName, Array], coefficients: Iterable[Array]
 ) -> dict[PartyName, KernelMap]:
     """Return one kernel expansion around ``centres`` for each party, in their order."""
     return {
-        party: KernelMap(party, centres[party], Gamma, problem.kernels[party])
-        for party, Gamma in zip(problem.anchors, coefficients, strict=True)
+        party: KernelMap(party, like(centres[party], A), like(Gamma, A), problem.kernels[party])
+        for (party, A), Gamma in zip(problem.anchors.items(), coefficients, strict=True)
     }
 
 
@@ -205,7 +210,7 @@ class _Sampled:
 class _Restricted:
     """One party's landmarks and its ridge regressions on all anchor rows: with the first of them, and with all."""
 
-    A: FloatArray
+    A: Array
     kernel: Kernel
     landmarks: FloatArray
     root: FloatArray
@@ -217,7 +222,7 @@ class _Restricted:
     def trace(self) -> float:
         return smoother_trace(self.gram, self.ridge.alpha)
 
-    def moments(self, Z: FloatArray) -> FloatArray:
+    def moments(self, Z: Array) -> FloatArray:
         """Return products of all features with the columns of Z."""
         if self.ridge.features.shape[1] == len(self.landmarks):
             return self.ridge.moments(Z)
@@ -288,7 +293,7 @@ def solve_nystroem(
     return Solution(
         solver="nystroem",
         eigenvalues=operator.offset - values,
-        target=found.vectors @ turn,
+        target=found.vectors @ like(turn, found.vectors),
         maps=maps_of(
             problem, dict(zip(problem.anchors, landmarks, strict=True)), [Gamma @ turn for Gamma in coefficients]
         ),
@@ -330,7 +335,7 @@ def _warn(rank: int, most: int, missed: float, drop: float | None, tol: float) -
     )
 
 
-def coarse_start(problem: TargetProblem, engine: Engine, rng: np.random.Generator) -> FloatArray:
+def coarse_start(problem: TargetProblem, engine: Engine, rng: np.random.Generator) -> Array:
     """Return columns that nearly span the leading eigenvectors, from few landmarks and a sample of rows."""
     n = problem.n_anchors
     size = min(n, _START_SAMPLE)
@@ -343,17 +348,17 @@ def coarse_start(problem: TargetProblem, engine: Engine, rng: np.random.Generato
     found = _minimise(wide, operator, engine, sampled, rng.normal(size=(size, m)), tol=1.0, small_gap=_BLURRED)
     weights = engine.gather(_weights, sampled, found.vectors)
     landmarks = engine.gather(_landmarks, sampled)
-    start = np.zeros((n, found.vectors.shape[1]))
+    start = zeros((n, found.vectors.shape[1]), next(iter(problem.anchors.values())))
     for (party, A), S, W in zip(problem.anchors.items(), landmarks, weights, strict=True):
         kernel = problem.kernels[party]
         try:
             root = landmark_root(kernel, S)
         except scipy.linalg.LinAlgError:
             raise not_definite(party, problem.alpha) from None
-        coefficients = _expansion(root, W)
+        centres, coefficients = like(S, A), like(_expansion(root, W), A)
         for first in range(0, n, _BLOCK):
             block = slice(first, min(first + _BLOCK, n))
-            start[block, :] += kernel.between(A[block, :], S) @ coefficients
+            start[block, :] += kernel.between(A[block, :], centres) @ coefficients
     return start
 
 
@@ -362,14 +367,14 @@ def _minimise(
     operator: TargetOperator,
     engine: Engine,
     states: list[Any],
-    start: FloatArray,
+    start: Array,
     tol: float = _SURROGATE_TOLERANCE,
     small_gap: float = 1e-3,
     n_following: int = 0,
 ) -> LeadingEigenpairs:
     """Return eigenvectors of the problem in which every smoother is a restricted one."""
 
-    def apply(X: FloatArray) -> FloatArray:
+    def apply(X: Array) -> Array:
         return operator.of_smoothers(X, engine.total(_smooth, states, X))
 
     return leading_eigenpairs(
@@ -419,7 +424,7 @@ def _extended(state: _Sampled, rank: int, alpha: float) -> _Sampled:
 
 
 def _restricted(
-    party: PartyName, A: FloatArray, kernel: Kernel, landmarks: FloatArray, weights: FloatArray, alpha: float
+    party: PartyName, A: Array, kernel: Kernel, landmarks: FloatArray, weights: FloatArray, alpha: float
 ) -> _Restricted:
     try:
         root = landmark_root(kernel, landmarks)
@@ -429,7 +434,7 @@ def _restricted(
     return _Restricted(A, kernel, landmarks, root, weights, ridge, gram)
 
 
-def _smooth(state: _Sampled | _Restricted, X: FloatArray) -> FloatArray:
+def _smooth(state: _Sampled | _Restricted, X: Array) -> Array:
     return _ridge(state).smooth(X)
 
 
@@ -437,11 +442,11 @@ def _smoother_trace(state: _Restricted) -> float:
     return state.trace
 
 
-def _weights(state: _Sampled, Z: FloatArray) -> FloatArray:
+def _weights(state: _Sampled, Z: Array) -> FloatArray:
     return _ridge(state).weights(Z)
 
 
-def _first_weights(state: _Sampled, Z: FloatArray, n_first: int) -> FloatArray:
+def _first_weights(state: _Sampled, Z: Array, n_first: int) -> FloatArray:
     return _ridge(state).first(n_first).weights(Z)
 
 
@@ -458,11 +463,11 @@ def _landmarks(state: _Sampled) -> FloatArray:
     return state.A[state.pivoted.pivots]
 
 
-def _first(state: _Restricted) -> FloatArray:
+def _first(state: _Restricted) -> Array:
     return state.ridge.combined(state.weights)
 
 
-def _functions(state: _Restricted, Z: FloatArray) -> tuple[FloatArray, FloatArray]:
+def _functions(state: _Restricted, Z: Array) -> tuple[FloatArray, FloatArray]:
     r"""Return coefficients of the functions with all landmarks, and :math:`Z^\top \tilde P Z`."""
     moments = state.moments(Z)
     weights = scipy.linalg.cho_solve((state.gram, True), moments, check_finite=False)
@@ -603,7 +608,7 @@ _PROBES = 256
 class _Factor:
     r"""One party's :math:`\Sigma_k + \lambda I`, factorised."""
 
-    A: FloatArray
+    A: Array
     kernel: Kernel
     alpha: float
     cholesky: PanelCholesky
@@ -626,7 +631,7 @@ def solve_streamed(
 
 
 def _solve_streamed(
-    problem: TargetProblem, engine: Engine, start: FloatArray, dtype: DTypeLike, correct: bool, max_columns: int | None
+    problem: TargetProblem, engine: Engine, start: Array, dtype: DTypeLike, correct: bool, max_columns: int | None
 ) -> Solution:
     factors = engine.place(
         _factorised,
@@ -638,14 +643,14 @@ def _solve_streamed(
     )
     trace = problem.alpha * sum(engine.gather(_inverse_trace, factors)) if problem.normalised else None
     operator = problem.operator(trace)
-    corrected: list[FloatArray] = []
+    corrected: list[Array] = []
 
-    def approximate(X: FloatArray) -> FloatArray:
+    def approximate(X: Array) -> Array:
         return operator.of_inverses(X, engine.total(_solve, factors, X))
 
-    def exact(Z: FloatArray) -> FloatArray:
+    def exact(Z: Array) -> Array:
         corrected[:] = engine.gather(_refine, factors, Z)
-        return operator.of_inverses(Z, np.asarray(sum(corrected)))
+        return operator.of_inverses(Z, sum(corrected))
 
     single = dtype == np.float32 and not correct
     found = leading_eigenpairs(
@@ -672,7 +677,8 @@ def _solve_streamed(
         solved = engine.gather(_solve, factors, found.vectors)
     else:
         # The correction is small, so that its rounding in float32 is below float64's.
-        size = max(float(np.max(np.abs(found.correction))), float(np.finfo(np.float64).tiny))
+        xp = array_namespace(found.correction)
+        size = max(float(xp.max(xp.abs(found.correction))), float(np.finfo(np.float64).tiny))
         remainders = engine.gather(_solve, factors, found.correction / size)
         solved = [T @ found.anchored + size * extra for T, extra in zip(corrected, remainders, strict=True)]
     # If all directions are taken, there is no gap.
@@ -687,7 +693,7 @@ def _solve_streamed(
     )
 
 
-def _factorised(party: PartyName, A: FloatArray, kernel: Kernel, alpha: float, dtype: DTypeLike) -> _Factor:
+def _factorised(party: PartyName, A: Array, kernel: Kernel, alpha: float, dtype: DTypeLike) -> _Factor:
     try:
         cholesky = panel_cholesky(KernelBlocks(kernel, A, dtype), alpha)
     except scipy.linalg.LinAlgError:
@@ -697,11 +703,11 @@ def _factorised(party: PartyName, A: FloatArray, kernel: Kernel, alpha: float, d
     return _Factor(A, kernel, alpha, cholesky)
 
 
-def _solve(factor: _Factor, X: FloatArray) -> FloatArray:
-    return factor.cholesky.solve(X).astype(np.float64, copy=False)
+def _solve(factor: _Factor, X: Array) -> Array:
+    return cast(factor.cholesky.solve(X), np.float64)
 
 
-def _refine(factor: _Factor, Z: FloatArray) -> FloatArray:
+def _refine(factor: _Factor, Z: Array) -> Array:
     tiles = KernelBlocks(factor.kernel, factor.A).lower_tiles()
     return refined_solution(factor.cholesky, lambda X: symmetric_product(tiles, X), factor.alpha, Z)
 
@@ -710,7 +716,7 @@ def _largest_row_sum(factor: _Factor) -> float:
     """Return the largest row sum among some rows: about the largest eigenvalue of the kernel matrix, or more."""
     step = max(1, factor.A.shape[0] // _PROBES)
     rows = KernelBlocks(factor.kernel, factor.A, np.float32).block(slice(0, None, step), slice(0, None))
-    return float(rows.sum(axis=1).max())
+    return float(to_numpy(rows).sum(axis=1).max())
 
 
 def _inverse_trace(factor: _Factor) -> float:

@@ -1,5 +1,6 @@
 """Pure mathematics: arrays in, arrays out.  No estimators, no logging, no files."""
 
+from ._array_api import ARRAY_KERNELS, as_precise_as, cast, device_memory, hstack, like, zeros
 from ._eigen import (
     ColumnSpace,
     LeadingEigenpairs,
@@ -46,6 +47,7 @@ from ._panels import PanelCholesky, panel_cholesky, refined_solution
 from ._ranking import auc_with_interval, ranking_figures
 
 __all__ = [
+    "ARRAY_KERNELS",
     "SMALLEST_DELTA",
     "ColumnSpace",
     "Kernel",
@@ -58,12 +60,15 @@ __all__ = [
     "WeightedRidgePath",
     "add_sparse_to_lower",
     "add_to_lower",
+    "as_precise_as",
     "auc_with_interval",
     "basis_capacity",
+    "cast",
     "centre_lower",
     "centred_columns",
     "centred_ridge",
     "column_space",
+    "device_memory",
     "extend_pivots",
     "feature_dtype",
     "fix_signs",
@@ -72,12 +77,14 @@ __all__ = [
     "gaussian_epsilon",
     "gaussian_sigma",
     "groups_of_several",
+    "hstack",
     "kernel_expansion",
     "landmark_moments",
     "landmark_root",
     "largest_of_pencil",
     "leading_eigenpairs",
     "leading_left_singular",
+    "like",
     "median_gamma",
     "metric_scaling",
     "nested_ridges",
@@ -95,4 +102,5 @@ __all__ = [
     "start_pivots",
     "symmetric_product",
     "weighted_ridge_path",
+    "zeros",
 ]

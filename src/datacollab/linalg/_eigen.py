@@ -17,8 +17,8 @@ from numpy.typing import NDArray
 from scipy import sparse
 from scipy.linalg.blas import dsymv
 
-from .._typing import FloatArray
-from ._products import column_norms
+from .._validation import Array, FloatArray, array_namespace, to_numpy
+from ._array_api import column_norms, hstack, like, zeros
 
 __all__ = [
     "ColumnSpace",
@@ -263,7 +263,7 @@ _MAX_BLOCKS = 12
 _SWITCH = 1e-4
 """Residual, relative to the eigengap, from which float32 images do not help any more."""
 
-Operator = Callable[[FloatArray], FloatArray]
+Operator = Callable[[Array], Array]
 
 
 @dataclass(frozen=True, eq=False)
@@ -294,15 +294,15 @@ class LeadingEigenpairs:
     """
 
     values: FloatArray
-    vectors: FloatArray
+    vectors: Array
     residual: float
     gap: float
     certain_gap: float
-    following: FloatArray
+    following: Array
     columns: int
     converged: bool
-    anchored: FloatArray | None = None
-    correction: FloatArray | None = None
+    anchored: Array | None = None
+    correction: Array | None = None
 
     @property
     def angle(self) -> float:
@@ -311,33 +311,33 @@ class LeadingEigenpairs:
 
 
 class _Basis:
-    """Orthonormal columns, their images, and the operator restricted to them."""
+    """Orthonormal columns, their images, and the operator restricted to them, which is small and NumPy's."""
 
-    def __init__(self, start: FloatArray, capacity: int) -> None:
+    def __init__(self, start: Array, capacity: int) -> None:
         # Transposed, so that a column lies in one piece.
-        self._columns = np.zeros((capacity, start.shape[0]))
-        self._images = np.zeros((capacity, start.shape[0]))
+        self._columns = zeros((capacity, start.shape[0]), start)
+        self._images = zeros((capacity, start.shape[0]), start)
         self._restricted = np.empty((capacity, capacity))
         self.size = 0
 
     @property
-    def columns(self) -> FloatArray:
+    def columns(self) -> Array:
         return self._columns[: self.size, :].T
 
     @property
-    def images(self) -> FloatArray:
+    def images(self) -> Array:
         return self._images[: self.size, :].T
 
     def room_for(self, m: int) -> bool:
         return bool(self.size + m <= self._columns.shape[0])
 
-    def add(self, V: FloatArray, images: FloatArray) -> None:
+    def add(self, V: Array, images: Array) -> None:
         old, new = slice(0, self.size), slice(self.size, self.size + V.shape[1])
         # The cross block comes from the older images, which are the more accurate ones after an exact pass.
-        cross = self._images[old, :] @ V
+        cross = to_numpy(self._images[old, :] @ V)
         self._restricted[old, new] = cross
         self._restricted[new, old] = cross.T
-        own = V.T @ images
+        own = to_numpy(V.T @ images)
         self._restricted[new, new] = (own + own.T) / 2
         self._columns[new, :], self._images[new, :] = V.T, images.T
         self.size += V.shape[1]
@@ -347,25 +347,26 @@ class _Basis:
         values, coordinates = np.linalg.eigh(self._restricted[: self.size, : self.size])
         return values[::-1], coordinates[:, ::-1]
 
-    def new_directions(self, V: FloatArray, project: Operator) -> FloatArray:
+    def new_directions(self, V: Array, project: Operator) -> Array:
         """Return orthonormal columns that span the part of ``V`` outside the basis."""
         lengths = column_norms(V)
-        V = V / np.where(lengths > 0, lengths, 1.0)
+        V = V / like(np.where(lengths > 0, lengths, 1.0), V)
         for _ in range(2):
             V = project(V - self.columns @ (self.columns.T @ V))
-            V, R = np.linalg.qr(V)
+            V, R = array_namespace(V).linalg.qr(V)
             # What rounding has left of a column in the span of the others is no direction.
-            V = _chosen(V, np.abs(np.diag(R)) > _DEPENDENT)
+            V = _chosen(V, np.abs(np.diag(to_numpy(R))) > _DEPENDENT)
         return V
 
-    def combined(self, coordinates: FloatArray) -> tuple[FloatArray, FloatArray]:
+    def combined(self, coordinates: FloatArray) -> tuple[Array, Array]:
         """Return combinations of the columns, and their images."""
-        return self.columns @ coordinates, self.images @ coordinates
+        factors = like(coordinates, self._columns)
+        return self.columns @ factors, self.images @ factors
 
     def restart(self, coordinates: FloatArray, values: FloatArray) -> None:
         """Keep the Ritz vectors with these coordinates and values alone."""
         m = coordinates.shape[1]
-        factors = np.ascontiguousarray(coordinates.T)
+        factors = like(np.ascontiguousarray(coordinates.T), self._columns)
         # In place but for some rows at a time.
         for start in range(0, self._columns.shape[1], _ROWS):
             rows = slice(start, min(start + _ROWS, self._columns.shape[1]))
@@ -374,12 +375,12 @@ class _Basis:
         self._restricted[:m, :m] = np.diag(values)
         self.size = m
 
-    def correct(self, Z: FloatArray, images: FloatArray) -> None:
+    def correct(self, Z: Array, images: Array) -> None:
         """Replace the leading Ritz vectors by ``Z``, the same but for rounding, and their images by better ones."""
         k, size = Z.shape[1], self.size
         self.size = 0
         self.add(Z, images)
-        cross = self._columns[k:size, :] @ images
+        cross = to_numpy(self._columns[k:size, :] @ images)
         self._restricted[k:size, :k] = cross
         self._restricted[:k, k:size] = cross.T
         self.size = size
@@ -387,7 +388,7 @@ class _Basis:
 
 def leading_eigenpairs(
     operator: Operator,
-    start: FloatArray,
+    start: Array,
     k: int,
     *,
     tol: float,
@@ -403,7 +404,7 @@ def leading_eigenpairs(
     Parameters
     ----------
     operator : callable
-        Takes and returns arrays of shape (n, m).
+        Takes and returns arrays of shape (n, m), of the library of `start` and on its device.
     start : array of shape (n, m)
         Approximate eigenvectors, or random columns.  Random ones are added if these are few.
     k : int
@@ -443,7 +444,7 @@ def leading_eigenpairs(
             values, coordinates = basis.ritz()
             scale = float(max(abs(values[0]), abs(values[-1])))
             ahead, images = basis.combined(coordinates[:, :block])
-            residuals = images - ahead * values[:block]
+            residuals = images - ahead * like(values[:block], ahead)
             norms = column_norms(residuals)
             # An unwanted eigenvalue may lie above its estimate by as much as the residual, hardly by more.
             gap = float(values[k - 1] - values[k]) if len(norms) > k else 0.0
@@ -481,14 +482,14 @@ def leading_eigenpairs(
         V = basis.new_directions(_chosen(residuals, wanted), project)
         if V.shape[1] == 0:
             break
-    Y = coordinates[:, :block]
+    Y = like(coordinates[:, :block], ahead)
     return LeadingEigenpairs(
         values=values[:k].copy(),
         vectors=basis.columns @ Y[:, :k],
         residual=residual,
         gap=gap,
         certain_gap=certain_gap,
-        following=basis.columns @ coordinates[:, k : k + n_following],
+        following=basis.columns @ like(coordinates[:, k : k + n_following], ahead),
         columns=applied,
         converged=residual <= tol * unit,
         anchored=Y[:k, :k] if passes else None,
@@ -505,22 +506,22 @@ def _block(n: int, k: int) -> int:
     return min(n, max(k + _GUARD, _NARROWEST))
 
 
-def _full_start(basis: _Basis, start: FloatArray, block: int, project: Operator) -> FloatArray:
+def _full_start(basis: _Basis, start: Array, block: int, project: Operator) -> Array:
     """Return orthonormal columns to start from, with random ones if those given say too little."""
     V = basis.new_directions(start, project)
     missing = block - V.shape[1]
     if missing > 0:
         extra = np.random.default_rng(0).normal(size=(start.shape[0], missing))
-        V = basis.new_directions(np.hstack([V, extra]), project)
+        V = basis.new_directions(hstack([V, like(extra, V)]), project)
     return V
 
 
-def _orthonormal(X: FloatArray) -> FloatArray:
+def _orthonormal(X: Array) -> Array:
     """Return orthonormal columns for columns that are orthonormal but for rounding."""
-    Q, R = np.linalg.qr(X)
-    return Q * np.sign(np.diag(R))
+    Q, R = array_namespace(X).linalg.qr(X)
+    return Q * like(np.sign(np.diag(to_numpy(R))), Q)
 
 
-def _chosen(X: FloatArray, mask: NDArray[np.bool_]) -> FloatArray:
+def _chosen(X: Array, mask: NDArray[np.bool_]) -> Array:
     """Return the columns that a mask marks."""
-    return np.take(X, np.flatnonzero(mask), axis=1)
+    return array_namespace(X).take(X, like(np.flatnonzero(mask), X), axis=1)

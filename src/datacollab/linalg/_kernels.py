@@ -27,8 +27,8 @@ from numpy.typing import DTypeLike, NDArray
 from scipy.spatial.distance import pdist
 from sklearn.metrics.pairwise import pairwise_kernels
 
-from .._typing import FloatArray
-from ._products import exp_of_nonpositive
+from .._validation import Array, FloatArray, array_library, array_namespace
+from ._array_api import ARRAY_KERNELS, cast, exp_of_nonpositive, hstack, zeros
 
 __all__ = ["Kernel", "KernelBlocks", "kernel_expansion", "median_gamma", "scale_gamma", "symmetric_product"]
 
@@ -60,11 +60,16 @@ class Kernel:
         r"""Return the kernel matrix :math:`\Sigma` between the rows of ``A`` (eq. kernel-matrix-definition)."""
         return self._evaluate(self._centred(A, A), None)
 
-    def between(self, X: FloatArray, A: FloatArray, dtype: DTypeLike = np.float64) -> FloatArray:
-        r"""Return kernel vectors :math:`\kappa(x)` (eq. kernel-vector-definition), one row for each row of ``X``."""
+    def between(self, X: Array, A: Array, dtype: DTypeLike = np.float64) -> Array:
+        r"""Return kernel vectors :math:`\kappa(x)` (eq. kernel-vector-definition), one row for each row of ``X``.
+
+        Both arrays are NumPy's, or of another library with one of `ARRAY_KERNELS`, and so is the result.
+        """
         if self.metric == "rbf" and self.parameters.get("gamma") is not None:
             left, right = rbf_operands(X, A, self.parameters["gamma"], dtype)
-            return exp_of_nonpositive((left @ right.T).astype(dtype, copy=False))
+            return exp_of_nonpositive(cast(left @ right.T, dtype))
+        if array_library(A) is not None:
+            return cast(ARRAY_KERNELS[str(self.metric)](X, A, self.parameters), dtype)
         return self._evaluate(self._centred(X, A), self._centred(A, A)).astype(dtype, copy=False)
 
     def diagonal(self, A: FloatArray) -> FloatArray:
@@ -83,21 +88,21 @@ class Kernel:
         return np.asarray(values, dtype=np.float64)
 
 
-def rbf_operands(X: FloatArray, A: FloatArray, gamma: float, dtype: DTypeLike) -> tuple[FloatArray, FloatArray]:
+def rbf_operands(X: Array, A: Array, gamma: float, dtype: DTypeLike) -> tuple[Array, Array]:
     r"""Return two arrays whose rows' inner products are the exponents :math:`-\gamma |x - a|^2` of the RBF kernel.
 
     One matrix product is three times as fast as distances.  About the mean of ``A`` it cancels least.
     """
-    centre, scale = np.mean(A, axis=0), (2.0 * gamma) ** 0.5
+    xp = array_namespace(A)
+    centre, scale = xp.mean(A, axis=0), (2.0 * gamma) ** 0.5
     rows, columns = (X - centre) * scale, (A - centre) * scale
-    half_rows = 0.5 * np.sum(rows * rows, axis=1, keepdims=True)
-    half_columns = 0.5 * np.sum(columns * columns, axis=1, keepdims=True)
+    half_rows = 0.5 * xp.sum(rows * rows, axis=1, keepdims=True)
+    half_columns = 0.5 * xp.sum(columns * columns, axis=1, keepdims=True)
     # Far from the centre the exponent, a difference of large numbers, needs float64 whatever the result has.
-    far = any(half.shape[0] and float(np.max(half)) > _FAR for half in (half_rows, half_columns))
-    left = np.hstack([rows, half_rows, np.ones_like(half_rows)])
-    right = np.hstack([columns, -np.ones_like(half_columns), -half_columns])
-    precision = np.float64 if far else dtype
-    return left.astype(precision, copy=False), right.astype(precision, copy=False)
+    far = any(half.shape[0] and float(xp.max(half)) > _FAR for half in (half_rows, half_columns))
+    left = hstack([rows, half_rows, xp.ones_like(half_rows)])
+    right = hstack([columns, -xp.ones_like(half_columns), -half_columns])
+    return cast(left, np.float64 if far else dtype), cast(right, np.float64 if far else dtype)
 
 
 def median_gamma(A: FloatArray, metric: str | Callable[..., Any] = "rbf") -> float:
@@ -120,6 +125,8 @@ def scale_gamma(A: FloatArray) -> float:
 
 _TILE = 192
 """Rows and columns of a tile, so few that OpenBLAS multiplies it by some columns without packing it first."""
+_DEVICE_TILE = 1024
+"""The same if another library than NumPy computes."""
 _ROWS = 256
 """Rows made at a time, which stay in the processor's cache."""
 
@@ -135,41 +142,45 @@ class KernelBlocks:
     kernel : Kernel
     A : array of shape (n, d)
     dtype : numpy.float32 or numpy.float64
-        Precision of the blocks.
+        Precision of the blocks, which have the library and device of ``A``.
     """
 
-    def __init__(self, kernel: Kernel, A: FloatArray, dtype: DTypeLike = np.float64) -> None:
+    def __init__(self, kernel: Kernel, A: Array, dtype: DTypeLike = np.float64) -> None:
         self.kernel = kernel
         self.dtype = np.dtype(dtype)
         self.n_rows = A.shape[0]
         self._A = A
         if kernel.metric == "rbf":
             self._left, right = rbf_operands(A, A, kernel.parameters["gamma"], dtype)
-            self._right = np.array(right.T)
+            self._right = array_namespace(right).asarray(right.T, copy=True)
 
-    def block(self, rows: slice, columns: slice) -> FloatArray:
+    def block(self, rows: slice, columns: slice) -> Array:
         """Return one block, written anew."""
         if self.kernel.metric != "rbf":
-            return self.kernel.between(self._A[rows, :], self._A[columns, :]).astype(self.dtype, copy=False)
-        return exp_of_nonpositive((self._left[rows, :] @ self._right[:, columns]).astype(self.dtype, copy=False))
+            return cast(self.kernel.between(self._A[rows, :], self._A[columns, :]), self.dtype)
+        return exp_of_nonpositive(cast(self._left[rows, :] @ self._right[:, columns], self.dtype))
 
-    def rows(self, chosen: NDArray[np.intp]) -> FloatArray:
+    def rows(self, chosen: NDArray[np.intp]) -> Array:
         """Return some rows, written anew, of shape (rows, n)."""
         if self.kernel.metric != "rbf":
-            return self.kernel.between(self._A[chosen], self._A).astype(self.dtype, copy=False)
-        return exp_of_nonpositive((self._left[chosen] @ self._right).astype(self.dtype, copy=False))
+            return cast(self.kernel.between(self._A[chosen], self._A), self.dtype)
+        return exp_of_nonpositive(cast(self._left[chosen] @ self._right, self.dtype))
 
-    def each(self, places: Sequence[Place]) -> Iterator[FloatArray]:
-        """Yield blocks, made one after the other, side by side in memory that is taken at once."""
+    def each(self, places: Sequence[Place]) -> Iterator[Array]:
+        """Yield blocks, made one after the other; NumPy's lie side by side in memory that is taken at once."""
+        if not isinstance(self._A, np.ndarray):
+            yield from (self.block(*place) for place in places)
+            return
         for (rows, columns), out in zip(places, _in_one_piece(places, self.dtype), strict=True):
             for start in range(rows.start, rows.stop, _ROWS):
                 part = slice(start, min(start + _ROWS, rows.stop))
                 self._write(part, columns, out[part.start - rows.start : part.stop - rows.start])
             yield out
 
-    def lower_tiles(self) -> list[tuple[slice, slice, FloatArray]]:
+    def lower_tiles(self) -> list[tuple[slice, slice, Array]]:
         """Return the lower triangle as square tiles: rows, columns, values."""
-        edges = [slice(start, min(start + _TILE, self.n_rows)) for start in range(0, self.n_rows, _TILE)]
+        size = _TILE if isinstance(self._A, np.ndarray) else _DEVICE_TILE
+        edges = [slice(start, min(start + size, self.n_rows)) for start in range(0, self.n_rows, size)]
         places = [(rows, columns) for i, rows in enumerate(edges) for columns in edges[: i + 1]]
         return [(*place, tile) for place, tile in zip(places, self.each(places), strict=True)]
 
@@ -189,9 +200,9 @@ def _in_one_piece(places: Sequence[Place], dtype: DTypeLike) -> list[FloatArray]
     return [memory[start:end].reshape(shape) for (start, end), shape in zip(pairwise(ends), shapes, strict=True)]
 
 
-def symmetric_product(tiles: list[tuple[slice, slice, FloatArray]], X: FloatArray) -> FloatArray:
+def symmetric_product(tiles: list[tuple[slice, slice, Array]], X: Array) -> Array:
     r"""Return :math:`\Sigma X` from the lower triangle of :math:`\Sigma` in tiles."""
-    total = np.zeros_like(X)
+    total = array_namespace(X).zeros_like(X)
     for rows, columns, tile in tiles:
         total[rows, :] += tile @ X[columns, :]
         if rows != columns:
@@ -203,6 +214,9 @@ PRECISIONS = ("auto", "float32", "float64")
 
 _KERNEL_ENTRIES = 2**20
 """Entries of the kernel blocks of other kernels (8 MiB)."""
+
+_DEVICE_ENTRIES = 2**24
+"""The same on a graphics processor, which small blocks would leave idle (128 MiB)."""
 
 Expansion = Callable[[FloatArray], FloatArray]
 
@@ -241,7 +255,7 @@ def kernel_expansion(A: FloatArray, coefficients: FloatArray, kernel: Kernel, *,
     if precision not in PRECISIONS:
         raise ValueError(f"precision must be one of {', '.join(map(repr, PRECISIONS))}; got {precision!r}.")
     gamma = _rbf_gamma(kernel, A.shape[1])
-    if gamma is None:
+    if gamma is None or array_library(A) is not None:
         return lambda X: _by_kernel_blocks(X, A, coefficients, kernel)
     return RadialExpansion.prepare(A, coefficients, gamma, precision)
 
@@ -255,10 +269,10 @@ def _rbf_gamma(kernel: Kernel, n_features: int) -> float | None:
     return gamma if 0 <= gamma < np.inf else None
 
 
-def _by_kernel_blocks(X: FloatArray, A: FloatArray, coefficients: FloatArray, kernel: Kernel) -> FloatArray:
+def _by_kernel_blocks(X: Array, A: Array, coefficients: Array, kernel: Kernel) -> Array:
     n_rows = X.shape[0]
-    result = np.zeros((n_rows, coefficients.shape[1]))
-    height = max(1, _KERNEL_ENTRIES // A.shape[0])
+    result = zeros((n_rows, coefficients.shape[1]), A)
+    height = max(1, (_KERNEL_ENTRIES if array_library(A) is None else _DEVICE_ENTRIES) // A.shape[0])
     for start in range(0, n_rows, height):
         block = slice(start, min(start + height, n_rows))
         result[block, :] = kernel.between(X[block, :], A) @ coefficients

@@ -16,9 +16,9 @@ from typing import Any
 import numpy as np
 import scipy.linalg
 
-from .._typing import FloatArray
+from .._validation import Array, FloatArray, to_numpy
+from ._array_api import add_gram, add_tall_product, add_wide_product, cast, like, matching, times_upper, zeros
 from ._kernels import Kernel, KernelBlocks
-from ._products import add_gram, add_tall_product, add_wide_product, times_upper
 
 __all__ = [
     "PivotedCholesky",
@@ -153,14 +153,14 @@ class RestrictedRidge:
     Attributes
     ----------
     features : array of shape (n, r)
-        L.
+        L.  All else is small, and NumPy's.
     gram : ndarray of shape (r, r)
         Cholesky factor of :math:`L^\top L + \lambda I`, lower.
     alpha : float
         :math:`\lambda`.
     """
 
-    features: FloatArray
+    features: Array
     gram: FloatArray
     alpha: float
 
@@ -174,26 +174,29 @@ class RestrictedRidge:
         features = np.ascontiguousarray(self.features[:, :rank])
         return RestrictedRidge(features, self.gram[:rank, :rank], self.alpha)
 
-    def moments(self, X: FloatArray) -> FloatArray:
-        r"""Return :math:`L^\top X`, shape (r, m) in float64."""
-        moments = np.zeros((self.features.shape[1], X.shape[1]), self.features.dtype)
-        add_wide_product(moments, self.features, X.astype(self.features.dtype, copy=False))
-        return moments.astype(np.float64, copy=False)
+    def moments(self, X: Array) -> FloatArray:
+        r"""Return :math:`L^\top X`, shape (r, m), as a NumPy array in float64."""
+        moments = self._zeros(self.features.shape[1], X.shape[1])
+        add_wide_product(moments, self.features, matching(X, self.features))
+        return to_numpy(cast(moments, np.float64))
 
-    def weights(self, X: FloatArray) -> FloatArray:
-        r"""Return :math:`(L^\top L + \lambda I)^{-1} L^\top X`, shape (r, m)."""
+    def weights(self, X: Array) -> FloatArray:
+        r"""Return :math:`(L^\top L + \lambda I)^{-1} L^\top X`, shape (r, m), as a NumPy array."""
         solved: FloatArray = scipy.linalg.cho_solve((self.gram, True), self.moments(X), check_finite=False)
         return solved
 
-    def smooth(self, X: FloatArray) -> FloatArray:
+    def smooth(self, X: Array) -> Array:
         r"""Return :math:`\tilde P X`, shape (n, m)."""
         return self.combined(self.weights(X))
 
-    def combined(self, weights: FloatArray) -> FloatArray:
+    def combined(self, weights: FloatArray) -> Array:
         """Return combinations of the features, shape (n, m), in float64."""
-        result = np.zeros((self.features.shape[0], weights.shape[1]), self.features.dtype)
-        add_tall_product(result, self.features, weights.astype(self.features.dtype, copy=False))
-        return result.astype(np.float64, copy=False)
+        result = self._zeros(self.features.shape[0], weights.shape[1])
+        add_tall_product(result, self.features, matching(like(weights, self.features), self.features))
+        return cast(result, np.float64)
+
+    def _zeros(self, n: int, m: int) -> Array:
+        return matching(zeros((n, m), self.features), self.features)
 
 
 def landmark_root(kernel: Kernel, landmarks: FloatArray) -> FloatArray:
@@ -212,7 +215,7 @@ def landmark_root(kernel: Kernel, landmarks: FloatArray) -> FloatArray:
 
 
 def nested_ridges(
-    kernel: Kernel, A: FloatArray, landmarks: FloatArray, root: FloatArray, alpha: float, n_first: int
+    kernel: Kernel, A: Array, landmarks: FloatArray, root: FloatArray, alpha: float, n_first: int
 ) -> tuple[RestrictedRidge, FloatArray]:
     r"""Fit the ridge regression restricted to the first landmarks, and factorise for the one with all of them.
 
@@ -245,30 +248,31 @@ def nested_ridges(
     n, r = A.shape[0], len(landmarks)
     whiten = scipy.linalg.solve_triangular(root, np.eye(r), lower=True, check_finite=False).T
     kept, making = feature_dtype(alpha), _making(root, alpha)
-    whiten = whiten.astype(making)
-    features = np.zeros((n, n_first), kept)
-    gram = np.zeros((r, r)).T
+    whiten, centres = like(whiten.astype(making), A), like(landmarks, A)
+    features = zeros((n, n_first), A, kept)
+    gram = zeros((r, r), A).T
     for start in range(0, n, _BLOCK):
         block = slice(start, min(start + _BLOCK, n))
-        made = times_upper(kernel.between(A[block, :], landmarks, making), whiten).astype(kept, copy=False)
+        made = matching(times_upper(kernel.between(A[block, :], centres, making), whiten), features)
         features[block, :] = made[:, :n_first]
         gram = add_gram(gram, made)
-    factor = _factor(gram, alpha)
+    factor = _factor(to_numpy(gram), alpha)
     return RestrictedRidge(features, factor[:n_first, :n_first], alpha), factor
 
 
 def landmark_moments(
-    kernel: Kernel, A: FloatArray, landmarks: FloatArray, root: FloatArray, alpha: float, X: FloatArray
+    kernel: Kernel, A: Array, landmarks: FloatArray, root: FloatArray, alpha: float, X: Array
 ) -> FloatArray:
-    r"""Return :math:`L^\top X` of shape (r, m), without keeping L; cheap beside `nested_ridges`."""
+    r"""Return :math:`L^\top X` of shape (r, m), as a NumPy array, without keeping L; cheap beside `nested_ridges`."""
     making = _making(root, alpha)
+    centres = like(landmarks, A)
     total = np.zeros((len(landmarks), X.shape[1]))
     for start in range(0, A.shape[0], _BLOCK):
         block = slice(start, min(start + _BLOCK, A.shape[0]))
-        near = kernel.between(A[block, :], landmarks, making)
-        part = np.zeros((len(landmarks), X.shape[1]), making)
-        add_wide_product(part, near, X[block, :].astype(making, copy=False))
-        total += part
+        near = kernel.between(A[block, :], centres, making)
+        part = zeros((len(landmarks), X.shape[1]), A, making)
+        add_wide_product(part, near, matching(X[block, :], near))
+        total += to_numpy(part)
     moments: FloatArray = scipy.linalg.solve_triangular(root, total, lower=True, check_finite=False)
     return moments
 

@@ -13,16 +13,19 @@ from dataclasses import dataclass
 import numpy as np
 import scipy.linalg
 
-from .._typing import FloatArray
-from ._kernels import KernelBlocks
-from ._products import (
+from .._validation import Array, array_namespace
+from ._array_api import (
     add_tall_product,
     add_wide_product,
+    cast,
     column_norms,
     inverse_cholesky,
+    like,
+    matching,
     subtract_product,
     times_upper,
 )
+from ._kernels import KernelBlocks
 
 __all__ = ["PanelCholesky", "panel_cholesky", "refined_solution"]
 
@@ -43,7 +46,7 @@ class PanelCholesky:
         the rows at the top, is replaced by its inverse.
     """
 
-    panels: tuple[FloatArray, ...]
+    panels: tuple[Array, ...]
 
     @property
     def nbytes(self) -> int:
@@ -58,17 +61,17 @@ class PanelCholesky:
             width = panel.shape[1]
             solved = panel[:width, :]
             remainder = -panel[width:, :] @ solved
-            total += float(np.sum(solved * solved))
+            total += float(array_namespace(solved).sum(solved * solved))
             for later in self.panels[index + 1 :]:
                 width = later.shape[1]
                 solved = later[:width, :] @ remainder[:width, :]
                 remainder = remainder[width:, :] - later[width:, :] @ solved
-                total += float(np.sum(solved * solved))
+                total += float(array_namespace(solved).sum(solved * solved))
         return total
 
-    def solve(self, X: FloatArray) -> FloatArray:
+    def solve(self, X: Array) -> Array:
         """Solve the linear system with the right-hand sides ``X``, shape (n, m), in the factor's precision."""
-        solution = np.array(X, dtype=self.panels[0].dtype, order="C")
+        solution = matching(X, self.panels[0], copy=True)
         start = 0
         for panel in self.panels:
             width = panel.shape[1]
@@ -95,10 +98,10 @@ def panel_cholesky(blocks: KernelBlocks, alpha: float) -> PanelCholesky:
     """
     n = blocks.n_rows
     places = [(slice(start, n), slice(start, min(start + _WIDTH, n))) for start in range(0, n, _WIDTH)]
-    panels: list[FloatArray] = []
+    panels: list[Array] = []
     for (rows, _), panel in zip(places, blocks.each(places), strict=True):
         start, width = rows.start, panel.shape[1]
-        panel[:width, :] += alpha * np.eye(width, dtype=blocks.dtype)
+        panel[:width, :] += like(alpha * np.eye(width, dtype=blocks.dtype), panel)
         for index, earlier in enumerate(panels):
             below = earlier[start - index * _WIDTH :, :]
             subtract_product(panel, below, below[:width, :])
@@ -109,9 +112,7 @@ def panel_cholesky(blocks: KernelBlocks, alpha: float) -> PanelCholesky:
     return PanelCholesky(tuple(panels))
 
 
-def refined_solution(
-    factor: PanelCholesky, multiply: Callable[[FloatArray], FloatArray], alpha: float, Z: FloatArray
-) -> FloatArray:
+def refined_solution(factor: PanelCholesky, multiply: Callable[[Array], Array], alpha: float, Z: Array) -> Array:
     r"""Solve :math:`(\Sigma + \lambda I) T = Z`, shape (n, m), to float64's accuracy with a factor of lower precision.
 
     ``multiply`` returns :math:`\Sigma X` in float64.
@@ -122,11 +123,12 @@ def refined_solution(
         If the refinement does not converge: the factor is too inaccurate for this matrix.
     """
     norms = column_norms(Z)
-    T = np.zeros_like(Z)
+    scale = like(norms, Z)
+    T = array_namespace(Z).zeros_like(Z)
     remainder, error = Z, 1.0
     for _ in range(_SWEEPS):
         # Scaled to one, or the remainder would underflow in float32.
-        T += factor.solve(remainder / (norms * error)).astype(np.float64, copy=False) * (norms * error)
+        T += cast(factor.solve(remainder / (scale * error)), np.float64) * (scale * error)
         remainder = Z - multiply(T) - alpha * T
         before, error = error, float((column_norms(remainder) / norms).max())
         if error <= _ENOUGH:

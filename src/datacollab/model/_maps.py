@@ -5,17 +5,17 @@ from __future__ import annotations
 import math
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, fields
+from dataclasses import dataclass, fields, replace
 from functools import cached_property
-from typing import Any
+from typing import Any, Self
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from sklearn.metrics.pairwise import PAIRWISE_KERNEL_FUNCTIONS
 
-from .._validation import FloatArray, PartyName, check_representation
+from .._validation import Array, FloatArray, PartyName, check_representation, to_numpy
 from ..errors import ExchangeError
-from ..linalg import Kernel, kernel_expansion
+from ..linalg import Kernel, as_precise_as, kernel_expansion
 from ._from_elsewhere import malformed
 from ._steps import Budget, Parts
 
@@ -24,7 +24,7 @@ class IntegrationFunction(ABC):
     """One party's map from its intermediate representation into the common feature space."""
 
     party: PartyName
-    coefficients: FloatArray
+    coefficients: Array
 
     @property
     @abstractmethod
@@ -105,6 +105,9 @@ class KernelMap(IntegrationFunction):
     -----
     A row's result depends on the row alone.  What other rows come with it changes no more than the rounding.
 
+    After a fit on torch or CuPy arrays the map holds such arrays and takes rows of the same library and device.  It
+    computes in double precision and returns the rows' own floating-point type.
+
     Examples
     --------
     >>> import numpy as np
@@ -117,8 +120,8 @@ class KernelMap(IntegrationFunction):
     """
 
     party: PartyName
-    anchor_representation: FloatArray
-    coefficients: FloatArray
+    anchor_representation: Array
+    coefficients: Array
     kernel: Kernel
     precision: str = "auto"
 
@@ -133,7 +136,15 @@ class KernelMap(IntegrationFunction):
 
     def __call__(self, X: ArrayLike) -> FloatArray:
         """Map rows of shape (n_rows, n_intermediate) to shape (n_rows, n_components)."""
-        return self._expansion(check_representation(X, self.party, n_features=self.n_intermediate))
+        beside = self.anchor_representation
+        rows = check_representation(X, self.party, n_features=self.n_intermediate, beside=beside)
+        mapped: FloatArray = as_precise_as(self._expansion(rows), X)
+        return mapped
+
+    def to_numpy(self) -> Self:
+        """Return the same map with NumPy arrays, for where there is no graphics processor."""
+        rows, coefficients = to_numpy(self.anchor_representation), to_numpy(self.coefficients)
+        return replace(self, anchor_representation=rows, coefficients=coefficients)
 
     def __getstate__(self) -> dict[str, Any]:
         # What was prepared for speed is as large as the map, and is prepared again where it is needed.
