@@ -1,15 +1,10 @@
-"""A model of the anchor's predictions on its raw columns, or a refusal where it would not hold for a party's rows.
-
-* Kernel ridge regression of predictions on the anchor's raw columns, its width and penalty chosen by leave-one-out.
-* Whether a party's own rows lie where an anchor's rows are; found at home.
-* A party's own model of the anchor's predictions: from raw rows to targets, without any f_k.
-"""
+"""A model of the anchor's predictions on its raw columns, or a refusal where it would not hold for a party's rows."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass
 from numbers import Real
-from typing import Any, ClassVar, NamedTuple, Self
+from typing import Any, ClassVar, Self
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -29,13 +24,6 @@ _MULTIPLES = (0.25, 0.5, 1.0, 2.0, 4.0)
 _ALPHAS = (1e-6, 1e-5, 1e-4, 1e-3, 1e-2, 1e-1, 1.0)
 _MOST_TRIED = 1000
 """Rows by which width and penalty are chosen; ten decompositions of a matrix of this size take some seconds."""
-
-
-class _Settings(NamedTuple):
-    error: float
-    gamma: float
-    alpha: float
-    standardize: bool
 
 
 class AnchorRidge(MultiOutputMixin, RegressorMixin, BaseEstimator):
@@ -118,8 +106,8 @@ class AnchorRidge(MultiOutputMixin, RegressorMixin, BaseEstimator):
         )
         T = np.asarray(target, dtype=np.float64).reshape(len(rows), -1)
         self._is_flat = target.ndim == 1
-        best = self._chosen(rows, T)
-        self.gamma_, self.alpha_, self.standardize_, self.r2_ = best.gamma, best.alpha, best.standardize, 1 - best.error
+        error, self.gamma_, self.alpha_, self.standardize_ = self._chosen(rows, T)
+        self.r2_ = 1 - error
         self._centre, self._scale = _centre_and_scale(rows, self.standardize_)
         self._rows = (rows - self._centre) / self._scale
         self.coefficients_, self.intercept_ = centred_ridge(self._kernel.gram(self._rows), self.alpha_, T)
@@ -137,15 +125,15 @@ class AnchorRidge(MultiOutputMixin, RegressorMixin, BaseEstimator):
     def _kernel(self) -> Kernel:
         return Kernel(metric="rbf", parameters={"gamma": self.gamma_})
 
-    def _chosen(self, rows: FloatArray, T: FloatArray) -> _Settings:
-        """Return the open settings with the smallest error on rows left out, relative to a mean's."""
+    def _chosen(self, rows: FloatArray, T: FloatArray) -> tuple[float, float, float, bool]:
+        """Return the least error on rows left out, relative to a mean's, and the width, penalty and scaling of it."""
         if len(rows) > _MOST_TRIED:
             tried = np.random.default_rng(0).choice(len(rows), size=_MOST_TRIED, replace=False)
             rows, T = rows[tried], T[tried]
         n = len(T)
         # A mean of the other rows misses a row by this.
         spread = float((((T - T.mean(axis=0)) * n / (n - 1)) ** 2).sum())
-        best: _Settings | None = None
+        best: tuple[float, float, float, bool] | None = None
         for standardize in (False, True) if self.standardize is None else (bool(self.standardize),):
             centre, scale = _centre_and_scale(rows, standardize)
             used = (rows - centre) / scale
@@ -155,8 +143,8 @@ class AnchorRidge(MultiOutputMixin, RegressorMixin, BaseEstimator):
                     missed = float((path.left_out_errors(alpha, T, intercept=True) ** 2).sum())
                     # Targets that are all equal are met by any setting.
                     error = missed / spread if spread > 0 else 0.0
-                    if best is None or error < best.error:
-                        best = _Settings(error, gamma, alpha, standardize)
+                    if best is None or error < best[0]:
+                        best = error, gamma, alpha, standardize
         assert best is not None
         return best
 
@@ -180,10 +168,9 @@ _MOST_ROWS = 1000
 
 
 def remoteness(own: FloatArray, anchor: FloatArray) -> float:
-    """Return how much farther the nearest anchor row is than the nearest other own row.
+    """Return how many times farther the nearest anchor row is than the nearest other own row, on average.
 
-    The ratio of the two mean distances, between as many rows of each; it is 1 for rows of one distribution, for any
-    number of them, and near 1 for rows that were interpolated between such.  Columns count by their spread over both.
+    It is 1 for rows of one distribution, for any number of them.  Columns count by their spread over both.
     """
     scale = np.vstack([own, anchor]).std(axis=0)
     scale = np.where(scale > 0, scale, 1.0)
@@ -207,7 +194,9 @@ _ONE = 1e-9
 
 @dataclass(frozen=True, kw_only=True, eq=False, repr=False)
 class DistilledModel:
-    """What `Party.distil` gives: an estimator that was fitted on the anchor's raw columns and its predictions.
+    """An estimator that `Party.distil` fitted on the anchor's raw columns and its predictions.
+
+    It says nothing of how right the predictions are, only how well they were learned.
 
     Attributes
     ----------
@@ -223,10 +212,6 @@ class DistilledModel:
     remoteness : float or None
         How much farther the nearest anchor row is from an own row than the nearest own one; 1 is as it should be.
         None if no own rows were given.
-
-    Notes
-    -----
-    It says nothing of how right the predictions are, only how well they were learned.
     """
 
     party: PartyName
@@ -302,8 +287,8 @@ def distil_predictions(
     ridge = AnchorRidge().fit(columns, predictions.values)
     if estimator is None:
         estimator = AnchorRidge(gamma=ridge.gamma_, alpha=ridge.alpha_, standardize=ridge.standardize_)
-    left_out = _left_out(estimator, anchor, predictions)
-    r2 = _r2(predictions.values, left_out)
+    values, left_out = predictions.values, _left_out(estimator, anchor, predictions)
+    r2 = 1.0 - float(((values - left_out) ** 2).sum()) / float(((values - values.mean(axis=0)) ** 2).sum())
     # An estimator that suits the predictions less than a smooth function does says nothing against the anchor.
     if (reached := max(r2, ridge.r2_)) < SMALLEST_R2:
         raise _unfit(
@@ -314,12 +299,10 @@ def distil_predictions(
         )
     return DistilledModel(
         party=party,
-        estimator=fit_to_predictions(estimator, anchor, predictions.values, predictions.classes),
+        estimator=fit_to_predictions(estimator, anchor, values, predictions.classes),
         classes_=predictions.classes,
         r2=r2,
-        agreement=None
-        if predictions.classes is None
-        else float(np.mean(left_out.argmax(axis=1) == predictions.values.argmax(axis=1))),
+        agreement=None if values.ndim == 1 else float(np.mean(left_out.argmax(axis=1) == values.argmax(axis=1))),
         remoteness=far,
     )
 
@@ -389,12 +372,10 @@ def _check_estimator(party: PartyName, estimator: Any, predictions: AnchorPredic
 
 def _left_out(estimator: Any, anchor: ArrayLike, predictions: AnchorPredictions) -> FloatArray:
     """Return predictions for anchor rows left out, by five folds, in the layout of the given ones."""
-    left_out = np.empty(predictions.values.shape)
-    for learned, rest in KFold(_FOLDS, shuffle=True, random_state=0).split(predictions.values):
-        fitted = fit_to_predictions(
-            estimator, _safe_indexing(anchor, learned), predictions.values[learned], predictions.classes
-        )
-        left_out[rest] = _said(fitted, _safe_indexing(anchor, rest), predictions.classes)
+    values, classes, left_out = predictions.values, predictions.classes, np.empty(predictions.values.shape)
+    for learned, rest in KFold(_FOLDS, shuffle=True, random_state=0).split(values):
+        fitted = fit_to_predictions(estimator, _safe_indexing(anchor, learned), values[learned], classes)
+        left_out[rest] = _said(fitted, _safe_indexing(anchor, rest), classes)
     return left_out
 
 
@@ -409,12 +390,7 @@ def _said(fitted: Any, rows: ArrayLike, classes: NDArray[Any] | None) -> FloatAr
 def fit_to_predictions(estimator: Any, anchor: ArrayLike, values: FloatArray, classes: NDArray[Any] | None) -> Any:
     """Return a fitted clone: a regressor, or a classifier of each row with every class by its probability.
 
-    Parameters
-    ----------
-    estimator : estimator
-    anchor : array-like or dataframe of shape (n_anchors, n_features)
-    values : ndarray of shape (n_anchors,) or (n_anchors, n_classes)
-    classes : ndarray of shape (n_classes,) or None
+    Values have the shape (n_anchors,) or (n_anchors, n_classes); classes (n_classes,), or None for numbers.
     """
     copy = clone(estimator)
     if classes is None or is_regressor(copy):
@@ -427,11 +403,6 @@ def fit_to_predictions(estimator: Any, anchor: ArrayLike, values: FloatArray, cl
         return copy.fit(anchor, classes[values.argmax(axis=1)])
     rows, codes = np.nonzero(values > 0)
     return copy.fit(_safe_indexing(anchor, rows), classes[codes], **{name: values[rows, codes]})
-
-
-def _r2(values: FloatArray, left_out: FloatArray) -> float:
-    """Return the part of the variance of all predictions together that is met."""
-    return 1.0 - float(((values - left_out) ** 2).sum()) / float(((values - values.mean(axis=0)) ** 2).sum())
 
 
 def _unfit(party: PartyName, reason: str) -> AnchorError:

@@ -34,8 +34,6 @@ class KernelPCAObfuscator(FittedUnseen, ClassNamePrefixFeaturesOutMixin, Transfo
     bandwidth_factor : float, default=1.0
         Multiplies the bandwidth.  :math:`1/\sqrt 2` gives the other common reading of the median heuristic, a kernel
         :math:`\exp(-\|x - x'\|^2 / m)` with m the median squared distance.
-    eigen_solver : {"auto", "dense", "arpack", "randomized"}, default="auto"
-        As in `sklearn.decomposition.KernelPCA`.
     random_state : int, RandomState or None, default=None
         Starting vector of the iterative eigensolvers.  No secret depends on it.
 
@@ -58,8 +56,7 @@ class KernelPCAObfuscator(FittedUnseen, ClassNamePrefixFeaturesOutMixin, Transfo
 
     Notes
     -----
-    Leaves the party: what `transform` returns.  Stays: the fitted object, which holds the raw table.  Store it like the
-    table.
+    Stays at the party: the fitted object, which holds the raw table.
 
     References
     ----------
@@ -80,7 +77,6 @@ class KernelPCAObfuscator(FittedUnseen, ClassNamePrefixFeaturesOutMixin, Transfo
         "n_components": [Interval(Integral, 1, None, closed="left")],
         "bandwidth": [StrOptions({"median"}), Interval(Real, 0, None, closed="neither")],
         "bandwidth_factor": [Interval(Real, 0, None, closed="neither")],
-        "eigen_solver": [StrOptions({"auto", "dense", "arpack", "randomized"})],
         "random_state": ["random_state"],
     }
 
@@ -95,13 +91,11 @@ class KernelPCAObfuscator(FittedUnseen, ClassNamePrefixFeaturesOutMixin, Transfo
         *,
         bandwidth: str | float = "median",
         bandwidth_factor: float = 1.0,
-        eigen_solver: str = "auto",
         random_state: int | np.random.RandomState | None = None,
     ) -> None:
         self.n_components = n_components
         self.bandwidth = bandwidth
         self.bandwidth_factor = bandwidth_factor
-        self.eigen_solver = eigen_solver
         self.random_state = random_state
 
     def fit(self, X: ArrayLike, y: ArrayLike | None = None) -> Self:
@@ -118,13 +112,7 @@ class KernelPCAObfuscator(FittedUnseen, ClassNamePrefixFeaturesOutMixin, Transfo
         bandwidth *= self.bandwidth_factor
         gamma = 1.0 / (2.0 * bandwidth**2)
         mean = rows.mean(axis=0)
-        kernel_pca = KernelPCA(
-            self.n_components,
-            kernel="rbf",
-            gamma=gamma,
-            eigen_solver=self.eigen_solver,
-            random_state=self.random_state,
-        )
+        kernel_pca = KernelPCA(self.n_components, kernel="rbf", gamma=gamma, random_state=self.random_state)
         # scikit-learn computes squared distances from inner products, which cancel badly far from the origin.
         kernel_pca.fit(rows - mean)
         positive = int((kernel_pca.eigenvalues_ > 0).sum())

@@ -173,15 +173,12 @@ class Party(LocalParty):
 
     Notes
     -----
-    Leaves the party: what `share` returns.  Stays: the rows, the anchor and the fitted obfuscator,
-    which may hold the raw table (kernel PCA and UMAP do).
+    Leaves the party: what `share` returns.  Stays: the rows, the anchor and the fitted obfuscator, which may hold the
+    raw table (kernel PCA and UMAP do).
 
     Fit once and share that.  A second party object, or a second `fit`, draws noise anew for the same rows, and a
     reader of both shares averages it away.  An object refuses to share rows that it shared after an earlier fit, unless
     `share_again` says so; then `guarantee` adds up what was promised.  It knows nothing of other objects.
-
-    Halves of one public table have similar components, so the secret half and rotation keep two parties from having
-    the same map and no more: they do not keep rows from being recovered.  That is what defences are for.
 
     Examples
     --------
@@ -254,12 +251,8 @@ class Party(LocalParty):
 
         Warns
         -----
-        RepeatableSecretWarning
-            If a secret comes from a known number.
-        PrivateRowsWarning
-            If own rows are in `fit_on`.
-        SuppressedRowsWarning
-            If a defence keeps rows from being shared.
+        RepeatableSecretWarning, PrivateRowsWarning, SuppressedRowsWarning
+            If a secret comes from a known number, own rows are in `fit_on`, or a defence keeps rows from being shared.
         """
         self._check_not_forgotten()
         check_parameters(
@@ -376,15 +369,6 @@ class Party(LocalParty):
             If the rows were shared with another anchor.
         ObfuscationError
             If the anchor does not fit the obfuscator.
-
-        Examples
-        --------
-        >>> import datacollab as dc
-        >>> from datacollab.party import GaussianMechanism
-        >>> X, y = dc.datasets.load("digits")
-        >>> party = dc.Party("a", dc.obfuscator("pca"), fit_on=X[200:600], defences=[GaussianMechanism(epsilon=8.0)])
-        >>> party.fit(X[:200], y[:200]).guarantee(X[200:600]).epsilon
-        8.0
         """
         representation = self._obfuscate_anchor(anchor)
         self._release.check_anchor(representation)
@@ -418,15 +402,7 @@ class Party(LocalParty):
     ) -> PersonalModel:
         """Combine the common model with what the party has alone, and say what collaboration brought.
 
-        Parameters
-        ----------
-        model : PartyModel
-            What the analyst made for this party.
-        X : array-like or dataframe of shape (n_samples, n_features)
-            The rows of `fit`.
-        y : array-like of shape (n_samples,)
-        public, public_target, random_state, n_jobs, progress
-            As for `datacollab.party.personalise`.
+        Nothing leaves the party.  Parameters are those of `datacollab.party.personalise`; X and y are those of `fit`.
 
         Returns
         -------
@@ -439,10 +415,6 @@ class Party(LocalParty):
             If the rows are not those of `fit`, the model is not of this party's share, or things do not fit together.
         ObfuscationError
             If the rows do not fit the obfuscator.
-
-        Notes
-        -----
-        Leaves the party: nothing.
 
         Examples
         --------
@@ -523,8 +495,8 @@ class Party(LocalParty):
 
         Notes
         -----
-        Leaves the party: nothing.  Predictions of the anchor's rows as targets of a model on the original columns are
-        of [1]_, and a party that forgets is of [2]_.
+        Nothing leaves the party.  Predictions of the anchor's rows as targets of a model on the original columns are of
+        [1]_, and a party that forgets is of [2]_.
 
         References
         ----------
@@ -560,8 +532,8 @@ class Party(LocalParty):
 
         Notes
         -----
-        Stays: the name.  Not reached: the table itself, shares that were sent, copies of this object,
-        files, other references to its parts, and memory that was freed but not written over.
+        Not reached: the table itself, shares that were sent, copies of this object, files, other references to its
+        parts, and memory that was freed but not written over.
         """
         name = self.name
         # Everything, by no list of names, so that nothing is left that a later version adds; a number among the

@@ -43,12 +43,7 @@ _CONFIDENCE = 0.95
 
 @dataclass(frozen=True, kw_only=True)
 class Estimate:
-    """A figure and its 95 % interval.
-
-    Attributes
-    ----------
-    value, low, high : float
-    """
+    """A figure and its 95 % interval."""
 
     value: float
     low: float
@@ -125,14 +120,8 @@ _REASONS = {
 class Side:
     """How well the party does in one way.
 
-    Attributes
-    ----------
-    loss : float
-        Mean log loss; for numbers the mean squared error.
-    score : Estimate
-        Accuracy, or the root mean squared error, with its 95 % interval.
-    auc : float or None
-        Area under the curve, where there are two classes and rows of both.
+    `loss` is the mean log loss, or squared error; `score` the accuracy, or root mean squared error; `auc` the area
+    under the curve, where there are two classes and rows of both.
     """
 
     loss: float
@@ -169,11 +158,9 @@ class Benefit:
 
     Notes
     -----
-    Leaves the party: nothing, unless it shows this to somebody.  The intervals are about which rows the party happens
-    to have, the fitted models given.  Weights and choices that judge a row were made without it.
-
-    All of it is about rows like the party's own.  A party of few classes that is to predict everybody's rows gains more
-    from the others than this shows.
+    Nothing leaves the party, unless it shows this to somebody.  The intervals are about which rows the party happens to
+    have, the fitted models given.  Weights and choices that judge a row were made without it.  All of it is about rows
+    like the party's own.
     """
 
     party: PartyName
@@ -201,7 +188,7 @@ class Benefit:
         gain, unit = self.combined_gain, "accuracy"
         if self.metric == "RMSE":
             unit = "error"
-        interval = f"95 % interval {self._points(gain.low)} to {self._points(gain.high)}"
+        interval = f"95 % interval {100 * gain.low:.1f} to {100 * gain.high:.1f}"
         before = f"{self._figure(self.local.score.value)} alone, {self._figure(self.combined.score.value)} with it"
         on = f"on {self.n_judged} own rows, {_REASONS[self.basis]}"
         if gain.low > 0:
@@ -216,10 +203,6 @@ class Benefit:
 
     def _size(self, gain: float) -> str:
         return f"{100 * gain:.1f} points of" if self.metric == "accuracy" else f"{100 * gain:.1f} % less"
-
-    @staticmethod
-    def _points(gain: float) -> str:
-        return f"{100 * gain:.1f}"
 
     def _figure(self, value: float) -> str:
         return f"{value:.3f}" if self.metric == "accuracy" else f"{value:.4g}"
@@ -367,7 +350,7 @@ class PersonalModel:
 
     Notes
     -----
-    Leaves the party: nothing.  The own models hold the party's rows, so this is as sensitive as the raw table.
+    The own models hold the party's rows, so this is as sensitive as the raw table.
 
     In the pool, `log p` is a weighted sum of the sides' log probabilities (a log-opinion pool [1]_); numbers are
     averaged.  The weights are fitted to left-out predictions of the party's own rows and held to weights by loss.
@@ -432,19 +415,12 @@ class PersonalModel:
         return np.asarray(mean + deviation * said)
 
     def predict_proba(self, X: ArrayLike, using: str = "combined") -> FloatArray:
-        """Return class probabilities of raw rows, shape (n_rows, n_classes), in the order of `classes_`.
-
-        Parameters
-        ----------
-        X, using
-            As for `predict`.
+        """Return class probabilities of raw rows, shape (n_rows, n_classes), in the order of `classes_`; see `predict`.
 
         Raises
         ------
         AttributeError
             If numbers are predicted.
-        ValueError, AgreementError, ObfuscationError
-            As for `predict`.
         """
         if self._unit is not None:
             raise AttributeError(f"Party {self.party!r}: the target is a number, so there are no class probabilities.")

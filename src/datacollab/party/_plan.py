@@ -61,19 +61,14 @@ def obfuscator(
     Notes
     -----
     In a grid search the number of columns is ``obfuscator__n_components``, or ``obfuscator__reduce__n_components`` if
-    the columns are standardised.  With ``random_state=None`` a `Party` draws every secret from the operating system.
-    Fitted without a `Party`, "random-projection" draws from NumPy's global generator.
-
-    Leaves the party: the transformed rows and anchors.  Stays: the fitted transformer.  Kernel PCA and UMAP hold the
-    raw table, PCA the mean row.
+    the columns are standardised.  With ``random_state=None`` a `Party` draws every secret from the operating system;
+    fitted without a `Party`, "random-projection" draws from NumPy's global generator.
 
     Examples
     --------
     >>> from datacollab import obfuscator
     >>> obfuscator("pca", n_components=8)
     PCA(n_components=8)
-    >>> [name for name, step in obfuscator("umap").steps]
-    ['standardize', 'reduce']
     """
     if kind not in OBFUSCATORS:
         raise ValueError(
@@ -143,28 +138,21 @@ class SharingPlan:
 
         Parameters
         ----------
-        obfuscator : str, optional
-            By default "pca".
-        n_components : int, optional
-            By default 16, or `largest` if that is less.
+        obfuscator, n_components, standardize
+            By default "pca", 16 or `largest` if that is less, and as for `datacollab.obfuscator`.
         preset : {"groups", "none"}, optional
             "groups", the default if no defence is named, is means of five rows and noise of .3 standard deviations,
             of a map fitted on the anchor.  "none" is no defence, and has to be named.
-        standardize : bool, optional
-            By default as for `datacollab.obfuscator`.
         epsilon : float, optional
             Of `datacollab.party.GaussianMechanism`, on a map fitted on the anchor.  It excludes other defences, and is
             for classes and numbers alone.
-        group_size : int, optional
-        noise : float, optional
-        fit_on_anchor : bool, default=False
+        group_size, noise, fit_on_anchor, time_step
+            Other defences, and what `SharingPlan` has.
         is_regression : bool, default=False
             Whether targets are numbers; whole ones are numbers, too.
         target_kind : TargetKind, default=TargetKind.SINGLE
             Of the targets.  The default for effects is means of five rows alone: estimates from rows with noise are
             biased, and the analyst's program refuses them.
-        time_step : float, optional
-            As for `datacollab.Party`.
         largest : int
             Columns that the table and all limits permit.
 

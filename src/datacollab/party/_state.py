@@ -27,10 +27,9 @@ from ._umap import UMAPObfuscator
 
 
 def gaps(estimator: Any) -> dict[str, list[int]]:
-    """Return strides, in bytes, of those arrays in a fitted estimator that have gaps.
+    """Return strides, in bytes, of those arrays in a fitted estimator that have gaps, which a file does not keep.
 
-    A file holds arrays without them.  The linear algebra below NumPy adds in another order then, and the last bits
-    of what is computed differ.
+    Without them the linear algebra below NumPy adds in another order, and the last bits of what is computed differ.
     """
     found = {}
     for number, (attributes, name) in enumerate(_arrays(estimator)):
@@ -89,11 +88,6 @@ def party_state(party: Party) -> tuple[dict[str, Any], dict[str, bytes]]:
 
     Neither its rows nor their targets are in it, unless the obfuscator holds them: kernel PCA and UMAP do.
 
-    Parameters
-    ----------
-    party : Party
-        Fitted.
-
     Returns
     -------
     facts : dict of str to object
@@ -116,8 +110,6 @@ def party_state(party: Party) -> tuple[dict[str, Any], dict[str, bytes]]:
     >>> X, y = dc.datasets.load("digits")
     >>> party = dc.Party("hospital-a", dc.obfuscator("pca", n_components=8)).fit(X[:100], y[:100])
     >>> at_home = local_party(*party_state(party))
-    >>> at_home
-    LocalParty('hospital-a')
     >>> bool((at_home.obfuscate(X) == party.obfuscate(X)).all())
     True
     """
@@ -141,15 +133,6 @@ def local_party(facts: Mapping[str, Any], members: Mapping[str, bytes]) -> Local
     """Return a party that predicts, from what `party_state` gave.
 
     It transforms every row to the same bits as the party did, on the same machine and versions.
-
-    Parameters
-    ----------
-    facts : mapping of str to object
-    members : mapping of str to bytes
-
-    Returns
-    -------
-    LocalParty
 
     Raises
     ------
@@ -257,14 +240,6 @@ _OWN_TYPES = frozenset(f"{each.__module__}.{each.__qualname__}" for each in _PAR
 def personal_state(personal: PersonalModel) -> dict[str, bytes]:
     """Return what a combined model needs to predict later, except f_k and the common model.
 
-    Parameters
-    ----------
-    personal : PersonalModel
-
-    Returns
-    -------
-    dict of str to bytes
-
     Raises
     ------
     ExchangeError
@@ -293,13 +268,7 @@ def personal_state(personal: PersonalModel) -> dict[str, bytes]:
 def personal_model(members: Mapping[str, bytes], home: LocalParty, model: PartyModel) -> PersonalModel:
     """Return the combined model, from what `personal_state` gave.
 
-    Parameters
-    ----------
-    members : mapping of str to bytes
-    home : Party or LocalParty
-        With the map f_k of the share that the model was made of.
-    model : PartyModel
-        The common model that it is combined with.
+    `home` has the map f_k of the share that the model was made of.
 
     Raises
     ------

@@ -51,10 +51,6 @@ class UMAPObfuscator(FittedUnseen, ClassNamePrefixFeaturesOutMixin, TransformerM
     out_of_sample : {"row-wise", "umap"}, default="row-wise"
         Rule for new rows.  "umap" is umap-learn's own `transform`, as in the paper's experiments.  It is *not* a
         function of the row: the prediction for one row would depend on the other rows in the file.
-    init : {"auto", "spectral", "pca", "random"}, default="auto"
-        Start of the optimisation.  "spectral" is umap-learn's own default, and not reproducible with two neighbours
-        (see Notes); "auto" is "spectral" for more than two, and otherwise "pca", or "random" if the table has fewer
-        columns than `n_components`.
     n_epochs : int or None, default=None
         Optimisation steps; None leaves the choice to umap-learn.
     random_state : int, RandomState or None, default=None
@@ -82,17 +78,15 @@ class UMAPObfuscator(FittedUnseen, ClassNamePrefixFeaturesOutMixin, TransformerM
 
     Notes
     -----
-    Leaves the party: what `transform` returns.  Stays: the fitted object, which holds the training rows (under "cosine"
-    and "correlation" scaled to unit length), the embedding and the drawn hyperparameters.  Store it like the table.
+    Stays at the party: the fitted object, which holds the training rows, the embedding and the drawn hyperparameters.
 
-    *Training rows* are treated like any other: each is among its own neighbours, at distance zero, and gets a weighted
-    mean of its own embedding and theirs.  With its own embedding instead, as umap-learn gives for the table as a whole,
-    f_k would jump there, and a model would be trained on rows placed otherwise than anchors and later rows.
+    *Training rows* are treated like any other: each is among its own neighbours, at distance zero.  With its own
+    embedding instead, f_k would jump there, and a model would be trained on rows placed otherwise than later ones.
 
     *Two neighbours* have the weights :math:`1` and :math:`e^{-2}` for every new row, so f_k has one value for each
-    ordered pair of nearest training rows.  All edges of the graph then weigh the same, on which the eigensolver of
-    umap-learn's spectral start goes on from a random vector that no `random_state` controls.  Many repeated rows may do
-    the same for any number of neighbours.
+    ordered pair of nearest training rows.  All edges of the graph then weigh the same, and umap-learn's spectral start
+    would go on from a random vector that no `random_state` controls; principal components are taken instead, or random
+    numbers if the table has fewer columns than `n_components`.  Many repeated rows may do the same.
 
     *Ties*: neighbours at equal distances are taken in the order of the training rows; if all are equally far, they
     weigh the same.  *Rows without direction* (all zero under "cosine", constant under "correlation") are, as in
@@ -108,9 +102,8 @@ class UMAPObfuscator(FittedUnseen, ClassNamePrefixFeaturesOutMixin, TransformerM
     >>> import numpy as np
     >>> from datacollab.party import UMAPObfuscator
     >>> X = np.random.default_rng(0).normal(size=(40, 5))
-    >>> obfuscator = UMAPObfuscator(n_components=2, random_state=0).fit(X[:30])  # doctest: +SKIP
-    >>> together, alone = obfuscator.transform(X[30:]), obfuscator.transform(X[30:31])  # doctest: +SKIP
-    >>> bool((together[0] == alone[0]).all())  # doctest: +SKIP
+    >>> f = UMAPObfuscator(n_components=2, random_state=0).fit(X[:30])  # doctest: +SKIP
+    >>> bool((f.transform(X[30:])[0] == f.transform(X[30:31])[0]).all())  # doctest: +SKIP
     True
     """
 
@@ -120,7 +113,6 @@ class UMAPObfuscator(FittedUnseen, ClassNamePrefixFeaturesOutMixin, TransformerM
         "min_dist": [Interval(Real, 0, 1, closed="both"), None],
         "metric": [StrOptions(set(METRICS)), None],
         "out_of_sample": [StrOptions({"row-wise", "umap"})],
-        "init": [StrOptions({"auto", "spectral", "pca", "random"})],
         "n_epochs": [Interval(Integral, 1, None, closed="left"), None],
         "random_state": ["random_state"],
     }
@@ -139,7 +131,6 @@ class UMAPObfuscator(FittedUnseen, ClassNamePrefixFeaturesOutMixin, TransformerM
         min_dist: float | None = None,
         metric: str | None = None,
         out_of_sample: str = "row-wise",
-        init: str = "auto",
         n_epochs: int | None = None,
         random_state: int | np.random.RandomState | None = None,
     ) -> None:
@@ -148,7 +139,6 @@ class UMAPObfuscator(FittedUnseen, ClassNamePrefixFeaturesOutMixin, TransformerM
         self.min_dist = min_dist
         self.metric = metric
         self.out_of_sample = out_of_sample
-        self.init = init
         self.n_epochs = n_epochs
         self.random_state = random_state
 
@@ -208,8 +198,6 @@ class UMAPObfuscator(FittedUnseen, ClassNamePrefixFeaturesOutMixin, TransformerM
         return n_neighbors, min_dist, metric
 
     def _start(self, table: FloatArray) -> str:
-        if self.init != "auto":
-            return self.init
         if self.n_neighbors_ > 2:
             return "spectral"
         return "pca" if self.n_components <= table.shape[1] else "random"
