@@ -132,7 +132,7 @@ def test_the_original_error_is_kept_aside(table):
 
 def test_misuse(table, anchor):
     X, y = table
-    with pytest.raises(AgreementError, match=r"one entry per row of X, shape \(40,\); got \(39,\)"):
+    with pytest.raises(AgreementError, match=r"y must have one entry per row, shape \(40,\); got \(39,\)"):
         Party("a", PCA(3)).fit(X, y[1:])
     party = Party("a", PCA(3)).fit(X, y)
     with pytest.raises(ObfuscationError, match="Party 'a': the obfuscator PCA failed in transform"):

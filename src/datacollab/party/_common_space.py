@@ -132,15 +132,7 @@ class CommonSpace:
 
     Notes
     -----
-    Leaves the party: nothing.  Who has anchor and secret has the map.
-
-    Examples
-    --------
-    >>> import datacollab as dc
-    >>> X, _ = dc.datasets.load("digits")
-    >>> space = dc.CommonSpace(X[:200], secret=bytes(32))
-    >>> space.transform(X[200:300]).shape == (100, space.n_components)
-    True
+    Who has anchor and secret has the map.
     """
 
     def __init__(self, anchor: Any, secret: bytes, *, n_components: int = MOST_COMPONENTS) -> None:

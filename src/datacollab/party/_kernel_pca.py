@@ -46,8 +46,6 @@ class KernelPCAObfuscator(FittedUnseen, ClassNamePrefixFeaturesOutMixin, Transfo
     eigenvalues_ : ndarray of shape (n_components,)
         Of the centred kernel matrix, descending; all are positive.
     n_features_in_ : int
-    feature_names_in_ : ndarray of shape (n_features,)
-        If the training rows had column names.
 
     Raises
     ------
@@ -62,15 +60,6 @@ class KernelPCAObfuscator(FittedUnseen, ClassNamePrefixFeaturesOutMixin, Transfo
     ----------
     .. [1] Schölkopf, Smola and Müller (1998). Nonlinear component analysis as a kernel eigenvalue problem. Neural
        Computation 10(5), 1299-1319.
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> from datacollab.party import KernelPCAObfuscator
-    >>> X = np.random.default_rng(0).normal(size=(50, 5))
-    >>> obfuscator = KernelPCAObfuscator(n_components=3).fit(X)
-    >>> obfuscator.transform(X[:4]).shape
-    (4, 3)
     """
 
     _parameter_constraints: ClassVar[dict[str, Any]] = {

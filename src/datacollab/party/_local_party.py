@@ -12,7 +12,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from sklearn.exceptions import NotFittedError
 
-from .._validation import FloatArray, PartyName, check_representation
+from .._validation import FloatArray, PartyName, check_representation, check_single_targets, count_missing
 from ..errors import (
     AgreementError,
     DataCollabError,
@@ -60,14 +60,28 @@ class TableForm:
         return table[self.columns]
 
 
+def one_per_row(party: PartyName, target: NDArray[Any], n_rows: int, name: str) -> None:
+    """Raise AgreementError unless targets are one for each row, and none is missing."""
+    if target.dtype.names is None:
+        check_single_targets(target, f"Party {party!r}: {name}", AgreementError)
+    if target.shape != (n_rows,):
+        raise AgreementError(
+            f"Party {party!r}: {name} must have one entry per row, shape ({n_rows},); got {target.shape}."
+        )
+    if n_missing := count_missing(target):
+        raise AgreementError(
+            f"Party {party!r}: {n_missing} of {n_rows} entries of {name} are missing (None or NaN); leave out rows "
+            "without a target."
+        )
+
+
 class PartyPredictor:
     """The composed model h(g_k(f_k(x))) on the party's raw columns; `Party.predictor` makes it.
 
-    It takes tables in the form of `Party.fit`.  Where that was a frame it takes arrays too, with the columns in the
-    same order.  It holds the secret map f_k, so it stays with the party.
-
-    Called with rows, it returns numbers: the probability of each class, shape (n_rows, n_classes), where the model has
-    probabilities, and predictions, shape (n_rows,), elsewhere.  This is what packages such as shap explain.
+    It takes tables in the form of `Party.fit`, and arrays with the columns in the same order.  It holds the secret map
+    f_k, so it stays with the party.  Called with rows, it returns numbers, which packages such as shap explain: the
+    probability of each class, shape (n_rows, n_classes), where the model has them, and predictions, shape (n_rows,),
+    elsewhere.
 
     Attributes
     ----------
@@ -98,24 +112,6 @@ class PartyPredictor:
         self.classes_: NDArray[Any] | None = np.asarray(model.estimator.classes_) if has_probabilities else None
         self.feature_names_in_ = form.columns
 
-    def predict(self, X: Any) -> NDArray[Any]:
-        """Return predictions, shape (n_rows,)."""
-        return self._model.predict(self._representation(X))
-
-    def predict_proba(self, X: Any) -> FloatArray:
-        """Return class probabilities, shape (n_rows, n_classes).
-
-        Raises
-        ------
-        AgreementError
-            If the model has none.
-        """
-        if self.classes_ is None:
-            raise AgreementError(
-                f"Party {self._party!r}: the model, a {type(self._model.estimator).__name__}, gives no probabilities."
-            )
-        return self._model.predict_proba(self._representation(X))
-
     def log_odds(self, X: Any) -> FloatArray:
         """Return log odds of each class against all others, shape (n_rows, n_classes).
 
@@ -126,7 +122,11 @@ class PartyPredictor:
         NumericalError
             If a probability is 0 or 1.
         """
-        found = self.predict_proba(X)
+        if self.classes_ is None:
+            raise AgreementError(
+                f"Party {self._party!r}: the model, a {type(self._model.estimator).__name__}, gives no probabilities."
+            )
+        found = self(X)
         if (found <= 0).any() or (found >= 1).any():
             raise NumericalError(
                 f"Party {self._party!r}: the model gives probabilities of 0 or 1, which have no log odds. Explain "
@@ -136,7 +136,8 @@ class PartyPredictor:
 
     def __call__(self, X: Any) -> FloatArray:
         """Return numbers to be explained: probabilities, shape (n_rows, n_classes), or predictions, shape (n_rows,)."""
-        found = np.asarray(self.predict(X) if self.classes_ is None else self.predict_proba(X))
+        rows = self._obfuscate(self._table(self._form.bring(X, self._party)))
+        found = np.asarray((self._model.predict if self.classes_ is None else self._model.predict_proba)(rows))
         if found.dtype.kind not in "biuf":
             raise AgreementError(
                 f"Party {self._party!r}: the model predicts names of classes, which cannot be added. It needs "
@@ -145,9 +146,6 @@ class PartyPredictor:
         if not np.isfinite(found).all():
             raise NumericalError(f"Party {self._party!r}: the model has answers that are not finite.")
         return found.astype(np.float64)
-
-    def _representation(self, X: Any) -> FloatArray:
-        return self._obfuscate(self._table(self._form.bring(X, self._party)))
 
     def _table(self, X: Any) -> Any:
         """Return an array under the names that the columns had in `fit`, if it had any."""
@@ -220,8 +218,7 @@ class LocalParty:
     def predictor(self, model: PartyModel) -> PartyPredictor:
         """Return h(g_k(f_k(x))) as one function of the party's raw columns, for packages that explain models.
 
-        With shap, give the anchor as the background.  It is the same at every party, so that parties measure from the
-        same base::
+        With shap, give the anchor as the background, from which all parties then measure::
 
             shap.Explainer(party.predictor(model), anchor)(X)
 
@@ -245,12 +242,8 @@ class LocalParty:
 
         Raises
         ------
-        AgreementError
-            If the model was made for another party.
-        AttributeError
-            If it is no survival model.
-        ValueError
-            If a time is beyond the end of the observation, where nothing is known.
+        AgreementError, AttributeError, ValueError
+            If the model was made for another party, is no survival model, or a time is beyond the observation.
         """
         return self._own(model).predict_survival(self.obfuscate(X), times)
 

@@ -8,7 +8,7 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
 from itertools import combinations
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 import scipy.linalg
@@ -258,7 +258,7 @@ def _forests(
             name=f"random forest, {name}",
             left_out=left_out,
             scales=SHARE_SCALES,
-            fit=partial(_fit_estimator, forest, data, n),
+            fit=partial(_fit_on, forest, data, np.ones(n, dtype=bool)),
             own_only=n == data.n_own,
         )
 
@@ -268,14 +268,15 @@ def _out_of_bag(forest: Any, data: OwnData, n: int) -> FloatArray:
         # A row that every tree has drawn gets no share, and so even ones.
         warnings.filterwarnings("ignore", "Some inputs do not have OOB scores")
         fitted = clone(forest).set_params(oob_score=True).fit(data.rows[:n], data.target[:n])
-    beyond = EstimatorScorer(fitted, data.n_classes)(data.rows[n : len(data.target)]) if n < len(data.target) else None
     if data.n_classes is None:
         left_out = np.asarray(fitted.oob_prediction_[:, None], dtype=np.float64)
     else:
         shares = np.zeros((n, data.n_classes))
         shares[:, fitted.classes_] = np.nan_to_num(fitted.oob_decision_function_)
         left_out = log_of_shares(shares)
-    return left_out if beyond is None else np.concatenate([left_out, beyond])
+    if n == len(data.target):
+        return left_out
+    return np.concatenate([left_out, EstimatorScorer(fitted, data.n_classes)(data.rows[n : len(data.target)])])
 
 
 def _logistic(data: OwnData, groups: NDArray[np.intp], generator: np.random.RandomState) -> Iterator[Candidate]:
@@ -290,7 +291,7 @@ def _logistic(data: OwnData, groups: NDArray[np.intp], generator: np.random.Rand
                 name=f"logistic regression (C {strength:g}), {name}",
                 left_out=_cross_fitted(model, data, n, groups, generator, n_folds=5),
                 scales=SHARE_SCALES,
-                fit=partial(_fit_estimator, model, data, n),
+                fit=partial(_fit_on, model, data, np.ones(n, dtype=bool)),
                 own_only=n == data.n_own,
             )
 
@@ -309,10 +310,6 @@ def _cross_fitted(
         if kept.any():
             outputs[tested] = _fit_on(model, data, kept)(data.rows[tested])
     return outputs
-
-
-def _fit_estimator(model: Any, data: OwnData, n: int) -> EstimatorScorer:
-    return _fit_on(model, data, np.ones(n, dtype=bool))
 
 
 def _fit_on(model: Any, data: OwnData, kept: NDArray[np.bool_]) -> EstimatorScorer:
@@ -426,8 +423,7 @@ TAU = 20.0
 """How much the weights of a pool are held to those by loss."""
 
 
-@dataclass(frozen=True, eq=False)
-class Opinions:
+class Opinions(NamedTuple):
     """What each side says of rows: log probabilities (n_rows, n_classes), or standardised numbers (n_rows,)."""
 
     local: FloatArray
@@ -459,13 +455,14 @@ class ClassBlend(Blend):
 
     def speak(self, own: Sequence[FloatArray], collaboration: FloatArray) -> Opinions:
         """Return log probabilities of all classes by each side, each of shape (n_rows, n_classes)."""
-        logs = np.stack(
-            [_logs(one, scale, self.columns, self.n_classes) for one, scale in zip(own, self.own_scales, strict=True)]
-        )
-        local = _floored(log_pool(logs, self.own_weights))
-        common = self.of_common(collaboration)
+        local, common = _floored(log_pool(self.own_logs(own), self.own_weights)), self.of_common(collaboration)
         combined = log_pool(np.stack([_on_known(local, common, self.columns), common]), self.weights)
         return Opinions(local, common, combined)
+
+    def own_logs(self, own: Sequence[FloatArray]) -> FloatArray:
+        """Return each own model's log probabilities, shape (n_own_models, n_rows, n_classes)."""
+        scaled = zip(own, self.own_scales, strict=True)
+        return np.stack([_logs(one, scale, self.columns, self.n_classes) for one, scale in scaled])
 
     def of_common(self, collaboration: FloatArray) -> FloatArray:
         """Return the common model's log probabilities."""
@@ -484,6 +481,10 @@ class NumberBlend(Blend):
         return Opinions(local, common, np.column_stack([local, common]) @ self.weights)
 
 
+_EVENLY = np.array([0.5, 0.5])
+
+
+@dataclass(eq=False)
 class Blender(ABC):
     """Settles a blend on left-out outputs for a party's own rows.
 
@@ -491,20 +492,15 @@ class Blender(ABC):
     was made without it, and the weights of the two sides are fitted to these.
     """
 
-    def __init__(
-        self,
-        candidates: Sequence[Candidate],
-        collaboration: FloatArray,
-        target: NDArray[Any],
-        public: NDArray[Any],
-    ) -> None:
-        self.candidates = candidates
-        self.collaboration = collaboration
-        self.target = target
-        self.public = public
-        self.public_weight = min(1.0, len(target) / max(1, len(public)))
-        self.judged: NDArray[np.bool_] = np.asarray(np.isfinite(collaboration).all(axis=1))
-        names = [candidate.family for candidate in candidates]
+    candidates: Sequence[Candidate]
+    collaboration: FloatArray
+    target: NDArray[Any]
+    public: NDArray[Any]
+
+    def __post_init__(self) -> None:
+        self.public_weight = min(1.0, len(self.target) / max(1, len(self.public)))
+        self.judged: NDArray[np.bool_] = np.asarray(np.isfinite(self.collaboration).all(axis=1))
+        names = [candidate.family for candidate in self.candidates]
         self.families = [
             [place for place, name in enumerate(names) if name == family] for family in dict.fromkeys(names)
         ]
@@ -512,19 +508,11 @@ class Blender(ABC):
     def settle(self, folds: NDArray[np.intp]) -> tuple[Blend, Opinions]:
         """Return the blend, and opinions on each own row by one that was settled without the row's fold."""
         everything = np.ones(len(self.target), dtype=bool)
-        own = self._own(everything)
         parts = [(out, self._own(~out)) for out in (folds == fold for fold in np.unique(folds))]
-        local = _joined([(out, self._say_locally(chosen, out)) for out, chosen in parts])
-        blend = self._blend(own, local, everything)
-        said = []
-        for out, chosen in parts:
-            outputs = [self._left_out(place, out) for place in chosen.own]
-            said.append((out, self._blend(chosen, local, ~out).speak(outputs, self.collaboration[out])))
-        sides = {
-            name: _joined([(out, getattr(opinions, name)) for out, opinions in said])
-            for name in ("local", "collaboration", "combined")
-        }
-        return blend, Opinions(**sides)
+        local = _joined([(out, self._said(chosen, out).local) for out, chosen in parts])
+        blend = self._blend(self.local(), local, everything)
+        said = [(out, self._said(self._blend(chosen, local, ~out), out)) for out, chosen in parts]
+        return blend, Opinions(*(_joined([(out, each[side]) for out, each in said]) for side in range(3)))
 
     def local(self) -> Blend:
         """Return the candidates chosen and weighed by all own rows, for `Opinions.local`."""
@@ -534,9 +522,8 @@ class Blender(ABC):
         """Return one candidate's left-out outputs for own rows."""
         return self.candidates[place].left_out[: len(rows)][rows]
 
-    def _say_locally(self, own: Blend, rows: NDArray[np.bool_]) -> FloatArray:
-        outputs = [self._left_out(place, rows) for place in own.own]
-        return own.speak(outputs, self.collaboration[rows]).local
+    def _said(self, blend: Blend, rows: NDArray[np.bool_]) -> Opinions:
+        return blend.speak([self._left_out(place, rows) for place in blend.own], self.collaboration[rows])
 
     @abstractmethod
     def _own(self, rows: NDArray[np.bool_]) -> Blend:
@@ -547,22 +534,18 @@ class Blender(ABC):
         """Weigh the sides with nothing but these rows, by what the party says of them."""
 
 
+@dataclass(eq=False)
 class ClassBlender(Blender):
     """For classes: log-opinion pools."""
 
-    def __init__(
-        self,
-        candidates: Sequence[Candidate],
-        collaboration: FloatArray,
-        target: NDArray[np.intp],
-        public: NDArray[np.intp],
-        columns: NDArray[np.intp],
-    ) -> None:
-        super().__init__(candidates, collaboration, target, public)
-        self.columns = columns
-        self.n_classes = collaboration.shape[1]
-        self._own_tables = [self._table(each.left_out, each.scales, columns) for each in candidates]
-        self._collaboration_table = self._table(np.nan_to_num(collaboration), SHARE_SCALES, np.arange(self.n_classes))
+    columns: NDArray[np.intp]
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        self.n_classes = self.collaboration.shape[1]
+        self._own_tables = [self._table(each.left_out, each.scales, self.columns) for each in self.candidates]
+        common = np.nan_to_num(self.collaboration)
+        self._collaboration_table = self._table(common, SHARE_SCALES, np.arange(self.n_classes))
 
     def _own(self, rows: NDArray[np.bool_]) -> ClassBlend:
         own, scales = [], []
@@ -571,21 +554,17 @@ class ClassBlender(Blender):
             best, step = np.unravel_index(np.argmin(losses), losses.shape)
             own.append(family[best])
             scales.append(float(self.candidates[family[best]].scales[step]))
-        logs = np.stack(
-            [
-                _logs(self._left_out(place, rows), scale, self.columns, self.n_classes)
-                for place, scale in zip(own, scales, strict=True)
-            ]
-        )
-        return ClassBlend(
+        blend = ClassBlend(
             own=tuple(own),
-            own_weights=self._fitted(logs, rows),
-            weights=np.array([0.5, 0.5]),
+            own_weights=np.ones(len(own)),
+            weights=_EVENLY,
             own_scales=tuple(scales),
             collaboration_scale=1.0,
             columns=self.columns,
             n_classes=self.n_classes,
         )
+        logs = blend.own_logs([self._left_out(place, rows) for place in own])
+        return replace(blend, own_weights=self._fitted(logs, rows))
 
     def _blend(self, own: Blend, local: FloatArray, rows: NDArray[np.bool_]) -> ClassBlend:
         assert isinstance(own, ClassBlend)
@@ -627,25 +606,22 @@ class NumberBlender(Blender):
         own = []
         for family in self.families:
             errors = [self._squares(self._left_out(place, rows)[:, 0], rows) * rows.sum() for place in family]
-            besides = [self._public_squares(place) for place in family]
+            said = [self.candidates[place].left_out[len(self.target) :, 0] for place in family]
+            besides = [float(self.public_weight * np.sum((each - self.public) ** 2)) for each in said]
             own.append(family[int(np.argmin(np.add(errors, besides)))])
         left_out = np.column_stack([self._left_out(place, rows) for place in own])
-        return NumberBlend(own=tuple(own), own_weights=self._fitted(left_out, rows), weights=np.array([0.5, 0.5]))
+        return NumberBlend(own=tuple(own), own_weights=self._fitted(left_out, rows), weights=_EVENLY)
 
-    def _blend(self, own: Blend, local: FloatArray, rows: NDArray[np.bool_]) -> NumberBlend:
+    def _blend(self, own: Blend, local: FloatArray, rows: NDArray[np.bool_]) -> Blend:
         judged = rows & self.judged
-        weights = own.weights
-        if judged.any():
-            weights = self._fitted(np.column_stack([local[judged], self.collaboration[judged, 0]]), judged)
-        return NumberBlend(own=own.own, own_weights=own.own_weights, weights=weights)
+        if not judged.any():
+            return own
+        sides = np.column_stack([local[judged], self.collaboration[judged, 0]])
+        return replace(own, weights=self._fitted(sides, judged))
 
     def _fitted(self, opinions: FloatArray, rows: NDArray[np.bool_]) -> FloatArray:
         losses = np.array([self._squares(opinion, rows) for opinion in opinions.T])
         return fit_convex_pool(opinions, self.target[rows], prior=weights_by_loss(losses), tau=TAU)
-
-    def _public_squares(self, place: int) -> float:
-        said = self.candidates[place].left_out[len(self.target) :, 0]
-        return float(self.public_weight * np.sum((said - self.public) ** 2))
 
     def _squares(self, numbers: FloatArray, rows: NDArray[np.bool_]) -> float:
         return float(np.mean((numbers - self.target[rows]) ** 2))

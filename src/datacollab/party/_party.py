@@ -16,19 +16,14 @@ from sklearn.utils.validation import _num_samples
 from .._notebooks import card, chain, class_names, table
 from .._secrets import fresh_generator
 from .._threads import one_thread
-from .._validation import PartyName, check_single_targets, count_missing
-from ..errors import (
-    AgreementError,
-    ForgottenError,
-    PrivateRowsWarning,
-    RepeatableSecretWarning,
-)
+from .._validation import PartyName
+from ..errors import AgreementError, ForgottenError, PrivateRowsWarning, RepeatableSecretWarning
 from ..model import AnchorPredictions, PartyModel
 from ..share import Share
 from ..targets import TargetKind, coarsened, named_target, no_target, target_kind, usual_time_step
 from ._defence import Defence
 from ._distil import DistilledModel, distil_predictions
-from ._local_party import LocalParty, TableForm
+from ._local_party import LocalParty, TableForm, one_per_row
 from ._personal_model import PersonalModel, personalise
 from ._public_fit import public_subsample, random_rotation
 from ._release import (
@@ -69,42 +64,11 @@ def _random_states(obfuscator: Any) -> dict[str, Any]:
     return {name: value for name, value in parameters.items() if name.rpartition("__")[2] == "random_state"}
 
 
-def check_parameters(
-    party: PartyName, obfuscator: Any, defences: Any, random_state: Any, *, on_public_rows: bool
-) -> None:
-    """Check a party's parameters; called by its `fit`."""
-    if not (hasattr(obfuscator, "fit") and hasattr(obfuscator, "transform")):
-        raise TypeError(
-            f"Party {party!r}: the obfuscator must be a transformer with fit and transform, such as "
-            f"obfuscator('pca'); got {type(obfuscator).__name__}."
-        )
-    if not isinstance(defences, Sequence) or not all(isinstance(defence, Defence) for defence in defences):
-        found = defences if isinstance(defences, Sequence) else [defences]
-        raise TypeError(
-            f"Party {party!r}: defences must be a list of them, such as [Microaggregation(k=5)]; got "
-            f"{[type(defence).__name__ for defence in found]}."
-        )
-    if any(isinstance(seed, Integral) for seed in _random_states(obfuscator).values()):
-        _warn_of_seed(party, "the obfuscator has", "rebuild the obfuscation")
-    elif isinstance(random_state, int | np.integer) and (on_public_rows or defences):
-        _warn_of_seed(party, "the party has", "rebuild the rotation and the noise")
-
-
 def checked_target(party: PartyName, X: Any, y: ArrayLike | None) -> NDArray[Any]:
     """Return targets as an array of shape (n_samples,), with fields where there are none or several values each."""
     n_samples = _num_samples(X)
     target = no_target(n_samples) if y is None else np.asarray(y)
-    if target.dtype.names is None:
-        check_single_targets(target, f"Party {party!r}: y", AgreementError)
-    if target.shape != (n_samples,):
-        raise AgreementError(
-            f"Party {party!r}: y must have one entry per row of X, shape ({n_samples},); got {target.shape}."
-        )
-    if count_missing(target):
-        raise AgreementError(
-            f"Party {party!r}: {count_missing(target)} of {n_samples} entries of y are missing (None or NaN); "
-            "leave out rows without a target."
-        )
+    one_per_row(party, target, n_samples, "y")
     try:
         return named_target(target)
     except AgreementError as error:
@@ -112,10 +76,7 @@ def checked_target(party: PartyName, X: Any, y: ArrayLike | None) -> NDArray[Any
 
 
 def time_step_for(party: PartyName, target: NDArray[Any], time_step: float | str | None) -> float | None:
-    """Return the step that times are rounded up to before they are shared; None if they are not.
-
-    "auto" takes the largest of 1, 2, 3 and 5 times a power of ten such that the longest time has sixty.
-    """
+    """Return the step that times are rounded up to before they are shared; None if they are not."""
     step = np.nan if isinstance(time_step, str) else time_step
     if time_step != "auto" and step is not None and not 0 < step < np.inf:
         raise ValueError(
@@ -127,15 +88,6 @@ def time_step_for(party: PartyName, target: NDArray[Any], time_step: float | str
     if not isinstance(time_step, str):
         return float(time_step)
     return usual_time_step(float(target["time"].max()))
-
-
-def _warn_of_seed(party: PartyName, who: str, what: str) -> None:
-    warnings.warn(
-        f"Party {party!r}: {who} a fixed random_state. Anyone who learns it can {what}; leave it None outside "
-        "experiments.",
-        RepeatableSecretWarning,
-        stacklevel=4,
-    )
 
 
 _SUBSAMPLE, _ROTATION, _DEFENCES = range(3)
@@ -153,9 +105,8 @@ class Party(LocalParty):
         `datacollab.obfuscator`, and `datacollab.testing.check_obfuscator` for one of your own.
     fit_on : array-like or dataframe of shape (n_public, n_features), optional
         Public rows or the anchor, with the columns of the private table.  The obfuscator, with every scaler in it, is
-        fitted on a random half of them, and a random rotation or reflection of its columns follows, both secret; the
-        private rows are only transformed.  So the map holds nothing of them.  None fits it on the private rows, which
-        it then betrays under any defences: rows it was fitted on differ from others.
+        fitted on a secret random half of them, and a secret random rotation or reflection follows.  None fits it on
+        the private rows, which it then betrays under any defences.
     defences : sequence of Defence, default=()
         Applied in turn to the representation of the own rows, once per `fit`; see `Microaggregation`, `GaussianNoise`
         and `GaussianMechanism`.  The anchor's representation and the own predictions are not touched.
@@ -164,9 +115,9 @@ class Party(LocalParty):
     share_again : bool, default=False
         With `defences`: whether rows that this object has shared already may be shared again after another `fit`.
     time_step : float, "auto" or None, default="auto"
-        Where targets are times to events: to multiples of what times are rounded up before they leave, in their unit.
-        "auto" takes the largest of 1, 2, 3 and 5 times a power of ten such that the longest time has sixty: months of
-        five years.  None shares them as they are, when a row's own time may tell whose it is.
+        To multiples of what times to events are rounded up before they leave.  "auto" takes the largest of 1, 2, 3 and
+        5 times a power of ten such that the longest time has sixty: months of five years.  None shares them as they
+        are, when a row's own time may tell whose it is.
     random_state : int, RandomState or None, default=None
         Of the row order, and of the secrets of `fit_on` and `defences`.  None draws from the operating system, as a
         secret should be; a number is for experiments.
@@ -187,14 +138,6 @@ class Party(LocalParty):
     >>> party = dc.Party("hospital-a", dc.obfuscator("pca", n_components=8)).fit(X[:100], y[:100])
     >>> party.share(X[100:150])
     Share(party='hospital-a', representation=(100, 8), anchor_representation=(50, 8), target=(100,), anchor_target=None)
-
-    No row is published alone, and the map is learnt from public rows:
-
-    >>> from datacollab.party import Microaggregation
-    >>> f = dc.obfuscator("pca", n_components=8)
-    >>> party = dc.Party("hospital-b", f, fit_on=X[100:300], defences=[Microaggregation(k=3)]).fit(X[:100], y[:100])
-    >>> len(set(party.share(X[100:150]).representation[:, 0])) <= 100 // 3
-    True
     """
 
     _forgotten = False
@@ -255,9 +198,7 @@ class Party(LocalParty):
             If a secret comes from a known number, own rows are in `fit_on`, or a defence keeps rows from being shared.
         """
         self._check_not_forgotten()
-        check_parameters(
-            self.name, self.obfuscator, self.defences, self.random_state, on_public_rows=self.fit_on is not None
-        )
+        self._check_parameters()
         target = checked_target(self.name, X, y)
         step = time_step_for(self.name, target, self.time_step)
         fitted = self._fitted_obfuscator(X, target if target_kind(target) is TargetKind.SINGLE else None)
@@ -472,10 +413,9 @@ class Party(LocalParty):
         predictions : AnchorPredictions
             What the analyst made for this party, by `Collaboration.anchor_predictions`.
         estimator : estimator, optional
-            Any regressor, of several numbers at once if predictions are probabilities, or classifier of scikit-learn;
-            cloned before it is fitted.  A classifier learns each row with every class, weighted by its probability,
-            or, if it takes no weights, the most probable class alone.  By default kernel ridge regression whose width
-            and penalty are chosen by leave-one-out (`datacollab.party.AnchorRidge`).
+            Any regressor, of several numbers at once if predictions are probabilities, or classifier of scikit-learn.
+            A classifier learns each row with every class, weighted by its probability, or, if it takes no weights, the
+            most probable class alone.  By default `datacollab.party.AnchorRidge`.
         rows : array-like or dataframe of shape (n_rows, n_features), optional
             Rows of one's own, at least ten, to see whether the anchor has rows like them.  They are not learned from.
 
@@ -509,8 +449,7 @@ class Party(LocalParty):
         --------
         >>> import datacollab as dc
         >>> from sklearn.ensemble import RandomForestClassifier
-        >>> X, y = dc.datasets.load("digits")
-        >>> f = dc.obfuscator("pca", n_components=16)
+        >>> (X, y), f = dc.datasets.load("digits"), dc.obfuscator("pca", n_components=16)
         >>> parties = [dc.Party(k, f).fit(X[k:300:5], y[k:300:5]) for k in range(5)]
         >>> anchor, analyst = X[300:600], dc.Analyst(dc.KTI(16), RandomForestClassifier(random_state=0))
         >>> collaboration = analyst.fit([party.share(anchor) for party in parties])
@@ -545,6 +484,31 @@ class Party(LocalParty):
         return (
             f"Party {name!r} has forgotten its map f_k with the rotation, the order of its rows, their targets and "
             "digests, and the noise. Copies, files, backups, and what was sent are not reached."
+        )
+
+    def _check_parameters(self) -> None:
+        if not (hasattr(self.obfuscator, "fit") and hasattr(self.obfuscator, "transform")):
+            raise TypeError(
+                f"Party {self.name!r}: the obfuscator must be a transformer with fit and transform, such as "
+                f"obfuscator('pca'); got {type(self.obfuscator).__name__}."
+            )
+        found = self.defences if isinstance(self.defences, Sequence) else [self.defences]
+        if found is not self.defences or not all(isinstance(defence, Defence) for defence in found):
+            raise TypeError(
+                f"Party {self.name!r}: defences must be a list of them, such as [Microaggregation(k=5)]; got "
+                f"{[type(defence).__name__ for defence in found]}."
+            )
+        if any(isinstance(seed, Integral) for seed in _random_states(self.obfuscator).values()):
+            who, what = "the obfuscator has", "rebuild the obfuscation"
+        elif isinstance(self.random_state, int | np.integer) and (self.fit_on is not None or self.defences):
+            who, what = "the party has", "rebuild the rotation and the noise"
+        else:
+            return
+        warnings.warn(
+            f"Party {self.name!r}: {who} a fixed random_state. Anyone who learns it can {what}; leave it None outside "
+            "experiments.",
+            RepeatableSecretWarning,
+            stacklevel=3,
         )
 
     def _fitted_obfuscator(self, X: Any, target: NDArray[Any] | None) -> Any:

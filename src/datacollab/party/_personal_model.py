@@ -14,11 +14,11 @@ from sklearn.utils import check_random_state
 from sklearn.utils.validation import _num_samples
 
 from .._threads import one_thread
-from .._validation import FloatArray, PartyName, check_single_targets, count_missing
+from .._validation import FloatArray, PartyName, check_single_targets
 from ..errors import AgreementError
 from ..model import PartyModel
 from ._common_space import TableEncoder
-from ._local_party import LocalParty
+from ._local_party import LocalParty, one_per_row
 from ._own_models import (
     Blend,
     Blender,
@@ -596,12 +596,7 @@ def _checked_targets(
 def _checked_target(party: PartyName, values: Any, n_rows: int, name: str, numbers: bool) -> NDArray[Any]:
     target = np.asarray(values)
     check_single_targets(target, f"Party {party!r}: {name}", AgreementError)
-    if target.shape != (n_rows,):
-        raise AgreementError(
-            f"Party {party!r}: {name} must have one entry per row, shape ({n_rows},); got {target.shape}."
-        )
-    if n_missing := count_missing(target):
-        raise AgreementError(f"Party {party!r}: {n_missing} of {n_rows} entries of {name} are missing; drop such rows.")
+    one_per_row(party, target, n_rows, name)
     if numbers and (target.dtype.kind not in "biuf" or not np.isfinite(target.astype(np.float64)).all()):
         raise AgreementError(f"Party {party!r}: the model predicts numbers, so {name} must be finite numbers.")
     return target.astype(np.float64) if numbers else target

@@ -53,22 +53,14 @@ def obfuscator(
 
     Raises
     ------
-    ValueError
-        If `kind` is unknown.
-    TypeError
-        If the transformer takes no such option.
+    ValueError, TypeError
+        If `kind` is unknown, or the transformer takes no such option.
 
     Notes
     -----
     In a grid search the number of columns is ``obfuscator__n_components``, or ``obfuscator__reduce__n_components`` if
     the columns are standardised.  With ``random_state=None`` a `Party` draws every secret from the operating system;
     fitted without a `Party`, "random-projection" draws from NumPy's global generator.
-
-    Examples
-    --------
-    >>> from datacollab import obfuscator
-    >>> obfuscator("pca", n_components=8)
-    PCA(n_components=8)
     """
     if kind not in OBFUSCATORS:
         raise ValueError(

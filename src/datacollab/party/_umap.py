@@ -58,15 +58,11 @@ class UMAPObfuscator(FittedUnseen, ClassNamePrefixFeaturesOutMixin, TransformerM
 
     Attributes
     ----------
-    n_neighbors_ : int
-    min_dist_ : float
-    metric_ : str
+    n_neighbors_, min_dist_, metric_
         The hyperparameters, given or drawn.
     embedding_ : ndarray of shape (n_samples, n_components)
         By umap-learn, of the training rows.
     n_features_in_ : int
-    feature_names_in_ : ndarray of shape (n_features,)
-        If the training rows had column names.
 
     Raises
     ------
@@ -88,9 +84,8 @@ class UMAPObfuscator(FittedUnseen, ClassNamePrefixFeaturesOutMixin, TransformerM
     would go on from a random vector that no `random_state` controls; principal components are taken instead, or random
     numbers if the table has fewer columns than `n_components`.  Many repeated rows may do the same.
 
-    *Ties*: neighbours at equal distances are taken in the order of the training rows; if all are equally far, they
-    weigh the same.  *Rows without direction* (all zero under "cosine", constant under "correlation") are, as in
-    umap-learn, at distance zero from each other and one from all others.
+    *Ties* are taken in the order of the training rows.  *Rows without direction* (all zero under "cosine", constant
+    under "correlation") are, as in umap-learn, at distance zero from each other and one from all others.
 
     References
     ----------
