@@ -56,8 +56,7 @@ def find_private_rows(anchor: ArrayLike, X_private: ArrayLike, *, tolerance: flo
     Notes
     -----
     Run it at the party; the private table goes nowhere.  A table that was stored in lower precision on the way, say
-    float32, is not equal any more: use a small tolerance such as 1e-6 there.  Time is linear in the rows for
-    ``tolerance=0``, and that of a nearest-neighbour search otherwise.
+    float32, is not equal any more: use a small tolerance such as 1e-6 there.
 
     Examples
     --------
@@ -113,8 +112,7 @@ class AnchorFit:
     spread : float
         Median over columns of the anchor's standard deviation over that of the own rows.
     density : float
-        The anchor's part around an own row over the own rows' part there, at its densest.  Both parts are taken at the
-        ends of 99.8 % intervals that are nearest to each other, so that rows of one kind have less than 1.
+        The anchor's part around an own row over the own rows' part there, at its densest, by 99.8 % intervals.
     """
 
     n_crowded: int
@@ -130,10 +128,7 @@ class AnchorFit:
 
     @property
     def is_dense(self) -> bool:
-        """Return whether much more of the anchor than of the own rows lies around one of these.
-
-        An anchor made for one person has that, and so have public rows of another mix of people.
-        """
+        """Return whether much more of the anchor than of the own rows lies around one of these."""
         return self.density > _MOST_DENSE
 
     @property

@@ -82,8 +82,6 @@ class SampleAnchor(AnchorSampler):
 
     Examples
     --------
-    The paper's real anchor takes 100 rows per label; here it is 20.
-
     >>> import numpy as np
     >>> from sklearn.datasets import load_digits
     >>> from datacollab.anchor import SampleAnchor
@@ -193,8 +191,7 @@ class UniformAnchor(AnchorSampler):
 
     Notes
     -----
-    Bounds taken from source rows show every party the range of each column, so the source must be public.
-    If column ranges are known without data (pixels, percentages, ages), give them and no source at all.  Targets are
+    Bounds taken from source rows show every party the range of each column, so the source must be public.  Targets are
     not assigned.
 
     Examples

@@ -59,12 +59,10 @@ class SMOTEAnchor(AnchorSampler):
 
     Notes
     -----
-    A generated row can lie arbitrarily near a source, so `include_sources=False` keeps a source row out of the anchor
-    but does not hide it.  Use sources that may be known to every party.
-
-    Sources that occur several times count once when rows are generated, with the mean of their targets.  A class with
-    one distinct source has nothing to interpolate: with `include_sources=True` its rows are repeats of that source
-    (the paper's ten sources for ten classes), otherwise it is an error.
+    A generated row can lie arbitrarily near a source.  Use sources that may be known to every party.  Sources that
+    occur several times count once when rows are generated, with the mean of their targets.  A class with one distinct
+    source has nothing to interpolate: with `include_sources=True` its rows are repeats of that source, otherwise it is
+    an error.
 
     The rows of the anchor are in order: sources if included, then generated rows class after class.  Targets have the
     dtype of `y_source`, or float64 for regression.
@@ -78,16 +76,14 @@ class SMOTEAnchor(AnchorSampler):
 
     Examples
     --------
-    The paper's anchor: 100 sources in 10 classes make 1000 rows, 100 per class, sources included [2]_.
+    The paper's anchor takes 100 sources and makes 1000 rows, 100 for each of ten classes, sources included [2]_.
 
     >>> import numpy as np
     >>> from sklearn.datasets import load_digits
     >>> from datacollab.anchor import SMOTEAnchor
     >>> X, y = load_digits(return_X_y=True)
-    >>> anchor, anchor_target = SMOTEAnchor(1000, include_sources=True).sample(X[:100], y[:100], random_state=0)
-    >>> anchor.shape
-    (1000, 64)
-    >>> np.bincount(anchor_target)
+    >>> anchor, target = SMOTEAnchor(1000, include_sources=True).sample(X[:100], y[:100], random_state=0)
+    >>> np.bincount(target)
     array([100, 100, 100, 100, 100, 100, 100, 100, 100, 100])
     """
 
@@ -183,11 +179,7 @@ _MAX_REDRAWS = 100
 def between_neighbors(
     sources: FloatArray, n_features: int, n_samples: int, n_neighbors: int, random_state: np.random.RandomState
 ) -> FloatArray:
-    """Draw ``s + w (t - s)``, s a source, t one of its nearest other sources, w uniform on [0, 1).
-
-    Neighbours are found by the first `n_features` columns; all columns move along with the same w.  A single source is
-    repeated.
-    """
+    """Draw ``s + w (t - s)``, s a source, t one of its nearest by the first columns; a single source is repeated."""
     if sources.shape[0] == 1:
         return np.repeat(sources, n_samples, axis=0)
     n_neighbors = min(n_neighbors, sources.shape[0] - 1)

@@ -83,7 +83,7 @@ def fetch(name: str, *, data_dir: PathLike | None = None, progressbar: bool = Tr
 
     Returns
     -------
-    directory : Path
+    Path
         `data_dir` or the cache directory, with new files in the folder ``<directory>/<name>``.
 
     Raises
@@ -153,17 +153,11 @@ class Dataset(Bunch):
 
     Attributes
     ----------
-    X : ndarray of shape (n_samples, n_features)
-        Also under the name ``data``.
-    y : ndarray of shape (n_samples,)
-        Class labels (int64) or numbers (float64).  Also under the name ``target``.
-    feature_names : list of str
-        Names of the columns of `X`.
-    target_names : list of str
-        Names of the classes 0, 1, ...; classification only.
-    task : {"classification", "regression"}
-    name : str
-        The name it was loaded by.
+    X, data : ndarray of shape (n_samples, n_features)
+    y, target : ndarray of shape (n_samples,)
+        Class labels (int64) or numbers (float64).
+    feature_names, target_names : list of str
+        Names of the columns of `X`, and of the classes 0, 1, ...
     DESCR : str
         Origin, licence, citation and the meaning of the columns.
     """
@@ -188,16 +182,10 @@ class DatasetInfo:
 
     Attributes
     ----------
-    name : str
-    description : str
-        One line.
-    task : {"classification", "regression"}
     n_samples, n_features : int
         Shape of ``X`` of the whole data set.
-    licence : str
     megabytes : float
         About how much is downloaded; 0 if the data come with scikit-learn.
-    urls : tuple of str
     path : Path or None
         Directory of the files that `load` would read; None if there are none, or none are needed.
     excerpt : bool
@@ -240,15 +228,11 @@ def load(name: str, *, data_dir: PathLike | None = None, download: bool = True) 
 
     Returns
     -------
-    dataset : Dataset
-        ``X`` of shape (n_samples, n_features), ``y`` of shape (n_samples,) and their description; it also unpacks as
-        ``X, y``.  In addition, it has
-
-        * for "mnist", "fashion-mnist" and "ujiindoorloc", ``n_train``: that many first rows are the training part;
-        * for "ujiindoorloc", whose target is the latitude, ``extra``: dict of the arrays "LONGITUDE", "FLOOR" and
-          "BUILDINGID", each of shape (n_samples,);
-        * for "slice-localization", ``groups``: the patient of each row, shape (n_samples,); and ``excerpt``: True
-          if only the file with the first 682 rows was found, which is then used without a download.
+    Dataset
+        It also unpacks as ``X, y``.  Besides, "mnist", "fashion-mnist" and "ujiindoorloc" have ``n_train``: that many
+        first rows are the training part.  "ujiindoorloc" has ``extra``, a dict of the arrays "LONGITUDE", "FLOOR" and
+        "BUILDINGID".  "slice-localization" has ``groups``, the patient of each row, and ``excerpt``: True if only the
+        file with the first 682 rows was found, which is then used without a download.
 
     Raises
     ------
@@ -343,14 +327,8 @@ def available(*, data_dir: PathLike | None = None) -> tuple[DatasetInfo, ...]:
     Examples
     --------
     >>> from datacollab.datasets import available
-    >>> for dataset in available():
-    ...     print(dataset.name, dataset.task, dataset.n_samples, dataset.n_features)
-    digits classification 1797 64
-    diabetes regression 442 10
-    mnist classification 70000 784
-    fashion-mnist classification 70000 784
-    ujiindoorloc regression 21048 520
-    slice-localization regression 53500 384
+    >>> [dataset.name for dataset in available()]
+    ['digits', 'diabetes', 'mnist', 'fashion-mnist', 'ujiindoorloc', 'slice-localization']
     >>> available()[0].where
     'comes with scikit-learn'
     """

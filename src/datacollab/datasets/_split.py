@@ -16,9 +16,6 @@ from sklearn.utils.extmath import randomized_svd
 
 from .._validation import FloatArray
 
-__all__ = ["PartyData", "PartySplit", "iid", "mixed", "regions", "split_parties", "stratified"]
-
-
 _SCHEMES = ("iid", "stratified", "label-skew", "feature-shift")
 _N_REGIONS = 10
 # Beyond these a mix is a single class, or the shares of the table, to every digit.
@@ -71,12 +68,10 @@ def split_parties(
     Notes
     -----
     With "label-skew", party k draws :math:`q_k \sim \mathrm{Dir}(\alpha C p)`, p the shares of the C classes in the
-    table and :math:`\alpha` the `concentration`: for classes of equal size, this is the symmetric
-    :math:`\mathrm{Dir}(\alpha)` that [2]_ writes with :math:`\beta`, and :math:`\alpha C` is the concentration of
-    [1]_.  The party then draws `n_per_party` rows, their classes by :math:`q_k`.  If a class runs short, its rows are
-    raffled among the parties that drew it.  A party that went away short draws again from the classes that are left,
-    by the rest of :math:`q_k`.  So sizes are kept, and the mix gives way: with strong skew and most of the table
-    dealt out, parties are more alike than the concentration says.  [2]_ instead lets the sizes vary.
+    table and :math:`\alpha` the `concentration`: for classes of equal size the symmetric Dirichlet distribution of
+    [2]_, where :math:`\alpha C` is the concentration of [1]_.  The party then draws `n_per_party` rows, their classes
+    by :math:`q_k`.  If a class runs short, its rows are raffled among the parties that drew it, and a party that went
+    away short draws again from the classes that are left.  So sizes are kept, and the mix gives way.
 
     "feature-shift" does the same with 10 regions instead of classes: slices with equally many rows along the first
     principal direction of the standardised columns.
@@ -90,26 +85,18 @@ def split_parties(
 
     Examples
     --------
-    >>> import numpy as np
     >>> from datacollab.datasets import load, split_parties
     >>> X, y = load("digits")
     >>> parties = split_parties(X, y, n_parties=5, n_per_party=100, random_state=0)
     >>> parties
     PartySplit(5 parties of 100 rows, rest 1297)
     >>> X_0, y_0 = parties["party-0"]
-    >>> X_0.shape
-    (100, 64)
     >>> X_pooled, y_pooled, groups = parties.pooled()
-    >>> X_pooled.shape, groups[:2]
-    ((500, 64), array(['party-0', 'party-0'], dtype='<U7'))
     >>> X_test, y_test = parties.remaining()
-    >>> X_test.shape
-    (1297, 64)
-    >>> skewed = split_parties(X, y, 3, 100, scheme="label-skew", concentration=0.1, random_state=0)
-    >>> [np.unique(y_k).size for X_k, y_k in skewed.values()]
-    [6, 5, 4]
+    >>> X_0.shape, X_pooled.shape, X_test.shape
+    ((100, 64), (500, 64), (1297, 64))
     """
-    table, target = _indexable(X), _indexable(y)
+    table, target = (np.asarray(each) if isinstance(each, list | tuple) else each for each in (X, y))
     check_consistent_length(table, target)
     n_samples: int = table.shape[0]
     _check_parameters(n_samples, n_parties, n_per_party, scheme, concentration)
@@ -125,10 +112,6 @@ def split_parties(
         rows = mixed(codes, n_parties, n_per_party, concentration, generator)
     rest = generator.permutation(np.setdiff1d(np.arange(n_samples), rows))
     return PartySplit(table, target, {f"party-{k}": rows_k for k, rows_k in enumerate(rows)}, rest)
-
-
-def _indexable(values: Any) -> Any:
-    return np.asarray(values) if isinstance(values, list | tuple) else values
 
 
 def _check_parameters(n_samples: int, n_parties: Any, n_per_party: Any, scheme: str, concentration: Any) -> None:
@@ -188,11 +171,10 @@ class PartySplit(Mapping[str, PartyData]):
 
     The split itself holds only indices; each access takes the rows from the table.
 
-    Parameters
+    Attributes
     ----------
-    X : array-like or dataframe of shape (n_samples, n_features)
+    X, y
         The whole table.
-    y : array-like of shape (n_samples,)
     indices : mapping of str to ndarray of shape (n_per_party,)
         Rows of `X` that each party has.
     rest : ndarray of shape (n_samples - n_parties * n_per_party,)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import asdict, dataclass, replace
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -34,10 +34,6 @@ from ._own_models import (
     own_candidates,
 )
 
-if TYPE_CHECKING:
-    pass
-
-
 _CONFIDENCE = 0.95
 
 
@@ -59,9 +55,9 @@ def accuracy_of(right: NDArray[np.bool_]) -> Estimate:
 def accuracy_gain(right: NDArray[np.bool_], right_before: NDArray[np.bool_]) -> Estimate:
     r"""Return how much more accurate one model is than another on the same rows, by Agresti and Min.
 
-    With b rows that only the other one gets right, and c that only this one does, half a row is added to each of the
-    four cells: :math:`(c - b)/(n+2) \pm z \sqrt{b + c + 1 - (c-b)^2/(n+2)}/(n+2)`, which is never of no width.  Where
-    the two agree on every row, that is narrow for few rows, and the exact limits for no event in n rows are taken.
+    With b rows that only the other one gets right, and c that only this one does, the interval is
+    :math:`(c - b)/(n+2) \pm z \sqrt{b + c + 1 - (c-b)^2/(n+2)}/(n+2)`.  Where the two agree on every row, that is
+    narrow for few rows, and the exact limits for no event in n rows are taken.
     """
     n = len(right) + 2
     won, lost = int((right & ~right_before).sum()), int((~right & right_before).sum())
@@ -147,12 +143,10 @@ class Benefit:
     collaboration, combined : Side or None
         The common model, and both together.
     collaboration_gain, combined_gain : Estimate or None
-        What they are better than `alone` on the same rows, with a paired 95 % interval: the difference of accuracies,
+        What they are better than `local` on the same rows, with a paired 95 % interval: the difference of accuracies,
         or the part by which the root mean squared error is less.
-    own_models : tuple of str
-        What `alone` is made of.
-    own_weights : tuple of float
-        Of these, in the same order.
+    own_models, own_weights : tuple
+        What `local` is made of, and its weights.
     weights : dict of str to float
         Of "local" and "collaboration" in the pool.
 
@@ -185,9 +179,7 @@ class Benefit:
                 f"It cannot be said what collaboration brought: the model came without left-out predictions for the "
                 f"{self.n_rows} own rows, which it was trained on. Ask the analyst for a model that has them."
             )
-        gain, unit = self.combined_gain, "accuracy"
-        if self.metric == "RMSE":
-            unit = "error"
+        gain, unit = self.combined_gain, "accuracy" if self.metric == "accuracy" else "error"
         interval = f"95 % interval {100 * gain.low:.1f} to {100 * gain.high:.1f}"
         before = f"{self._figure(self.local.score.value)} alone, {self._figure(self.combined.score.value)} with it"
         on = f"on {self.n_judged} own rows, {_REASONS[self.basis]}"
@@ -257,7 +249,7 @@ class CollaborationOpinion:
     """The common model's output in columns of all classes, or as numbers."""
 
     def __init__(self, model: PartyModel, classes: NDArray[Any] | None, unit: tuple[float, float] | None) -> None:
-        self._model, self.classes, self._unit = model, classes, unit or (0.0, 1.0)
+        self._model, self.classes, self.unit = model, classes, unit
 
     def of(self, representation: FloatArray) -> FloatArray:
         """Return logarithms of class shares (n_rows, n_classes), or numbers (n_rows, 1), for f_k of any rows."""
@@ -266,16 +258,15 @@ class CollaborationOpinion:
     def of_own_rows(self, representation: FloatArray, order: NDArray[np.intp] | None) -> tuple[FloatArray, str | None]:
         """Return outputs for own rows by models without them, and the kind of these models."""
         n_own = len(representation)
+        outputs = np.full((n_own, 1 if self.classes is None else len(self.classes)), np.nan)
         if self._model.left_out is not None:
             places, common = self._checked(np.asarray(self._model.left_out, dtype=np.float64), order, n_own)
-            n_outputs = 1 if self.classes is None else len(self.classes)
-            outputs = np.full((n_own, n_outputs), np.nan)
             whole = np.isfinite(common).all(axis=1)
             outputs[places[whole]] = self._in_columns(common[whole], self._model.estimator)
             return outputs, "left out" if whole.any() else None
         if self._model.without_party is not None:
             return self._output(self._model.without_party, self._model.transform(representation)), "without the party"
-        return np.full((n_own, 1 if self.classes is None else len(self.classes)), np.nan), None
+        return outputs, None
 
     def _checked(
         self, left_out: FloatArray, order: NDArray[np.intp] | None, n_own: int
@@ -304,17 +295,18 @@ class CollaborationOpinion:
 
     def _output(self, estimator: Any, Z: FloatArray) -> FloatArray:
         if self.classes is None:
-            return self._in_columns(np.asarray(estimator.predict(Z), dtype=np.float64).reshape(len(Z), -1), estimator)
-        if hasattr(estimator, "predict_proba"):
-            return self._in_columns(np.asarray(estimator.predict_proba(Z), dtype=np.float64), estimator)
-        # A model without probabilities names one class; how far it is to be believed is settled afterwards.
-        named = np.asarray(estimator.predict(Z))[:, None] == np.asarray(estimator.classes_)[None, :]
-        return self._in_columns(named.astype(np.float64), estimator)
+            common = np.asarray(estimator.predict(Z)).reshape(len(Z), -1)
+        elif hasattr(estimator, "predict_proba"):
+            common = np.asarray(estimator.predict_proba(Z))
+        else:
+            # A model without probabilities names one class; how far it is to be believed is settled afterwards.
+            common = np.asarray(estimator.predict(Z))[:, None] == np.asarray(estimator.classes_)[None, :]
+        return self._in_columns(common.astype(np.float64), estimator)
 
     def _in_columns(self, common: FloatArray, estimator: Any) -> FloatArray:
         if self.classes is None:
-            mean, deviation = self._unit
-            return (common - mean) / deviation
+            assert self.unit is not None
+            return (common - self.unit[0]) / self.unit[1]
         shares = np.zeros((len(common), len(self.classes)))
         shares[:, np.searchsorted(self.classes, np.asarray(estimator.classes_))] = np.maximum(common, 0.0)
         return log_of_shares(shares)
@@ -372,7 +364,6 @@ class PersonalModel:
         encoder: TableEncoder,
         scorers: list[Scorer],
         blend: Blend,
-        unit: tuple[float, float] | None,
         benefit: Benefit,
         own: tuple[list[Scorer], Blend] | None = None,
     ) -> None:
@@ -380,8 +371,7 @@ class PersonalModel:
         self.n_features_in_ = encoder.n_features_in_
         self.benefit_ = benefit
         self._home, self._opinion, self._encoder = home, opinion, encoder
-        self._scorers, self._blend, self._unit = scorers, blend, unit
-        self._own = own
+        self._scorers, self._blend, self._own = scorers, blend, own
         self.sides = ("combined", "local", *(() if own is None else ("own",)), "collaboration")
         if opinion.classes is not None:
             self.classes_ = opinion.classes
@@ -409,9 +399,9 @@ class PersonalModel:
             If the rows do not fit the obfuscator.
         """
         said = self._said(X, using)
-        if self._unit is None:
+        if self._opinion.unit is None:
             return np.asarray(self.classes_[said.argmax(axis=1)])
-        mean, deviation = self._unit
+        mean, deviation = self._opinion.unit
         return np.asarray(mean + deviation * said)
 
     def predict_proba(self, X: ArrayLike, using: str = "combined") -> FloatArray:
@@ -422,10 +412,9 @@ class PersonalModel:
         AttributeError
             If numbers are predicted.
         """
-        if self._unit is not None:
+        if self._opinion.unit is not None:
             raise AttributeError(f"Party {self.party!r}: the target is a number, so there are no class probabilities.")
-        logs = self._said(X, using)
-        shares = np.exp(logs)
+        shares = np.exp(self._said(X, using))
         return np.asarray(shares / shares.sum(axis=1, keepdims=True))
 
     def _said(self, X: Any, using: str) -> FloatArray:
@@ -548,7 +537,7 @@ def personalise(
         on_own = [replace(each, left_out=each.left_out[: data.n_own]) for each in candidates if each.own_only]
         own_blend = blender_of(on_own, beyond[:0]).local()
         own = [on_own[place].fit() for place in own_blend.own], own_blend
-    return PersonalModel(home, opinion, encoder, scorers, blend, unit, benefit, own)
+    return PersonalModel(home, opinion, encoder, scorers, blend, benefit, own)
 
 
 def _all_classes(model: PartyModel, target: NDArray[Any], labels: NDArray[Any]) -> NDArray[Any]:

@@ -133,7 +133,8 @@ class TableDigest:
         for name in _names(table):
             hashed.update(str(name).encode() + b"\0")
         for column in _columns(table):
-            hashed.update(_as_bytes(_comparable(column)))
+            entries = _comparable(column)
+            hashed.update(repr(entries).encode() if isinstance(entries, list) else entries.tobytes())
         return hashed.digest()
 
     def __repr__(self) -> str:
@@ -157,10 +158,6 @@ def _comparable(column: Any) -> Any:
         return np.asarray(column, dtype=np.float64) + 0.0
     except (TypeError, ValueError):
         return [str(entry) for entry in column]
-
-
-def _as_bytes(row: Any) -> bytes:
-    return row.tobytes() if isinstance(row, np.ndarray) else repr([str(entry) for entry in row]).encode()
 
 
 @dataclass(eq=False)

@@ -164,17 +164,14 @@ def _dumped(obfuscator: Any, party: Party) -> bytes:
         )
     try:
         data, untrusted = _skops_of(obfuscator, OWN_TYPES)
+        why = f"is made of types that would not be read again: {untrusted[:10]}" if untrusted else None
     except Exception as error:
+        why = f"{type(party.obfuscator).__name__} cannot be stored ({type(error).__name__})"
+    if why is not None:
         raise ExchangeError(
             "STATE_UNSUPPORTED",
-            f"Party {party.name!r}: its obfuscator {type(party.obfuscator).__name__} cannot be stored "
-            f"({type(error).__name__}). Choose one that datacollab.obfuscator makes. Nothing left the party.",
-        ) from None
-    if untrusted:
-        raise ExchangeError(
-            "STATE_UNSUPPORTED",
-            f"Party {party.name!r}: its obfuscator is made of types that would not be read again: "
-            f"{untrusted[:10]}. Choose one that datacollab.obfuscator makes. Nothing left the party.",
+            f"Party {party.name!r}: its obfuscator {why}. Choose one that datacollab.obfuscator makes. Nothing left "
+            "the party.",
         )
     return data
 
@@ -225,7 +222,6 @@ def _damaged(reason: str) -> ExchangeError:
 _MEMBER = "personal.skops"
 _PARTS = ("encoder", "scorers", "blend", "benefit", "unit", "classes")
 _OWN_PARTS = ("own scorers", "own blend")
-"""For own rows without public ones; parties without public rows have none."""
 _PARTS_MADE_OF = (
     *(Benefit, ClassBlend, Estimate, EstimatorScorer, Kernel, KernelScorer, NumberBlend, Side, SpreadScorer),
     *(TableEncoder, TableForm),
@@ -252,7 +248,7 @@ def personal_state(personal: PersonalModel) -> dict[str, bytes]:
         "scorers": personal._scorers,
         "blend": personal._blend,
         "benefit": personal.benefit_,
-        "unit": personal._unit,
+        "unit": personal._opinion.unit,
         "classes": personal._opinion.classes,
         **({} if personal._own is None else dict(zip(_OWN_PARTS, personal._own, strict=True))),
     }
@@ -281,10 +277,9 @@ def personal_model(members: Mapping[str, bytes], home: LocalParty, model: PartyM
     try:
         parts: dict[str, Any] = _loaded(members[_MEMBER], _OWN_TYPES)
         encoder, scorers, blend, benefit, unit, classes = (parts[name] for name in _PARTS)
-        unit = None if unit is None else tuple(unit)
-        opinion = CollaborationOpinion(model, classes, unit)
+        opinion = CollaborationOpinion(model, classes, None if unit is None else tuple(unit))
         own = (parts[_OWN_PARTS[0]], parts[_OWN_PARTS[1]]) if _OWN_PARTS[0] in parts else None
-        return PersonalModel(home, opinion, encoder, scorers, blend, unit, benefit, own)
+        return PersonalModel(home, opinion, encoder, scorers, blend, benefit, own)
     # Skops and NumPy raise many kinds of errors for damaged contents, and may quote them.
     except Exception as error:
         raise ExchangeError(
