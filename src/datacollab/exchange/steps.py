@@ -30,58 +30,37 @@ _KINDS: dict[str, Any] = {
 
 @dataclass(frozen=True, kw_only=True)
 class Input:
-    """One thing that a step takes.
-
-    Attributes
-    ----------
-    name : str
-        Keyword of the step's function.
-    words : str
-        What it is: the help of the option, and the label of the field. Empty if the help lists the allowed names.
-    option : str
-        How the command spells it; empty for an argument.
-    kind : type
-    is_there : bool
-        Whether it is a file that must exist.
-    usual : str
-        What holds if it is left out, in words.
-    required : bool
-    default : object
-        What the function gets if it is left out.
-    least, most : float or None
-        Bounds of a number.
-    metavar : str or None
-    known : tuple of str, or str
-        The allowed names, or where they are, such as ``_obfuscators:OBFUSCATORS``; empty if any is allowed.
-    is_many : bool
-        Whether it may be given several times.
-    endings : tuple of str
-        Of a file that is uploaded.
-    label : str
-        Of the field, if ``words`` is too long for one.
-    off : str
-        Label of the box that turns it off, if it is on otherwise.
-    is_percent : bool
-        Whether the field is in per cent, of a number from 0 to 1.
-    """
+    """One thing that a step takes."""
 
     name: str
+    """Keyword of the step's function."""
     words: str
+    """What it is: the help of the option, and the label of the field; empty if the help lists the allowed names."""
     option: str
+    """How the command spells it; empty for an argument."""
     kind: Any = str
     is_there: bool = False
+    """Whether it is a file that must exist."""
     usual: str = ""
+    """What holds if it is left out, in words."""
     required: bool = False
     default: Any = None
+    """What the function gets if it is left out."""
     least: float | None = None
     most: float | None = None
     metavar: str | None = None
     known: str | tuple[str, ...] = ()
+    """The allowed names, or where they are, such as ``_obfuscators:OBFUSCATORS``; empty if any is allowed."""
     is_many: bool = False
+    """Whether it may be given several times."""
     endings: tuple[str, ...] = ()
+    """Of a file that is uploaded."""
     label: str = ""
+    """Of the field, if ``words`` is too long for one."""
     off: str = ""
+    """Label of the box that turns it off, if it is on otherwise."""
     is_percent: bool = False
+    """Whether the field is in per cent, of a number from 0 to 1."""
 
     @property
     def help(self) -> str:
@@ -107,44 +86,29 @@ class Input:
 
 @dataclass(frozen=True, kw_only=True)
 class Step:
-    """One step.
-
-    Attributes
-    ----------
-    name : str
-        Its command, such as ``party install``.
-    does, example, folder : str
-        The help of the command, and of its ``--folder``, if it works in one.
-    title : str
-        Its name on the desk; empty if it has no page.
-    doing : str
-        What the desk says while it is at work.
-    inputs : tuple of Input
-    writes : tuple of str
-        Files in the folder.
-    asks : str
-        What somebody has to say yes to first.
-    takes : str
-        How long it takes, if that is more than a moment.
-    has_keys, has_json : bool
-        Whether the command opens the keys in the folder, and takes ``--json``.
-    unchanged : str
-        What an interruption leaves behind, in words.
-    """
+    """One step; the desk has a page of it if it has a title."""
 
     name: str
+    """Its command, such as ``party install``."""
     does: str
+    """The help of the command, with ``example``, and ``folder`` of the folder that it works in."""
     example: str = ""
     folder: str = ""
     title: str = ""
     doing: str = ""
+    """What the desk says while it is at work."""
     inputs: tuple[Input, ...] = ()
     writes: tuple[str, ...] = ()
+    """Files in the folder."""
     asks: str = ""
+    """What somebody has to say yes to first."""
     takes: str = ""
+    """How long it takes, if that is more than a moment."""
     has_keys: bool = True
+    """Whether the command opens the keys in the folder."""
     has_json: bool = True
     unchanged: str = "Nothing was changed."
+    """What an interruption leaves behind, in words."""
 
     def __getitem__(self, name: str) -> Input:
         return next(each for each in self.inputs if each.name == name)
