@@ -24,15 +24,7 @@ EXIT_CODES = {
 
 @dataclass(frozen=True)
 class Code:
-    """A reason to refuse.
-
-    Attributes
-    ----------
-    kind : str
-        A key of `EXIT_CODES`.
-    meaning, remedy : str
-        A sentence each, for the documentation.
-    """
+    """A reason to refuse: its kind, a key of `EXIT_CODES`, and a sentence each on what it means and what to do."""
 
     kind: str
     meaning: str

@@ -11,24 +11,16 @@ __all__ = ["OBFUSCATORS", "ObfuscatorEntry"]
 
 @dataclass(frozen=True, kw_only=True)
 class ObfuscatorEntry:
-    """One obfuscator.
-
-    Attributes
-    ----------
-    home : str
-        Module and class of the transformer.
-    title : str
-        Its name in tables and figures.
-    standardize : bool
-        Whether columns are brought to mean 0 and variance 1 first unless the caller says otherwise.
-    is_linear : bool
-        Whether it is linear: with as many components as a row has numbers it hides nothing.
-    """
+    """One obfuscator."""
 
     home: str
+    """Module and class of the transformer."""
     title: str
+    """Its name in tables and figures."""
     standardize: bool = False
+    """Whether columns are brought to mean 0 and variance 1 first unless the caller says otherwise."""
     is_linear: bool = False
+    """Whether it is linear: with as many components as a row has numbers it hides nothing."""
 
     def load(self) -> Any:
         """Return the class of the transformer."""

@@ -22,21 +22,14 @@ FEWEST_ALIKE = 50
 
 @dataclass(frozen=True)
 class Recommended:
-    """Settings of sums for one kind of data, as docs/results/sums found them.
-
-    Attributes
-    ----------
-    n_components : int
-        The most columns of the common map.
-    noise : float
-        s, the standard deviation of the noise on the diagonal of the total.
-    least_penalty : float
-        The smallest ridge penalty, as a multiple of the operator norm of all noise in the total.
-    """
+    """Settings of sums for one kind of data, as docs/results/sums found them."""
 
     n_components: int
+    """The most columns of the common map."""
     noise: float
+    """s, the standard deviation of the noise on the diagonal of the total."""
     least_penalty: float
+    """The smallest ridge penalty, as a multiple of the operator norm of all noise in the total."""
 
 
 TABLE = Recommended(n_components=MOST_COMPONENTS, noise=0.1, least_penalty=1.0)

@@ -28,14 +28,7 @@ _MOST = 10
 
 
 class AnalystDesk(Desk):
-    """The analyst's desk over the analyst's folder.
-
-    Parameters
-    ----------
-    path : Path
-    passphrase : str, optional
-        Of the keys.
-    """
+    """The analyst's desk over the analyst's folder, with the passphrase of its keys."""
 
     role = "analyst"
 
@@ -108,7 +101,7 @@ def _made(desk: AnalystDesk, name: str) -> dict[str, Any]:
 
 def _parts(desk: AnalystDesk) -> Iterator[Page | Action]:
     project = desk.folder.project
-    task, is_effect = project.task, project.task.kind == "effect"
+    task = project.task
 
     def home(request: Request) -> dict[str, Any]:
         return {"following": next((place for place in _places(desk) if not place.is_done), None)}
@@ -136,7 +129,7 @@ def _parts(desk: AnalystDesk) -> Iterator[Page | Action]:
 
     def card(request: Request) -> dict[str, Any]:
         result = desk.done.get("integrate") if desk.of_sums else desk.integration()
-        shown = {"of_sums": desk.of_sums, "result": result, "command": desk.command("integrate")}
+        shown = {"of_sums": desk.of_sums, "result": result}
         if not isinstance(result, Integration):
             return shown
         missing = [name for name in project.parties if name not in result.share_digests]
@@ -146,15 +139,8 @@ def _parts(desk: AnalystDesk) -> Iterator[Page | Action]:
         file = desk.path / _FIGURES
         found = dict(json.loads(file.read_bytes())) if file.is_file() else None
         now = {received.party: received.digest for received in desk.folder.shares()}
-        return {
-            "is_effect": is_effect,
-            "task": task,
-            "estimands": _ESTIMANDS,
-            "found": found,
-            "is_old": found is not None and found["shares"] != now,
-            "report": _REPORT,
-            "command": desk.command("effect", *(["--horizon", "TIME"] if task.time else [])),
-        }
+        is_old = found is not None and found["shares"] != now
+        return {"task": task, "estimands": _ESTIMANDS, "found": found, "is_old": is_old, "report": _REPORT}
 
     def estimate(job: Job, **options: Any) -> None:
         job.say("Estimating, and judging rows by models that were fitted without them")

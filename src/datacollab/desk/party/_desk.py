@@ -55,21 +55,10 @@ class Looked:
 
 
 class PartyDesk(Desk):
-    """A party's desk over its folder.
+    """A party's desk over its folder, with the passphrase of its keys.
 
-    Parameters
-    ----------
-    path : Path
-        The party's folder.
-    passphrase : str, optional
-        Of its keys.
-
-    Attributes
-    ----------
-    table : Path or None
-        The party's table, and in ``seen`` what is wrong with it.
-    options : dict of str to object
-        How it is to be shared, as `PartyFolder.prepare` takes it; ``looked`` is what would leave then.
+    ``table`` is the party's table, and ``seen`` what is wrong with it. ``options`` say how it is to be shared, as
+    `PartyFolder.prepare` takes them; ``looked`` is what would leave then.
     """
 
     role = "party"

@@ -124,26 +124,8 @@ def _join_parts(desk: PartyDesk) -> Iterator[Page | Action]:
 
     def show(request: Request) -> dict[str, Any]:
         offer, there = desk.offer, desk.opened().project if desk.has("project.toml") else None
-        is_later = offer is None and there is not None and not desk.has("anchor.dcstate")
-        before = {} if there is None else _letters(there)
-        return {
-            "offer": offer,
-            "there": there,
-            "key": desk.key.fingerprint,
-            "name": None if offer is None else _own_name(desk, offer.project),
-            "rows": []
-            if offer is None
-            else [
-                {"name": name, "letters": letters, "before": before.get(name)}
-                for name, letters in _letters(offer.project).items()
-            ],
-            "anchor_there": desk.has("anchor.dcstate"),
-            "files": desk.files,
-            "usual": "" if there is None else desk.path / "project.toml",
-            "command": desk.command(
-                "join", desk.path / "project.toml" if is_later else "project.toml", "anchor.dcanchor"
-            ),
-        }
+        name = None if offer is None else _own_name(desk, offer.project)
+        return {"offer": offer, "there": there, "name": name, "letters": _letters}
 
     def look(form: FormData) -> str:
         with ExitStack() as chosen:
@@ -257,16 +239,10 @@ def _table_parts(desk: PartyDesk) -> Iterator[Page | Action]:
         desk.jobs.start("Removing the copy of the table", TABLE, work)
 
     def wrong(request: Request) -> dict[str, Any]:
-        table, seen = desk.chosen_table(), desk.seen
+        seen = desk.seen
         found = seen.adjusted.get("columns", {}) if seen else {}
-        return {
-            "table": table,
-            "seen": seen,
-            "columns": [
-                _described(column) | {"found": found.get(column.name, {})} for column in desk.opened().project.columns
-            ],
-            "command": desk.command("check", table),
-        }
+        columns = [_described(each) | {"found": found.get(each.name, {})} for each in desk.opened().project.columns]
+        return {"table": desk.chosen_table(), "seen": seen, "columns": columns}
 
     yield Page(TABLE, template="table.html")
     yield Action(TABLE, chosen)
@@ -329,16 +305,9 @@ def _result_parts(desk: PartyDesk) -> Iterator[Page | Action]:
         return {"n_rows": n_rows, "adjusted": adjusted}
 
     def evaluate_page(request: Request) -> dict[str, Any]:
-        found, task = desk.done.get("evaluate"), desk.opened().project.task
-        return {
-            "using": using(*SIDES),
-            "has_two": len(task.classes) == 2,
-            "unit": task.unit,
-            "found": found,
-            "words": SIDES,
-            "command": desk.command("evaluate", "known.csv"),
-            **({} if found is None else _evaluated(found, task.unit)),
-        }
+        found, unit = desk.done.get("evaluate"), desk.opened().project.task.unit
+        shown = {"using": using(*SIDES), "unit": unit, "found": found, "words": SIDES}
+        return shown if found is None else shown | _evaluated(found, unit)
 
     def evaluate(job: Job, file: Path, **options: Any) -> Any:
         job.say(f"Predicting {file.name}, by all models that are here")
@@ -357,7 +326,6 @@ def _result_parts(desk: PartyDesk) -> Iterator[Page | Action]:
             "place": folder,
             "file": _EXPLANATIONS,
             "figure": _FIGURE if found is not None and (folder / _FIGURE).is_file() else "",
-            "command": desk.command("explain", "new.csv", "-o", "why.csv", "--figure", "why.png"),
         }
 
     def check_class(options: dict[str, Any]) -> None:

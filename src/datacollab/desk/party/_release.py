@@ -57,14 +57,8 @@ def release_parts(desk: PartyDesk) -> Iterator[Page | Action]:
 
     def look(request: Request) -> dict[str, Any]:
         table, looked, opened = desk.chosen_table(), desk.looked, desk.opened_for_rows()
-        shown = {
-            "looked": looked,
-            "table": table,
-            "form": shown_options(desk.options),
-            "presets": _presets(opened),
-            "shared": desk.shared_entry(),
-            "command": desk.command("check", table, *_words(desk)),
-        }
+        shown = {"looked": looked, "table": table, "form": shown_options(desk.options), "presets": _presets(opened)}
+        shown["command"] = desk.command("check", table, *_words(desk))
         if looked is None:
             return shown
         asked = request.query_params.get("row", "1")
@@ -87,15 +81,9 @@ def release_parts(desk: PartyDesk) -> Iterator[Page | Action]:
 
     def approve(request: Request) -> dict[str, Any]:
         table, opened, question = desk.chosen_table(), desk.opened_for_rows(), desk.jobs.question_about(ReleaseSummary)
-        return ({} if question is None else _summary(question.about)) | {
-            "table": table,
-            "question": question,
-            "looked": desk.looked,
-            "shared": desk.shared_entry(),
-            "approvers": opened.policy.approvers,
-            "analyst": opened.project.analyst.fingerprint,
-            "command": desk.command("share", table, *_words(desk)),
-        }
+        shown = {"table": table, "opened": opened, "question": question}
+        shown["command"] = desk.command("share", table, *_words(desk))
+        return shown if question is None else shown | _summary(question.about)
 
     def share(form: FormData) -> None:
         table, opened, again = desk.chosen_table(), desk.opened_for_rows(), checked(form, "again")

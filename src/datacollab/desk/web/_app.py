@@ -270,13 +270,7 @@ class Place:
 
 
 class Desk:
-    """What the desks of both roles have: a folder, its files, and work in the background.
-
-    Attributes
-    ----------
-    done : dict of str to object
-        What steps gave, by their verbs.
-    """
+    """What the desks of both roles have: a folder, its files, work in the background, and in ``done`` its results."""
 
     role: ClassVar[str]
 
