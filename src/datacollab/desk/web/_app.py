@@ -89,8 +89,8 @@ _HEADERS = {**HEADERS, "Referrer-Policy": "same-origin"}
 class Guard:
     """Refuses requests before any page sees them, and puts the desk's headers on every answer."""
 
-    def __init__(self, app: ASGIApp, session: Session, *, most_bytes: int = MOST_BYTES) -> None:
-        self._app, self._session, self._most = app, session, most_bytes
+    def __init__(self, app: ASGIApp, session: Session) -> None:
+        self._app, self._session, self._most = app, session, MOST_BYTES
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Answer one request."""

@@ -200,9 +200,9 @@ def number(label: str, written: str, *, least: float, most: float | None = None,
     return int(found) if is_whole else found
 
 
-def chosen_file(form: FormData, files: DeskFiles, of: Input, *, as_name: str, prefix: str = "") -> Chosen:
+def chosen_file(form: FormData, files: DeskFiles, of: Input, *, as_name: str) -> Chosen:
     """Return a file that was uploaded, lies in the inbox, or whose path was written; its user has to discard it."""
-    chosen = perhaps_file(form, files, of, as_name=as_name, prefix=prefix)
+    chosen = perhaps_file(form, files, of, as_name=as_name)
     if chosen is None:
         raise ValueError(f"No {of.label} was given. Write its path on this machine, or choose a file.")
     return chosen
