@@ -57,8 +57,12 @@ def release_parts(desk: PartyDesk) -> Iterator[Page | Action]:
 
     def look(request: Request) -> dict[str, Any]:
         table, looked, opened = desk.chosen_table(), desk.looked, desk.opened_for_rows()
-        shown = {"looked": looked, "table": table, "form": shown_options(desk.options), "presets": _presets(opened)}
-        shown["command"] = desk.command("check", table, *_words(desk))
+        shown: dict[str, Any] = {
+            "looked": looked,
+            "table": table,
+            "command": desk.command("check", table, *_words(desk)),
+        }
+        shown |= {"form": shown_options(desk.options), "presets": _presets(opened)}
         if looked is None:
             return shown
         asked = request.query_params.get("row", "1")
@@ -71,7 +75,7 @@ def release_parts(desk: PartyDesk) -> Iterator[Page | Action]:
 
         def work(job: Job) -> None:
             desk.looked, desk.options = None, options
-            prepared = opened.prepare(table, **options, progress=job.say)
+            prepared: Any = opened.prepare(table, **options, progress=job.say)
             reasons = [*deadline_passed(opened.project), *prepared.reasons]
             codes = [reason.code for reason in reasons]
             opened.record("check", file=table.name, way=prepared.plan.options, reasons=codes)
@@ -81,8 +85,8 @@ def release_parts(desk: PartyDesk) -> Iterator[Page | Action]:
 
     def approve(request: Request) -> dict[str, Any]:
         table, opened, question = desk.chosen_table(), desk.opened_for_rows(), desk.jobs.question_about(ReleaseSummary)
-        shown = {"table": table, "opened": opened, "question": question}
-        shown["command"] = desk.command("share", table, *_words(desk))
+        command = desk.command("share", table, *_words(desk))
+        shown = {"table": table, "opened": opened, "question": question, "command": command}
         return shown if question is None else shown | _summary(question.about)
 
     def share(form: FormData) -> None:
