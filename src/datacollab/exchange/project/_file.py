@@ -98,10 +98,8 @@ def _column(found: object, position: int) -> Any:
 
 def _check_size(columns: list[Any]) -> None:
     """Refuse more columns and categories than a matrix may have, before anything is made of them."""
-    n_features = len(columns)
-    for column in columns:
-        categories = column.get("categories") if isinstance(column, dict) else None
-        n_features += len(categories) if isinstance(categories, list) else 0
+    categories = [column.get("categories") for column in columns if isinstance(column, dict)]
+    n_features = len(columns) + sum(len(each) for each in categories if isinstance(each, list))
     if n_features > _MOST_FEATURES:
         raise ExchangeError(
             "TOO_LARGE",
@@ -122,67 +120,49 @@ def _signature(found: dict[str, Any]) -> bytes:
 _COMMENTS = tomllib.loads(Path(__file__).with_name("comments.toml").read_text(encoding="utf-8"))
 
 
-def _unsigned_text(project: Project, *, drafted: bool, ranges_given: bool, target_given: bool) -> str:
+_TASK_COMMENTS = {
+    "classification": ("target", "categories"),
+    "regression": ("target", "range"),
+    "survival": ("survival times", "times"),
+    "effect": ("effect number", "effect"),
+    "effect on times": ("effect times", "times"),
+    "none": ("none", "nothing"),
+}
+"""What is said about a kind of task, and what to check if it was guessed."""
+_DOMAIN = b"datacollab project file, format 1\n"
+_MOST_BYTES = 2**20
+_ZIP, _UTF_16 = b"PK\x03\x04", (b"\xff\xfe", b"\xfe\xff")
+_SIGNATURE = re.compile(r"^[ \t]*\[signature\][ \t]*(?:#[^\n]*)?$.*?(?=^[ \t]*\[|\Z)", re.DOTALL | re.MULTILINE)
+
+
+def project_text(
+    project: Project, key: KeyPair, *, drafted: bool = False, ranges_given: bool = False, target_given: bool = False
+) -> str:
+    """Return the project file, with comments for people, signed by the owner's key; NOT_A_MEMBER for another key.
+
+    If it was `drafted` from a public table, comments ask for a check of what was guessed: not of the columns' ranges,
+    or of the target's possible entries, if people have given them.
+    """
     tomli_w = require("tomli_w", "exchange")
     content, comments, check = project_content(project), dict(_COMMENTS["tables"]), _COMMENTS["check"]
     if project.deadline is not None:
         content["rules"]["deadline"] = project.deadline
-    comments["task"] = _words_on(project.task, drafted and not target_given)
+    task = project.task
+    words, guess = _TASK_COMMENTS[f"{task.kind}{' on times' * (task.kind == 'effect' and task.time != '')}"]
+    comments["task"] = "".join(_COMMENTS["task"][each] for each in words.split())
+    comments["task"] += check.get(guess, "") * (drafted and not target_given)
     comments["sharing.entities"] += check["entities"] * drafted
     guessed = {"number": "" if ranges_given else check["range"], "category": check["categories"]}
     parts = []
     for name, entries in content.items():
         if name == "columns":
             parts.append(comments["columns"])
-            for column in entries:
-                parts.append(f"{guessed[column['kind']] * drafted}[[columns]]\n{tomli_w.dumps(column)}")
+            parts += [f"{guessed[each['kind']] * drafted}[[columns]]\n{tomli_w.dumps(each)}" for each in entries]
             continue
         inner = {f"{name}.{each}": entries.pop(each) for each in _INNER if each in entries}
         for header, table in ({name: entries} | inner).items():
             parts.append(f"{comments.get(header, '')}[{header}]\n{tomli_w.dumps(table)}")
-    return "\n\n".join(part.rstrip() for part in parts) + "\n\n"
-
-
-def _words_on(task: Task, is_guessed: bool) -> str:
-    """Return the comment on a kind of task, with a request to check what was guessed."""
-    on_effect, check = ("times", "times") if task.time else ("number", "effect")
-    words, check = {
-        "classification": (("target",), "categories"),
-        "regression": (("target",), "range"),
-        "survival": (("survival", "times"), "times"),
-        "effect": (("effect", on_effect), check),
-        "none": (("none",), ""),
-    }[task.kind]
-    return "".join(_COMMENTS["task"][each] for each in words) + _COMMENTS["check"].get(check, "") * is_guessed
-
-
-_DOMAIN = b"datacollab project file, format 1\n"
-_MOST_BYTES = 2**20
-_ZIP, _UTF_16 = b"PK\x03\x04", (b"\xff\xfe", b"\xfe\xff")
-
-
-def project_text(
-    project: Project, key: KeyPair, *, drafted: bool = False, ranges_given: bool = False, target_given: bool = False
-) -> str:
-    """Return the signed project file, with comments for people.
-
-    Parameters
-    ----------
-    project : Project
-    key : KeyPair
-        The owner's.
-    drafted : bool, default=False
-        Whether ranges and categories were guessed from a public table, so that comments ask for a check.
-    ranges_given, target_given : bool, default=False
-        Whether people gave the columns' ranges, or the target's possible entries, so that these need no check.
-
-    Raises
-    ------
-    ExchangeError
-        If the key is not the owner's.
-    """
-    text = _unsigned_text(project, drafted=drafted, ranges_given=ranges_given, target_given=target_given)
-    return text + _signature_text(project, key)
+    return "\n\n".join(part.rstrip() for part in parts) + "\n\n" + _signature_text(project, key)
 
 
 def sign_project_text(text: str, key: KeyPair, *, what: str = "project.toml") -> str:
@@ -195,11 +175,12 @@ def sign_project_text(text: str, key: KeyPair, *, what: str = "project.toml") ->
     ExchangeError
         If the file says something impossible, or the key is not the owner's.
     """
-    unsigned = _without_signature(text)
+    unsigned, was_signed = _SIGNATURE.subn("", text.replace("\r\n", "\n"), count=1)
+    unsigned = unsigned if was_signed else text
     project, remaining = parse_project(unsigned, what=what)
     if remaining is not None:
         raise invalid(what, "the signature is not in a table [signature] of its own. Remove it by hand, then sign.")
-    if unsigned is not text and not _is_owners(parse_project(text, what=what)[1], project):
+    if was_signed and not _is_owners(parse_project(text, what=what)[1], project):
         unsigned, project = _raised(unsigned, project, what)
     signed = unsigned.rstrip() + "\n\n" + _signature_text(project, key)
     if parse_project(signed, what=what)[0] != project:
@@ -298,13 +279,3 @@ def _raised(unsigned: str, project: Project, what: str) -> tuple[str, Project]:
     if parse_project(raised_text, what=what)[0] != raised:
         raise invalid(what, f"the revision cannot be raised. Write `{line}` under [project] by hand, then sign.")
     return raised_text, raised
-
-
-def _without_signature(text: str) -> str:
-    """Return the text without the table [signature], up to the next one."""
-    lines = text.replace("\r\n", "\n").split("\n")
-    starts = [number for number, line in enumerate(lines) if re.match(r"\s*\[signature\]\s*(#.*)?$", line)]
-    if not starts:
-        return text
-    ends = (number for number in range(starts[0] + 1, len(lines)) if lines[number].lstrip().startswith("["))
-    return "\n".join(lines[: starts[0]] + lines[next(ends, len(lines)) :])
