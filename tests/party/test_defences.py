@@ -80,14 +80,14 @@ class TestEveryDefence:
         X, y, A = rng.normal(size=(60, 3)), np.arange(60) % 2, rng.normal(size=(50, 3))
         before, parameters = (X.copy(), y.copy(), A.copy()), defence.get_params()
         given = {"anchor_representation": A, "random_state": 0}
-        published, shared = defence.apply(X, y, **given)
+        published, shared, _ = defence.apply(X, y, **given)
         assert published.shape == (len(shared), 3)
         assert_array_equal(shared, y)
         for array, copy_ in zip((X, y, A), before, strict=True):
             assert_array_equal(array, copy_)
         assert defence.get_params() == parameters == clone(defence).get_params()
         assert set(vars(defence)) == set(parameters)
-        again, _ = defence.apply(X, y, **given)
+        again, *_ = defence.apply(X, y, **given)
         assert_array_equal(again, published)
 
     @pytest.mark.parametrize("defence_class", EXPORTED)
@@ -161,7 +161,7 @@ def test_suppressed_rows_are_missing_from_the_order(rng, anchor):
     share, order = party.share_with_order(anchor)
     assert sorted(order) == list(range(3, 43))
     assert_array_equal(share.target, y[order])
-    expected, _ = Microaggregation(5).apply(party.obfuscate(X)[3:], y[3:])
+    expected, *_ = Microaggregation(5).apply(party.obfuscate(X)[3:], y[3:])
     assert_allclose(share.representation, expected[order - 3], atol=1e-12)
 
 
@@ -172,8 +172,8 @@ def test_defences_come_one_after_the_other(table, anchor):
     with pytest.warns(SuppressedRowsWarning):
         party.fit(X, y)
     share, order = party.share_with_order(anchor)
-    once, left = Microaggregation(4).apply(party.obfuscate(X)[2:], y[2:])
-    twice, left = Microaggregation(12).apply(once, left)
+    once, left, _ = Microaggregation(4).apply(party.obfuscate(X)[2:], y[2:])
+    twice, left, _ = Microaggregation(12).apply(once, left)
     assert_array_equal(order, np.arange(2, 60))
     assert_allclose(share.representation, twice, atol=1e-12)
     assert_array_equal(share.target, left)

@@ -52,7 +52,7 @@ def test_last_bits_tell_nothing(rng):
 
 def test_mechanism_publishes_on_the_grid(rng):
     anchor, mechanism = rng.normal(size=(200, 3)), GaussianMechanism(2.0)
-    released, _ = mechanism.apply(rng.normal(size=(50, 3)), np.zeros(50), anchor_representation=anchor)
+    released, *_ = mechanism.apply(rng.normal(size=(50, 3)), np.zeros(50), anchor_representation=anchor)
     step = grid_step(mechanism.noise(anchor))
     assert_array_equal(np.mod(released, step), 0)
 
@@ -106,7 +106,7 @@ def test_two_shares_are_one_with_half_the_variance():
 @pytest.mark.parametrize("scale", [0.3, 1.5])
 def test_noise_is_gaussian_in_units_of_each_column(rng, scale):
     X = rng.normal(size=(2000, 3)) * [1.0, 100.0, 1e-3] + 7
-    published, target = GaussianNoise(scale).apply(X, np.arange(2000), random_state=0)
+    published, target, _ = GaussianNoise(scale).apply(X, np.arange(2000), random_state=0)
     standard = (published - X) / (scale * X.std(axis=0))
     low, high = stats.chi2(standard.size).ppf([1e-4, 1 - 1e-4])
     assert low < np.sum(standard**2) < high
@@ -117,7 +117,7 @@ def test_noise_is_gaussian_in_units_of_each_column(rng, scale):
 
 def test_constant_columns_get_none(rng):
     X = np.column_stack([np.full(50, 3.0), rng.normal(size=50)])
-    published, _ = GaussianNoise().apply(X, np.zeros(50), random_state=0)
+    published, *_ = GaussianNoise().apply(X, np.zeros(50), random_state=0)
     assert_allclose(published[:, 0], 3.0)
     assert not np.isclose(published[:, 1], X[:, 1]).any()
 
@@ -148,7 +148,7 @@ def test_senseless_promises_are_refused(arguments, name):
 def noise_of(mechanism, anchor, n_rows, seed=0):
     """What is added to rows that lie at the centre, where nothing is clipped."""
     center = np.tile(anchor.mean(axis=0), (n_rows, 1))
-    published, _ = mechanism.apply(center, np.zeros(n_rows), anchor_representation=anchor, random_state=seed)
+    published, *_ = mechanism.apply(center, np.zeros(n_rows), anchor_representation=anchor, random_state=seed)
     return published - center
 
 

@@ -7,7 +7,7 @@ import warnings
 from abc import ABC, abstractmethod
 from dataclasses import dataclass
 from numbers import Integral, Real
-from typing import Any, ClassVar
+from typing import Any, ClassVar, NamedTuple
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -37,8 +37,7 @@ class Promise:
     noise: float | None = None
 
 
-@dataclass(frozen=True, kw_only=True, eq=False)
-class Published:
+class Published(NamedTuple):
     """Rows as they may leave, their targets, and `own_rows`, the position of the given row behind each of them."""
 
     rows: FloatArray
@@ -121,7 +120,7 @@ class Defence(BaseEstimator, ABC):
         *,
         anchor_representation: ArrayLike | None = None,
         random_state: int | np.random.RandomState | None = None,
-    ) -> tuple[FloatArray, NDArray[Any]]:
+    ) -> Published:
         """Return rows as they may leave, with their targets.
 
         Parameters
@@ -135,30 +134,21 @@ class Defence(BaseEstimator, ABC):
 
         Returns
         -------
-        representation : ndarray of shape (n_published, n_intermediate)
-            In the order of the given rows that they stand for; some may be missing.
-        target : ndarray of shape (n_published,)
+        Published
+            ``rows``, shape (n_published, n_intermediate), in the order of the given rows that they stand for,
+            ``target``, and ``own_rows``, their positions; some may be missing.
 
         Raises
         ------
         ObfuscationError
             If the rows cannot be defended.
         """
-        published = self.release(
-            np.asarray(representation, dtype=np.float64),
-            np.asarray(target),
-            None if anchor_representation is None else np.asarray(anchor_representation, dtype=np.float64),
-            check_random_state(random_state),
-        )
-        return published.rows, published.target
-
-    def release(self, rows: FloatArray, target: Targets, anchor: FloatArray | None, generator: Random) -> Published:
-        """Return rows as they may leave, and the own rows behind them; see `apply`."""
         self._validate_params()
-        name = type(self).__name__
-        if self.needs_anchor and anchor is None:
+        name, rows = type(self).__name__, np.asarray(representation, dtype=np.float64)
+        if self.needs_anchor and anchor_representation is None:
             raise ObfuscationError(f"{name} needs the anchor's representation; pass it.")
-        published = self._defend(rows, target, anchor, generator)
+        anchor = None if anchor_representation is None else np.asarray(anchor_representation, dtype=np.float64)
+        published = self._defend(rows, np.asarray(target), anchor, check_random_state(random_state))
         n_rows = len(published.own_rows)
         if published.rows.shape != (n_rows, rows.shape[1]) or not np.isfinite(published.rows).all():
             raise ObfuscationError(
@@ -219,10 +209,9 @@ class Microaggregation(Defence):
     ----------
     k : int, default=5
         Rows that share a published row, at least; from 2 on.
-    small_classes : {"suppress", "group", "error"}, default="suppress"
+    small_classes : {"suppress", "group"}, default="suppress"
         Of classes with fewer than `k` rows, "suppress" shares no row, and warns.  "group" averages them over class
         borders: among each other, or with the smallest of the other classes if they are fewer than `k` all together.
-        "error" shares nothing at all.
     n_bins : int, "auto" or None, default="auto"
         For numeric targets: how many intervals of about as many rows each serve as classes; fewer if they would have
         fewer than `k` rows.  "auto" takes 10 if targets are floating-point numbers, not all whole or of more than
@@ -240,8 +229,7 @@ class Microaggregation(Defence):
     Raises
     ------
     ObfuscationError
-        If a class is too small and `small_classes` is "error", there are fewer than `k` rows to share, or targets lack
-        the field that `by` names.
+        If there are fewer than `k` rows to share, or targets lack the field that `by` names.
 
     Notes
     -----
@@ -267,8 +255,7 @@ class Microaggregation(Defence):
     >>> import numpy as np
     >>> from datacollab.party import Microaggregation
     >>> rows = np.array([[0.0], [1.0], [10.0], [11.0], [12.0]])
-    >>> published, _ = Microaggregation(k=2).apply(rows, np.zeros(5))
-    >>> published.ravel()
+    >>> Microaggregation(k=2).apply(rows, np.zeros(5)).rows.ravel()
     array([ 0.5,  0.5, 11. , 11. , 11. ])
     """
 
@@ -277,7 +264,7 @@ class Microaggregation(Defence):
     option: ClassVar[str] = "--group-size {k}"
     _parameter_constraints: ClassVar[dict[str, Any]] = {
         "k": [Interval(Integral, 2, None, closed="left")],
-        "small_classes": [StrOptions({"suppress", "group", "error"})],
+        "small_classes": [StrOptions({"suppress", "group"})],
         "n_bins": [Interval(Integral, 1, None, closed="left"), StrOptions({"auto"}), None],
         "by": [str, None],
     }
@@ -327,11 +314,6 @@ class Microaggregation(Defence):
         if n_rows == 0:
             return classes
         found = f"{n_rows} of {len(classes)} rows are of classes with fewer than k={self.k} rows"
-        if self.small_classes == "error":
-            raise ObfuscationError(
-                f"Microaggregation: {found}. Lower k, take these rows out, or choose small_classes='suppress' or "
-                "'group'."
-            )
         if self.small_classes == "group":
             # One pool is large enough: all rows together are k or more.
             pool = int(np.argmin(np.where(small, len(classes) + 1, sizes))) if n_rows < self.k else len(sizes)

@@ -21,11 +21,9 @@ class ExplanationAgreement:
     Attributes
     ----------
     parties : tuple of str or int
-    values : ndarray of shape (n_parties, n_parties)
+    values, importance : ndarray of shape (n_parties, n_parties)
         Discrepancy of all values, :math:`\|\Phi_k - \Phi_l\| / \sqrt{\|\Phi_k\|^2 + \|\Phi_l\|^2}`: 0 where they are
-        the same, 1 where they have nothing to do with each other.
-    importance : ndarray of shape (n_parties, n_parties)
-        The same for the columns' mean absolute values.
+        the same, 1 where they have nothing to do with each other; and that of the columns' mean absolute values.
     ranks : ndarray of shape (n_parties, n_parties)
         Spearman's correlation of the columns' mean absolute values.
     discrepancy : float
@@ -48,10 +46,6 @@ def explanation_agreement(explanations: Mapping[PartyName, Any]) -> ExplanationA
         Of the same rows, such as anchor rows, by the same columns and outputs.  Values have the shape (n_rows,
         n_columns) or (n_rows, n_columns, n_outputs).
 
-    Returns
-    -------
-    ExplanationAgreement
-
     Raises
     ------
     AgreementError
@@ -60,14 +54,6 @@ def explanation_agreement(explanations: Mapping[PartyName, Any]) -> ExplanationA
     Notes
     -----
     For this explanations come together in one place.  Compare those of anchor rows; those of private rows tell of them.
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> from datacollab.party import explanation_agreement
-    >>> found = explanation_agreement({"north": np.array([[3.0, 0.0]]), "south": np.array([[0.0, 4.0]])})
-    >>> found.discrepancy, round(float(found.ranks[0, 1]), 12)
-    (1.0, -1.0)
     """
     if len(explanations) < 2:
         raise AgreementError(f"Expected explanations of at least two parties, got {len(explanations)}.")

@@ -266,8 +266,10 @@ class Release:
         given = self._published
         try:
             for defence in self._defences:
-                later = defence.release(given.rows, given.target, anchor_representation, self._generator)
-                given = Published(rows=later.rows, target=later.target, own_rows=given.own_rows[later.own_rows])
+                later = defence.apply(
+                    *given[:2], anchor_representation=anchor_representation, random_state=self._generator
+                )
+                given = later._replace(own_rows=given.own_rows[later.own_rows])
         except DataCollabWarning:  # turned into an error by a warnings filter; it shows no data
             raise
         except DataCollabError as error:

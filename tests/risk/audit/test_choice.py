@@ -85,7 +85,7 @@ def test_options_that_fail_are_named(digits):
         name="too few",
         obfuscator=dc.obfuscator("pca", n_components=4),
         n_components=4,
-        defences=(Microaggregation(50, small_classes="error"),),
+        defences=(Microaggregation(50),),
     )
     choice = chosen(digits, [option])
     assert not choice.assessments

@@ -1,7 +1,6 @@
 """What the audit says of shares behind defences: the attacks made for them, and what is proven."""
 
 import re
-from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -66,7 +65,7 @@ class _OwnTargets(Microaggregation):
 
     def _defend(self, representation, target, *rest):
         published = super()._defend(representation, target, *rest)
-        return replace(published, target=target[published.own_rows])
+        return published._replace(target=target[published.own_rows])
 
 
 def test_numeric_targets_tell_rows_of_a_group_apart():

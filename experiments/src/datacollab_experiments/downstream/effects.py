@@ -116,11 +116,8 @@ def _by_outcome(w: World, method: str, seed: int) -> tuple[float, float]:
     rows, order = [], []
     for k in range(int(w.party.max()) + 1):
         own = np.flatnonzero(w.party == k)
-        published = Microaggregation(5, small_classes="group").release(
-            w.X[own] / w.X.std(axis=0),
-            2 * w.treatment[own] + halves[own],
-            None,
-            np.random.RandomState(seed),
+        published = Microaggregation(5, small_classes="group").apply(
+            w.X[own] / w.X.std(axis=0), 2 * w.treatment[own] + halves[own], random_state=seed
         )
         rows.append(published.rows)
         order.append(own[published.own_rows])

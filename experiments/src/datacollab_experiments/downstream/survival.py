@@ -191,7 +191,7 @@ def defended(X: Array, y: NDArray[np.void], grouped: str | None, seed: int) -> t
         return X, y
     classes = y["event"].astype(np.int64) if grouped == "by event" else np.zeros(len(y), dtype=np.int64)
     # Grouped over class borders where a class is small, no row is left out and all keep their order.
-    rows, _ = Microaggregation(k=5, small_classes="group").apply(X, classes, random_state=seed)
+    rows, *_ = Microaggregation(k=5, small_classes="group").apply(X, classes, random_state=seed)
     return rows, y
 
 
