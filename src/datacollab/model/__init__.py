@@ -38,41 +38,11 @@ from ._received import (
     nearest_centre,
 )
 
-__all__ = [
-    "ALPHAS",
-    "MODEL_KIND",
-    "PREDICTIONS_KIND",
-    "SENDABLE",
-    "AnchorPredictions",
-    "AveragedClassifier",
-    "AveragedRegressor",
-    "CalibratedForestClassifier",
-    "IntegrationFunction",
-    "KernelMap",
-    "LandmarkRidgeClassifier",
-    "LandmarkRidgeRegressor",
-    "LinearMap",
-    "PartyModel",
-    "ReceivedClassifier",
-    "ReceivedRegressor",
-    "ReceivedSurvival",
-    "anchor_predictions",
-    "estimator_kind",
-    "fit_left_out",
-    "fit_weighted",
-    "head_from",
-    "head_to",
-    "log_loss_of",
-    "map_from",
-    "map_to",
-    "mixture_classes",
-    "mixture_novelty",
-    "model_contents",
-    "model_from",
-    "nearest_centre",
-    "plain_facts",
-    "predictions_contents",
-    "predictions_from",
-    "probabilities_of",
-    "task_of",
-]
+__all__ = ["ALPHAS", "MODEL_KIND", "PREDICTIONS_KIND", "SENDABLE"]
+__all__ += ["AnchorPredictions", "AveragedClassifier", "AveragedRegressor", "CalibratedForestClassifier"]
+__all__ += ["IntegrationFunction", "KernelMap", "LandmarkRidgeClassifier", "LandmarkRidgeRegressor"]
+__all__ += ["LinearMap", "PartyModel", "ReceivedClassifier", "ReceivedRegressor", "ReceivedSurvival"]
+__all__ += ["anchor_predictions", "estimator_kind", "fit_left_out", "fit_weighted", "head_from", "head_to"]
+__all__ += ["log_loss_of", "map_from", "map_to", "mixture_classes", "mixture_novelty", "model_contents"]
+__all__ += ["model_from", "nearest_centre", "plain_facts", "predictions_contents", "predictions_from"]
+__all__ += ["probabilities_of", "task_of"]

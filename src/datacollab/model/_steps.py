@@ -14,7 +14,7 @@ from scipy.special import expit, softmax
 from .._typing import FloatArray
 from ..errors import ExchangeError
 from ._from_elsewhere import bad_predictor, large_predictor
-from ._trees import LEAF, Structure, Walk, structure_of
+from ._trees import LEAF, Structure, leaves, structure_of
 
 _MOST_WORK = 5 * 10**6
 """For one row, in units of about a nanosecond."""
@@ -458,30 +458,32 @@ class Trees(Step):
 
     def __post_init__(self, structure: Structure | None) -> None:
         self.n_out = self.value.shape[1] if self.base is None else len(self.base)
-        structure = structure_of(self.feature) if structure is None else structure
-        self._walk = Walk(structure, self.feature, self.threshold, self.n_in, exact=self.precision == "float64")
+        self._structure = structure_of(self.feature) if structure is None else structure
 
     def __call__(self, rows: FloatArray) -> FloatArray:
         # In scikit-learn's order of adding and dividing, so that scores that are equal to it are equal here.
         total = np.zeros((len(rows), self.n_out))
         if self.base is not None:
             total += self.base
-        for tree, leaves in enumerate(self._walk.leaves(rows)):
+        # Beyond single precision's range a number is larger than every threshold, which infinity is too.
+        with np.errstate(over="ignore"):
+            compared = rows.astype(self.precision)
+        for tree, found in enumerate(leaves(self._structure, self.feature, self.threshold, compared)):
             if self.output is None:
-                total += self.value[leaves]
+                total += self.value[found]
             else:
-                total[:, self.output[tree]] += self.value[leaves, 0]
+                total[:, self.output[tree]] += self.value[found, 0]
         return total / self.calls if self.base is None else total
 
     @property
     def work(self) -> float:
         """The way down each tree."""
-        return float(10 * self.calls * (self._walk.depth + self.value.shape[1]))
+        return float(10 * self.calls * (self._structure.depth + self.value.shape[1]))
 
     @property
     def calls(self) -> int:
         """One for each tree."""
-        return self._walk.n_trees
+        return self._structure.n_trees
 
     @classmethod
     def read(cls, parts: Parts, n_in: int) -> Self:
