@@ -72,13 +72,14 @@ def models():
         "numbers": (EXPANSION, LandmarkRidgeRegressor(kernel="linear"), X[:, 0]),
         "pipeline": (LINEAR, scaled, TWO),
         "vote": (LINEAR, VotingClassifier(vote, voting="soft", weights=[1, 3]), THREE),
-        "average": (LINEAR, AveragedClassifier([narrow, wide], weights=[1, 3]), TWO),
         "survival-forest": (AFFINE, SurvivalForest(3, random_state=0), survival),
     }
     made = {
         name: PartyModel(party="north", integration_function=g, estimator=estimator.fit(g(X), y))
         for name, (g, estimator, y) in fitted.items()
     }
+    average = AveragedClassifier([each.fit(LINEAR(X), TWO) for each in (narrow, wide)], [1, 3])
+    made["average"] = PartyModel(party="north", integration_function=LINEAR, estimator=average)
     cox = CoxRegression().fit(AFFINE(X), survival, strata=strata).for_party("north")
     made["cox"] = PartyModel(party="north", integration_function=AFFINE, estimator=cox)
     ridge = LandmarkRidgeClassifier(LINEAR(A), gamma=0.5).fit(LINEAR(X), TWO)

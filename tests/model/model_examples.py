@@ -57,7 +57,7 @@ def fitted(estimator, g=None, y=None):
     g = MAPS["rbf"] if g is None else g
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
-        estimator.fit(g(ROWS), targets() if y is None else y)
+        estimator = estimator.fit(g(ROWS), targets() if y is None else y)
     return PartyModel(party="north", integration_function=g, estimator=estimator)
 
 

@@ -19,7 +19,7 @@ from sklearn import (
     svm,
     tree,
 )
-from sklearn.base import clone
+from sklearn.base import BaseEstimator, clone, is_classifier
 from sklearn.pipeline import make_pipeline
 from sklearn.utils.fixes import parse_version
 
@@ -35,6 +35,18 @@ from datacollab.model import (
 _KNOWN = linear_model.LogisticRegressionCV().get_params()
 NEW_ATTRIBUTES = {"use_legacy_attributes": False} if "use_legacy_attributes" in _KNOWN else {}
 
+
+class Average(BaseEstimator):
+    """Models that are fitted, and then averaged."""
+
+    def __init__(self, models, weights):
+        self.models, self.weights = models, weights
+
+    def fit(self, X, y):
+        models = [clone(model).fit(X, y) for model in self.models]
+        return (AveragedClassifier if is_classifier(models[0]) else AveragedRegressor)(models, self.weights)
+
+
 N_COLUMNS = 4
 LANDMARKS = np.random.default_rng(7).normal(size=(15, N_COLUMNS))
 _logistic, _bayes = linear_model.LogisticRegression(), naive_bayes.GaussianNB()
@@ -42,7 +54,7 @@ _forest = ensemble.RandomForestClassifier(4, random_state=0)
 _boosting = {"n_estimators": 4, "random_state": 0}
 
 CLASSIFIERS = {
-    "averaged": AveragedClassifier([LandmarkRidgeClassifier(LANDMARKS, gamma=0.2), _forest], weights=[1, 2]),
+    "averaged": Average([LandmarkRidgeClassifier(LANDMARKS, gamma=0.2), _forest], weights=[1, 2]),
     "boosting": ensemble.GradientBoostingClassifier(**_boosting),
     "boosting by exponential loss": ensemble.GradientBoostingClassifier(loss="exponential", **_boosting),
     "boosting from zero": ensemble.GradientBoostingClassifier(init="zero", **_boosting),
@@ -124,7 +136,7 @@ if parse_version(sklearn.__version__) >= parse_version("1.8"):
 if parse_version(sklearn.__version__) >= parse_version("1.9"):
     CLASSIFIERS["pipeline that cuts off"] = make_pipeline(preprocessing.MaxAbsScaler(clip=True), _logistic)
 REGRESSORS = {
-    "averaged": AveragedRegressor([LandmarkRidgeRegressor(LANDMARKS, gamma=0.2), linear_model.Ridge()], weights=[1, 3]),
+    "averaged": Average([LandmarkRidgeRegressor(LANDMARKS, gamma=0.2), linear_model.Ridge()], weights=[1, 3]),
     "ard": linear_model.ARDRegression(),
     "bayesian": linear_model.BayesianRidge(),
     "boosting": ensemble.GradientBoostingRegressor(**_boosting),

@@ -9,6 +9,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from hypothesis.extra import numpy as hnp
 from model_examples import MAPS, ROWS, bundle_of, changed_arrays, fitted, refused, targets
+from predictor_examples import Average
 from scipy.special import softmax
 from sklearn.linear_model import LogisticRegression, Ridge
 from sklearn.metrics.pairwise import rbf_kernel
@@ -19,7 +20,6 @@ from datacollab.bundle import arrays_to_bytes, bytes_to_arrays
 from datacollab.errors import ExchangeError
 from datacollab.model import (
     AveragedClassifier,
-    AveragedRegressor,
     CalibratedForestClassifier,
     LandmarkRidgeClassifier,
     LandmarkRidgeRegressor,
@@ -37,7 +37,7 @@ CLASSIFIERS = {
     "rbf": lambda: LandmarkRidgeClassifier(LANDMARKS, gamma=0.2),
     "linear": lambda: LandmarkRidgeClassifier(kernel="linear"),
     "forest": lambda: CalibratedForestClassifier(5, random_state=0),
-    "average": lambda: AveragedClassifier(
+    "average": lambda: Average(
         [
             LandmarkRidgeClassifier(LANDMARKS, gamma=0.2),
             LandmarkRidgeClassifier(LANDMARKS, gamma=0.5),
@@ -50,8 +50,8 @@ CLASSIFIERS = {
 REGRESSORS = {
     "rbf": lambda: LandmarkRidgeRegressor(LANDMARKS, gamma=0.2),
     "linear": lambda: LandmarkRidgeRegressor(kernel="linear"),
-    "average": lambda: AveragedRegressor(
-        [LandmarkRidgeRegressor(LANDMARKS, gamma=0.2), LandmarkRidgeRegressor(kernel="linear")]
+    "average": lambda: Average(
+        [LandmarkRidgeRegressor(LANDMARKS, gamma=0.2), LandmarkRidgeRegressor(kernel="linear")], weights=[1, 1]
     ),
 }
 
@@ -195,7 +195,7 @@ def test_members_of_other_forms_are_refused():
     "estimator",
     [
         make_pipeline(StandardScaler(), LandmarkRidgeClassifier(LANDMARKS, gamma=0.2)),
-        AveragedClassifier([LogisticRegression(), LandmarkRidgeClassifier(kernel="linear")], weights=[1, 2]),
+        Average([LogisticRegression(), LandmarkRidgeClassifier(kernel="linear")], weights=[1, 2]),
     ],
     ids=["pipeline", "average"],
 )
@@ -274,7 +274,7 @@ def average_of_classes(*classes):
     """An average of linear models as it is written, of these classes each."""
     X = np.random.default_rng(0).normal(size=(max(map(len, classes)), 4))
     models = [LandmarkRidgeClassifier(kernel="linear", alphas=[1.0]).fit(X[: len(y)], y) for y in classes]
-    return head_to(AveragedClassifier.of(models, np.ones(len(models))), "h")
+    return head_to(AveragedClassifier(models, np.ones(len(models))), "h")
 
 
 def test_classes_of_one_type_and_not_too_many_together(monkeypatch):
@@ -291,7 +291,7 @@ def test_classes_of_one_type_and_not_too_many_together(monkeypatch):
 
 def test_common_landmarks_are_in_memory_once():
     """Else a small file would take much more when it is read."""
-    first, second, *_ = model_from(bundle_of(average())).estimator.estimators
+    first, second, *_ = model_from(bundle_of(average())).estimator.estimators_
     assert first.landmarks is second.landmarks
 
 

@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 from model_examples import ROWS, bundle_of, changed_arrays, fitted, refused, targets
 from numpy.testing import assert_allclose, assert_array_equal
-from predictor_examples import CLASSIFIERS, N_COLUMNS, REGRESSORS
+from predictor_examples import CLASSIFIERS, N_COLUMNS, REGRESSORS, Average
 from predictor_examples import fitted as example
 from sklearn.linear_model import LogisticRegression, Ridge
 
@@ -37,7 +37,7 @@ MIB = 2**20
 def average_of(n_models, n_landmarks):
     """As a small file says it: many models, all with the same landmarks."""
     ridge = LandmarkRidgeClassifier(ROWS[:15] @ np.ones((3, 4)), gamma=0.2)
-    bundle = bundle_of(fitted(AveragedClassifier([ridge] * 2)))
+    bundle = bundle_of(fitted(Average([ridge] * 2, [1, 1])))
 
     def change(arrays):
         first = {name: array for name, array in arrays.items() if name.startswith("0.")}
@@ -77,7 +77,7 @@ def test_memory_does_not_grow_with_rows(kind, n_models):
     model.landmarks = MANY[:10_000]
     model.coefficients_ = np.zeros((10_000, 2) if classes else 10_000)
     if n_models > 1:
-        model = (AveragedClassifier if classes else AveragedRegressor).of([model] * n_models, [1.0] * n_models)
+        model = (AveragedClassifier if classes else AveragedRegressor)([model] * n_models, [1.0] * n_models)
     tracemalloc.start()
     model.predict(MANY[:2_500])
     _, peak = tracemalloc.get_traced_memory()
@@ -88,7 +88,7 @@ def test_memory_does_not_grow_with_rows(kind, n_models):
 def test_memory_does_not_grow_with_rows_for_a_model_of_steps():
     model = LandmarkRidgeRegressor(MANY[:5_000], gamma=0.1)
     model.coefficients_, model.intercept_, model.n_features_in_ = np.zeros(5_000), 0.0, N_COLUMNS
-    shifted = AveragedRegressor.of([model, Ridge().fit(MANY[:9], MANY[:9, 0])], [1.0, 1.0])
+    shifted = AveragedRegressor([model, Ridge().fit(MANY[:9], MANY[:9, 0])], [1.0, 1.0])
     facts, members = head_to(shifted, "h")
     assert facts["form"] == "steps"
     read = head_from(facts, members, "h", N_COLUMNS)
@@ -109,9 +109,9 @@ def own(kind):
     return {
         "ridge": lambda: rbf.fit(MANY[:300], y),
         "numbers of a ridge": lambda: LandmarkRidgeRegressor(LANDMARKS, gamma=0.1).fit(MANY[:300], numbers),
-        "average": lambda: AveragedClassifier([rbf, linear]).fit(MANY[:300], y),
-        "average of others": lambda: AveragedClassifier([narrow, LogisticRegression()]).fit(MANY[:300], y),
-        "average of numbers": lambda: AveragedRegressor([Ridge()]).fit(MANY[:300], numbers),
+        "average": lambda: Average([rbf, linear], [1, 1]).fit(MANY[:300], y),
+        "average of others": lambda: Average([narrow, LogisticRegression()], [1, 1]).fit(MANY[:300], y),
+        "average of numbers": lambda: Average([Ridge()], [1]).fit(MANY[:300], numbers),
         "cox": lambda: CoxRegression().fit(MANY[:300], events),
         "survival forest": lambda: SurvivalForest(2, random_state=0).fit(MANY[:300], events),
     }[kind]()

@@ -539,11 +539,11 @@ def averaged(choices: Sequence[Choice], training: TrainingRows, counts: FloatArr
     weights = weights[weights > 0]
     fitted = [each.estimator for each in parts]
     if hasattr(fitted[0], "classes_"):
-        average = AveragedClassifier.of(fitted, weights)
+        average = AveragedClassifier(fitted, weights)
         classes = average.classes_
         said = [probabilities_of(each.left_out, each.estimator.classes_, classes) for each in parts]
     else:
-        average, classes = AveragedRegressor.of(fitted, weights), None
+        average, classes = AveragedRegressor(fitted, weights), None
         said = [each.left_out for each in parts]
     left_out = np.tensordot(weights, np.stack(said), axes=1)
     losses = judged_losses(classes, left_out, training, counts)
@@ -607,7 +607,7 @@ def trained_again(choice: Choice, training: TrainingRows, there: FloatArray) -> 
         ]
         pairs = [(estimator, weight) for estimator, weight in again if estimator is not None]
         average = AveragedClassifier if hasattr(choice.estimator, "classes_") else AveragedRegressor
-        return average.of(*zip(*pairs, strict=True)) if pairs else None
+        return average(*zip(*pairs, strict=True)) if pairs else None
     weights = choice.weights * there
     if not weights.any():
         return None

@@ -80,7 +80,7 @@ def check_classes(names: Any, dtype: Any) -> NDArray[Any] | None:
     return classes
 
 
-class FromElsewhere(BaseEstimator):
+class FittedAlready(BaseEstimator):
     """An estimator that predicts, and cannot be trained."""
 
     name: str
@@ -89,5 +89,5 @@ class FromElsewhere(BaseEstimator):
         return True
 
     def fit(self, X: ArrayLike, y: ArrayLike) -> Self:
-        """Raise an error: only what predicts was sent."""
-        raise NotImplementedError(f"{type(self).__name__} came from elsewhere as it predicts, and cannot be trained.")
+        """Raise an error: only what predicts is there."""
+        raise NotImplementedError(f"{type(self).__name__} predicts as it is, and cannot be trained.")

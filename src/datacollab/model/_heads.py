@@ -14,7 +14,7 @@ from ..errors import ExchangeError
 from ._export import sent_form
 from ._from_elsewhere import (
     MOST_CLASSES,
-    FromElsewhere,
+    FittedAlready,
     bad_predictor,
     check_classes,
     class_names,
@@ -141,7 +141,7 @@ def _average_from(
         raise too_large(f"is an average of models of {len(known)} classes; {MOST_CLASSES} are allowed")
     budget.spend(len(averaged) * _NANOSECONDS_EACH * len(known), len(averaged))
     average = AveragedClassifier if kinds == {LandmarkRidgeClassifier} else AveragedRegressor
-    return average.of(estimators, weights)
+    return average(estimators, weights)
 
 
 def head_to(estimator: Any, stem: str) -> tuple[dict[str, Any], dict[str, bytes]]:
@@ -205,4 +205,4 @@ def head_from(facts: Any, members: Mapping[str, bytes], stem: str, n_components:
 
 def estimator_kind(estimator: Any) -> str:
     """Return name of the class that was trained, also where only its steps are there."""
-    return estimator.name if isinstance(estimator, FromElsewhere) else type(estimator).__name__
+    return estimator.name if isinstance(estimator, FittedAlready) else type(estimator).__name__

@@ -22,6 +22,7 @@ from sklearn.utils.validation import _check_sample_weight, check_is_fitted, has_
 
 from .._validation import FloatArray, Interval, StrOptions
 from ..linalg import Kernel, WeightedRidgePath, weighted_ridge_path
+from ._from_elsewhere import FittedAlready
 
 _MOST_NUMBERS = 2**23
 """Numbers in the widest table that a batch needs: 64 MiB."""
@@ -535,60 +536,22 @@ class LandmarkRidgeRegressor(RegressorMixin, _LandmarkRidge):
         return np.concatenate(list(self._scores(X)))
 
 
-class _Averaged(BaseEstimator):
-    estimators_: list[Any]
-    weights_: FloatArray
-    n_features_in_: int
-
-    def __init__(self, estimators: Sequence[Any] = (), *, weights: Sequence[float] | None = None) -> None:
-        self.estimators = estimators
-        self.weights = weights
-
-    @classmethod
-    def of(cls, fitted: Sequence[Any], weights: Sequence[float] | FloatArray) -> Self:
-        """Return the mean of models that are fitted already, each perhaps to other weights of the rows.
-
-        Parameters
-        ----------
-        fitted : sequence of fitted estimators
-        weights : sequence of float
-            From 0 on, not all 0.
-        """
-        return cls(list(fitted), weights=[float(weight) for weight in weights])._keep(list(fitted))
-
-    def fit(self, X: ArrayLike, y: ArrayLike, sample_weight: ArrayLike | None = None) -> Self:
-        """Fit all models to the same rows.
-
-        Parameters
-        ----------
-        X : array-like of shape (n_rows, n_components)
-        y : array-like of shape (n_rows,)
-        sample_weight : array-like of shape (n_rows,), optional
-
-        Raises
-        ------
-        ValueError
-            If there is nothing to fit, or weights have no meaning.
-        """
-        rows, target = validate_data(self, X, y)
-        weights = _check_sample_weight(sample_weight, rows)
-        return self._keep([fit_weighted(clone(each), rows, target, weights) for each in self.estimators])
-
-    def _keep(self, fitted: list[Any]) -> Self:
-        weights = np.ones(len(fitted)) if self.weights is None else np.asarray(self.weights, dtype=np.float64)
-        if not fitted:
+class _Averaged(FittedAlready):
+    def __init__(self, estimators: Sequence[Any], weights: Sequence[float] | FloatArray) -> None:
+        self.estimators = self.estimators_ = list(estimators)
+        self.weights = [float(weight) for weight in np.ravel(weights)]
+        given = np.asarray(weights, dtype=np.float64)
+        if not self.estimators:
             raise ValueError(f"{type(self).__name__}: estimators is empty; name at least one.")
-        if weights.shape != (len(fitted),) or not (np.isfinite(weights) & (weights >= 0)).all() or weights.sum() == 0:
+        if given.shape != (len(self.estimators),) or not (np.isfinite(given) & (given >= 0)).all() or not given.any():
             raise ValueError(
-                f"{type(self).__name__}: weights must be {len(fitted)} numbers from 0 on, not all 0; got "
+                f"{type(self).__name__}: weights must be {len(self.estimators)} numbers from 0 on, not all 0; got "
                 f"{self.weights!r}."
             )
-        self.estimators_, self.weights_ = fitted, weights / weights.sum()
-        self.n_features_in_ = fitted[0].n_features_in_
-        return self
+        self.weights_ = given / given.sum()
+        self.n_features_in_, self.name = self.estimators[0].n_features_in_, type(self).__name__
 
     def _batches(self, X: ArrayLike, width: int) -> Iterator[FloatArray]:
-        check_is_fitted(self)
         rows = validate_data(self, X, reset=False)
         return row_batches(rows, max(width, rows.shape[1]))
 
@@ -598,14 +561,14 @@ class _Averaged(BaseEstimator):
 
 
 class AveragedClassifier(_Probable, _Averaged):
-    """Weighted mean of the class probabilities of several classifiers: a soft vote.
+    """Weighted mean of the class probabilities of fitted classifiers; scikit-learn's `VotingClassifier` trains one.
 
     Parameters
     ----------
-    estimators : sequence of classifiers
-        With `predict_proba`; clones of them are fitted.
-    weights : sequence of float, default=None
-        One for each; all alike by default.
+    estimators : sequence of fitted classifiers
+        With `predict_proba`.
+    weights : sequence of float
+        One for each, from 0 on, not all 0.
 
     Attributes
     ----------
@@ -615,26 +578,13 @@ class AveragedClassifier(_Probable, _Averaged):
     classes_ : ndarray of shape (n_classes,)
         All that any of them knows; to the others it is impossible.
     n_features_in_ : int
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> from datacollab.model import AveragedClassifier, LandmarkRidgeClassifier
-    >>> X = np.random.default_rng(0).normal(size=(200, 2))
-    >>> inside = np.linalg.norm(X, axis=1) < 1
-    >>> narrow, wide = (LandmarkRidgeClassifier(X[:50], gamma=gamma) for gamma in (0.5, 2.0))
-    >>> average = AveragedClassifier([narrow, wide]).fit(X[:150], inside[:150])
-    >>> average.score(X[150:], inside[150:]) > 0.9
-    True
     """
 
-    def _keep(self, fitted: list[Any]) -> Self:
-        super()._keep(fitted)
-        self.classes_ = np.unique(np.concatenate([each.classes_ for each in fitted]))
-        return self
+    def __init__(self, estimators: Sequence[Any], weights: Sequence[float] | FloatArray) -> None:
+        super().__init__(estimators, weights)
+        self.classes_ = np.unique(np.concatenate([each.classes_ for each in self.estimators]))
 
     def _probabilities(self, X: ArrayLike) -> Iterator[FloatArray]:
-        check_is_fitted(self)
         for rows in self._batches(X, len(self.classes_)):
             yield self._mean(
                 probabilities_of(each.predict_proba(rows), each.classes_, self.classes_) for each in self.estimators_
@@ -642,19 +592,7 @@ class AveragedClassifier(_Probable, _Averaged):
 
 
 class AveragedRegressor(RegressorMixin, _Averaged):
-    """Weighted mean of the predictions of several regressors.
-
-    Parameters
-    ----------
-    estimators, weights
-        As in `AveragedClassifier`.
-
-    Attributes
-    ----------
-    estimators_ : list of fitted regressors
-    weights_ : ndarray of shape (n_estimators,)
-    n_features_in_ : int
-    """
+    """Weighted mean of the predictions of fitted regressors; see `AveragedClassifier`."""
 
     def predict(self, X: ArrayLike) -> FloatArray:
         """Return predicted numbers, shape (n_rows,)."""

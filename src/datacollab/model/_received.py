@@ -13,7 +13,7 @@ from sklearn.utils.validation import validate_data
 
 from .._typing import FloatArray
 from ..survival import Baseline, SurvivalModel
-from ._from_elsewhere import FromElsewhere, bad_predictor, check_classes, class_names, large_predictor
+from ._from_elsewhere import FittedAlready, bad_predictor, check_classes, class_names, large_predictor
 from ._models import row_batches
 from ._steps import (
     Affine,
@@ -42,7 +42,7 @@ _SURVIVAL = "survival"
 """Fact of survival models alone, and what the names of their own arrays begin with."""
 
 
-class Received(FromElsewhere):
+class Received(FittedAlready):
     """A predictor made of steps."""
 
     chain: Chain

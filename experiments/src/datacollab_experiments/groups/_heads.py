@@ -50,7 +50,7 @@ def voted(models: Mapping[str, PartyModel], n_rows: Mapping[str, int]) -> Averag
         raise AgreementError(f"The models of {without!r} give no probabilities, of which a vote is the mean.")
     weights = [float(n_rows[group]) for group in models]
     average = AveragedClassifier if kinds == {True} else AveragedRegressor
-    return average.of(fitted, weights)
+    return average(fitted, weights)
 
 
 def moments_of(rows: FloatArray, target: NDArray[Any], *, as_classes: bool) -> tuple[NDArray[Any] | None, FloatArray]:
