@@ -1,13 +1,4 @@
-"""What parties and analyst agree on: the project file, the matrix it makes of every table, and the sealed anchor.
-
-Files by what they are for:
-
-* The agreement: `_project`, `_column`, `_task`, `_sharing`, `_entries`; in words, `_describing`.
-* Its file: `_file`; a first one, `_draft`.
-* From a table to the matrix: `_encoding`, `_numbers`.
-* Reading and writing tables, within limits: `_tables`.
-* The anchor: `_anchor`.
-"""
+"""What parties and analyst agree on: the project file, the matrix it makes of every table, and the sealed anchor."""
 
 from ._anchor import (
     Anchor,

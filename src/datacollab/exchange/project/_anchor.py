@@ -38,9 +38,7 @@ _FORMS = {"rows": (2, ("f8",)), "secret": (1, ("i4",)), "target": (1, ("f8", "i8
 
 @dataclass(frozen=True, kw_only=True, eq=False, repr=False)
 class Anchor:
-    """The rows that all parties obfuscate alike.
-
-    Known to all parties, and never to the analyst.
+    """The rows that all parties obfuscate alike, known to all parties and never to the analyst.
 
     Attributes
     ----------
@@ -196,10 +194,8 @@ def make_anchor(project: Project, table: Any, *, where: str, random_state: int |
 
     Raises
     ------
-    ExchangeError
-        If the rows do not fit the project.
-    AnchorError
-        If the recipe cannot be followed, such as with too few public rows.
+    ExchangeError, AnchorError
+        If the rows do not fit the project, or the recipe cannot be followed, such as with too few public rows.
     """
     encoded = encode_table(project, table, where=where, with_target=_has_target(project, table))
     recipe = project.anchor
@@ -316,11 +312,8 @@ def seal_anchor(anchor: Anchor, project: Project, key: KeyPair) -> bytes:
 def open_anchor(path: Path, project: Project, key: KeyPair) -> Anchor:
     """Open a `.dcanchor` file with a party's key.
 
-    Raises
-    ------
-    ExchangeError
-        If the file is not the owner's, belongs to another version of the project, was changed, is not for this key,
-        or holds an anchor that does not fit the project.
+    An ExchangeError is raised if the file is not the owner's, belongs to another version of the project, was changed,
+    is not for this key, or holds an anchor that does not fit the project.
     """
     bundle = unpack(path, kind=_KIND, signed_by=project.owner)
     if bundle.facts.get("project_digest") != project.digest:

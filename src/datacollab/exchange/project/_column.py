@@ -23,6 +23,8 @@ _RULES = {
 class Column:
     """One column: its name, its possible entries, and a rule for those that do not fit.
 
+    Entries that contradict one another raise an ExchangeError.
+
     Attributes
     ----------
     name : str
@@ -43,11 +45,6 @@ class Column:
         Whether a number outside its range stops everything, becomes the nearer bound, or counts as missing.
     unknown : {"refuse", "other", "missing"}
         Whether a category that was not agreed stops everything, counts as "other", or as missing.
-
-    Raises
-    ------
-    ExchangeError
-        If the entries contradict one another.
 
     Examples
     --------

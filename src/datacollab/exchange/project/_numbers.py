@@ -16,17 +16,8 @@ from numpy.typing import NDArray
 from ..._require import require
 from ..._typing import FloatArray
 
-__all__ = [
-    "MISSING",
-    "UNKNOWN",
-    "NotNumericError",
-    "affected_rows",
-    "as_numbers",
-    "is_number",
-    "label_codes",
-    "label_text",
-]
-__all__ += ["range_words", "spelling_hint", "unit_hint"]
+__all__ = ["MISSING", "UNKNOWN", "NotNumericError", "affected_rows", "as_numbers", "is_number", "label_codes"]
+__all__ += ["label_text", "range_words", "spelling_hint", "unit_hint"]
 
 MISSING, UNKNOWN = -1, -2
 _NO_LABEL = object()
@@ -73,13 +64,10 @@ def label_codes(column: Any, labels: Sequence[str | int]) -> NDArray[np.int64]:
 def spelling_hint(column: Any, labels: Sequence[str | int]) -> str:
     """Return a sentence if unknown entries differ from labels by capital letters and spaces alone."""
     relaxed = column.astype(object).map(lambda entry: _relax(entry) if isinstance(entry, str) else entry)
-    unknown = np.count_nonzero(label_codes(column, labels) == UNKNOWN)
-    left = np.count_nonzero(label_codes(relaxed, [*{_relax(str(label)) for label in labels}]) == UNKNOWN)
-    return (
-        ""
-        if left == unknown
-        else f" {unknown - left} of them differ from agreed ones by capital letters or spaces alone."
-    )
+    found = label_codes(column, labels), label_codes(relaxed, [*{_relax(str(label)) for label in labels}])
+    unknown, left = (np.count_nonzero(codes == UNKNOWN) for codes in found)
+    alike = f" {unknown - left} of them differ from agreed ones by capital letters or spaces alone."
+    return alike if left != unknown else ""
 
 
 def _relax(text: str) -> str:
@@ -87,12 +75,11 @@ def _relax(text: str) -> str:
 
 
 def _finder(labels: Sequence[str | int]) -> Callable[[object], int]:
-    texts = [str(label) for label in labels]
-    exact = {text: position for position, text in enumerate(texts)}
+    exact = {str(label): position for position, label in enumerate(labels)}
     values: dict[str, int] = {}
-    for position, text in enumerate(texts):
+    for position, label in enumerate(labels):
         # Labels of one value, such as "1" and "1.0", differ as text only.
-        value = _value(text)
+        value = _value(str(label))
         values[value] = UNKNOWN if value in values else position
 
     def find(entry: object) -> int:
@@ -143,44 +130,31 @@ class NotNumericError(Exception):
 def as_numbers(column: Any) -> FloatArray:
     """Return the entries of a column in float64, missing ones as NaN and truth values as 0 and 1.
 
-    Raises
-    ------
-    NotNumericError
-        If some entries are text, dates or anything else.
+    A NotNumericError is raised if some entries are text, dates or anything else.
     """
-    dtype = column.dtype
-    kind = getattr(dtype, "kind", "O")
-    if isinstance(dtype, np.dtype) and kind in "biuf":
-        return np.asarray(column.to_numpy(dtype=np.float64))
+    kind = getattr(column.dtype, "kind", "O")
     if kind in "biuf":
-        return np.asarray(column.to_numpy(dtype=np.float64, na_value=np.nan))
+        missing = {} if isinstance(column.dtype, np.dtype) else {"na_value": np.nan}
+        return np.asarray(column.to_numpy(dtype=np.float64, **missing))
     if kind in "Mmc":
-        what = {"M": "dates", "m": "durations", "c": "complex numbers"}[kind]
-        raise NotNumericError(what)
-    return _from_objects(column.astype(object).tolist())
-
-
-def _from_objects(entries: list[Any]) -> FloatArray:
+        raise NotNumericError({"M": "dates", "m": "durations", "c": "complex numbers"}[kind])
+    entries = column.astype(object).tolist()
     converted = np.full(len(entries), np.nan)
     texts: dict[int, str] = {}
     others: list[int] = []
     for position, entry in enumerate(entries):
-        if isinstance(entry, numbers.Real | Decimal | np.bool_):
+        if isinstance(entry, str):
+            if entry.strip():
+                texts[position] = entry
+        elif isinstance(entry, numbers.Real | Decimal | np.bool_):
             try:
                 converted[position] = float(entry)
             except (OverflowError, ValueError):
                 others.append(position)
-        elif isinstance(entry, str):
-            if entry.strip():
-                texts[position] = entry
         elif entry is not None and type(entry).__name__ not in ("NAType", "NaTType"):
             others.append(position)
-    if texts or others:
-        raise _not_numeric(texts, others, len(entries))
-    return converted
-
-
-def _not_numeric(texts: dict[int, str], others: list[int], n_rows: int) -> NotNumericError:
+    if not (texts or others):
+        return converted
     unread = {position: text for position, text in texts.items() if not is_number(text)}
     if others:
         what, positions = "something other than numbers", [*others, *texts]
@@ -190,7 +164,7 @@ def _not_numeric(texts: dict[int, str], others: list[int], n_rows: int) -> NotNu
         what, positions = "decimal commas instead of points", list(unread)
     else:
         what, positions = "text", list(unread)
-    return NotNumericError(what, np.isin(np.arange(n_rows), positions))
+    raise NotNumericError(what, np.isin(np.arange(len(entries)), positions))
 
 
 def is_number(text: str) -> bool:

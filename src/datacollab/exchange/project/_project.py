@@ -18,14 +18,7 @@ from ._entries import check_choice, check_limits, check_text, content_of, listed
 from ._sharing import Sharing, check_sharing
 from ._task import Task
 
-__all__ = [
-    "FORMAT_VERSION",
-    "SECTIONS",
-    "AnchorRecipe",
-    "Project",
-    "is_device_name",
-    "project_content",
-]
+__all__ = ["FORMAT_VERSION", "SECTIONS", "AnchorRecipe", "Project", "is_device_name", "project_content"]
 
 FORMAT_VERSION = 1
 """Of the project file."""
@@ -42,21 +35,13 @@ _DEVICES = re.compile(r"(con|conin\$|conout\$|prn|aux|nul|(com|lpt)[0-9\u00b9\u0
 
 @dataclass(frozen=True, kw_only=True)
 class AnchorRecipe:
-    """The owner's recipe for the anchor, from public rows.
+    """The owner's recipe for the anchor: a sampler of `datacollab.anchor`, a number of rows, and their public source.
 
     Attributes
     ----------
     method : {"smote", "uniform", "gaussian", "sample"}
-        See the samplers of `datacollab.anchor`.
     n_rows : int
-        The rows of the anchor.
     source : str
-        The origin of the public rows, in words.
-
-    Raises
-    ------
-    ExchangeError
-        If the method is unknown, or there are too few rows.
     """
 
     OPTIONAL: ClassVar = ("source",)
@@ -77,19 +62,13 @@ class AnchorRecipe:
 
 
 def is_device_name(name: str) -> bool:
-    """Return whether Windows opens a device instead of a file of this name, with any extension.
-
-    Examples
-    --------
-    >>> is_device_name("NUL.dcshare"), is_device_name("null")
-    (True, False)
-    """
+    """Return whether Windows opens a device instead of a file of this name, with any extension, such as NUL.csv."""
     return _DEVICES.fullmatch(name) is not None
 
 
 @dataclass(frozen=True, kw_only=True)
 class Project:
-    """The agreement: columns, task, anchor, rules and members.
+    """The agreement: columns, task, anchor, rules and members; an ExchangeError if they contradict one another.
 
     Attributes
     ----------
@@ -113,17 +92,11 @@ class Project:
     seal_shares : bool
         Whether only the analyst can read shares, and no carrier.
     owner, analyst : PublicKey
-        The owner signs this and makes the anchor; the analyst integrates.  They differ, as the analyst must not know
-        the anchor.
+        The owner signs this and makes the anchor; the analyst integrates, and must not know the anchor.
     parties : dict of str to PublicKey
         In the order of their names.
     sharing : Sharing or None
         None if the parties share rows.
-
-    Raises
-    ------
-    ExchangeError
-        If the entries contradict one another.
     """
 
     OPTIONAL: ClassVar = ("revision", "min_rows", "min_class_rows", "quorum", "seal_shares", "deadline")
@@ -242,10 +215,9 @@ class Project:
             )
 
     def check_not_older(self, than: Project, where: Path) -> None:
-        """Raise PROJECT_OLDER for this agreement in place of a later one of the same owner.
+        """Raise PROJECT_OLDER for this agreement in place of a later one of the same owner, in the folder `where`.
 
-        An old file that looks new could undo a change, such as the removal of a stolen key.  The later one is in the
-        folder `where`.
+        An old file that looks new could undo a change, such as the removal of a stolen key.
         """
         if self.owner == than.owner and self.revision < than.revision:
             raise ExchangeError(
