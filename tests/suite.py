@@ -76,14 +76,20 @@ def commands_are_made_once():
         yield
 
 
-@pytest.fixture(scope="session")
-def uncompiled_shap():
-    """Load shap without compiling its functions, which takes seconds, more than they do in all tests."""
-    from numba import config
+@pytest.fixture(scope="session", autouse=True)
+def shap_is_not_compiled():
+    """Leave shap's functions as they are written: to compile them takes seconds, more than they do in all tests."""
+    import numba
+
+    compile_function = numba.njit
+
+    def njit(*given, **options):
+        is_of_shap = given and getattr(given[0], "__module__", "").startswith("shap.")
+        return given[0] if is_of_shap else compile_function(*given, **options)
 
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(config, "DISABLE_JIT", True)
-        pytest.importorskip("shap")
+        patch.setattr(numba, "njit", njit)
+        yield
 
 
 @pytest.fixture(scope="module")

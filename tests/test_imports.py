@@ -1,6 +1,7 @@
 """The package keeps to its map.  The trust boundary is a row of it."""
 
 import ast
+import functools
 import importlib
 import re
 import subprocess
@@ -41,7 +42,10 @@ def imported_by(path):
                     yield name if name in FILES else module
 
 
-IMPORTS = {name: set(imported_by(path)) - {name} for name, path in FILES.items()}
+@functools.cache
+def imports():
+    """What each file imports, read when the first test asks: each process collects this module."""
+    return {name: set(imported_by(path)) - {name} for name, path in FILES.items()}
 
 
 def room_of(module):
@@ -53,7 +57,7 @@ def room_of(module):
 def imports_of(room):
     """Rooms and common modules that a room's files import."""
     files = [name for name in FILES if room_of(name) == room]
-    return {room_of(target) for name in files for target in IMPORTS[name]} - {room}
+    return {room_of(target) for name in files for target in imports()[name]} - {room}
 
 
 @pytest.mark.parametrize("room", ROOMS)
@@ -124,7 +128,7 @@ def circles(graph):
 
 
 def test_no_files_import_one_another_in_a_circle():
-    assert circles(IMPORTS) == []
+    assert circles(imports()) == []
 
 
 def test_circles_are_found():
@@ -170,11 +174,11 @@ def test_the_library_loads_no_wing():
 
 def test_the_reader_of_imports_sees_them():
     """The checks above rest on this: relative and nested imports, of files and of names, are all found."""
-    base = IMPORTS["datacollab.estimators._roles"]
+    base = imports()["datacollab.estimators._roles"]
     assert {"datacollab.analyst", "datacollab.party", "datacollab.errors"} <= base
-    assert "datacollab.cli._data" in IMPORTS["datacollab.cli._demo"]
-    assert "datacollab.share._targets" in IMPORTS["datacollab.share._share"]
-    assert "datacollab.exchange.project" in IMPORTS["datacollab.exchange.party_folder._party_folder"]
+    assert "datacollab.cli._data" in imports()["datacollab.cli._demo"]
+    assert "datacollab.share._targets" in imports()["datacollab.share._share"]
+    assert "datacollab.exchange.project" in imports()["datacollab.exchange.party_folder._party_folder"]
 
 
 def test_nothing_unpickles():

@@ -8,8 +8,6 @@ from party_world import new_world
 from playing import done as run
 from playing import told
 
-pytestmark = pytest.mark.usefixtures("uncompiled_shap")
-
 
 @pytest.fixture
 def world(tmp_path):

@@ -14,8 +14,6 @@ import datacollab as dc
 from datacollab.errors import AgreementError, NumericalError, ObfuscationError
 from datacollab.party import explanation_agreement, local_party, party_state
 
-pytestmark = pytest.mark.usefixtures("uncompiled_shap")
-
 COEFFICIENTS = np.array([2.0, -1.0, 0.5, 0.0])
 
 
