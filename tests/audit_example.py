@@ -1,7 +1,7 @@
 """An audit as it comes out: a party of 100 images behind UMAP, figures of the size that is measured there."""
 
-from datacollab.risk.audit import AuditResult, DefenceEffect, Finding, Record, audit
-from datacollab.risk.audit._levels import LEVELS
+from datacollab.risk.audit import AuditResult, Finding, Record, audit
+from datacollab.risk.audit._findings import LEVELS
 
 LABEL_ONLY = {
     "re-identification@1": 0.083, "re-identification@5": 0.36, "linkage": 0.09, "open-world re-identification": 0.017,
@@ -97,28 +97,6 @@ def audit_result(**given):
             "T3 was played with one made-up party and KTI's defaults, not with the actual parties.",
             "Inference of attributes other than ink, slant and aspect.",
             "Attacks not known today, several shares of the same rows, and side information about a person.",
-        ),
-        "defences": (
-            DefenceEffect(
-                name="none", description="The share as audited.", utility=0.62, utility_name="accuracy",
-                linkage=0.993, reidentification=0.573, membership=0.75,
-            ),
-            DefenceEffect(
-                name="obfuscator of public rows", description="f is fitted on rows that are not the party’s.",
-                utility=0.62, utility_name="accuracy", linkage=0.76, reidentification=0.42, membership=0.66,
-            ),
-            DefenceEffect(
-                name="noise, 1 sd", description="Noise as large as each column’s spread.",
-                utility=0.56, utility_name="accuracy", linkage=0.29, reidentification=0.22, membership=0.60,
-            ),
-            DefenceEffect(
-                name="microaggregation, k = 5", description="Each shared row stands for five records of a class.",
-                utility=0.58, utility_name="accuracy", linkage=0.12, reidentification=0.15, membership=0.57,
-            ),
-            DefenceEffect(
-                name="groups", description="PCA of public rows, rotation, microaggregation with k = 5.",
-                utility=0.77, utility_name="accuracy", linkage=0.13, reidentification=0.13, membership=0.63,
-            ),
         ),
         "seeds": (0, 1, 2),
         "seconds": 41.7,

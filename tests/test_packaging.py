@@ -76,7 +76,7 @@ def completed(words, shell="bash"):
     [
         (["datacollab", "pa"], ["party"]),
         (["datacollab", "party", "ev"], ["evaluate"]),
-        (["datacollab", "audit", "--compare-d"], ["--compare-defences"]),
+        (["datacollab", "audit", "--attr"], ["--attribute"]),
         (["datacollab", "log", "show", "--fo"], ["--folder"]),
     ],
 )

@@ -87,7 +87,7 @@ def test_a_page_a_result_and_a_table_are_written(files, calls, tmp_path):
     assert sorted(path.name for path in output.iterdir()) == ["audit.csv", "audit.html", "audit.json"]
     expected = audit_result(party="private")
     assert (output / "audit.html").read_text(encoding="utf-8") == expected.to_html()
-    assert datacollab.risk.audit.AuditResult.from_json(output / "audit.json") == expected
+    assert (output / "audit.json").read_text(encoding="utf-8") == expected.to_json()
     assert len(pd.read_csv(output / "audit.csv")) == len(expected.findings)
     if os.name == "posix":
         assert {stat.S_IMODE(path.stat().st_mode) for path in output.iterdir()} == {0o600}

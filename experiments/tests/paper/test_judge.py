@@ -7,7 +7,7 @@ from hypothesis import strategies as st
 from sklearn.neighbors import KNeighborsClassifier
 
 from datacollab.errors import AgreementError, RepresentationError
-from datacollab.risk.attacks import PseudoinverseAttack
+from datacollab_experiments.paper import PseudoinverseAttack
 from datacollab_experiments.paper._judge import LabelMatch, label_match
 
 NAMES = np.array(["ant", "bee", "cow", "dog"])

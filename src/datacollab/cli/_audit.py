@@ -57,9 +57,6 @@ def audit(
     attribute: Annotated[
         list[str] | None, Option(metavar="COLUMN", help="Sensitive column that an attacker may infer. Repeatable.")
     ] = None,
-    compare_defences: Annotated[
-        bool, Option("--compare-defences", help="Try every defence too: what it would change and cost. Minutes more.")
-    ] = False,
     seeds: Annotated[
         int, Option(min=1, metavar="N", help="Repetitions of the attacks, each with other leaked rows.")
     ] = 1,
@@ -110,7 +107,6 @@ def audit(
         _say(features, components, tables[private])
         output.mkdir(parents=True, exist_ok=True)
         from ..risk.audit import audit as run_audit
-        from ..risk.audit import with_defences
 
         start = time.perf_counter()
         with shown_progress(quiet) as progress:
@@ -126,20 +122,6 @@ def audit(
                 time_budget=time_budget,
                 progress=progress,
             )
-            if compare_defences:
-                result = with_defences(
-                    result,
-                    party,
-                    features.matrices[private],
-                    targets[private],
-                    features.matrices[anchor],
-                    anchor_target=known["anchor_target"],
-                    public=None if public is None else features.matrices[public],
-                    public_target=None if public is None else targets.get(public),
-                    random_state=seed,
-                    time_budget=None if time_budget is None else max(0.0, time_budget - result.seconds),
-                    progress=progress,
-                )
     with one_line_errors(f"The files in {output} may be incomplete; run the command again."):
         page, result_file, table = written = [closed_file(output / f"audit.{each}") for each in ("html", "json", "csv")]
         result.to_html(page)

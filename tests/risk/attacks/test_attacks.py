@@ -11,20 +11,14 @@ from sklearn.exceptions import NotFittedError
 from datacollab.errors import AgreementError, RepresentationError
 from datacollab.risk.attacks import (
     EmulatorAttack,
-    GaussianPriorAttack,
     KernelRidgeAttack,
     LinearRegressionAttack,
-    NearestNeighborsAttack,
-    PseudoinverseAttack,
     _paired,
 )
 
 ATTACKS = {
     "LR": LinearRegressionAttack(),
-    "PINV": PseudoinverseAttack(),
     "kernel ridge": KernelRidgeAttack(),
-    "neighbours": NearestNeighborsAttack(),
-    "Gaussian prior": GaussianPriorAttack(),
     "emulator": EmulatorAttack(),
 }
 
@@ -163,7 +157,7 @@ def test_too_few_pairs(attack, pairs):
 
 
 def test_other_columns_than_the_leaked(attack, pairs):
-    with pytest.raises(RepresentationError, match="has 2 columns but the leaked one had 3"):
+    with pytest.raises(RepresentationError, match="has 2 columns but the one in fit had 3"):
         fit(attack, *pairs).reconstruct(pairs[0][:, :2])
 
 
@@ -188,10 +182,6 @@ def test_targets_tell_what_the_representation_does_not(attack, rng, kind):
     blind = fit(clone(attack), Z[leaked], A[leaked], public=A[public]).reconstruct(Z[private])
     attack.fit(Z[leaked], A[leaked], target=target[leaked], public=A[public], public_target=target[public])
     informed = attack.reconstruct(Z[private], target=target[private])
-    if isinstance(attack, PseudoinverseAttack):
-        # Inverting a forward map, it takes the unseen direction for what moves the columns; it has to differ, no more.
-        assert not np.allclose(informed, blind)
-        return
     wrong_blind, wrong_informed = (np.mean((guess - A[private]) ** 2) for guess in (blind, informed))
     assert wrong_informed < 0.7 * wrong_blind
 

@@ -80,7 +80,7 @@ def test_errors_are_those_of_rows_left_out(rng):
     fitted = np.linalg.lstsq(A[~out], Z[~out], rcond=None)[0]
     scale = np.sqrt(((Z - Z.mean(axis=0)) ** 2).mean())
     assert_allclose(AffineEstimate(anchor, Z).errors[out], np.linalg.norm(A[out] @ fitted - Z[out], axis=1) / scale)
-    with pytest.raises(AgreementError, match="40 rows but its representation 39"):
+    with pytest.raises(AgreementError, match="representation has 39 rows but the leaked original has 40"):
         AffineEstimate(anchor, Z[1:])
 
 

@@ -8,7 +8,6 @@ from numpy.testing import assert_allclose
 from scipy import stats
 from scipy.spatial.distance import cdist
 from sklearn.decomposition import PCA
-from sklearn.linear_model import Ridge
 from sklearn.metrics import roc_auc_score, roc_curve
 
 from datacollab.datasets import load
@@ -114,7 +113,6 @@ def test_telling_all_apart_is_no_certainty():
 def test_constant_scores_tell_nothing():
     result = membership(np.ones(20), np.ones(30))
     assert (result.auc, result.tpr) == (0.5, 0)
-    assert (result.n_members, result.n_others, result.fpr) == (20, 30, 0.01)
 
 
 def test_a_single_row_shows_nothing():
@@ -154,8 +152,6 @@ def test_distance_to_shared_rows(seed):
     X, Z, M = rng.normal(size=(9, 4)), rng.normal(size=(7, 2)), rng.normal(size=(4, 2))
     expected = -cdist(X @ M, Z).min(axis=1)
     assert_allclose(representation_distance_scores(X, Z, lambda rows: rows @ M), expected)
-    ridge = Ridge().fit(X, X @ M)
-    assert_allclose(representation_distance_scores(X, Z, ridge), -cdist(ridge.predict(X), Z).min(axis=1))
 
 
 def test_a_known_map_gives_members_away(rng):
@@ -168,15 +164,15 @@ def test_a_known_map_gives_members_away(rng):
     assert membership(*scores).tpr == 1
 
 
-@given(seed=SEEDS, k=st.integers(1, 6))
-def test_distance_to_reconstructions_in_units_of_the_neighbourhood(seed, k):
+@given(seed=SEEDS)
+def test_distance_to_reconstructions_in_units_of_the_neighbourhood(seed):
     rng = np.random.default_rng(seed)
     X, guesses, public = rng.normal(size=(9, 4)), rng.normal(size=(7, 4)), rng.normal(size=(12, 4))
-    usual = np.sort(cdist(X, public), axis=1)[:, :k].mean(axis=1)
+    usual = np.sort(cdist(X, public), axis=1)[:, :5].mean(axis=1)
     expected = -cdist(X, guesses).min(axis=1) / usual
-    assert_allclose(reconstruction_distance_scores(X, guesses, public, n_neighbors=k), expected)
+    assert_allclose(reconstruction_distance_scores(X, guesses, public), expected)
     units = (1000 * rows - 7 for rows in (X, guesses, public))
-    assert_allclose(reconstruction_distance_scores(*units, n_neighbors=k), expected)
+    assert_allclose(reconstruction_distance_scores(*units), expected)
 
 
 def test_rows_that_are_public_score_lowest(rng):
@@ -233,19 +229,17 @@ def test_pca_fitted_on_the_party_tells_who_took_part_and_on_others_does_not(imag
 
 def test_bad_input_is_refused(rng):
     X, anchor, public = rng.normal(size=(3, 25, 4))
-    with pytest.raises(AgreementError, match="has 4 columns but the leaked anchor 3"):
+    with pytest.raises(AgreementError, match="has 4 columns but the leaked originals 3"):
         subspace_scores(X, anchor[:, :3], anchor[:, :2], public)
     with pytest.raises(AgreementError, match="has 4 columns but the public table 3"):
         subspace_scores(X, anchor, anchor[:, :2], public[:, :3])
-    with pytest.raises(AgreementError, match="25 rows but its representation has 24"):
+    with pytest.raises(AgreementError, match="representation has 24 rows but the leaked original has 25"):
         subspace_scores(X, anchor, anchor[:-1, :2], public)
-    with pytest.raises(RepresentationError, match="rows of the leaked anchor's representation are equal"):
+    with pytest.raises(RepresentationError, match="rows of the leaked representation are equal"):
         subspace_scores(X, anchor, np.ones((25, 2)), public)
     with pytest.raises(AgreementError, match="has 4 columns but the reconstructions 3"):
         reconstruction_distance_scores(X, X[:, :3], public)
-    with pytest.raises(
-        RepresentationError, match="n_neighbors=5 public rows near each row were asked for, but there are 4"
-    ):
+    with pytest.raises(RepresentationError, match="There are 4 public rows; give at least 5"):
         reconstruction_distance_scores(X, X, public[:4])
     with pytest.raises(AgreementError, match=r"emulator returned shape \(25, 4\), but \(25, 2\) was expected"):
         representation_distance_scores(X, X[:, :2], lambda rows: rows)

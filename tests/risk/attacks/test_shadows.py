@@ -3,7 +3,7 @@ import pytest
 from numpy.testing import assert_allclose
 
 from datacollab.errors import AgreementError
-from datacollab.risk.attacks import ShadowAttack, added_row_scores, membership
+from datacollab.risk.attacks import ShadowAttack, membership
 from datacollab.risk.attacks._membership import Reference, View, share_statistics
 from datacollab.share import Share
 
@@ -72,33 +72,3 @@ def test_statistics_are_their_formulas(rng):
             (group[nearest] == label).mean(),
         ]
         assert_allclose(found[record, [0, 1, 2, 4, 7]], wanted)
-
-
-def test_the_added_row_is_what_is_new_in_its_class():
-    rng = np.random.default_rng(0)
-    rows, y = rng.normal(size=(21, 4)), np.repeat([0, 1, 2], 7)
-
-    def means(kept):
-        published = np.empty((len(kept), 4))
-        for label in range(3):
-            published[y[kept] == label] = rows[kept][y[kept] == label].mean(axis=0)
-        return share_of(published, y[kept])
-
-    for added in (0, 9, 20):
-        scores = added_row_scores([means(np.delete(np.arange(21), added))], [means(np.arange(21))], rows)
-        assert scores.argmax() == added
-        assert_allclose(scores[added], 0, atol=1e-12)
-
-
-def test_many_shares_average_noise_away():
-    rng = np.random.default_rng(0)
-    rows, others = rng.normal(size=(20, 4)), rng.normal(size=(200, 4))
-
-    def noisy(n):
-        return [share_of(rows[:n] + rng.normal(size=(n, 4)), np.zeros(n, dtype=int)) for _ in range(2000)]
-
-    before, after = noisy(19), noisy(20)
-    candidates = np.vstack([rows[-1:], others])
-    assert added_row_scores(before, after, candidates).argmax() == 0
-    with pytest.raises(AgreementError, match="at least one of each"):
-        added_row_scores([], after, candidates)

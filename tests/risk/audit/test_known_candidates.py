@@ -8,7 +8,7 @@ from sklearn.preprocessing import FunctionTransformer
 import datacollab as dc
 from audit_example import audited_rows, value_of
 from datacollab.party import GaussianNoise, Microaggregation
-from datacollab.risk.audit._levels import EXACT_MAP, FORWARD, FORWARD_KNOWN, KNOWN_TARGETS, UNIT_SPREAD
+from datacollab.risk.audit._findings import EXACT_MAP, FORWARD, FORWARD_KNOWN, KNOWN_TARGETS, UNIT_SPREAD
 from datacollab.risk.audit._measure import assigned, known_targets, predicted_targets
 
 MAPS = (FORWARD, EXACT_MAP, UNIT_SPREAD, FORWARD_KNOWN)

@@ -5,7 +5,7 @@ from html.parser import HTMLParser
 import pytest
 
 from audit_example import audit_result, finding
-from datacollab.risk.audit import DefenceEffect, Level, Record
+from datacollab.risk.audit import Level, Record
 
 NASTY = "<script>alert('x')</script>&\"'"
 VOID = {"meta", "br", "img", "rect", "path", "line"}
@@ -66,7 +66,7 @@ def test_headings_tables_and_language_are_accessible(page):
     assert heads
     assert all(attributes.get("scope") in {"row", "col"} for attributes in heads)
     tables = sum(tag == "table" for tag, _ in read.elements)
-    assert tables == sum(tag == "caption" for tag, _ in read.elements) == 4
+    assert tables == sum(tag == "caption" for tag, _ in read.elements) == 3
     named = {attributes["id"] for _, attributes in read.elements if "id" in attributes}
     assert {
         attributes["aria-labelledby"] for _, attributes in read.elements if "aria-labelledby" in attributes
@@ -100,7 +100,6 @@ def test_the_page_says_what_the_result_says(page):
         *result.assumptions,
         *result.not_tested,
         *(criterion.reason for criterion in result.all_criteria()),
-        *(defence.description for defence in result.defences),
         "17 T1", "88 T2", "hospital-a", "1,000 anchor rows", "Means of 3 repetitions.",
         "T0 ? inconclusive T1 ■ red T2 ■ red",
     ):  # fmt: skip
@@ -119,7 +118,7 @@ def test_the_appendix_has_the_strongest_attacks_and_then_all(page):
 
 def test_the_words_that_promise_too_much_never_occur(page):
     good = finding("linkage", 0.08), finding("membership AUC", 0.5), finding("re-identification@1", 0.09)
-    for result in (audit_result(), audit_result(findings=good), audit_result(findings=(), defences=(), complete=False)):
+    for result in (audit_result(), audit_result(findings=good), audit_result(findings=(), complete=False)):
         for text in (result.to_html(), result.summary(), repr(result), result.to_json()):
             assert "anonymous" not in text.lower()
             assert "safe" not in text.lower()
@@ -151,14 +150,13 @@ def test_names_are_escaped():
         worst_records=(Record(index=1, margin=2.0, level=NASTY),),
         assumptions=(NASTY,),
         not_tested=(NASTY,),
-        defences=(DefenceEffect(name=NASTY, description=NASTY, utility_name=NASTY),),
         version=NASTY,
         guarantee=NASTY,
     )
     page = result.to_html()
     assert "<script" not in page
     assert "alert('x')" not in page
-    assert Page(page).text.count("<script>") > 12
+    assert Page(page).text.count("<script>") > 9
 
 
 def test_records_are_told_by_position_alone(page):
@@ -170,9 +168,7 @@ def test_records_are_told_by_position_alone(page):
 
 
 def test_a_result_with_nothing_in_it_still_makes_a_page(tmp_path):
-    empty = audit_result(
-        findings=(), levels=(), worst_records=(), assumptions=(), not_tested=(), defences=(), seeds=None
-    )
+    empty = audit_result(findings=(), levels=(), worst_records=(), assumptions=(), not_tested=(), seeds=None)
     text = Page(empty.to_html(tmp_path / "audit.html")).text
     assert (tmp_path / "audit.html").read_text(encoding="utf-8") == empty.to_html()
     assert "Not tested for singling out, linkability, inference and membership." in text

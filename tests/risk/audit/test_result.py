@@ -1,36 +1,32 @@
 """The result of an audit: JSON, tables, sentences and figures."""
 
-import io
 import json
 import math
 import re
-from dataclasses import FrozenInstanceError, replace
+from dataclasses import FrozenInstanceError, asdict, fields, replace
 
 import numpy as np
 import pytest
-from matplotlib.figure import Figure
 
 from audit_example import audit_result, finding
-from datacollab.risk.audit import AuditResult, Finding
+from datacollab.risk.audit import Finding
 
 
-def test_json_brings_back_the_same_result(tmp_path):
+def test_json_has_every_field(tmp_path):
     result = audit_result(guarantee="epsilon 64, delta 1e-05; labels are released exactly.")
     text = result.to_json(tmp_path / "audit.json")
     assert (tmp_path / "audit.json").read_text(encoding="utf-8") == text
-    assert AuditResult.from_json(text) == result
-    assert AuditResult.from_json(tmp_path / "audit.json") == result
-    assert AuditResult.from_json(audit_result(seeds=None).to_json()).seeds is None
+    told = json.loads(text)
+    assert told.pop("format") == 1
+    assert told == json.loads(json.dumps(asdict(result)))
+    assert list(told) == [each.name for each in fields(result)]
 
 
 def test_json_has_null_for_what_is_no_number():
     result = audit_result(findings=(finding("R2c", math.nan, low=None, high=None, per_seed=(math.nan, 0.5)),))
     told = json.loads(result.to_json(), parse_constant=lambda name: pytest.fail(name))
     assert told["findings"][0]["value"] is None
-    back = AuditResult.from_json(result.to_json()).findings[0]
-    assert math.isnan(back.value)
-    assert math.isnan(back.per_seed[0])
-    assert back.per_seed[1] == 0.5
+    assert told["findings"][0]["per_seed"] == [None, 0.5]
 
 
 def test_numpy_numbers_are_written_as_numbers():
@@ -39,29 +35,10 @@ def test_numpy_numbers_are_written_as_numbers():
     assert (told["n"], told["baseline"], told["per_seed"]) == (300, 0.09, [0.5])
 
 
-@pytest.mark.parametrize("text", ["", "audit.json", "[]", "{}", '{"format": 99}', "null"])
-def test_other_texts_are_refused(text):
-    with pytest.raises(ValueError, match="JSON"):
-        AuditResult.from_json(text)
-
-
-def test_json_with_other_fields_is_refused():
-    told = json.loads(audit_result().to_json())
-    for changed, word in (
-        ({key: value for key, value in told.items() if key != "findings"}, "findings"),
-        (told | {"owner": "x"}, "owner"),
-        (told | {"findings": [{"level": "T0", "value": 1.0}]}, "TypeError"),
-        (told | {"findings": ["T0"]}, "AttributeError"),
-    ):
-        with pytest.raises(ValueError, match=word):
-            AuditResult.from_json(json.dumps(changed))
-
-
 def test_the_table_has_a_row_per_finding():
     result = audit_result()
-    rows, table = result.rows(), result.table()
-    assert len(rows) == len(table) == len(result.findings)
-    assert list(table.columns) == list(rows[0])
+    table = result.table()
+    assert len(table) == len(result.findings)
     linkage = table[(table["metric"] == "linkage") & (table["level"] == "T2")].set_index("attack")
     assert linkage.loc["kernel ridge", "value"] == 0.96
     assert linkage.loc["kernel ridge", "label_only"] == 0.09
@@ -136,46 +113,3 @@ def test_a_level_is_told_in_natural_frequencies(findings, given, words):
 
 def test_levels_without_findings_were_not_tested():
     assert set(audit_result(findings=()).sentences().values()) == {"Not tested."}
-
-
-def test_every_measure_gets_a_panel_with_the_strongest_attacks():
-    drawn_in = audit_result().plot()
-    panels = {axes.get_title(): axes for axes in drawn_in}
-    assert [axes for axes in drawn_in[0].get_figure().axes if axes.get_visible()] == list(drawn_in)
-    assert list(panels) == [
-        "re-identification@1", "linkage", "open-world linkage", "membership AUC",
-        "attribute ink", "attribute slant", "attribute aspect",
-    ]  # fmt: skip
-    places = [tick.get_text() for tick in drawn_in[0].get_yticklabels()]
-    assert places[0] == "T0: nothing"
-    drawn = dict(zip(*reversed(panels["linkage"].lines[0].get_data()), strict=True))
-    assert drawn[places.index("T2: all anchor rows")] == 0.993
-    assert drawn[places.index("T0: nothing")] == 0.08
-
-
-def test_the_figure_can_be_written():
-    buffer = io.BytesIO()
-    audit_result().plot()[0].get_figure().savefig(buffer, format="svg")
-    text = buffer.getvalue().decode()
-    assert "<svg" in text
-    one = audit_result(findings=(finding("linkage", 0.5, low=None, high=None, baseline=None, chance=None),)).plot()
-    one[0].get_figure().savefig(io.BytesIO(), format="png")
-
-
-def test_it_is_drawn_where_one_wants_it():
-    result, figure = audit_result(), Figure()
-    given = figure.subplots(2, 4)
-    drawn = result.plot(ax=given)
-    assert list(drawn) == list(given.ravel()[:7])
-    for axes, own in zip(drawn, result.plot(), strict=True):
-        assert axes.get_title() == own.get_title()
-        assert axes.get_ylim() == own.get_ylim()
-        np.testing.assert_array_equal(axes.lines[0].get_xydata(), own.lines[0].get_xydata())
-    assert not given[1, 3].has_data()
-    with pytest.raises(ValueError, match="7 measures to draw, but 1 Axes"):
-        result.plot(ax=figure.gca())
-
-
-def test_nothing_measured_is_nothing_to_draw():
-    with pytest.raises(ValueError, match="nothing that can be drawn"):
-        audit_result(findings=(finding("linkage", float("nan"), low=None, high=None),)).plot()

@@ -7,6 +7,7 @@ from ._figure import alignment_figure, disagreement, score_figure
 from ._methods import BASELINES, METHODS, check_methods, method
 from ._mlp import MLPAttack
 from ._page import comparison_page, verdicts
+from ._pinv import PseudoinverseAttack
 from ._results import ExperimentResults, read_results
 from ._row import Row
 from ._run import TrialTask, make_tasks, run_experiments
@@ -22,6 +23,7 @@ __all__ = [
     "Experiment",
     "ExperimentResults",
     "MLPAttack",
+    "PseudoinverseAttack",
     "Row",
     "Score",
     "Trial",

@@ -14,13 +14,14 @@ from sklearn.ensemble import RandomForestClassifier
 from datacollab._validation import FloatArray, PartyName
 from datacollab.datasets import Dataset
 from datacollab.party import Party
-from datacollab.risk.attacks import LinearRegressionAttack, PseudoinverseAttack, ReconstructionAttack
+from datacollab.risk.attacks import LinearRegressionAttack, ReconstructionAttack
 
 from ._condition import Condition
 from ._defended import published_rows
 from ._definition import Attacks
 from ._judge import label_match
 from ._mlp import MLPAttack
+from ._pinv import PseudoinverseAttack
 from ._trial import Trial, make_obfuscator
 
 __all__ = ["AttackScore", "Target", "make_target", "score_attack"]

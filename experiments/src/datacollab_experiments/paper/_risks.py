@@ -11,7 +11,7 @@ import numpy as np
 
 from datacollab.datasets import Dataset
 from datacollab.risk.audit import AuditResult, audit
-from datacollab.risk.audit._levels import AVERAGED_NAME, FORWARD
+from datacollab.risk.audit._findings import AVERAGED_NAME, FORWARD
 
 from ._attack import AttackScore
 from ._trial import Trial

@@ -286,6 +286,6 @@ def _picture(summary: ReleaseSummary, name: str) -> dict[str, Any]:
 
 
 def _badge(rating: Rating) -> Markup:
-    from ...risk.audit._page import rating_badge
+    from ...risk.audit._result import rating_badge
 
     return Markup(rating_badge(rating))

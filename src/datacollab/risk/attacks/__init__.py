@@ -21,7 +21,6 @@ from ._measures import (
 from ._membership import (
     Membership,
     ShadowAttack,
-    added_row_scores,
     membership,
     reconstruction_distance_scores,
     representation_distance_scores,
@@ -29,11 +28,8 @@ from ._membership import (
 )
 from ._paired import (
     EmulatorAttack,
-    GaussianPriorAttack,
     KernelRidgeAttack,
     LinearRegressionAttack,
-    NearestNeighborsAttack,
-    PseudoinverseAttack,
 )
 from ._procrustes import ProcrustesAttack
 
@@ -41,18 +37,14 @@ __all__ = [
     "AffineEstimate",
     "Demixing",
     "EmulatorAttack",
-    "GaussianPriorAttack",
     "KernelRidgeAttack",
     "LinearRegressionAttack",
     "Membership",
-    "NearestNeighborsAttack",
     "ProcrustesAttack",
-    "PseudoinverseAttack",
     "Rate",
     "ReconstructionAttack",
     "ShadowAttack",
     "StoredRows",
-    "added_row_scores",
     "class_means",
     "clustered_interval",
     "confused",

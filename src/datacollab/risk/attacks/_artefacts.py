@@ -32,25 +32,41 @@ _MOST_BYTES = 2**32
 """Bytes compared in the search of files that are not understood."""
 
 
-@dataclass(frozen=True, eq=False)
 class _Form:
     """Table under one change of units, and which of its rows are not constant, as too much else is."""
 
-    name: str
-    rows: FloatArray
-    usable: NDArray[np.bool_]
+    def __init__(self, name: str, rows: FloatArray) -> None:
+        self.name, self.rows = name, rows
+        self.usable = np.ptp(rows, axis=1) > 1e-3 * np.abs(rows).max(axis=1, initial=0.0)
+
+    def found_in(self, table: FloatArray) -> NDArray[np.bool_]:
+        """Return for each row of the form whether it occurs in the table."""
+        tolerance = _LOOSE if self.rows.shape[1] >= 3 else _STRICT
+        direction = np.random.default_rng(0).normal(size=self.rows.shape[1])
+        with np.errstate(all="ignore"):
+            keys, sought = table @ direction, self.rows @ direction
+        order = np.argsort(keys)
+        keys = keys[order]
+        allowed = tolerance * np.abs(self.rows).max(axis=1)
+        # By the entries' differences, the keys differ by at most this.
+        reach = allowed * np.abs(direction).sum()
+        first, last = np.searchsorted(keys, sought - reach), np.searchsorted(keys, sought + reach, side="right")
+        found = np.zeros(len(self.rows), dtype=np.bool_)
+        for i in np.flatnonzero((last > first) & self.usable):
+            candidates = table[order[first[i] : min(last[i], first[i] + _MOST_CANDIDATES)]]
+            found[i] = bool((np.abs(candidates - self.rows[i]) <= allowed[i]).all(axis=1).any())
+        return found
 
 
-class RowSearch:
+class _RowSearch:
     """Search for the rows of one table in many arrays, in other units too."""
 
     def __init__(self, X: FloatArray) -> None:
         self._X = X
-        self._exact = _form("as they are", X)
-        self._others = list(_other_forms(X))
+        self._forms = [_Form("as they are", X), *_other_forms(X)]
         mean = X.mean(axis=0)[None, :]
         # Of a table in standard units the mean is zero, as much else is.
-        self._mean = _form("mean", mean) if np.abs(mean).max() > 1e-9 * np.abs(X).max() and X.shape[1] > 1 else None
+        self._means = [_Form("mean", mean)] if np.abs(mean).max() > 1e-9 * np.abs(X).max() and X.shape[1] > 1 else []
         # Few small whole numbers coincide with others by chance; such rows count only if they come in numbers.
         several = np.array([len(np.unique(row)) for row in X]) >= 3
         fractional = (np.round(X) != X).any(axis=1)
@@ -68,26 +84,29 @@ class RowSearch:
 
     def mean(self, array: NDArray[np.generic]) -> bool:
         """Return whether the array holds the mean of the table's rows."""
-        views = _views(array, self._X.shape[1]) if self._mean is not None else ()
-        return any(_found(self._mean, view).any() for view in views if self._mean is not None)
+        return any(mean.found_in(view).any() for mean in self._means for view in _views(array, self._X.shape[1]))
 
     def raw(self, blob: bytes) -> int:
         """Count the rows, of those looked for, that stand byte by byte in a file of an unknown kind."""
         few = max(4, _MOST_BYTES // max(1, 4 * len(blob)))
-        rows = self._X[self._telling & self._exact.usable]
+
+        def count(rows: FloatArray, dtype: str) -> int:
+            chosen = rows[np.linspace(0, len(rows) - 1, min(few, len(rows))).astype(int)]
+            return sum(row.astype(dtype).tobytes() in blob for row in chosen)
+
         columns = self._X.T[[len(np.unique(column)) >= 8 for column in self._X.T]]
-        if any(_count_in(blob, columns, few, dtype) for dtype in ("<f8", "<f4")):
+        if any(count(columns, dtype) for dtype in ("<f8", "<f4")):
             return len(self._X)
-        return max(_count_in(blob, rows, few, dtype) for dtype in ("<f8", "<f4"))
+        return max(count(self._X[self._telling & self._forms[0].usable], dtype) for dtype in ("<f8", "<f4"))
 
     def _matches(self, array: NDArray[np.generic]) -> Iterator[tuple[str, NDArray[np.bool_]]]:
         views = list(_views(array, self._X.shape[1]))
-        for form in (self._exact, *self._others):
+        for form in self._forms:
             for view in views:
-                yield form.name, _found(form, view)
+                yield form.name, form.found_in(view)
         for view in views:
             if len(view) == len(self._X) > 2:
-                yield "each column in units of its own", _found(_form("", _standard(self._X)), _standard(view))
+                yield "each column in units of its own", _Form("", _standard(self._X)).found_in(_standard(view))
         if self._is_affine_image(array):
             yield "invertible affine image", np.ones(len(self._X), dtype=np.bool_)
 
@@ -106,18 +125,6 @@ class RowSearch:
             return bool(np.linalg.norm(X - B @ coefficients) < _LOOSE * np.linalg.norm(X))
 
 
-def _count_in(blob: bytes, rows: FloatArray, few: int, dtype: str) -> int:
-    """Count how many of a few of the rows stand in bytes."""
-    if len(rows) == 0:
-        return 0
-    chosen = rows[np.linspace(0, len(rows) - 1, min(few, len(rows))).astype(int)]
-    return sum(row.astype(dtype).tobytes() in blob for row in chosen)
-
-
-def _form(name: str, rows: FloatArray) -> _Form:
-    return _Form(name, rows, np.ptp(rows, axis=1) > 1e-3 * np.abs(rows).max(axis=1, initial=0.0))
-
-
 def _other_forms(X: FloatArray) -> Iterator[_Form]:
     low, high = X.min(axis=0), X.max(axis=0)
     units = {
@@ -129,12 +136,12 @@ def _other_forms(X: FloatArray) -> Iterator[_Form]:
     }
     for name, rows in units.items():
         if name:
-            yield _form(name, rows)
+            yield _Form(name, rows)
         # Directions of few columns coincide easily.
         if X.shape[1] >= 5:
-            yield _form(f"{name}, at unit length".lstrip(", "), _directions(rows))
+            yield _Form(f"{name}, at unit length".lstrip(", "), _directions(rows))
             centred = rows - rows.mean(axis=1, keepdims=True)
-            yield _form(f"{name}, centred and at unit length".lstrip(", "), _directions(centred))
+            yield _Form(f"{name}, centred and at unit length".lstrip(", "), _directions(centred))
 
 
 def _standard(X: FloatArray) -> FloatArray:
@@ -178,25 +185,6 @@ def _finite(array: NDArray[np.generic]) -> FloatArray:
     return np.nan_to_num(array.astype(np.float64), nan=0.0, posinf=0.0, neginf=0.0)
 
 
-def _found(form: _Form, table: FloatArray) -> NDArray[np.bool_]:
-    """Return for each row of the form whether it occurs in the table."""
-    tolerance = _LOOSE if form.rows.shape[1] >= 3 else _STRICT
-    direction = np.random.default_rng(0).normal(size=form.rows.shape[1])
-    with np.errstate(all="ignore"):
-        keys, sought = table @ direction, form.rows @ direction
-    order = np.argsort(keys)
-    keys = keys[order]
-    allowed = tolerance * np.abs(form.rows).max(axis=1)
-    # By the entries' differences, the keys differ by at most this.
-    reach = allowed * np.abs(direction).sum()
-    first, last = np.searchsorted(keys, sought - reach), np.searchsorted(keys, sought + reach, side="right")
-    found = np.zeros(len(form.rows), dtype=np.bool_)
-    for i in np.flatnonzero((last > first) & form.usable):
-        candidates = table[order[first[i] : min(last[i], first[i] + _MOST_CANDIDATES)]]
-        found[i] = bool((np.abs(candidates - form.rows[i]) <= allowed[i]).all(axis=1).any())
-    return found
-
-
 UNSEARCHED = object()
 """Stands for something too large to look into."""
 MAX_OBJECTS = 200_000
@@ -205,6 +193,12 @@ MAX_ENTRIES = 2**27
 _ATOMS = (type(None), bool, int, float, complex, str, type, types.ModuleType, range, np.generic, np.dtype)
 _BLOBS = (bytes, bytearray, memoryview)
 _SEQUENCES = (list, tuple, set, frozenset, deque)
+_PARTS: dict[type, tuple[str, ...]] = {
+    functools.partial: ("func", "args", "keywords"),
+    types.MethodType: ("__self__", "__func__"),
+    types.FunctionType: ("__defaults__", "__kwdefaults__"),
+}
+"""What else callables hold."""
 _DTYPES = {"F64": "<f8", "F32": "<f4", "F16": "<f2", "I64": "<i8", "I32": "<i4", "I16": "<i2", "I8": "i1", "U8": "u1"}
 _UNPACKERS: dict[bytes, Callable[[], Any]] = {
     b"\x1f\x8b": functools.partial(zlib.decompressobj, wbits=47),
@@ -215,11 +209,9 @@ _UNPACKERS: dict[bytes, Callable[[], Any]] = {
 _Children = Iterator[tuple[str, Any]]
 
 
-def arrays_in(artefact: Any) -> Iterator[tuple[str, Any]]:
+def _arrays_in(artefact: Any) -> Iterator[tuple[str, Any]]:
     """Walk through an object and all that it holds; yield paths with numeric arrays, bytes or UNSEARCHED.
 
-    Looks into attributes, mappings, sequences, functions' closures, data frames, sparse matrices, the state that
-    extension types give of themselves, and bytes: NumPy and safetensors files, archives of them, and compressed bytes.
     A path has attributes and names in files by name, all else by number, for keys may be private.
     """
     budget = MAX_ENTRIES
@@ -307,19 +299,13 @@ def _children(value: Any) -> _Children:
                 yield f"[key {number}]", key
     elif isinstance(value, _SEQUENCES):
         yield from ((f"[{number}]", item) for number, item in enumerate(value))
-    elif isinstance(value, functools.partial):
-        yield from ((".func", value.func), (".args", value.args), (".keywords", value.keywords))
-    elif isinstance(value, types.MethodType):
-        yield from ((".__self__", value.__self__), (".__func__", value.__func__))
-    elif isinstance(value, types.FunctionType):
-        yield from ((".__defaults__", value.__defaults__), (".__kwdefaults__", value.__kwdefaults__))
+    for kind, names in _PARTS.items():
+        if isinstance(value, kind):
+            yield from ((f".{name}", getattr(value, name)) for name in names)
+    if isinstance(value, types.FunctionType):
         for number, cell in enumerate(value.__closure__ or ()):
             with suppress(ValueError):
                 yield f".__closure__[{number}]", cell.cell_contents
-    yield from _attributes(value)
-
-
-def _attributes(value: Any) -> _Children:
     with suppress(Exception):
         yield from ((f".{name}", item) for name, item in vars(value).items())
     for kind in type(value).__mro__:
@@ -340,8 +326,8 @@ def _contents(blob: bytes, budget: int) -> _Children:
             yield "", np.load(io.BytesIO(blob), allow_pickle=False)
         elif blob.startswith(b"PK\x03\x04"):
             yield from _members(blob, budget)
-        elif (header := _safetensors_header(blob)) is not None:
-            yield from _tensors(blob, header)
+        elif 2 <= (size := int.from_bytes(blob[:8], "little")) <= len(blob) - 8 and blob[8:9] == b"{":
+            yield from _tensors(memoryview(blob)[8 + size :], json.loads(blob[8 : 8 + size]))
         else:
             for magic, unpacker in _UNPACKERS.items():
                 if blob.startswith(magic):
@@ -361,16 +347,8 @@ def _members(blob: bytes, budget: int) -> _Children:
                 yield f"/{info.filename}", member.read(info.file_size)
 
 
-def _safetensors_header(blob: bytes) -> dict[str, Any] | None:
-    size = int.from_bytes(blob[:8], "little")
-    if not 2 <= size <= len(blob) - 8 or blob[8:9] != b"{":
-        return None
-    header = json.loads(blob[8 : 8 + size])
-    return header if isinstance(header, dict) else None
-
-
-def _tensors(blob: bytes, header: dict[str, Any]) -> _Children:
-    data = memoryview(blob)[8 + int.from_bytes(blob[:8], "little") :]
+def _tensors(data: memoryview, header: dict[str, Any]) -> _Children:
+    """Yield the arrays of a file in the format of safetensors."""
     for name, entry in header.items():
         with suppress(Exception):
             start, stop = entry["data_offsets"]
@@ -437,20 +415,12 @@ def find_training_rows(artefact: Any, X: ArrayLike) -> list[StoredRows]:
     Of very many parts, very large arrays, and archives that unpack to very much, a part is left out, as an "unsearched"
     entry says.
 
-    Examples
-    --------
-    >>> import numpy as np
-    >>> from sklearn.decomposition import KernelPCA
-    >>> from datacollab.risk.attacks import find_training_rows
-    >>> X = np.random.default_rng(0).normal(size=(50, 6))
-    >>> [(found.path, found.n_found) for found in find_training_rows(KernelPCA(2).fit(X), X)]
-    [('KernelPCA.X_fit_', 50)]
     """
     table = check_rows(X, "The private table")
-    search = RowSearch(table)
+    search = _RowSearch(table)
     contents = artefact.read_bytes() if isinstance(artefact, Path) else artefact
     findings: list[StoredRows] = []
-    for path, array in arrays_in(contents):
+    for path, array in _arrays_in(contents):
         if array is UNSEARCHED:
             findings.append(StoredRows(path, "unsearched", "too large to look into", 0, len(table)))
         elif isinstance(array, bytes):

@@ -31,6 +31,25 @@ def check_rows(values: ArrayLike, what: str) -> FloatArray:
         raise RepresentationError(str(error)) from None
 
 
+def check_pairs(A: ArrayLike, Z: ArrayLike) -> tuple[FloatArray, FloatArray]:
+    """Check leaked rows and their representation, one of each."""
+    rows, representation = check_rows(A, "The leaked original"), check_rows(Z, "The leaked representation")
+    if len(rows) != len(representation):
+        raise AgreementError(
+            f"The leaked representation has {len(representation)} rows but the leaked original has {len(rows)}; give "
+            "pairs, the same rows in the same order."
+        )
+    return rows, representation
+
+
+def check_columns(rows: FloatArray, others: FloatArray, what: str, than: str) -> None:
+    """Check that two tables have the same columns; errors begin with `what`, and go on with `than`."""
+    if rows.shape[1] != others.shape[1]:
+        raise AgreementError(
+            f"{what} {rows.shape[1]} columns but {than} {others.shape[1]}; give the same columns in the same order."
+        )
+
+
 def centre(rows: FloatArray) -> tuple[FloatArray, FloatArray]:
     """Return the rows without their mean, and the mean."""
     # Differences to a row keep the digits that a large offset takes up, and make a constant column exactly zero.
@@ -81,10 +100,8 @@ class TargetCode:
     def columns(self, target: NDArray[Any]) -> FloatArray:
         """Code targets as columns of size one, shape (n_rows, n_columns); a class without a column is all zero."""
         if self.classes is None:
-            column: FloatArray = ((target - self.mean) / self.scale)[:, np.newaxis]
-            return column
-        members: FloatArray = (self.groups(target)[:, np.newaxis] == self.in_columns).astype(np.float64)
-        return members
+            return np.asarray((target - self.mean) / self.scale)[:, np.newaxis]
+        return np.asarray(self.groups(target)[:, np.newaxis] == self.in_columns, dtype=np.float64)
 
 
 def learn_target_code(target: NDArray[Any], public_target: NDArray[Any] | None = None) -> TargetCode:
@@ -93,17 +110,15 @@ def learn_target_code(target: NDArray[Any], public_target: NDArray[Any] | None =
     if target.dtype.kind == "f":
         n_groups = max(1, min(MAX_GROUPS, len(known) // MIN_PER_GROUP))
         edges = np.unique(np.quantile(known, np.arange(1, n_groups) / n_groups, method="higher"))
-        spread = float(target.std())
         none: IntArray = np.empty(0, dtype=np.intp)
-        return TargetCode(None, none, edges[edges > known.min()], float(target.mean()), spread if spread > 0 else 1.0)
+        return TargetCode(None, none, edges[edges > known.min()], float(target.mean()), float(target.std()) or 1.0)
     try:
         classes = np.unique(known)
     except TypeError:
         raise AgreementError(
             f"The class labels (dtype {known.dtype}) cannot be sorted: they mix types. Use labels of one type."
         ) from None
-    in_columns = np.flatnonzero(np.isin(classes, target))
-    return TargetCode(classes, in_columns, np.empty(0), 0.0, 1.0)
+    return TargetCode(classes, np.flatnonzero(np.isin(classes, target)), np.empty(0), 0.0, 1.0)
 
 
 def check_targets(target: ArrayLike, n_rows: int, what: str, like: NDArray[Any] | None = None) -> NDArray[Any]:
@@ -117,29 +132,13 @@ def check_targets(target: ArrayLike, n_rows: int, what: str, like: NDArray[Any] 
     missing = count_missing(y) or (int(np.isinf(y).sum()) if y.dtype.kind == "f" else 0)
     if missing:
         raise AgreementError(f"{what} is missing or infinite in {missing} of {n_rows} rows. Drop those rows.")
-    if like is not None and _kind(y) != _kind(like):
+    kinds = {"f": "number", "i": "code", "u": "code", "b": "code"}
+    if like is not None and kinds.get(y.dtype.kind) != kinds.get(like.dtype.kind):
         raise AgreementError(
             f"{what} (dtype {y.dtype}) is of another kind than the leaked rows' target (dtype {like.dtype}); floating-"
             "point numbers are regression targets, all else are class labels. Use one type for all."
         )
     return y
-
-
-def _kind(y: NDArray[Any]) -> str:
-    return {"f": "number", "i": "code", "u": "code", "b": "code"}.get(y.dtype.kind, "label")
-
-
-def check_targets_given(
-    who: str, target: ArrayLike | None, n_rows: int, like: NDArray[Any] | None
-) -> NDArray[Any] | None:
-    """Check that there are targets to reconstruct with exactly if there were some in `fit`, of whose kind is `like`."""
-    if (target is None) != (like is None):
-        given, fitted = ("no", "with") if target is None else ("a", "without")
-        raise AgreementError(
-            f"{who} got {given} target to reconstruct with, but was fitted {fitted} targets. Give targets to both or "
-            "to neither."
-        )
-    return None if target is None else check_targets(target, n_rows, "The target", like=like)
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
@@ -151,7 +150,59 @@ class SideInformation:
     public_groups: IntArray | None
 
 
-class ReconstructionAttack(FittedUnseen, BaseEstimator, ABC):
+class Reconstructing(FittedUnseen, BaseEstimator):
+    """Checks of what attacks that reconstruct rows are given, common to those with leaked pairs and without."""
+
+    n_features_in_: int
+    n_features_out_: int
+    _code: TargetCode | None
+    _target_like: NDArray[Any] | None
+
+    def _learn_targets(
+        self,
+        target: ArrayLike | None,
+        n_rows: int,
+        public: FloatArray | None,
+        public_target: ArrayLike | None,
+        what: str,
+    ) -> tuple[NDArray[Any] | None, NDArray[Any] | None]:
+        """Check the rows' targets and, if public rows count, theirs; of the targets only groups and kind are kept."""
+        self._code = self._target_like = None
+        if target is None:
+            return None, None
+        y, y_public = check_targets(target, n_rows, f"The {what}' target"), None
+        if public is not None:
+            if public_target is None:
+                raise AgreementError(
+                    f"{type(self).__name__} was given targets of the {what} but not of the public ones; pass "
+                    "public_target, or leave target out."
+                )
+            y_public = check_targets(public_target, len(public), "The public rows' target", like=y)
+        self._code, self._target_like = learn_target_code(y, y_public), y[:0]
+        return y, y_public
+
+    def _groups(self, target: NDArray[Any] | None) -> IntArray | None:
+        return None if self._code is None or target is None else self._code.groups(target)
+
+    def _checked(self, representation: ArrayLike, target: ArrayLike | None) -> tuple[FloatArray, NDArray[Any] | None]:
+        """Check rows to be reconstructed, and that they have targets exactly if those in `fit` had."""
+        check_is_fitted(self)
+        Z = check_rows(representation, "The representation")
+        if Z.shape[1] != self.n_features_in_:
+            raise RepresentationError(
+                f"The representation has {Z.shape[1]} columns but the one in fit had {self.n_features_in_}; attack "
+                "rows from the same obfuscator."
+            )
+        if (target is None) != (self._target_like is None):
+            given, fitted = ("no", "with") if target is None else ("a", "without")
+            raise AgreementError(
+                f"{type(self).__name__} got {given} target to reconstruct with, but was fitted {fitted} targets. Give "
+                "targets to both or to neither."
+            )
+        return Z, None if target is None else check_targets(target, len(Z), "The target", like=self._target_like)
+
+
+class ReconstructionAttack(Reconstructing, ABC):
     """Base of the attacks that learn to undo one party's obfuscator.
 
     The attacker holds leaked pairs: original rows, such as rows of the anchor, and their intermediate representation.
@@ -173,17 +224,12 @@ class ReconstructionAttack(FittedUnseen, BaseEstimator, ABC):
 
     needs_public: ClassVar[bool] = False
     """Whether `fit` needs public rows; other attacks ignore them."""
-
     _parameter_constraints: ClassVar[dict[str, Any]] = {}
     _min_pairs: ClassVar[int] = 2
     _targets_as_columns: ClassVar[bool] = True
 
     mean_representation_: FloatArray
     mean_original_: FloatArray
-    n_features_in_: int
-    n_features_out_: int
-    _code: TargetCode | None
-    _target_like: NDArray[Any] | None
 
     def fit(
         self,
@@ -215,25 +261,22 @@ class ReconstructionAttack(FittedUnseen, BaseEstimator, ABC):
             If a table is not finite, two-dimensional and numeric, or there is a single pair.
         """
         self._validate_params()
-        Z, A = check_rows(representation, "The leaked representation"), check_rows(original, "The leaked original")
-        if len(Z) != len(A):
-            raise AgreementError(
-                f"The leaked representation has {len(Z)} rows but the leaked original has {len(A)}; give pairs, the "
-                "same rows in the same order."
-            )
+        A, Z = check_pairs(original, representation)
         if len(Z) < self._min_pairs:
             raise RepresentationError(
                 f"{type(self).__name__} learns from at least {self._min_pairs} leaked pairs; got {len(Z)}. Leak more "
                 "rows."
             )
-        y = None if target is None else check_targets(target, len(A), "The leaked rows' target")
-        P, y_public = self._check_side(A.shape[1], y, public, public_target)
+        P = None
+        if self.needs_public:
+            if public is None:
+                raise AgreementError(f"{type(self).__name__} needs public rows; pass public.")
+            P = check_rows(public, "The public table")
+            check_columns(P, A, "The public table has", "the originals have")
+        y, y_public = self._learn_targets(target, len(A), P, public_target, "leaked rows")
         Z, self.mean_representation_ = centre(Z)
         A, self.mean_original_ = centre(A)
         self.n_features_in_, self.n_features_out_ = Z.shape[1], A.shape[1]
-        self._code = None if y is None else learn_target_code(y, y_public)
-        # Of the targets only their kind is kept.
-        self._target_like = None if y is None else y[:0]
         side = SideInformation(
             groups=self._groups(y),
             public=None if P is None else P - self.mean_original_,
@@ -263,14 +306,7 @@ class ReconstructionAttack(FittedUnseen, BaseEstimator, ABC):
         AgreementError
             If targets are missing, superfluous, not one per row, or of another kind than those in `fit`.
         """
-        check_is_fitted(self)
-        Z = check_rows(representation, "The representation")
-        if Z.shape[1] != self.n_features_in_:
-            raise RepresentationError(
-                f"The representation has {Z.shape[1]} columns but the leaked one had {self.n_features_in_}; attack "
-                "rows from the same obfuscator as the leaked pairs."
-            )
-        y = check_targets_given(type(self).__name__, target, len(Z), self._target_like)
+        Z, y = self._checked(representation, target)
         Z = self._with_columns(Z - self.mean_representation_, y)
         return self.mean_original_ + self._reconstruct(Z, self._groups(y))
 
@@ -278,32 +314,6 @@ class ReconstructionAttack(FittedUnseen, BaseEstimator, ABC):
         if self._code is None or target is None or not self._targets_as_columns:
             return Z
         return np.hstack([Z, self._weight * (self._code.columns(target) - self._mean_column)])
-
-    def _groups(self, target: NDArray[Any] | None) -> IntArray | None:
-        return None if self._code is None or target is None else self._code.groups(target)
-
-    def _check_side(
-        self, n_features: int, y: NDArray[Any] | None, public: ArrayLike | None, public_target: ArrayLike | None
-    ) -> tuple[FloatArray | None, NDArray[Any] | None]:
-        """Return public rows and their targets, as far as the attack uses them."""
-        if not self.needs_public:
-            return None, None
-        if public is None:
-            raise AgreementError(f"{type(self).__name__} needs public rows; pass public.")
-        P = check_rows(public, "The public table")
-        if P.shape[1] != n_features:
-            raise AgreementError(
-                f"The public table has {P.shape[1]} columns but the originals have {n_features}; give the same columns "
-                "in the same order."
-            )
-        if y is None:
-            return P, None
-        if public_target is None:
-            raise AgreementError(
-                f"{type(self).__name__} was given targets of the leaked rows but not of the public ones; pass "
-                "public_target, or leave target out."
-            )
-        return P, check_targets(public_target, len(P), "The public rows' target", like=y)
 
     @abstractmethod
     def _fit(self, Z: FloatArray, A: FloatArray, side: SideInformation) -> None:

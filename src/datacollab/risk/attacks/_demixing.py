@@ -14,9 +14,8 @@ from scipy.special import gammaln
 from scipy.stats import rankdata
 
 from ..._validation import FloatArray
-from ...errors import AgreementError
 from ...linalg import leading_left_singular
-from ._attack import IntArray, check_rows, check_targets
+from ._attack import IntArray, check_pairs, check_rows, check_targets
 
 
 class CandidateTargets:
@@ -46,6 +45,7 @@ class CandidateTargets:
 
 
 _MOST_VECTORS = 1500
+"""The likeliest ones, which the programme chooses from."""
 _FEASIBLE = 1e-7
 """Largest number that the solver takes for zero; its answers are checked against the tolerance."""
 
@@ -55,10 +55,8 @@ def find_subset_by_programme(vectors: FloatArray, size: int, tolerance: float, s
 
     .. math:: \min c^\top x \quad \text{subject to} \quad V^\top x \approx 0, \; 1^\top x = m, \; x \in \{0, 1\}^n
 
-    The likeliest vectors come first, and the first 1,500 are used.  The costs c are their squared
-    lengths.  There are no more columns than a relaxation to :math:`0 \le x \le 1` can leave fractional, so more
-    columns leave less to branch on: ten of a thousand vectors in 32 columns take a fraction of a second, twelve of a
-    hundred in 16 some seconds.
+    The likeliest vectors come first, and the costs c are their squared lengths.  Ten of a thousand vectors in 32
+    columns take a fraction of a second, twelve of a hundred in 16 some seconds.
     """
     some = np.asarray(vectors[:_MOST_VECTORS], dtype=np.float64)
     n = len(some)
@@ -219,27 +217,15 @@ class AffineEstimate:
 
     Of all maps :math:`x \mapsto b + x F` that fit the pairs best, it is the one with the smallest F; in units of each
     column's spread if that predicts rows left out better.  If f is affine and the anchor rows span the space, it is f
-    to rounding.
-
-    Parameters
-    ----------
-    anchor : array-like of shape (n_leaked, n_features)
-    representation : array-like of shape (n_leaked, n_intermediate)
-
-    Attributes
-    ----------
-    errors : ndarray of shape (n_leaked,)
-        Distance of each row's image from its representation, the row left out of the fit, in standard deviations of
-        the representation: infinite with fewer than five rows.
+    to rounding.  ``errors`` are the distances of each row's image from its representation, the row left out of the
+    fit, in standard deviations of the representation: infinite with fewer than five rows.
     """
 
     errors: FloatArray
     scale: float
 
     def __init__(self, anchor: ArrayLike, representation: ArrayLike) -> None:
-        A, Z = check_rows(anchor, "The leaked anchor"), check_rows(representation, "The leaked representation")
-        if len(A) != len(Z):
-            raise AgreementError(f"The leaked anchor has {len(A)} rows but its representation {len(Z)}; give pairs.")
+        A, Z = check_pairs(anchor, representation)
         self.scale = float(np.sqrt(((Z - Z.mean(axis=0)) ** 2).mean())) or 1.0
         self._unit = np.ones(A.shape[1])
         self.errors = self._left_out_errors(A, Z)
@@ -275,12 +261,8 @@ class AffineEstimate:
 class Demixing:
     """Candidates into which each published mean was taken apart.
 
-    Attributes
-    ----------
-    groups : tuple of ndarray
-        Positions of the shared rows that are equal, group by group; empty if f is not known well enough to try.
-    members : tuple of (ndarray or None)
-        Positions of the candidates whose mean a group is; None if none were found.
+    `groups` are positions of the shared rows that are equal, group by group (none if f is not known well enough to
+    try), and `members` those of the candidates whose mean a group is; None if none were found.
     """
 
     groups: tuple[IntArray, ...]
@@ -299,14 +281,6 @@ class Demixing:
             if each is not None:
                 scores[each] += 1
         return np.asarray(scores)
-
-
-def _equal_rows(rows: FloatArray) -> tuple[IntArray, ...]:
-    """Return positions of rows that equal each other, group by group; a row like no other is a group of its own."""
-    _, group = np.unique(rows, axis=0, return_inverse=True)
-    group = group.reshape(-1)
-    order = np.argsort(group, kind="stable")
-    return tuple(np.split(order, np.cumsum(np.bincount(group))[:-1]))
 
 
 def demix(
@@ -328,8 +302,7 @@ def demix(
 
     Parameters
     ----------
-    representation : array-like of shape (n_shared, n_intermediate)
-    target : array-like of shape (n_shared,)
+    representation, target : array-like of shape (n_shared, n_intermediate) and (n_shared,)
         As shared.
     candidates : array-like of shape (n_candidates, n_features)
         Supposed rows of the table.
@@ -342,10 +315,6 @@ def demix(
         With these, candidates are tried in the order in which they look like the group's class.
     seconds : float, default=300
         After which groups are left as they are.
-
-    Returns
-    -------
-    Demixing
 
     Notes
     -----
@@ -360,7 +329,9 @@ def demix(
         return Demixing(groups=(), members=())
     shown = np.asarray(target)
     known = None if candidate_target is None else CandidateTargets(candidate_target, len(X), shown, estimate.scale)
-    groups = _equal_rows(Z)
+    # A row like no other is a group of its own.
+    group = np.unique(Z, axis=0, return_inverse=True)[1].reshape(-1)
+    groups = tuple(np.split(np.argsort(group, kind="stable"), np.cumsum(np.bincount(group))[:-1]))
     images = estimate(X)
     classes = _known_classes(anchor_representation, anchor_target)
     tolerances = sorted({_ROUNDING, max(_ROUNDING, float(estimate.errors.max()))})

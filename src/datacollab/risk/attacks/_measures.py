@@ -14,7 +14,7 @@ from sklearn.utils import check_random_state, gen_batches
 
 from ..._validation import FloatArray
 from ...errors import AgreementError
-from ._attack import IntArray, check_rows, check_targets, learn_target_code
+from ._attack import IntArray, check_columns, check_rows, check_targets, learn_target_code
 
 _Z = float(stats.norm.ppf(0.975))
 
@@ -29,13 +29,6 @@ class Rate:
     ----------
     .. [1] Wilson (1927). Probable inference, the law of succession, and statistical inference. Journal of the American
        Statistical Association 22(158), 209-212.
-
-    Examples
-    --------
-    >>> from datacollab.risk.attacks import Rate
-    >>> linked = Rate(13, 100)
-    >>> linked.value, round(linked.low, 3), round(linked.high, 3)
-    (0.13, 0.078, 0.21)
     """
 
     hits: int
@@ -69,11 +62,6 @@ def clustered_interval(values: ArrayLike, groups: ArrayLike) -> tuple[float, flo
     It is Wilson's, for as many independent tries as would give the variance of the mean over groups, and no more than
     there are values; with Student's t for as many degrees of freedom as there are groups, less one.  It is Wilson's
     alone if every value is a group of its own and 0 or 1, and [0, 1] with a single group.
-
-    Parameters
-    ----------
-    values, groups : array-like of shape (n,)
-        Values, and the numbers of their groups.
     """
     found, group = np.asarray(values, dtype=np.float64), np.unique(np.asarray(groups), return_inverse=True)[1]
     if not found.size or found.min() < 0 or found.max() > 1:
@@ -168,17 +156,11 @@ def link_chances(
 
     Parameters and errors are those of `nearest_ranks`.  Without decoys the world is closed: the attacker knows exactly
     who is in the table.
-
-    Examples
-    --------
-    The first two are both nearest to the first candidate, but only one row can be that person's:
-
-    >>> from datacollab.risk.attacks import link_chances
-    >>> link_chances([[0.0], [2.0]], [[-0.1], [0.9]])
-    array([1., 1.])
     """
     C, R = _checked(candidates, reconstructions)
-    known, guesses = _persons(persons, C), _numbers(R)
+    known, scale = _persons(persons, C), float(np.abs(R).max()) or 1.0
+    # Rows that are equal but for rounding have one number.
+    guesses = np.unique(np.round(R / scale, 11), axis=0, return_inverse=True)[1].reshape(-1)
     named = known[_assigned(C, R, _generator(random_state))]
     among = (guesses[:, None] == guesses[None, :]) & (named[None, :] == known[: len(R), None])
     return np.asarray(among.sum(axis=1) / np.bincount(guesses)[guesses])
@@ -189,9 +171,8 @@ def confused(
 ) -> IntArray:
     """Number the rows, given as to `nearest_ranks`, so that those taken for each other are one try.
 
-    In a one-to-one assignment an error seldom comes alone: a row that gets another's candidate leaves its own to a
-    third.  So two or three rows that are linked to each other's originals in turn have one number.  Longer rounds are
-    those of guesses, which are as good as apart.
+    In a one-to-one assignment an error seldom comes alone: two or three rows that are linked to each other's originals
+    in turn have one number.  Longer rounds are those of guesses, which are as good as apart.
     """
     C, R = _checked(candidates, reconstructions)
     named = _assigned(C, R, _generator(random_state))
@@ -219,12 +200,6 @@ def _persons(given: ArrayLike | None, C: FloatArray) -> IntArray:
     if persons.shape != (len(C),):
         raise AgreementError(f"persons must have one number per candidate, shape ({len(C)},); got {persons.shape}.")
     return persons.astype(np.intp)
-
-
-def _numbers(rows: FloatArray) -> IntArray:
-    """Return the same number for rows that are equal but for rounding."""
-    scale = float(np.abs(rows).max()) or 1.0
-    return np.unique(np.round(rows / scale, 11), axis=0, return_inverse=True)[1].reshape(-1).astype(np.intp)
 
 
 def match_margins(candidates: ArrayLike, reconstructions: ArrayLike) -> FloatArray:
@@ -256,11 +231,7 @@ def _generator(random_state: int | np.random.RandomState | None) -> np.random.Ra
 def _checked(candidates: ArrayLike, reconstructions: ArrayLike) -> tuple[FloatArray, FloatArray]:
     C = check_rows(candidates, "The table of candidates")
     R = check_rows(reconstructions, "The table of reconstructions")
-    if C.shape[1] != R.shape[1]:
-        raise AgreementError(
-            f"The candidates have {C.shape[1]} columns but the reconstructions have {R.shape[1]}; compare rows of the "
-            "same table."
-        )
+    check_columns(C, R, "The candidates have", "the reconstructions have")
     if len(C) < len(R):
         raise AgreementError(
             f"There are {len(R)} reconstructions but only {len(C)} candidates; give the original of every "
@@ -292,13 +263,8 @@ def _cost_blocks(
 def class_means(public: ArrayLike, public_target: ArrayLike, target: ArrayLike) -> FloatArray:
     """Guess each target's row by the mean of the public rows that share it, as an attacker with nothing else does.
 
-    Parameters
-    ----------
-    public : array-like of shape (n_public, n_features)
-    public_target : array-like of shape (n_public,)
-    target : array-like of shape (n_rows,)
-        Of the rows under attack.  Floating-point targets are grouped by quantiles of the public ones, and a class
-        without public rows gets the mean of all.
+    Floating-point targets are grouped by quantiles of the public ones, and a class without public rows gets the mean of
+    all; shape (n_rows, n_features).
     """
     rows = check_rows(public, "The public table")
     known = check_targets(public_target, len(rows), "The public rows' target")

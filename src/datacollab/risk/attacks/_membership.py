@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any, Self
 
@@ -23,15 +23,16 @@ from ..._validation import FloatArray
 from ...errors import AgreementError, RepresentationError
 from ...linalg import column_space, leading_left_singular
 from ...share import Share
-from ._attack import IntArray, check_rows, check_targets, learn_target_code
+from ._attack import IntArray, check_columns, check_pairs, check_rows, check_targets, learn_target_code
 from ._measures import Rate, clustered_interval
 
 _BLOCK_ENTRIES = 2**22
 """Distances in memory at a time (32 MiB)."""
+_NEIGHBOURS = 5
 
 
 def representation_distance_scores(
-    rows: ArrayLike, representation: ArrayLike, emulator: Callable[[FloatArray], ArrayLike] | Any
+    rows: ArrayLike, representation: ArrayLike, emulator: Callable[[FloatArray], ArrayLike]
 ) -> FloatArray:
     r"""Score rows by how close an estimate of f maps them to a shared row, :math:`-\min_i |\hat f(x) - z_i|`.
 
@@ -41,12 +42,12 @@ def representation_distance_scores(
         The supposed members.
     representation : array-like of shape (n_samples, n_intermediate)
         As shared.
-    emulator : callable or regressor
-        The attacker's estimate of f, by itself or by its ``predict``.
+    emulator : callable
+        The attacker's estimate of f.
     """
     X = check_rows(rows, "The table of rows")
     Z = check_rows(representation, "The representation")
-    mapped = check_rows(getattr(emulator, "predict", emulator)(X), "What the emulator returned")
+    mapped = check_rows(emulator(X), "What the emulator returned")
     if mapped.shape != (len(X), Z.shape[1]):
         raise AgreementError(
             f"The emulator returned shape {mapped.shape}, but {(len(X), Z.shape[1])} was expected; fit it to the same "
@@ -55,13 +56,11 @@ def representation_distance_scores(
     return -_smallest_distances(mapped, Z, 1)[:, 0]
 
 
-def reconstruction_distance_scores(
-    rows: ArrayLike, reconstructions: ArrayLike, public: ArrayLike, *, n_neighbors: int = 5
-) -> FloatArray:
+def reconstruction_distance_scores(rows: ArrayLike, reconstructions: ArrayLike, public: ArrayLike) -> FloatArray:
     r"""Score rows by how close a reconstruction is, :math:`-\min_i |x - \hat x_i| / d(x)`.
 
-    d(x) is the mean distance of x from its nearest public rows, for a row like many others has a close reconstruction
-    anyway.
+    d(x) is the mean distance of x from its five nearest public rows, for a row like many others has a close
+    reconstruction anyway.
 
     Parameters
     ----------
@@ -69,19 +68,15 @@ def reconstruction_distance_scores(
         None of them among the public rows.
     reconstructions : array-like of shape (n_samples, n_features)
     public : array-like of shape (n_public, n_features)
-    n_neighbors : int, default=5
-        Public rows that d(x) is taken over.
+        At least five.
     """
     X = check_rows(rows, "The table of rows")
     guesses, P = check_rows(reconstructions, "The table of reconstructions"), check_rows(public, "The public table")
-    _check_columns(X, guesses, "the reconstructions")
-    _check_columns(X, P, "the public table")
-    if not 1 <= n_neighbors <= len(P):
-        raise RepresentationError(
-            f"n_neighbors={n_neighbors} public rows near each row were asked for, but there are {len(P)}; give more "
-            "public rows."
-        )
-    usual = _smallest_distances(X, P, n_neighbors).mean(axis=1)
+    check_columns(X, guesses, "The table of rows has", "the reconstructions")
+    check_columns(X, P, "The table of rows has", "the public table")
+    if len(P) < _NEIGHBOURS:
+        raise RepresentationError(f"There are {len(P)} public rows; give at least {_NEIGHBOURS}.")
+    usual = _smallest_distances(X, P, _NEIGHBOURS).mean(axis=1)
     nearest = _smallest_distances(X, guesses, 1)[:, 0]
     # Repeated in the public table, a row was close by to begin with, and scores lowest.
     return np.asarray(-nearest / np.maximum(usual, np.finfo(np.float64).tiny ** 0.5))
@@ -109,16 +104,13 @@ def subspace_scores(
     public : array-like of shape (n_public, n_features)
         Rows of the same kind.
     """
-    X, A = check_rows(rows, "The table of rows"), check_rows(anchor, "The leaked anchor")
-    Z = check_rows(anchor_representation, "The leaked anchor's representation")
-    P = check_rows(public, "The public table")
-    _check_columns(X, A, "the leaked anchor")
-    _check_columns(X, P, "the public table")
-    if len(A) != len(Z):
-        raise AgreementError(f"The leaked anchor has {len(A)} rows but its representation has {len(Z)}; give pairs.")
+    X, P = check_rows(rows, "The table of rows"), check_rows(public, "The public table")
+    A, Z = check_pairs(anchor, anchor_representation)
+    check_columns(X, A, "The table of rows has", "the leaked originals")
+    check_columns(X, P, "The table of rows has", "the public table")
     A, Z, mean = A - A.mean(axis=0), Z - Z.mean(axis=0), P.mean(axis=0)
     P = P - mean
-    for table, what in ((A, "leaked anchor"), (Z, "leaked anchor's representation"), (P, "public table")):
+    for table, what in ((A, "leaked original"), (Z, "leaked representation"), (P, "public table")):
         if not table.any():
             raise RepresentationError(f"All rows of the {what} are equal, so nothing can be learnt from it.")
     U, singular_values, V = leading_left_singular(A)
@@ -129,11 +121,6 @@ def subspace_scores(
     excess = ((X @ kept) ** 2).sum(axis=1) - ((X @ axes[:, : kept.shape[1]]) ** 2).sum(axis=1)
     rounding = 1e-24 * (float((P**2).sum(axis=1).mean()) + float(mean @ mean))
     return np.asarray(np.divide(excess, lengths, out=np.zeros(len(X)), where=lengths > rounding))
-
-
-def _check_columns(X: FloatArray, other: FloatArray, what: str) -> None:
-    if X.shape[1] != other.shape[1]:
-        raise AgreementError(f"The table of rows has {X.shape[1]} columns but {what} {other.shape[1]}; give the same.")
 
 
 def _smallest_distances(X: FloatArray, others: FloatArray, k: int) -> FloatArray:
@@ -158,10 +145,8 @@ class Membership:
     auc, low, high : float
         Probability that a member scores above another row, ties counting half, with its 95 % interval.
     tpr, tpr_low, tpr_high : float
-        Share of the members found while at most `fpr` of the others are taken for members, with its 95 % interval, the
-        threshold taken as given.
-    fpr : float
-    n_members, n_others : int
+        Share of the members found while at most so many of the others are taken for members as was allowed, with its
+        95 % interval, the threshold taken as given.
     """
 
     auc: float
@@ -170,9 +155,6 @@ class Membership:
     tpr: float
     tpr_low: float
     tpr_high: float
-    fpr: float
-    n_members: int
-    n_others: int
 
 
 def membership(
@@ -208,43 +190,20 @@ def membership(
     ----------
     .. [1] DeLong, DeLong and Clarke-Pearson (1988). Comparing the areas under two or more correlated receiver
        operating characteristic curves: a nonparametric approach. Biometrics 44(3), 837-845.
-
-    Examples
-    --------
-    >>> from datacollab.risk.attacks import membership
-    >>> membership([0.9, 0.8, 0.3], [0.4, 0.3, 0.2, 0.1]).auc
-    0.875
     """
     members, others = _checked(member_scores, "member_scores"), _checked(other_scores, "other_scores")
     if not 0 <= fpr <= 1:
         raise ValueError(f"fpr={fpr!r} must lie in [0, 1].")
-    group = _numbered(groups, len(members))
+    group = np.arange(len(members)) if groups is None else np.unique(np.asarray(groups), return_inverse=True)[1]
+    if group.shape != (len(members),):
+        raise ValueError(f"groups must have one entry per member, shape ({len(members)},); got {group.shape}.")
     auc, low, high = _auc_interval(members, others, group)
     # Rounded, lest 0.07 * 100 allow six; above this score there are no more others than allowed.
     allowed = math.floor(round(fpr * len(others), 9))
     threshold = np.sort(others)[::-1][allowed] if allowed < len(others) else -np.inf
     found = members > threshold
     tpr_low, tpr_high = clustered_interval(found, group)
-    return Membership(
-        auc=auc,
-        low=low,
-        high=high,
-        tpr=float(np.mean(found)),
-        tpr_low=tpr_low,
-        tpr_high=tpr_high,
-        fpr=fpr,
-        n_members=len(members),
-        n_others=len(others),
-    )
-
-
-def _numbered(groups: ArrayLike | None, n_members: int) -> IntArray:
-    if groups is None:
-        return np.arange(n_members)
-    given = np.asarray(groups)
-    if given.shape != (n_members,):
-        raise ValueError(f"groups must have one entry per member, shape ({n_members},); got {given.shape}.")
-    return np.unique(given, return_inverse=True)[1].astype(np.intp)
+    return Membership(auc=auc, low=low, high=high, tpr=float(np.mean(found)), tpr_low=tpr_low, tpr_high=tpr_high)
 
 
 def _auc_interval(members: FloatArray, others: FloatArray, group: IntArray) -> tuple[float, float, float]:
@@ -278,7 +237,6 @@ def _checked(scores: ArrayLike, name: str) -> FloatArray:
     return values
 
 
-_NEIGHBOURS = 5
 _RIDGE = 0.1
 _MODEL_ROWS = 600
 """Shared rows at most that the model learns from: its time grows with their cube."""
@@ -321,9 +279,8 @@ def share_statistics(view: View, reference: Reference, images: FloatArray, group
     """Compute figures about records, larger the likelier they are in the share; shape (n_records, n_statistics).
 
     How near the nearest shared row is, of the class and of all; how near the five nearest are; how usual the rest of a
-    group would be for the class, if the record were in it; how far the class's mean is off in the record's direction,
-    and the same in units of the rows' spread; how a model of the share judges the record's target, and how often its
-    nearest rows have it.
+    group would be for the class with the record in it; how far the class's mean is off in the record's direction, also
+    in units of the rows' spread; how a model of the share judges the record's target, and its nearest rows.
     """
     distances = cdist(images, view.rows)
     same = group[:, None] == view.group[None, :]
@@ -332,7 +289,11 @@ def share_statistics(view: View, reference: Reference, images: FloatArray, group
     near = np.sort(of_class, axis=1)[:, :_NEIGHBOURS]
     near = np.where(np.isfinite(near), near, far)
     direction = reference.towards(images, group)
-    shift = _shifts(view, reference)[group]
+    # How far each class's shared rows are off on average.
+    sums = np.zeros_like(reference.means)
+    np.add.at(sums, view.group, view.rows - reference.means[view.group])
+    counts = np.bincount(view.group, minlength=reference.n_groups)
+    shift = (sums / np.maximum(counts, 1)[:, None])[group]
     nearest = np.argsort(distances, axis=1)[:, :_NEIGHBOURS]
     return np.column_stack(
         [
@@ -346,14 +307,6 @@ def share_statistics(view: View, reference: Reference, images: FloatArray, group
             np.take_along_axis(same, nearest, axis=1).mean(axis=1),
         ]
     )
-
-
-def _shifts(view: View, reference: Reference) -> FloatArray:
-    """Return how far each class's shared rows are off on average, shape (n_groups, n_intermediate)."""
-    counts = np.bincount(view.group, minlength=reference.n_groups)
-    sums = np.zeros_like(reference.means)
-    np.add.at(sums, view.group, view.rows - reference.means[view.group])
-    return np.asarray(sums / np.maximum(counts, 1)[:, None])
 
 
 def _group_likelihood(view: View, reference: Reference, images: FloatArray, group: IntArray) -> FloatArray:
@@ -390,38 +343,6 @@ def _model_scores(view: View, reference: Reference, images: FloatArray, group: I
     indicators = np.eye(reference.n_groups)[group_of]
     fitted = np.linalg.solve(kernel(rows) + _RIDGE * np.eye(len(rows)), indicators)
     return np.asarray((kernel(images) @ fitted)[np.arange(len(images)), group])
-
-
-def added_row_scores(before: Sequence[Share], after: Sequence[Share], images: ArrayLike) -> FloatArray:
-    r"""Score records by how well each, as a row added to the table, would explain the change of a share.
-
-    Means of groups keep the sum over their rows, so the sum of a class grows by the image of the new row: :math:`\sum_i
-    z_i' - \sum_i z_i = f(x)`.  Of several shares of a table with noise drawn anew, the mean counts.  The new row's
-    class is the one with more rows than before.  If none has more, or targets are numbers, the sum is over all rows.
-
-    Parameters
-    ----------
-    before, after : sequence of Share
-        Of the table without and with the row, with the same f; at least one of each.
-    images : array-like of shape (n_records, n_intermediate)
-        Records that may have been added, through the attacker's estimate of f.
-    """
-    if not before or not after:
-        raise AgreementError("Give at least one of each: a share from before the row was added, and one from after.")
-    X = check_rows(images, "The images")
-    grown: list[Any] = []
-    first, last = before[0].target, after[0].target
-    if last.dtype.kind != "f":
-        labels, counts = np.unique(last, return_counts=True)
-        grown = [label for label, n in zip(labels, counts, strict=True) if n > np.count_nonzero(first == label)]
-
-    def total(share: Share) -> FloatArray:
-        chosen = share.target == grown[0] if grown else slice(None)
-        return np.asarray(share.representation[chosen].sum(axis=0))
-
-    new = np.mean([total(share) for share in after], axis=0)
-    new -= np.mean([total(share) for share in before], axis=0)
-    return np.asarray(-np.linalg.norm(X - new, axis=1))
 
 
 _LEAST_SHADOWS = 8
@@ -469,13 +390,8 @@ class ShadowAttack:
     def fit(self, images: ArrayLike, target: ArrayLike, table_target: ArrayLike) -> Self:
         """Make shares, and learn how figures change with a record.
 
-        Parameters
-        ----------
-        images : array-like of shape (n_public, n_intermediate)
-            Public rows, at least twice as many as the table has, through the attacker's estimate of f.
-        target : array-like of shape (n_public,)
-        table_target : array-like of shape (n_samples,)
-            Targets of the table under attack, whose classes the shadow tables follow.
+        `images` are public rows, at least twice as many as the table has, through the attacker's estimate of f, with
+        their `target`; shadow tables follow the classes of `table_target`, the targets of the table under attack.
         """
         random = check_random_state(self.random_state)
         pool = check_rows(images, "The public images")
@@ -508,13 +424,8 @@ class ShadowAttack:
     def score(self, share: Share, images: ArrayLike, target: ArrayLike) -> FloatArray:
         """Score records: log odds of having been in the table of a share.
 
-        Parameters
-        ----------
-        share : Share
-        images : array-like of shape (n_records, n_intermediate)
-            The records through the attacker's estimate of f; none of them among the public rows.
-        target : array-like of shape (n_records,)
-            Their targets, or the attacker's guesses.
+        The records come as `images` through the attacker's estimate of f, none of them among the public rows, with
+        their targets or the attacker's guesses.
         """
         rows = check_rows(images, "The images")
         groups = np.maximum(self._code.groups(np.asarray(target)), 0)

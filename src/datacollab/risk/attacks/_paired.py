@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from abc import abstractmethod
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import Any, ClassVar
@@ -10,7 +9,6 @@ from typing import Any, ClassVar
 import numpy as np
 import scipy.linalg
 from sklearn.covariance import ledoit_wolf
-from sklearn.neighbors import NearestNeighbors
 from sklearn.utils import gen_batches
 
 from ..._validation import FloatArray, StrOptions
@@ -18,145 +16,27 @@ from ...linalg import Kernel, RidgePath, leading_left_singular, ridge_coefficien
 from ._attack import IntArray, ReconstructionAttack, SideInformation, column_scale
 
 
-class _LinearAttack(ReconstructionAttack):
-    coefficients_: FloatArray
-
-    def _fit(self, Z: FloatArray, A: FloatArray, side: SideInformation) -> None:
-        self.coefficients_ = self._solve(Z, A)
-
-    def _reconstruct(self, Z: FloatArray, groups: IntArray | None) -> FloatArray:
-        return Z @ self.coefficients_
-
-    @abstractmethod
-    def _solve(self, Z: FloatArray, A: FloatArray) -> FloatArray:
-        """Return the map from centred representations to centred originals, shape (n_intermediate, n_features)."""
-
-
-class LinearRegressionAttack(_LinearAttack):
+class LinearRegressionAttack(ReconstructionAttack):
     r"""Least squares from the representation to the original, the attack "LR" of [1]_.
 
     With the centred leaked pairs :math:`\tilde A^c` and :math:`A^c`, a representation z becomes
     :math:`\bar A + (z - \bar{\tilde A}) (\tilde A^c)^\dagger A^c`: of all maps that fit the pairs best, the one of
-    minimum norm.
-
-    Attributes
-    ----------
-    coefficients_ : ndarray of shape (n_intermediate, n_features)
+    minimum norm, which is ``coefficients_``.
 
     References
     ----------
     .. [1] Suetake, Kawakami, Ikeda and Takano. Nonlinear data integration via kernel methods for data collaboration
        analysis.
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> from datacollab.risk.attacks import LinearRegressionAttack
-    >>> leaked, obfuscation, private = np.random.default_rng(0).normal(size=(3, 4, 4))
-    >>> attack = LinearRegressionAttack().fit(leaked @ obfuscation[:, :3], leaked)
-    >>> attack.reconstruct(private @ obfuscation[:, :3]).shape
-    (4, 4)
     """
 
-    def _solve(self, Z: FloatArray, A: FloatArray) -> FloatArray:
-        U, singular_values, V = leading_left_singular(Z)
-        return (V / singular_values) @ (U.T @ A)
-
-
-class PseudoinverseAttack(_LinearAttack):
-    r"""Inverse of the obfuscator estimated as a linear map, the attack "PINV" of the same paper.
-
-    Of the linear maps that fit the centred leaked pairs best, :math:`F = (A^c)^\dagger \tilde A^c` has minimum norm.  A
-    representation z becomes :math:`\bar A + (z - \bar{\tilde A}) F^\dagger`.  An obfuscator that is not linear may make
-    all reconstructions nearly equal: the attack has failed, which shows nothing about the obfuscator.
-
-    Attributes
-    ----------
-    coefficients_ : ndarray of shape (n_intermediate, n_features)
-    """
-
-    def _solve(self, Z: FloatArray, A: FloatArray) -> FloatArray:
-        U, singular_values, V = leading_left_singular(A)
-        F = (V / singular_values) @ (U.T @ Z)
-        U, singular_values, V = leading_left_singular(F)
-        return (V / singular_values) @ U.T
-
-
-CANDIDATES = (1, 2, 3, 4, 6, 8, 12, 16, 24, 32, 48, 64)
-
-
-class NearestNeighborsAttack(ReconstructionAttack):
-    """Mean of the leaked rows whose representations are nearest.
-
-    The errors of leaked rows left out choose how many these are (up to 64), whether a neighbour at distance d weighs
-    1 - (d / h)^2, with h the distance of the first row beyond them, and whether columns are standardised.
-
-    Parameters
-    ----------
-    standardize : {"auto"} or bool, default="auto"
-        Whether columns are divided by their standard deviations.  Only with False is the attack indifferent to a
-        rotation of the representation.
-
-    Attributes
-    ----------
-    n_neighbors_ : int
-    weights_ : {"uniform", "kernel"}
-    standardize_ : bool
-        The choices made.
-    """
-
-    _parameter_constraints: ClassVar[dict[str, Any]] = {"standardize": [StrOptions({"auto"}), "boolean"]}
-
-    n_neighbors_: int
-    weights_: str
-    standardize_: bool
-
-    def __init__(self, *, standardize: str | bool = "auto") -> None:
-        self.standardize = standardize
+    coefficients_: FloatArray
 
     def _fit(self, Z: FloatArray, A: FloatArray, side: SideInformation) -> None:
-        most = max(1, len(Z) - 2)
-        numbers = sorted({min(number, most) for number in CANDIDATES})
-        scalings = _scalings(self.standardize)
-        outputs = leading_directions(A)
-        best: tuple[float, int, str, bool] = np.inf, numbers[0], "uniform", scalings[0]
-        for standardize in scalings:
-            scaled = Z * column_scale(Z, standardize)
-            # Of two rows each has one other only, and there is nothing to choose.
-            reach = min(numbers[-1] + 1, len(Z) - 1)
-            distances, neighbors = NearestNeighbors(n_neighbors=reach).fit(scaled).kneighbors()
-            for number in numbers if reach > 1 else ():
-                for kind in ("uniform", "kernel"):
-                    guesses = _weighted_mean(outputs, distances, neighbors, number, kind)
-                    error = float(((outputs - guesses) ** 2).sum())
-                    best = min(best, (error, number, kind, standardize), key=lambda one: one[0])
-        _, self.n_neighbors_, self.weights_, self.standardize_ = best
-        self._multiplier = column_scale(Z, self.standardize_)
-        self._search = NearestNeighbors(n_neighbors=self.n_neighbors_ + 1).fit(Z * self._multiplier)
-        self._originals = A
+        U, singular_values, V = leading_left_singular(Z)
+        self.coefficients_ = (V / singular_values) @ (U.T @ A)
 
     def _reconstruct(self, Z: FloatArray, groups: IntArray | None) -> FloatArray:
-        distances, neighbors = self._search.kneighbors(Z * self._multiplier)
-        return _weighted_mean(self._originals, distances, neighbors, self.n_neighbors_, self.weights_)
-
-
-def _scalings(standardize: str | bool) -> tuple[bool, ...]:
-    return (False, True) if isinstance(standardize, str) else (standardize,)
-
-
-def _weighted_mean(rows: FloatArray, distances: FloatArray, neighbors: IntArray, number: int, kind: str) -> FloatArray:
-    """Average the first neighbours of each row, shape (n_rows, rows.shape[1])."""
-    weights = np.ones((len(distances), number))
-    if kind == "kernel":
-        width = distances[:, number : number + 1]
-        weights -= np.divide(distances[:, :number], width, out=np.ones_like(weights), where=width > 0) ** 2
-        # Where all neighbours are as far as the next row, none counts less.
-        weights[weights.sum(axis=1) <= 0] = 1.0
-    weights /= weights.sum(axis=1, keepdims=True)
-    mean = np.zeros((len(distances), rows.shape[1]))
-    for weight, neighbor in zip(weights.T, neighbors.T[:number], strict=True):
-        mean += weight[:, np.newaxis] * rows[neighbor]
-    return mean
+        return Z @ self.coefficients_
 
 
 MAX_FIRST = 400
@@ -215,20 +95,14 @@ class KernelRegression:
             ]
         )
 
-    def linear_map(self) -> FloatArray:
-        """Return a linear kernel's matrix of shape (n_inputs, n_outputs)."""
-        gamma = float(self.kernel.parameters["gamma"])
-        return gamma * self.scale[:, np.newaxis] * (self.inputs.T @ self.coefficients)
-
 
 def kernel_regression(
     X: FloatArray, Y: FloatArray, settings: Sequence[Setting], alphas: Sequence[float]
 ) -> KernelRegression:
     r"""Fit :math:`y = b + \sum_i \gamma_i \kappa(x, x_i)`, the intercept b unpenalised, to centred pairs.
 
-    For each kernel one eigendecomposition of the centred kernel matrix serves all penalties: with the smoother
-    :math:`H = 11^\top/n + U \mathrm{diag}(s/(s+\lambda)) U^\top`, the error of a row left out is
-    :math:`(y_i - (HY)_i)/(1 - h_{ii})`, exactly, for a given kernel and scaling.
+    For each kernel one eigendecomposition of the centred kernel matrix serves all penalties: the error of a row left
+    out is :math:`(y_i - (HY)_i)/(1 - h_{ii})`, with the smoother H, exactly, for a given kernel and scaling.
     """
     order = np.random.default_rng(0).permutation(len(X))
     chosen_on = np.sort(order[:MAX_CHOICE])
@@ -301,19 +175,6 @@ def _centred(K: FloatArray) -> tuple[FloatArray, FloatArray]:
     return K - mean - mean[:, np.newaxis] + mean.mean(), mean
 
 
-FLOOR = 1e-10
-"""Least variance of the noise, as a part of the representation's."""
-
-
-def _noise_covariance(residuals: FloatArray, Z: FloatArray) -> FloatArray:
-    """Estimate the covariance of a forward map's errors for rows that it was not fitted to, positive definite."""
-    # Ledoit and Wolf's shrinkage turns with the representation, so attacks do not depend on its axes.
-    covariance: FloatArray = ledoit_wolf(residuals, assume_centered=True)[0]
-    floor = FLOOR * float((Z**2).mean())
-    covariance[np.diag_indices_from(covariance)] += floor if floor > 0 else 1.0
-    return covariance
-
-
 def _alphas(first: int, last: int) -> tuple[float, ...]:
     """List powers of ten, two to a decade."""
     return tuple(10.0 ** (power / 2) for power in range(first, last))
@@ -324,7 +185,7 @@ class KernelRidgeAttack(ReconstructionAttack):
 
     A representation z becomes :math:`b + \sum_i \kappa(z, \tilde a_i) \gamma_i`, with an intercept that is not
     penalised.  Kernel, width, penalty and scaling of the columns are those with which the leaked rows, each left out in
-    turn, are reconstructed best; the errors have a closed form.  Up to 400 leaked pairs compare all kernels and
+    turn, are reconstructed best; ``regression_.setting`` is the choice.  Up to 400 leaked pairs compare all kernels and
     scalings, up to 1,000 the best two; up to 5,000 are learnt from.
 
     Parameters
@@ -332,11 +193,6 @@ class KernelRidgeAttack(ReconstructionAttack):
     standardize : {"auto"} or bool, default="auto"
         Whether columns are divided by their standard deviations; "auto" chooses.  Only with False is the attack
         indifferent to a rotation of the representation.
-
-    Attributes
-    ----------
-    regression_ : KernelRegression
-        ``regression_.setting`` is the choice made.
     """
 
     _parameter_constraints: ClassVar[dict[str, Any]] = {"standardize": [StrOptions({"auto"}), "boolean"]}
@@ -347,80 +203,16 @@ class KernelRidgeAttack(ReconstructionAttack):
         self.standardize = standardize
 
     def _fit(self, Z: FloatArray, A: FloatArray, side: SideInformation) -> None:
-        settings = _settings((0.1, 0.3, 1.0, 3.0, 10.0), _scalings(self.standardize))
+        scalings = (False, True) if isinstance(self.standardize, str) else (self.standardize,)
+        settings = _settings((0.1, 0.3, 1.0, 3.0, 10.0), scalings)
         self.regression_ = kernel_regression(Z, A, settings, _alphas(-12, 3))
 
     def _reconstruct(self, Z: FloatArray, groups: IntArray | None) -> FloatArray:
         return self.regression_.predict(Z)
 
 
-class GaussianPriorAttack(ReconstructionAttack):
-    r"""Most probable original under a linear obfuscator with noise and a Gaussian prior from public rows.
-
-    The leaked pairs give a forward map, :math:`z \approx b + F^\top x`, by ridge regression, and its error covariance R
-    by leaving rows out; the public rows give the mean :math:`\mu` and the covariance S of the originals.  Then
-
-    .. math:: \hat x = \mu + S F (F^\top S F + R)^{-1} (z - b - F^\top \mu).
-
-    With targets, mean and covariance are those of the row's class, or of the public rows with similar numeric targets.
-    The covariance is shrunk towards that within all groups as if n_intermediate more rows had been seen.  A row of a
-    class without public rows gets the prior over all public rows.
-
-    Attributes
-    ----------
-    forward_ : KernelRegression
-    noise_ : ndarray of shape (n_intermediate, n_intermediate)
-        R.
-    """
-
-    needs_public: ClassVar[bool] = True
-    _targets_as_columns: ClassVar[bool] = False
-
-    forward_: KernelRegression
-    noise_: FloatArray
-
-    def _fit(self, Z: FloatArray, A: FloatArray, side: SideInformation) -> None:
-        assert side.public is not None  # as needs_public says
-        forward = kernel_regression(A, Z, _settings(()), _alphas(-16, 5))
-        noise = _noise_covariance(forward.residuals, Z)
-        F = forward.linear_map()
-        self._priors = {-1: _posterior(side.public, F, noise, None, 0.0)}
-        if side.public_groups is not None:
-            within = side.public.copy()
-            for group in np.unique(side.public_groups):
-                of_group = side.public_groups == group
-                within[of_group] -= side.public[of_group].mean(axis=0)
-            spread = within.T @ (within @ F) / len(within)
-            for group in np.unique(side.public_groups):
-                rows = side.public[side.public_groups == group]
-                self._priors[int(group)] = _posterior(rows, F, noise, spread, Z.shape[1])
-        self.forward_, self.noise_ = forward, noise
-        self._F = F
-
-    def _reconstruct(self, Z: FloatArray, groups: IntArray | None) -> FloatArray:
-        groups = np.full(len(Z), -1) if groups is None else groups
-        guesses = np.empty((len(Z), self._F.shape[0]))
-        for group in np.unique(groups):
-            mean, gain = self._priors.get(int(group), self._priors[-1])
-            of_group = groups == group
-            guesses[of_group] = mean + (Z[of_group] - self.forward_.intercept - mean @ self._F) @ gain
-        return guesses
-
-
-def _posterior(
-    rows: FloatArray, F: FloatArray, noise: FloatArray, spread: FloatArray | None, weight: float
-) -> tuple[FloatArray, FloatArray]:
-    """Return the prior mean, and the gain (F'SF + R)^-1 F'S of shape (n_intermediate, n_features)."""
-    mean = rows.mean(axis=0)
-    centred = rows - mean
-    SF = centred.T @ (centred @ F) / len(rows)
-    if spread is not None:
-        SF = (len(rows) * SF + weight * spread) / (len(rows) + weight)
-    covariance = F.T @ SF
-    gain: FloatArray = scipy.linalg.solve((covariance + covariance.T) / 2 + noise, SF.T, assume_a="pos")
-    return mean, gain
-
-
+LEAST_NOISE = 1e-10
+"""Least variance of the noise, as a part of the representation's."""
 TEMPERATURES = (0.1, 0.2, 0.35, 0.6, 1.0, 1.7, 3.0, 6.0)
 """Factors of the noise covariance to choose from."""
 MAX_TEMPERED = 300
@@ -430,24 +222,18 @@ MAX_TEMPERED = 300
 class EmulatorAttack(ReconstructionAttack):
     r"""Mean of a library of rows, weighted by how likely each gives the representation.
 
-    Kernel ridge regression on the leaked pairs emulates the obfuscator.  It is applied to the library, which are the
-    public rows and the leaked ones; R is the covariance of its leave-one-out errors.  A representation z becomes
+    Kernel ridge regression on the leaked pairs, ``emulator_``, emulates the obfuscator.  It is applied to the library,
+    which are the public rows and the leaked ones; R is the covariance of its leave-one-out errors.  A representation z
+    becomes
 
     .. math:: \hat x = \sum_j w_j x_j, \quad
         w_j \propto \exp\bigl(-\tfrac{1}{2 \tau} (z - \hat f(x_j))^\top R^{-1} (z - \hat f(x_j))\bigr),
 
-    an approximation to the posterior mean.  The temperature :math:`\tau` is the one that reconstructs leaked rows best,
-    each left out of the library in turn.
+    an approximation to the posterior mean.  The temperature :math:`\tau`, ``temperature_``, is the one that
+    reconstructs leaked rows best, each left out of the library in turn.
 
     With targets, the library is restricted to the row's class, or to rows with similar numeric targets; a row of a
     class that is not in the library is looked for in all of it.
-
-    Attributes
-    ----------
-    emulator_ : KernelRegression
-        ``emulator_.setting`` is the choice made.
-    temperature_ : float
-        :math:`\tau`.
     """
 
     needs_public: ClassVar[bool] = True
@@ -459,7 +245,10 @@ class EmulatorAttack(ReconstructionAttack):
     def _fit(self, Z: FloatArray, A: FloatArray, side: SideInformation) -> None:
         assert side.public is not None  # as needs_public says
         emulator = kernel_regression(A, Z, _settings((0.1, 0.3, 1.0, 3.0)), _alphas(-12, 5))
-        root = scipy.linalg.cholesky(_noise_covariance(emulator.residuals, Z), lower=True)
+        # Ledoit and Wolf's shrinkage turns with the representation, so attacks do not depend on its axes.
+        noise: FloatArray = ledoit_wolf(emulator.residuals, assume_centered=True)[0]
+        noise[np.diag_indices_from(noise)] += LEAST_NOISE * float((Z**2).mean()) or 1.0
+        root = scipy.linalg.cholesky(noise, lower=True)
         emulated = np.vstack([emulator.predict(side.public), emulator.predict(A)])
         # A leaked row must stand where the emulator would put it unseen, as the public ones do.
         leaked = len(side.public) + emulator.chosen_on

@@ -8,25 +8,14 @@ from typing import Any, ClassVar, Self
 
 import numpy as np
 import scipy.linalg
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 from scipy.optimize import linear_sum_assignment
 from scipy.spatial.distance import cdist
-from sklearn.base import BaseEstimator
 from sklearn.utils import check_random_state
-from sklearn.utils.validation import check_is_fitted
 
-from ..._notebooks import FittedUnseen
 from ..._validation import FloatArray
-from ...errors import AgreementError, RepresentationError
-from ._attack import (
-    IntArray,
-    TargetCode,
-    check_rows,
-    check_targets,
-    check_targets_given,
-    column_scale,
-    learn_target_code,
-)
+from ...errors import RepresentationError
+from ._attack import IntArray, Reconstructing, check_columns, check_rows, check_targets, column_scale
 
 STARTS = 12
 """Rotations from which the moments are matched."""
@@ -122,13 +111,12 @@ def overlay(
 ) -> Overlay:
     r"""Find the rotation, with reflections, that lays the rows of ``Q`` over those of ``S``.
 
-    From several starts the groups' means and covariances are matched: with those of group g, :math:`m_g, C_g` in one
-    cloud and :math:`n_g, D_g` in the other, R is replaced by the orthogonal factor of
-    :math:`\sum_g p_g (m_g n_g^\top + C_g R D_g)` until it stays.  The best are refined by matching single rows, each to
-    one other of its group at the least total cost, and rotating the matched rows onto each other.
+    With the means and covariances :math:`m_g, C_g` and :math:`n_g, D_g` of group g, R is replaced by the orthogonal
+    factor of :math:`\sum_g p_g (m_g n_g^\top + C_g R D_g)` until it stays, from several starts.  The best are refined
+    by matching single rows and rotating them onto each other; a rotation found before (``start``) with more rows.
 
     Both clouds have their principal axes for columns, in the same order.  They get the same size first, or the identity
-    for their covariance (``whiten``).  A rotation found before (``start``) is refined with more rows.
+    for their covariance (``whiten``).
     """
     shares = np.array([len(rows) for rows, _ in groups]) / sum(len(rows) for rows, _ in groups)
     q_mean, q_covariance = _pooled(Q, [rows for rows, _ in groups], shares)
@@ -141,11 +129,11 @@ def overlay(
     starts = _turned_by_moments(working, other, groups, shares, random) if start is None else [start]
     ends = [_refined(working, other, R, some, steps) for R in starts]
     # Costs are compared where distances are those of the other cloud, whitened or not.
-    costs = [_cost((working @ R @ from_other)[pairs], (S - s_mean)[partners]) for R, pairs, partners in ends]
+    gaps = [(working @ R @ from_other)[pairs] - (S - s_mean)[partners] for R, pairs, partners in ends]
+    costs = [float((gap**2).sum() / len(gap)) for gap in gaps]
     best = int(np.argmin(costs))
     R = ends[best][0]
-    standard = _own_cost(other, S, some, random)
-    return Overlay(R, q_mean, to_work @ R @ from_other, s_mean, costs[best] / standard)
+    return Overlay(R, q_mean, to_work @ R @ from_other, s_mean, costs[best] / _own_cost(other, S, some, random))
 
 
 def _pooled(X: FloatArray, groups: Sequence[IntArray], shares: FloatArray) -> tuple[FloatArray, FloatArray]:
@@ -263,10 +251,6 @@ def _refined(
     return R, pairs, partners
 
 
-def _cost(rows: FloatArray, others: FloatArray) -> float:
-    return float(((rows - others) ** 2).sum() / len(rows))
-
-
 def _assigned(rows: FloatArray, others: FloatArray) -> tuple[IntArray, IntArray]:
     """Pair rows, each in one pair at most, with the least total squared distance."""
     i, j = linear_sum_assignment(cdist(rows, others, "sqeuclidean"))
@@ -285,18 +269,18 @@ def _own_cost(matched: FloatArray, S: FloatArray, groups: Groups, random: np.ran
     return cost / n_pairs if cost > 0 else 1.0
 
 
-class ProcrustesAttack(FittedUnseen, BaseEstimator):
+class ProcrustesAttack(Reconstructing):
     """Attack of an analyst to whom no original has leaked, by laying two clouds of points over each other.
 
     The principal components of public rows are close, up to a rotation, to the representation that a linear obfuscator
     gives of private rows.  The rotation is found class by class: the classes' means and covariances in the
     representation are matched with those of the public scores, and then single rows with single rows, one to one within
     each class, turn by turn with the rotation, as in the iterative closest point algorithm [1]_.  The public
-    components, inverted, turn a representation into an original.  Without targets all rows are one group, and little
-    but the shape of the clouds tells how to turn them; numeric targets make groups between quantiles.
+    components, inverted, turn a representation into an original.  Without targets all rows are one group; numeric
+    targets make groups between quantiles.
 
-    Public columns as they are and standardised ones, and a pure rotation and one of whitened clouds, are all tried.
-    The one whose rows end nearest to public rows, by the standard of public rows among themselves, is kept.
+    Public columns as they are and standardised ones, and a pure rotation and one of whitened clouds, are all tried; the
+    one with the least misfit is kept.
 
     Parameters
     ----------
@@ -322,13 +306,9 @@ class ProcrustesAttack(FittedUnseen, BaseEstimator):
     misfit_: float
     standardize_: bool
     whiten_: bool
-    n_features_in_: int
-    n_features_out_: int
     _overlay: Overlay
     _own: Components
     _public: Components
-    _code: TargetCode | None
-    _target_like: NDArray[Any] | None
     _rest: dict[int, FloatArray]
 
     def __init__(self, *, random_state: int | np.random.RandomState | None = None) -> None:
@@ -375,25 +355,11 @@ class ProcrustesAttack(FittedUnseen, BaseEstimator):
             raise RepresentationError(
                 f"ProcrustesAttack needs at least 2 private and 2 public rows; got {len(Z)} and {len(P)}."
             )
-        cloud, cloud_groups, public_groups = Z, None, None
-        self._code = self._target_like = None
-        if target is not None:
-            if public_target is None:
-                raise AgreementError(
-                    "ProcrustesAttack was given targets of the private rows but not of the public ones; pass "
-                    "public_target, or leave target out."
-                )
-            y = check_targets(target, len(Z), "The rows' target")
-            y_public = check_targets(public_target, len(P), "The public rows' target", like=y)
-            self._code, self._target_like = learn_target_code(y, y_public), y[:0]
-            cloud_groups, public_groups = self._code.groups(y), self._code.groups(y_public)
+        y, y_public = self._learn_targets(target, len(Z), P, public_target, "private rows")
+        cloud, cloud_groups, public_groups = Z, self._groups(y), self._groups(y_public)
         if anchor_representation is not None:
             anchors = check_rows(anchor_representation, "The anchor representation")
-            if anchors.shape[1] != Z.shape[1]:
-                raise AgreementError(
-                    f"The anchor representation has {anchors.shape[1]} columns but the representation has "
-                    f"{Z.shape[1]}; give what one obfuscator made of both."
-                )
+            check_columns(anchors, Z, "The anchor representation has", "the representation has")
             cloud = np.vstack([Z, anchors])
             if self._code is not None and cloud_groups is not None:
                 # -1 stands for an anchor row without a target.
@@ -431,29 +397,12 @@ class ProcrustesAttack(FittedUnseen, BaseEstimator):
         return self
 
     def reconstruct(self, representation: ArrayLike, *, target: ArrayLike | None = None) -> FloatArray:
-        """Guess the original rows, shape (n_rows, n_features).
+        """Guess the original rows, shape (n_rows, n_features), from the same obfuscator.
 
-        Parameters
-        ----------
-        representation : array-like of shape (n_rows, n_intermediate)
-            From the same obfuscator.
-        target : array-like of shape (n_rows,), optional
-            Needed if, and only if, `fit` was given targets.  The mean of the public rows of the group then fills in
-            what the directions used leave open.
-
-        Raises
-        ------
-        AgreementError, RepresentationError
-            As in `fit`, and if targets are missing or superfluous, or columns differ.
+        With a `target`, needed if, and only if, `fit` was given some, the mean of the public rows of the group fills in
+        what the directions used leave open.  Errors are those of `ReconstructionAttack.reconstruct`.
         """
-        check_is_fitted(self)
-        Z = check_rows(representation, "The representation")
-        if Z.shape[1] != self.n_features_in_:
-            raise RepresentationError(
-                f"The representation has {Z.shape[1]} columns but the one in fit had {self.n_features_in_}; attack "
-                "rows from the same obfuscator."
-            )
-        y = check_targets_given(type(self).__name__, target, len(Z), self._target_like)
+        Z, y = self._checked(representation, target)
         rows = self._public.rows(self._overlay.apply(self._own.scores(Z)))
         if y is not None and self._code is not None:
             rows += np.array([self._rest.get(int(group), np.zeros(rows.shape[1])) for group in self._code.groups(y)])

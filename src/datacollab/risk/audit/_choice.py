@@ -5,8 +5,8 @@ from __future__ import annotations
 import time
 import warnings
 from collections.abc import Callable, Iterable, Sequence
-from dataclasses import asdict, dataclass, replace
-from typing import TYPE_CHECKING, Any
+from dataclasses import astuple, dataclass, replace
+from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -20,40 +20,23 @@ from sklearn.utils.validation import _num_samples
 from ..._validation import check_single_targets, require
 from ...errors import AgreementError, DataCollabError, DataCollabWarning
 from ...party import Defence, GaussianNoise, Microaggregation, Party, obfuscator
-from ._findings import DefenceEffect, Finding
-from ._levels import AVERAGED_NAME, FORWARD
-from ._result import AuditResult
+from ._findings import Finding
 from ._run import audit
 from ._scenario import split_public
 
-if TYPE_CHECKING:
-    from matplotlib.axes import Axes
-
 DIMENSIONS = (4, 8, 16, 32)
-_ATTACKS = (
-    AVERAGED_NAME,
-    FORWARD,
-    "kernel ridge",
-    "emulator",
-    "linear regression",
-    "Procrustes",
-    "subspace",
-    "membership",
-    "demixing",
-    "shadow shares",
-)
 _LEVELS = ("T0", "T2", "T2f")
-_DEFENCES: dict[str, tuple[Defence, str]] = {
-    "groups of 3": (Microaggregation(3), "Means of at least 3 rows of one class instead of the rows."),
-    "groups of 5": (Microaggregation(5), "Means of at least 5 rows of one class instead of the rows."),
-    "groups of 10": (Microaggregation(10), "Means of at least 10 rows of one class instead of the rows."),
-    "noise 1 sd": (GaussianNoise(1.0), "Normal noise as large as each column's standard deviation."),
+_DEFENCES: dict[str, Defence] = {
+    "groups of 3": Microaggregation(3),
+    "groups of 5": Microaggregation(5),
+    "groups of 10": Microaggregation(10),
+    "noise 1 sd": GaussianNoise(1.0),
 }
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
 class Option:
-    """Way of sharing: an obfuscator that is not fitted, and defences with their effect in a sentence.
+    """Way of sharing: an obfuscator that is not fitted, and defences.
 
     If `on_public`, f_k is fitted on public rows, with a secret rotation, rather than on the party's own.
     """
@@ -63,7 +46,6 @@ class Option:
     n_components: int
     on_public: bool = False
     defences: Sequence[Defence] = ()
-    description: str = ""
 
     def party(self, name: str, public: ArrayLike | None, random_state: Any = None) -> Party:
         """Make a party that shares in this way, not fitted."""
@@ -76,8 +58,8 @@ class Option:
 class Risk:
     """Strongest attack on each measure, at the upper end of its 95 % interval; None if not measured.
 
-    Share of the records linked right among a hundred, share re-identified among a thousand, and area under the curve of
-    membership inference.
+    Share of the records linked right among about a hundred candidates, share re-identified among about a thousand, and
+    area under the curve of membership inference.
     """
 
     linkage: float | None
@@ -87,19 +69,11 @@ class Risk:
 
 @dataclass(frozen=True, kw_only=True)
 class RiskLimits:
-    """Limits of the risk that a party takes, at the upper end of each 95 % interval; None for no limit.
+    """Limits of a `Risk` that a party takes, at the upper end of each 95 % interval; None for no limit.
 
-    Attributes
-    ----------
-    linkage : float or None, default=0.25
-        Share of the records linked right among about a hundred candidates.  An interval for a hundred records is some
-        .1 wide, and labels alone link as many records as there are classes, so small parties with many classes cannot
-        meet limits much below .2.
-    reidentification : float or None, default=0.09
-        Share of the records re-identified among about a thousand; .09 is what European and Canadian medicines agencies
-        accept for published clinical data.
-    membership : float or None, default=0.7
-        Area under the curve of membership inference.
+    An interval of linkage for a hundred records is some .1 wide, and labels alone link as many records as there are
+    classes, so small parties with many classes cannot meet limits much below .2.  Re-identification at .09 is what
+    European and Canadian medicines agencies accept for published clinical data.
     """
 
     linkage: float | None = 0.25
@@ -149,9 +123,9 @@ class Choice:
         allowed = [each for each in self.assessments if each.allowed]
         return max(allowed, key=lambda each: (each.utility, -(each.risk.linkage or 0.0)), default=None)
 
-    def rows(self) -> list[dict[str, Any]]:
-        """List the options as dictionaries, the most useful first."""
-        return [
+    def table(self) -> Any:
+        """Return the options as a pandas data frame, the most useful first."""
+        rows = [
             {
                 "option": each.option.name,
                 "columns": each.option.n_components,
@@ -164,41 +138,7 @@ class Choice:
             }
             for each in sorted(self.assessments, key=lambda each: -each.utility)
         ]
-
-    def table(self) -> Any:
-        """Return the same as a pandas data frame."""
-        return require("pandas", "cli").DataFrame(self.rows())
-
-    def plot(self, ax: Axes | None = None) -> Axes:
-        """Draw utility against risk, with the frontier and the limit, in given Axes or those of a new figure."""
-        figure = require("matplotlib.figure", "plots").Figure
-        axes: Axes = figure(figsize=(7.2, 4.6), layout="constrained").subplots() if ax is None else ax
-        measured = [(each.risk.linkage, each) for each in self.assessments if each.risk.linkage is not None]
-        for allowed, label, marker, color in (
-            (True, "within the limits", "o", "#0072B2"),
-            (False, "outside", "x", "0.45"),
-        ):
-            places = [(linkage, each.utility) for linkage, each in measured if each.allowed == allowed]
-            if places:
-                axes.scatter(*zip(*places, strict=True), label=label, marker=marker, color=color)
-        frontier = sorted((linkage, each.utility) for linkage, each in measured if each.on_frontier)
-        if frontier:
-            axes.plot(*zip(*frontier, strict=True), color="0.3", linewidth=1, zorder=0, label="frontier")
-        if self.limits.linkage is not None:
-            axes.axvline(self.limits.linkage, color="black", linestyle=":", linewidth=1, label="limit of linkage")
-        if (best := self.best) is not None and best.risk.linkage is not None:
-            place = (best.risk.linkage, best.utility)
-            axes.annotate(best.option.name, place, xytext=(8, -14), textcoords="offset points", fontsize=9)
-        axes.set_xlabel(
-            "linkage, upper end: strongest attack tried by somebody who\nholds the share, the anchor and a list of "
-            "candidates"
-        )
-        axes.set_ylabel(self.utility_name)
-        axes.set_xlim(0, 1.02)
-        axes.spines[["top", "right"]].set_visible(False)
-        axes.grid(alpha=0.3, linewidth=0.6)
-        axes.legend(frameon=False, fontsize=9, loc="lower right")
-        return axes
+        return require("pandas", "cli").DataFrame(rows)
 
 
 def options_for(
@@ -211,24 +151,18 @@ def options_for(
 ) -> list[Option]:
     """List ways of sharing worth a try: every obfuscator and dimension, undefended and with several defences.
 
-    Parameters
-    ----------
-    kinds, standardize
-        As for `datacollab.obfuscator`.
-    dimensions : iterable of int
-        Columns of the representation.
-    on_public : bool, default=True
-        Whether public rows are there to fit f_k on.
-    largest : int, optional
-        Columns that the data permit.
+    `kinds` and `standardize` are as for `datacollab.obfuscator`, and `dimensions` the numbers of columns, up to the
+    `largest` that the data permit.  If `on_public`, there are public rows to fit f_k on.
     """
-    options: list[Option] = []
-    for kind in kinds:
-        for n_components in dimensions:
-            if largest is None or n_components <= largest:
-                f = obfuscator(kind, n_components=n_components, standardize=standardize)
-                options += defended_options(f"{kind} {n_components}", f, n_components, on_public=on_public)
-    return options
+    return [
+        option
+        for kind in kinds
+        for n in dimensions
+        if largest is None or n <= largest
+        for option in defended_options(
+            f"{kind} {n}", obfuscator(kind, n_components=n, standardize=standardize), n, on_public=on_public
+        )
+    ]
 
 
 def defended_options(name: str, f: Any, n_components: int, *, on_public: bool) -> list[Option]:
@@ -237,8 +171,8 @@ def defended_options(name: str, f: Any, n_components: int, *, on_public: bool) -
     where = ", fitted on public rows" if on_public else ""
     options = [own, replace(own, name=f"{name}{where}", on_public=True)] if on_public else [own]
     return options + [
-        replace(own, name=f"{name}{where}, {what}", on_public=on_public, defences=(defence,), description=description)
-        for what, (defence, description) in _DEFENCES.items()
+        replace(own, name=f"{name}{where}, {what}", on_public=on_public, defences=(defence,))
+        for what, defence in _DEFENCES.items()
     ]
 
 
@@ -260,8 +194,8 @@ def choose(
     """Assess ways of sharing on the party's own data, and find the most useful one within its limits.
 
     Utility is the cross-validated score of a model on the party's own obfuscated rows; that in the collaboration
-    depends on the others.  Risk is that of an audit at the threat levels T0, T2 and T2f, with fewer attacks: audit the
-    choice in full before anything leaves.
+    depends on the others.  Risk is that of an audit at the threat levels T0, T2 and T2f: audit the choice in full
+    before anything leaves.
 
     Parameters
     ----------
@@ -301,8 +235,9 @@ def choose(
     seed = int(check_random_state(random_state).randint(2**31))
     control = control_target = None
     if public is not None:
-        parts = split_public(public, public_target, np.random.RandomState(seed))
-        public, public_target, control, control_target = parts
+        public, public_target, control, control_target = split_public(
+            public, public_target, np.random.RandomState(seed)
+        )
     if options is None:
         # Folds have fewer rows, and a kernel PCA of n rows has fewer than n components.
         largest = min(np.shape(X)[1], _num_samples(X) * (cv - 1) // cv - 2)
@@ -333,7 +268,6 @@ def choose(
                     control=control,
                     control_target=control_target,
                     levels=_LEVELS,
-                    attacks=_ATTACKS,
                     random_state=seed,
                 )
         except (DataCollabError, ValueError) as error:
@@ -341,11 +275,11 @@ def choose(
             failed[option.name] = str(error)
             continue
         risk = risk_of(result.findings)
-        pairs = [(value, getattr(limits, name)) for name, value in asdict(risk).items()]
+        pairs = zip(astuple(risk), astuple(limits), strict=True)
         # A risk that was not measured is not within its limit.
         allowed = all(limit is None or (value is not None and value <= limit) for value, limit in pairs)
         found.append(Assessment(option=option, utility=utility, risk=risk, allowed=allowed))
-    name = "R2 on own rows" if _is_numeric(target) else "accuracy on own rows"
+    name = "R2 on own rows" if target.dtype.kind == "f" else "accuracy on own rows"
     assessed = tuple(replace(each, on_frontier=_undominated(each, found)) for each in found)
     return Choice(assessments=assessed, limits=limits, utility_name=name, failed=failed, complete=complete)
 
@@ -358,7 +292,7 @@ def _local_utility(
     In every fold, the model learns from the share of the training rows, and is tested on the other rows as the party
     would predict them: obfuscated, not defended.
     """
-    numeric = _is_numeric(y)
+    numeric = y.dtype.kind == "f"  # as for the attacks
     folds = (KFold if numeric else StratifiedKFold)(cv, shuffle=True, random_state=seed)
     model = RandomForestRegressor if numeric else RandomForestClassifier
     scorer = get_scorer("r2" if numeric else "accuracy")
@@ -371,11 +305,6 @@ def _local_utility(
         fitted = model(random_state=seed).fit(share.representation, share.target)
         scores.append(scorer(fitted, rows, y[test]))
     return float(np.mean(scores))
-
-
-def _is_numeric(y: NDArray[Any]) -> bool:
-    """Return whether a target is a number rather than a class: floating-point, as for the attacks."""
-    return y.dtype.kind == "f"
 
 
 def risk_of(findings: Sequence[Finding]) -> Risk:
@@ -393,56 +322,8 @@ def risk_of(findings: Sequence[Finding]) -> Risk:
 
 
 def _undominated(one: Assessment, others: Iterable[Assessment]) -> bool:
-    def risk(each: Assessment) -> float:
-        return 1.0 if each.risk.linkage is None else each.risk.linkage
+    def merits(each: Assessment) -> tuple[float, float]:
+        return each.utility, -1.0 if each.risk.linkage is None else -each.risk.linkage
 
-    return not any(
-        other.utility >= one.utility
-        and risk(other) <= risk(one)
-        and (other.utility > one.utility or risk(other) < risk(one))
-        for other in others
-    )
-
-
-def with_defences(
-    result: AuditResult, party: Party, X: ArrayLike, y: ArrayLike, anchor: ArrayLike, **known: Any
-) -> AuditResult:
-    """Try every defence on the party's own data, and add the effects to an audit's result.
-
-    Parameters
-    ----------
-    result : AuditResult
-        Of the party as it is.
-    party : Party
-        Its obfuscator is kept, its own defences are put aside.
-    X, y, anchor
-        As for `choose`.
-    **known
-        Further arguments of `choose`, but for the options: public rows, targets, progress and so on.
-
-    Returns
-    -------
-    AuditResult
-        With `defences`, the party's obfuscator without any first, and those left out among `not_tested`.
-    """
-    public = known.get("public") is not None
-    options = defended_options("without any defence", party.obfuscator, result.n_components, on_public=public)
-    choice = choose(X, y, anchor, options=options, **known)
-    tried = {each.option.name for each in choice.assessments}
-    left = [option.name for option in options if option.name not in tried]
-    said = (f"Defences not tried: {'; '.join(left)}.",) if left else ()
-    return replace(
-        result,
-        not_tested=(*result.not_tested, *said),
-        complete=result.complete and choice.complete,
-        defences=tuple(
-            DefenceEffect(
-                name=each.option.name,
-                description=each.option.description,
-                utility=each.utility,
-                utility_name=choice.utility_name,
-                **asdict(each.risk),
-            )
-            for each in choice.assessments
-        ),
-    )
+    own = merits(one)
+    return not any(other != own and other[0] >= own[0] and other[1] >= own[1] for other in map(merits, others))

@@ -1,4 +1,4 @@
-"""Findings of an audit as data, the measures, and the ratings that they come to."""
+"""Threat levels, findings and measures as data, and the ratings that findings come to."""
 
 from __future__ import annotations
 
@@ -6,17 +6,66 @@ import math
 import tomllib
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
+from itertools import chain
 from pathlib import Path
-from types import MappingProxyType
-from typing import Literal
+from typing import Any, Literal
 
 GREEN_LIMIT, AMBER_LIMIT = 0.05, 0.20
 """Largest excess over the labels alone that is still green, and still amber."""
 OPEN_WORLD_LIMIT = 0.09
 """Largest share re-identified among strangers that is still green: the threshold of EMA and Health Canada."""
-_TEXTS = tomllib.loads(Path(__file__).with_name("measures.toml").read_text(encoding="utf-8"))
-CRITERIA: dict[str, str] = _TEXTS["criteria"]
+_WORDS = tomllib.loads(Path(__file__).with_name("audit.toml").read_text(encoding="utf-8"))
+CRITERIA: dict[str, str] = _WORDS["criteria"]
 """The criteria, each with its question."""
+Rating = Literal["red", "amber", "green", "inconclusive", "not tested"]
+RATINGS: tuple[Rating, ...] = ("red", "amber", "inconclusive", "green", "not tested")
+"""Worst first: an attack that shows nothing is no reason for green."""
+_STRONGEST: tuple[Rating, ...] = ("red", "amber", "green", "inconclusive", "not tested")
+# .14 - .09 is not .05 in floating-point numbers.
+_ROUNDING = 1e-9
+
+
+@dataclass(frozen=True, kw_only=True)
+class Level:
+    """Threat level: who attacks (name and title), with what in hand (noun phrases), by which attacks."""
+
+    name: str
+    title: str
+    holds: tuple[str, ...]
+    attacks: tuple[str, ...]
+
+
+LEVELS = {
+    each["name"]: Level(
+        name=each["name"], title=each["title"], holds=tuple(each["holds"]), attacks=tuple(each["attacks"])
+    )
+    for each in _WORDS["levels"]
+}
+"""Ordered from the weakest on."""
+NEEDS: dict[str, str] = {each["name"]: each["needs"] for each in _WORDS["levels"]}
+"""What is missing where a level could not be tried."""
+_HELD = {each["name"]: each["held"] for each in _WORDS["levels"]}
+ATTACKS = tuple(dict.fromkeys([*chain(*(level.attacks for level in LEVELS.values())), "membership"]))
+"""Names that may be asked for."""
+WITH_LABELS = " + labels"
+"""Ends the name of an attack that uses the targets, too."""
+AVERAGED = ("kernel ridge", "kernel ridge + labels", "emulator + labels")
+"""Attacks whose reconstructions, averaged, link better than each alone, mostly."""
+AVERAGED_NAME = "kernel ridge and emulator, averaged"
+FORWARD = "forward emulator"
+"""An estimate of f_k brings the candidates to the share, rather than the share to the candidates."""
+EXACT_MAP = "exact map"
+"""The same with f_k itself, where it is affine and the leaked anchor rows determine it."""
+UNIT_SPREAD = "forward map, columns alike"
+"""The same with the better of both, in units of each shared column's spread."""
+FORWARD_KNOWN = "forward map, candidates’ labels known"
+"""The same among candidates of a row's class, where the list of candidates has their classes."""
+DEMIXING = "demixing"
+"""Means of groups are taken apart into the records that they are the means of."""
+KNOWN_TARGETS = "demixing, candidates’ labels known"
+"""The same where the list of candidates has their targets, too."""
+SHADOWS = "shadow shares"
+"""Shares of made-up tables, with the record and without it, show what the record changes."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -37,7 +86,7 @@ class Metric:
     limits: tuple[float, float] = (GREEN_LIMIT, AMBER_LIMIT)
 
 
-_METRICS = {name: Metric(**entries) for name, entries in _TEXTS["measures"].items()}
+_METRICS = {name: Metric(**entries) for name, entries in _WORDS["measures"].items()}
 
 
 def metric_of(name: str) -> Metric:
@@ -62,10 +111,8 @@ class Finding:
         Ends of the 95 % interval.
     baseline, chance : float or None
         The same with the labels alone, without anything that the party shares, and by guessing.
-    mean_reconstruction : float or None
-        The same for an attacker who answers with the mean row every time.
-    control : float or None
-        The same attack on rows that are not the party's.
+    mean_reconstruction, control : float or None
+        The same for an attacker who answers with the mean row every time, and on rows that are not the party's.
     n : int
         Rows attacked, over all seeds.
     per_seed : tuple of float
@@ -93,9 +140,7 @@ class Finding:
     @property
     def floor(self) -> float:
         """Return the figure without the party's share: by the labels, else by guessing, else nothing."""
-        if self.baseline is not None:
-            return self.baseline
-        return 0.0 if self.chance is None else self.chance
+        return next((value for value in (self.baseline, self.chance) if value is not None), 0.0)
 
     @property
     def excess(self) -> float:
@@ -114,16 +159,6 @@ class Finding:
 
 
 @dataclass(frozen=True, kw_only=True)
-class Level:
-    """Threat level: who attacks (name and title), with what in hand (noun phrases), by which attacks."""
-
-    name: str
-    title: str
-    holds: tuple[str, ...]
-    attacks: tuple[str, ...]
-
-
-@dataclass(frozen=True, kw_only=True)
 class Record:
     """Record of the party, by its position in the table alone, and the threat level that singles it out best.
 
@@ -136,54 +171,26 @@ class Record:
     level: str
 
 
-@dataclass(frozen=True, kw_only=True)
-class DefenceEffect:
-    """Risk (two shares of the records, and an AUC) and utility on own data with one defence in place."""
-
-    name: str
-    description: str
-    utility: float | None = None
-    utility_name: str = ""
-    linkage: float | None = None
-    reidentification: float | None = None
-    membership: float | None = None
-
-
 def mean_findings(findings: Iterable[Iterable[Finding]]) -> tuple[Finding, ...]:
     """Average findings of one kind over repetitions, in the order in which kinds came first."""
     repeated: dict[tuple[str, str, str, str], list[Finding]] = {}
-    for finding in (each for once in findings for each in once):
+    for finding in chain.from_iterable(findings):
         repeated.setdefault((finding.level, finding.leak, finding.metric, finding.attack), []).append(finding)
     return tuple(map(_mean, repeated.values()))
 
 
 def _mean(group: list[Finding]) -> Finding:
-    def mean(name: str) -> float | None:
+    means: dict[str, Any] = {}
+    for name in ("value", "low", "high", "baseline", "control"):
         values = [getattr(finding, name) for finding in group]
-        return None if any(value is None for value in values) else math.fsum(values) / len(values)
-
-    value = mean("value")
-    assert value is not None
-    return replace(
-        group[0],
-        value=value,
-        low=mean("low"),
-        high=mean("high"),
-        baseline=mean("baseline"),
-        control=mean("control"),
-        per_seed=tuple(finding.value for finding in group),
-    )
+        means[name] = None if None in values else math.fsum(values) / len(values)
+    return replace(group[0], **means, per_seed=tuple(finding.value for finding in group))
 
 
 def shown(value: float | None, metric: str) -> str:
-    """Format a value by its measure: per cent, or two decimals."""
-    return percent(value) if metric_of(metric).is_share else decimal(value)
-
-
-def percent(value: float | None) -> str:
-    """Format a share in per cent, with one decimal below ten; a dash stands for none."""
-    if value is None or math.isnan(value):
-        return "–"
+    """Format a value by its measure: per cent, with one decimal below ten, or two decimals; a dash stands for none."""
+    if value is None or math.isnan(value) or not metric_of(metric).is_share:
+        return decimal(value)
     return f"{100 * value:.{1 if 0 < 100 * value < 9.95 else 0}f} %"
 
 
@@ -195,48 +202,9 @@ def decimal(value: float | None) -> str:
     return (text[1:] if float(text) == 0 and text.startswith("-") else text).replace("-", "−")
 
 
-def grouped(count: int) -> str:
-    """Format a count with its thousands set apart."""
-    return f"{count:,}"
-
-
 def joined(items: Sequence[str]) -> str:
     """Join a list in a sentence: "a, b and c"."""
     return " and ".join(filter(None, [", ".join(items[:-1]), *items[-1:]]))
-
-
-_HOLDS = MappingProxyType(
-    {
-        "T0": "the share and public rows",
-        "T1": "the share and some anchor rows",
-        "T2": "the share and all anchor rows",
-        "T2f": "all anchor rows and their representation",
-        "T3": "collaboration representations and all anchor rows",
-        "T4": "the file",
-    }
-)
-_FROM_A_LIST = ("linkage", "re-identification", "open-world", "membership")
-
-
-def attacker_class(level: str, metric: str) -> str:
-    """Say what the attackers hold whom a metric measures at a level.
-
-    They have a list of candidates if rows are linked to the records on it, or members distinguished from the others.
-    """
-    listed = " and a list of candidates" if metric.startswith(_FROM_A_LIST) else ""
-    holds = _HOLDS[level].replace(" and ", ", ") if listed else _HOLDS[level]
-    return f"{holds}{listed}"
-
-
-Rating = Literal["red", "amber", "green", "inconclusive", "not tested"]
-RATINGS: tuple[Rating, ...] = ("red", "amber", "inconclusive", "green", "not tested")
-"""Worst first: an attack that shows nothing is no reason for green."""
-_STRONGEST: tuple[Rating, ...] = ("red", "amber", "green", "inconclusive", "not tested")
-_OPEN = ("singling out", "linkability")
-"""Criteria for which strangers among the candidates make a difference."""
-
-# .14 - .09 is not .05 in floating-point numbers.
-_ROUNDING = 1e-9
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -286,11 +254,10 @@ def strength(finding: Finding) -> tuple[int, float]:
 
 def criterion_of(findings: Iterable[Finding], name: str) -> Criterion:
     """Judge a criterion by the worst of its measures, each at the upper end of its strongest attack."""
-    graded = [finding for finding in findings if metric_of(finding.metric).criterion == name]
-    graded = [finding for finding in graded if rating_of(finding) != "not tested"]
     strongest: dict[str, Finding] = {}
-    for finding in graded:
-        strongest[finding.metric] = max(strongest.get(finding.metric, finding), finding, key=_telling)
+    for finding in findings:
+        if metric_of(finding.metric).criterion == name and rating_of(finding) != "not tested":
+            strongest[finding.metric] = max(strongest.get(finding.metric, finding), finding, key=_telling)
     # A search that found nothing speaks only where nothing else does.
     telling = [one for one in strongest.values() if not (metric_of(one.metric).is_search and one.value <= 0)]
     # All columns together speak only where none was named.
@@ -301,7 +268,8 @@ def criterion_of(findings: Iterable[Finding], name: str) -> Criterion:
     rating = min((rating for rating, _ in judged), key=RATINGS.index)
     deciding = max((finding for found, finding in judged if found == rating), key=lambda finding: finding.excess)
     reason = _reason(rating, deciding)
-    if rating == "green" and name in _OPEN and not any(metric_of(metric).is_open for metric in strongest):
+    among_strangers = any(metric_of(metric).is_open for metric in strongest)
+    if rating == "green" and name in ("singling out", "linkability") and not among_strangers:
         reason += " Not measured among strangers."
     return Criterion(name=name, rating=rating, finding=deciding, reason=reason)
 
@@ -314,7 +282,9 @@ def _telling(finding: Finding) -> tuple[float, float]:
 
 
 def _reason(rating: Rating, finding: Finding) -> str:
-    name = finding.metric
+    name, held = finding.metric, _HELD[finding.level]
+    if name.startswith(("linkage", "re-identification", "open-world", "membership")):
+        held = f"{held.replace(' and ', ', ')} and a list of candidates"
     upper = "" if finding.high is None else f" (at most {shown(finding.high, name)} by the attacks tried)"
     reached = metric_of(name).said.format(value=shown(finding.value, name) + upper, name=name.partition(" ")[2])
     without = ""
@@ -327,4 +297,4 @@ def _reason(rating: Rating, finding: Finding) -> str:
         verdict = " Inconclusive: the attacks were too weak to show anything."
     elif finding.is_inconclusive:
         verdict = " The share adds nothing to that, yet it is much in itself."
-    return f"{finding.level}, an attacker with {attacker_class(finding.level, name)}: {reached}.{without}{verdict}"
+    return f"{finding.level}, an attacker with {held}: {reached}.{without}{verdict}"

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -22,7 +22,6 @@ from ..attacks import (
     KernelRidgeAttack,
     Rate,
     ShadowAttack,
-    added_row_scores,
     clustered_interval,
     confused,
     demix,
@@ -34,8 +33,7 @@ from ..attacks import (
     subspace_scores,
 )
 from ..attacks._attack import IntArray
-from ._findings import Finding
-from ._levels import (
+from ._findings import (
     AVERAGED,
     AVERAGED_NAME,
     DEMIXING,
@@ -43,10 +41,9 @@ from ._levels import (
     FORWARD,
     FORWARD_KNOWN,
     KNOWN_TARGETS,
-    SECOND_SHARE,
     SHADOWS,
     UNIT_SPREAD,
-    averaged_reconstructions,
+    Finding,
 )
 from ._scenario import Scenario
 
@@ -56,6 +53,11 @@ Attribute = int | Sequence[int] | Callable[[FloatArray], NDArray[Any]]
 _RESAMPLES = 400
 Tables = tuple[FloatArray, FloatArray, FloatArray]
 """Originals, strangers and shared rows."""
+
+
+def averaged_reconstructions(found: Mapping[str, FloatArray]) -> FloatArray:
+    """Average the reconstructions of the attacks in `AVERAGED`, given all by name."""
+    return np.asarray(np.mean([found[attack] for attack in AVERAGED], axis=0))
 
 
 def linked_by_targets(scenario: Scenario, metric: str) -> float:
@@ -144,8 +146,8 @@ def measure(
 ) -> tuple[Finding, ...]:
     """Compute all measures that need nothing but reconstructions of the attacked rows."""
     X, n = scenario.X, len(scenario.X)
-    candidates = (X, scenario.decoys)
-    found = list(_matches(candidates, reconstructions, scenario.groups, scenario.persons, random, scenario.clusters))
+    given = scenario.groups, scenario.persons, random, scenario.clusters
+    found = list(_matches(X, scenario.decoys, reconstructions, *given))
     squared = ((X - reconstructions) ** 2).sum(axis=1)
     within = min((((X - rows) ** 2).sum(axis=1) for rows in scenario.label_only), key=np.sum)
     found.append(_one_less_ratio("R2c", squared, within, random))
@@ -168,7 +170,7 @@ def measure_control(
     assert scenario.outsiders is not None
     originals = scenario.outsiders[: len(reconstructions)]
     alone = np.arange(len(originals))
-    return tuple(_matches((originals, originals[:0]), reconstructions, [alone], alone, random, alone))
+    return tuple(_matches(originals, originals[:0], reconstructions, [alone], alone, random, alone))
 
 
 def matched_representations(
@@ -178,8 +180,7 @@ def matched_representations(
     rows = forward.images(scenario.X), forward.images(scenario.decoys), scenario.Z / forward.unit
     if forward.with_targets:
         rows = _apart_by_class(rows, _target_columns(scenario, scenario.target))
-    images, decoys, shared = rows
-    return tuple(_matches((images, decoys), shared, scenario.groups, scenario.persons, random, scenario.clusters))
+    return tuple(_matches(*rows, scenario.groups, scenario.persons, random, scenario.clusters))
 
 
 def forward_chances(scenario: Scenario, emulate: Emulate, is_open: bool, random: np.random.RandomState) -> FloatArray:
@@ -193,7 +194,8 @@ def forward_chances(scenario: Scenario, emulate: Emulate, is_open: bool, random:
 
 
 def _matches(
-    candidates: tuple[FloatArray, FloatArray],
+    originals: FloatArray,
+    decoys: FloatArray,
     reconstructions: FloatArray,
     groups: list[IntArray],
     persons: IntArray,
@@ -202,9 +204,8 @@ def _matches(
 ) -> Iterator[Finding]:
     """Yield rates in closed worlds, and in open ones if there are decoys.
 
-    `candidates` are originals and decoys, as they are or through an estimate of f_k, and `persons` their numbers.
+    Originals and decoys are as they are or through an estimate of f_k; `persons` are their numbers.
     """
-    originals, decoys = candidates
     for world, strangers in {"": decoys[:0], "open-world ": decoys}.items():
         if world and not len(decoys):
             continue
@@ -223,26 +224,18 @@ def _matches(
         if world:
             hits = {"re-identification": ranks <= 1, "linkage": right}
         for name, hit in hits.items():
-            together = _together(cases, groups, clusters, random) if name == "linkage" else clusters
+            together = clusters
+            if name == "linkage" and len(np.unique(clusters)) == len(clusters):
+                # Rows that are taken for each other are one try, and so are those that are shared as one.
+                numbers = [
+                    group[confused(C, R, random_state=random)] for group, (C, R, _) in zip(groups, cases, strict=True)
+                ]
+                together = np.empty(len(clusters), dtype=np.intp)
+                together[np.concatenate(groups)] = np.concatenate(numbers)
             low, high = clustered_interval(hit, together)
             chance = min(1.0, (5 if name.endswith("@5") else 1) / n_candidates)
             value = float(hit.mean())
             yield Finding(metric=world + name, value=value, low=low, high=high, chance=chance, n=len(clusters))
-
-
-def _together(
-    cases: list[tuple[FloatArray, FloatArray, IntArray]],
-    groups: list[IntArray],
-    clusters: IntArray,
-    random: np.random.RandomState,
-) -> IntArray:
-    """Number rows that are one try for linkage: those shared as one, else those that are taken for each other."""
-    if len(np.unique(clusters)) < len(clusters):
-        return clusters
-    numbers = [group[confused(C, R, random_state=random)] for group, (C, R, _) in zip(groups, cases, strict=True)]
-    found = np.empty(len(clusters), dtype=np.intp)
-    found[np.concatenate(groups)] = np.concatenate(numbers)
-    return found
 
 
 def _persons_among(persons: IntArray, group: IntArray, n_decoys: int) -> IntArray:
@@ -309,13 +302,14 @@ def membership_of_subspace(scenario: Scenario) -> tuple[Finding, ...]:
     assert scenario.public is not None
     found: tuple[Finding, ...] = ()
     # In which units f works is not known; where all columns have one, both are the same.
-    units = {"subspace": np.ones_like(scenario.scale), "subspace, in the table's units": scenario.scale}
+    units = {"subspace": np.ones_like(scenario.scale)}
+    if (scenario.scale != 1).any():
+        units["subspace, in the table's units"] = scenario.scale
     for attack, unit in units.items():
-        if attack == "subspace" or not np.array_equal(unit, np.ones_like(unit)):
-            scores = subspace_scores(
-                scenario.people * unit, scenario.anchor * unit, scenario.anchor_representation, scenario.public * unit
-            )
-            found += _membership_findings(scenario, attack, scores)
+        scores = subspace_scores(
+            scenario.people * unit, scenario.anchor * unit, scenario.anchor_representation, scenario.public * unit
+        )
+        found += _membership_findings(scenario, attack, scores)
     return found
 
 
@@ -326,22 +320,16 @@ def _membership_findings(scenario: Scenario, attack: str, scores: FloatArray) ->
     """
     n = len(scenario.X)
     found = membership(scores[:n], scores[n:], fpr=_FALSE_POSITIVES, groups=scenario.clusters)
-    auc = Finding(
-        metric="membership AUC", attack=attack, value=found.auc, low=found.low, high=found.high, chance=0.5, n=n
-    )
-    tpr = replace(auc, metric="membership TPR", value=found.tpr, low=found.tpr_low, high=found.tpr_high)
-    return auc, replace(tpr, chance=_FALSE_POSITIVES)
+    auc = {"metric": "membership AUC", "value": found.auc, "low": found.low, "high": found.high, "chance": 0.5}
+    tpr = {"metric": "membership TPR", "value": found.tpr, "low": found.tpr_low, "high": found.tpr_high}
+    return Finding(attack=attack, n=n, **auc), Finding(attack=attack, n=n, **tpr, chance=_FALSE_POSITIVES)
 
 
 _SHADOWS = 48
 _SECONDS = 30.0
-"""After which no further row is added, and no further share made."""
+"""After which no further share is made."""
 _LARGEST_TABLE = 3000
 """Rows from which on making tables takes too long."""
-_ADDED = 20
-"""Rows added to the table, one at a time."""
-_AVERAGED = 10
-_DECOYS = 900
 
 
 def shadow_findings(scenario: Scenario, emulate: Emulate, seed: int) -> tuple[Finding, ...]:
@@ -380,52 +368,6 @@ def shadow_rows(scenario: Scenario) -> tuple[FloatArray, NDArray[Any]] | None:
     return None
 
 
-def second_share_findings(scenario: Scenario, leak: str, emulate: Emulate, seed: int) -> tuple[Finding, ...]:
-    """Measure how often a row added between two shares is named among strangers; with one share each, and with ten.
-
-    f_k is the same for both, and the targets of the added row's class are seen to grow.
-    """
-    assert scenario.recipe is not None
-    assert scenario.outsiders is not None
-    assert scenario.images is not None
-    random = np.random.RandomState(seed)
-    target = scenario.table_target
-    strangers = emulate(scenario.outsiders[:_DECOYS])
-    own = emulate(scenario.X)
-    chosen = random.permutation(len(scenario.X))[:_ADDED]
-    started, n_added = time.monotonic(), 0
-    hits = {1: 0, _AVERAGED: 0}
-    for place in chosen:
-        if n_added and time.monotonic() - started > _SECONDS:
-            break
-        rest = np.arange(len(target)) != scenario.index[place]
-        candidates = np.vstack([own[place : place + 1], strangers])
-        tables = (rest, np.ones(len(target), dtype=bool))
-        before, after = (
-            [scenario.recipe(scenario.images[kept], target[kept], random) for _ in range(_AVERAGED)] for kept in tables
-        )
-        for n_shares in hits:
-            scores = added_row_scores(before[:n_shares], after[:n_shares], candidates)
-            hits[n_shares] += int((scores[1:] < scores[0]).all())
-        n_added += 1
-    found = []
-    for n_shares, count in hits.items():
-        rate = Rate(count, n_added)
-        found.append(
-            Finding(
-                leak=f"{leak}, and {'a second share' if n_shares == 1 else f'{n_shares} shares before and after'}",
-                metric="added row named",
-                attack=SECOND_SHARE,
-                value=rate.value,
-                low=rate.low,
-                high=rate.high,
-                chance=1 / (1 + len(strangers)),
-                n=n_added,
-            )
-        )
-    return tuple(found)
-
-
 Guess = Callable[[NDArray[Any], IntArray], FloatArray]
 """From targets of rows (n,) and numbers of records (m,) to how little each fits each, shape (n, m)."""
 _LEAST_PROBABILITY = 1e-3
@@ -446,8 +388,8 @@ def predicted_targets(representation: FloatArray, target: NDArray[Any], images: 
     # A seed of its own: nothing of the forest is secret.
     forest = RandomForestClassifier(100, random_state=0).fit(representation, target)
     surprise = -np.log(np.maximum(forest.predict_proba(images), _LEAST_PROBABILITY))
-    unknown = np.full((len(images), 1), -np.log(_LEAST_PROBABILITY))
-    surprise = np.hstack([surprise, unknown])
+    # The last column stands for a class that the anchor has not.
+    surprise = np.hstack([surprise, np.full((len(images), 1), -np.log(_LEAST_PROBABILITY))])
     column = {label: number for number, label in enumerate(forest.classes_.tolist())}
 
     def fits(shown: NDArray[Any], records: IntArray) -> FloatArray:
@@ -477,9 +419,8 @@ def demixing_findings(
 ) -> tuple[tuple[Finding, ...], tuple[str, ...]]:
     """Take the share's groups apart; return findings and remarks.
 
-    Once without the candidates' targets, where the targets of a solved group's rows are compared with the anchor's
-    verdict on its members; and once with them, if they are there.  `forward` has, for each measure of linkage, the
-    chance of each row under attack to be linked if its group is not taken apart.
+    Once without the candidates' targets, and once with them, if they are there.  `forward` has, for each measure of
+    linkage, the chance of each row under attack to be linked if its group is not taken apart.
     """
     estimate = AffineEstimate(scenario.anchor[rows], scenario.anchor_representation[rows])
     if not estimate.is_close:
@@ -496,11 +437,11 @@ def demixing_findings(
         found, of_attack = _demixed_with(scenario, attack, rows, estimate, targets, forward, left)
         findings += of_attack
         how = "" if targets is None else ", with the candidates’ labels known"
-        n_groups = len(found.groups)
+        n_groups, n_solved = len(found.groups), found.n_solved
         remarks += (
-            f"{where}: {found.n_solved} of {n_groups} groups of equal rows were taken apart into their records{how}.",
+            f"{where}: {n_solved} of {n_groups} groups of equal rows were taken apart into their records{how}.",
         )
-        if found.n_solved == n_groups and not _differ(scenario.shared_target, found.groups):
+        if n_solved == n_groups and not _differ(scenario.shared_target, found.groups):
             # Targets say nothing more then.
             break
     return findings, remarks

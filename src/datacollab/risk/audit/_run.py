@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 import time
 from collections.abc import Callable, Collection, Iterable, Mapping
+from contextlib import suppress
 from typing import Any
 
 import numpy as np
@@ -16,9 +17,7 @@ from ..._validation import FloatArray
 from ..._version import __version__
 from ...errors import AgreementError, NoGuaranteeError
 from ...party import Party
-from ...share import Share
-from ._findings import Record, mean_findings
-from ._levels import ATTACKS, LEAKS, LEVELS, SHADOWS, without_labels
+from ._findings import ATTACKS, FORWARD, LEVELS, NEEDS, SHADOWS, WITH_LABELS, Record, mean_findings
 from ._measure import Attribute, given_away_by_targets
 from ._result import AuditResult
 from ._scenario import Scenario, make_scenario
@@ -57,16 +56,6 @@ def _assumptions(scenario: Scenario) -> list[str]:
     return sentences
 
 
-_LACKING = {
-    "T0": "public rows that are not the anchor’s",
-    "T1": "anchor rows enough to leak a part of them",
-    "T2": "more rows",
-    "T2f": "public rows that are not the anchor’s, and rows that nobody holds",
-    "T3": "public rows that are not the anchor’s",
-    "T4": "files that would leave",
-}
-
-
 def _not_tested(
     scenario: Scenario,
     levels: Collection[str],
@@ -81,9 +70,9 @@ def _not_tested(
     for name in levels:
         if name in found or any(each.startswith(f"{name}:") for each in left):
             continue
-        made = {*LEVELS[name].attacks, *(("membership",) if name in LEAKS else ())}
+        made = {*LEVELS[name].attacks, *(("membership",) if FORWARD in LEVELS[name].attacks else ())}
         asked = made if attacks is None else made & set(attacks)
-        why = f"needs {'rows of the same kind that nobody holds' if asked == {'membership'} else _LACKING[name]}"
+        why = f"needs {'rows of the same kind that nobody holds' if asked == {'membership'} else NEEDS[name]}"
         sentences.append(f"{name} ({LEVELS[name].title}): {why if asked else 'none of its attacks was asked for'}.")
     if left:
         sentences.append(f"The time was up before {len(left)} attacks: {'; '.join(sorted(left))}.")
@@ -110,14 +99,13 @@ def _not_tested(
 
 
 _WORST = 10
-_LARGEST = 1e6
-"""Margin of a row that was reconstructed exactly."""
-Progress = Callable[[str], None]
+_LARGEST_MARGIN = 1e6
+"""Of a row that was reconstructed exactly."""
 
 
 @one_thread
 def audit(
-    party: Party | Share,
+    party: Party,
     X: ArrayLike,
     anchor: ArrayLike,
     *,
@@ -135,8 +123,7 @@ def audit(
     n_seeds: int = 1,
     random_state: int | np.random.RandomState | None = None,
     time_budget: float | None = None,
-    progress: Progress | None = None,
-    proven: Mapping[str, float] | None = None,
+    progress: Callable[[str], None] | None = None,
 ) -> AuditResult:
     """Attack a party's share with everything that an attacker may hold.
 
@@ -144,8 +131,8 @@ def audit(
 
     Parameters
     ----------
-    party : Party or Share
-        A fitted party, with its defences; or a share, whose rows `X` must then follow.
+    party : Party
+        Fitted, with its defences.
     X : array-like or dataframe of shape (n_samples, n_features)
         The rows the party was fitted on, in the same order.
     anchor : array-like or dataframe of shape (n_anchors, n_features)
@@ -179,13 +166,11 @@ def audit(
         Seconds after which no further attack is begun; the result then names the attacks left out.
     progress : callable, optional
         Called with a line before each attack.
-    proven : mapping of str to float, optional
-        Bounds on all attacks, by measure ("membership AUC", "membership TPR"), to stand beside the findings.  By
-        default those of the party's guarantee.
 
     Returns
     -------
     AuditResult
+        With the bounds that the party's guarantee proves, if it has one, beside the findings.
 
     Raises
     ------
@@ -232,14 +217,18 @@ def audit(
         n_attacked=n_attacked,
         random=random,
     )
-    statement, promised = _promised(party, anchor)
+    statement, proven = None, {}
+    with suppress(NoGuaranteeError):
+        guarantee = party.guarantee(anchor)
+        statement = guarantee.statement
+        proven = {"membership AUC": guarantee.auc_at_most, "membership TPR": guarantee.tpr_at_most(0.01)}
     deadline = math.inf if time_budget is None else started + time_budget
     trials = Trials(scenario, attributes or {}, artefacts or {}, random, deadline)
     made: list[tuple[Trial, Outcome]] = []
     left: set[str] = set()
     for _ in range(n_seeds):
         for trial in (trial for level in asked for trial in trials.of(level)):
-            if attacks is not None and without_labels(trial.attack) not in attacks:
+            if attacks is not None and trial.attack.removesuffix(WITH_LABELS) not in attacks:
                 continue
             if left or time.monotonic() > deadline:
                 left.add(f"{trial.level}: {trial.attack}")
@@ -268,20 +257,8 @@ def audit(
         version=__version__,
         complete=not left,
         guarantee=statement,
-        proven=dict(promised if proven is None else proven),
+        proven=proven,
     )
-
-
-def _promised(party: Party | Share, anchor: ArrayLike) -> tuple[str | None, dict[str, float]]:
-    """Return a party's guarantee in words, and its bounds; nothing if there is none."""
-    if isinstance(party, Share):
-        return None, {}
-    try:
-        guarantee = party.guarantee(anchor)
-    except NoGuaranteeError:
-        return None, {}
-    bounds = {"membership AUC": guarantee.auc_at_most, "membership TPR": guarantee.tpr_at_most(0.01)}
-    return guarantee.statement, bounds
 
 
 def _worst(scenario: Scenario, margins: Iterable[tuple[str, FloatArray | None]]) -> tuple[Record, ...]:
@@ -292,25 +269,21 @@ def _worst(scenario: Scenario, margins: Iterable[tuple[str, FloatArray | None]])
             of_level.setdefault(level, []).append(values)
     if not of_level:
         return ()
-    names = list(of_level)
     typical = np.stack([np.median(values, axis=0) for values in of_level.values()])
-    best = typical.max(axis=0)
-    worst = np.argsort(-best, kind="stable")[:_WORST]
+    best, strongest = typical.max(axis=0), typical.argmax(axis=0)
     return tuple(
         Record(
             index=int(scenario.index[row]),
-            margin=min(float(best[row]), _LARGEST),
-            level=names[int(typical[:, row].argmax())],
+            margin=min(float(best[row]), _LARGEST_MARGIN),
+            level=list(of_level)[strongest[row]],
         )
-        for row in worst
+        for row in np.argsort(-best, kind="stable")[:_WORST]
         if best[row] > 1
     )
 
 
-def _description(party: Party | Share) -> str:
+def _description(party: Party) -> str:
     """Describe f_k by the name of its class, with the defences; no parameter, which may be a secret."""
-    if isinstance(party, Share):
-        return "not known (a share was given)"
     steps = [step for _, step in getattr(party.obfuscator, "steps", [("", party.obfuscator)])]
     name = " and ".join(type(step).__name__ for step in steps)
     if party.fit_on is not None:

@@ -15,7 +15,7 @@ from sklearn.preprocessing import FunctionTransformer
 from sklearn.utils import _safe_indexing
 from sklearn.utils.validation import _num_samples
 
-from ..._validation import FloatArray, PartyName, check_single_targets
+from ..._validation import FloatArray, check_single_targets
 from ...errors import AgreementError, DataCollabWarning, RepresentationError
 from ...party import Party
 from ...share import Share
@@ -77,17 +77,10 @@ def target_numbers(target: NDArray[Any]) -> TargetNumbers:
 
 
 def single_out(target: NDArray[Any], shown: NDArray[Any]) -> str | None:
-    """Say how many rows have a time, with their other fields, that no other row has, before and after rounding.
-
-    None if targets have no times.
-    """
+    """Say how many rows have a time, with their other fields, that no other has, before and after rounding, if any."""
     if "time" not in (target.dtype.names or ()):
         return None
-    unique = []
-    for each in (target, shown):
-        _, numbers, counts = np.unique(each, return_inverse=True, return_counts=True)
-        unique.append(100 * float(np.mean(counts[numbers] == 1)))
-    exact, rounded = unique
+    exact, rounded = (100 * np.sum(np.unique(each, return_counts=True)[1] == 1) / len(each) for each in (target, shown))
     return (
         f"{exact:.0f} % of the rows have a time, with all else of their target, that no other row of the party "
         f"has; as times are shared, {rounded:.0f} % do. Somebody who knows such a time finds the row by it, "
@@ -129,79 +122,43 @@ def recipe_of(
     return make_share
 
 
-_PERMUTATIONS = 1000
-_UNLIKELY = 0.005
-"""Share of random orders that may fit as well as the one given."""
-
-
-def check_alignment(share: Share, X: FloatArray, anchor: FloatArray, random: np.random.RandomState) -> None:
-    """Refuse rows that fit the share no better than in a random order: every attack on them would seem to fail."""
-    learnt = KernelRidgeAttack().fit(anchor, share.anchor_representation).reconstruct(X)
-    centred = [rows - rows.mean(axis=0) for rows in (learnt, share.representation)]
-    given = float(np.vdot(*centred))
-    shuffled = [np.vdot(centred[0], centred[1][random.permutation(len(X))]) for _ in range(_PERMUTATIONS)]
-    as_good = float(np.mean(np.asarray(shuffled) >= given))
-    if as_good > _UNLIKELY:
-        raise AgreementError(
-            f"Party {share.party!r}: the rows of X fit the share no better than in another order ({as_good:.0%} of "
-            "random orders fit as well), so an audit would find nothing, whatever there is. Give the rows in the "
-            "share's order, or the Party, which knows it. Where a defence really leaves nothing, audit the Party."
-        )
-
-
-def own_targets(
-    y: ArrayLike | None,
-    party: Party | Share,
-    X: ArrayLike,
-    share: Share,
-    order: IntArray,
-    coding: TargetNumbers,
+def _own_targets(
+    y: ArrayLike | None, party: Party, X: ArrayLike, share: Share, order: IntArray, coding: TargetNumbers
 ) -> NDArray[Any] | None:
     """Return targets of the whole table: those given, else those shared if every row is shared."""
-    n_samples = _num_samples(X)
     if y is not None:
-        given = np.asarray(y)
         # A defence may share others than the party has.
-        if isinstance(party, Party):
-            fits = party.was_fitted_on(X, y)
-        else:
-            fits = given.dtype.names == coding.kind.names and np.array_equal(coding.numbers(given), share.target)
-        if not fits:
+        if not party.was_fitted_on(X, y):
             raise AgreementError(
                 f"Party {share.party!r}: y differs from the targets that are shared; give the rows and targets the "
                 "party was fitted on, in the same order."
             )
-        return coding.numbers(party.shown_target(given) if isinstance(party, Party) else given)
-    if len(order) < n_samples:
+        return coding.numbers(party.shown_target(np.asarray(y)))
+    if len(order) < _num_samples(X):
         return None
     target = np.empty_like(share.target)
     target[order] = share.target
     return target
 
 
-def other_targets(
-    values: ArrayLike | None,
-    rows: Any,
-    party: PartyName,
-    what: str,
-    coding: TargetNumbers,
-    shown: Callable[[Any], NDArray[Any]],
+def _other_targets(
+    values: ArrayLike | None, rows: Any, party: Party, what: str, coding: TargetNumbers
 ) -> NDArray[Any] | None:
     if values is None or rows is None:
         return None
     target = np.asarray(values)
     if coding.kind is TargetKind.SINGLE or target.dtype.names is None:
-        check_single_targets(target, f"Party {party!r}: {what}", AgreementError)
+        check_single_targets(target, f"Party {party.name!r}: {what}", AgreementError)
     if target.dtype.names != coding.kind.names:
         raise AgreementError(
-            f"Party {party!r}: {what} is not of kind {coding.kind.value!r}, as the party's targets are. Give such "
+            f"Party {party.name!r}: {what} is not of kind {coding.kind.value!r}, as the party's targets are. Give such "
             "targets, made with datacollab.targets, or none."
         )
-    if target.shape != (_num_samples(rows),):
+    if target.shape != (len(rows),):
         raise AgreementError(
-            f"Party {party!r}: {what} must have one entry per row, shape ({_num_samples(rows)},); got {target.shape}."
+            f"Party {party.name!r}: {what} must have one entry per row, shape ({len(rows)},); got {target.shape}."
         )
-    return coding.numbers(shown(target))
+    return coding.numbers(party.shown_target(target))
 
 
 CANDIDATES = 100
@@ -255,8 +212,6 @@ class Scenario:
     outsider_target: NDArray[Any] | None
     candidate_target: NDArray[Any] | None
     """Targets of all rows of the table, as these are in it, then of the outsiders."""
-    images: FloatArray | None
-    """All rows of the table through f_k, before any defence."""
     recipe: MakeShare | None
     """The party's way of sharing images; None without defences."""
 
@@ -316,7 +271,7 @@ class Scenario:
 
 
 def make_scenario(
-    party: Party | Share,
+    party: Party,
     X: ArrayLike,
     anchor: ArrayLike,
     *,
@@ -332,27 +287,36 @@ def make_scenario(
     """Bring all rows into one form, and draw those under attack."""
     if control is None and public is not None:
         public, public_target, control, control_target = split_public(public, public_target, random)
-    fitted = party if isinstance(party, Party) else None
-    original, order = _shared(party, X, anchor, anchor_target)
+    if not party.was_fitted_on(X):
+        raise AgreementError(
+            f"Party {party.name!r} was not fitted on these {_num_samples(X)} rows of X in this order, with these "
+            "columns; give exactly the table that was given to fit."
+        )
+    original, order = party.share_with_order(anchor, anchor_target)
     coding = target_numbers(original.target)
     share = with_numbers(original, coding)
-    name = share.party
-    raw, anchor_rows = _table(X, name, "X"), _table(anchor, name, "anchor")
-    known = None if public is None else _table(public, name, "public")
-    others = None if control is None else _table(control, name, "control")
-    for what, table in {"anchor": anchor_rows, "public": known, "control": others}.items():
-        if table is not None and table.shape[1] != raw.shape[1]:
+
+    def table(rows: ArrayLike, what: str) -> FloatArray:
+        try:
+            return check_rows(rows, what)
+        except RepresentationError as error:
+            raise AgreementError(f"Party {party.name!r}: {error}") from None
+
+    raw, anchor_rows = table(X, "X"), table(anchor, "anchor")
+    known = None if public is None else table(public, "public")
+    others = None if control is None else table(control, "control")
+    for what, rows in {"anchor": anchor_rows, "public": known, "control": others}.items():
+        if rows is not None and rows.shape[1] != raw.shape[1]:
             raise AgreementError(
-                f"Party {name!r}: X has {raw.shape[1]} columns but {what} has {table.shape[1]}; give the same columns "
-                "in the same order."
+                f"Party {party.name!r}: X has {raw.shape[1]} columns but {what} has {rows.shape[1]}; give the same "
+                "columns in the same order."
             )
     scale = _scale(np.vstack([raw, anchor_rows if known is None else known]))
-    shown = np.asarray if fitted is None else fitted.shown_target
-    known_target = other_targets(public_target, known, name, "public_target", coding, shown)
-    other_target = other_targets(control_target, others, name, "control_target", coding, shown)
-    own_target = own_targets(y, party, X, share, order, coding)
+    known_target = _other_targets(public_target, known, party, "public_target", coding)
+    other_target = _other_targets(control_target, others, party, "control_target", coding)
+    own_target = _own_targets(y, party, X, share, order, coding)
     remarks = []
-    if fitted is not None and (sentence := single_out(fitted.fitted_target, shown(fitted.fitted_target))):
+    if sentence := single_out(party.fitted_target, party.shown_target(party.fitted_target)):
         remarks.append(sentence)
     if known is not None:
         keep = ~_is_in(known, raw)
@@ -364,8 +328,8 @@ def make_scenario(
     kept = np.arange(0)
     if others is not None:
         taken = [raw, anchor_rows]
-        if fitted is not None and fitted.fit_on is not None:
-            taken.append(_table(fitted.fit_on, name, "fit_on"))
+        if party.fit_on is not None:
+            taken.append(table(party.fit_on, "fit_on"))
         free = ~np.any([_is_in(others, rows) for rows in taken], axis=0)
         if n_dropped := int((~free).sum()):
             remarks.append(
@@ -374,8 +338,6 @@ def make_scenario(
             )
         kept = random.permutation(np.flatnonzero(free))[:_OUTSIDERS]
     outsiders = None if others is None or not len(kept) else others[kept]
-    if fitted is None:
-        check_alignment(share, raw / scale, anchor_rows / scale, random)
     if len(order) < len(raw):
         remarks.append(f"{len(raw) - len(order)} rows are not shared, and were not attacked.")
     if len(anchor_rows) > _LONGEST_LEAK:
@@ -383,9 +345,8 @@ def make_scenario(
     chosen = random.permutation(len(order))[:n_attacked]
     leak = np.sort(random.permutation(len(anchor_rows))[:_LONGEST_LEAK])
     outsider_target = None if other_target is None or outsiders is None else other_target[kept]
-    defended = fitted is not None and bool(fitted.defences)
     # Without y a defence's targets are all there is, and it may have made others of the table's.
-    candidate_target = own_target if y is not None or not defended else None
+    candidate_target = own_target if y is not None or not party.defences else None
     if candidate_target is not None and outsiders is not None:
         known_of_all = outsider_target is not None
         candidate_target = np.concatenate([candidate_target, outsider_target]) if known_of_all else None
@@ -398,7 +359,8 @@ def make_scenario(
         if n_shared != len(raw):
             table_target = table_target[random.choice(n_shared, len(raw), replace=n_shared < len(raw))]
     # A defence treats all rows together, so that single other rows cannot be put beside them.
-    controls = None if fitted is None or defended or not len(kept) else kept[:CANDIDATES]
+    controls = kept[:CANDIDATES] if len(kept) and not party.defences else None
+    recipe = recipe_of(party, share.anchor_representation, original.anchor_target, coding) if party.defences else None
     return Scenario(
         share=share,
         table=raw,
@@ -414,9 +376,7 @@ def make_scenario(
         public=None if known is None else known / scale,
         public_target=known_target,
         outsiders=None if outsiders is None else outsiders / scale,
-        control_representation=None
-        if fitted is None or controls is None
-        else fitted.obfuscate(_safe_indexing(control, controls)),
+        control_representation=None if controls is None else party.obfuscate(_safe_indexing(control, controls)),
         control_target=None if other_target is None or controls is None else other_target[controls],
         scale=scale,
         remarks=tuple(remarks),
@@ -425,17 +385,8 @@ def make_scenario(
         record_target=None if own_target is None else own_target[order[chosen]],
         outsider_target=outsider_target,
         candidate_target=candidate_target,
-        images=None if fitted is None or own_target is None else fitted.obfuscate(X),
-        recipe=recipe_of(fitted, share.anchor_representation, original.anchor_target, coding)
-        if fitted is not None and defended
-        else None,
+        recipe=recipe,
     )
-
-
-def _is_in(rows: FloatArray, others: FloatArray) -> NDArray[np.bool_]:
-    """Return which rows are, number by number, among others."""
-    known = {row.tobytes() for row in np.ascontiguousarray(others) + 0.0}
-    return np.array([row.tobytes() in known for row in np.ascontiguousarray(rows) + 0.0], dtype=bool)
 
 
 def split_public(
@@ -445,38 +396,16 @@ def split_public(
     n = _num_samples(public)
     order = random.permutation(n)
     held = min(_OUTSIDERS, n // 3)
-    known, kept = order[held:], order[:held]
-    rest, apart = _safe_indexing(public, known), _safe_indexing(public, kept)
-    if public_target is None:
-        return rest, None, apart, None
-    return rest, _safe_indexing(public_target, known), apart, _safe_indexing(public_target, kept)
+    parts = order[held:], order[:held]
+    targets = (None if public_target is None else _safe_indexing(public_target, part) for part in parts)
+    (known, apart), (known_target, apart_target) = (_safe_indexing(public, part) for part in parts), targets
+    return known, known_target, apart, apart_target
 
 
-def _shared(
-    party: Party | Share, X: ArrayLike, anchor: ArrayLike, anchor_target: ArrayLike | None
-) -> tuple[Share, IntArray]:
-    """Return a share, and the row of X that each of its rows is about."""
-    n_rows = _num_samples(X)
-    if isinstance(party, Share):
-        if n_rows != len(party.representation):
-            raise AgreementError(
-                f"Party {party.party!r}: X has {n_rows} rows but the share has {len(party.representation)}. Give the "
-                "rows in the share's order, or a Party, which knows the order."
-            )
-        return party, np.arange(n_rows)
-    if not party.was_fitted_on(X):
-        raise AgreementError(
-            f"Party {party.name!r} was not fitted on these {n_rows} rows of X in this order, with these columns; give "
-            "exactly the table that was given to fit."
-        )
-    return party.share_with_order(anchor, anchor_target)
-
-
-def _table(rows: ArrayLike, party: PartyName, what: str) -> FloatArray:
-    try:
-        return check_rows(rows, what)
-    except RepresentationError as error:
-        raise AgreementError(f"Party {party!r}: {error}") from None
+def _is_in(rows: FloatArray, others: FloatArray) -> NDArray[np.bool_]:
+    """Return which rows are, number by number, among others."""
+    known = {row.tobytes() for row in np.ascontiguousarray(others) + 0.0}
+    return np.array([row.tobytes() in known for row in np.ascontiguousarray(rows) + 0.0], dtype=bool)
 
 
 def _scale(rows: FloatArray) -> FloatArray:
