@@ -48,20 +48,6 @@ def test_the_most_useful_option_within_the_limits_is_taken(choice):
     assert min(plain.utility, elsewhere.utility) > grouped.utility > 0.4
 
 
-@pytest.mark.slow
-def test_the_frontier_is_what_nothing_dominates(choice):
-    for one in choice.assessments:
-        better = [
-            other
-            for other in choice.assessments
-            if other.utility >= one.utility
-            and other.risk.linkage <= one.risk.linkage
-            and other is not one
-            and (other.utility, other.risk.linkage) != (one.utility, one.risk.linkage)
-        ]
-        assert one.on_frontier == (not better)
-
-
 def test_no_option_is_taken_where_none_is_within_the_limits(digits):
     options = [defended_options("pca 16", dc.obfuscator("pca", n_components=16), 16, on_public=False)[0]]
     choice = chosen(digits, options, linkage=0.5)

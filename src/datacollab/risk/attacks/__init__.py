@@ -1,9 +1,7 @@
 """Attacks on what the parties share, which need original rows: a party on its own makes them, or an experiment.
 
 * With leaked rows: `_paired`, and their base class in `_attack`; without them: `_procrustes`.
-* Membership and added rows: `_membership`.
-* Means of groups: `_demixing`; rows in files: `_artefacts`.
-* Measures: `_measures`.
+* Membership: `_membership`; means of groups: `_demixing`; rows in files: `_artefacts`; measures: `_measures`.
 """
 
 from ._artefacts import StoredRows, find_training_rows

@@ -83,16 +83,12 @@ class RiskLimits:
 
 @dataclass(frozen=True, kw_only=True, eq=False)
 class Assessment:
-    """Option with its utility and risk, and whether that is within the limits.
-
-    An option is `on_frontier` if no other has a utility as high at less linkage.
-    """
+    """Option with its utility and risk, and whether that is within the limits."""
 
     option: Option
     utility: float
     risk: Risk
     allowed: bool
-    on_frontier: bool = False
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
@@ -134,7 +130,6 @@ class Choice:
                 "open-world re-identification, at most": each.risk.reidentification,
                 "membership AUC, at most": each.risk.membership,
                 "within limits": each.allowed,
-                "on frontier": each.on_frontier,
             }
             for each in sorted(self.assessments, key=lambda each: -each.utility)
         ]
@@ -280,8 +275,7 @@ def choose(
         allowed = all(limit is None or (value is not None and value <= limit) for value, limit in pairs)
         found.append(Assessment(option=option, utility=utility, risk=risk, allowed=allowed))
     name = "R2 on own rows" if target.dtype.kind == "f" else "accuracy on own rows"
-    assessed = tuple(replace(each, on_frontier=_undominated(each, found)) for each in found)
-    return Choice(assessments=assessed, limits=limits, utility_name=name, failed=failed, complete=complete)
+    return Choice(assessments=tuple(found), limits=limits, utility_name=name, failed=failed, complete=complete)
 
 
 def _local_utility(
@@ -319,11 +313,3 @@ def risk_of(findings: Sequence[Finding]) -> Risk:
         reidentification=worst("open-world re-identification"),
         membership=worst("membership AUC"),
     )
-
-
-def _undominated(one: Assessment, others: Iterable[Assessment]) -> bool:
-    def merits(each: Assessment) -> tuple[float, float]:
-        return each.utility, -1.0 if each.risk.linkage is None else -each.risk.linkage
-
-    own = merits(one)
-    return not any(other != own and other[0] >= own[0] and other[1] >= own[1] for other in map(merits, others))

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -81,15 +81,6 @@ def _target_columns(scenario: Scenario, shared: NDArray[Any]) -> Tables:
     return first, second, third
 
 
-def _apart_by_class(rows: Tables, columns: Tables) -> Tables:
-    """Add columns to the rows, possibly fewer, so that one class is farther from the next than else."""
-    gap = 10 * float(np.ptp(np.vstack(rows), axis=0).sum()) or 1.0
-    first, second, third = (
-        np.hstack([each, gap * code[: len(each)]]) for each, code in zip(rows, columns, strict=True)
-    )
-    return first, second, third
-
-
 def given_away_by_targets(scenario: Scenario) -> float:
     """Return the share of the attacked rows that leave with their record's own target, which no other row has."""
     known = scenario.candidate_target
@@ -112,8 +103,22 @@ class ForwardMap:
     unit: FloatArray
     with_targets: bool = False
 
-    def images(self, rows: FloatArray) -> FloatArray:
-        return self.emulate(rows) / self.unit if len(rows) else np.empty((0, len(self.unit)))
+    def tables(self, scenario: Scenario, others: FloatArray, shared: FloatArray, target: NDArray[Any]) -> Tables:
+        """Bring originals, some strangers, and shared rows with their targets into one space."""
+        own, strangers = (
+            self.emulate(rows) / self.unit if len(rows) else np.empty((0, len(self.unit)))
+            for rows in (scenario.X, others)
+        )
+        tables = own, strangers, shared / self.unit
+        if not self.with_targets:
+            return tables
+        # One class is farther from the next than all else.
+        gap = 10 * float(np.ptp(np.vstack(tables), axis=0).sum()) or 1.0
+        first, second, third = (
+            np.hstack([each, gap * code[: len(each)]])
+            for each, code in zip(tables, _target_columns(scenario, target), strict=True)
+        )
+        return first, second, third
 
 
 def forward_maps(scenario: Scenario, rows: IntArray, emulate: Emulate) -> list[ForwardMap]:
@@ -177,10 +182,8 @@ def matched_representations(
     scenario: Scenario, forward: ForwardMap, random: np.random.RandomState
 ) -> tuple[Finding, ...]:
     """Compute rates where candidates are mapped by an estimate of f_k and compared with the share itself."""
-    rows = forward.images(scenario.X), forward.images(scenario.decoys), scenario.Z / forward.unit
-    if forward.with_targets:
-        rows = _apart_by_class(rows, _target_columns(scenario, scenario.target))
-    return tuple(_matches(*rows, scenario.groups, scenario.persons, random, scenario.clusters))
+    tables = forward.tables(scenario, scenario.decoys, scenario.Z, scenario.target)
+    return tuple(_matches(*tables, scenario.groups, scenario.persons, random, scenario.clusters))
 
 
 def forward_chances(scenario: Scenario, emulate: Emulate, is_open: bool, random: np.random.RandomState) -> FloatArray:
@@ -277,7 +280,13 @@ def membership_of_share(
     Of the reconstructions that are usually averaged, the average counts.
     """
     assert scenario.outsiders is not None
-    scores = {f"{each.attack}, distance": _nearness(scenario, each) for each in maps}
+    scores = {}
+    for each in maps:
+        # The shared row nearest to the image counts; of the same class, if that is known.
+        *people, shared = each.tables(scenario, scenario.outsiders, scenario.shared, scenario.shared_target)
+        scores[f"{each.attack}, distance"] = representation_distance_scores(
+            np.vstack(people), shared, lambda images: images
+        )
     if scenario.public is not None:
         averaged = {AVERAGED_NAME: averaged_reconstructions(found)} if set(AVERAGED) <= set(found) else found
         for attack, rows in averaged.items():
@@ -285,16 +294,6 @@ def membership_of_share(
     return tuple(
         finding for attack, values in scores.items() for finding in _membership_findings(scenario, attack, values)
     )
-
-
-def _nearness(scenario: Scenario, forward: ForwardMap) -> FloatArray:
-    """Score originals and outsiders by the shared row nearest to their image; of their class, if that is known."""
-    assert scenario.outsiders is not None
-    rows = forward.images(scenario.X), forward.images(scenario.outsiders), scenario.shared / forward.unit
-    if forward.with_targets:
-        rows = _apart_by_class(rows, _target_columns(scenario, scenario.shared_target))
-    own, strangers, shared = rows
-    return representation_distance_scores(np.vstack([own, strangers]), shared, lambda images: images)
 
 
 def membership_of_subspace(scenario: Scenario) -> tuple[Finding, ...]:
@@ -320,9 +319,11 @@ def _membership_findings(scenario: Scenario, attack: str, scores: FloatArray) ->
     """
     n = len(scenario.X)
     found = membership(scores[:n], scores[n:], fpr=_FALSE_POSITIVES, groups=scenario.clusters)
-    auc = {"metric": "membership AUC", "value": found.auc, "low": found.low, "high": found.high, "chance": 0.5}
-    tpr = {"metric": "membership TPR", "value": found.tpr, "low": found.tpr_low, "high": found.tpr_high}
-    return Finding(attack=attack, n=n, **auc), Finding(attack=attack, n=n, **tpr, chance=_FALSE_POSITIVES)
+    auc = Finding(
+        metric="membership AUC", attack=attack, value=found.auc, low=found.low, high=found.high, chance=0.5, n=n
+    )
+    tpr = replace(auc, metric="membership TPR", value=found.tpr, low=found.tpr_low, high=found.tpr_high)
+    return auc, replace(tpr, chance=_FALSE_POSITIVES)
 
 
 _SHADOWS = 48
