@@ -45,7 +45,7 @@ made = {
 # all (*membership*).  Leave out ``levels`` and ``attacks`` to try all attackers, which takes a minute; the page says
 # what was not tested.
 
-attacks = ["linear regression", "kernel ridge", "emulator", "membership", "shadow shares"]
+attacks = ["linear regression", "nearest neighbours", "kernel ridge", "emulator", "membership", "shadow shares"]
 first = next(iter(split))
 known = {"public": public[0], "public_target": public[1]}
 audits = {

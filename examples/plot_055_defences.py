@@ -38,7 +38,7 @@ ways = {
     "means of 5 rows, with noise": (Microaggregation(5, small_classes="group"), GaussianNoise(0.3)),
     "noise on every row, ε = 8": (GaussianMechanism(8.0),),
 }
-attacks = ["linear regression", "kernel ridge", "demixing", "membership", "shadow shares"]
+attacks = ["linear regression", "nearest neighbours", "kernel ridge", "demixing", "membership", "shadow shares"]
 f, first = dc.obfuscator("pca", n_components=16), next(iter(split))
 
 

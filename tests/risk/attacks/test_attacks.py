@@ -13,12 +13,14 @@ from datacollab.risk.attacks import (
     EmulatorAttack,
     KernelRidgeAttack,
     LinearRegressionAttack,
+    NearestNeighborsAttack,
     _paired,
 )
 
 ATTACKS = {
     "LR": LinearRegressionAttack(),
     "kernel ridge": KernelRidgeAttack(),
+    "neighbours": NearestNeighborsAttack(),
     "emulator": EmulatorAttack(),
 }
 

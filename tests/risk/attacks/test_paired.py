@@ -5,6 +5,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from numpy.testing import assert_allclose
+from scipy.spatial.distance import cdist
 from sklearn.decomposition import PCA
 from sklearn.kernel_ridge import KernelRidge
 from sklearn.metrics.pairwise import rbf_kernel
@@ -14,11 +15,65 @@ from datacollab.risk.attacks import (
     EmulatorAttack,
     KernelRidgeAttack,
     LinearRegressionAttack,
+    NearestNeighborsAttack,
     Rate,
     _paired,
     link_chances,
 )
 from datacollab.risk.attacks._paired import Setting, kernel_regression, leading_directions
+
+
+def naive_mean(Z, A, rows, number, kind):
+    D = cdist(rows, Z)
+    guesses = []
+    for distances in D:
+        order = np.argsort(distances, kind="stable")
+        if kind == "uniform":
+            weights = np.ones(number)
+        else:
+            weights = 1 - (distances[order[:number]] / distances[order[number]]) ** 2
+        guesses.append(weights @ A[order[:number]] / weights.sum())
+    return np.array(guesses)
+
+
+@given(seed=st.integers(0, 1000), standardize=st.booleans())
+def test_neighbours_are_the_weighted_mean_written_out(seed, standardize):
+    rng = np.random.default_rng(seed)
+    Z, A, rows = rng.normal(size=(12, 3)), rng.normal(size=(12, 4)), rng.normal(size=(5, 3))
+    unit = Z.std(axis=0) if standardize else 1.0
+    attack = NearestNeighborsAttack(standardize=standardize).fit(Z, A)
+    expected = naive_mean(Z / unit, A, rows / unit, attack.n_neighbors_, attack.weights_)
+    assert_allclose(attack.reconstruct(rows), expected, atol=1e-10)
+
+
+def test_the_neighbours_chosen_have_the_least_error_on_rows_left_out(rng):
+    Z, A = rng.normal(size=(30, 2)), rng.normal(size=(30, 3))
+    A[:, :2] += 3 * Z
+    errors = {}
+    for standardize in (False, True):
+        scaled = Z / Z.std(axis=0) if standardize else Z
+        for number in [n for n in _paired.CANDIDATES if n <= 28] + [28]:
+            for kind in ("uniform", "kernel"):
+                left_out = [
+                    A[i] - naive_mean(np.delete(scaled, i, 0), np.delete(A, i, 0), scaled[i : i + 1], number, kind)[0]
+                    for i in range(30)
+                ]
+                errors[number, kind, standardize] = np.sum(np.square(left_out))
+    attack = NearestNeighborsAttack().fit(Z, A)
+    assert errors[attack.n_neighbors_, attack.weights_, attack.standardize_] == pytest.approx(min(errors.values()))
+
+
+def test_noise_wants_more_neighbours_than_none(rng):
+    Z = rng.uniform(size=(400, 1))
+    exact, noisy = np.sin(6 * Z), np.sin(6 * Z) + rng.normal(size=(400, 1))
+    few, many = (NearestNeighborsAttack().fit(Z, A).n_neighbors_ for A in (exact, noisy))
+    assert few < many
+
+
+def test_equal_distances_weigh_the_same():
+    """Every corner of a simplex is as far from the others as from the next row."""
+    attack = NearestNeighborsAttack(standardize=False).fit(np.eye(6), np.arange(6.0)[:, np.newaxis])
+    assert np.isfinite(attack.reconstruct(np.full((1, 6), 1 / 6))).all()
 
 
 def curved(rng, n):

@@ -28,6 +28,7 @@ from ._paired import (
     EmulatorAttack,
     KernelRidgeAttack,
     LinearRegressionAttack,
+    NearestNeighborsAttack,
 )
 from ._procrustes import ProcrustesAttack
 
@@ -38,6 +39,7 @@ __all__ = [
     "KernelRidgeAttack",
     "LinearRegressionAttack",
     "Membership",
+    "NearestNeighborsAttack",
     "ProcrustesAttack",
     "Rate",
     "ReconstructionAttack",

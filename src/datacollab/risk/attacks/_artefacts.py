@@ -364,16 +364,9 @@ def _tensors(data: memoryview, header: dict[str, Any]) -> _Children:
 class StoredRows:
     """Rows of a table that were found in an artefact, without any of their entries.
 
-    Attributes
-    ----------
-    path : str
-        Attributes and names in files by name, all else by number.
-    kind : {"rows", "transformed rows", "mean", "unsearched"}
-        "transformed rows" equal the table's after the change of units that `form` names.  "mean" is that of all rows, a
-        weaker finding.  "unsearched" is a gap: here the search was cut short.
-    form : str
-    n_found, n_rows : int
-        Rows of the table that were found, and all of them.
+    `path` has attributes and names in files by name, all else by number.  Of the kinds, "transformed rows" equal the
+    table's after the change of units that `form` names; "mean" is that of all rows, a weaker finding; "unsearched" is a
+    gap, where the search was cut short.  `n_found` of the table's `n_rows` were found.
     """
 
     path: str
@@ -403,18 +396,12 @@ def find_training_rows(artefact: Any, X: ArrayLike) -> list[StoredRows]:
     list of StoredRows
         At most one for each array; empty if there is none.
 
-    Raises
-    ------
-    RepresentationError
-        If the table is not finite, two-dimensional and numeric.
-
     Notes
     -----
     That nothing is found does not show that nothing is there.  Rows under other maps, encrypted, in text, or in formats
     other than those of NumPy and safetensors are found only if they stand byte by byte in double or single precision.
     Of very many parts, very large arrays, and archives that unpack to very much, a part is left out, as an "unsearched"
     entry says.
-
     """
     table = check_rows(X, "The private table")
     search = _RowSearch(table)

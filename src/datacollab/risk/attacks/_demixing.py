@@ -17,33 +17,6 @@ from ..._validation import FloatArray
 from ...linalg import leading_left_singular
 from ._attack import IntArray, check_pairs, check_rows, check_targets
 
-
-class CandidateTargets:
-    """Targets of candidates, as further equations for the members of a group.
-
-    If a group's rows have several targets, each member has one of these.  If they have a single number, it is the mean
-    of the members' numbers; a single class is that of each.
-    """
-
-    def __init__(self, target: ArrayLike, n_candidates: int, shared: NDArray[Any], scale: float) -> None:
-        self._target = check_targets(target, n_candidates, "The candidates' target", like=shared)
-        self._is_numeric = shared.dtype.kind == "f"
-        spread = float(np.std(self._target)) if self._is_numeric else 0.0
-        self._unit = scale / spread if spread > 0 else 0.0
-
-    def may_be(self, targets: NDArray[Any]) -> NDArray[np.bool_]:
-        """Return which candidates may be in a group with these targets, shape (n_candidates,)."""
-        if self._is_numeric and len(np.unique(targets)) == 1:
-            return np.ones(len(self._target), dtype=bool)
-        return np.isin(self._target, targets)
-
-    def gaps(self, candidates: NDArray[np.intp], targets: NDArray[Any]) -> FloatArray:
-        """Return what else has to add up to zero over the members: a column for numbers, none for classes."""
-        if not self._is_numeric or self._unit == 0:
-            return np.empty((len(candidates), 0))
-        return np.asarray((self._target[candidates] - targets.mean())[:, None] * self._unit)
-
-
 _MOST_VECTORS = 1500
 """The likeliest ones, which the programme chooses from."""
 _FEASIBLE = 1e-7
@@ -328,7 +301,11 @@ def demix(
     if not estimate.is_close:
         return Demixing(groups=(), members=())
     shown = np.asarray(target)
-    known = None if candidate_target is None else CandidateTargets(candidate_target, len(X), shown, estimate.scale)
+    known, is_numeric, unit = None, shown.dtype.kind == "f", 0.0
+    if candidate_target is not None:
+        known = check_targets(candidate_target, len(X), "The candidates' target", like=shown)
+        spread = float(np.std(known)) if is_numeric else 0.0
+        unit = estimate.scale / spread if spread > 0 else 0.0
     # A row like no other is a group of its own.
     group = np.unique(Z, axis=0, return_inverse=True)[1].reshape(-1)
     groups = tuple(np.split(np.argsort(group, kind="stable"), np.cumsum(np.bincount(group))[:-1]))
@@ -346,7 +323,11 @@ def demix(
             if members[number] is not None or time.monotonic() >= ends:
                 continue
             mean, targets = Z[rows[0]], shown[rows]
-            open_ = np.flatnonzero(free if known is None else free & known.may_be(targets))
+            may_be = free
+            # A single number is the mean of the members' numbers; else each member has one of the group's targets.
+            if known is not None and not (is_numeric and len(np.unique(targets)) == 1):
+                may_be = free & np.isin(known, targets)
+            open_ = np.flatnonzero(may_be)
             rank = rankdata(((images[open_] - mean) ** 2).sum(axis=1), method="ordinal")
             if len(np.unique(targets)) == 1 and targets[0] in classes:
                 # The better of two ranks: by distance from the mean, and by likeness to the class.
@@ -356,8 +337,9 @@ def demix(
                 rank = np.minimum(rank, rankdata(0.5 * distance, method="ordinal"))
             order = open_[np.argsort(rank, kind="stable")]
             gaps = images[order] - mean
-            if known is not None:
-                gaps = np.hstack([gaps, known.gaps(order, targets)])
+            if known is not None and unit:
+                # The members' numbers have to add up as well.
+                gaps = np.hstack([gaps, (known[order] - targets.mean())[:, None] * unit])
             if len(order) < size:
                 continue
             allowed = _tolerance(gaps, size, tolerance * estimate.scale * math.sqrt(size), len(order))

@@ -93,16 +93,8 @@ def subspace_scores(
 
     .. math:: (|P (x - \mu)|^2 - |P_0 (x - \mu)|^2) / |x - \mu|^2
 
-    The shared rows are not used, so no defence of theirs lowers this.
-
-    Parameters
-    ----------
-    rows : array-like of shape (n_rows, n_features)
-        Supposed training rows of f, in the units that f sees: columns in large units decide.
-    anchor : array-like of shape (n_leaked, n_features)
-    anchor_representation : array-like of shape (n_leaked, n_intermediate)
-    public : array-like of shape (n_public, n_features)
-        Rows of the same kind.
+    The shared rows are not used, so no defence of theirs lowers this.  Rows are in the units that f sees: columns in
+    large units decide.
     """
     X, P = check_rows(rows, "The table of rows"), check_rows(public, "The public table")
     A, Z = check_pairs(anchor, anchor_representation)
@@ -173,9 +165,8 @@ def membership(
 
     Parameters
     ----------
-    member_scores : array-like of shape (n_members,)
-    other_scores : array-like of shape (n_others,)
-        Of rows of the same kind that took no part.
+    member_scores, other_scores : array-like of shape (n_members,) and (n_others,)
+        The others are rows of the same kind that took no part.
     fpr : float, default=0.01
         Share of the others that may be taken for members.  With fewer than ``1 / fpr`` others, none may.
     groups : array-like of shape (n_members,), optional

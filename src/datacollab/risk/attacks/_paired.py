@@ -9,6 +9,7 @@ from typing import Any, ClassVar
 import numpy as np
 import scipy.linalg
 from sklearn.covariance import ledoit_wolf
+from sklearn.neighbors import NearestNeighbors
 from sklearn.utils import gen_batches
 
 from ..._validation import FloatArray, StrOptions
@@ -37,6 +38,67 @@ class LinearRegressionAttack(ReconstructionAttack):
 
     def _reconstruct(self, Z: FloatArray, groups: IntArray | None) -> FloatArray:
         return Z @ self.coefficients_
+
+
+CANDIDATES = (1, 2, 3, 4, 6, 8, 12, 16, 24, 32, 48, 64)
+
+
+class NearestNeighborsAttack(ReconstructionAttack):
+    """Mean of the leaked rows whose representations are nearest.
+
+    The errors of leaked rows left out choose how many these are (``n_neighbors_``, up to 64), whether a neighbour at
+    distance d weighs 1 - (d / h)^2, with h the distance of the first row beyond them (``weights_``), and whether
+    columns are standardised (``standardize_``), for which `standardize` is as in `KernelRidgeAttack`.
+    """
+
+    _parameter_constraints: ClassVar[dict[str, Any]] = {"standardize": [StrOptions({"auto"}), "boolean"]}
+
+    n_neighbors_: int
+    weights_: str
+    standardize_: bool
+
+    def __init__(self, *, standardize: str | bool = "auto") -> None:
+        self.standardize = standardize
+
+    def _fit(self, Z: FloatArray, A: FloatArray, side: SideInformation) -> None:
+        most = max(1, len(Z) - 2)
+        numbers = sorted({min(number, most) for number in CANDIDATES})
+        scalings = (False, True) if isinstance(self.standardize, str) else (self.standardize,)
+        outputs = leading_directions(A)
+        best: tuple[float, int, str, bool] = np.inf, numbers[0], "uniform", scalings[0]
+        for standardize in scalings:
+            scaled = Z * column_scale(Z, standardize)
+            # Of two rows each has one other only, and there is nothing to choose.
+            reach = min(numbers[-1] + 1, len(Z) - 1)
+            distances, neighbors = NearestNeighbors(n_neighbors=reach).fit(scaled).kneighbors()
+            for number in numbers if reach > 1 else ():
+                for kind in ("uniform", "kernel"):
+                    guesses = _weighted_mean(outputs, distances, neighbors, number, kind)
+                    error = float(((outputs - guesses) ** 2).sum())
+                    best = min(best, (error, number, kind, standardize), key=lambda one: one[0])
+        _, self.n_neighbors_, self.weights_, self.standardize_ = best
+        self._multiplier = column_scale(Z, self.standardize_)
+        self._search = NearestNeighbors(n_neighbors=self.n_neighbors_ + 1).fit(Z * self._multiplier)
+        self._originals = A
+
+    def _reconstruct(self, Z: FloatArray, groups: IntArray | None) -> FloatArray:
+        distances, neighbors = self._search.kneighbors(Z * self._multiplier)
+        return _weighted_mean(self._originals, distances, neighbors, self.n_neighbors_, self.weights_)
+
+
+def _weighted_mean(rows: FloatArray, distances: FloatArray, neighbors: IntArray, number: int, kind: str) -> FloatArray:
+    """Average the first neighbours of each row, shape (n_rows, rows.shape[1])."""
+    weights = np.ones((len(distances), number))
+    if kind == "kernel":
+        width = distances[:, number : number + 1]
+        weights -= np.divide(distances[:, :number], width, out=np.ones_like(weights), where=width > 0) ** 2
+        # Where all neighbours are as far as the next row, none counts less.
+        weights[weights.sum(axis=1) <= 0] = 1.0
+    weights /= weights.sum(axis=1, keepdims=True)
+    mean = np.zeros((len(distances), rows.shape[1]))
+    for weight, neighbor in zip(weights.T, neighbors.T[:number], strict=True):
+        mean += weight[:, np.newaxis] * rows[neighbor]
+    return mean
 
 
 MAX_FIRST = 400

@@ -20,7 +20,7 @@ from sklearn.utils.validation import _num_samples
 from ..._validation import check_single_targets, require
 from ...errors import AgreementError, DataCollabError, DataCollabWarning
 from ...party import Defence, GaussianNoise, Microaggregation, Party, obfuscator
-from ._findings import Finding
+from ._findings import ATTACKS, Finding
 from ._run import audit
 from ._scenario import split_public
 
@@ -263,6 +263,8 @@ def choose(
                     control=control,
                     control_target=control_target,
                     levels=_LEVELS,
+                    # Nearest neighbours tell attributes, of which none is named here.
+                    attacks=[attack for attack in ATTACKS if attack != "nearest neighbours"],
                     random_state=seed,
                 )
         except (DataCollabError, ValueError) as error:

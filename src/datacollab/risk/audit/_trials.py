@@ -20,6 +20,7 @@ from ..attacks import (
     EmulatorAttack,
     KernelRidgeAttack,
     LinearRegressionAttack,
+    NearestNeighborsAttack,
     ProcrustesAttack,
     ReconstructionAttack,
     find_training_rows,
@@ -49,6 +50,7 @@ from ._scenario import Scenario
 _ALL = "all anchor rows"
 _PAIRED: Mapping[str, type[ReconstructionAttack]] = {
     "linear regression": LinearRegressionAttack,
+    "nearest neighbours": NearestNeighborsAttack,
     "kernel ridge": KernelRidgeAttack,
     "emulator": EmulatorAttack,
 }
@@ -90,6 +92,29 @@ class Trial:
         return replace(outcome, findings=tuple(named))
 
 
+@dataclass(frozen=True, eq=False)
+class _Collusion:
+    """Party j whose f_j is fitted on public rows, integrated with the one under attack by KTI.
+
+    It undoes its own pairs of anchor rows and points of the common feature space, and with them the other's points.
+    """
+
+    scenario: Scenario
+    seed: int
+
+    def reconstruct(self, Z: FloatArray, *, target: NDArray[Any] | None) -> FloatArray:
+        """Guess rows from intermediate representations of the party under attack."""
+        public, anchor = self.scenario.public, self.scenario.anchor
+        assert public is not None
+        n_components = min(self.scenario.anchor_representation.shape[1], *public.shape)
+        f_j = obfuscator("pca", n_components=n_components, random_state=np.random.RandomState(self.seed))
+        own = f_j.fit(public).transform(anchor)
+        integrator = KTI(n_components).fit({"attacked": self.scenario.anchor_representation, "other": own})
+        common = integrator.transform({"attacked": Z})["attacked"]
+        pairs = integrator.transform({"other": own})["other"]
+        return KernelRidgeAttack().fit(pairs, anchor).reconstruct(common)
+
+
 class Trials:
     """All attacks on one party; `random` draws leaks, ties and attacks, and searches end at the deadline."""
 
@@ -124,8 +149,8 @@ class Trials:
         elif level == "T2f" and scenario.public is not None and scenario.outsiders is not None:
             yield Trial(level, _ALL, "subspace", lambda: Outcome(membership_of_subspace(scenario)))
         elif level == "T3" and scenario.public is not None:
-            seed = self._random.randint(2**31)
-            yield self._reconstructing(level, _ALL, "kernel ridge", lambda: partial(self._collude, seed), False)
+            collusion = _Collusion(scenario, self._random.randint(2**31))
+            yield self._reconstructing(level, _ALL, "kernel ridge", lambda: collusion, False)
         elif level == "T4":
             for name, artefact in self._artefacts.items():
                 yield Trial(level, name, "search for stored rows", partial(self._search, name, artefact))
@@ -145,7 +170,7 @@ class Trials:
                 anchor_representation=scenario.anchor_representation,
                 anchor_target=scenario.anchor_target if informed else None,
             )
-            yield self._reconstructing("T0", "nothing", "Procrustes", lambda fit=fit: fit().reconstruct, informed)
+            yield self._reconstructing("T0", "nothing", "Procrustes", fit, informed)
 
     def _leaks(self, level: str) -> Iterator[tuple[str, IntArray]]:
         """Yield, one after the other, what has leaked: its name, and the positions of its anchor rows."""
@@ -183,7 +208,7 @@ class Trials:
                     assert scenario.anchor_target is not None
                     known |= {"target": scenario.anchor_target[rows], "public_target": scenario.public_target}
                 fit = partial(make().fit, Z, A, **known)
-                yield self._reconstructing(level, leak, attack, lambda fit=fit: fit().reconstruct, informed, found)
+                yield self._reconstructing(level, leak, attack, fit, informed, found)
         for _ in range(1 + labels):
             # No attack takes these: the published figures rest on what is drawn after them.
             self._random.randint(2**31)
@@ -206,7 +231,7 @@ class Trials:
         level: str,
         leak: str,
         attack: str,
-        fit: Callable[[], Callable[..., FloatArray]],
+        fit: Callable[[], Any],
         informed: bool,
         keep: dict[str, FloatArray] | None = None,
     ) -> Trial:
@@ -214,9 +239,7 @@ class Trials:
         name = attack + WITH_LABELS if informed else attack
         return Trial(level, leak, name, partial(self._reconstruct, name, fit, informed, {} if keep is None else keep))
 
-    def _reconstruct(
-        self, name: str, fit: Callable[[], Callable[..., FloatArray]], informed: bool, keep: dict[str, FloatArray]
-    ) -> Outcome:
+    def _reconstruct(self, name: str, fit: Callable[[], Any], informed: bool, keep: dict[str, FloatArray]) -> Outcome:
         scenario = self._scenario
         # One call for all, since it may fit.
         Z, target, n = scenario.Z, scenario.target, len(scenario.Z)
@@ -224,24 +247,9 @@ class Trials:
         if controls is not None:
             Z = np.vstack([Z, controls])
             target = np.concatenate([target, scenario.control_target]) if informed else target
-        rows = fit()(Z, target=target if informed else None)
+        rows = fit().reconstruct(Z, target=target if informed else None)
         keep[name] = rows[:n]
         return self._outcome(rows[:n], None if controls is None else rows[n:])
-
-    def _collude(self, seed: int, Z: FloatArray, *, target: NDArray[Any] | None) -> FloatArray:
-        """Guess rows as party j would, whose f_j is fitted on public rows, integrated with the one under attack by KTI.
-
-        It undoes its own pairs of anchor rows and points of the common feature space, and with them the other's points.
-        """
-        scenario = self._scenario
-        assert scenario.public is not None
-        n_components = min(scenario.anchor_representation.shape[1], *scenario.public.shape)
-        f_j = obfuscator("pca", n_components=n_components, random_state=np.random.RandomState(seed))
-        own = f_j.fit(scenario.public).transform(scenario.anchor)
-        integrator = KTI(n_components).fit({"attacked": scenario.anchor_representation, "other": own})
-        common = integrator.transform({"attacked": Z})["attacked"]
-        pairs = integrator.transform({"other": own})["other"]
-        return KernelRidgeAttack().fit(pairs, scenario.anchor).reconstruct(common)
 
     def _outcome(self, rows: FloatArray, controls: FloatArray | None) -> Outcome:
         scenario = self._scenario
