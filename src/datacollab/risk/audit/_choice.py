@@ -263,7 +263,7 @@ def choose(
                     control=control,
                     control_target=control_target,
                     levels=_LEVELS,
-                    # Nearest neighbours tell attributes, of which none is named here.
+                    # Nearest neighbours help with attributes, and no attribute is named here.
                     attacks=[attack for attack in ATTACKS if attack != "nearest neighbours"],
                     random_state=seed,
                 )
