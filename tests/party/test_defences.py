@@ -30,7 +30,7 @@ from datacollab.errors import (
     SuppressedRowsWarning,
 )
 from datacollab.party import Defence, GaussianMechanism, GaussianNoise, Microaggregation, Published
-from datacollab.party._public_fit import random_rotation
+from datacollab.party._party import random_rotation
 from datacollab.party._release import RowDigests
 
 EXPORTED = [

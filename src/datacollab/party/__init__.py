@@ -3,7 +3,7 @@
 Files by what they are for:
 
 * The role: `_party`, `_local_party`; in sums, `_common_space`.
-* Obfuscators f_k: `_kernel_pca`, `_umap`, `_public_fit`.  Defences: `_defence`.  How rows leave: `_plan`.
+* Obfuscators f_k: `_kernel_pca`, `_umap`.  Defences: `_defence`.  How rows leave: `_plan`.
 * What is released, and what is promised of it: `_release`.
 * Own models and the common one together: `_personal_model`, `_own_models`; a distilled model: `_distil`.
 * How far parties' explanations agree: `_explanation_agreement`.

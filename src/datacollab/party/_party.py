@@ -4,28 +4,28 @@ from __future__ import annotations
 
 import warnings
 from collections.abc import Callable, Sequence
+from math import ceil
 from numbers import Integral
 from typing import Any, Self
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from sklearn.base import clone
-from sklearn.utils import check_random_state
+from sklearn.utils import _safe_indexing, check_random_state
 from sklearn.utils.validation import _num_samples
 
 from .._notebooks import card, chain, class_names, table
 from .._secrets import fresh_generator
 from .._threads import one_thread
-from .._validation import PartyName
-from ..errors import AgreementError, ForgottenError, PrivateRowsWarning, RepeatableSecretWarning
+from .._validation import FloatArray, PartyName
+from ..errors import AgreementError, ForgottenError, ObfuscationError, PrivateRowsWarning, RepeatableSecretWarning
 from ..model import AnchorPredictions, PartyModel
 from ..share import Share
 from ..targets import TargetKind, coarsened, named_target, no_target, target_kind, usual_time_step
 from ._defence import Defence
 from ._distil import DistilledModel, distil_predictions
-from ._local_party import LocalParty, TableForm, one_per_row
+from ._local_party import LocalParty, TableForm, components_wanted, one_per_row
 from ._personal_model import PersonalModel, personalise
-from ._public_fit import public_subsample, random_rotation
 from ._release import (
     Basis,
     Ledger,
@@ -88,6 +88,34 @@ def time_step_for(party: PartyName, target: NDArray[Any], time_step: float | str
     if not isinstance(time_step, str):
         return float(time_step)
     return usual_time_step(float(target["time"].max()))
+
+
+SUBSAMPLE = 0.5
+"""Share of the public rows that a party's obfuscator is fitted on."""
+
+
+def public_subsample(public: Any, obfuscator: Any, generator: np.random.RandomState, party: PartyName) -> Any:
+    """Draw half of the public rows, but at least two more than the obfuscator has components."""
+    if len(np.shape(public)) != 2:
+        raise TypeError(
+            f"Party {party!r}: fit_on must be public rows, an array or frame of shape (n_rows, n_features); got "
+            f"{type(public).__name__} of shape {np.shape(public)}."
+        )
+    n_rows, least = _num_samples(public), max(components_wanted(obfuscator), default=0) + 2
+    if n_rows < least:
+        raise ObfuscationError(
+            f"Party {party!r}: fit_on has {n_rows} rows, but it needs {least} at least, two more than the obfuscator "
+            "has components. Give more public rows, or lower n_components. Nothing left the party."
+        )
+    chosen = generator.permutation(n_rows)[: max(ceil(SUBSAMPLE * n_rows), least)]
+    return _safe_indexing(public, chosen)
+
+
+def random_rotation(n_columns: int, generator: np.random.RandomState) -> FloatArray:
+    """Draw an orthogonal matrix uniformly from rotations and reflections, shape (n_columns, n_columns)."""
+    Q, R = np.linalg.qr(generator.standard_normal((n_columns, n_columns)))
+    # Without this, the signs would be those that the factorisation happens to choose.
+    return np.asarray(Q * np.sign(np.diag(R)))
 
 
 _SUBSAMPLE, _ROTATION, _DEFENCES = range(3)
