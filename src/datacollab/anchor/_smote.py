@@ -25,7 +25,7 @@ from ._sources import (
 
 
 class SMOTEAnchor(AnchorSampler):
-    """An anchor of rows interpolated between neighbouring sources, by SMOTE [1]_.
+    """An anchor of rows interpolated between neighbouring sources, by SMOTE [Chawla2002]_.
 
     A generated row is :math:`s + w (t - s)`: s a source, t one of its `n_neighbors` nearest other sources, w uniform
     on [0, 1).  The task decides which rows may be neighbours, and which target the row gets:
@@ -67,16 +67,10 @@ class SMOTEAnchor(AnchorSampler):
     The rows of the anchor are in order: sources if included, then generated rows class after class.  Targets have the
     dtype of `y_source`, or float64 for regression.
 
-    References
-    ----------
-    .. [1] N. V. Chawla, K. W. Bowyer, L. O. Hall and W. P. Kegelmeyer, "SMOTE: Synthetic minority over-sampling
-       technique", Journal of Artificial Intelligence Research 16, 321-357, 2002.
-    .. [2] A. Imakura, M. Kihira, Y. Okada and T. Sakurai, "Another use of SMOTE for interpretable data collaboration
-       analysis", Expert Systems with Applications 228, 120385, 2023.
-
     Examples
     --------
-    The paper's anchor takes 100 sources and makes 1000 rows, 100 for each of ten classes, sources included [2]_.
+    The paper's anchor takes 100 sources and makes 1000 rows, 100 for each of ten classes, sources included
+    [Imakura2023]_.
 
     >>> import numpy as np
     >>> from sklearn.datasets import load_digits

@@ -45,9 +45,9 @@ def split_parties(
     scheme : {"iid", "stratified", "label-skew", "feature-shift"}, default="iid"
         * "iid": the rows are dealt out at random, as in the paper's experiments;
         * "stratified": the same, each party with the class shares of the whole table (classification);
-        * "label-skew": each party has its own mix of classes (classification), drawn as in [1]_;
+        * "label-skew": each party has its own mix of classes (classification), drawn as in [Hsu2019]_;
         * "feature-shift": each party has its own mix of regions of the feature space (classification and regression;
-          numeric columns), a form of feature distribution skew [2]_.
+          numeric columns), a form of feature distribution skew [Li2022]_.
     concentration : float, default=0.5
         How alike the mixes of "label-skew" and "feature-shift" are: near 0 a party has one class or region, at large
         values all parties have the shares of the whole table.
@@ -69,19 +69,12 @@ def split_parties(
     -----
     With "label-skew", party k draws :math:`q_k \sim \mathrm{Dir}(\alpha C p)`, p the shares of the C classes in the
     table and :math:`\alpha` the `concentration`: for classes of equal size the symmetric Dirichlet distribution of
-    [2]_, where :math:`\alpha C` is the concentration of [1]_.  The party then draws `n_per_party` rows, their classes
-    by :math:`q_k`.  If a class runs short, its rows are raffled among the parties that drew it, and a party that went
-    away short draws again from the classes that are left.  So sizes are kept, and the mix gives way.
+    [Li2022]_, where :math:`\alpha C` is the concentration of [Hsu2019]_.  The party then draws `n_per_party` rows,
+    their classes by :math:`q_k`.  If a class runs short, its rows are raffled among the parties that drew it, and a
+    party that went away short draws again from the classes that are left.  So sizes are kept, and the mix gives way.
 
     "feature-shift" does the same with 10 regions instead of classes: slices with equally many rows along the first
     principal direction of the standardised columns.
-
-    References
-    ----------
-    .. [1] T.-M. H. Hsu, H. Qi and M. Brown, "Measuring the effects of non-identical data distribution for federated
-       visual classification", arXiv:1909.06335, 2019.
-    .. [2] Q. Li, Y. Diao, Q. Chen and B. He, "Federated learning on non-IID data silos: an experimental study", IEEE
-       International Conference on Data Engineering, 965-978, 2022.
 
     Examples
     --------

@@ -200,10 +200,10 @@ AUTO_BINS = 10
 
 
 class Microaggregation(Defence):
-    """Publish means of at least k rows of one class instead of the rows [1]_.
+    """Publish means of at least k rows of one class instead of the rows [DomingoFerrer2002]_.
 
-    Within each class, rows that lie close together form groups of k to 2k - 1 rows (MDAV [2]_), and the mean of its
-    group replaces each row.  Class means are kept.
+    Within each class, rows that lie close together form groups of k to 2k - 1 rows (MDAV [DomingoFerrer2005]_), and
+    the mean of its group replaces each row.  Class means are kept.
 
     Parameters
     ----------
@@ -242,13 +242,6 @@ class Microaggregation(Defence):
     If targets are numbers in intervals, the mean of a group's targets is shared for all of its rows.  Groups by the
     outcome, or by whether the event was seen, bias effects, so `by` refuses an outcome or a time.  Each row keeps its
     own time or outcome, by which anyone who knows it finds the row: round times (`time_step` of `Party`).
-
-    References
-    ----------
-    .. [1] Domingo-Ferrer and Mateo-Sanz (2002). Practical data-oriented microaggregation for statistical disclosure
-       control. IEEE Transactions on Knowledge and Data Engineering 14(1), 189-201.
-    .. [2] Domingo-Ferrer and Torra (2005). Ordinal, continuous and heterogeneous k-anonymity through microaggregation.
-       Data Mining and Knowledge Discovery 11(2), 195-212.
 
     Examples
     --------
@@ -448,7 +441,7 @@ class GaussianNoise(Defence):
 
 
 class GaussianMechanism(Defence):
-    r"""Clip every row and add Gaussian noise: (epsilon, delta)-differential privacy of each row's representation [1]_.
+    r"""Clip every row and add Gaussian noise: differential privacy of each row's representation [Balle2018]_.
 
     Rows farther than C from the mean of the anchor's representation are moved towards it until they are at distance C,
     the median distance of the anchor's rows from that mean.  Neither is learnt from private rows.  Replacing a row
@@ -471,22 +464,8 @@ class GaussianMechanism(Defence):
     -----
     Whether the promise holds depends on everything before it: `Party.guarantee` says so, or why not.  Targets and the
     number of rows are shared as they are.  Published numbers lie on a grid, so that their last bits disclose nothing.
-
     With ten parties of 100 images each and 16 columns, an epsilon of 16 leaves an accuracy on MNIST of .35 of .89, and
     one of 64 leaves .85 and promises next to nothing.
-
-    References
-    ----------
-    .. [1] Balle and Wang (2018). Improving the Gaussian mechanism for differential privacy: analytical calibration and
-       optimal denoising. ICML, PMLR 80, 394-403.
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> from datacollab.party import GaussianMechanism
-    >>> anchor, mechanism = np.random.default_rng(0).normal(size=(100, 2)), GaussianMechanism(epsilon=8.0)
-    >>> round(mechanism.noise(anchor) / mechanism.clip(anchor), 3)
-    1.2
     """
 
     kind: ClassVar[str] = "noise"

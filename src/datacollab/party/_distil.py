@@ -43,27 +43,17 @@ class AnchorRidge(MultiOutputMixin, RegressorMixin, BaseEstimator):
 
     Attributes
     ----------
-    gamma_, alpha_ : float
-    standardize_ : bool
+    gamma_, alpha_, standardize_
+        What was given or chosen.
     r2_ : float
-        Part of the targets' variance that is predicted of rows left out, over all targets together: what is left of
-        it by chance where the parameters were given, and slightly flattering where they were chosen by it.
+        Part of the targets' variance that is predicted of rows left out; slightly flattering where the parameters were
+        chosen by it.
     coefficients_ : ndarray of shape (n_rows, n_targets)
     intercept_ : ndarray of shape (n_targets,)
-    n_features_in_ : int
 
     Notes
     -----
     Of more than 1,000 rows, 1,000 choose: always the same ones, drawn at random.  All are learned from.
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> from datacollab.party import AnchorRidge
-    >>> X = np.random.default_rng(0).uniform(-3, 3, size=(200, 2))
-    >>> ridge = AnchorRidge().fit(X[:150], np.sin(X[:150]))
-    >>> ridge.r2_ > 0.99 and ridge.score(X[150:], np.sin(X[150:])) > 0.99
-    True
     """
 
     _parameter_constraints: ClassVar[dict[str, Any]] = {
@@ -90,10 +80,7 @@ class AnchorRidge(MultiOutputMixin, RegressorMixin, BaseEstimator):
     def fit(self, X: ArrayLike, y: ArrayLike) -> Self:
         """Choose what was not given, and solve.
 
-        Parameters
-        ----------
-        X : array-like of shape (n_rows, n_features)
-        y : array-like of shape (n_rows,) or (n_rows, n_targets)
+        Targets have the shape (n_rows,) or (n_rows, n_targets).
 
         Raises
         ------
@@ -205,13 +192,11 @@ class DistilledModel:
         Fitted.  A regressor of predictions, several at once where these are probabilities; or a classifier.
     classes_ : ndarray of shape (n_classes,) or None
         None if targets are numbers.
-    r2 : float
-        Part of the predictions' variance over the anchor that the estimator meets on rows left out.
-    agreement : float or None
-        Share of anchor rows left out that get the class that is predicted; None for numbers.
+    r2, agreement : float
+        Part of the predictions' variance over the anchor that the estimator meets on rows left out, and the share of
+        these that get the class that is predicted; None for numbers.
     remoteness : float or None
-        How much farther the nearest anchor row is from an own row than the nearest own one; 1 is as it should be.
-        None if no own rows were given.
+        How many times farther the nearest anchor row is from an own row than the nearest own one, if these were given.
     """
 
     party: PartyName
@@ -230,12 +215,8 @@ class DistilledModel:
     def predict_proba(self, X: ArrayLike) -> FloatArray:
         """Return class probabilities of raw rows, of shape (n_rows, n_classes), in the order of `classes_`.
 
-        A regressor's numbers are cut off at 0 and 1, and made to add up to one.
-
-        Raises
-        ------
-        AttributeError
-            If targets are numbers, or the estimator is a classifier that gives none.
+        A regressor's numbers are cut off at 0 and 1, and made to add up to one.  Models of numbers raise
+        AttributeError, and so do classifiers that give none.
         """
         if self.classes_ is None:
             raise AttributeError(f"Party {self.party!r} has a model of numbers, which has no probabilities.")

@@ -18,7 +18,7 @@ from ..errors import ObfuscationError
 
 
 class KernelPCAObfuscator(FittedUnseen, ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):
-    r"""RBF kernel PCA with the median heuristic [1]_.
+    r"""RBF kernel PCA with the median heuristic [Schölkopf1998]_.
 
     The kernel is :math:`\exp(-\|x - x'\|^2 / (2 \sigma^2))`, and :math:`\sigma` the median Euclidean distance between
     two training rows.  `sklearn.decomposition.KernelPCA` does the rest.  Each row is mapped by itself
@@ -55,11 +55,6 @@ class KernelPCAObfuscator(FittedUnseen, ClassNamePrefixFeaturesOutMixin, Transfo
     Notes
     -----
     Stays at the party: the fitted object, which holds the raw table.
-
-    References
-    ----------
-    .. [1] Schölkopf, Smola and Müller (1998). Nonlinear component analysis as a kernel eigenvalue problem. Neural
-       Computation 10(5), 1299-1319.
     """
 
     _parameter_constraints: ClassVar[dict[str, Any]] = {

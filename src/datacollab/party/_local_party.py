@@ -116,10 +116,8 @@ class PartyPredictor:
 
         Raises
         ------
-        AgreementError
-            If the model has no probabilities.
-        NumericalError
-            If a probability is 0 or 1.
+        AgreementError, NumericalError
+            If the model has no probabilities, or one is 0 or 1.
         """
         if self.classes_ is None:
             raise AgreementError(
@@ -172,9 +170,7 @@ class LocalParty:
         self._form = form
 
     def obfuscate(self, X: ArrayLike) -> FloatArray:
-        """Return intermediate representations f_k(X) of any rows, shape (n_rows, n_intermediate).
-
-        They stay with the party, and no defence is applied to them; only `share` makes something to send.
+        """Return intermediate representations f_k(X) of any rows, shape (n_rows, n_intermediate), before any defence.
 
         Raises
         ------
@@ -189,7 +185,7 @@ class LocalParty:
         return self._own(model).transform(self.obfuscate(X))
 
     def predict(self, X: ArrayLike, model: PartyModel) -> NDArray[Any]:
-        """Predict new rows alone: h(g_k(f_k(X))).
+        """Predict new rows alone, h(g_k(f_k(X))), shape (n_rows,).
 
         Parameters
         ----------
@@ -197,16 +193,10 @@ class LocalParty:
         model : PartyModel
             What the analyst made for this party.
 
-        Returns
-        -------
-        ndarray of shape (n_rows,)
-
         Raises
         ------
-        AgreementError
-            If the model was made for another party.
-        ObfuscationError
-            If the rows do not fit the obfuscator.
+        AgreementError, ObfuscationError
+            If the model was made for another party, or the rows do not fit the obfuscator.
         """
         return self._own(model).predict(self.obfuscate(X))
 
@@ -226,18 +216,9 @@ class LocalParty:
         return PartyPredictor(self.obfuscate, self._own(model), self._form, self.name)
 
     def predict_survival(self, X: ArrayLike, model: PartyModel, times: ArrayLike) -> FloatArray:
-        """Return probabilities of no event up to each time, for new rows; `predict` gives their log risk.
+        """Return probabilities of no event up to each time, shape (n_rows, n_times); `predict` gives the log risk.
 
-        Parameters
-        ----------
-        X, model
-            As in `predict`; h is a Cox regression or another survival model.
-        times : array-like of shape (n_times,)
-            In the unit that was agreed on, up to the end of the observation.
-
-        Returns
-        -------
-        ndarray of shape (n_rows, n_times)
+        Times are in the unit that was agreed on.  The other parameters are those of `predict`.
 
         Raises
         ------

@@ -206,19 +206,11 @@ class Party(LocalParty):
             Classes or numbers, or what `datacollab.targets` makes of times to events and of effects.  None if there
             is nothing to predict, as for clusters.
 
-        Returns
-        -------
-        self
-
         Raises
         ------
-        TypeError
-            If the obfuscator is no transformer, `fit_on` no table, or `defences` no sequence of them.
-        AgreementError
-            If `y` has not one entry per row, or lacks some.
-        ObfuscationError
-            If the obfuscator fails, or returns something other than finite numbers; if a defence cannot be applied,
-            or `fit_on` has too few rows.
+        TypeError, AgreementError, ObfuscationError
+            If the obfuscator is no transformer or fails, `fit_on` is no table or too short, `defences` is no sequence
+            of them or cannot be applied, or `y` has not one entry per row.
 
         Warns
         -----
@@ -256,21 +248,13 @@ class Party(LocalParty):
         anchor_target : array-like of shape (n_anchors,), optional
             Targets of the anchor rows, where assigned.
 
-        Returns
-        -------
-        Share
-
         Raises
         ------
-        AnchorError
-            If a defence depends on the anchor, and the rows were shared with another one before.
-        SharedBeforeError
-            If rows were shared after an earlier fit of this object.
-        ObfuscationError
-            If the anchor is a pair of rows and targets, or does not fit the obfuscator, or a defence cannot be
-            applied.
-        ShareError
-            If the targets do not fit the rows.
+        AnchorError, SharedBeforeError
+            If a defence depends on the anchor, and the rows were shared with another one before; if rows were shared
+            after an earlier fit of this object.
+        ObfuscationError, ShareError
+            If the anchor does not fit the obfuscator, a defence cannot be applied, or targets do not fit the rows.
         """
         return self.share_with_order(anchor, anchor_target)[0]
 
@@ -321,23 +305,11 @@ class Party(LocalParty):
 
         From then on, defences that depend on the anchor take no other one.
 
-        Parameters
-        ----------
-        anchor : array-like or dataframe of shape (n_anchors, n_features)
-
-        Returns
-        -------
-        PrivacyGuarantee
-            With epsilon and delta, and a `statement` to pass on.
-
         Raises
         ------
-        NoGuaranteeError
-            If no epsilon can be stated; the message says why.
-        AnchorError
-            If the rows were shared with another anchor.
-        ObfuscationError
-            If the anchor does not fit the obfuscator.
+        NoGuaranteeError, AnchorError, ObfuscationError
+            If no epsilon can be stated, which the message explains; if the rows were shared with another anchor, or it
+            does not fit the obfuscator.
         """
         representation = self._obfuscate_anchor(anchor)
         self._release.check_anchor(representation)
@@ -373,17 +345,10 @@ class Party(LocalParty):
 
         Nothing leaves the party.  Parameters are those of `datacollab.party.personalise`; X and y are those of `fit`.
 
-        Returns
-        -------
-        PersonalModel
-            Predicts raw rows; ``benefit_`` is the report.
-
         Raises
         ------
-        AgreementError
+        AgreementError, ObfuscationError
             If the rows are not those of `fit`, the model is not of this party's share, or things do not fit together.
-        ObfuscationError
-            If the rows do not fit the obfuscator.
 
         Examples
         --------
@@ -456,22 +421,15 @@ class Party(LocalParty):
         AgreementError
             If the predictions are another party's, or of another number of rows.
         AnchorError
-            If nothing can be learned that would hold: predictions for anchor rows left out do not differ from
-            those for the others, or the own rows lie elsewhere.
+            If nothing can be learned that would hold: predictions for anchor rows left out differ too much, or the own
+            rows lie elsewhere.
         TypeError
             If the estimator is of no use.
 
         Notes
         -----
         Nothing leaves the party.  Predictions of the anchor's rows as targets of a model on the original columns are of
-        [1]_, and a party that forgets is of [2]_.
-
-        References
-        ----------
-        .. [1] A. Imakura, H. Inaba, Y. Okada and T. Sakurai. "Interpretable collaborative data analysis on distributed
-           data". Expert Systems with Applications, 177:114891, 2021.
-        .. [2] A. Imakura, T. Sakurai, Y. Okada, T. Fujii, T. Sakamoto and H. Abe. "Non-readily identifiable data
-           collaboration analysis for multiple datasets including personal information". Information Fusion, 98, 2023.
+        [Imakura2021b]_, and a party that forgets is of [Imakura2023b]_.
 
         Examples
         --------
@@ -488,17 +446,9 @@ class Party(LocalParty):
         return distil_predictions(self.name, anchor, predictions, estimator, rows=rows)
 
     def forget(self) -> str:
-        """Destroy f_k, its rotation, the order of the rows, targets, digests and noise, for good.
+        """Destroy f_k, its rotation, the order of the rows, targets, digests and noise, for good; say what was done.
 
         Afterwards nothing can be shared, obfuscated or predicted by a `PartyModel`; `distil` works, and what it gave.
-
-        Returns
-        -------
-        str
-            What was done, and what it does not reach.
-
-        Notes
-        -----
         Not reached: the table itself, shares that were sent, copies of this object, files, other references to its
         parts, and memory that was freed but not written over.
         """

@@ -344,13 +344,8 @@ class PersonalModel:
     -----
     The own models hold the party's rows, so this is as sensitive as the raw table.
 
-    In the pool, `log p` is a weighted sum of the sides' log probabilities (a log-opinion pool [1]_); numbers are
-    averaged.  The weights are fitted to left-out predictions of the party's own rows and held to weights by loss.
-
-    References
-    ----------
-    .. [1] Genest and Zidek (1986). Combining probability distributions: a critique and an annotated bibliography.
-       Statistical Science 1(1), 114-135.
+    In the pool, `log p` is a weighted sum of the sides' log probabilities (a log-opinion pool [Genest1986]_); numbers
+    are averaged.  The weights are fitted to left-out predictions of the party's own rows and held to weights by loss.
     """
 
     party: PartyName
@@ -377,7 +372,7 @@ class PersonalModel:
             self.classes_ = opinion.classes
 
     def predict(self, X: ArrayLike, using: str = "combined") -> NDArray[Any]:
-        """Predict raw rows.
+        """Predict raw rows, shape (n_rows,).
 
         Parameters
         ----------
@@ -385,18 +380,10 @@ class PersonalModel:
         using : {"combined", "local", "own", "collaboration"}, default="combined"
             Both sides together, the party's own models with the public rows, without them, or the common model.
 
-        Returns
-        -------
-        ndarray of shape (n_rows,)
-
         Raises
         ------
-        ValueError
-            If there is no such side.
-        AgreementError
-            If the rows are not like the party's own.
-        ObfuscationError
-            If the rows do not fit the obfuscator.
+        ValueError, AgreementError, ObfuscationError
+            If there is no such side, or the rows are not like the party's own.
         """
         said = self._said(X, using)
         if self._opinion.unit is None:
@@ -469,17 +456,11 @@ def personalise(
     progress : callable, optional
         Called with the name of each step before it starts.
 
-    Returns
-    -------
-    PersonalModel
-
     Raises
     ------
-    AgreementError
-        If the model was made for another party; when rows, targets, order and left-out predictions do not fit
-        together; if there are fewer than two own rows.
-    ObfuscationError
-        If the rows do not fit the obfuscator.
+    AgreementError, ObfuscationError
+        If the model was made for another party; if rows, targets, order and left-out predictions do not fit together;
+        if there are fewer than two own rows.
     """
     say = progress or (lambda step: None)
     own_model = home._own(model)

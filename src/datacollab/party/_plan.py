@@ -90,10 +90,8 @@ class SharingPlan:
 
     Attributes
     ----------
-    obfuscator : str
+    obfuscator, n_components, standardize
         As for `datacollab.obfuscator`.
-    n_components : int
-    standardize : bool
     defences : tuple of Defence
         In the order in which they are applied.
     fit_on_anchor : bool

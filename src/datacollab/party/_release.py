@@ -318,18 +318,13 @@ class PrivacyGuarantee:
         Rows of the party.
     mu : float
         Telling two neighbouring tables apart by the share is as hard as telling two normal distributions apart whose
-        means are mu standard deviations from one another, or harder [1]_.
+        means are mu standard deviations from one another, or harder [Dong2022]_.
     clip : float or None
         Largest distance of a row from the mean of the anchor's representation, before noise.
     noise : float or None
         Standard deviation of the noise in every column.
     n_shares : int
         Shares of the same rows that it covers together.
-
-    References
-    ----------
-    .. [1] Dong, Roth and Su (2022). Gaussian differential privacy. Journal of the Royal Statistical Society B 84(1),
-       3-37.
     """
 
     party: PartyName
@@ -351,15 +346,10 @@ class PrivacyGuarantee:
 
         It is :math:`\Phi(\mu + \Phi^{-1}(\mathrm{fpr}))`, the power of the best test of two normal distributions.
 
-        Parameters
-        ----------
-        fpr : float
-            From 0 to 1.
-
         Raises
         ------
         ValueError
-            If `fpr` is outside of that.
+            If `fpr` is not from 0 to 1.
         """
         if not 0 <= fpr <= 1:
             raise ValueError(f"fpr must be from 0 to 1; got {fpr!r}.")

@@ -88,11 +88,7 @@ def party_state(party: Party) -> tuple[dict[str, Any], dict[str, bytes]]:
 
     Neither its rows nor their targets are in it, unless the obfuscator holds them: kernel PCA and UMAP do.
 
-    Returns
-    -------
-    facts : dict of str to object
-        What JSON can hold.
-    members : dict of str to bytes
+    The first dict is what JSON can hold.
 
     Raises
     ------

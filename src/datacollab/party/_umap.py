@@ -30,7 +30,7 @@ HARMLESS_WARNINGS = (
 
 
 class UMAPObfuscator(FittedUnseen, ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):
-    r"""UMAP [1]_ with a row-wise rule for new rows, and hyperparameters drawn by each party.
+    r"""UMAP [McInnes2018]_ with a row-wise rule for new rows, and hyperparameters drawn by each party.
 
     The training rows are embedded by umap-learn.  A new row x goes to the weighted mean of the embeddings of its
     `n_neighbors_` nearest training rows, with weights :math:`\exp(-(d_i - \rho) / \sigma)`: :math:`d_i` the distances
@@ -86,11 +86,6 @@ class UMAPObfuscator(FittedUnseen, ClassNamePrefixFeaturesOutMixin, TransformerM
 
     *Ties* are taken in the order of the training rows.  *Rows without direction* (all zero under "cosine", constant
     under "correlation") are, as in umap-learn, at distance zero from each other and one from all others.
-
-    References
-    ----------
-    .. [1] McInnes, Healy and Melville (2018). UMAP: Uniform Manifold Approximation and Projection for dimension
-       reduction. arXiv:1802.03426.
 
     Examples
     --------
