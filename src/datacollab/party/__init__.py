@@ -6,16 +6,14 @@ Files by what they are for:
 * Obfuscators f_k: `_kernel_pca`, `_umap`.  Defences: `_defence`.  How rows leave: `_plan`.
 * What is released, and what is promised of it: `_release`.
 * Own models and the common one together: `_personal_model`, `_own_models`; a distilled model: `_distil`.
-* How far parties' explanations agree: `_explanation_agreement`.
 * On disk: `_state`.
 """
 
 from ._common_space import CommonSpace
 from ._defence import Defence, GaussianMechanism, GaussianNoise, Microaggregation, Promise, Published
 from ._distil import AnchorRidge, DistilledModel, distil_predictions, fit_to_predictions
-from ._explanation_agreement import ExplanationAgreement, explanation_agreement
 from ._kernel_pca import KernelPCAObfuscator
-from ._local_party import LocalParty, PartyPredictor
+from ._local_party import ExplanationAgreement, LocalParty, PartyPredictor, explanation_agreement
 from ._party import Party
 from ._personal_model import Benefit, Estimate, PersonalModel, Side, personalise
 from ._plan import OBFUSCATORS, PRESETS, UNDEFENDED, SharingPlan, obfuscator

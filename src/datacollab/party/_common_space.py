@@ -30,7 +30,10 @@ class TableEncoder:
         self._form = TableForm.of(X)
         self.n_features_in_ = self._form.n_columns
         table = self._brought(X)
-        together = table if public is None else _stacked(table, self._brought(public), self._form)
+        together = table
+        if public is not None:
+            stack = np.concatenate if self._form.library is None else importlib.import_module(self._form.library).concat
+            together = stack([table, self._brought(public)])
         names = self._form.columns if self._form.columns is not None else list(range(np.shape(table)[1]))
         numeric = [name for name in names if _is_numeric(_column(together, name))]
         categories = [name for name in names if name not in numeric]
@@ -81,12 +84,6 @@ class TableEncoder:
         return f"TableEncoder(party={self.party!r}, {self.n_features_in_} columns)"
 
 
-def _stacked(first: Any, second: Any, form: TableForm) -> Any:
-    if form.library is None:
-        return np.concatenate([first, second])
-    return importlib.import_module(form.library).concat([first, second])
-
-
 def _column(table: Any, name: Any) -> NDArray[Any]:
     return np.asarray(table[name] if hasattr(table, "columns") else table[:, name])
 
@@ -104,7 +101,7 @@ _EQUAL = 1e-9
 
 
 class CommonSpace:
-    """The common map of raw rows, for parties alone.
+    """The common map of raw rows, for parties alone: who has anchor and secret has the map.
 
     Encoding follows from the anchor.  Gaps are filled with its medians, and its categories get a column of zeros and
     ones each.  Numbers are divided by their standard deviations over the anchor, unless all columns are numbers of
@@ -129,10 +126,6 @@ class CommonSpace:
     alike : bool
         Whether all columns are of one kind, as pixels are: 50 numbers or more, and most of them have the same smallest
         or the same largest value in the anchor, of three or more.
-
-    Notes
-    -----
-    Who has anchor and secret has the map.
     """
 
     def __init__(self, anchor: Any, secret: bytes, *, n_components: int = MOST_COMPONENTS) -> None:

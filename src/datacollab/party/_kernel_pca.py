@@ -22,7 +22,7 @@ class KernelPCAObfuscator(FittedUnseen, ClassNamePrefixFeaturesOutMixin, Transfo
 
     The kernel is :math:`\exp(-\|x - x'\|^2 / (2 \sigma^2))`, and :math:`\sigma` the median Euclidean distance between
     two training rows.  `sklearn.decomposition.KernelPCA` does the rest.  Each row is mapped by itself
-    (eq. row-wise-obfuscation of the paper).
+    (eq. row-wise-obfuscation of the paper).  The fitted object holds the raw table, and stays at the party.
 
     Parameters
     ----------
@@ -39,22 +39,15 @@ class KernelPCAObfuscator(FittedUnseen, ClassNamePrefixFeaturesOutMixin, Transfo
 
     Attributes
     ----------
-    bandwidth_ : float
-        :math:`\sigma`.
-    gamma_ : float
-        :math:`1 / (2 \sigma^2)`.
+    bandwidth_, gamma_ : float
+        :math:`\sigma` and :math:`1 / (2 \sigma^2)`.
     eigenvalues_ : ndarray of shape (n_components,)
         Of the centred kernel matrix, descending; all are positive.
-    n_features_in_ : int
 
     Raises
     ------
     ObfuscationError
         In `fit`, if the median distance is zero, or `n_components` exceeds the number of positive eigenvalues.
-
-    Notes
-    -----
-    Stays at the party: the fitted object, which holds the raw table.
     """
 
     _parameter_constraints: ClassVar[dict[str, Any]] = {

@@ -98,11 +98,11 @@ def fold_numbers(
     groups: NDArray[np.intp], strata: FloatArray | NDArray[np.intp], n_folds: int, generator: np.random.RandomState
 ) -> NDArray[np.intp]:
     """Return fold of each row: groups stay together, and each fold has its part of every stratum."""
-    first = np.unique(groups, return_index=True)[1]
+    _, first, inverse = np.unique(groups, return_index=True, return_inverse=True)
     order = np.lexsort([generator.uniform(size=len(first)), strata[first]])
     folds = np.empty(len(first), dtype=np.intp)
     folds[order] = np.arange(len(first)) % n_folds
-    return np.asarray(folds[np.unique(groups, return_inverse=True)[1].ravel()])
+    return np.asarray(folds[inverse.ravel()])
 
 
 def spreading_matrix(W: FloatArray, alpha: float) -> FloatArray:
@@ -119,8 +119,8 @@ def left_out_spreading(M: FloatArray, Y: FloatArray, groups: NDArray[np.intp] | 
     """
     F = M @ Y - np.diag(M)[:, None] * Y
     for members in groups_of_several(groups):
-        others = [np.delete(members, place) for place in range(len(members))]
-        for member, rest in zip(members, others, strict=True):
+        for place, member in enumerate(members):
+            rest = np.delete(members, place)
             F[member] -= M[member, rest] @ Y[rest]
     return F
 

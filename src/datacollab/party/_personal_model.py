@@ -218,7 +218,11 @@ def benefit_of(
     known: NDArray[Any] = target[rows] if unit is not None else target[rows].astype(np.intp)
     if unit is None:
         found: dict[str, Any] = {name: logs.argmax(axis=1) == known for name, logs in said.items()}
-        sides: dict[str, Any] = {name: _class_side(logs, known) for name, logs in said.items()}
+        rows_of = np.arange(len(known))
+        sides: dict[str, Any] = {
+            name: Side(loss=float(-logs[rows_of, known].mean()), score=accuracy_of(found[name]), auc=_auc(logs, known))
+            for name, logs in said.items()
+        }
     else:
         found = {name: ((numbers - known) * unit) ** 2 for name, numbers in said.items()}
         sides = {name: Side(loss=float(each.mean()), score=rmse_of(each)) for name, each in found.items()}
@@ -226,12 +230,6 @@ def benefit_of(
     gains: Any = {f"{name}_gain": gain(found[name], found["local"]) for name in names[1:]}
     metric = "accuracy" if unit is None else "RMSE"
     return Benefit(metric=metric, n_judged=int(judged.sum()), **sides, **gains, **facts)
-
-
-def _class_side(logs: FloatArray, codes: NDArray[np.intp]) -> Side:
-    right = logs.argmax(axis=1) == codes
-    loss = float(-logs[np.arange(len(codes)), codes].mean())
-    return Side(loss=loss, score=accuracy_of(right), auc=_auc(logs, codes))
 
 
 def _auc(logs: FloatArray, codes: NDArray[np.intp]) -> float | None:

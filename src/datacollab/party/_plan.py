@@ -58,9 +58,8 @@ def obfuscator(
 
     Notes
     -----
-    In a grid search the number of columns is ``obfuscator__n_components``, or ``obfuscator__reduce__n_components`` if
-    the columns are standardised.  With ``random_state=None`` a `Party` draws every secret from the operating system;
-    fitted without a `Party`, "random-projection" draws from NumPy's global generator.
+    With ``random_state=None`` a `Party` draws every secret from the operating system; fitted without a `Party`,
+    "random-projection" draws from NumPy's global generator.
     """
     if kind not in OBFUSCATORS:
         raise ValueError(

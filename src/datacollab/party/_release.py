@@ -441,10 +441,8 @@ def obstacle_before(
 
 def _kept_from_elsewhere(obfuscator: Any) -> str | None:
     """Return a parameter that keeps something: a step that a clone leaves fitted, or numbers, or a closure."""
-    if kept := _what_is_kept(obfuscator):
-        return kept
-    parameters = obfuscator.get_params(deep=True)
-    return next((kept for value in parameters.values() if (kept := _what_is_kept(value))), None)
+    values = [obfuscator, *obfuscator.get_params(deep=True).values()]
+    return next((kept for value in values if (kept := _what_is_kept(value))), None)
 
 
 def _what_is_kept(value: Any) -> str | None:
