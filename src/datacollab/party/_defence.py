@@ -24,11 +24,7 @@ from ..targets import TargetKind, target_kind
 class Promise:
     """Differential privacy of each row's features by a Gaussian mechanism.
 
-    Attributes
-    ----------
-    epsilon, delta : float
-    clip, noise : float or None
-        The largest length of a row, and the standard deviation of the noise, if they are the same for all rows.
+    `clip` is the largest length of a row, and `noise` the standard deviation, if they are the same for all rows.
     """
 
     epsilon: float
@@ -499,12 +495,8 @@ class GaussianMechanism(Defence):
 
     def promise(self, anchor_representation: FloatArray) -> Promise | None:
         """Return the promise for each row's representation."""
-        return Promise(
-            epsilon=self.epsilon,
-            delta=self.delta,
-            clip=self.clip(anchor_representation),
-            noise=self.noise(anchor_representation),
-        )
+        clip, noise = self.clip(anchor_representation), self.noise(anchor_representation)
+        return Promise(epsilon=self.epsilon, delta=self.delta, clip=clip, noise=noise)
 
     def _defend(self, rows: FloatArray, target: Targets, anchor: FloatArray | None, generator: Random) -> Published:
         assert anchor is not None  # release() refuses otherwise

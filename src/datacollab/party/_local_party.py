@@ -90,19 +90,6 @@ class PartyPredictor:
         None if the model has no probabilities.
     feature_names_in_ : list of str or None
         None if the table had no names.
-
-    Examples
-    --------
-    >>> import datacollab as dc
-    >>> from sklearn.datasets import load_diabetes
-    >>> from sklearn.linear_model import LinearRegression
-    >>> X, y = load_diabetes(return_X_y=True)
-    >>> parties = [dc.Party(k, dc.obfuscator("pca")).fit(X[k:300:2], y[k:300:2]) for k in range(2)]
-    >>> analyst = dc.Analyst(dc.LTI(10, fit_intercept=True), LinearRegression())
-    >>> model = analyst.fit([party.share(X[300:]) for party in parties]).party_model(0)
-    >>> predictor = parties[0].predictor(model)
-    >>> bool((predictor(X[:4]) == parties[0].predict(X[:4], model)).all())
-    True
     """
 
     def __init__(

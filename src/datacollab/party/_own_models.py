@@ -403,17 +403,13 @@ def fit_convex_pool(opinions: FloatArray, target: FloatArray, *, prior: FloatArr
     for size in range(1, len(prior) + 1):
         for chosen in map(list, combinations(range(len(prior)), size)):
             weights = np.zeros(len(prior))
-            weights[chosen] = _with_sum_one(Q[np.ix_(chosen, chosen)], tau * prior[chosen])
+            # Where the penalised squares are least among all weights of sum 1.
+            solved = np.linalg.solve(Q[np.ix_(chosen, chosen)], np.column_stack([tau * prior[chosen], np.ones(size)]))
+            weights[chosen] = solved[:, 0] + solved[:, 1] * (1 - solved[:, 0].sum()) / solved[:, 1].sum()
             value = float(0.5 * weights @ Q @ weights - tau * prior @ weights)
             if weights.min() >= 0 and value < least:
                 best, least = weights, value
     return best
-
-
-def _with_sum_one(Q: FloatArray, linear: FloatArray) -> FloatArray:
-    """Return where w'Qw/2 - linear'w is least among all w of sum 1."""
-    solved = np.linalg.solve(Q, np.column_stack([linear, np.ones(len(Q))]))
-    return np.asarray(solved[:, 0] + solved[:, 1] * (1 - solved[:, 0].sum()) / solved[:, 1].sum())
 
 
 SCALE_SPREAD = 0.7

@@ -349,18 +349,6 @@ class Party(LocalParty):
         ------
         AgreementError, ObfuscationError
             If the rows are not those of `fit`, the model is not of this party's share, or things do not fit together.
-
-        Examples
-        --------
-        >>> import datacollab as dc
-        >>> from sklearn.linear_model import LogisticRegression
-        >>> X, y = dc.datasets.load("digits")
-        >>> parties = [dc.Party(k, dc.obfuscator("pca")).fit(X[k:90:2], y[k:90:2]) for k in range(2)]
-        >>> analyst = dc.Analyst(dc.LTI(8), LogisticRegression(max_iter=500))
-        >>> model = analyst.fit([party.share(X[200:300]) for party in parties]).party_model(0)
-        >>> mine = parties[0].personalise(model, X[:90:2], y[:90:2], random_state=0)
-        >>> mine.predict(X[300:]).shape
-        (1497,)
         """
         self._check_fitted()
         order = self._shared

@@ -179,25 +179,23 @@ class Benefit:
                 f"It cannot be said what collaboration brought: the model came without left-out predictions for the "
                 f"{self.n_rows} own rows, which it was trained on. Ask the analyst for a model that has them."
             )
-        gain, unit = self.combined_gain, "accuracy" if self.metric == "accuracy" else "error"
+        gain, is_accuracy = self.combined_gain, self.metric == "accuracy"
+        form = ".3f" if is_accuracy else ".4g"
+        alone, both = (f"{side.score.value:{form}}" for side in (self.local, self.combined))
+        size = f"{100 * abs(gain.value):.1f} {'points of accuracy' if is_accuracy else '% less error'}"
         interval = f"95 % interval {100 * gain.low:.1f} to {100 * gain.high:.1f}"
-        before = f"{self._figure(self.local.score.value)} alone, {self._figure(self.combined.score.value)} with it"
-        on = f"on {self.n_judged} own rows, {_REASONS[self.basis]}"
         if gain.low > 0:
-            brought = f"Collaboration brought {self._size(gain.value)} {unit} ({interval})"
+            brought = f"brought {size} ({interval})"
         elif gain.high < 0:
-            brought = f"Collaboration cost {self._size(-gain.value)} {unit} ({interval})"
+            brought = f"cost {size} ({interval})"
         elif gain.value > 0:
-            brought = f"Collaboration brought {self._size(gain.value)} {unit}, or nothing ({interval})"
+            brought = f"brought {size}, or nothing ({interval})"
         else:
-            brought = f"Collaboration brought nothing beyond chance ({interval})"
-        return f"{brought}: {self.metric} {before}, {on}."
-
-    def _size(self, gain: float) -> str:
-        return f"{100 * gain:.1f} points of" if self.metric == "accuracy" else f"{100 * gain:.1f} % less"
-
-    def _figure(self, value: float) -> str:
-        return f"{value:.3f}" if self.metric == "accuracy" else f"{value:.4g}"
+            brought = f"brought nothing beyond chance ({interval})"
+        return (
+            f"Collaboration {brought}: {self.metric} {alone} alone, {both} with it, on {self.n_judged} own rows, "
+            f"{_REASONS[self.basis]}."
+        )
 
     def to_dict(self) -> dict[str, Any]:
         """Return all of it as JSON can hold it, the sentence included."""
@@ -318,8 +316,6 @@ N_TREES = 300
 MOST_REFITS = 60
 """Of the weights, for the report: each own row by itself up to so many, and as many folds beyond."""
 
-Progress = Callable[[str], None]
-
 
 class PersonalModel:
     """One party's own models and the common one, pooled: predicts raw rows at the party.
@@ -427,7 +423,7 @@ def personalise(
     public_target: ArrayLike | None = None,
     random_state: int | np.random.RandomState | None = None,
     n_jobs: int | None = None,
-    progress: Progress | None = None,
+    progress: Callable[[str], None] | None = None,
 ) -> PersonalModel:
     """Combine a party's own models with the common one, on what each says of own rows that it did not see.
 

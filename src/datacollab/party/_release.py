@@ -315,14 +315,11 @@ class PrivacyGuarantee:
     party : str or int
     epsilon, delta : float
     n_rows : int
-        Rows of the party.
     mu : float
         Telling two neighbouring tables apart by the share is as hard as telling two normal distributions apart whose
         means are mu standard deviations from one another, or harder [Dong2022]_.
-    clip : float or None
-        Largest distance of a row from the mean of the anchor's representation, before noise.
-    noise : float or None
-        Standard deviation of the noise in every column.
+    clip, noise : float or None
+        Largest distance of a row from the mean of the anchor's representation, and the noise's standard deviation.
     n_shares : int
         Shares of the same rows that it covers together.
     """

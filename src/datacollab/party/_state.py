@@ -86,9 +86,8 @@ OWN_TYPES = frozenset(entry.home for entry in OBFUSCATORS.values() if entry.home
 def party_state(party: Party) -> tuple[dict[str, Any], dict[str, bytes]]:
     """Return what a fitted party needs to predict later on; `local_party` reads it.
 
-    Neither its rows nor their targets are in it, unless the obfuscator holds them: kernel PCA and UMAP do.
-
-    The first dict is what JSON can hold.
+    Neither its rows nor their targets are in it, unless the obfuscator holds them: kernel PCA and UMAP do.  The first
+    dict is what JSON can hold.
 
     Raises
     ------
@@ -98,16 +97,6 @@ def party_state(party: Party) -> tuple[dict[str, Any], dict[str, bytes]]:
         STATE_UNSUPPORTED, when the obfuscator cannot be stored.
     MissingExtraError
         If skops or safetensors is not installed.
-
-    Examples
-    --------
-    >>> import datacollab as dc
-    >>> from datacollab.party import local_party, party_state
-    >>> X, y = dc.datasets.load("digits")
-    >>> party = dc.Party("hospital-a", dc.obfuscator("pca", n_components=8)).fit(X[:100], y[:100])
-    >>> at_home = local_party(*party_state(party))
-    >>> bool((at_home.obfuscate(X) == party.obfuscate(X)).all())
-    True
     """
     party._check_fitted()
     form, obfuscator = party._form, party._obfuscator
