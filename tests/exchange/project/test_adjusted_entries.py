@@ -84,7 +84,7 @@ def test_a_row_becomes_the_same_in_any_company(encode, at, batch):
         assert_array_equal(encode(table.iloc[[row]], *columns).X, whole.X[[row]])
     before, parts = Adjustments(), []
     for start in range(0, 80, batch):
-        part = encode(table.iloc[start : start + batch], *columns, first_row=start, before=before)
+        part = encode(table.iloc[start : start + batch], *columns, before=before)
         before = part.adjusted
         parts.append(part.X)
     assert_array_equal(np.vstack(parts), whole.X)
@@ -150,10 +150,10 @@ def test_missing_entries_do_not_dilute_the_share(encode):
 
 
 def test_the_share_is_of_all_batches_so_far(encode):
-    first = encode({"dose": [11.0] * 5 + [5.0] * 95}, number(), first_row=0)
-    told = refusal("SCHEMA_RANGE", encode, {"dose": [5.0] * 9 + [11.0]}, number(), first_row=100, before=first.adjusted)
+    first = encode({"dose": [11.0] * 5 + [5.0] * 95}, number(), before=Adjustments())
+    told = refusal("SCHEMA_RANGE", encode, {"dose": [5.0] * 9 + [11.0]}, number(), before=first.adjusted)
     assert "in 6 of the first 110 rows. More than 5 %" in told
-    second = encode({"dose": [5.0] * 19 + [11.0]}, number(), first_row=100, before=first.adjusted)
+    second = encode({"dose": [5.0] * 19 + [11.0]}, number(), before=first.adjusted)
     assert second.adjusted.columns["dose"]["clipped_above"] == 6
 
 

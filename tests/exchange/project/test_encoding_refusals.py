@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from datacollab.errors import ExchangeError
-from datacollab.exchange.project import Column, encode_table
+from datacollab.exchange.project import Adjustments, Column, encode_table
 
 SECRET = "Anna Huber"
 
@@ -223,8 +223,10 @@ def test_rows_count_from_the_beginning_of_the_file(project, regression, table, c
     entries[[41, 50]] = entry
     agreed, spoilt = (regression if name == "stay" else project), table.assign(**{name: entries})
     assert " 2 of 60 rows (the first: row 42)" in refusal(agreed, spoilt, code)
-    assert " 2 of the first 60 rows (the first: row 42)" in refusal(agreed, spoilt, code, first_row=0)
-    assert " 2 of the first 1060 rows (the first: row 1042)" in refusal(agreed, spoilt, code, first_row=1000)
+    assert " 2 of the first 60 rows (the first: row 42)" in refusal(agreed, spoilt, code, before=Adjustments())
+    assert " 2 of the first 1060 rows (the first: row 1042)" in refusal(
+        agreed, spoilt, code, before=Adjustments(n_rows=1000)
+    )
 
 
 def test_one_run_names_all_columns_that_do_not_fit(project, table):

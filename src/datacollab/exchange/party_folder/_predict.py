@@ -196,9 +196,7 @@ def _frames(
     adjusted = Adjustments()
     for table in table_batches(source, batch_rows=batch_rows, project=project):
         check_kept(source, keep, table.columns)
-        encoded = encode_table(
-            project, table, where=str(source), with_target=False, first_row=adjusted.n_rows, before=adjusted
-        )
+        encoded = encode_table(project, table, where=str(source), with_target=False, before=adjusted)
         adjusted = encoded.adjusted
         columns = {name: table[name].array for name in keep}
         if not encoded.n_rows:
@@ -222,7 +220,7 @@ def scored(
     predicted: dict[str, list[NDArray[Any]]] = {name: [] for name in sides}
     likely: dict[str, list[FloatArray]] = {name: [] for name in ranked}
     for table in table_batches(source, batch_rows=batch_rows, project=project):
-        encoded = encode_table(project, table, where=str(source), first_row=adjusted.n_rows, before=adjusted)
+        encoded = encode_table(project, table, where=str(source), before=adjusted)
         adjusted = encoded.adjusted
         assert encoded.target is not None
         if not encoded.n_rows:

@@ -429,7 +429,7 @@ def _batches(folder: Folder, table: Any, where: str | None) -> Iterator[EncodedT
         return
     before, where = Adjustments(), where or os.fspath(table)
     for frame in table_batches(Path(table), batch_rows=_FILE_ROWS, project=folder.project):
-        batch = encode_table(folder.project, frame, where=where, first_row=before.n_rows, before=before)
+        batch = encode_table(folder.project, frame, where=where, before=before)
         before = batch.adjusted
         yield batch
 

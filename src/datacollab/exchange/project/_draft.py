@@ -341,47 +341,29 @@ def usual_components(n_free: int, task: Task | None = None) -> int:
     return max(1, min(_USUAL_COMPONENTS, n_free - 1))
 
 
-def _column(name: str, entries: Any, valid_range: tuple[float, float] | None) -> Column:
-    try:
-        numbers = as_numbers(entries)
-    except NotNumericError as error:
-        if getattr(entries.dtype, "kind", "O") not in "OUSbiuf":
-            raise invalid(f"Column {name!r}", f"it {error}, which cannot be used. {_LEAVE_OUT}") from None
-        return _category(name, entries)
-    present = numbers[np.isfinite(numbers)]
-    if not present.size:
-        raise invalid(f"Column {name!r}", f"no row has a number in it. {_LEAVE_OUT}")
-    minimum, maximum = valid_range or _widened_range(present)
-    return Column(
-        name=name,
-        kind="number",
-        minimum=minimum,
-        maximum=maximum,
-        missing="fill",
-        # In few digits, as the mean of the two in the middle may have many; and inside a range that was given.
-        fill=min(max(float(f"{np.median(present):.10g}"), minimum), maximum),
-        outside="clip",
-    )
-
-
 _LEAVE_OUT = "Leave it out of the public table or with --without, if it is an identifier, a date or free text."
 
 
-def _category(name: str, entries: Any) -> Column:
-    counts = entries.dropna().map(label_text).value_counts()
-    categories = tuple(sorted(text for text in counts.index if text.strip()))
-    n_rows = int(counts.sum())
-    if len(categories) > _MOST_CATEGORIES or (len(categories) == n_rows and n_rows > 2):
-        raise invalid(
-            f"Column {name!r}",
-            f"text of {len(categories)} kinds in {n_rows} rows; expected at most {_MOST_CATEGORIES}, and fewer than "
-            f"rows. {_LEAVE_OUT}",
+def _column(name: str, entries: Any, valid_range: tuple[float, float] | None) -> Column:
+    where = f"Column {name!r}"
+    try:
+        numbers = as_numbers(entries)
+    except NotNumericError as error:
+        is_text = getattr(entries.dtype, "kind", "O") in "OUSbiuf"
+        refuse_if(not is_text, where, f"it {error}, which cannot be used. {_LEAVE_OUT}")
+        counts = entries.dropna().map(label_text).value_counts()
+        categories = tuple(sorted(text for text in counts.index if text.strip()))
+        n_categories, n_rows = len(categories), int(counts.sum())
+        found = (
+            f"text of {n_categories} kinds in {n_rows} rows; expected at most {_MOST_CATEGORIES}, and fewer than rows."
         )
-    return Column(
-        name=name,
-        kind="category",
-        categories=categories,
-        missing="fill",
-        fill=max(categories, key=lambda text: (int(counts[text]), text), default=None),
-        unknown="other",
-    )
+        is_free = n_categories > _MOST_CATEGORIES or (n_categories == n_rows and n_rows > 2)
+        refuse_if(is_free, where, f"{found} {_LEAVE_OUT}")
+        most = max(categories, key=lambda text: (int(counts[text]), text), default=None)
+        return Column(name=name, kind="category", categories=categories, missing="fill", fill=most, unknown="other")
+    present = numbers[np.isfinite(numbers)]
+    refuse_if(not present.size, where, f"no row has a number in it. {_LEAVE_OUT}")
+    low, high = valid_range or _widened_range(present)
+    # In few digits, as the mean of the two in the middle may have many; and inside a range that was given.
+    fill = min(max(float(f"{np.median(present):.10g}"), low), high)
+    return Column(name=name, kind="number", minimum=low, maximum=high, missing="fill", fill=fill, outside="clip")

@@ -291,7 +291,6 @@ def encode_table(
     *,
     where: str,
     with_target: bool = True,
-    first_row: int | None = None,
     before: Adjustments | None = None,
 ) -> EncodedTable:
     """Make the project's matrix from a table; nothing is learnt from its rows.
@@ -310,10 +309,8 @@ def encode_table(
         Name of the table in errors: its file.
     with_target : bool, default=True
         Whether targets are encoded; for predictions they are not.
-    first_row : int, optional
-        How many rows of a file came before, if the table is a batch of it, so that an error names the row of the file.
     before : Adjustments, optional
-        Counts of the batches before, if the table is one.
+        Counts of the batches before, if the table is one, so that an error names the row of the file.
 
     Raises
     ------
@@ -336,7 +333,7 @@ def encode_table(
     """
     position_of = _positions(project, table, where, with_target)
     X = np.empty((len(table), project.n_features))
-    before = before or Adjustments()
+    first_row, before = (None, Adjustments()) if before is None else (before.n_rows, before)
     counts: dict[str, Counter[str]] = {}
     outside_rows = np.zeros(len(table), dtype=bool)
     start, refused = 0, []
@@ -363,17 +360,15 @@ def encode_table(
         first, others = refused[0][1], [name for name, _ in refused[1:]]
         more = f" Look at these columns too: {listed(others)}." if others else ""
         raise ExchangeError(first.code, f"{first}{more}")
-    target = _assembled(project.task, parts, len(table)) if with_target else None
+    target = None
+    if with_target and project.task.is_single:
+        target = parts["target"]
+    elif with_target and not parts:
+        target = no_target(len(table))
+    elif with_target:
+        target = effect_target(**parts) if "treatment" in parts else survival_target(**parts)
     here = Adjustments(n_rows=len(table), n_rows_outside=int(np.count_nonzero(outside_rows)), columns=counts)
     return EncodedTable(X=X, target=target, n_rows=len(table), adjusted=before + here)
-
-
-def _assembled(task: Task, parts: Mapping[str, NDArray[Any]], n_rows: int) -> NDArray[Any]:
-    if task.is_single:
-        return parts["target"]
-    if not parts:
-        return no_target(n_rows)
-    return effect_target(**parts) if "treatment" in parts else survival_target(**parts)
 
 
 def _positions(project: Project, table: Any, where: str, with_target: bool) -> dict[str, int]:
