@@ -2,7 +2,7 @@
 
 * g_k and h together, and their file: `_party_model`; integration functions: `_maps`.
 * Models that an analyst trains: `_models`; how they are written and read: `_heads`, `_from_elsewhere`.
-* Any other model as a chain of steps from a closed vocabulary: `_steps`, `_trees`, `_received`, `_export`.
+* Any other model as a chain of steps from a closed vocabulary: `_steps`, `_received`, `_export`.
 * Predictions for the anchor in place of a model: `_anchor_predictions`.
 """
 

@@ -42,6 +42,7 @@ from ._models import (
 )
 from ._received import Received, ReceivedClassifier, ReceivedRegressor, ReceivedSurvival
 from ._steps import (
+    LEAF,
     MOST_NUMBER,
     Affine,
     Binary,
@@ -61,7 +62,6 @@ from ._steps import (
     Stretch,
     Trees,
 )
-from ._trees import LEAF, places_in_order
 
 
 class NotSendableError(Exception):
@@ -354,6 +354,23 @@ def histogram_boosting(estimator: Any) -> Sent:
     return Sent((step,))
 
 
+def _in_order(left: NDArray[Any], right: NDArray[Any]) -> NDArray[np.int64]:
+    """Return nodes of one tree from its root down, left before right."""
+    levels = [np.array([0])]
+    while len(splits := levels[-1][left[levels[-1]] != LEAF]):
+        levels.append(np.concatenate([left[splits], right[splits]]).astype(np.int64))
+    sizes = np.ones(len(left), dtype=np.int64)
+    for nodes in reversed(levels):
+        splits = nodes[left[nodes] != LEAF]
+        sizes[splits] = 1 + sizes[left[splits]] + sizes[right[splits]]
+    places = np.zeros(len(left), dtype=np.int64)
+    for nodes in levels:
+        splits = nodes[left[nodes] != LEAF]
+        places[left[splits]] = places[splits] + 1
+        places[right[splits]] = places[splits] + 1 + sizes[left[splits]]
+    return np.argsort(places)
+
+
 def _nodes(tree: Any) -> _Nodes:
     nodes = tree.tree_
     values = nodes.value[:, 0, :]
@@ -381,7 +398,7 @@ def _step(
 ) -> Trees:
     features, thresholds, values = [], [], []
     for left, right, feature, threshold, value in trees:
-        order = places_in_order(left, right)
+        order = _in_order(left, right)
         is_leaf = left[order] == LEAF
         features.append(np.where(is_leaf, LEAF, feature[order]).astype(np.int32))
         thresholds.append(threshold[order][~is_leaf])

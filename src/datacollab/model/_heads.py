@@ -163,17 +163,7 @@ def head_to(estimator: Any, stem: str) -> tuple[dict[str, Any], dict[str, bytes]
 
 
 def head_from(facts: Any, members: Mapping[str, bytes], stem: str, n_components: int) -> Any:
-    """Return the estimator that `head_to` took apart, after checks of every part.
-
-    Parameters
-    ----------
-    facts : object
-        What the bundle says of it.
-    members : mapping of str to bytes
-        Members of the bundle; only those that begin with the stem are read.
-    stem : str
-    n_components : int
-        Columns that the estimator has to take.
+    """Return the estimator that `head_to` took apart, for rows of so many components, after checks of every part.
 
     Raises
     ------

@@ -107,16 +107,6 @@ class KernelMap(IntegrationFunction):
 
     After a fit on torch or CuPy arrays the map holds such arrays and takes rows of the same library and device.  It
     computes in double precision and returns the rows' own floating-point type.
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> from datacollab.linalg import Kernel
-    >>> kernel = Kernel(metric="rbf", parameters={"gamma": 1.0})
-    >>> g = KernelMap("hospital-a", np.array([[0.0], [2.0]]), np.array([[1.0], [-1.0]]), kernel)
-    >>> g([[1.0], [0.0]]).round(4) + 0.0
-    array([[0.    ],
-           [0.9817]])
     """
 
     party: PartyName

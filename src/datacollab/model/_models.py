@@ -80,6 +80,7 @@ def fit_left_out(
     X : ndarray of shape (n_rows, n_components)
     y : ndarray of shape (n_rows,)
     weights : ndarray of shape (n_rows,)
+        A row of weight 0 takes no part, and what is said of it is a prediction.
     groups : ndarray of shape (n_rows,)
         Rows of one number are left out together.
     judges : ndarray of shape (n_rows,)
@@ -122,24 +123,11 @@ class _FittedLeftOut(BaseEstimator, ABC):
         groups: NDArray[np.intp] | None = None,
         judges: FloatArray | None = None,
     ) -> FloatArray:
-        """Fit, and say what the model makes of each row when that row is left out.
+        """Fit, and return what the model makes of each row when that row is left out.
 
-        Parameters
-        ----------
-        X : array-like of shape (n_rows, n_components)
-        y : array-like of shape (n_rows,)
-        sample_weight : array-like of shape (n_rows,), optional
-            A row of weight 0 takes no part, and what is said of it is a prediction.
-        groups : ndarray of shape (n_rows,), optional
-            Rows of one number are left out together.
-        judges : ndarray of shape (n_rows,), optional
-            How much each row counts in the choice of a penalty and in the calibration; all alike by default.
-
-        Returns
-        -------
-        ndarray of shape (n_rows,) or (n_rows, n_classes)
-            Numbers, or class probabilities in the order of `classes_`.  They stay with the owner of the
-            rows: the model keeps nothing of them but what it learns.
+        Parameters are those of `datacollab.model.fit_left_out`; all rows count alike, and each is left out by itself,
+        by default.  What is returned stays with the owner of the rows: the model keeps nothing of it but what it
+        learns.
         """
         self._validate_params()
         rows, target = validate_data(self, X, y, dtype=np.float64)
@@ -175,16 +163,14 @@ def _by_trees(forest: Any, X: FloatArray, y: NDArray[Any], weights: FloatArray) 
     with warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("always")
         fitted = clone(forest).set_params(oob_score=True).fit(X[there], y[there], sample_weight=weights[there])
-    name = "oob_decision_function_" if is_classifier(fitted) else "oob_prediction_"
-    left_out = _predicted(fitted, X)
-    left_out[there] = getattr(fitted, name)
+    if is_classifier(fitted):
+        left_out, unseen = fitted.predict_proba(X), fitted.oob_decision_function_
+    else:
+        left_out, unseen = fitted.predict(X), fitted.oob_prediction_
+    left_out[there] = unseen
     fitted.set_params(oob_score=False)
     _forget_rows(fitted)
     return fitted, None if any("OOB" in str(each.message) for each in caught) else left_out
-
-
-def _predicted(fitted: Any, X: FloatArray) -> FloatArray:
-    return np.asarray(fitted.predict_proba(X) if is_classifier(fitted) else fitted.predict(X))
 
 
 def fit_weighted(
@@ -601,15 +587,7 @@ class AveragedRegressor(RegressorMixin, _Averaged):
 
 
 def probabilities_of(probabilities: FloatArray, known: NDArray[Any], classes: NDArray[Any]) -> FloatArray:
-    """Return probabilities in the order of more classes, those that are not known with probability 0.
-
-    Parameters
-    ----------
-    probabilities : ndarray of shape (n_rows, n_known)
-    known : ndarray of shape (n_known,)
-    classes : ndarray of shape (n_classes,)
-        Sorted; all of the known ones among them.
-    """
+    """Return probabilities of the known classes in the order of more, sorted ones; others get probability 0."""
     spread = np.zeros((len(probabilities), len(classes)))
     spread[:, np.searchsorted(classes, known)] = probabilities
     return spread

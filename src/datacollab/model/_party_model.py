@@ -42,10 +42,7 @@ _MOST_ENTRIES = 50
 def plain_facts(bundle: Bundle) -> dict[str, Any]:
     """Return the facts of a model, after a check that those known here are short and of their types.
 
-    Parameters
-    ----------
-    bundle : Bundle
-        Sealed or not; facts that it lacks are not asked for.
+    The bundle is sealed or not; facts that it lacks are not asked for.
 
     Raises
     ------
@@ -266,20 +263,10 @@ _HEAD, _WITHOUT = "h", "h-without"
 
 
 def model_contents(model: PartyModel) -> tuple[dict[str, Any], dict[str, bytes]]:
-    """Return what a `.dcmodel` file says and holds of a model.
+    """Return what a `.dcmodel` file says of a model, and its members.
 
     What is written is read again with all checks, so that the party's program will take it.  Of a search over
     parameters, the best estimator is sent.
-
-    Parameters
-    ----------
-    model : PartyModel
-
-    Returns
-    -------
-    facts : dict of str to object
-        For the manifest.
-    members : dict of str to bytes
 
     Raises
     ------
@@ -326,10 +313,6 @@ def _of_party(estimator: Any, party: PartyName) -> Any:
 
 def model_from(bundle: Bundle) -> PartyModel:
     """Return the model in a bundle, after checks of every part.  Numbers are read, and nothing that could be run.
-
-    Parameters
-    ----------
-    bundle : Bundle
 
     Raises
     ------

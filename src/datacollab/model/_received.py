@@ -319,13 +319,6 @@ def nearest_centre(centres: FloatArray, classes: NDArray[Any], *, name: str = "N
         Class of each centre, ascending.
     name : str
         Name of the class that was trained.
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> from datacollab.model import nearest_centre
-    >>> nearest_centre(np.array([[0.0], [10.0]]), np.array([0, 1])).predict([[4.0], [6.0]])
-    array([0, 1])
     """
     # About the centres' mean, where squares cancel least.
     middle = centres.mean(axis=0)
@@ -354,10 +347,6 @@ def mixture_novelty(mixture: Any) -> ReceivedRegressor:
 
     The constant makes the score 0 at the largest density that a component alone can have.  Scores end at 230 (a density
     of 1e-100 beside that one): rows beyond differ from others, but not from one another.
-
-    Parameters
-    ----------
-    mixture : GaussianMixture
     """
     peak = float(np.max(np.log(mixture.weights_) + _log_peaks(mixture)))
     *whiten, densities = _log_densities(mixture, less=peak)

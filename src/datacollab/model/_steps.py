@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Collection, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from dataclasses import InitVar, dataclass, field, fields
 from typing import Any, ClassVar, Self, dataclass_transform
 
@@ -14,7 +14,6 @@ from scipy.special import expit, softmax
 from .._typing import FloatArray
 from ..errors import ExchangeError
 from ._from_elsewhere import bad_predictor, large_predictor
-from ._trees import LEAF, Structure, leaves, structure_of
 
 _MOST_WORK = 5 * 10**6
 """For one row, in units of about a nanosecond."""
@@ -25,6 +24,10 @@ _MOST_NODES = 5 * 10**6
 _MOST_STEPS, _MOST_PARTS, _MOST_NESTED = 100, 1_000, 4
 _MOST_KNOTS = 10**7
 _LEAST_SPREAD = 1e-100
+LEAF = -1
+MOST_DEPTH = 1_000
+_MOST_WALKING = 2**16
+"""Walks down a tree that are made side by side: their places stay in a processor's cache."""
 MOST_NUMBER = 1e100
 """Largest entry of any table: products of two of them are still finite."""
 MOST_WIDTH = 20_000
@@ -437,6 +440,57 @@ class Radial(Step):
 PRECISIONS = ("float32", "float64")
 
 
+@dataclass(frozen=True)
+class Structure:
+    """Ends, right children and depth of the trees in a list of nodes."""
+
+    ends: list[int]
+    right: NDArray[np.int64]
+    depth: int
+
+
+def structure_of(feature: NDArray[Any]) -> Structure:
+    """Return where trees end, right children, and depth; or refuse trees that are not complete, or too deep."""
+    right, ends = np.zeros(len(feature), dtype=np.int64), []
+    open_splits: list[tuple[int, int]] = []  # those with no right child yet, and their depths
+    depth = deepest = 0
+    for place, split in enumerate((feature != LEAF).tolist()):
+        if split:
+            open_splits.append((place, depth))
+            depth += 1
+            deepest = max(deepest, depth)
+        elif open_splits:
+            # A leaf ends the left subtree of the last split that is open, whose right child follows.
+            parent, depth = open_splits.pop()
+            right[parent] = place + 1
+            depth += 1
+        else:
+            ends.append(place + 1)
+            depth = 0
+        if depth > MOST_DEPTH:
+            raise large_predictor(f"trees more than {MOST_DEPTH} splits deep")
+    if not ends or ends[-1] != len(feature):
+        raise bad_predictor("has a tree that is not complete")
+    return Structure(ends, right, deepest)
+
+
+def leaves(structure: Structure, feature: NDArray[Any], threshold: FloatArray, rows: NDArray[Any]) -> Iterator[Any]:
+    """Yield for each tree the number of each row's leaf among all leaves, shape (n_rows,)."""
+    number = np.cumsum(feature == LEAF) - 1
+    bounds = np.zeros(len(feature))
+    bounds[feature != LEAF] = threshold
+    starts = np.array([0, *structure.ends[:-1]])
+    at_once = max(1, _MOST_WALKING // len(rows))
+    for first in range(0, len(starts), at_once):
+        node = np.repeat(starts[first : first + at_once], len(rows))
+        walking = np.arange(len(node))
+        while len(walking := walking[feature[node[walking]] != LEAF]):
+            at = node[walking]
+            below = rows[walking % len(rows), feature[at]] <= bounds[at]
+            node[walking] = np.where(below, at + 1, structure.right[at])
+        yield from number[node].reshape(-1, len(rows))
+
+
 class Trees(Step):
     """The mean over trees of the value of the leaf that x falls into, or their sum and b.
 
@@ -483,21 +537,21 @@ class Trees(Step):
     @property
     def calls(self) -> int:
         """One for each tree."""
-        return self._structure.n_trees
+        return len(self._structure.ends)
 
     @classmethod
     def read(cls, parts: Parts, n_in: int) -> Self:
         feature = parts.integers("feature", least=LEAF, most=n_in - 1)
         parts.budget.take_nodes(len(feature))
         structure = structure_of(feature)
-        parts.budget.take_trees(structure.n_trees)
+        parts.budget.take_trees(len(structure.ends))
         n_splits = int(np.count_nonzero(feature != LEAF))
         threshold = parts.table("threshold", (n_splits,), most=np.finfo(np.float64).max) if n_splits else np.empty(0)
         base = parts.table("base", (None,)) if parts.has("base") else None
         output, n_values = None, None if base is None else len(base)
         if base is not None and parts.has("output"):
             output, n_values = parts.integers("output", least=0, most=len(base) - 1), 1
-            if len(output) != structure.n_trees:
+            if len(output) != len(structure.ends):
                 raise bad_predictor("does not say for each of its trees what it adds to")
         value = parts.table("value", (len(feature) - n_splits, n_values))
         return cls(n_in, feature, threshold, value, parts.choice("precision", PRECISIONS), base, output, structure)
