@@ -20,6 +20,7 @@ from datacollab.sums import FixedPoint, MaskedSum, MaskKey, standard_normal
 
 FORMATS = Path(__file__).parents[2] / "docs" / "formats.md"
 NAMES = ("north", "south", "west", "east", "centre")
+WIDE = FixedPoint(128, 64)
 
 
 class World:
@@ -39,7 +40,7 @@ class World:
         return [self.sum.mask(name, part, keys[name]) for name, part in (self.parts | parts).items()]
 
 
-@pytest.mark.parametrize("numbers", [FixedPoint(), FixedPoint(20)], ids=repr)
+@pytest.mark.parametrize("numbers", [FixedPoint(), WIDE], ids=repr)
 @pytest.mark.parametrize("n_parties", [3, 5])
 def test_the_total_is_the_sum(n_parties, numbers):
     world = World(n_parties, numbers=numbers)
@@ -56,20 +57,20 @@ def test_the_total_of_anything_is_the_sum(parts):
 
 
 def test_messages_are_those_of_someone_who_read_the_page_alone():
-    for numbers in (FixedPoint(), FixedPoint(20)):
+    for numbers in (FixedPoint(), FixedPoint(64, 20), WIDE):
         world = World(4, 3, numbers=numbers, facts={"project": "wärds", "run": 2})
         agreed = {
             "facts": {"project": "wärds", "run": 2},
             "roster": sorted([public.hex(), name] for name, public in world.roster.items()),
             "noise": bytes(24).hex(),
             "n_colluding": 2,
-            "bits": 64,
+            "bits": numbers.bits,
             "fraction_bits": numbers.fraction_bits,
         }
         assert world.sum.context == naive_masks.context_of(agreed)
         for message in world.messages():
             integers, tags = naive_masks.message_of(message.party, world.parts[message.party], world.secrets, agreed)
-            assert [int(word) for (word,) in message.words] == integers
+            assert [sum(int(w) << 64 * i for i, w in enumerate(row)) for row in message.words] == integers
             assert message.tags == tags
 
 
@@ -95,15 +96,16 @@ def chi_square(bits):
     return chi2.sf((2 * ones - n) ** 2 / n, 1)
 
 
-def test_all_but_one_message_are_uniform_and_say_nothing():
+@pytest.mark.parametrize("numbers", [FixedPoint(), WIDE], ids=repr)
+def test_all_but_one_message_are_uniform_and_say_nothing(numbers):
     """The same masks over two tables of the last party; sums over subsets are uniform bit by bit and byte by byte."""
-    world = World(4, 20_000)
+    world = World(4, 20_000, numbers=numbers)
     messages = world.messages()
     for left_out in range(4):
         partial = np.zeros_like(messages[0].words)
         for k, message in enumerate(messages):
             if k != left_out:
-                partial = partial + message.words
+                partial = numbers.add(partial, message.words)
         for words in (partial, messages[left_out].words):
             data = np.ascontiguousarray(words).view(np.uint8)
             assert chi_square(np.unpackbits(data)) > 1e-6
@@ -111,11 +113,11 @@ def test_all_but_one_message_are_uniform_and_say_nothing():
                 counts = np.bincount(data[:, place], minlength=256)
                 expected = len(data) / 256
                 assert chi2.sf(((counts - expected) ** 2 / expected).sum(), 255) > 1e-7
-        correlation = np.corrcoef(world.sum.numbers.decode(partial)[1:], sum(world.parts.values()))[0, 1]
+        correlation = np.corrcoef(numbers.decode(partial)[1:], sum(world.parts.values()))[0, 1]
         assert abs(correlation) < 0.04
 
 
-AGREED = {"facts": {"run": 2}, "noise": np.full(4, 1e-9), "n_colluding": 0, "numbers": FixedPoint(31)}
+AGREED = {"facts": {"run": 2}, "noise": np.full(4, 1e-9), "n_colluding": 0, "numbers": FixedPoint(64, 31)}
 
 
 @pytest.mark.parametrize("what", [*AGREED, "roster", "the number of numbers"])
@@ -258,10 +260,10 @@ def test_sums_that_hide_nothing_are_refused():
 
 
 def test_numbers_that_cannot_count_the_parties_are_refused():
-    world = World(3, numbers=FixedPoint(61))
+    world = World(3, numbers=FixedPoint(64, 61))
     parts = {name: np.full(4, 0.25) for name in world.secrets}
     assert_array_equal(world.sum.total(world.messages(**parts)), np.full(4, 0.75))
-    for n_parties, numbers in ((3, FixedPoint(62)), (4, FixedPoint(61))):
+    for n_parties, numbers in ((3, FixedPoint(64, 62)), (4, FixedPoint(64, 61)), (5, FixedPoint(128, 125))):
         with pytest.raises(AgreementError, match=f"no place for a total of {n_parties}"):
             World(n_parties, numbers=numbers)
 

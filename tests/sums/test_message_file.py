@@ -9,16 +9,18 @@ from numpy.testing import assert_array_equal
 
 from datacollab.bundle import KeyPair, arrays_to_bytes, pack, read_envelope, seal, unpack, unseal
 from datacollab.errors import ExchangeError
-from datacollab.sums import MASKED_SUM_KIND, MaskedSum, MaskKey, message_to_bytes, read_message
+from datacollab.sums import MASKED_SUM_KIND, FixedPoint, MaskedSum, MaskKey, message_to_bytes, read_message
 from party_world import refusal
 
 PARTY, OTHER, ANALYST = (KeyPair(bytes([k]) * 32, bytes([k + 1]) * 32) for k in (1, 3, 5))
 
 
-@pytest.fixture(scope="module")
-def message():
+@pytest.fixture(scope="module", params=[FixedPoint(), FixedPoint(128, 64)], ids=repr)
+def message(request):
     keys = {name: MaskKey.generate() for name in ("north", "south", 3)}
-    agreed = MaskedSum({"run": 1}, {name: key.public for name, key in keys.items()}, noise=np.full(7, 0.1))
+    agreed = MaskedSum(
+        {"run": 1}, {name: key.public for name, key in keys.items()}, noise=np.full(7, 0.1), numbers=request.param
+    )
     return agreed.mask("north", np.arange(7.0), keys["north"])
 
 
@@ -45,7 +47,8 @@ def test_nobody_else_reads_it_and_nobody_else_can_have_sent_it(message, data):
 
 def test_all_messages_of_a_sum_have_one_size(message, data):
     keys = {name: MaskKey.generate() for name in ("north", "south", 3)}
-    agreed = MaskedSum({}, {name: key.public for name, key in keys.items()}, noise=np.zeros(7))
+    numbers = FixedPoint(64 * message.words.shape[1], 32)
+    agreed = MaskedSum({}, {name: key.public for name, key in keys.items()}, noise=np.zeros(7), numbers=numbers)
     other = agreed.mask("north", np.full(7, 1e6), keys["north"])
     assert len(message_to_bytes(other, PARTY, ANALYST.public)) == len(data)
 

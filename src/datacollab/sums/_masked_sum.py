@@ -24,14 +24,15 @@ import numpy as np
 from cryptography.hazmat.primitives import hashes
 from cryptography.hazmat.primitives.asymmetric.x25519 import X25519PrivateKey, X25519PublicKey
 from cryptography.hazmat.primitives.kdf.hkdf import HKDF
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 
 from .._typing import FloatArray, PartyName
 from ..bundle import canonical_json
 from ..errors import AgreementError, SharedBeforeError, ShareError
+from ._fixed_point import FixedPoint, Words
 from ._key_stream import key_stream, standard_normal
 
-__all__ = ["FEWEST_PARTIES", "FixedPoint", "MaskKey", "MaskedMessage", "MaskedSum", "check_mask_key"]
+__all__ = ["FEWEST_PARTIES", "MaskKey", "MaskedMessage", "MaskedSum", "check_mask_key"]
 
 FEWEST_PARTIES = 3
 """With two parties, each learns the other's part by subtracting its own from the total."""
@@ -54,59 +55,6 @@ _CONTEXT = b"datacollab sums 1 context\n"
 _PAIR = b"datacollab sums 1 pair\n"
 _FARTHEST = 10.0
 """Standard deviations of noise that the range of numbers leaves room for; the draw never goes beyond 8.3."""
-
-
-Words = NDArray[np.uint64]
-"""Integers modulo 2**64, shape (n, 1): masks are added to these, and cancel exactly."""
-_BITS = 64
-
-
-@dataclass(frozen=True)
-class FixedPoint:
-    """Signed fixed-point numbers, stored as integers modulo ``2**64``.
-
-    A total of K numbers is off by at most ``K * 2**-(fraction_bits + 1)``.
-
-    Parameters
-    ----------
-    fraction_bits : int
-        How many of the bits stand behind the binary point.
-
-    Raises
-    ------
-    ValueError
-        If `fraction_bits` is not in 1, ..., 62.
-
-    Examples
-    --------
-    >>> numbers = FixedPoint(32)
-    >>> numbers.decode(numbers.encode([0.5, -1.0]) + numbers.encode([0.25, -2.0]))
-    array([ 0.75, -3.  ])
-    """
-
-    fraction_bits: int = 32
-
-    def __post_init__(self) -> None:
-        if not 1 <= self.fraction_bits <= _BITS - 2:
-            raise ValueError(f"fraction_bits must be from 1 to {_BITS - 2}; got {self.fraction_bits!r}.")
-
-    @property
-    def largest(self) -> float:
-        """Return the bound that every number, and every total, must stay below in absolute value."""
-        return float(2.0 ** (_BITS - 1 - self.fraction_bits))
-
-    def encode(self, values: ArrayLike) -> Words:
-        """Round numbers, shape (n,), to the nearest fixed-point number; raise ValueError if one is out of range."""
-        numbers = np.asarray(values, dtype=np.float64)
-        if not (np.abs(numbers) < self.largest).all():
-            raise ValueError(f"All numbers must be finite and below {self.largest:g} in absolute value.")
-        # The magnitude is encoded and then negated: the fraction of a small negative number would be rounded twice.
-        words = np.rint(np.ldexp(np.abs(numbers), self.fraction_bits)).astype(np.uint64)
-        return np.where(numbers < 0, -words, words)[:, None]
-
-    def decode(self, words: Words) -> FloatArray:
-        """Return the numbers that integers stand for, shape (n,)."""
-        return np.asarray(np.ldexp(words.view(np.int64)[:, 0].astype(np.float64), -self.fraction_bits))
 
 
 def check_mask_key(public: bytes, party: PartyName) -> None:
@@ -186,7 +134,7 @@ class MaskedMessage:
     party : str or int
     context : bytes of length 32
         `MaskedSum.context`.
-    words : ndarray of uint64, shape (1 + n_numbers, 1)
+    words : ndarray of uint64, shape (1 + n_numbers, n_words)
         A constant that counts the parties, then the numbers.
     tags : mapping of str or int to bytes of length 32
         By other party; both parties of a pair send the same tag if their keys fit.
@@ -293,7 +241,7 @@ class MaskedSum:
             "roster": sorted([public.hex(), party] for party, public in self.roster.items()),
             "noise": noise.astype("<f8").tobytes().hex(),
             "n_colluding": n_colluding,
-            "bits": _BITS,
+            "bits": self.numbers.bits,
             "fraction_bits": self.numbers.fraction_bits,
         }
         object.__setattr__(self, "context", hashlib.sha256(_CONTEXT + canonical_json(agreed)).digest())
@@ -344,13 +292,13 @@ class MaskedSum:
         secret = key.secret
         words = self.numbers.encode(np.r_[1.0, part])
         drawn = standard_normal(noise_key or secrets.token_bytes(_KEY_BYTES), len(part)) * spread
-        words = words + self.numbers.encode(np.r_[0.0, drawn])
+        words = self.numbers.add(words, self.numbers.encode(np.r_[0.0, drawn]))
         tags: dict[PartyName, bytes] = {}
         for other, public in self.roster.items():
             if other != party:
                 stream_key, tags[other] = self._pair(secret, key.public, public)
                 mask = key_stream(stream_key, words.size).reshape(words.shape)
-                words = words + mask if key.public < public else words - mask
+                words = self.numbers.add(words, mask if key.public < public else self.numbers.negate(mask))
         key.erase()
         return MaskedMessage(party, self.context, words, tags)
 
@@ -382,9 +330,9 @@ class MaskedSum:
                 "a new run without these parties."
             )
         self._check_tags(by_party)
-        total = np.zeros((1 + len(np.asarray(self.noise)), 1), dtype=np.uint64)
+        total = np.zeros((1 + len(np.asarray(self.noise)), self.numbers.n_words), dtype=np.uint64)
         for message in messages:
-            total = total + message.words
+            total = self.numbers.add(total, message.words)
         count, *numbers = self.numbers.decode(total)
         if count != len(self.roster):
             raise ShareError(
@@ -429,7 +377,7 @@ class MaskedSum:
                 f"Party {message.party!r}: the message was made for another sum: another project file, anchor, roster, "
                 "run or recipe. Ask the party for the message of this one."
             )
-        expected = (1 + len(np.asarray(self.noise)), 1)
+        expected = (1 + len(np.asarray(self.noise)), self.numbers.n_words)
         if message.words.shape != expected or message.tags.keys() != self.roster.keys() - {message.party}:
             raise ShareError(
                 f"Party {message.party!r}: expected {expected} words and a tag for each other party, got "
