@@ -70,8 +70,6 @@ CLASSIFIERS = {
         linear_model.RidgeClassifier(), cv=3, method="isotonic"
     ),
     "calibrated together": calibration.CalibratedClassifierCV(svm.LinearSVC(random_state=0), cv=3, ensemble=False),
-    "constant": dummy.DummyClassifier(),
-    "constant, the most frequent": dummy.DummyClassifier(strategy="most_frequent"),
     "discriminant": discriminant_analysis.LinearDiscriminantAnalysis(),
     "discriminant by lsqr": discriminant_analysis.LinearDiscriminantAnalysis(solver="lsqr", shrinkage="auto"),
     "extra trees": ensemble.ExtraTreesClassifier(4, random_state=0),
@@ -141,7 +139,6 @@ REGRESSORS = {
     "bayesian": linear_model.BayesianRidge(),
     "boosting": ensemble.GradientBoostingRegressor(**_boosting),
     "boosting from zero": ensemble.GradientBoostingRegressor(init="zero", loss="huber", **_boosting),
-    "constant": dummy.DummyRegressor(strategy="median"),
     "elastic net": linear_model.ElasticNet(alpha=0.01),
     "elastic net by folds": linear_model.ElasticNetCV(cv=3),
     "extra tree": tree.ExtraTreeRegressor(random_state=0),

@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 from predictor_examples import CLASSIFIERS, N_COLUMNS, REGRESSORS, TWO_CLASSES_ONLY, Average, fitted
 from sklearn import ensemble, gaussian_process, linear_model, naive_bayes, neighbors, preprocessing, svm
 from sklearn.base import clone, is_classifier, is_regressor
-from sklearn.dummy import DummyClassifier, DummyRegressor
+from sklearn.dummy import DummyClassifier
 from sklearn.model_selection import GridSearchCV
 from sklearn.pipeline import Pipeline, make_pipeline
 from sklearn.preprocessing import FunctionTransformer
@@ -155,7 +155,6 @@ class _Louder(linear_model.LogisticRegression):
         (ensemble.VotingClassifier([("a", naive_bayes.GaussianNB())]), "majority"),
         (linear_model.SGDClassifier(loss="modified_huber"), "modified_huber"),
         (ensemble.GradientBoostingClassifier(init=DummyClassifier(strategy="stratified"), n_estimators=2), "drawn"),
-        (DummyClassifier(strategy="uniform"), "draws"),
         (ensemble.GradientBoostingClassifier(init=linear_model.LogisticRegression(), n_estimators=2), "another model"),
     ],
     ids=lambda value: value if isinstance(value, str) else "",
@@ -176,7 +175,7 @@ def test_what_is_not_fitted_is_refused():
     "model",
     [
         *(linear_model.LinearRegression(), ensemble.RandomForestRegressor(2), ensemble.RandomForestClassifier(2)),
-        *(linear_model.RidgeClassifier(), DummyRegressor()),
+        linear_model.RidgeClassifier(),
     ],
     ids=lambda model: type(model).__name__,
 )

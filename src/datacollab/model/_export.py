@@ -13,7 +13,6 @@ from sklearn import (
     calibration,
     compose,
     decomposition,
-    dummy,
     ensemble,
     feature_selection,
     linear_model,
@@ -493,19 +492,6 @@ def _naive_bayes(estimator: Any) -> Sent:
     return Sent((densities,), (Softmax(densities.n_out),))
 
 
-def _constant(estimator: Any) -> Sent:
-    if isinstance(estimator, dummy.DummyClassifier):
-        if estimator.strategy in ("stratified", "uniform"):
-            raise NotSendableError("a model that draws its answers")
-        said = estimator.predict_proba(np.zeros((1, estimator.n_features_in_)))[0]
-    else:
-        said = np.reshape(estimator.constant_, -1)
-        if len(said) != 1:
-            raise NotSendableError("a model of several targets")
-    affine = Affine(np.zeros((estimator.n_features_in_, len(said))), floats(said))
-    return Sent((affine,), () if isinstance(estimator, dummy.DummyClassifier) else None)
-
-
 def _ridge(estimator: Any) -> Sent:
     coefficients = floats(estimator.coefficients_).reshape(len(estimator.coefficients_), -1)
     steps: tuple[Step, ...] = (Affine(coefficients, floats(estimator.intercept_).reshape(-1)),)
@@ -605,7 +591,6 @@ _EXPORTS: dict[type, Callable[[Any], Sent]] = {
         (ensemble.HistGradientBoostingClassifier, ensemble.HistGradientBoostingRegressor), histogram_boosting
     ),
     **dict.fromkeys((ensemble.VotingClassifier, ensemble.VotingRegressor), _vote),
-    **dict.fromkeys((dummy.DummyClassifier, dummy.DummyRegressor), _constant),
     **dict.fromkeys((LandmarkRidgeClassifier, LandmarkRidgeRegressor), _ridge),
     **dict.fromkeys((AveragedClassifier, AveragedRegressor), _average),
     CalibratedForestClassifier: _calibrated_forest,

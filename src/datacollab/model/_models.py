@@ -21,7 +21,7 @@ from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import _check_sample_weight, check_is_fitted, has_fit_parameter, validate_data
 
 from .._validation import FloatArray, Interval, StrOptions
-from ..linalg import Kernel, WeightedRidgePath, weighted_ridge_path
+from ..linalg import Kernel, weighted_ridge_path
 from ._from_elsewhere import FittedAlready
 
 _MOST_NUMBERS = 2**23
@@ -385,10 +385,6 @@ class _LandmarkRidge(_FittedLeftOut):
         self.gamma = gamma
         self.alphas = alphas
 
-    def _path(self, X: FloatArray, weights: FloatArray) -> tuple[WeightedRidgePath, FloatArray]:
-        root = self._root(X.shape[1])
-        return weighted_ridge_path(self._features(X) @ root, weights), root
-
     def _features(self, X: FloatArray) -> FloatArray:
         if self.kernel == "linear":
             return X
@@ -464,7 +460,8 @@ class LandmarkRidgeClassifier(_Probable, _LandmarkRidge):
         self, X: FloatArray, y: NDArray[Any], weights: FloatArray, groups: NDArray[np.intp], judges: FloatArray
     ) -> FloatArray:
         check_classification_targets(y)
-        path, root = self._path(X, weights)
+        root = self._root(X.shape[1])
+        path = weighted_ridge_path(self._features(X) @ root, weights)
         classes = np.unique(y[path.weights > 0])
         T = (y[:, None] == classes).astype(np.float64)
         codes, judged = np.argmax(T, axis=1), (judges > 0) & T.any(axis=1)
@@ -488,28 +485,17 @@ class LandmarkRidgeClassifier(_Probable, _LandmarkRidge):
 
 
 class LandmarkRidgeRegressor(RegressorMixin, _LandmarkRidge):
-    """Kernel ridge regression of numbers on landmarks.
+    """Kernel ridge regression of numbers on landmarks; see `LandmarkRidgeClassifier`.
 
-    The penalty with the smallest squared error on rows left out is taken, in closed form for all rows.
-
-    Parameters
-    ----------
-    landmarks, kernel, gamma, alphas
-        As in `LandmarkRidgeClassifier`.
-
-    Attributes
-    ----------
-    coefficients_ : ndarray of shape (n_landmarks,)
-        With the linear kernel, of shape (n_components,).
-    intercept_ : float
-    alpha_ : float
-    n_features_in_ : int
+    The penalty with the smallest squared error on rows left out is taken, in closed form for all rows.  Coefficients
+    have one column, and there is no calibration.
     """
 
     def _fit(
         self, X: FloatArray, y: NDArray[Any], weights: FloatArray, groups: NDArray[np.intp], judges: FloatArray
     ) -> FloatArray:
-        path, root = self._path(X, weights)
+        root = self._root(X.shape[1])
+        path = weighted_ridge_path(self._features(X) @ root, weights)
         T = np.asarray(y, dtype=np.float64)[:, None]
         left = {alpha: path.left_out(alpha, T, groups)[:, 0] for alpha in sorted(self.alphas, reverse=True)}
         alpha = min(left, key=lambda each: float(judges @ (left[each] - T[:, 0]) ** 2))

@@ -62,28 +62,11 @@ class Received(FittedAlready):
 
 
 class ReceivedClassifier(ClassifierMixin, Received):
-    """A classifier made of steps.
+    """A classifier made of steps, of which the last gives a probability, or a score, for each class.
 
-    Parameters
-    ----------
-    chain : Chain
-        The last of its tables has a probability, or a score, for each class.
-    classes : ndarray of shape (n_classes,)
-        In ascending order.
-    name : str
-        Name of the class that was trained.
-    decides : int
-        After how many steps the class is decided: the one with the largest score, or of two classes with one score the
-        second where that is above 0.
-    zero_is_second : bool, default=False
-        Whether a single score of 0 means the second class.
-    probabilities : bool, default=True
-        Whether what comes last are probabilities.
-
-    Attributes
-    ----------
-    classes_ : ndarray of shape (n_classes,)
-    n_features_in_ : int
+    The class is decided after `decides` steps: it is the one with the largest score, or of two classes with one score
+    the second where that is above 0 (or 0, if `zero_is_second`).  Of others than `probabilities` there is no
+    `predict_proba`.  `name` is that of the class that was trained.
     """
 
     def __init__(
@@ -135,25 +118,13 @@ class ReceivedRegressor(RegressorMixin, Received):
 
 
 class ReceivedSurvival(Received, SurvivalModel):
-    """A survival model made of steps; of a Cox regression, with its coefficients and their covariance.
-
-    Parameters
-    ----------
-    chain : Chain
-        Its last table has one column, the log risk.
-    baseline : Baseline
-    name : str
-        Name of the class that was trained.
-    baseline_of : {"own", "common"}
-        Whose hazard the baseline is: of the rows of the party that the model was made for, or of all parties' rows.
-    covariance : ndarray of shape (n_features, n_features), optional
-        Covariance of the coefficients of a Cox regression; the chain is then (x - mean) β.
+    """A survival model made of steps to the log risk, and a baseline of the party's own rows, or of all parties' rows.
 
     Attributes
     ----------
     baselines_ : dict of None to Baseline
     coef_, mean_ : ndarray of shape (n_features,)
-        For a Cox regression only.
+        For a Cox regression only, whose chain is (x - mean) β.
     covariance_ : ndarray of shape (n_features, n_features)
         For a Cox regression only.
     n_features_in_ : int
@@ -318,7 +289,7 @@ def nearest_centre(centres: FloatArray, classes: NDArray[Any], *, name: str = "N
     classes : ndarray of shape (n_centres,)
         Class of each centre, ascending.
     name : str
-        Name of the class that was trained.
+        That of the class that was trained.
     """
     # About the centres' mean, where squares cancel least.
     middle = centres.mean(axis=0)

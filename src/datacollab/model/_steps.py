@@ -135,30 +135,26 @@ class Parts:
 
 def table(*shape: str, **bounds: float) -> Any:
     """Declare a table of a step; its sizes "n_in" and "n_out" are those of the step."""
-
-    def read(parts: Parts, name: str, sizes: dict[str, int]) -> FloatArray:
-        return parts.table(name, tuple(sizes.get(size) for size in shape), **bounds)
-
-    return field(metadata={"read": read, "shape": shape})
+    return _declared(shape, lambda parts, name, sizes: parts.table(name, sizes, **bounds))
 
 
-def integers(size: str, *, least: int, most: int) -> Any:
+def integers(*shape: str, least: int, most: int) -> Any:
     """Declare a list of integers of a step."""
-
-    def read(parts: Parts, name: str, sizes: dict[str, int]) -> NDArray[Any]:
-        return parts.integers(name, least=least, most=most, shape=(sizes.get(size),))
-
-    return field(metadata={"read": read, "shape": (size,)})
+    return _declared(shape, lambda parts, name, sizes: parts.integers(name, least=least, most=most, shape=sizes))
 
 
 def number(**bounds: float) -> Any:
     """Declare a number that JSON holds."""
-    return field(metadata={"read": lambda parts, name, sizes: parts.number(name, **bounds)})
+    return _declared((), lambda parts, name, _: parts.number(name, **bounds))
 
 
 def choice(allowed: Collection[str]) -> Any:
     """Declare a word that JSON holds."""
-    return field(metadata={"read": lambda parts, name, sizes: parts.choice(name, allowed)})
+    return _declared((), lambda parts, name, _: parts.choice(name, allowed))
+
+
+def _declared(shape: tuple[str, ...], read: Callable[[Parts, str, tuple[int | None, ...]], Any]) -> Any:
+    return field(metadata={"shape": shape, "read": read})
 
 
 @dataclass_transform(eq_default=False, field_specifiers=(table, integers, number, choice))
@@ -226,8 +222,9 @@ class Step(ABC):
         values: dict[str, Any] = {}
         for each in fields(cls):  # type: ignore[arg-type]
             if "read" in each.metadata:
-                values[each.name] = each.metadata["read"](parts, each.name, sizes)
-                sizes |= dict(zip(each.metadata.get("shape", ()), np.shape(values[each.name]), strict=True))
+                shape = each.metadata["shape"]
+                value = values[each.name] = each.metadata["read"](parts, each.name, tuple(map(sizes.get, shape)))
+                sizes |= dict(zip(shape, np.shape(value), strict=True))
             else:
                 values[each.name] = n_in
         step = cls(**values)
