@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any, ClassVar
 
-from ._entries import check_choice, check_labels, check_no_others, check_range, check_text, invalid, listed
+from ._entries import check_choice, check_labels, check_no_others, check_range, check_text, listed, refuse_if
 
 __all__ = ["OTHER", "Column"]
 
@@ -87,19 +87,18 @@ class Column:
             check_range(where, low, high)
         else:
             check_labels(where, self.categories, "category", least=2, types=(str,))
-        if self.missing == "fill" and (low is None or high is None):
-            if fill not in self.levels:
-                raise invalid(where, f"fill must be one of the categories ({listed(self.levels)}).")
-        elif self.missing == "fill" and not (
-            isinstance(fill, int | float) and not isinstance(fill, bool) and low <= fill <= high
-        ):
-            raise invalid(where, f"fill must be a number from {low:.10g} to {high:.10g}.")
-        if self.missing != "fill" and "missing" in (self.outside, self.unknown):
-            raise invalid(
-                where,
-                'a rule "missing" makes entries missing, and these stop everything here. Set missing = "fill" and what '
-                "to fill in, or take another rule.",
-            )
+        if self.missing == "fill" and low is not None and high is not None:
+            is_inside = isinstance(fill, int | float) and not isinstance(fill, bool) and low <= fill <= high
+            refuse_if(not is_inside, where, f"fill must be a number from {low:.10g} to {high:.10g}.")
+        elif self.missing == "fill":
+            is_level = fill in self.levels
+            refuse_if(not is_level, where, f"fill must be one of the categories ({listed(self.levels)}).")
+        refuse_if(
+            self.missing != "fill" and "missing" in (self.outside, self.unknown),
+            where,
+            'a rule "missing" makes entries missing, and these stop everything here. Set missing = "fill" and what '
+            "to fill in, or take another rule.",
+        )
 
     @property
     def levels(self) -> tuple[str, ...]:

@@ -76,7 +76,8 @@ def _project(found: dict[str, Any]) -> tuple[Project, bytes | None]:
     file = entries_of(found, _TABLES, "The file", tuple(_TABLES), ("sharing", "signature"))
     _check_size(file["columns"])
     signature = _signature(file["signature"]) if "signature" in file else None
-    types, own = types_of(Project) | {"format_version": "int"}, {}
+    own: dict[str, Any] = {}
+    types = types_of(Project) | {"format_version": "int"}
     for section, names in SECTIONS.items():
         own |= entries_of(file[section], types, f"[{section}]", names, Project.OPTIONAL)
     del own["format_version"]

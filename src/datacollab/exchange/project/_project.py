@@ -234,9 +234,15 @@ def _repeated(names: Iterable[str]) -> str:
 def project_content(project: Project) -> dict[str, Any]:
     """Return all entries but the signature, with every default written out: equal agreements have equal contents."""
     general, rules, members = (content_of(project, names) for names in SECTIONS.values())
-    tables = {"project": general, "task": _content(project.task), "anchor": _content(project.anchor), "rules": rules}
-    tables |= {"columns": [_content(column) for column in project.columns], "members": members}
-    return tables if project.sharing is None else {**tables, "sharing": _content(project.sharing)}
+    return {
+        "project": general,
+        "task": _content(project.task),
+        "anchor": _content(project.anchor),
+        "rules": rules,
+        "columns": [_content(column) for column in project.columns],
+        "members": members,
+        **({} if project.sharing is None else {"sharing": _content(project.sharing)}),
+    }
 
 
 def _content(table: Any) -> dict[str, Any]:

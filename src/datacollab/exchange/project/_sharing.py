@@ -10,7 +10,7 @@ from ..._recommended import TABLE, columns_alike
 from ...bundle import PublicKey
 from ...errors import ExchangeError
 from ._column import Column
-from ._entries import check_choice, check_limits, check_text, invalid, listed
+from ._entries import check_choice, check_limits, check_text, invalid, listed, refuse_if
 from ._task import Task
 
 __all__ = ["ANALYST", "COUNTS", "RIDGE", "Sharing", "check_sharing", "declared_alike", "sharing_sentences"]
@@ -98,39 +98,49 @@ def declared_alike(columns: Sequence[Column]) -> bool:
 
 def check_sharing(sharing: Sharing, parties: Mapping[str, PublicKey], task: Task, anchor_method: str) -> None:
     """Refuse entries that contradict the rest of the project."""
-    if task.kind not in (kinds := _TASKS[sharing.statistic]):
-        raise invalid(
-            "[sharing], statistic",
-            f"{sharing.statistic} is there for {' and '.join(kinds)}, not for kind {task.kind!r}. Take another "
-            "statistic, or remove the table [sharing].",
-        )
-    if anchor_method not in _METHODS:
-        raise invalid(
-            "[anchor], method",
-            f"{anchor_method!r}, but sums need an anchor of real public rows or of draws from the declared ranges. "
-            f"Choose {' or '.join(_METHODS)}, or remove the table [sharing].",
-        )
-    if ANALYST in parties:
-        raise invalid("[members.parties]", f"[sharing.entities] keeps {ANALYST!r} for the analyst. Rename the party.")
+    kinds, advice = _TASKS[sharing.statistic], "Take another statistic, or remove the table [sharing]."
+    fault = f"{sharing.statistic} is there for {' and '.join(kinds)}, not for kind {task.kind!r}. {advice}"
+    refuse_if(task.kind not in kinds, "[sharing], statistic", fault)
+    refuse_if(
+        anchor_method not in _METHODS,
+        "[anchor], method",
+        f"{anchor_method!r}, but sums need an anchor of real public rows or of draws from the declared ranges. Choose "
+        f"{' or '.join(_METHODS)}, or remove the table [sharing].",
+    )
+    fault = f"[sharing.entities] keeps {ANALYST!r} for the analyst. Rename the party."
+    refuse_if(ANALYST in parties, "[members.parties]", fault)
     key, entity = "Each party sends its own: public.key, third line.", "Name the legal entity of each."
     for name, expected, advice in (("mask_keys", [*parties], key), ("entities", [*parties, ANALYST], entity)):
         where, found = f"[sharing.{name}]", getattr(sharing, name)
-        if missing := [each for each in expected if each not in found]:
-            raise invalid(where, f"{listed(missing)} is missing. {advice}")
-        if further := [each for each in found if each not in expected]:
-            raise invalid(where, f"{listed(map(repr, further))} is no member of the project. Remove it.")
+        missing = listed(each for each in expected if each not in found)
+        refuse_if(missing, where, f"{missing} is missing. {advice}")
+        further = listed(repr(each) for each in found if each not in expected)
+        refuse_if(further, where, f"{further} is no member of the project. Remove it.")
     n_entities = len({sharing.entity(name) for name in parties})
-    if n_entities < _FEWEST_ENTITIES:
-        raise invalid(
-            "[sharing.entities]",
-            f"expected at least {_FEWEST_ENTITIES} different legal entities as parties, got {n_entities}: each of two "
-            "learns what the other added. Find a further institution, or remove the table [sharing].",
-        )
-    if sharing.labelled_by is not None and sharing.labelled_by not in parties:
-        raise invalid(
-            "[sharing], labelled_by", f"{sharing.labelled_by!r} is none of the parties {list(parties)}. Name one."
-        )
-    _check_cards(sharing, parties)
+    refuse_if(
+        n_entities < _FEWEST_ENTITIES,
+        "[sharing.entities]",
+        f"expected at least {_FEWEST_ENTITIES} different legal entities as parties, got {n_entities}: each of two "
+        "learns what the other added. Find a further institution, or remove the table [sharing].",
+    )
+    is_party = sharing.labelled_by is None or sharing.labelled_by in parties
+    fault = f"{sharing.labelled_by!r} is none of the parties {list(parties)}. Name one."
+    refuse_if(not is_party, "[sharing], labelled_by", fault)
+    from ...sums import read_mask_card
+
+    owners: dict[bytes, str] = {}
+    for name, member in parties.items():
+        try:
+            public = read_mask_card(sharing.mask_keys[name], member)
+        except ExchangeError as error:
+            raise invalid(
+                f"[sharing.mask_keys], {name}",
+                f"this is no mask key that party {name!r} ({member.fingerprint}) signed ({error.code}). Ask the party "
+                "for its public.key, and take the third line.",
+            ) from None
+        fault = f"{owners.get(public)} and {name} have the same mask key. Ask both for new ones: datacollab keys mask."
+        refuse_if(public in owners, "[sharing.mask_keys]", fault)
+        owners[public] = name
 
 
 def sharing_sentences(sharing: Sharing) -> list[str]:
@@ -157,24 +167,3 @@ def sharing_sentences(sharing: Sharing) -> list[str]:
             "anonymity, so what is shared remains personal data."
         )
     return sentences
-
-
-def _check_cards(sharing: Sharing, parties: Mapping[str, PublicKey]) -> None:
-    from ...sums import read_mask_card
-
-    owners: dict[bytes, str] = {}
-    for name, key in parties.items():
-        try:
-            public = read_mask_card(sharing.mask_keys[name], key)
-        except ExchangeError as error:
-            raise invalid(
-                f"[sharing.mask_keys], {name}",
-                f"this is no mask key that party {name!r} ({key.fingerprint}) signed ({error.code}). Ask the party for "
-                "its public.key, and take the third line.",
-            ) from None
-        if public in owners:
-            raise invalid(
-                "[sharing.mask_keys]",
-                f"{owners[public]} and {name} have the same mask key. Ask both for new ones: datacollab keys mask.",
-            )
-        owners[public] = name

@@ -131,7 +131,8 @@ def _csv_frames(path: Path, batch_rows: int | None, project: Project | None) -> 
 def _options(path: Path, project: Project | None) -> dict[str, Any]:
     """Return options for pandas with which an entry is read alike in every batch and by every version."""
     pandas = require("pandas", "cli")
-    names, options = _header(path), {"low_memory": False, "compression": None}
+    names = _header(path)
+    options: dict[str, Any] = {"low_memory": False, "compression": None}
     # A copy of a row must stay one on its way through a file: numbers are read to the last digit, as pandas 3.1 does.
     if tuple(map(int, pandas.__version__.split(".")[:2])) < (3, 1):
         options["float_precision"] = "round_trip"
