@@ -16,7 +16,7 @@ import sys
 import time
 import warnings
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -56,7 +56,7 @@ class OwnTargets(Microaggregation):
 
     def _defend(self, representation: Array, target: Any, *rest: Any) -> Any:
         published = super()._defend(representation, target, *rest)
-        return replace(published, target=target[published.own_rows])
+        return published._replace(target=target[published.own_rows])
 
 
 TASKS = {"ujiindoorloc": "regression", "diabetes": "regression"}
