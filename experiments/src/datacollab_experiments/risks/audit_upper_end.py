@@ -25,7 +25,7 @@ import numpy as np
 import datacollab as dc
 from datacollab.errors import DataCollabWarning
 from datacollab.party import Microaggregation
-from datacollab.risk.attacks import Rate
+from datacollab.risk.attacks import wilson_interval
 from datacollab.risk.audit import AuditResult, audit
 
 from ..harness import Found, Outcome, Scored, Study, Task, attempt, cell_id, markdown, run_study, study_options
@@ -221,9 +221,9 @@ def report_text(rows: Sequence[Row]) -> str:
     for figure in FIGURES:
         head += [f"{figure}, reached", "at most", "above in"]
     above = sum(all(held.holds for held in row.figures.values()) for row in rows)
-    rate = Rate(above, len(rows))
+    low, high = wilson_interval(above, len(rows))
     lines = [markdown([*head, "CPU s"], figures(rows), numbers=True), ""]
-    interval = f"95 % interval {rate.low:.2f} to {rate.high:.2f}"
+    interval = f"95 % interval {low:.2f} to {high:.2f}"
     lines.append(f"Both upper ends above all attacks: {above} of {len(rows)} runs ({interval}).")
     for row in rows:
         for figure, held in row.figures.items():

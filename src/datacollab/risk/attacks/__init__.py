@@ -8,13 +8,13 @@ from ._artefacts import StoredRows, find_training_rows
 from ._attack import ReconstructionAttack
 from ._demixing import AffineEstimate, Demixing, demix
 from ._measures import (
-    Rate,
     class_means,
     clustered_interval,
     confused,
     link_chances,
     match_margins,
     nearest_ranks,
+    wilson_interval,
 )
 from ._membership import (
     Membership,
@@ -41,7 +41,6 @@ __all__ = [
     "Membership",
     "NearestNeighborsAttack",
     "ProcrustesAttack",
-    "Rate",
     "ReconstructionAttack",
     "ShadowAttack",
     "StoredRows",
@@ -57,4 +56,5 @@ __all__ = [
     "reconstruction_distance_scores",
     "representation_distance_scores",
     "subspace_scores",
+    "wilson_interval",
 ]

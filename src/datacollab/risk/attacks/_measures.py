@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator
-from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -19,9 +18,8 @@ from ._attack import IntArray, check_columns, check_rows, check_targets, learn_t
 _Z = float(stats.norm.ppf(0.975))
 
 
-@dataclass(frozen=True)
-class Rate:
-    """Share of tries that hit, with Wilson's 95 % score interval [1]_, which takes the `n` tries as independent.
+def wilson_interval(hits: int, n: int) -> tuple[float, float]:
+    """Compute Wilson's 95 % score interval [1]_ of a share of tries that hit, taken as independent.
 
     Rows of one party share one f_k, so the interval is somewhat too narrow for them: report the spread over seeds too.
 
@@ -30,30 +28,9 @@ class Rate:
     .. [1] Wilson (1927). Probable inference, the law of succession, and statistical inference. Journal of the American
        Statistical Association 22(158), 209-212.
     """
-
-    hits: int
-    n: int
-
-    def __post_init__(self) -> None:
-        if not 0 <= self.hits <= self.n or self.n < 1:
-            raise ValueError(
-                f"hits={self.hits} of n={self.n} is no rate; give at least one try, and no more hits than tries."
-            )
-
-    @property
-    def value(self) -> float:
-        """Return hits per try."""
-        return self.hits / self.n
-
-    @property
-    def low(self) -> float:
-        """Return the lower end of the interval."""
-        return _wilson(self.value, self.n, _Z)[0]
-
-    @property
-    def high(self) -> float:
-        """Return the upper end of the interval."""
-        return _wilson(self.value, self.n, _Z)[1]
+    if not 0 <= hits <= n or n < 1:
+        raise ValueError(f"hits={hits} of n={n} is no rate; give at least one try, and no more hits than tries.")
+    return _wilson(hits / n, n, _Z)
 
 
 def clustered_interval(values: ArrayLike, groups: ArrayLike) -> tuple[float, float]:
@@ -68,7 +45,7 @@ def clustered_interval(values: ArrayLike, groups: ArrayLike) -> tuple[float, flo
         raise ValueError("values must be one or more numbers from 0 to 1.")
     n, n_groups, share = len(found), int(group.max()) + 1, float(found.mean())
     if n_groups == n and np.isin(found, (0, 1)).all():
-        return _wilson(round(float(found.sum())) / n, n, _Z)
+        return wilson_interval(round(float(found.sum())), n)
     if n_groups == 1:
         return 0.0, 1.0
     sums = np.bincount(group, found - share)

@@ -24,7 +24,7 @@ from ...errors import AgreementError, RepresentationError
 from ...linalg import column_space, leading_left_singular
 from ...share import Share
 from ._attack import IntArray, check_columns, check_pairs, check_rows, check_targets, learn_target_code
-from ._measures import Rate, clustered_interval
+from ._measures import clustered_interval, wilson_interval
 
 _BLOCK_ENTRIES = 2**22
 """Distances in memory at a time (32 MiB)."""
@@ -211,8 +211,7 @@ def _auc_interval(members: FloatArray, others: FloatArray, group: IntArray) -> t
         return auc, 0.0, 1.0
     variance = float(len(sums) / (len(sums) - 1) * (sums**2).sum() / m**2 + below.var(ddof=1) / n)
     if auc in (0.0, 1.0):
-        rate = Rate(round(auc) * smaller, smaller)
-        return auc, rate.low, rate.high
+        return auc, *wilson_interval(round(auc) * smaller, smaller)
     half_width = stats.t.ppf(0.975, smaller - 1) * math.sqrt(variance) / (auc * (1 - auc))
     low, high = special.expit(special.logit(auc) + np.array([-half_width, half_width]))
     return auc, min(auc, float(low)), max(auc, float(high))

@@ -20,7 +20,6 @@ from ..attacks import (
     AffineEstimate,
     Demixing,
     KernelRidgeAttack,
-    Rate,
     ShadowAttack,
     clustered_interval,
     confused,
@@ -31,6 +30,7 @@ from ..attacks import (
     reconstruction_distance_scores,
     representation_distance_scores,
     subspace_scores,
+    wilson_interval,
 )
 from ..attacks._attack import IntArray
 from ._findings import (
@@ -161,8 +161,9 @@ def measure(
         true, guessed = (_values(attribute, rows * scenario.scale) for rows in (X, reconstructions))
         metric = f"attribute {name}"
         if true.dtype.kind == "i":
-            rate = Rate(int((true == guessed).sum()), n)
-            found.append(Finding(metric=metric, value=rate.value, low=rate.low, high=rate.high, n=n))
+            right = int((true == guessed).sum())
+            low, high = wilson_interval(right, n)
+            found.append(Finding(metric=metric, value=right / n, low=low, high=high, n=n))
         else:
             found.append(_one_less_ratio(metric, (true - guessed) ** 2, (true - true.mean()) ** 2, random))
     return tuple(found)
