@@ -6,7 +6,6 @@ import pytest
 import datacollab as dc
 from datacollab.party import Microaggregation
 from datacollab.risk.audit import Option, RiskLimits, choose, options_for
-from datacollab.risk.audit._choice import defended_options
 
 
 @pytest.fixture(scope="module")
@@ -34,7 +33,7 @@ def chosen(digits, options, **limits):
 
 @pytest.fixture(scope="module")
 def choice(digits):
-    options = defended_options("pca 16", dc.obfuscator("pca", n_components=16), 16, on_public=True)
+    options = options_for(("pca",), (16,))
     return chosen(digits, [options[0], options[1], options[3]], linkage=0.4, reidentification=None, membership=None)
 
 
@@ -49,14 +48,14 @@ def test_the_most_useful_option_within_the_limits_is_taken(choice):
 
 
 def test_no_option_is_taken_where_none_is_within_the_limits(digits):
-    options = [defended_options("pca 16", dc.obfuscator("pca", n_components=16), 16, on_public=False)[0]]
+    options = [options_for(("pca",), (16,), on_public=False)[0]]
     choice = chosen(digits, options, linkage=0.5)
     assert choice.best is None
 
 
 def test_an_unmeasured_risk_is_not_within_a_limit(digits):
     (X, y), (anchor, _), _ = digits.values()
-    options = [defended_options("pca 4", dc.obfuscator("pca", n_components=4), 4, on_public=False)[0]]
+    options = [options_for(("pca",), (4,), on_public=False)[0]]
     choice = choose(X, y, anchor, options=options, limits=RiskLimits(linkage=None, membership=1.0), random_state=0)
     assert choice.assessments[0].risk.membership is None
     assert choice.best is None
@@ -82,7 +81,7 @@ def test_options_name_every_dimension_and_defence():
 
 def test_regression_and_no_public_rows():
     X, y = dc.datasets.load("diabetes")
-    options = defended_options("pca 4", dc.obfuscator("pca", n_components=4), 4, on_public=False)[:1]
+    options = options_for(("pca",), (4,), on_public=False)[:1]
     choice = choose(X[:120], y[:120], X[120:300], options=options, random_state=0)
     assert choice.utility_name == "R2 on own rows"
     assert -1 < choice.assessments[0].utility < 1

@@ -6,6 +6,7 @@ import time
 import warnings
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import astuple, dataclass, replace
+from itertools import product
 from typing import Any
 
 import numpy as np
@@ -149,26 +150,19 @@ def options_for(
     `kinds` and `standardize` are as for `datacollab.obfuscator`, and `dimensions` the numbers of columns, up to the
     `largest` that the data permit.  If `on_public`, there are public rows to fit f_k on.
     """
-    return [
-        option
-        for kind in kinds
-        for n in dimensions
-        if largest is None or n <= largest
-        for option in defended_options(
-            f"{kind} {n}", obfuscator(kind, n_components=n, standardize=standardize), n, on_public=on_public
-        )
-    ]
-
-
-def defended_options(name: str, f: Any, n_components: int, *, on_public: bool) -> list[Option]:
-    """List one obfuscator as it is, fitted on public rows if there are any, and with each defence besides."""
-    own = Option(name=name, obfuscator=f, n_components=n_components)
+    options: list[Option] = []
     where = ", fitted on public rows" if on_public else ""
-    options = [own, replace(own, name=f"{name}{where}", on_public=True)] if on_public else [own]
-    return options + [
-        replace(own, name=f"{name}{where}, {what}", on_public=on_public, defences=(defence,))
-        for what, defence in _DEFENCES.items()
-    ]
+    for kind, n in product(kinds, dimensions):
+        if largest is not None and n > largest:
+            continue
+        name, f = f"{kind} {n}", obfuscator(kind, n_components=n, standardize=standardize)
+        own = Option(name=name, obfuscator=f, n_components=n)
+        options += [own, replace(own, name=f"{name}{where}", on_public=True)] if on_public else [own]
+        options += [
+            replace(own, name=f"{name}{where}, {what}", on_public=on_public, defences=(defence,))
+            for what, defence in _DEFENCES.items()
+        ]
+    return options
 
 
 def choose(
