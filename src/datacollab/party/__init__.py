@@ -1,12 +1,8 @@
 """The party's side: its secret f_k, what it shares, and its own predictions.  Never imports ``analyst``.
 
-Files by what they are for:
-
 * The role: `_party`, `_local_party`; in sums, `_common_space`.
-* Obfuscators f_k: `_kernel_pca`, `_umap`.  Defences: `_defence`.  How rows leave: `_plan`.
-* What is released, and what is promised of it: `_release`.
-* Own models and the common one together: `_personal_model`, `_own_models`; a distilled model: `_distil`.
-* On disk: `_state`.
+* Obfuscators f_k: `_kernel_pca`, `_umap`.  Defences: `_defence`.  How rows leave: `_plan`.  Promises: `_release`.
+* Own models and the common one together: `_personal_model`, `_own_models`; distilled: `_distil`.  On disk: `_state`.
 """
 
 from ._common_space import CommonSpace

@@ -68,7 +68,6 @@ class AnchorRidge(MultiOutputMixin, RegressorMixin, BaseEstimator):
     r2_: float
     coefficients_: FloatArray
     intercept_: FloatArray
-    n_features_in_: int
 
     def __init__(
         self, *, gamma: float | None = None, alpha: float | None = None, standardize: bool | None = None

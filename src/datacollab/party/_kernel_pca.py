@@ -60,7 +60,6 @@ class KernelPCAObfuscator(FittedUnseen, ClassNamePrefixFeaturesOutMixin, Transfo
     bandwidth_: float
     gamma_: float
     eigenvalues_: FloatArray
-    n_features_in_: int
 
     def __init__(
         self,

@@ -113,10 +113,8 @@ def spreading_matrix(W: FloatArray, alpha: float) -> FloatArray:
 
 
 def left_out_spreading(M: FloatArray, Y: FloatArray, groups: NDArray[np.intp] | None = None) -> FloatArray:
-    """Return labels spread to each row when its own label, and those of its group, are hidden.
-
-    Spreading is linear in the labels, so a row's own part is taken off.
-    """
+    """Return labels spread to each row when its own label, and those of its group, are hidden."""
+    # Spreading is linear in the labels, so a row's own part is taken off.
     F = M @ Y - np.diag(M)[:, None] * Y
     for members in groups_of_several(groups):
         for place, member in enumerate(members):
@@ -650,10 +648,8 @@ def _floored(logs: FloatArray) -> FloatArray:
 
 
 def _on_known(local: FloatArray, common: FloatArray, columns: NDArray[np.intp]) -> FloatArray:
-    """Return what the party says, in the place that the other side leaves to classes that the party has rows of.
-
-    A party that has no row of a class knows nothing of it, and must not rule it out.
-    """
+    """Return what the party says, in the place that the other side leaves to classes that the party has rows of."""
+    # A party that has no row of a class knows nothing of it, and must not rule it out.
     heard = common.copy()
     room = logsumexp(common[:, columns], axis=1, keepdims=True)
     heard[:, columns] = log_softmax(local[:, columns], axis=1) + room

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import warnings
 from collections.abc import Callable, Sequence
+from functools import partial
 from math import ceil
 from numbers import Integral
 from typing import Any, Self
@@ -492,7 +493,7 @@ class Party(LocalParty):
 
     def _basis_of_guarantee(self, fitted: Any, defences: tuple[Defence, ...], X: Any) -> Basis:
         own_rows = None if self.fit_on is None else RowDigests(X, like=self.fit_on)
-        n_own = 0 if own_rows is None else own_rows.count_in(self.fit_on)
+        n_own = None if own_rows is None else own_rows.count_in(self.fit_on)
         if n_own:
             warnings.warn(
                 f"Party {self.name!r}: {n_own} of {_num_samples(self.fit_on)} rows in fit_on are also among its "
@@ -501,14 +502,10 @@ class Party(LocalParty):
                 stacklevel=3,
             )
         mechanism, obstacle = obstacle_in(defences)
-        obstacle = obstacle or obstacle_before(
-            self.obfuscator,
-            on_public_rows=self.fit_on is not None,
-            n_own_rows=n_own,
-            random_state=self.random_state,
-            transform=lambda rows: self._obfuscate(fitted, None, rows, "representation"),
-            X=X,
-        )
+        if obstacle is None:
+            transform = partial(self._obfuscate, fitted, None, what="representation")
+            seed = self.random_state
+            obstacle = obstacle_before(self.obfuscator, transform, X, n_own_rows=n_own, random_state=seed)
         table = self._ledger.add(X) if defences else None
         return Basis(self.name, _num_samples(X), mechanism, obstacle, own_rows, table)
 

@@ -342,9 +342,7 @@ class PersonalModel:
     are averaged.  The weights are fitted to left-out predictions of the party's own rows and held to weights by loss.
     """
 
-    party: PartyName
     classes_: NDArray[Any]
-    benefit_: Benefit
 
     def __init__(
         self,
@@ -427,8 +425,6 @@ def personalise(
 ) -> PersonalModel:
     """Combine a party's own models with the common one, on what each says of own rows that it did not see.
 
-    For a `LocalParty` too, which has no rows of its own any more; `Party.personalise` knows the order by itself.
-
     Parameters
     ----------
     home : Party or LocalParty
@@ -438,15 +434,12 @@ def personalise(
         The own raw rows, as they were shared.
     y : array-like of shape (n_samples,)
     order : ndarray of shape (n_shared,), optional
-        Position in the table of each row of the share, in the share's order; wanted where the model has `left_out`.
+        Position in the table of each row of the share, where the model has `left_out`; `Party.personalise` knows it.
     public : array-like or dataframe of shape (n_public, n_features), optional
-        Rows that the party has besides: they count for "local", so that nothing is credited to collaboration that the
-        party could have had without it.
+        Rows that the party has besides: they count for "local", which the party could have had without the others.
     public_target : array-like of shape (n_public,), optional
-    random_state : int, RandomState or None, default=None
+    random_state, n_jobs
         Of forests and folds.
-    n_jobs : int, optional
-        Of forests.
     progress : callable, optional
         Called with the name of each step before it starts.
 

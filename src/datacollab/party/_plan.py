@@ -170,7 +170,7 @@ class SharingPlan:
         elif preset == GROUPS or (preset is None and not named):
             is_without_noise = preset is None and target_kind in _WITH_TREATMENT
             group_size, noise, fit_on_anchor = _GROUP, None if is_without_noise else _NOISE, True
-        kind = obfuscator or next(iter(OBFUSCATORS))
+        kind = obfuscator or OBFUSCATORS[0]
         if kind not in OBFUSCATORS:
             raise ValueError(f"Unknown obfuscator {kind!r}; choose one of {', '.join(OBFUSCATORS)}.")
         if n_components is not None and n_components < 1:

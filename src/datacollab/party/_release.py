@@ -201,8 +201,7 @@ class Release:
     """Representation and targets of a party's rows behind its defences.
 
     Noise is drawn once, and so is the order in which rows leave.  If a defence needs the anchor, noise is drawn for the
-    first anchor, and no other one is taken afterwards; otherwise it is drawn at once.  A copy of a party, deep or not,
-    has the same release.  `representation` is not defended, and `generator` is that of the noise.
+    first anchor, and no other one is taken afterwards; otherwise it is drawn at once.  Copies of a party share it.
     """
 
     def __init__(
@@ -408,16 +407,10 @@ def obstacle_in(defences: Sequence[Defence]) -> tuple[Defence | None, str | None
 
 
 def obstacle_before(
-    obfuscator: Any,
-    *,
-    on_public_rows: bool,
-    n_own_rows: int,
-    random_state: Any,
-    transform: Callable[[Any], FloatArray],
-    X: Any,
+    obfuscator: Any, transform: Callable[[Any], FloatArray], X: Any, *, n_own_rows: int | None, random_state: Any
 ) -> str | None:
     """Return why the map before the defences depends on private rows, or None; `transform` is the fitted one's."""
-    if not on_public_rows:
+    if n_own_rows is None:
         return (
             "its obfuscator, with every scaler and bandwidth in it, was fitted on its private rows; give public rows "
             "as fit_on"

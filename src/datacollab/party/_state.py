@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 from sklearn.base import BaseEstimator
 
 from .._obfuscators import OBFUSCATORS
-from .._validation import FloatArray, require
+from .._validation import require
 from ..bundle import arrays_to_bytes, bytes_to_arrays
 from ..errors import ExchangeError
 from ..linalg import Kernel
@@ -78,7 +78,6 @@ def _arrays(value: Any) -> Iterator[tuple[dict[str, Any], str]]:
 
 
 OBFUSCATOR, ROTATION = "obfuscator.skops", "rotation.safetensors"
-
 OWN_TYPES = frozenset(entry.home for entry in OBFUSCATORS.values() if entry.home.startswith("datacollab."))
 """Types that may be constructed besides those of scikit-learn and NumPy that skops itself trusts."""
 
@@ -132,8 +131,11 @@ def local_party(facts: Mapping[str, Any], members: Mapping[str, bytes]) -> Local
     try:
         obfuscator = _loaded(members[OBFUSCATOR], OWN_TYPES)
         with_gaps(obfuscator, facts["gaps"])
-        form = TableForm(**facts["form"])
-        return LocalParty(facts["party"], obfuscator, rotation=_rotation(facts, members), form=form)
+        rotation = None
+        if ROTATION in members:
+            stored = bytes_to_arrays(members[ROTATION], what="the rotation")["rotation"]
+            rotation = np.asarray(stored, dtype=np.float64, order=facts["rotation_order"])
+        return LocalParty(facts["party"], obfuscator, rotation=rotation, form=TableForm(**facts["form"]))
     except Exception as error:
         raise _damaged(type(error).__name__) from None
 
@@ -188,13 +190,6 @@ def _check_version(facts: Mapping[str, Any]) -> None:
             f"The stored map f_k of this party was made with another version of scikit-learn than {installed}. Install "
             "the one that it was shared with, or share again.",
         )
-
-
-def _rotation(facts: Mapping[str, Any], members: Mapping[str, bytes]) -> FloatArray | None:
-    if ROTATION not in members:
-        return None
-    rotation = bytes_to_arrays(members[ROTATION], what="the rotation")["rotation"]
-    return np.asarray(rotation, dtype=np.float64, order=facts["rotation_order"])
 
 
 def _damaged(reason: str) -> ExchangeError:

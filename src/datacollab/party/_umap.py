@@ -99,7 +99,6 @@ class UMAPObfuscator(FittedUnseen, ClassNamePrefixFeaturesOutMixin, TransformerM
     min_dist_: float
     metric_: str
     embedding_: FloatArray
-    n_features_in_: int
 
     def __init__(
         self,
@@ -125,7 +124,16 @@ class UMAPObfuscator(FittedUnseen, ClassNamePrefixFeaturesOutMixin, TransformerM
         self._validate_params()
         table: FloatArray = validate_data(self, X, dtype=np.float64, order="C", copy=True)
         n_samples, n_features = table.shape
-        self._check_enough_rows(n_samples)
+        if self.n_components > n_samples - 2:
+            raise ObfuscationError(
+                f"UMAP: n_components={self.n_components} needs at least {self.n_components + 2} training rows; got "
+                f"n_samples={n_samples}. Lower n_components, or fit on more rows."
+            )
+        if self.n_neighbors is not None and self.n_neighbors >= n_samples:
+            raise ObfuscationError(
+                f"UMAP: n_neighbors={self.n_neighbors} needs more training rows than that; got n_samples={n_samples}. "
+                "Lower n_neighbors, or fit on more rows."
+            )
         # check_random_state(None) would be NumPy's global generator, which a user may have seeded.
         random = np.random.RandomState() if self.random_state is None else check_random_state(self.random_state)
         self.n_neighbors_, self.min_dist_, self.metric_ = self._draw(random, n_samples)
@@ -151,18 +159,6 @@ class UMAPObfuscator(FittedUnseen, ClassNamePrefixFeaturesOutMixin, TransformerM
             return np.array(self._umap.transform(rows), dtype=np.float64)
         blocks = gen_batches(rows.shape[0], max(1, BLOCK_ENTRIES // len(self._points)))
         return np.concatenate([self._row_wise(_points(rows[block], self.metric_)) for block in blocks])
-
-    def _check_enough_rows(self, n_samples: int) -> None:
-        if self.n_components > n_samples - 2:
-            raise ObfuscationError(
-                f"UMAP: n_components={self.n_components} needs at least {self.n_components + 2} training rows; got "
-                f"n_samples={n_samples}. Lower n_components, or fit on more rows."
-            )
-        if self.n_neighbors is not None and self.n_neighbors >= n_samples:
-            raise ObfuscationError(
-                f"UMAP: n_neighbors={self.n_neighbors} needs more training rows than that; got n_samples={n_samples}. "
-                "Lower n_neighbors, or fit on more rows."
-            )
 
     def _draw(self, random: np.random.RandomState, n_samples: int) -> tuple[int, float, str]:
         """Return hyperparameters, those not given drawn as in the paper's section on dimensionality reduction."""
