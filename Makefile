@@ -91,7 +91,7 @@ oldest:  ## The numerical core with the oldest versions that pyproject.toml allo
 	$(PYTHON) -m venv .venv-oldest
 	.venv-oldest/bin/python -m pip install --quiet uv
 	.venv-oldest/bin/uv pip install --quiet --python .venv-oldest/bin/python --resolution lowest-direct \
-		--editable '.[umap,anchors,data,tables,exchange,cli]' 'pytest>=8.4' 'pytest-xdist>=3.5' 'hypothesis>=6.130' 'polars>=1.0' 'pyparsing>=3.2,<3.3'
+		--editable '.[umap,data,tables,exchange,cli]' 'pytest>=8.4' 'pytest-xdist>=3.5' 'hypothesis>=6.130' 'polars>=1.0' 'pyparsing>=3.2,<3.3'
 	.venv-oldest/bin/python -m pytest -n auto -m "not slow" $(CORE)
 
 pythons:  ## The numerical core with the newest versions, by every Python from 3.11 to 3.13 that is found.
@@ -99,7 +99,7 @@ pythons:  ## The numerical core with the newest versions, by every Python from 3
 		if python$$version -c '' 2>/dev/null; then \
 			python$$version -m venv .venv-$$version && \
 			.venv-$$version/bin/python -m pip install --quiet --upgrade --upgrade-strategy eager \
-				--editable '.[umap,anchors,data,tables,exchange,cli]' pytest pytest-xdist hypothesis polars && \
+				--editable '.[umap,data,tables,exchange,cli]' pytest pytest-xdist hypothesis polars && \
 			.venv-$$version/bin/python -m pytest -n auto -m "not slow" $(CORE) || exit 1; \
 		else echo "python$$version is not here"; fi; \
 	done
@@ -113,7 +113,7 @@ $(BIN)/python:
 	$(BIN)/python -m pip install --quiet --upgrade pip
 
 $(VENV)/.demo: $(BIN)/python pyproject.toml constraints.txt
-	$(BIN)/python -m pip install --quiet --constraint constraints.txt --editable '.[umap,anchors,data,exchange,cli]'
+	$(BIN)/python -m pip install --quiet --constraint constraints.txt --editable '.[umap,data,exchange,cli]'
 	@mkdir -p output && touch $@
 
 $(VENV)/.experiments: $(VENV)/.demo experiments/pyproject.toml

@@ -1,5 +1,3 @@
-import sys
-
 import numpy as np
 import pandas as pd
 import polars as pl
@@ -11,7 +9,7 @@ from sklearn.base import clone
 from sklearn.datasets import load_digits
 
 from datacollab.anchor import SMOTEAnchor
-from datacollab.errors import AnchorError, MissingExtraError
+from datacollab.errors import AnchorError
 
 
 def make_sources(n_per_class=10, n_classes=10, n_features=5, seed=0):
@@ -281,9 +279,15 @@ def test_bad_parameters(parameters):
         SMOTEAnchor(**parameters).sample(*make_sources())
 
 
-def test_missing_extra_is_named(monkeypatch):
-    monkeypatch.setitem(sys.modules, "imblearn.over_sampling", None)
-    with pytest.raises(MissingExtraError, match=r"datacollab\[anchors\]"):
-        SMOTEAnchor(100).sample(*make_sources())
-    anchor, _ = SMOTEAnchor(100).sample(make_sources()[0])
-    assert anchor.shape == (100, 5)
+@pytest.mark.parametrize("sizes", [(5, 5), (12, 2, 30, 4), (40, 15, 11, 9, 3, 3)], ids=str)
+def test_classes_are_interpolated_as_by_imbalanced_learn(sizes):
+    smote = pytest.importorskip("imblearn.over_sampling").SMOTE
+    y = np.repeat(np.arange(len(sizes)), sizes)
+    X = make_sources(n_per_class=len(y), n_classes=1)[0]
+    sampler = SMOTEAnchor(60 * len(sizes), n_neighbors=1, include_sources=True)
+    anchor, target = sampler.sample(X, y, random_state=3)
+    totals = dict.fromkeys(range(len(sizes)), 60)
+    oracle = smote(sampling_strategy=totals, k_neighbors=1, random_state=np.random.RandomState(3))
+    expected, labels = oracle.fit_resample(X, y)
+    assert_array_equal(anchor, expected)
+    assert_array_equal(target, labels)

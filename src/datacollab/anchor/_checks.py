@@ -57,14 +57,6 @@ def find_private_rows(anchor: ArrayLike, X_private: ArrayLike, *, tolerance: flo
     -----
     Run it at the party; the private table goes nowhere.  A table that was stored in lower precision on the way, say
     float32, is not equal any more: use a small tolerance such as 1e-6 there.
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> from datacollab.anchor import find_private_rows
-    >>> anchor = np.array([[0.0, 1.0], [2.0, 3.0], [4.0, 5.0]])
-    >>> find_private_rows(anchor, [[9.0, 9.0], [2.0, 3.0]])
-    array([1])
     """
     if not 0 <= tolerance < np.inf:
         raise AnchorError(f"tolerance must be a finite number, 0 or above; got {tolerance!r}.")

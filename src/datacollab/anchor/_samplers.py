@@ -43,10 +43,8 @@ class AnchorSampler(BaseEstimator, ABC):
 
         Returns
         -------
-        anchor : ndarray of shape (n_samples, n_features)
-            A data frame with the same columns if `X_source` is one.
+        anchor : ndarray or dataframe of shape (n_samples, n_features)
         anchor_target : ndarray of shape (n_samples,) or None
-            None if no target can be assigned.
 
         Raises
         ------

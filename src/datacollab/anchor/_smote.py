@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import warnings
 from collections.abc import Callable
 from numbers import Integral
 from typing import Any, ClassVar
@@ -11,7 +10,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from sklearn.neighbors import NearestNeighbors
 
-from .._validation import FloatArray, Interval, StrOptions, require
+from .._validation import FloatArray, Interval, StrOptions
 from ..errors import AnchorError
 from ._samplers import AnchorSampler
 from ._sources import (
@@ -31,8 +30,7 @@ class SMOTEAnchor(AnchorSampler):
     on [0, 1).  The task decides which rows may be neighbours, and which target the row gets:
 
     * classification: t has the class of s, and the row inherits the class.  Every class has the same total,
-      ``n_samples / n_classes``; the first classes in sorted order take the remainder.  This needs imbalanced-learn
-      (``pip install 'datacollab[anchors]'``);
+      ``n_samples / n_classes``; the first classes in sorted order take the remainder;
     * regression: t is any source, and the target is interpolated with the same w.  The paper leaves this open;
     * no `y_source`: t is any source, and there is no target.
 
@@ -54,8 +52,6 @@ class SMOTEAnchor(AnchorSampler):
     AnchorError
         In `sample`, if the sources or targets cannot be used, a class has more sources than rows in the anchor
         (`include_sources=True`) or only one distinct source (`include_sources=False`).
-    MissingExtraError
-        In `sample`, if class labels are given and imbalanced-learn is not installed.
 
     Notes
     -----
@@ -182,8 +178,7 @@ def between_neighbors(
     start = random_state.randint(sources.shape[0], size=n_samples)
     end = neighbors[start, random_state.randint(n_neighbors, size=n_samples)]
     weight = random_state.uniform(size=(n_samples, 1))
-    rows: FloatArray = sources[start] + weight * (sources[end] - sources[start])
-    return rows  # (n_samples, n_columns)
+    return np.asarray(sources[start] + weight * (sources[end] - sources[start]))  # (n_samples, n_columns)
 
 
 def within_classes(
@@ -194,28 +189,19 @@ def within_classes(
     random_state: np.random.RandomState,
 ) -> FloatArray:
     """Draw ``counts[c]`` rows of each class c, class after class; a single source of a class is repeated."""
-    smote = require("imblearn.over_sampling", "anchors").SMOTE
-    sizes = np.bincount(codes, minlength=counts.size)
-    widths = np.minimum(n_neighbors, sizes - 1)
+    widths = np.minimum(n_neighbors, np.bincount(codes, minlength=counts.size) - 1)
     rows = np.empty((counts.sum(), sources.shape[1]))
     row_codes = np.repeat(np.arange(counts.size), counts)
-    for width in np.unique(widths[counts > 0]):
-        drawn = np.flatnonzero((widths == width) & (counts > 0))
-        if width == 0:
-            for code in drawn:
-                rows[row_codes == code] = sources[codes == code]
-            continue
-        sampler = smote(
-            sampling_strategy={int(c): int(sizes[c] + counts[c]) for c in drawn},
-            k_neighbors=int(width),
-            random_state=random_state,
-        )
-        with warnings.catch_warnings():
-            # Nothing is to be balanced or learnt here, so warnings about class sizes do not apply.
-            warnings.simplefilter("ignore", UserWarning)
-            resampled, _ = sampler.fit_resample(sources, codes)
-        # fit_resample returns its input first, then the new rows, in the order of the classes.
-        rows[np.isin(row_codes, drawn)] = resampled[sources.shape[0] :]
+    # Classes of few sources come first, whose neighbours are fewer.
+    for code in np.argsort(widths, kind="stable"):
+        own, width, drawn = sources[codes == code], widths[code], counts[code]
+        if drawn and width == 0:
+            rows[row_codes == code] = own
+        elif drawn:
+            neighbors = NearestNeighbors(n_neighbors=width + 1).fit(own).kneighbors(own, return_distance=False)[:, 1:]
+            start, which = np.divmod(random_state.randint(neighbors.size, size=drawn), width)
+            weight = random_state.uniform(size=(drawn, 1))
+            rows[row_codes == code] = own[start] + weight * (own[neighbors[start, which]] - own[start])
     return rows  # (counts.sum(), n_features)
 
 

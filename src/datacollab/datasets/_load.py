@@ -88,12 +88,9 @@ def fetch(name: str, *, data_dir: PathLike | None = None, progressbar: bool = Tr
 
     Raises
     ------
-    ValueError
-        If there is no data set of that name, or it comes with scikit-learn.
-    DatasetError
-        If a file cannot be downloaded or written, or the download is not the data set.
-    MissingExtraError
-        If pooch is not installed.
+    ValueError, DatasetError, MissingExtraError
+        If there is nothing of that name to download; if a file cannot be downloaded or written, or is not the data
+        set; if pooch is not installed.
     """
     return fetch_spec(find_spec(name), data_dir, progressbar=progressbar)
 
@@ -236,10 +233,8 @@ def load(name: str, *, data_dir: PathLike | None = None, download: bool = True) 
 
     Raises
     ------
-    ValueError
-        If there is no data set of that name.
-    DatasetError
-        If the data are neither found nor downloaded, or a file is damaged.
+    ValueError, DatasetError
+        If there is no data set of that name, the data are neither found nor downloaded, or a file is damaged.
 
     Notes
     -----

@@ -12,7 +12,7 @@ import datacollab
 
 __all__ = ["source_state", "versions"]
 
-_LIBRARIES = ("datacollab", "numpy", "scipy", "scikit-learn", "umap-learn", "imbalanced-learn")
+_LIBRARIES = ("datacollab", "numpy", "scipy", "scikit-learn", "umap-learn")
 
 
 @lru_cache

@@ -35,7 +35,7 @@ OWNER, *OTHERS = PARTIES
 SHOWN = PARTIES[:2]
 """Those that are seen to use the model."""
 ANALYST = "analyst"
-_NEEDED = {"fastapi": "server", "sqlalchemy": "server", "alembic": "server", "imblearn": "demo"}
+_NEEDED = {"fastapi": "server", "sqlalchemy": "server", "alembic": "server"}
 _HERE = "127.0.0.1"
 _PATIENCE = 120.0
 """Seconds until the hub has to answer."""
