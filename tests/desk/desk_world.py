@@ -60,6 +60,7 @@ def finished(place, seconds=60):
         answer = place.client.get("/work")
         if "<h1>At work</h1>" not in answer.text:
             return answer
+        time.sleep(0.01)
     raise AssertionError("the work did not end")
 
 

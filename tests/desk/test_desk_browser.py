@@ -12,11 +12,18 @@ CHROMIUM = shutil.which("chromium") or shutil.which("chromium-browser")
 pytestmark = pytest.mark.skipif(CHROMIUM is None, reason="no chromium was found on this machine")
 
 
-@pytest.fixture
-def page(world):
-    with at_loopback(world.root / "a") as session, sync_api.sync_playwright() as play:
+@pytest.fixture(scope="module")
+def browser():
+    with sync_api.sync_playwright() as play:
         # The sandbox of the browser needs rights that a container does not give.
         browser = play.chromium.launch(executable_path=CHROMIUM, args=["--no-sandbox"])
+        yield browser
+        browser.close()
+
+
+@pytest.fixture
+def page(world, browser):
+    with at_loopback(world.root / "a") as session:
         context = browser.new_context(java_script_enabled=False, viewport={"width": 390, "height": 844})
         page = context.new_page()
         page.set_default_timeout(180_000)
@@ -28,7 +35,7 @@ def page(world):
         page.wait_for_url(f"{session.origin}/")
         page.origin = session.origin
         yield page
-        browser.close()
+        context.close()
 
 
 def fits(page):
@@ -38,10 +45,10 @@ def fits(page):
 
 
 @pytest.mark.parametrize("has_scripts", [True, False])
-def test_a_page_on_the_disk_opens_the_desk_and_leaves_no_secret_behind(world, has_scripts):
-    with at_loopback(world.root / "a") as session, sync_api.sync_playwright() as play:
-        browser = play.chromium.launch(executable_path=CHROMIUM, args=["--no-sandbox"])
-        page = browser.new_context(java_script_enabled=has_scripts).new_page()
+def test_a_page_on_the_disk_opens_the_desk_and_leaves_no_secret_behind(world, browser, has_scripts):
+    with at_loopback(world.root / "a") as session:
+        context = browser.new_context(java_script_enabled=has_scripts)
+        page = context.new_page()
         asked = []
         page.on("request", lambda request: asked.append((request.url, request.headers)))
         secret = session.secret
@@ -53,7 +60,7 @@ def test_a_page_on_the_disk_opens_the_desk_and_leaves_no_secret_behind(world, ha
             assert page.locator("h1").inner_text() == "Party a of project wards"
             assert not door.exists()
         assert secret not in str(asked)
-        browser.close()
+        context.close()
 
 
 @pytest.mark.parametrize("width", [390, 768, 1280])
@@ -95,3 +102,4 @@ def test_a_page_of_elsewhere_cannot_send_a_form(world, page):
     other.set_content(f'<form method="post" action="{page.origin}/wrong"><button>Win</button></form>')
     other.get_by_role("button").click()
     assert other.locator("body").inner_text().startswith(("This form", "This desk is open"))
+    context.close()

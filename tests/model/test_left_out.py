@@ -146,6 +146,7 @@ def test_calibration_mends_what_a_forest_is_too_sure_of(rng):
 def test_scikit_learn_contract():
     by_chance = "bootstraps differ where rows are repeated instead of weighted, as in random forests"
     check_estimator(
-        CalibratedForestClassifier(3, random_state=0),
+        # So many that no row is in the bootstraps of all, which would take a forest for each fold.
+        CalibratedForestClassifier(16, random_state=0),
         expected_failed_checks={"check_sample_weight_equivalence_on_dense_data": by_chance},
     )

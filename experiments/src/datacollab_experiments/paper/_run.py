@@ -3,10 +3,9 @@
 from __future__ import annotations
 
 import hashlib
-import json
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import asdict, dataclass, replace
-from functools import lru_cache, partial
+from dataclasses import dataclass, replace
+from functools import cache, lru_cache, partial
 from pathlib import Path
 from typing import Any
 
@@ -94,22 +93,21 @@ def make_tasks(experiments: Sequence[Experiment], data_dir: Path | None = None) 
     -------
     list of TrialTask
     """
-    tasks: dict[tuple[int, str], TrialTask] = {}
+    tasks: dict[tuple[int, Condition], TrialTask] = {}
     planned: set[Key] = set()
+    drawn = cache(drawn_condition)
+    cells_of = [[(cell.id, cell, drawn(cell.condition)) for cell in cells(experiment)] for experiment in experiments]
     for seed in sorted({seed for experiment in experiments for seed in experiment.seeds}):
-        for experiment in experiments:
+        for experiment, its_cells in zip(experiments, cells_of, strict=True):
             if seed not in experiment.seeds:
                 continue
-            for cell in cells(experiment):
-                row = (cell.id, seed)
+            for id, cell, draw in its_cells:
+                row = (id, seed)
                 if row in planned:
                     continue
                 planned.add(row)
-                draw = drawn_condition(cell.condition)
-                task = tasks.setdefault(
-                    (seed, json.dumps(asdict(draw))), TrialTask(condition=draw, seed=seed, cells={}, data_dir=data_dir)
-                )
-                task.cells[cell.id] = cell
+                task = tasks.setdefault((seed, draw), TrialTask(condition=draw, seed=seed, cells={}, data_dir=data_dir))
+                task.cells[id] = cell
     # Trials of one data set come one after the other, so that a worker holds few of them at a time.
     return sorted(tasks.values(), key=lambda task: (task.seed, task.condition.dataset))
 
