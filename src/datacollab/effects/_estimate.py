@@ -6,7 +6,6 @@ import html
 import warnings
 from collections.abc import Iterable
 from dataclasses import asdict, dataclass, field, fields
-from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -181,21 +180,21 @@ class Effect:
             rows.append((f"left out, scores beyond {self.trim:g} and {1 - self.trim:g}", f"{self.n_trimmed} rows"))
         return rows
 
+    def __str__(self) -> str:
+        return self.to_text()
+
     def to_text(self) -> str:
         """Return all of it in lines."""
         return "\n".join([self.sentence, *(f"  {name}: {value}" for name, value in self._rows())])
 
-    def to_html(self, path: str | Path | None = None) -> str:
-        """Return all of it as a page, and write it to a file if a path is given."""
+    def to_html(self) -> str:
+        """Return all of it as a page."""
         rows = "".join(f"<tr><th>{html.escape(a)}</th><td>{html.escape(b)}</td></tr>" for a, b in self._rows())
-        page = (
+        return (
             '<!doctype html><html lang="en"><meta charset="utf-8"><title>Effect of treatment</title>'
             "<style>body{font-family:sans-serif;max-width:42em;margin:2em auto}th{text-align:left;padding-right:2em;"
             f"font-weight:normal;color:#555}}</style><p>{html.escape(self.sentence)}</p><table>{rows}</table></html>"
         )
-        if path is not None:
-            Path(path).write_text(page, encoding="utf-8")
-        return page
 
     def to_dict(self) -> dict[str, Any]:
         """Return all figures as JSON can hold them."""
@@ -216,12 +215,10 @@ class Effect:
         MissingExtraError
             If matplotlib is not installed.
         """
+        figure = require("matplotlib.figure", "plots").Figure
+        axes: Axes = figure(figsize=(6.4, 3.6), layout="constrained").subplots() if ax is None else ax
         if ax is None:
-            figure = require("matplotlib.figure", "plots").Figure(figsize=(6.4, 3.6), layout="constrained")
-            axes: Axes = figure.subplots()
             axes.spines[["top", "right"]].set_visible(False)
-        else:
-            axes = ax
         edges = np.asarray(self.overlap.edges)
         width = edges[1] - edges[0]
         axes.bar(
@@ -237,9 +234,6 @@ class Effect:
         axes.yaxis.set_major_formatter(lambda rows, _: f"{abs(rows):g}")
         axes.legend(frameon=False, fontsize=8)
         return axes
-
-    def __str__(self) -> str:
-        return self.to_text()
 
     def _repr_html_(self) -> str:
         return card("Effect of treatment", f"<p>{html.escape(self.sentence)}</p>", table(self._rows()))
@@ -348,7 +342,8 @@ def estimate_effect(
     splits = effect_folds(rows.treatment, rows.groups, folds, random_state)
     scores = propensity_scores(rows.X, rows.treatment, splits, propensity_model)
     overlap = overlap_of(scores, rows.treatment, target)
-    misalignment = _misalignment(rows)
+    between = ((rows.anchors - rows.anchors.mean(axis=0)) ** 2).sum()
+    misalignment = float(between / ((rows.anchors - rows.anchors.mean(axis=(0, 1))) ** 2).sum())
     _warn(rows, overlap, misalignment, horizon)
 
     X, t = rows.X, rows.treatment
@@ -451,14 +446,6 @@ def _outcome(rows: CombinedRows, horizon: float | None) -> FloatArray:
     return values
 
 
-def _misalignment(rows: CombinedRows) -> float:
-    """Return the part of the variance of the mapped anchor that is between parties; see `Effect`."""
-    mapped = rows.anchors
-    between = ((mapped - mapped.mean(axis=0)) ** 2).sum()
-    total = ((mapped - mapped.mean(axis=(0, 1))) ** 2).sum()
-    return float(between / total)
-
-
 def _warn(rows: CombinedRows, overlap: Overlap, misalignment: float, horizon: float | None) -> None:
     n_rows, found = len(rows.target), []
     if overlap.n_clipped > _MANY_CLIPPED * n_rows:
@@ -551,22 +538,6 @@ def conditional_effects(
     ----------
     .. [1] Robinson (1988). Root-N-consistent semiparametric regression. Econometrica 56(4), 931-954.
     .. [2] Nie and Wager (2021). Quasi-oracle estimation of heterogeneous treatment effects. Biometrika 108(2), 299-319.
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> import datacollab as dc
-    >>> from datacollab.effects import conditional_effects
-    >>> from datacollab.targets import effect_target
-    >>> rng = np.random.default_rng(0)
-    >>> X, public = rng.normal(size=(600, 3)), rng.normal(size=(50, 3))
-    >>> t = (X[:, 0] + rng.logistic(size=600) > 0).astype(int)
-    >>> y = effect_target(t, (2 + X[:, 1]) * t + 3 * X[:, 0] + rng.normal(size=600))
-    >>> f = dc.obfuscator("pca", n_components=3)
-    >>> parties = [dc.Party(k, f).fit(X[k::3], y[k::3]) for k in range(3)]
-    >>> found = conditional_effects([p.share(public) for p in parties], dc.LTI(3, fit_intercept=True), random_state=0)
-    >>> parties[0].predict([[0.0, -1.0, 0.0], [0.0, 1.0, 0.0]], found.party_model(0)).round(0)
-    array([1., 3.])
     """
     rows = combined_rows(shares, integrator)
     if rows.is_survival:

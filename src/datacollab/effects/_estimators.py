@@ -293,18 +293,6 @@ def partially_linear(
     ----------
     .. [1] Chernozhukov, Chetverikov, Demirer, Duflo, Hansen, Newey and Robins (2018). Double/debiased machine learning
        for treatment and structural parameters. The Econometrics Journal 21(1), C1-C68.
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> from datacollab.effects import effect_folds, partially_linear
-    >>> rng = np.random.default_rng(0)
-    >>> X = rng.normal(size=(500, 2))
-    >>> t = (X[:, 0] + rng.logistic(size=500) > 0).astype(int)
-    >>> y = 2 * t + 3 * X[:, 0] + rng.normal(size=500)
-    >>> found = partially_linear(X, t, y, effect_folds(t, np.arange(500), 5, 0))
-    >>> abs(found.value - 2) < 3 * found.standard_error()
-    True
     """
     r_y = outcome - cross_fitted(LinearRegression() if outcome_model is None else outcome_model, X, outcome, folds)
     r_t = treatment - propensity_scores(X, treatment, folds, propensity_model)

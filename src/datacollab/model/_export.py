@@ -172,7 +172,6 @@ _REGRESSORS = (
     *("OrthogonalMatchingPursuit", "OrthogonalMatchingPursuitCV", "PoissonRegressor", "QuantileRegressor", "Ridge"),
     *("RidgeCV", "SGDRegressor", "TheilSenRegressor", "TweedieRegressor"),
 )
-_ACTIVATIONS = {"exp": "exp", "logistic": "logistic", "relu": "relu", "tanh": "tanh"}
 
 
 def linear_classifier(estimator: Any) -> Sent:
@@ -189,9 +188,10 @@ def linear_regressor(estimator: Any) -> Sent:
     affine = _affine(estimator)
     if affine.n_out != 1:
         raise NotSendableError("a model of several targets")
-    if _has_log_link(estimator):
-        return Sent((affine, Elementwise(1, "exp")))
-    return Sent((affine,))
+    has_log_link = isinstance(estimator, linear_model.GammaRegressor | linear_model.PoissonRegressor)
+    if isinstance(estimator, linear_model.TweedieRegressor):
+        has_log_link = estimator.link == "log" or (estimator.link == "auto" and estimator.power > 0)
+    return Sent((affine, Elementwise(1, "exp")) if has_log_link else (affine,))
 
 
 def network(estimator: Any) -> Sent:
@@ -199,7 +199,7 @@ def network(estimator: Any) -> Sent:
     steps: list[Step] = []
     for coefficients, intercept in zip(estimator.coefs_, estimator.intercepts_, strict=True):
         if steps and estimator.activation != "identity":
-            steps.append(Elementwise(steps[-1].n_out, _ACTIVATIONS[estimator.activation]))
+            steps.append(Elementwise(steps[-1].n_out, estimator.activation))
         steps.append(Affine(floats(coefficients), floats(intercept)))
     n_outputs, last = steps[-1].n_out, estimator.out_activation_
     if hasattr(estimator, "classes_"):
@@ -211,7 +211,7 @@ def network(estimator: Any) -> Sent:
     if n_outputs != 1:
         raise NotSendableError("a network of several targets")
     if last != "identity":
-        steps.append(Elementwise(1, _ACTIVATIONS[last]))
+        steps.append(Elementwise(1, last))
     return Sent(tuple(steps))
 
 
@@ -242,12 +242,6 @@ def _link(estimator: Any) -> tuple[Step, ...] | None:
     if isinstance(estimator, linear_model.SGDClassifier) or one_against_rest:
         return (Elementwise(n_classes, "logistic"), Normalise(n_classes))
     return (Softmax(n_classes),)
-
-
-def _has_log_link(estimator: Any) -> bool:
-    if isinstance(estimator, linear_model.TweedieRegressor):
-        return bool(estimator.link == "log" or (estimator.link == "auto" and estimator.power > 0))
-    return isinstance(estimator, linear_model.GammaRegressor | linear_model.PoissonRegressor)
 
 
 _SURVIVAL = (CoxRegression, SurvivalForest)

@@ -18,9 +18,9 @@ from ._from_elsewhere import bad_predictor, large_predictor
 _MOST_WORK = 5 * 10**6
 """For one row, in units of about a nanosecond."""
 _MOST_CALLS = 50_000
-"""Calls of compiled functions for one batch of rows: each costs some microseconds, and making a tree more."""
+"""Calls of compiled functions for one batch of rows, or trees: each costs some microseconds."""
 _MOST_NODES = 5 * 10**6
-"""Nodes of all trees: each takes some two hundred bytes while they are made ready."""
+"""Nodes of all trees."""
 _MOST_STEPS, _MOST_PARTS, _MOST_NESTED = 100, 1_000, 4
 _MOST_KNOTS = 10**7
 _LEAST_SPREAD = 1e-100
@@ -51,11 +51,6 @@ class Budget:
         self.nodes += n_nodes
         if self.nodes > _MOST_NODES:
             raise large_predictor(f"{self.nodes} nodes in its trees; {_MOST_NODES} are allowed")
-
-    def take_trees(self, n_trees: int) -> None:
-        """Check the number of trees, before they are made."""
-        if self.calls + n_trees > _MOST_CALLS:
-            raise large_predictor(f"{n_trees} trees; {_MOST_CALLS} are allowed")
 
 
 class Parts:
@@ -169,6 +164,8 @@ class Step(ABC):
     """Its name in files."""
     COST: ClassVar[tuple[float, float, float]] = (10.0, 10.0, 0.0)
     """Nanoseconds for one row, roughly: for each column taken, for each one returned, and for each pair of these."""
+    CALLS: ClassVar[str] = ""
+    """Of what it makes a call each, "n_in" or "n_out"; one call alone by default."""
     n_in: int
     n_out: int
 
@@ -200,7 +197,7 @@ class Step(ABC):
     @property
     def calls(self) -> int:
         """How many calls of compiled functions a batch of rows costs."""
-        return 1
+        return int(getattr(self, self.CALLS)) if self.CALLS else 1
 
     def written(self, path: str) -> tuple[dict[str, Any], dict[str, NDArray[Any]]]:
         """Return what JSON holds of it, and its arrays under the path."""
@@ -369,6 +366,7 @@ class Isotonic(Step):
 
     kind = "isotonic"
     COST = (100.0, 0.0, 0.0)
+    CALLS = "n_in"
     lengths: NDArray[Any] = integers("n_in", least=1, most=_MOST_KNOTS)
     knots: FloatArray = table("n_knots")
     heights: FloatArray = table("n_knots")
@@ -377,11 +375,6 @@ class Isotonic(Step):
         ends = np.cumsum(self.lengths)[:-1]
         lines = zip(rows.T, np.split(self.knots, ends), np.split(self.heights, ends), strict=True)
         return np.column_stack([np.interp(column, knots, heights) for column, knots, heights in lines])
-
-    @property
-    def calls(self) -> int:
-        """One for each column."""
-        return self.n_in
 
     def check(self, n_in: int) -> None:
         n_knots = len(self.knots)
@@ -401,6 +394,7 @@ class NormalDensities(Step):
 
     kind = "normal"
     COST = (0.0, 0.0, 5.0)
+    CALLS = "n_out"
     means: FloatArray = table("n_out", "n_in")
     variances: FloatArray = table("n_out", "n_in", least=1 / MOST_NUMBER)
     log_priors: FloatArray = table("n_out")
@@ -413,11 +407,6 @@ class NormalDensities(Step):
             for constant, mean, variance in zip(constants, self.means, self.variances, strict=True)
         ]
         return np.column_stack(densities)
-
-    @property
-    def calls(self) -> int:
-        """One for each class."""
-        return self.n_out
 
 
 class Radial(Step):
@@ -541,7 +530,6 @@ class Trees(Step):
         feature = parts.integers("feature", least=LEAF, most=n_in - 1)
         parts.budget.take_nodes(len(feature))
         structure = structure_of(feature)
-        parts.budget.take_trees(len(structure.ends))
         n_splits = int(np.count_nonzero(feature != LEAF))
         threshold = parts.table("threshold", (n_splits,), most=np.finfo(np.float64).max) if n_splits else np.empty(0)
         base = parts.table("base", (None,)) if parts.has("base") else None

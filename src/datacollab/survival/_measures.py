@@ -109,12 +109,6 @@ def risk_groups(risk: ArrayLike, n_groups: int = 3, *, reference: ArrayLike | No
     reference : array-like of shape (n_reference,), optional
         Risks whose quantiles bound the groups; those of the rows by default.  With risks of rows that all parties
         have, such as the anchor's, a group means the same everywhere.
-
-    Examples
-    --------
-    >>> from datacollab.survival import risk_groups
-    >>> risk_groups([0.3, 2.0, -1.0, 0.9], n_groups=2)
-    array([0, 1, 0, 1])
     """
     if n_groups < 2:
         raise ValueError(f"n_groups must be 2 or more; got {n_groups}.")
@@ -128,15 +122,7 @@ def risk_groups(risk: ArrayLike, n_groups: int = 3, *, reference: ArrayLike | No
 
 @dataclass(frozen=True)
 class LogRank:
-    """A test of whether groups have one survival curve.
-
-    Attributes
-    ----------
-    statistic : float
-        χ².
-    degrees_of_freedom : int
-    p_value : float
-    """
+    """A test of whether groups have one survival curve, by χ²."""
 
     statistic: float
     degrees_of_freedom: int
