@@ -29,34 +29,27 @@ FEWEST_DIFFERENT = 10
 
 _FORMAT, _VERSION = "datacollab.ledger", 1
 _HASH = np.dtype("<u8")
-_KEYS = {"context", "purpose", "statistic", "noise", "time", "agreement", "parties", "rows"}
 
 
 @dataclass(frozen=True)
 class LedgerEntry:
-    """One total.
-
-    Attributes
-    ----------
-    context, purpose, statistic, time, agreement : str
-        The sum's context in hexadecimal digits, its purpose, what was added up, the time in ISO 8601, and the digest of
-        one run's project.
-    noise : float
-        Standard deviation of the total's noise, in the unit of sums of ridge regression.
-    parties : dict of str to str
-        Public keys of the parties with rows in the total, by name.
-    rows : ndarray of uint64, shape (n_rows,)
-        Keyed hashes of the rows, in ascending order.
-    """
+    """One total."""
 
     context: str
+    """The sum's context in hexadecimal digits."""
     purpose: str
     statistic: str
+    """What was added up."""
     noise: float
+    """Standard deviation of the total's noise, in the unit of sums of ridge regression."""
     time: str
+    """In ISO 8601."""
     agreement: str
+    """The digest of one run's project."""
     parties: dict[str, str]
+    """Public keys of the parties with rows in the total, by name."""
     rows: NDArray[np.uint64] = field(repr=False)
+    """Keyed hashes of the rows, shape (n_rows,), in ascending order."""
 
     def n_different(self, rows: NDArray[np.uint64]) -> int:
         """Return how many rows only one of both sets has; equal rows count as often as they occur."""
@@ -71,7 +64,7 @@ class LedgerEntry:
 
 
 class Ledger:
-    """The ledger of one institution, a file.
+    """The ledger of one institution, a file; ``STATE_DAMAGED`` is raised if the file is something else.
 
     Parameters
     ----------
@@ -80,21 +73,15 @@ class Ledger:
     key : bytes of length 32
         A secret of the institution, without which hashes of guessed rows cannot be compared.
 
-    Raises
-    ------
-    ExchangeError
-        ``STATE_DAMAGED`` if the file is no ledger.
-
     Examples
     --------
     >>> import tempfile
     >>> from pathlib import Path
     >>> import numpy as np
     >>> from datacollab.exchange.ledger import Ledger
-    >>> table = np.random.default_rng(0).normal(size=(40, 3))
     >>> with tempfile.TemporaryDirectory() as folder:
     ...     ledger = Ledger(Path(folder) / "ledger.json", key=bytes(32))
-    ...     rows = ledger.fingerprints(table)
+    ...     rows = ledger.fingerprints(np.random.default_rng(0).normal(size=(40, 3)))
     ...     said = {"purpose": "stroke, first model", "statistic": "ridge regression", "noise": 0.1}
     ...     ledger.enter(rows, context="00" * 32, agreement="run 1", parties={}, **said)
     ...     ledger.noise_left(rows)
@@ -133,13 +120,8 @@ class Ledger:
         """Refuse a total of rows, by their fingerprints, that beside the earlier ones would reveal single rows.
 
         Another statistic of exactly the same rows is allowed: no row is in only one of both totals.  Totals of `void`
-        agreements are left out: they will never be made, as one of their parties has left.
-
-        Raises
-        ------
-        ExchangeError
-            ``ALREADY_SHARED`` if the sum was entered before, the agreement was closed, or an earlier total has nearly
-            the same rows.
+        agreements are left out: they will never be made, as one of their parties has left.  ``ALREADY_SHARED`` is
+        raised if the sum was entered before, the agreement was closed, or an earlier total has nearly the same rows.
         """
         if agreement in self.closed:
             raise ExchangeError(
@@ -203,8 +185,7 @@ class Ledger:
     def _write(self, entries: tuple[LedgerEntry, ...], closed: Collection[str]) -> None:
         listed = []
         for entry in entries:
-            plain = {name: getattr(entry, name) for name in _KEYS - {"rows"}}
-            listed.append(plain | {"rows": base64.b64encode(entry.rows.astype(_HASH).tobytes()).decode()})
+            listed.append({**vars(entry), "rows": base64.b64encode(entry.rows.astype(_HASH).tobytes()).decode()})
         contents = {"format": _FORMAT, "format_version": _VERSION, "entries": listed, "closed": sorted(closed)}
         write_atomically(self.path, canonical_json(contents) + b"\n", mode=0o600)
         self.entries, self.closed = entries, tuple(sorted(closed))
@@ -229,11 +210,8 @@ class Ledger:
 
     @staticmethod
     def _entry(entry: dict[str, Any]) -> LedgerEntry:
-        if entry.keys() != _KEYS:
-            raise ValueError
         rows = np.frombuffer(base64.b64decode(entry["rows"], validate=True), dtype=_HASH).astype(np.uint64)
-        names = ("context", "purpose", "statistic", "time", "agreement", "parties")
-        return LedgerEntry(**{name: entry[name] for name in names}, noise=float(entry["noise"]), rows=rows)
+        return LedgerEntry(**{**entry, "noise": float(entry["noise"]), "rows": rows})
 
     def __repr__(self) -> str:
         return f"Ledger({str(self.path)!r}, {len(self.entries)} entries)"

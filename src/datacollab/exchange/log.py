@@ -39,27 +39,20 @@ class Chain:
     """A form of entries, each with the hash of the one before it: one changed, removed, inserted or moved is found.
 
     The chain itself cannot show that its end was cut off, or that all was written anew.
-
-    Attributes
-    ----------
-    domain : bytes
-        Hashed before each entry, so that none of another chain can stand for it.
-    broken : callable
-        Makes the error from the number of the first entry that does not follow.
-    number, hash : str
-        Keys of an entry's number, from 1, and its hash.
-    others : tuple of str
-        Further keys of an entry, whose values are texts, and ``facts``, which is an object.
-    besides : mapping of str to str
-        Hashed with each entry and not written into it.
     """
 
     domain: bytes
+    """Hashed before each entry, so that none of another chain can stand for it."""
     broken: Callable[[int], Exception]
+    """Makes the error from the number of the first entry that does not follow."""
     number: str = "number"
+    """Key of an entry's number, from 1."""
     hash: str = "hash"
+    """Key of its hash."""
     others: tuple[str, ...] = ()
+    """Further keys of an entry, whose values are texts, and ``facts``, which is an object."""
     besides: Mapping[str, str] = field(default_factory=dict)
+    """Hashed with each entry and not written into it."""
 
     def entry(self, number: int, previous: str, **contents: Any) -> dict[str, Any]:
         """Return an entry with its hash, after the entry of the previous hash, or `CHAIN_START`."""
@@ -287,12 +280,7 @@ def check_log_against(log: AuditLog, files: Iterable[Path], *, keys: Path | None
 
     A share names the log's head when it was made, and the log then names the share; a model, or answers in its place,
     name the share that they were made of.  Entries after the last of the files have no witness.  Shares by others than
-    the owner of `keys` testify to other logs.
-
-    Raises
-    ------
-    ExchangeError
-        ``LOG_BROKEN``, or an error of reading a file.
+    the owner of `keys` testify to other logs.  ``LOG_BROKEN`` is raised, or an error of reading a file.
     """
     owner = KeyFile.read(keys).public if keys is not None and keys.is_file() else None
     known = {value for entry in log.entries() for value in entry["facts"].values() if isinstance(value, str)}

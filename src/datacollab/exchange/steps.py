@@ -150,14 +150,7 @@ SIDES = {
 
 
 def figure_text(scores: Mapping[str, Any], name: str) -> str:
-    """Write a figure with its interval, if it has one.
-
-    Parameters
-    ----------
-    scores : mapping of str to object
-    name : str
-        Of the figure; its interval is called ``name_interval``.
-    """
+    """Write a figure of this name, with its interval, if the scores have one (``name_interval``)."""
     if scores[name] is None:
         return "none"
     form = "{:.4g}" if name in ("rmse", "mae") else "{:.3f}"
@@ -168,15 +161,7 @@ def figure_text(scores: Mapping[str, Any], name: str) -> str:
 
 
 def score_rows(scores: Mapping[str, Any], unit: str = "") -> list[tuple[str, str]]:
-    """Write all figures of `PartyFolder.evaluate`, by their names.
-
-    Parameters
-    ----------
-    scores : mapping of str to object
-        What `PartyFolder.evaluate` gave.
-    unit : str
-        Of a numeric target.
-    """
+    """Write all figures that `PartyFolder.evaluate` gave, by their names; the unit is that of a numeric target."""
     of_unit = f" {unit}" if unit else ""
     figures = {
         "accuracy": ("Accuracy", ""),
@@ -193,13 +178,7 @@ def score_rows(scores: Mapping[str, Any], unit: str = "") -> list[tuple[str, str
 
 
 def ranking_rows(ranking: Mapping[str, Any]) -> list[tuple[str, str]]:
-    """Write what probabilities of the second of two classes say, by name.
-
-    Parameters
-    ----------
-    ranking : mapping of str to object
-        What `linalg.ranking_figures` gives, and "positive".
-    """
+    """Write what `linalg.ranking_figures` of the second of two classes say, by name."""
     positive, threshold, top = ranking["positive"], ranking["threshold"], ranking["top"]
     rows = [
         ("AUC", f"{figure_text(ranking, 'auc')}; guessing has 0.5"),

@@ -35,22 +35,15 @@ _DIGITS, _HASH_DIGITS = set("0123456789abcdef"), 64
 
 @dataclass(frozen=True, kw_only=True)
 class SumsFacts:
-    """The facts outside of a file of a party's sums.
-
-    Attributes
-    ----------
-    project_digest, created : str
-        The time is in ISO 8601.
-    anchor_commitment : str
-        Of the party's anchor (`Anchor.commitment`); equal in all files of one sum.
-    n_components : int
-        Columns of the common map: those of the project, or fewer if the anchor's rank is smaller.
-    """
+    """The facts outside of a file of a party's sums."""
 
     project_digest: str
     anchor_commitment: str
+    """Of the party's anchor (`Anchor.commitment`); equal in all files of one sum."""
     n_components: int
+    """Columns of the common map: those of the project, or fewer if the anchor's rank is smaller."""
     created: str
+    """In ISO 8601."""
 
     def facts(self) -> dict[str, Any]:
         """Return the facts for JSON."""
@@ -199,22 +192,18 @@ _TYPES = {"party": str, "project": str, "project_digest": str, "had_shared": boo
 
 @dataclass(frozen=True, kw_only=True)
 class Withdrawal:
-    """A party's signed statement that it has left a run; without it, a run of the others could reveal its sums.
-
-    Attributes
-    ----------
-    party, project, project_digest, created, signer : str
-        The run (another run is another digest), the time in ISO 8601, and the party's public key as text.
-    had_shared : bool
-        Whether the party's message had been released.
-    """
+    """A party's signed statement that it has left a run; without it, a run of the others could reveal its sums."""
 
     party: str
     project: str
     project_digest: str
+    """Another run is another digest."""
     had_shared: bool
+    """Whether the party's message had been released."""
     created: str
+    """In ISO 8601."""
     signer: str
+    """The party's public key as text."""
 
 
 def withdrawal_to_bytes(party: str, project: str, project_digest: str, had_shared: bool, key: KeyPair) -> bytes:

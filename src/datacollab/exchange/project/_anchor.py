@@ -38,23 +38,16 @@ _FORMS = {"rows": (2, ("f8",)), "secret": (1, ("i4",)), "target": (1, ("f8", "i8
 
 @dataclass(frozen=True, kw_only=True, eq=False, repr=False)
 class Anchor:
-    """The rows that all parties obfuscate alike, known to all parties and never to the analyst.
-
-    Attributes
-    ----------
-    rows : ndarray of shape (n_anchors, n_features)
-        In the columns of the project's matrix, so that a generated row may lie between categories.
-    target : ndarray of shape (n_anchors,) or None
-    secret : bytes of length 32
-        Key of the commitment; drawn afresh for every anchor.
-    sealed_at : str
-        Time of sealing by the owner, in ISO 8601; empty if it is not known.  The commitment does not depend on it.
-    """
+    """The rows that all parties obfuscate alike, known to all parties and never to the analyst."""
 
     rows: FloatArray
+    """Shape (n_anchors, n_features), in the project's matrix: a generated row may lie between categories."""
     target: NDArray[Any] | None = None
+    """Shape (n_anchors,); None if the anchor has none."""
     secret: bytes = field(default_factory=lambda: secrets.token_bytes(_SECRET_BYTES))
+    """Key of the commitment, 32 bytes; drawn afresh for every anchor."""
     sealed_at: str = ""
+    """Time of sealing by the owner, in ISO 8601; empty if it is not known.  The commitment does not depend on it."""
 
     def __repr__(self) -> str:
         with_target = "with" if self.target is not None else "without"

@@ -25,27 +25,6 @@ class Column:
 
     Entries that contradict one another raise an ExchangeError.
 
-    Attributes
-    ----------
-    name : str
-    kind : {"number", "category"}
-    unit : str
-        Of a number; shown to people, not computed with.
-    minimum, maximum : float or None
-        The possible range of a number, in its unit; None for a category.
-    categories : tuple of str
-        In the order of their columns of zeros and ones; empty for a number.
-    missing : {"refuse", "fill"}
-        Whether a missing entry stops everything, or is replaced by `fill`.
-    fill : float, str or None
-        Replaces a missing entry; nothing is ever computed from a party's rows.
-    flag_missing : bool
-        Whether one more column says, by 1, where an entry was missing.
-    outside : {"refuse", "clip", "missing"}
-        Whether a number outside its range stops everything, becomes the nearer bound, or counts as missing.
-    unknown : {"refuse", "other", "missing"}
-        Whether a category that was not agreed stops everything, counts as "other", or as missing.
-
     Examples
     --------
     >>> from datacollab.exchange.project import Column
@@ -57,15 +36,24 @@ class Column:
 
     name: str
     kind: str
+    """Either "number" or "category"."""
     unit: str = ""
+    """Of a number; shown to people, not computed with."""
     minimum: float | None = None
     maximum: float | None = None
+    """The possible range of a number, in its unit; None for a category."""
     categories: tuple[str, ...] = ()
+    """In the order of their columns of zeros and ones; empty for a number."""
     missing: str = "refuse"
+    """Whether a missing entry stops everything ("refuse"), or is replaced by `fill` ("fill")."""
     fill: float | str | None = None
+    """Replaces a missing entry; nothing is ever computed from a party's rows."""
     flag_missing: bool = False
+    """Whether one more column says, by 1, where an entry was missing."""
     outside: str = "refuse"
+    """Whether a number outside its range is refused, becomes the nearer bound ("clip"), or counts as "missing"."""
     unknown: str = "refuse"
+    """Whether a category that was not agreed is refused, counts as "other", or as "missing"."""
 
     @staticmethod
     def entry_names(found: Mapping[str, Any]) -> tuple[str, ...]:

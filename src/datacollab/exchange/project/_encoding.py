@@ -50,20 +50,13 @@ def _n_outside(counts: Mapping[str, int]) -> int:
 
 @dataclass(frozen=True, kw_only=True)
 class Adjustments:
-    """Counts of a table's entries that became something else, or of those in all its batches so far.
-
-    Attributes
-    ----------
-    n_rows, n_rows_outside : int
-        All rows, and those with an entry outside of what was agreed.
-    columns : mapping of str to Counter
-        Counts by column: its entries (``n_entries``), those outside of what was agreed by what they became, those far
-        outside, and those filled in.
-    """
+    """Counts of a table's entries that became something else, or of those in all its batches so far."""
 
     n_rows: int = 0
     n_rows_outside: int = 0
+    """Rows with an entry outside of what was agreed."""
     columns: Mapping[str, Counter[str]] = field(default_factory=dict)
+    """Of each column: all entries, those outside by what they became, those far outside, and those filled in."""
 
     def __add__(self, other: Adjustments) -> Adjustments:
         names, none = dict.fromkeys([*self.columns, *other.columns]), Counter[str]()
@@ -265,24 +258,15 @@ def target_column(task: Task, name: str, entries: Any, place: Place) -> NDArray[
 
 @dataclass(frozen=True, kw_only=True, eq=False)
 class EncodedTable:
-    """A table as the project's matrix.
-
-    Attributes
-    ----------
-    X : ndarray of shape (n_rows, n_features)
-        In float64, in the order of `Project.feature_names`.
-    target : ndarray of shape (n_rows,) or None
-        Classes as declared, text or int64; float64 for a regression; with the fields of `datacollab.targets` for
-        times to events, effects and if there is nothing to predict; None if it was not asked for.
-    n_rows : int
-    adjusted : Adjustments
-        Counts of the entries that became something else, in this table and the batches before it.
-    """
+    """A table as the project's matrix."""
 
     X: FloatArray = field(repr=False)
+    """Shape (n_rows, n_features), in the order of `Project.feature_names`."""
     target: NDArray[Any] | None = field(repr=False)
+    """Shape (n_rows,): classes as declared, numbers, or `datacollab.targets`; None if it was not asked for."""
     n_rows: int
     adjusted: Adjustments = field(default_factory=Adjustments, repr=False)
+    """Counts of the entries that became something else, in this table and the batches before it."""
 
 
 def encode_table(

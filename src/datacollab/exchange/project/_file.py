@@ -169,12 +169,8 @@ def project_text(
 def sign_project_text(text: str, key: KeyPair, *, what: str = "project.toml") -> str:
     """Sign a project file again after an edit by hand; comments stay as they are.
 
-    If it was signed before, and says something else now, its revision is raised.
-
-    Raises
-    ------
-    ExchangeError
-        If the file says something impossible, or the key is not the owner's.
+    If it was signed before, and says something else now, its revision is raised.  An ExchangeError is raised if the
+    file says something impossible, or the key is not the owner's.
     """
     unsigned, was_signed = _SIGNATURE.subn("", text.replace("\r\n", "\n"), count=1)
     unsigned = unsigned if was_signed else text
@@ -192,12 +188,8 @@ def sign_project_text(text: str, key: KeyPair, *, what: str = "project.toml") ->
 def load_project(path: Path) -> Project:
     """Read a project file, and verify that the owner it names has signed it.
 
-    Only people can say whether that owner is the right one: compare the fingerprint by another way.
-
-    Raises
-    ------
-    ExchangeError
-        If the file says something impossible, carries no signature, or another one than its owner's.
+    Only people can say whether that owner is the right one: compare the fingerprint by another way.  An ExchangeError
+    is raised if the file says something impossible, carries no signature, or another one than its owner's.
     """
     return read_project(path)[0]
 

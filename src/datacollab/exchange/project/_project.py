@@ -35,18 +35,12 @@ _DEVICES = re.compile(r"(con|conin\$|conout\$|prn|aux|nul|(com|lpt)[0-9\u00b9\u0
 
 @dataclass(frozen=True, kw_only=True)
 class AnchorRecipe:
-    """The owner's recipe for the anchor: a sampler of `datacollab.anchor`, a number of rows, and their public source.
-
-    Attributes
-    ----------
-    method : {"smote", "uniform", "gaussian", "sample"}
-    n_rows : int
-    source : str
-    """
+    """The owner's recipe for the anchor: a sampler of `datacollab.anchor`, its rows, and their public source."""
 
     OPTIONAL: ClassVar = ("source",)
 
     method: str = "smote"
+    """One of "smote", "uniform", "gaussian" and "sample"."""
     n_rows: int = 1000
     source: str = ""
 
@@ -68,56 +62,38 @@ def is_device_name(name: str) -> bool:
 
 @dataclass(frozen=True, kw_only=True)
 class Project:
-    """The agreement: columns, task, anchor, rules and members; an ExchangeError if they contradict one another.
-
-    Attributes
-    ----------
-    name : str
-    purpose : str
-        The purpose of the model, in words.
-    revision : int
-        Raised at each change of a signed agreement, so that an older one is not taken for a newer.
-    columns : tuple of Column
-        In the order of the columns of the matrix.
-    task : Task
-    anchor : AnchorRecipe
-    max_components : int
-        The most columns that a party's representation may have.
-    min_rows, min_class_rows : int
-        The fewest rows of a party, and of each class that it has.
-    quorum : int
-        The fewest parties for an integration.
-    deadline : date or None
-        The last day on which shares are made.
-    seal_shares : bool
-        Whether only the analyst can read shares, and no carrier.
-    owner, analyst : PublicKey
-        The owner signs this and makes the anchor; the analyst integrates, and must not know the anchor.
-    parties : dict of str to PublicKey
-        In the order of their names.
-    sharing : Sharing or None
-        None if the parties share rows.
-    """
+    """The agreement: columns, task, anchor, rules and members; an ExchangeError if they contradict one another."""
 
     OPTIONAL: ClassVar = ("revision", "min_rows", "min_class_rows", "quorum", "seal_shares", "deadline")
     format_version: ClassVar = FORMAT_VERSION
 
     name: str
     purpose: str
+    """The purpose of the model, in words."""
     columns: tuple[Column, ...]
+    """In the order of the columns of the matrix."""
     task: Task
     anchor: AnchorRecipe = field(default_factory=AnchorRecipe)
     max_components: int
+    """The most columns that a party's representation may have."""
     min_rows: int = 20
     min_class_rows: int = 1
+    """The fewest rows of a party, and of each class that it has."""
     quorum: int = 2
+    """The fewest parties for an integration."""
     deadline: date | None = None
+    """The last day on which shares are made."""
     seal_shares: bool = True
+    """Whether only the analyst can read shares, and no carrier."""
     revision: int = 1
+    """Raised at each change of a signed agreement, so that an older one is not taken for a newer."""
     owner: PublicKey
     analyst: PublicKey
+    """The owner signs this and makes the anchor; the analyst integrates, and must not know the anchor."""
     parties: dict[str, PublicKey]
+    """In the order of their names."""
     sharing: Sharing | None = None
+    """None if the parties share rows."""
 
     def __post_init__(self) -> None:
         check_text("[project], name", self.name)

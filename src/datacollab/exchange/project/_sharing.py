@@ -27,45 +27,28 @@ RIDGE, COUNTS = _TASKS
 
 @dataclass(frozen=True, kw_only=True)
 class Sharing:
-    """The settings of sums under masks; a project without it shares rows.
-
-    Attributes
-    ----------
-    way : {"sums"}
-    statistic : {"ridge regression", "class counts"}
-        What is added up.  Counts make no model; they come first where a class may be rare.
-    noise : float, default=0.1
-        Standard deviation of the noise on the diagonal of the total; from .03, below which totals tell rows.
-    epsilon : float or None
-        If given, the noise is enough for (epsilon, 1e-5)-differential privacy of one row, and `noise` at least.
-    n_components : int, default=128
-        The most columns of the common map.
-    run : int, default=1
-        Raised, with new mask keys, to share again under the same agreement.
-    mask_keys : dict of str to str
-        Cards (`datacollab.sums.mask_card`), by party.
-    entities : dict of str to str
-        The legal entity behind each party's key, by party, and that of the analyst as ``"analyst"``.
-    labelled_by : str or None
-        The one party that adds labelled public rows, if the anchor has targets.
-
-    Raises
-    ------
-    ExchangeError
-        SPEC_INVALID.
-    """
+    """The settings of sums under masks; a project without it shares rows."""
 
     OPTIONAL: ClassVar = ("statistic", "noise", "n_components", "run", "labelled_by", "epsilon")
 
     mask_keys: dict[str, str]
+    """Cards (`datacollab.sums.mask_card`), by party."""
     entities: dict[str, str]
+    """The legal entity behind each party's key, by party, and that of the analyst as ``"analyst"``."""
     way: str = "sums"
+    """Only "sums"."""
     statistic: str = RIDGE
+    """What is added up: "ridge regression" or "class counts".  Counts make no model."""
     noise: float = TABLE.noise
+    """Standard deviation of the noise on the diagonal of the total; from .03, below which totals tell rows."""
     n_components: int = TABLE.n_components
+    """The most columns of the common map."""
     run: int = 1
+    """Raised, with new mask keys, to share again under the same agreement."""
     labelled_by: str | None = None
+    """The one party that adds labelled public rows, if the anchor has targets."""
     epsilon: float | None = None
+    """If given, the noise is enough for (epsilon, 1e-5)-differential privacy of one row, and `noise` at least."""
 
     @staticmethod
     def entry_names(found: Mapping[str, Any]) -> tuple[str, ...]:

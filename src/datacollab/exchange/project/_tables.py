@@ -43,13 +43,9 @@ def table_format(path: Path, *, default: str | None = None) -> str:
 def read_table(path: Path, *, project: Project | None = None) -> Any:
     """Read a CSV, Parquet or Arrow (Feather) file into a data frame, numbers to the last digit.
 
-    Parameters
-    ----------
-    path : Path
-        A name that ends in none of .parquet, .pq, .arrow, .feather and .ipc is read as CSV.
-    project : Project, optional
-        Determines the columns of a CSV file that are text: its categories, and those it does not name.  Without it,
-        pandas guesses, and 007 may become 7.
+    A name that ends in none of .parquet, .pq, .arrow, .feather and .ipc is read as CSV.  A project determines the
+    columns of a CSV file that are text: its categories, and those it does not name.  Without it, pandas guesses, and
+    007 may become 7.
 
     Raises
     ------
@@ -343,23 +339,11 @@ def _frame(batch: Any, project: Project | None, path: Path) -> Any:
 
 
 def write_table(path: Path, batches: Iterable[Any], *, mode: int = 0o666) -> int:
-    """Write data frames one after another into a CSV, Parquet or Arrow file, by the end of its name.
+    """Write data frames one after another into a CSV, Parquet or Arrow file, and return the number of rows.
 
-    The file appears when all of it is on the disk; if anything goes wrong, an earlier file is unchanged.
-
-    The permissions `mode` hold from the first moment on; the umask takes away from them.
-
-    Returns
-    -------
-    int
-        Number of rows.
-
-    Raises
-    ------
-    ExchangeError
-        If the end of the name is unknown.
-    MissingExtraError
-        If pyarrow is needed and not installed.
+    There is at least one frame, and all have the same columns.  The end of the name is the format; an unknown one is
+    refused.  The file appears when all of it is on the disk; if anything goes wrong, an earlier file is unchanged.  Its
+    permissions are `mode`, less the umask, from the first moment on.
     """
     path, n_rows = Path(path), 0
     kind = table_format(path)

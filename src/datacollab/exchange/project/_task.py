@@ -46,59 +46,39 @@ TASKS = tuple(_ENTRIES)
 
 @dataclass(frozen=True, kw_only=True)
 class Task:
-    """The columns that hold targets, and their possible entries.
-
-    Attributes
-    ----------
-    kind : {"classification", "regression", "survival", "effect", "none"}
-    target : str
-        The column that holds the targets of a classification or regression.
-    classes : tuple of str, or tuple of int
-        All classes of a classification.  A party need not have rows of each.
-    merged : dict of str to str, or to int, or None
-        Further entries of that column, and the class that each is taken for.
-    event, time : str
-        Columns of a survival, or of an effect on one: whether the event was seen, and when it or the end of
-        observation was.
-    seen, not_seen : tuple of str, or tuple of int
-        Entries of the column of events that mean that it was seen, or was not.
-    treatment : str
-        The column that says who was treated, of an effect.
-    treated, untreated : tuple of str, or tuple of int
-        Its entries.
-    outcome : str
-        The column of an effect on a number.
-    unit : str
-        Of a regression's target, of times or of the outcome.
-    minimum, maximum : float or None
-        The possible range of the same, in its unit; times have a maximum alone.
-    rounding : float or None
-        Times are rounded up to its multiples before they leave; 0 lets them leave exactly.
-
-    Raises
-    ------
-    ExchangeError
-        If the entries contradict one another.
-    """
+    """The columns that hold targets, and their possible entries; an ExchangeError if these contradict one another."""
 
     OPTIONAL: ClassVar = ("unit", "merged")
 
     kind: str
+    """One of "classification", "regression", "survival", "effect" and "none"."""
     target: str = ""
+    """The column that holds the targets of a classification or regression."""
     classes: tuple[str | int, ...] = ()
+    """All classes of a classification.  A party need not have rows of each."""
     treatment: str = ""
+    """The column that says who was treated, of an effect."""
     treated: tuple[str | int, ...] = ()
     untreated: tuple[str | int, ...] = ()
+    """Entries of that column."""
     outcome: str = ""
+    """The column of an effect on a number."""
     event: str = ""
+    """The column that says whether an event was seen: of a survival, or of an effect on one."""
     seen: tuple[str | int, ...] = ()
     not_seen: tuple[str | int, ...] = ()
+    """Entries of that column which mean that it was seen, or was not."""
     time: str = ""
+    """The column that says when the event, or the end of observation, was."""
     unit: str = ""
+    """Of a regression's target, of times or of the outcome."""
     minimum: float | None = None
     maximum: float | None = None
+    """The possible range of the same, in its unit; times have a maximum alone."""
     rounding: float | None = None
+    """Times are rounded up to its multiples before they leave; 0 lets them leave exactly."""
     merged: dict[str, str | int] | None = field(default=None, hash=False)
+    """Further entries of the column of a classification, and the class that each is taken for."""
 
     @staticmethod
     def entry_names(found: Mapping[str, Any]) -> tuple[str, ...]:
