@@ -35,6 +35,7 @@ def test_what_others_send_later_is_seen_by_whoever_watches(mail, store):
 
 def test_a_server_that_does_not_answer_is_told(mail, store, monkeypatch):
     monkeypatch.setenv("AWS_ENDPOINT_URL", "http://127.0.0.1:9")
+    monkeypatch.setenv("AWS_MAX_ATTEMPTS", "1")
     mail.put("share", "b")
     with refused("REMOTE_UNREACHABLE"):
         mail.push("b", StoreRemote(store.url))

@@ -135,6 +135,7 @@ def test_rows_are_listed_without_what_differs_between_runs(report):
     assert "construct" in (report[0] / "seconds.csv").read_text(encoding="utf-8").splitlines()[0]
 
 
+@pytest.mark.slow
 def test_equal_rows_in_any_order_on_any_day_give_equal_files(tmp_path, report):
     order = np.random.default_rng(0).permutation
     later = {
