@@ -74,8 +74,7 @@ def test_a_cox_regression_keeps_what_inference_needs():
     assert read.score(X, Y) == model.score(X, Y)
     forest = model_from(bundle_of(model_of("forest"))).estimator
     for name in ("coef_", "covariance_", "mean_"):
-        with pytest.raises(AttributeError, match="A SurvivalForest has no coefficients"):
-            getattr(forest, name)
+        assert not hasattr(forest, name)
     with pytest.raises(NotImplementedError):
         forest.fit(X, Y)
 

@@ -195,13 +195,8 @@ def _malformed(what: str) -> ExchangeError:
 def anchor_predictions(model: PartyModel, anchor_representation: ArrayLike) -> AnchorPredictions:
     """Return what a party's model says of its representation of the anchor.
 
-    Probabilities where h gives them; of a classifier that gives none, 1 for the class that it names.
-
-    Parameters
-    ----------
-    model : PartyModel
-    anchor_representation : array-like of shape (n_anchors, n_intermediate)
-        f_k of the anchor's rows, as in the party's share.
+    Probabilities where h gives them; of a classifier that gives none, 1 for the class that it names.  The
+    representation is f_k of the anchor's rows, of shape (n_anchors, n_intermediate), as in the party's share.
 
     Raises
     ------

@@ -202,13 +202,9 @@ def network(estimator: Any) -> Sent:
             steps.append(Elementwise(steps[-1].n_out, estimator.activation))
         steps.append(Affine(floats(coefficients), floats(intercept)))
     n_outputs, last = steps[-1].n_out, estimator.out_activation_
-    if hasattr(estimator, "classes_"):
-        if n_outputs == 1:
-            return Sent(tuple(steps), (Binary(),))
-        if last != "softmax":
-            raise NotSendableError("a network of several targets")
-        return Sent(tuple(steps), (Softmax(n_outputs),))
-    if n_outputs != 1:
+    if hasattr(estimator, "classes_") and (n_outputs == 1 or last == "softmax"):
+        return Sent(tuple(steps), (Binary() if n_outputs == 1 else Softmax(n_outputs),))
+    if hasattr(estimator, "classes_") or n_outputs != 1:
         raise NotSendableError("a network of several targets")
     if last != "identity":
         steps.append(Elementwise(1, last))

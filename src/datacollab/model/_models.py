@@ -151,26 +151,21 @@ def forest_left_out(
     None in place of predictions where there are not two groups to leave out.
     """
     if len(np.unique(groups)) == len(groups):
-        fitted, left_out = _by_trees(forest, X, y, weights)
-        if left_out is not None:
+        there = weights > 0
+        with warnings.catch_warnings(record=True) as caught:
+            warnings.simplefilter("always")
+            fitted = clone(forest).set_params(oob_score=True).fit(X[there], y[there], sample_weight=weights[there])
+        if is_classifier(fitted):
+            left_out, unseen = fitted.predict_proba(X), fitted.oob_decision_function_
+        else:
+            left_out, unseen = fitted.predict(X), fitted.oob_prediction_
+        left_out[there] = unseen
+        fitted.set_params(oob_score=False)
+        _forget_rows(fitted)
+        # Else every tree saw some row.
+        if not any("OOB" in str(each.message) for each in caught):
             return fitted, left_out
     return fit_weighted(clone(forest), X, y, weights), _by_folds(forest, X, y, weights, groups)
-
-
-def _by_trees(forest: Any, X: FloatArray, y: NDArray[Any], weights: FloatArray) -> tuple[Any, FloatArray | None]:
-    """Return a fitted forest and its predictions, or None for these if every tree saw some row."""
-    there = weights > 0
-    with warnings.catch_warnings(record=True) as caught:
-        warnings.simplefilter("always")
-        fitted = clone(forest).set_params(oob_score=True).fit(X[there], y[there], sample_weight=weights[there])
-    if is_classifier(fitted):
-        left_out, unseen = fitted.predict_proba(X), fitted.oob_decision_function_
-    else:
-        left_out, unseen = fitted.predict(X), fitted.oob_prediction_
-    left_out[there] = unseen
-    fitted.set_params(oob_score=False)
-    _forget_rows(fitted)
-    return fitted, None if any("OOB" in str(each.message) for each in caught) else left_out
 
 
 def fit_weighted(
@@ -178,14 +173,7 @@ def fit_weighted(
 ) -> Any:
     """Fit an estimator, or the last step of a pipeline, with weights; rows of weight 0 are not shown to it.
 
-    Parameters
-    ----------
-    estimator : estimator
-    X : ndarray of shape (n_rows, n_columns)
-    y : ndarray of shape (n_rows,)
-    weights : ndarray of shape (n_rows,)
-    strata : ndarray of shape (n_rows,), optional
-        Passed to an estimator that takes them.
+    Strata, one for each row, are passed to an estimator that takes them.
 
     Raises
     ------

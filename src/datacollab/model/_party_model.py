@@ -275,8 +275,7 @@ def model_contents(model: PartyModel) -> tuple[dict[str, Any], dict[str, bytes]]
     """
     estimator = _of_party(getattr(model.estimator, "best_estimator_", model.estimator), model.party)
     g = model.integration_function
-    if isinstance(g, KernelMap):
-        g = g.to_numpy()
+    g = g.to_numpy() if isinstance(g, KernelMap) else g
     without = getattr(model.without_party, "best_estimator_", model.without_party)
     sent = replace(model, integration_function=g, estimator=estimator, without_party=without)
     map_facts, arrays = map_to(g)

@@ -80,16 +80,11 @@ class ReceivedClassifier(ClassifierMixin, Received):
         probabilities: bool = True,
     ) -> None:
         self.chain = chain
-        self.classes = classes
+        self.classes = self.classes_ = classes
         self.name = name
         self.decides = decides
         self.zero_is_second = zero_is_second
         self.probabilities = probabilities
-
-    @property
-    def classes_(self) -> NDArray[Any]:
-        """Classes in the order of the probabilities."""
-        return self.classes
 
     def predict(self, X: ArrayLike) -> NDArray[Any]:
         """Return the class of each row, shape (n_rows,)."""
@@ -138,33 +133,12 @@ class ReceivedSurvival(Received, SurvivalModel):
         self.name = name
         self.baseline_of = baseline_of
         self.covariance = covariance
-
-    @property
-    def baselines_(self) -> dict[Any, Baseline]:  # type: ignore[override]
-        """The one that was sent."""
-        return {None: self.baseline}
-
-    @property
-    def coef_(self) -> FloatArray:
-        """β."""
-        return np.asarray(self._cox()[1].coefficients[:, 0])
-
-    @property
-    def mean_(self) -> FloatArray:
-        """The row of log risk 0."""
-        return self._cox()[0].centre
-
-    @property
-    def covariance_(self) -> FloatArray:
-        """Covariance of `coef_`."""
-        self._cox()
-        return np.asarray(self.covariance)
-
-    def _cox(self) -> tuple[Scale, Affine]:
-        steps = self.chain.steps
-        if self.covariance is None or not (isinstance(steps[0], Scale) and isinstance(steps[-1], Affine)):
-            raise AttributeError(f"A {self.name} has no coefficients.")
-        return steps[0], steps[-1]
+        self.baselines_ = {None: baseline}
+        if covariance is not None:
+            centred, product = chain.steps
+            assert isinstance(centred, Scale)
+            assert isinstance(product, Affine)
+            self.coef_, self.mean_, self.covariance_ = product.coefficients[:, 0], centred.centre, covariance
 
 
 def write_predictor(estimator: Received) -> tuple[dict[str, Any], dict[str, NDArray[Any]]]:
@@ -279,17 +253,9 @@ _LEAST_DENSITY = 1e-100
 
 
 def nearest_centre(centres: FloatArray, classes: NDArray[Any], *, name: str = "NearestCentre") -> ReceivedClassifier:
-    r"""Return the classifier by the nearest of a few points.
+    r"""Return the classifier by the nearest of a few centres, shape (n_centres, n_columns), whose classes ascend.
 
     As :math:`\|x - c\|^2 = \|x\|^2 - (2 c^\top x - \|c\|^2)`, the nearest has the largest of scores that are linear.
-
-    Parameters
-    ----------
-    centres : ndarray of shape (n_centres, n_columns)
-    classes : ndarray of shape (n_centres,)
-        Class of each centre, ascending.
-    name : str
-        That of the class that was trained.
     """
     # About the centres' mean, where squares cancel least.
     middle = centres.mean(axis=0)
@@ -299,15 +265,7 @@ def nearest_centre(centres: FloatArray, classes: NDArray[Any], *, name: str = "N
 
 
 def mixture_classes(mixture: Any, classes: NDArray[Any]) -> ReceivedClassifier:
-    """Return what a fitted `sklearn.mixture.GaussianMixture` says of rows: components and their probabilities.
-
-    Parameters
-    ----------
-    mixture : GaussianMixture
-        With covariances of any type.
-    classes : ndarray of shape (n_components,)
-        Class of each component, ascending.
-    """
+    """Return what a fitted `sklearn.mixture.GaussianMixture` says of rows: its components, whose classes ascend."""
     steps = _log_densities(mixture)
     chain = Chain((*steps, Softmax(len(classes))))
     return ReceivedClassifier(chain, classes, name=type(mixture).__name__, decides=len(steps))

@@ -184,11 +184,6 @@ class Step(ABC):
         """Return the step's values, shape (n_rows, n_out)."""
 
     @property
-    def width(self) -> int:
-        """Columns of the widest table that it makes."""
-        return self.n_out
-
-    @property
     def work(self) -> float:
         """What one row costs, in nanoseconds, roughly."""
         taken, returned, pair = self.COST
@@ -548,7 +543,8 @@ class Chain:
     def __init__(self, steps: Sequence[Step]) -> None:
         self.steps = tuple(steps)
         self.n_in, self.n_out = self.steps[0].n_in, self.steps[-1].n_out
-        self.width = max([self.n_in, *(step.width for step in self.steps)])
+        widths = [chain.width for step in self.steps if isinstance(step, Mean) for chain in step.chains]
+        self.width: int = max([self.n_in, *widths, *(step.n_out for step in self.steps)])
 
     def __repr__(self) -> str:
         return f"Chain({', '.join(step.kind for step in self.steps)})"
@@ -578,11 +574,6 @@ class Mean(Step):
 
     def __post_init__(self) -> None:
         self.n_in, self.n_out = self.chains[0].n_in, self.chains[0].n_out
-
-    @property
-    def width(self) -> int:
-        """Columns of the widest table of any chain."""
-        return max(chain.width for chain in self.chains)
 
     def __call__(self, rows: FloatArray) -> FloatArray:
         total = np.zeros((len(rows), self.n_out))
