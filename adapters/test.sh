@@ -5,6 +5,6 @@ name=$1
 root=$(cd "$(dirname "$0")/.." && pwd)
 environment=$root/output/adapters/$name
 [ -d "$environment" ] || "${PYTHON:-python3}" -m venv "$environment"
-"$environment/bin/python" -m pip install --quiet --editable "$root[exchange,anchors]" --editable "$root/adapters/$name[test]"
+"$environment/bin/python" -m pip install --quiet --editable "$root[exchange]" --editable "$root/adapters/$name[test]"
 cd "$root/adapters/$name"
 PYTHONPATH=$root/tests:$root/tests/remote:$root/adapters exec "$environment/bin/python" -m pytest -c /dev/null --rootdir . --confcutdir "$root/adapters" -p no:cacheprovider tests ../tests
