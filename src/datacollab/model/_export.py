@@ -119,11 +119,9 @@ def _largest(fitted: Any) -> tuple[Step, ...]:
 
 
 def _smallest_and_largest(fitted: Any) -> tuple[Step, ...]:
-    steps: tuple[Step, ...] = (stretch(fitted.scale_, fitted.min_),)
-    if not fitted.clip:
-        return steps
-    low, high = fitted.feature_range
-    return (*steps, Clip(fitted.n_features_in_, float(low), float(high)))
+    stretched = stretch(fitted.scale_, fitted.min_)
+    low, high = map(float, fitted.feature_range)
+    return (stretched, Clip(fitted.n_features_in_, low, high)) if fitted.clip else (stretched,)
 
 
 def _scale(fitted: Any, centre: Any, spread: Any) -> tuple[Step, ...]:
@@ -227,14 +225,11 @@ def _link(estimator: Any) -> tuple[Step, ...] | None:
             return None
     elif not isinstance(estimator, LinearDiscriminantAnalysis | linear_model.LogisticRegression):
         return None
-    if n_classes == 2 and getattr(estimator, "multi_class", "") == "multinomial":
-        return (stretch([2.0], [0.0]), Binary())
+    # Before scikit-learn 1.8 the parameter says so, besides the solver.
+    multi_class = getattr(estimator, "multi_class", "")
     if n_classes == 2:
-        return (Binary(),)
-    # Before scikit-learn 1.8 the parameter said so, besides the solver.
-    one_against_rest = (
-        getattr(estimator, "solver", None) == "liblinear" or getattr(estimator, "multi_class", "") == "ovr"
-    )
+        return (stretch([2.0], [0.0]), Binary()) if multi_class == "multinomial" else (Binary(),)
+    one_against_rest = multi_class == "ovr" or getattr(estimator, "solver", None) == "liblinear"
     if isinstance(estimator, linear_model.SGDClassifier) or one_against_rest:
         return (Elementwise(n_classes, "logistic"), Normalise(n_classes))
     return (Softmax(n_classes),)

@@ -96,10 +96,9 @@ class KernelMap(IntegrationFunction):
         :math:`\Gamma_k = S_k Z`.
     kernel : Kernel
     precision : {"auto", "float32", "float64"}, default="auto"
-        In which an RBF kernel is computed.  "auto" takes single precision, from 1024 anchor rows on, where this
-        changes a row by no more than about 2e-6 of its largest entry, as estimated from the anchors and
-        coefficients, and double precision elsewhere.  The result is float64 in any case.  Other kernels are always
-        computed in double precision.
+        In which an RBF kernel is computed; others always are in double precision, and the result is float64.  "auto"
+        takes single precision, from 1024 anchor rows on, where this changes a row by no more than about 2e-6 of its
+        largest entry, as estimated from the anchors and coefficients.
 
     Notes
     -----
