@@ -135,7 +135,7 @@ def test_bad_parameters():
 SEEDS = st.integers(0, 1000)
 
 
-@pytest.fixture(params=["digits", "mnist"])
+@pytest.fixture(params=["digits", pytest.param("mnist", marks=pytest.mark.slow)])
 def images(request):
     """Rows in a random order, and the smallest AUC that f on party rows must show."""
     if request.param == "digits":

@@ -42,7 +42,7 @@ def test_no_vector_counts_twice():
     assert find_subset(vectors, np.array([3.0, 0.0]), 3, 1e-9) is None
 
 
-@pytest.mark.parametrize(("size", "n_columns"), [(2, 4), (10, 16)])
+@pytest.mark.parametrize(("size", "n_columns"), [(2, 4), pytest.param(10, 16, marks=pytest.mark.slow)])
 def test_a_planted_subset_is_found_exactly_by_the_programme(size, n_columns):
     """Subsets too large to meet in the middle among them."""
     rng = np.random.default_rng(size)
