@@ -206,10 +206,7 @@ def within_classes(
 
 
 def redraw_copies(
-    rows: FloatArray,
-    codes: NDArray[np.intp],
-    sources: FloatArray,
-    draw: Callable[[NDArray[np.intp]], FloatArray],
+    rows: FloatArray, codes: NDArray[np.intp], sources: FloatArray, draw: Callable[[NDArray[np.intp]], FloatArray]
 ) -> FloatArray:
     """Draw again, class by class, the rows that rounding has put onto a source; ``draw(counts)`` gave ``rows``."""
     n_features = sources.shape[1]

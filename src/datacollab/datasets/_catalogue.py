@@ -29,7 +29,7 @@ from ..errors import DatasetError
 
 @dataclass(frozen=True, kw_only=True)
 class FileSpec:
-    """One data file under any of its names, of which a download gets the first."""
+    """One data file under any of its names; a download gets the first."""
 
     names: tuple[str, ...]
     url: str
@@ -175,12 +175,8 @@ SLICE_COLUMNS = ("patientId", *(f"value{number}" for number in range(384)), "ref
 
 def _digits(arrays: list[NDArray[Any]]) -> dict[str, Any]:
     X, y = load_digits(return_X_y=True)
-    return {
-        "X": X / 16,
-        "y": y.astype(np.int64),
-        "feature_names": _pixel_names(8, 8),
-        "target_names": [str(digit) for digit in range(10)],
-    }
+    names = {"feature_names": _pixel_names(8, 8), "target_names": list("0123456789")}
+    return {"X": X / 16, "y": y.astype(np.int64), **names}
 
 
 def _diabetes(arrays: list[NDArray[Any]]) -> dict[str, Any]:

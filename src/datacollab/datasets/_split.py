@@ -162,12 +162,10 @@ class PartyData(NamedTuple):
 class PartySplit(Mapping[str, PartyData]):
     """A table split into parties: a mapping from ``"party-0"``, ``"party-1"``, ... to their rows.
 
-    The split itself holds only indices; each access takes the rows from the table.
+    The split itself holds only indices; each access takes the rows from the whole table, `X` and `y`.
 
     Attributes
     ----------
-    X, y
-        The whole table.
     indices : mapping of str to ndarray of shape (n_per_party,)
         Rows of `X` that each party has.
     rest : ndarray of shape (n_samples - n_parties * n_per_party,)

@@ -17,7 +17,6 @@ from ._defence import AUTO_BINS, Defence, GaussianMechanism, GaussianNoise, Micr
 from ._party import Party
 
 OBFUSCATORS = tuple(_obfuscators.OBFUSCATORS)
-"""Kinds that `obfuscator` knows."""
 
 
 def obfuscator(

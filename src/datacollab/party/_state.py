@@ -27,7 +27,7 @@ from ._umap import UMAPObfuscator
 
 
 def gaps(estimator: Any) -> dict[str, list[int]]:
-    """Return strides, in bytes, of those arrays in a fitted estimator that have gaps, which a file does not keep.
+    """Return strides of those arrays in a fitted estimator that have gaps, which a file does not keep.
 
     Without them the linear algebra below NumPy adds in another order, and the last bits of what is computed differ.
     """
