@@ -33,8 +33,11 @@ def task_lines(task: Task) -> list[str]:
     if task.time:
         rounded = f"rounded up to {task.rounding:.10g} before they leave" if task.rounding else "NOT rounded"
         lines.append(f"{task.time}: at most {task.maximum:.10g}{task.unit and ' ' + task.unit}, {rounded}")
-    if task.exact_times:
-        lines.append(f"warning: {task.exact_times}")
+    if task.time and not task.rounding:
+        lines.append(
+            "warning: times are not rounded (rounding is 0): a row's own exact time can identify it, and no defence of "
+            "its features changes that. Agree on a rounding."
+        )
     return lines
 
 

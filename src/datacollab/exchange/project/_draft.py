@@ -103,11 +103,11 @@ def _drafted_task(
     found = ", ".join(f"--{name}" for name in sorted(given)) or "none"
     is_expected = given.keys() in expected
     refuse_if(not is_expected, "[task]", f"for {kind or 'a class or number'} expected {ways}; got {found}.")
-    for option, needed, said in (("seen", "event", seen), ("treated", "treatment", treated)):
-        is_vain = said and needed not in given
-        refuse_if(is_vain, "[task]", f"--{option} says what entries of --{needed} mean, and there is none.")
-    is_vain = (classes or target_range is not None) and "target" not in given
-    refuse_if(is_vain, "[task]", "--class and --target-range describe the entries of a --target, and there is none.")
+    about_target = classes or target_range is not None
+    said = (("--seen", "event", seen), ("--treated", "treatment", treated))
+    for options, needed, is_said in (*said, ("--class and --target-range", "target", about_target)):
+        is_vain = is_said and needed not in given
+        refuse_if(is_vain, "[task]", f"{options}: they describe entries of --{needed}, and there is none.")
     if kind == "none":
         return Task(kind="none")
     if kind not in ("survival", "effect"):
@@ -249,24 +249,16 @@ def draft_project(
         Public rows.
     owner : PublicKey
     parties : mapping of str to PublicKey
-    task : {"classification", "regression", "survival", "effect", "none"}, optional
+    task : str, optional
         By default an effect if there is a treatment, a survival if there are an event and a time, and otherwise a
         classification if the target is text, or whole numbers of at most 20 kinds.  "none" has to be given.
-    target : str, optional
-        The column to predict, of a classification or regression.  The public rows need not have it, if `classes` or
-        `target_range` is given.
-    event, time : str, optional
-        Columns of a survival, or of an effect on one.  The longest time is guessed like a range, and the rounding as by
-        `datacollab.targets.usual_time_step`.
-    treatment, outcome : str, optional
-        Columns of an effect: the treatment with an outcome of numbers, or with an event and a time.
+    target, event, time, treatment, outcome : str, optional
+        Columns of the task.  The longest time is guessed like a range, and the rounding by `usual_time_step`.
     seen, treated : sequence of str
-        Entries of the event that mean that it was seen, and of the treatment that mean treated; all others mean the
-        opposite.  By default 1, true or yes, if nothing but these and 0, false or no occur.
-    classes : sequence of str
-        All classes of a classification, as tables write them; whole numbers if all are.
-    target_range : (float, float), optional
-        Smallest and largest number of a regression's target.
+        Entries of the event and of the treatment that mean yes; all others mean no.  By default 1, true or yes, if
+        nothing but these and 0, false or no occur.
+    classes, target_range : sequence of str, (float, float), optional
+        All classes, or the smallest and largest target; the public rows need no target then.
     without : sequence of str
         Columns to leave out, such as identifiers.
     valid_range : (float, float), optional
@@ -275,8 +267,8 @@ def draft_project(
     max_components : int, optional
         By default as `usual_components`.
     mask_keys : mapping of str to str, optional
-        Cards, one of each party: the project then shares sums.  Names stand for legal entities until somebody writes
-        them, and the anchor is a sample.  If the public rows have targets, the owner, or else the first party, adds
+        Cards, one of each party: the project then shares sums, and the anchor is a sample.  Names stand for legal
+        entities until somebody writes them.  If the public rows have targets, the owner, or else the first party, adds
         them to its own.  By default the project shares rows.
     **agreed
         Further entries of `Project`: name, purpose, analyst, and its rules.

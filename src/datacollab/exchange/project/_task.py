@@ -95,8 +95,8 @@ class Task:
         check_no_others("[task]", self, f"kind {self.kind!r}")
         for name, column in self.fields.items():
             check_text(f"[task], {name}", column)
-        if len(set(self.columns)) < len(self.columns):
-            raise invalid("[task]", f"one column stands for two parts of the target: {listed(self.columns)}.")
+        is_twice = len(set(self.columns)) < len(self.columns)
+        refuse_if(is_twice, "[task]", f"one column stands for two parts of the target: {listed(self.columns)}.")
         check_text("[task], unit", self.unit, most=40, empty=True)
         where = f"The {'time' if self.time else 'target'} {(self.time or self.outcome or self.target)!r}"
         if self.kind == "classification":
@@ -111,8 +111,8 @@ class Task:
         for column, yes, no in (("event", "seen", "not_seen"), ("treatment", "treated", "untreated")):
             if getattr(self, column):
                 for name in (yes, no):
-                    if not getattr(self, name):
-                        raise invalid(f"[task], {name}", f"no entry of the column of {column} means that. List one.")
+                    fault = f"no entry of the column of {column} means that. List one."
+                    refuse_if(not getattr(self, name), f"[task], {name}", fault)
                 check_labels(f"[task], {yes} and {no}", [*getattr(self, yes), *getattr(self, no)], "entry")
         if self.time:
             if self.maximum is None or not math.isfinite(self.maximum) or self.maximum <= 0:
@@ -176,18 +176,8 @@ class Task:
         """The longest time that can leave: the maximum, rounded up; None if there are no times."""
         if not self.time or self.maximum is None:
             return None
-        step = self.time_step
-        return self.maximum if step is None else math.ceil(self.maximum / step * (1 - 1e-12)) * step
-
-    @property
-    def exact_times(self) -> str | None:
-        """A warning, if times leave as they are."""
-        if not self.time or self.rounding:
-            return None
-        return (
-            "times are not rounded (rounding is 0): a row's own exact time can identify it, and no defence of its "
-            "features changes that. Agree on a rounding."
-        )
+        step = self.rounding
+        return math.ceil(self.maximum / step * (1 - 1e-12)) * step if step else self.maximum
 
     @property
     def words(self) -> str:
