@@ -17,8 +17,7 @@ from numpy.typing import NDArray
 from ..._typing import FloatArray
 from ...bundle import KeyPair, arrays_to_bytes, bytes_to_arrays, canonical_json, pack, seal, unpack, unseal
 from ...errors import ExchangeError
-from ._encoding import Place, encode_table, target_column
-from ._numbers import NotNumericError, as_numbers
+from ._encoding import NotNumericError, Place, as_numbers, encode_table, target_column
 from ._project import Project
 
 if TYPE_CHECKING:

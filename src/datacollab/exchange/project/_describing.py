@@ -7,7 +7,7 @@ from itertools import groupby
 
 from ._anchor import guessing
 from ._column import Column
-from ._numbers import range_words
+from ._encoding import range_words
 from ._project import Project
 from ._sharing import ANALYST, sharing_sentences
 from ._task import Task

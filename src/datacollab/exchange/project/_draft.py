@@ -14,8 +14,8 @@ from ..._typing import FloatArray
 from ...bundle import PublicKey
 from ...targets import usual_time_step
 from ._column import Column
+from ._encoding import UNKNOWN, NotNumericError, as_numbers, label_codes, label_text
 from ._entries import check_choice, invalid, listed, refuse_if
-from ._numbers import UNKNOWN, NotNumericError, as_numbers, label_codes, label_text
 from ._project import AnchorRecipe, Project
 from ._sharing import ANALYST, Sharing, declared_alike
 from ._task import TASKS, Task
@@ -105,9 +105,9 @@ def _drafted_task(
     refuse_if(not is_expected, "[task]", f"for {kind or 'a class or number'} expected {ways}; got {found}.")
     about_target = classes or target_range is not None
     said = (("--seen", "event", seen), ("--treated", "treatment", treated))
-    for options, needed, is_said in (*said, ("--class and --target-range", "target", about_target)):
+    for options, needed, is_said in (*said, ("--class or --target-range", "target", about_target)):
         is_vain = is_said and needed not in given
-        refuse_if(is_vain, "[task]", f"{options}: they describe entries of --{needed}, and there is none.")
+        refuse_if(is_vain, "[task]", f"{options} describes entries of --{needed}, and there is none.")
     if kind == "none":
         return Task(kind="none")
     if kind not in ("survival", "effect"):

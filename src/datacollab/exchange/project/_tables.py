@@ -14,8 +14,8 @@ from typing import TYPE_CHECKING, Any, BinaryIO
 from ..._require import require
 from ...bundle import replaced
 from ...errors import ExchangeError
+from ._encoding import is_number
 from ._entries import listed
-from ._numbers import is_number
 
 if TYPE_CHECKING:
     from ._project import Project
