@@ -1,4 +1,4 @@
-"""The two journeys that CONTRIBUTING draws, walked: its functions exist, and are called in its order."""
+"""The two journeys that CONTRIBUTING draws, walked: its functions exist, and are called in its order, in few files."""
 
 import importlib
 import inspect
@@ -14,6 +14,7 @@ from datacollab.exchange.analyst_folder import AnalystFolder
 from datacollab.exchange.project import AnchorRecipe, load_project, make_anchor, seal_anchor
 from party_world import made_up_table, new_world
 from rooms import ROOMS
+from sums_world import PARTIES, new_sums_world
 
 CONTRIBUTING = Path(__file__).parents[1] / "CONTRIBUTING.md"
 
@@ -82,3 +83,32 @@ def test_a_journey_is_walked_in_its_order(calls, number):
     upcoming = iter(calls)
     for name in journeys()[number]:
         assert any(name in called for called in upcoming), f"{name} is not called where CONTRIBUTING says"
+
+
+def files_entered(call):
+    """Files of the package with a function that is called."""
+    package, entered = str(Path(dc.__file__).parent), set()
+
+    def watch(frame, event, argument):
+        if event == "call" and frame.f_code.co_filename.startswith(package) and frame.f_code.co_name != "<module>":
+            entered.add(frame.f_code.co_filename)
+
+    sys.setprofile(watch)
+    try:
+        call()
+    finally:
+        sys.setprofile(None)
+    return entered
+
+
+@pytest.mark.parametrize("way", ["sums", "rows"])
+def test_a_share_enters_at_most_forty_files(tmp_path, way):
+    """From a folder that is opened to a file in the outbox; attacks on rows are a journey of their own."""
+    if way == "sums":
+        world = new_sums_world(tmp_path, parties=PARTIES[:3])
+        entered = files_entered(lambda: world.share("north"))
+    else:
+        world = new_world(tmp_path, seal_shares=True)
+        world.join("a")
+        entered = files_entered(lambda: world.share(world.folder("a"), preset="groups"))
+    assert 10 < len(entered) <= 40

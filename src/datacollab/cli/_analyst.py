@@ -42,20 +42,20 @@ def status(report: Report, folder: Folder) -> None:
     """List the parties."""
     opened = folder.analyst()
     parties, quorum = opened.status(), opened.quorum
-    n_there = sum(each.created is not None for each in parties)
+    n_there = sum(each["created"] is not None for each in parties)
     report.facts = {
         "project": opened.project.name,
         "quorum": quorum,
         "n_shares": n_there,
-        "parties": [vars(each) for each in parties],
+        "parties": parties,
     }
     for each in parties:
-        if each.created is None:
-            report.line(f"  {each.party}: nothing yet")
+        if each["created"] is None:
+            report.line(f"  {each['party']}: nothing yet")
             continue
-        what = "sums of " if each.n_rows is None else f"{each.n_rows} rows, "
-        sent = "; its model is in the outbox" if each.exported else ""
-        report.line(f"  {each.party}: {what}{each.n_components} columns, {each.created}{sent}")
+        what = "sums of " if each["n_rows"] is None else f"{each['n_rows']} rows, "
+        sent = "; its model is in the outbox" if each["exported"] else ""
+        report.line(f"  {each['party']}: {what}{each['n_components']} columns, {each['created']}{sent}")
     report.line(f"{n_there} of {len(parties)} parties have shared; {quorum} are needed.")
 
 

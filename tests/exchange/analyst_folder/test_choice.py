@@ -151,4 +151,4 @@ def test_anchor_rows_in_a_model_are_no_training_rows_and_parties_rows_are(both):
     assert both.folder.integrate(dc.LTI(8), budget=0).row_findings == ()
     mapped = dc.Analyst(dc.LTI(8), FOREST).fit(each.share for each in both.folder.shares()).representations_["north"]
     found = lint(both, LandmarkRidgeClassifier(mapped[:30], gamma=1.0))
-    assert [each.n_rows for each in found if "landmarks" in each.path] == [30]
+    assert [each.rpartition(" (")[2] for each in found if "landmarks" in each] == ["30 rows)"]

@@ -47,7 +47,7 @@ def test_models_are_those_of_the_roles_in_memory(place, sealed):
         assert bundle.facts["party"] == file.stem == model.party
         assert bundle.facts["share_digest"] == result.share_digests[file.stem]
         assert_array_equal(model.predict_proba(rows), expected.party_model(file.stem).predict_proba(rows))
-    assert [each.exported for each in there.folder.status()] == [True, False, True]
+    assert [each["exported"] for each in there.folder.status()] == [True, False, True]
     assert not any(result.n_repeated.values())
 
 

@@ -58,7 +58,7 @@ def received(world, data):
 def test_what_was_agreed_is_taken(world):
     folders = world.shared("a"), world.shared("b")
     opened = world.analyst(*folders)
-    assert [status.n_rows for status in opened.status()] == [120, 120]
+    assert [status["n_rows"] for status in opened.status()] == [120, 120]
     for each in opened.shares():
         assert each.share.target_kind is world.project.task.target_kind
     assert received(world, forged(world, folders[0])).party == "a"

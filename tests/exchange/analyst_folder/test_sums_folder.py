@@ -68,7 +68,7 @@ def test_five_parties_by_files(played):
     scores = played.folder("west").evaluate(played.root / "new.csv")
     assert scores["accuracy"] > 0.88
     assert scores["ranking"]["auc"] > 0.95
-    assert [each.exported for each in played.analyst.status()] == [True] * 5
+    assert [each["exported"] for each in played.analyst.status()] == [True] * 5
     assert [each.stem for each in played.exported] == list(played.project.parties)
 
 
@@ -170,7 +170,7 @@ def test_who_is_missing_is_named(world):
         analyst.integrate()
     with refused("NOT_INTEGRATED"):
         analyst.export()
-    assert [each.created is not None for each in analyst.status()] == [False, False, True, True, True]
+    assert [each["created"] is not None for each in analyst.status()] == [False, False, True, True, True]
 
 
 def test_the_same_file_again_changes_nothing(world):

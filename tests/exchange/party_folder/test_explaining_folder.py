@@ -14,7 +14,6 @@ from datacollab.exchange.party_folder._install import at_home
 from datacollab.exchange.project import Column, encode_table
 from party_world import NAMES, contents, events, new_world, refused
 
-
 PARTS = [f"contribution_{name}" for name in NAMES]
 
 

@@ -6,7 +6,6 @@ import os
 import shutil
 from collections.abc import Callable, Iterable
 from contextlib import suppress
-from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
 from tempfile import TemporaryDirectory
@@ -18,8 +17,16 @@ from ...sums import SumsModel
 from ..log import AuditLog, locked
 from ..project import COUNTS, Project, load_project, read_project
 from ..sums import model_to_bytes
-from ._collaboration import pack_collaboration, signed_model, signed_predictions, unpack_collaboration
-from ._integration import Integration, SumsIntegration, describe, solve_sums
+from ._integration import (
+    Integration,
+    SumsIntegration,
+    describe,
+    pack_collaboration,
+    signed_model,
+    signed_predictions,
+    solve_sums,
+    unpack_collaboration,
+)
 from ._methods import clustered, make_integrator, make_model
 from ._received import Received, check_fits, receive
 
@@ -30,28 +37,6 @@ if TYPE_CHECKING:
 _MODEL, _ANCHOR_PREDICTIONS = ".dcmodel", ".dcanswers"
 EFFECT_FILES = ("effect.json", "effect.html")
 """What `effect_of` writes into the folder."""
-
-
-@dataclass(frozen=True, kw_only=True)
-class PartyStatus:
-    """Where a party stands.
-
-    Attributes
-    ----------
-    party, fingerprint : str
-    created : str or None
-        When its share was made; None if there is none yet.
-    n_rows, n_components : int or None
-    exported : bool
-        Whether a model or predictions made of the share that is there lie in the outbox.
-    """
-
-    party: str
-    fingerprint: str
-    created: str | None = None
-    n_rows: int | None = None
-    n_components: int | None = None
-    exported: bool = False
 
 
 class AnalystFolder:
@@ -65,11 +50,6 @@ class AnalystFolder:
     path : Path
     passphrase : str, optional
         Of the key file, if it is encrypted.
-
-    Raises
-    ------
-    ExchangeError
-        If the folder was not set up, or a file in it cannot be trusted.
     """
 
     def __init__(self, path: Path, *, passphrase: str | None = None) -> None:
@@ -98,11 +78,6 @@ class AnalystFolder:
         owner : PublicKey, optional
             Of the project's owner, as it came by another way than the file.
         passphrase : str, optional
-
-        Raises
-        ------
-        ExchangeError
-            If the project file cannot be trusted, the key is not the one it names, or another project is there.
         """
         project, text = read_project(project_file)
         if owner is not None and project.owner != owner:
@@ -116,7 +91,18 @@ class AnalystFolder:
             target = path / "project.toml"
             if target.exists():
                 there = load_project(target)
-                _check_same_project(there, project, path)
+                if there.owner != project.owner:
+                    raise ExchangeError(
+                        "ALREADY_THERE",
+                        f"{path} has a project of {there.owner.fingerprint}, and this one is of "
+                        f"{project.owner.fingerprint}. Use another folder, if both are meant.",
+                    )
+                # Sums of an earlier run are removed: with those of the next they show what a party added that left.
+                if there.digest != project.digest and any(path.glob("shares/*.dcshare")):
+                    raise ExchangeError(
+                        "ALREADY_THERE",
+                        f"{path} holds shares of another version of a project. Use another folder for this one.",
+                    )
                 project.check_not_older(there, path)
             if not (path / "shares").is_dir() or target.read_bytes() != text:
                 gone = [file.name for file in path.glob("shares/*.dcsum")]
@@ -132,15 +118,10 @@ class AnalystFolder:
         return cls(path, passphrase=passphrase)
 
     def add(self, files: Iterable[Path]) -> list[Received]:
-        """Check what parties sent and keep it; nothing is kept unless all files are in order.
+        """Check what parties sent and keep it; raise an error and keep nothing unless all files are in order.
 
         A share of rows may take the place of an earlier one that it names; both have been seen.  Of sums a party sends
         one file, and the same bytes may come twice.
-
-        Raises
-        ------
-        ExchangeError
-            If a file is refused.
         """
         with locked(self.path):
             present = {each.party: each for each in self.shares()}
@@ -168,30 +149,26 @@ class AnalystFolder:
     def _file_of(self, party: str) -> Path:
         return self.path / "shares" / f"{party}{'.dcsum' if self._of_sums else '.dcshare'}"
 
-    def status(self) -> list[PartyStatus]:
-        """Return one entry per party of the project."""
-        there = {each.party: each for each in self.shares()}
-        return [
-            PartyStatus(
-                party=party,
-                fingerprint=key.fingerprint,
-                **({} if party not in there else self._facts_of(there[party])),
-            )
-            for party, key in self.project.parties.items()
-        ]
+    def status(self) -> list[dict[str, Any]]:
+        """Return for each party when it sent what, and whether something made of that lies in the outbox."""
+        there, found = {each.party: each for each in self.shares()}, []
+        for party, key in self.project.parties.items():
+            facts = there[party].facts if party in there else {}
+            sent = {name: facts.get(name) for name in ("created", "n_rows", "n_components")}
+            exported = party in there and self._is_exported(there[party])
+            found.append({"party": party, "fingerprint": key.fingerprint, **sent, "exported": exported})
+        return found
 
-    def _facts_of(self, received: Received) -> dict[str, Any]:
-        """Return when a share was made, its size, and whether a file in the outbox was made of it."""
+    def _is_exported(self, received: Received) -> bool:
         made_of = {"share_digest": received.digest}
         if self._of_sums:
             made_of = {"context": received.share.context.hex()}
-        facts = {name: received.facts.get(name) for name in ("created", "n_rows", "n_components")}
         for ending in (_MODEL, _ANCHOR_PREDICTIONS):
             file = self.path / "outbox" / f"{received.party}{ending}"
             with suppress(ExchangeError):
                 if file.is_file() and made_of.items() <= unpack(file, signed_by=self.project.analyst).facts.items():
-                    return facts | {"exported": True}
-        return facts
+                    return True
+        return False
 
     def integrate(
         self,
@@ -208,24 +185,19 @@ class AnalystFolder:
     ) -> Integration | SumsIntegration:
         """Align the representations, train the model, and keep both; or add up the sums, and fit the one model of them.
 
-        All options are for rows.
-
         Parameters
         ----------
         integrator : BaseIntegrator or str, default="auto"
-            An integrator, or a name as in `make_integrator`.
+            An integrator, or a name as in `make_integrator`.  All options are for rows.
         estimator : estimator or str, default="auto"
-            A model, or a name as in `make_model`.  "auto" is chosen by rows left out; see `datacollab.Analyst`.  For
-            times to an event it is affine `LTI` and `CoxRegression`.  After a choice, each party's file says what the
-            model predicts for its rows left out.
+            A model, or a name as in `make_model`.  "auto" is chosen by rows left out (see `datacollab.Analyst`); after
+            that, each party's file says what the model predicts for its rows left out.
         n_components, alpha : optional
             For an integrator by name, as in `make_integrator`.
         n_folds : int or None, default=5
-            Folds of the cross-validation of the model on the collaboration representations, if there was no choice.
-            None leaves out any score.
+            Folds of the cross-validation of the model, if there was no choice.  None leaves out any score.
         n_clusters : int, optional
-            For a project of kind "none" only: how many clusters k-means makes of the rows.  Method and model have no
-            meaning then.
+            For a project of kind "none" only: how many clusters k-means makes of the rows, without method and model.
         random_state : int or None, default=0
             Seed of models by name, of those that are tried, or of the first centres of clusters.
         budget : float, optional
@@ -236,14 +208,11 @@ class AnalystFolder:
         Raises
         ------
         ExchangeError
-            QUORUM_NOT_MET if too few parties have shared; SHARE_MALFORMED if sums do not fit each other, or their total
-            is not one of rows.
+            QUORUM_NOT_MET; or SHARE_MALFORMED if sums do not fit each other, or their total is not one of rows.
         AgreementError
             If the project is one of an effect (see `effect_of`), or clusters are asked for or missing.
-        DataCollabError
-            If the representations cannot be aligned.
-        ValueError
-            If a name is unknown, or an option does not go with it.
+        DataCollabError, ValueError
+            If the representations cannot be aligned, a name is unknown, or an option does not go with it.
         """
         with locked(self.path):
             if self._of_sums:
@@ -287,16 +256,14 @@ class AnalystFolder:
         Parameters
         ----------
         anchor_predictions : bool, default=False
-            Whether predictions leave, and no model.
+            Whether predictions leave, and no model; of classes and numbers alone, and not of sums.
         progress : callable, optional
             Called with each party's name.
 
         Raises
         ------
         ExchangeError
-            If nothing was integrated, shares have changed since, or the model carries training rows.
-        AgreementError
-            If predictions are asked for of times to an event, of clusters, or of sums.
+            NOT_INTEGRATED, also if shares have changed since; MODEL_LEAKS_ROWS or MODEL_UNSUPPORTED.
         """
         if anchor_predictions and (self._of_sums or not self.project.task.is_single):
             raise AgreementError(
@@ -371,13 +338,7 @@ class AnalystFolder:
             raise AgreementError(f"Project {name!r} is of kind {kind!r}: {how}.")
 
     def integrated(self) -> tuple[dict[str, Any], Integration]:
-        """Return models by party, and what is known of them, of the shares of rows that are there.
-
-        Raises
-        ------
-        ExchangeError
-            NOT_INTEGRATED, also if shares came in since.
-        """
+        """Return models by party, and what is known of them, of the shares of rows there; or raise NOT_INTEGRATED."""
         models, result = unpack_collaboration(self._what_was_made(), where=str(self._made))
         if result.share_digests != {received.party: received.digest for received in self.shares()}:
             raise ExchangeError(
@@ -386,15 +347,7 @@ class AnalystFolder:
         return models, result
 
     def sums_model(self) -> SumsModel:
-        """Return the model of all parties' sums.
-
-        Raises
-        ------
-        AgreementError
-            If the project counts classes.
-        ExchangeError
-            NOT_INTEGRATED or STATE_DAMAGED.
-        """
+        """Return the model of all parties' sums; raise NOT_INTEGRATED, STATE_DAMAGED, or AgreementError for counts."""
         if self.project.sharing is not None and self.project.sharing.statistic == COUNTS:
             raise AgreementError(
                 f"Project {self.project.name!r} counts the rows of each class, and makes no model. The owner merges "
@@ -424,12 +377,9 @@ def effect_of(
     *,
     integration: str = "auto",
     n_components: int | None = None,
-    target: str = "ATE",
-    method: str = "auto",
     horizon: float | None = None,
-    trim: float | None = None,
-    folds: int = 5,
     random_state: int = 0,
+    **options: Any,
 ) -> Effect:
     """Estimate the project's effect, and write it into the folder as `EFFECT_FILES`.
 
@@ -439,21 +389,16 @@ def effect_of(
     ----------
     folder : AnalystFolder
         Of a project of kind "effect".
-    integration : str
-        Integration method, as in `make_integrator`; "auto" is affine `LTI`.
-    n_components : int, optional
-        As in `make_integrator`.
-    target, method, horizon, trim, folds, random_state
+    integration, n_components
+        As in `make_integrator`; "auto" is affine `LTI`.
+    horizon, random_state, **options
         As in `datacollab.effects.estimate_effect`.
 
     Raises
     ------
-    AgreementError
-        If the project is of another kind, or times to events have no horizon, or a number has one.
-    ExchangeError
-        If too few parties have shared.
-    EffectError
-        If shares do not serve for estimates with intervals that hold.
+    AgreementError, ExchangeError, EffectError
+        If the project is of another kind, or times to events have no horizon, or a number has one; QUORUM_NOT_MET; or
+        if shares do not serve for estimates with intervals that hold.
     """
     from ...effects import estimate_effect
 
@@ -475,16 +420,7 @@ def effect_of(
         shares = [each.share for each in received]
         integrator = make_integrator(integration, shares, task=task.kind, n_components=n_components)
         assert not isinstance(integrator, str)  # "auto" is settled for effects
-        found = estimate_effect(
-            shares,
-            integrator,
-            target=target,
-            method=method,
-            folds=folds,
-            horizon=horizon,
-            trim=trim,
-            random_state=random_state,
-        )
+        found = estimate_effect(shares, integrator, horizon=horizon, random_state=random_state, **options)
         facts = found.to_dict() | {
             "project": folder.project.name,
             "project_digest": folder.project.digest,
@@ -501,32 +437,14 @@ def effect_of(
 
 def _analysts_key(path: Path, project: Project, passphrase: str | None) -> KeyPair:
     key = KeyPair.load(path / "keys.json", passphrase)
-    if key.public != project.analyst:
-        for name, public in project.parties.items():
-            if public == key.public:
-                raise ExchangeError(
-                    "NOT_A_MEMBER",
-                    f"The key in {path} ({key.public.fingerprint}) is that of party {name!r} in project "
-                    f"{project.name!r}, and this is a step of the analyst's. Name their folder with -C.",
-                )
-        raise ExchangeError(
-            "NOT_A_MEMBER",
-            f"The key in {path} ({key.public.fingerprint}) is not the analyst's in project {project.name!r} "
-            f"({project.analyst.fingerprint}). Send the owner the file public.key of this folder.",
-        )
-    return key
-
-
-def _check_same_project(there: Project, given: Project, path: Path) -> None:
-    if there.owner != given.owner:
-        raise ExchangeError(
-            "ALREADY_THERE",
-            f"{path} has a project of {there.owner.fingerprint}, and this one is of {given.owner.fingerprint}. Use "
-            "another folder, if both are meant.",
-        )
-    # Sums of an earlier run are removed: with those of the next one they would show what a party added that left.
-    if there.digest != given.digest and any(path.glob("shares/*.dcshare")):
-        raise ExchangeError(
-            "ALREADY_THERE",
-            f"{path} holds shares of another version of a project. Use another folder for this one.",
-        )
+    if key.public == project.analyst:
+        return key
+    whose, do = "not the analyst's", "Send the owner the file public.key of this folder"
+    for name, public in project.parties.items():
+        if public == key.public:
+            whose, do = f"that of party {name!r}", "This is a step of the analyst's: name their folder with -C"
+    raise ExchangeError(
+        "NOT_A_MEMBER",
+        f"The key in {path} ({key.public.fingerprint}) is {whose} in project {project.name!r}; the analyst's is "
+        f"{project.analyst.fingerprint}. {do}.",
+    )

@@ -1,7 +1,8 @@
-"""What came of an integration: how well anchors agree, how good the model is, and the rows that it carries."""
+"""What came of an integration: agreement, score, and rows in the model; and the models, kept and sent."""
 
 from __future__ import annotations
 
+import io
 import math
 import warnings
 from collections.abc import Iterator, Mapping, Sequence
@@ -13,18 +14,32 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy import stats
 
+from ..._require import require
 from ..._typing import FloatArray
-from ...bundle import KeyPair, digest
+from ...bundle import Bundle, KeyPair, arrays_to_bytes, bytes_to_arrays, digest, pack, seal, unpack
 from ...errors import DataCollabError, ExchangeError, NumericalError
 from ...linalg import ranking_figures
-from ...model import estimator_kind, fit_weighted
+from ...model import (
+    MODEL_KIND,
+    PREDICTIONS_KIND,
+    PartyModel,
+    anchor_predictions,
+    estimator_kind,
+    fit_weighted,
+    head_from,
+    head_to,
+    map_from,
+    map_to,
+    model_contents,
+    predictions_contents,
+)
 from ...risk.attacks import find_training_rows
 from ...share import Share
 from ...sums import CountsPlan, SumsPlan
-from ...survival import concordance_index
+from ...survival import SurvivalModel, concordance_index
 from ..project import Project, Task
 from ..sums import fewest_rows, plan_of
-from ._received import Received
+from ._received import SEALED, Received
 
 if TYPE_CHECKING:
     from ...analyst import Collaboration, Selection
@@ -37,24 +52,11 @@ _FEWEST_IN_TOTAL = 10
 
 @dataclass(frozen=True, kw_only=True)
 class SumsIntegration:
-    """A total in numbers, all of them blurred by its noise, and the model that was made of it.
+    """A total of sums in numbers, all of them blurred by its noise, and the model that was made of it.
 
-    Attributes
-    ----------
-    n_rows : int
-        Of all parties, and labelled public ones.
-    n_parties, n_components : int
-    alpha : float or None
-        The penalty chosen; None if there is no model.
-    class_counts : dict of str to int
-        Rows of each class in the total; empty for numbers.
-    rare : tuple of str
-        Classes that have fewer than ten rows in the total; of counts, that may have.
-    context : str
-        Of the sum.
-    model_digest : str or None
-        Of the model's file; the same for all parties.
-    created : str
+    `alpha`, its penalty, and `model_digest`, which is the same for all parties, are None if there is no model.
+    `n_rows` are of all parties, and labelled public ones; `rare` are classes that have, or of counts may have, fewer
+    than ten.
     """
 
     n_rows: int
@@ -78,22 +80,15 @@ class Integration:
 
     Attributes
     ----------
-    method, estimator : str
-        Classes of the integrator and of the model h.
-    parameters : dict of str to object
-        Those of the integrator that are numbers, texts or None.
-    n_components, n_rows : int
-        The last of all parties.
+    method, estimator, parameters : str, str, and dict of str to object
+        Classes of the integrator and of the model h; the integrator's numbers and texts.
     share_digests : dict of party to str
         The shares that it was made of.
-    concordance : dict of party to float
-        See `anchor_concordance`.
-    n_repeated : dict of party to int
-        Rows of each share that equal another one of it; means of groups do.
+    concordance, n_repeated : dict of party to float, and to int
+        See `anchor_concordance`; and rows of each share that equal another one of it, as means of groups do.
     score : Score or None
     row_findings : tuple of str
         Places of training rows in the model.
-    created : str
     selection : Selection or None
         What was tried, if the analyst was left a choice.
     """
@@ -163,18 +158,10 @@ class Integration:
 class Score:
     """How good the model is on rows left out of its training, with a 95 % interval over the folds or rows.
 
-    Attributes
-    ----------
-    name : str
-        "accuracy", "root mean squared error", or "concordance" of times to an event.
-    value, low, high, baseline : float
-        The last of always answering with the most frequent class, the mean, or the same risk.
-    n_folds : int or None
-        None if every row was left out by itself, and the interval is over rows.
-    ranking : mapping of str to object or None
-        Of two classes with probabilities, "positive", the second's name, and what `linalg.ranking_figures` gives.
-    never_called : tuple of str or int
-        Classes of rows left out that none of these was taken for.
+    `name` is "accuracy", "root mean squared error", or "concordance" of times to an event, and `baseline` that of
+    always the same answer.  `n_folds` is None if every row was left out by itself.  Of two classes with probabilities,
+    `ranking` is "positive", the second's name, and what `linalg.ranking_figures` gives.  `never_called` are classes
+    that rows left out have and none of them was taken for.
     """
 
     name: str
@@ -225,6 +212,10 @@ def describe(
     shares = [each.share for each in received]
     n_rows, n_components = np.vstack(list(collaboration.representations_.values())).shape
     steps = getattr(estimator, "steps", None)
+    n_repeated = {}
+    for share in shares:
+        counts = np.unique(share.representation, axis=0, return_counts=True)[1]
+        n_repeated[share.party] = int(counts[counts > 1].sum())
     return Integration(
         method=type(integrator).__name__,
         parameters={
@@ -239,31 +230,39 @@ def describe(
         concordance=anchor_concordance(
             integrator.transform({share.party: share.anchor_representation for share in shares})
         ),
-        n_repeated={share.party: _count_repeated(share.representation) for share in shares},
+        n_repeated=n_repeated,
         score=None if n_folds is None else _score(collaboration, shares, project.task, n_folds),
-        row_findings=tuple(str(each) for each in training_rows_sent(collaboration, received)),
+        row_findings=tuple(training_rows_sent(collaboration, received)),
         created=datetime.now(UTC).isoformat(timespec="seconds"),
         selection=collaboration.selection_,
     )
 
 
-def training_rows_sent(collaboration: Collaboration, received: Sequence[Received]) -> list[RowFinding]:
-    """Return rows of parties in any model that would be sent."""
+_MOST_ROWS = 5000
+"""Of more rows, so many are looked for."""
+
+
+def training_rows_sent(collaboration: Collaboration, received: Sequence[Received]) -> list[str]:
+    """Return the places of parties' rows in any model that would be sent."""
     representations = [collaboration.representations_[each.party] for each in received]
     sent = {"": collaboration.estimator_} | {
         f"without {each.party}: ": collaboration.party_model(each.party).without_party for each in received
     }
     return [
-        RowFinding(path=f"{prefix}{found.path}", n_rows=found.n_rows)
+        f"{prefix}{found}"
         for prefix, estimator in sent.items()
         if estimator is not None
         for found in training_rows_in(estimator, representations)
     ]
 
 
-def _count_repeated(rows: FloatArray) -> int:
-    counts = np.unique(rows, axis=0, return_counts=True)[1]
-    return int(counts[counts > 1].sum())
+def training_rows_in(estimator: Any, representations: Sequence[FloatArray]) -> list[str]:
+    """Return the places of training rows in a fitted model, as they are or under changes of units."""
+    rows = np.vstack(representations)
+    if len(rows) > _MOST_ROWS:
+        rows = rows[np.random.default_rng(0).choice(len(rows), size=_MOST_ROWS, replace=False)]
+    found = find_training_rows(estimator, rows) if len(rows) else ()
+    return [f"{each.path} ({each.n_found} rows)" for each in sorted(found, key=lambda each: each.path) if each.n_found]
 
 
 def _score(collaboration: Collaboration, shares: Sequence[Share], task: Task, n_folds: int) -> Score | None:
@@ -278,7 +277,16 @@ def _score(collaboration: Collaboration, shares: Sequence[Share], task: Task, n_
         target, left_out = (np.concatenate(parts) for parts in zip(*pairs, strict=True))
         if task.kind == "classification":
             return _score_of_classes(target, left_out, collaboration.estimator_.classes_, task)
-        return _score_of_numbers(target, left_out)
+        squares = (left_out - target) ** 2
+        half = stats.t.ppf(0.975, max(len(squares) - 1, 1)) * squares.std(ddof=1) / np.sqrt(len(squares))
+        return Score(
+            name="root mean squared error",
+            value=float(np.sqrt(squares.mean())),
+            low=float(np.sqrt(max(squares.mean() - half, 0.0))),
+            high=float(np.sqrt(squares.mean() + half)),
+            baseline=float(np.std(target)),
+            n_folds=None,
+        )
     rows = np.vstack([collaboration.representations_[share.party] for share in shares])
     target = np.concatenate([share.target for share in shares])
     return _cross_validated(collaboration.estimator_, rows, target, _rows_together(shares), task, n_folds)
@@ -297,19 +305,6 @@ def _score_of_classes(target: NDArray[Any], probabilities: FloatArray, classes: 
         n_folds=None,
         ranking=_ranking(task, target, _of_second(task, classes, probabilities)),
         never_called=_never_called(task, target, predicted),
-    )
-
-
-def _score_of_numbers(target: NDArray[Any], left_out: FloatArray) -> Score:
-    squares = (left_out - target) ** 2
-    half = stats.t.ppf(0.975, max(len(squares) - 1, 1)) * squares.std(ddof=1) / np.sqrt(len(squares))
-    return Score(
-        name="root mean squared error",
-        value=float(np.sqrt(squares.mean())),
-        low=float(np.sqrt(max(squares.mean() - half, 0.0))),
-        high=float(np.sqrt(squares.mean() + half)),
-        baseline=float(np.std(target)),
-        n_folds=None,
     )
 
 
@@ -335,23 +330,18 @@ def _cross_validated(
         trained = cross_validate(clone(estimator), rows, target, **options)
         baseline = abs(cross_validate(dummy, rows, target, **options)["test_score"])
     left_out = list(zip(trained["estimator"], trained["indices"]["test"], strict=True))
+    ranking = None
+    if all(hasattr(model, "predict_proba") for model, _ in left_out):
+        found = [_of_second(task, model.classes_, model.predict_proba(rows[out])) for model, out in left_out]
+        ranking = _ranking(task, np.concatenate([target[out] for _, out in left_out]), np.concatenate(found))
     return _over_folds(
         "accuracy" if is_classification else "root mean squared error",
         abs(trained["test_score"]),
         baseline=float(baseline.mean()),
         most=1.0 if is_classification else np.inf,
-        ranking=_ranking_by_folds(task, rows, target, left_out),
+        ranking=ranking,
         never_called=_never_called(task, target, np.concatenate([model.predict(rows[out]) for model, out in left_out])),
     )
-
-
-def _ranking_by_folds(
-    task: Task, rows: FloatArray, target: NDArray[Any], left_out: Sequence[tuple[Any, NDArray[np.intp]]]
-) -> dict[str, Any] | None:
-    if not all(hasattr(model, "predict_proba") for model, _ in left_out):
-        return None
-    found = [_of_second(task, model.classes_, model.predict_proba(rows[out])) for model, out in left_out]
-    return _ranking(task, np.concatenate([target[out] for _, out in left_out]), np.concatenate(found))
 
 
 def _ranking(task: Task, target: NDArray[Any], probabilities: FloatArray) -> dict[str, Any] | None:
@@ -414,80 +404,6 @@ def _rows_together(shares: Sequence[Share]) -> NDArray[np.intp]:
         numbers.append(start + equal)
         start += len(equal)
     return np.concatenate(numbers)
-
-
-_MOST_ROWS = 5000
-_KEPT = {
-    "cluster_centers_": "AffinityPropagation",
-    "components_": "Nystroem",
-    "support_vectors_": "NuSVC NuSVR OneClassSVM SVC SVR",
-    "X_": "LabelPropagation LabelSpreading",
-    "X_fit_": "KernelPCA KernelRidge",
-    "X_train_": "GaussianProcessRegressor _BinaryGaussianProcessClassifierLaplace",
-    "_fit_X": "KNNImputer KNeighborsClassifier KNeighborsRegressor LocalOutlierFactor NearestNeighbors "
-    "RadiusNeighborsClassifier RadiusNeighborsRegressor",
-}
-_KEEPING_ROWS = {name: attribute for attribute, names in _KEPT.items() for name in names.split()}
-"""Where estimators that predict from training rows keep them."""
-
-
-@dataclass(frozen=True, kw_only=True)
-class RowFinding:
-    """Rows that a model carries."""
-
-    path: str
-    n_rows: int
-
-    def __str__(self) -> str:
-        return f"{self.path} ({self.n_rows} rows)"
-
-
-def training_rows_in(estimator: Any, representations: Sequence[FloatArray]) -> list[RowFinding]:
-    """Look for training rows in a fitted model.
-
-    Estimators known to predict from rows are found wherever they are, also where a step before them has changed the
-    rows.  In all else, rows are searched for as they are and under changes of units; of more than 5,000 rows, 5,000 are
-    looked for.  A decision tree down to single rows holds thresholds between rows, which are no copies.
-    """
-    known = {finding.path: finding for finding in _kept_rows(estimator)}
-    rows = np.vstack(representations)
-    if len(rows) > _MOST_ROWS:
-        rows = rows[np.random.default_rng(0).choice(len(rows), size=_MOST_ROWS, replace=False)]
-    within = tuple(path.rpartition(".")[0] for path in known)
-    # Without rows there is nothing to look for, but an estimator that keeps its rows still does.
-    for found in find_training_rows(estimator, rows) if len(rows) else ():
-        if found.n_found and not (within and found.path.startswith(within)):
-            known[found.path] = RowFinding(path=found.path, n_rows=found.n_found)
-    return sorted(known.values(), key=lambda finding: finding.path)
-
-
-def _kept_rows(estimator: Any) -> Iterator[RowFinding]:
-    """Yield rows of the estimators known to keep them; each object once."""
-    waiting: list[tuple[str, Any]] = [(type(estimator).__name__, estimator)]
-    seen: set[int] = set()
-    while waiting:
-        path, value = waiting.pop()
-        if id(value) in seen:
-            continue
-        seen.add(id(value))
-        for kind in type(value).__mro__:
-            attribute = _KEEPING_ROWS.get(kind.__name__)
-            if attribute is not None and hasattr(value, attribute):
-                yield RowFinding(path=f"{path}.{attribute}", n_rows=len(getattr(value, attribute)))
-                break
-        # In the order of `find_training_rows`, so that what is reached in two ways gets the same path in both.
-        waiting.extend((path + step, child) for step, child in reversed(list(_children(value))))
-
-
-def _children(value: Any) -> Iterator[tuple[str, Any]]:
-    if isinstance(value, Mapping):
-        yield from ((f"[entry {number}]", item) for number, item in enumerate(value.values()))
-    elif isinstance(value, list | tuple):
-        yield from ((f"[{number}]", item) for number, item in enumerate(value))
-    elif isinstance(value, np.ndarray) and value.dtype == object:
-        yield from ((f"[{number}]", item) for number, item in enumerate(value.ravel().tolist()))
-    elif hasattr(value, "__dict__") and not isinstance(value, type):
-        yield from ((f".{name}", item) for name, item in vars(value).items())
 
 
 _FARTHEST = 8.0
@@ -581,3 +497,168 @@ def _refuse_if(wrong: str | None, project: Project) -> None:
             f"The total of project {project.name!r} is not one of rows: {wrong}. At least one party added something "
             "else, and nobody can tell who. Ask all of them, and begin a new run.",
         )
+
+
+COLLABORATION_KIND = "datacollab.collaboration"
+_MAPS, _LEFT_OUT, _WITHOUT = "maps.safetensors", "left-out.safetensors", "without.bin"
+_OWN = "own.bin"
+_HEAD = "h"
+_OBJECT = f"{_HEAD}.skops"
+_LIBRARIES = ("numpy", "scipy", "sklearn")
+"""Libraries whose types may be in an estimator that is no plain numbers."""
+
+
+def pack_collaboration(collaboration: Collaboration, result: Integration) -> bytes:
+    """Pack all parties' g_k, h once, and for each party what its own model says besides; no representation."""
+    facts: list[dict[str, Any]] = []
+    arrays: dict[str, NDArray[Any]] = {}
+    left_out: dict[str, NDArray[Any]] = {}
+    without: list[bytes] = []
+    own: list[bytes] = []
+    for number, party in enumerate(collaboration.parties):
+        model = collaboration.party_model(party)
+        map_facts, map_arrays = map_to(model.integration_function)
+        arrays |= {f"{number}.{name}": array for name, array in map_arrays.items()}
+        if model.left_out is not None:
+            left_out[f"{number}"] = np.asarray(model.left_out, dtype=np.float64)
+        # Members of a bundle are few, and parties may be many: so their models follow one another in one member.
+        without.append(_packed_head(model.without_party))
+        facts.append({"party": party, "map": map_facts, "without_bytes": len(without[-1])})
+        if isinstance(model.estimator, SurvivalModel):
+            own.append(_packed_head(model.estimator.for_party(party)))
+            facts[-1]["own_bytes"] = len(own[-1])
+    if own:
+        # Each party has a baseline of its own, and gets no other.
+        head, members = None, {_OWN: b"".join(own)}
+    else:
+        head, members = _written_head(collaboration.estimator_)
+    members |= {_MAPS: arrays_to_bytes(arrays), _LEFT_OUT: arrays_to_bytes(left_out), _WITHOUT: b"".join(without)}
+    return pack(COLLABORATION_KIND, {"integration": result.facts(), "maps": facts, "head": head}, members)
+
+
+def unpack_collaboration(data: bytes, *, where: str) -> tuple[dict[str, PartyModel], Integration]:
+    """Return models by party, and what is known of them."""
+    try:
+        bundle = unpack(data, kind=COLLABORATION_KIND)
+        return dict(_models(bundle)), Integration.from_facts(bundle.facts["integration"])
+    # What this program wrote is not checked entry by entry; it is not read from elsewhere.
+    except (ExchangeError, KeyError, TypeError, ValueError):
+        raise ExchangeError("STATE_DAMAGED", f"{where} is damaged. Run `datacollab analyst integrate` again.") from None
+
+
+def _models(bundle: Bundle) -> Iterator[tuple[str, PartyModel]]:
+    arrays = bytes_to_arrays(bundle.members[_MAPS], what=_MAPS)
+    left_out = bytes_to_arrays(bundle.members[_LEFT_OUT], what=_LEFT_OUT)
+    without, own = io.BytesIO(bundle.members[_WITHOUT]), io.BytesIO(bundle.members.get(_OWN, b""))
+    head, estimator = bundle.facts["head"], None
+    for number, entry in enumerate(bundle.facts["maps"]):
+        party, prefix = entry["party"], f"{number}."
+        ours = {name.removeprefix(prefix): each for name, each in arrays.items() if name.startswith(prefix)}
+        g = map_from(party, entry["map"], ours)
+        if head is None:
+            estimator = _opened_head(own.read(entry["own_bytes"]), g.n_components)
+        elif estimator is None:
+            estimator = _read_head(head, bundle.members, g.n_components)
+        model = PartyModel(
+            party=party,
+            integration_function=g,
+            estimator=estimator,
+            left_out=left_out.get(f"{number}"),
+            without_party=_opened_head(without.read(entry["without_bytes"]), g.n_components),
+        )
+        yield party, model
+
+
+def _packed_head(estimator: Any | None) -> bytes:
+    if estimator is None:
+        return b""
+    head, members = _written_head(estimator)
+    return pack(COLLABORATION_KIND, {"head": head}, members)
+
+
+def _opened_head(data: bytes, n_components: int) -> Any | None:
+    if not data:
+        return None
+    bundle = unpack(data, kind=COLLABORATION_KIND)
+    return _read_head(bundle.facts["head"], bundle.members, n_components)
+
+
+def _written_head(estimator: Any) -> tuple[dict[str, Any], dict[str, bytes]]:
+    """Write an estimator as numbers, or as skops does if no numbers describe it; of a search, the best estimator."""
+    estimator = getattr(estimator, "best_estimator_", estimator)
+    try:
+        return head_to(estimator, _HEAD)
+    except ExchangeError as unsupported:
+        if unsupported.code != "MODEL_UNSUPPORTED" or isinstance(estimator, SurvivalModel):
+            raise
+        skops_io = require("skops.io", "exchange")
+        try:
+            data: bytes = skops_io.dumps(estimator)
+            _trusted(data)
+        # Skops and what it calls raise many kinds of errors for objects that it cannot take apart.
+        except Exception:
+            raise unsupported from None
+        return {"form": "object"}, {_OBJECT: data}
+
+
+def _read_head(facts: Any, members: Mapping[str, bytes], n_components: int) -> Any:
+    """Read the estimator that `_written_head` wrote, in this program and on this disk."""
+    if facts["form"] != "object":
+        return head_from(facts, members, _HEAD, n_components)
+    data = members[_OBJECT]
+    try:
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")
+            return require("skops.io", "exchange").loads(data, trusted=_trusted(data))
+    # Skops raises many kinds of errors for what it did not write, and may quote it.
+    except Exception as error:
+        raise ValueError(f"the object cannot be read ({type(error).__name__})") from None
+
+
+def _trusted(data: bytes) -> list[str]:
+    """Return the types that skops does not know by itself, all of them of `_LIBRARIES`."""
+    types: list[str] = require("skops.io", "exchange").get_untrusted_types(data=data)
+    if any(name.partition(".")[0] not in _LIBRARIES for name in types):
+        raise ValueError("objects of other libraries than scikit-learn, SciPy and NumPy")
+    return types
+
+
+def signed_model(model: PartyModel, result: Integration, project: Project, key: KeyPair) -> bytes:
+    """Write a `.dcmodel` file for one party, sealed to it: a kernel map holds its representation of the anchor."""
+    inner, members = model_contents(model)
+    facts = {name: inner[name] for name in ("task", "n_components", "estimator", "versions")}
+    facts |= {"parameters": result.parameters, "row_lint": {"found": False, "overridden_by": None}}
+    return _signed(MODEL_KIND, "model of", pack(MODEL_KIND, inner, members), facts, model, result, project, key)
+
+
+def signed_predictions(
+    model: PartyModel, anchor_representation: FloatArray, result: Integration, project: Project, key: KeyPair
+) -> bytes:
+    """Write a `.dcanswers` file for one party, sealed to it: its model's predictions for the anchor."""
+    try:
+        inner, members = predictions_contents(anchor_predictions(model, anchor_representation))
+    except (TypeError, ArithmeticError) as error:
+        raise ExchangeError("MODEL_UNSUPPORTED", f"{error} Integrate with another model.") from None
+    facts = {name: inner[name] for name in ("task", "n_anchors", "versions")}
+    facts |= {"estimator": estimator_kind(model.estimator)}
+    data = pack(PREDICTIONS_KIND, inner, members)
+    return _signed(PREDICTIONS_KIND, "answers for", data, facts, model, result, project, key)
+
+
+def _signed(
+    kind: str, what: str, data: bytes, said: Any, model: PartyModel, result: Integration, project: Project, key: KeyPair
+) -> bytes:
+    """Seal what goes back to one party, and sign it with what stands outside of the seal."""
+    party = str(model.party)
+    outside = said | {
+        "party": party,
+        "created": datetime.now(UTC).isoformat(timespec="seconds"),
+        "project": project.name,
+        "project_digest": project.digest,
+        "share_digest": result.share_digests[party],
+        "method": result.method,
+        "n_parties": len(result.share_digests),
+        "n_rows": result.n_rows,
+    }
+    sealed = seal(data, [project.parties[party]], purpose=f"{what} {party} in {project.digest}")
+    return pack(kind, outside, {SEALED: sealed}, key=key)

@@ -27,22 +27,16 @@ def make_integrator(
     Parameters
     ----------
     name : str
-        One of `METHODS`.  "auto" is returned, for `datacollab.Analyst` to choose; of times to an event and of
-        effects it is "lti-affine", as there is nothing to choose by.
-        "kti" is centred, and joins anchor rows of like targets where shares carry anchor targets.
+        One of `METHODS`.  "auto" is returned, for `datacollab.Analyst` to choose; of times to an event and of effects
+        it is "lti-affine", as there is nothing to choose by.  "kti" joins anchor rows of like targets if shares have
+        these.
     shares : sequence of Share
     task : str, default="classification"
         The project's kind of task.
     n_components : int, optional
-        Columns of the collaboration representations.  Default: as many as the widest share has, less those
-        that say nothing its others do not.
+        Columns of the collaboration representations; by default the dimension of the widest share.
     alpha : float, optional
         Ridge penalty of "kti".
-
-    Raises
-    ------
-    ValueError
-        If the name is unknown, or an option does not go with it.
     """
     if name not in METHODS:
         raise ValueError(f"Unknown method {name!r}; choose one of {', '.join(METHODS)}.")
@@ -86,11 +80,6 @@ def make_model(name: str, task: str, random_state: int | None = None, *, of_mean
     of_means : bool, default=False
         Whether shared rows are means of groups: these lie closer together than the rows that are predicted, and a Cox
         regression is penalised more.
-
-    Raises
-    ------
-    ValueError
-        If the name is unknown, or that of a model for another task.
     """
     known = SURVIVAL_MODELS if task == "survival" else MODELS
     if name not in known:

@@ -24,18 +24,7 @@ _ROUNDING = 1e-9
 
 @dataclass(frozen=True, kw_only=True)
 class Received:
-    """A party's share that belongs to the project and comes from whom it says.
-
-    Attributes
-    ----------
-    party : str
-    share : Share or MaskedMessage
-        The rows, or the sums under masks.
-    facts : dict of str to object
-        What the file says on its outside.
-    digest : str
-        Identity of the file.
-    """
+    """A `Share` or `MaskedMessage` that belongs to the project and comes from its party; facts are those outside."""
 
     party: str
     share: Any = field(repr=False)
@@ -60,8 +49,7 @@ def receive(source: bytes, project: Project, key: KeyPair, *, where: str) -> Rec
     ------
     ExchangeError
         If the file is damaged, is not signed by the party that it names, belongs to another version of the project or
-        another run, says that it was made after the deadline, or holds something else than it says or the project
-        allows.
+        another run, was made after the deadline, or holds something else than it says or the project allows.
     """
     bundle = unpack(source, kind=SHARE_KIND if project.sharing is None else MASKED_SUM_KIND, what=where)
     party = _sender_of(bundle, project, where)
@@ -170,23 +158,18 @@ def _check_facts(facts: Mapping[str, Any], project: Project, party: str, where: 
         wrong.add("supersedes")
     if facts.get("task") != project.task.kind:
         wrong.add("task")
-    created = None if "created" in wrong else _time(facts["created"])
-    if wrong or created is None:
+    try:
+        created = datetime.fromisoformat("" if "created" in wrong else facts["created"])
+        if created.tzinfo is None or created.astimezone(UTC).isoformat(timespec="seconds") != facts["created"]:
+            raise ValueError
+    except ValueError:
+        wrong.add("created")
+    if wrong:
         raise ExchangeError(
             "SHARE_MALFORMED",
-            f"{where} of party {party!r} does not say what it should of "
-            f"{sorted(wrong | ({'created'} if created is None else set()))!r}. Have it made again.",
+            f"{where} of party {party!r} does not say what it should of {sorted(wrong)!r}. Have it made again.",
         )
     project.check_deadline(created.date())
-
-
-def _time(text: str) -> datetime | None:
-    """Read a time as programs of this project write it; None if it is none."""
-    try:
-        time = datetime.fromisoformat(text)
-    except ValueError:
-        return None
-    return time if time.tzinfo is not None and time.astimezone(UTC).isoformat(timespec="seconds") == text else None
 
 
 def _opened(bundle: Bundle, project: Project, key: KeyPair, where: str) -> Bundle:

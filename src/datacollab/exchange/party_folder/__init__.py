@@ -4,13 +4,13 @@ A step is a function of a `Folder`; `PartyFolder` has them as methods.
 
 * The folder: `_folder`, `_policy`, `_party_folder`.
 * Rows leave: `_party_folder`, with `_release`.  Sums leave: `_sums`.
-* The analyst's model comes back: `_install`, `_predict`, `_explain`.
+* The analyst's model comes back: `_install`, `_predict`.
 """
 
-from ._explain import Explained
 from ._folder import make_mask_key, public_key_text
 from ._party_folder import PartyFolder, Prepared
 from ._policy import Policy, deadline_passed, default_policy_text, load_policy
+from ._predict import Explained
 from ._release import FIGURES, NamedTargets, ReleaseSummary, figure_text, limit_text, undefended_rows
 from ._sums import PreparedSum, SumsSummary
 

@@ -79,16 +79,7 @@ from ...sums import MaskKey, mask_card
 from ..ledger import Ledger
 from ..log import AuditLog
 from ..log import locked as lock
-from ..project import (
-    Anchor,
-    EncodedTable,
-    Project,
-    anchor_from_bytes,
-    anchor_to_bytes,
-    encode_table,
-    load_project,
-    read_table,
-)
+from ..project import Anchor, EncodedTable, Project, anchor_from_bytes, encode_table, load_project, read_table
 from ._policy import Policy, load_policy
 
 PATIENCE = 10.0
@@ -96,7 +87,7 @@ PATIENCE = 10.0
 SEALED = "sealed.bin"
 """The member of a bundle that is sealed to its recipient."""
 _STATE_KIND = "datacollab.party-state"
-_ANCHOR, _OWN_ROWS, _MASK_KEY, _MESSAGE = "anchor.bin", "own-rows.safetensors", "mask-key.bin", "message.bin"
+ANCHOR, _OWN_ROWS, _MASK_KEY, _MESSAGE = "anchor.bin", "own-rows.safetensors", "mask-key.bin", "message.bin"
 _PIECE = 2**20
 
 
@@ -165,17 +156,13 @@ class Folder:
         for name, public in self.project.parties.items():
             if public == self.key.public:
                 return name
-        found = f"The key in this folder ({self.key.public.fingerprint}) is"
+        whose, do = "none of the parties'", "Send the owner the file public.key, and ask for a new project file"
         if self.key.public == self.project.analyst:
-            raise ExchangeError(
-                "NOT_A_MEMBER",
-                f"{found} the analyst's in project {self.project.name!r}, and this is a party's step. Name the party's "
-                "folder with -C.",
-            )
+            whose, do = "the analyst's", "This is a party's step: name the party's folder with -C"
         raise ExchangeError(
             "NOT_A_MEMBER",
-            f"{found} none of the parties' in project {self.project.name!r}. Send the owner the file public.key, and "
-            "ask for a new project file.",
+            f"The key in this folder ({self.key.public.fingerprint}) is {whose} in project {self.project.name!r}. "
+            f"{do}.",
         )
 
     @property
@@ -190,13 +177,7 @@ class Folder:
 
     @property
     def anchor(self) -> Anchor:
-        """The anchor, which stays with the parties.
-
-        Raises
-        ------
-        ExchangeError
-            ANCHOR_MISSING, PROJECT_HASH_MISMATCH, STATE_DAMAGED or PASSPHRASE_WRONG.
-        """
+        """The anchor, which stays with the parties."""
         return load_anchor(self, self.project)
 
     def write(self, path: Path, facts: Mapping[str, Any], members: Mapping[str, bytes]) -> None:
@@ -221,8 +202,7 @@ class Folder:
             if error.code in ("FORMAT_TOO_NEW", "PASSPHRASE_WRONG"):
                 raise
             raise ExchangeError(
-                "STATE_DAMAGED",
-                f"{path} is not as this party wrote it ({error.code}). Restore it from a backup.",
+                "STATE_DAMAGED", f"{path} is not as this party wrote it ({error.code}). Restore it from a backup."
             ) from None
 
     def public_text(self) -> str:
@@ -251,10 +231,6 @@ def encoded(folder: Folder, table: Any, *, where: str | None = None) -> EncodedT
     return encode_table(folder.project, table, where=where or "the table")
 
 
-def save_anchor(folder: Folder, anchor: Anchor, project: Project) -> None:
-    folder.write(folder.files.anchor, {"project_digest": project.digest}, {_ANCHOR: anchor_to_bytes(anchor)})
-
-
 def load_anchor(folder: Folder, project: Project) -> Anchor:
     """Return the anchor of a project."""
     files = folder.files
@@ -271,15 +247,12 @@ def load_anchor(folder: Folder, project: Project) -> Anchor:
             f"The anchor in {files.root} belongs to another version of project {project.name!r}. Join again with the "
             "project file and the anchor that the owner sent together.",
         )
-    return anchor_from_bytes(bundle.members[_ANCHOR])
+    return anchor_from_bytes(bundle.members[ANCHOR])
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
 class OwnRows:
-    """Rows of the project's matrix, the table itself, and the position of each shared row in it.
-
-    The order, in that of the share, is None if a shared row is no single row of these.
-    """
+    """Rows of the project's matrix, and the position of each shared row in it, unless one is no single row of these."""
 
     X: FloatArray
     target: NDArray[Any]
@@ -348,9 +321,8 @@ def load_party(folder: Folder) -> StoredParty:
             raise ExchangeError(
                 "NOT_SHARED",
                 f"The log in {files.root} says that it has shared, and {files.state.name}, which holds the map f_k of "
-                "that share, is not there: no model can be used without it. Restore the file from a backup; without "
-                "one, run `datacollab party share` with --again, and have the analyst integrate anew and send a new "
-                "model.",
+                "that share, is not there. Restore it from a backup; without one, run `datacollab party share` with "
+                "--again, and have the analyst integrate anew and send a new model.",
             )
         raise ExchangeError(
             "NOT_SHARED", f"{files.root} holds no map f_k: nothing was shared. Run `datacollab party share` first."
@@ -378,7 +350,7 @@ def check_not_forgotten(folder: Folder) -> None:
 def make_mask_key(folder: Path, *, passphrase: str | None = None) -> str:
     """Make a mask key in a party's folder, write its card as the third line of ``public.key``, and return the card.
 
-    An unused key that is there already stays, and its card is written again.
+    An unused key that is there already stays.
 
     Parameters
     ----------
@@ -386,11 +358,6 @@ def make_mask_key(folder: Path, *, passphrase: str | None = None) -> str:
         Holds the party's keys.
     passphrase : str, optional
         Of the keys; the mask key is encrypted with it, too.
-
-    Raises
-    ------
-    ExchangeError
-        BUSY, STATE_DAMAGED, and what reading keys may raise.
     """
     here = Folder(folder, passphrase=passphrase)
     with lock(here.path):
@@ -554,12 +521,6 @@ def commit_distilled(
     _move(folder.files.next_distilled, folder.files.learned)
 
 
-def commit_forgetting(folder: Folder, share_digest: str) -> None:
-    """Destroy the map of a share, and all that it left in the folder."""
-    folder.log.append("forget", share=share_digest)
-    _destroy(folder)
-
-
 def commit_sum(folder: Folder, ledger: Ledger, data: bytes, facts: Mapping[str, Any], rows: Any, void: Any) -> Path:
     """Release the file of a message of sums; the folder must be locked.  If the ledger refuses, nothing happened.
 
@@ -615,7 +576,7 @@ def recover(folder: Folder) -> None:
         else:
             files.next_distilled.unlink()
     if has_forgotten(folder):
-        _destroy(folder)
+        destroy_map(folder)
         return
     if files.next_share.exists():
         facts = folder.read(files.state).facts if files.state.exists() else {}
@@ -695,7 +656,8 @@ def _finish_model(folder: Folder) -> None:
     _move(files.next_model, files.model)
 
 
-def _destroy(folder: Folder) -> None:
+def destroy_map(folder: Folder) -> None:
+    """Destroy all that a share left in the folder, once the log says that it is forgotten."""
     for path in folder.files.of_the_map(folder.name):
         erase_file(path)
 

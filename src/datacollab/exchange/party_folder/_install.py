@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import math
 import os
-from collections.abc import Callable, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
@@ -34,7 +34,6 @@ from ...party import (
     AnchorRidge,
     DistilledModel,
     LocalParty,
-    PersonalModel,
     distil_predictions,
     fit_to_predictions,
     personal_model,
@@ -54,8 +53,8 @@ from ._folder import (
     check_not_forgotten,
     check_shares_rows,
     commit_distilled,
-    commit_forgetting,
     commit_model,
+    destroy_map,
     has_forgotten,
     kept_sum,
     last_share,
@@ -85,11 +84,6 @@ def agreed_times(project: Project) -> list[float]:
     return [each if step is None else math.ceil(each / step * (1 - 1e-12)) * step for each in quarters] + [task.latest]
 
 
-def survival_names(project: Project) -> list[str]:
-    """Return the names of the columns with the probability of no event up to each agreed time."""
-    return [f"survival_{time:.10g}" for time in agreed_times(project)]
-
-
 def times_within(model: PartyModel, times: Sequence[float]) -> list[float]:
     """Return those of ascending times that lie within a model's observation."""
     (baseline,) = model.estimator.baselines_.values()
@@ -107,13 +101,28 @@ def are_targets(predicted: Any, project: Project) -> bool:
 
 @dataclass(frozen=True, kw_only=True, eq=False)
 class Side:
-    """One way to predict rows of the project's matrix: functions of rows, and the classes of probabilities if any."""
+    """One way to predict rows of the project's matrix: a model, behind a map of rows; and its classes, if any."""
 
     name: str
     classes: NDArray[Any] | None
-    predict: Callable[[FloatArray], NDArray[Any]]
-    predict_proba: Callable[[FloatArray], FloatArray]
-    predict_survival: Callable[[FloatArray, Sequence[float]], FloatArray] | None = None
+    model: Any
+    map: Callable[[FloatArray], FloatArray] = np.asarray
+    options: Mapping[str, Any] = field(default_factory=dict)
+
+    def predict(self, X: FloatArray) -> NDArray[Any]:
+        """Return a target for each row."""
+        return np.asarray(self.model.predict(self.map(X), **self.options))
+
+    def predict_proba(self, X: FloatArray) -> FloatArray:
+        """Return probabilities of the classes."""
+        return np.asarray(self.model.predict_proba(self.map(X), **self.options))
+
+    def predict_survival(self, X: FloatArray, times: Sequence[float]) -> FloatArray:
+        """Return the probability of no event up to each time; NaN beyond the end of the model's observation."""
+        result, known = np.full((len(X), len(times)), np.nan), times_within(self.model, times)
+        if known:
+            result[:, : len(known)] = self.model.predict_survival(self.map(X), known)
+        return result
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
@@ -151,34 +160,6 @@ class AtHome:
         raise ExchangeError("NOT_POOLED", f"There are no predictions of the kind {using!r}. {self.sentence}")
 
 
-def _common_side(party: LocalParty, model: PartyModel) -> Side:
-    """Return the analyst's model, behind the party's own f_k."""
-
-    def predict_survival(X: FloatArray, times: Sequence[float]) -> FloatArray:
-        known = times_within(model, times)
-        result = np.full((len(X), len(times)), np.nan)
-        if known:
-            result[:, : len(known)] = model.predict_survival(party.obfuscate(X), known)
-        return result
-
-    return Side(
-        name=estimator_kind(model.estimator),
-        classes=model.estimator.classes_ if hasattr(model.estimator, "predict_proba") else None,
-        predict=lambda X: model.predict(party.obfuscate(X)),
-        predict_proba=lambda X: model.predict_proba(party.obfuscate(X)),
-        predict_survival=predict_survival,
-    )
-
-
-def _personal_side(personal: PersonalModel, name: str) -> Side:
-    return Side(
-        name=type(personal).__name__,
-        classes=getattr(personal, "classes_", None),
-        predict=lambda X: personal.predict(X, using=name),
-        predict_proba=lambda X: personal.predict_proba(X, using=name),
-    )
-
-
 def install(
     folder: Folder,
     model_file: Path,
@@ -206,14 +187,13 @@ def install(
     Returns
     -------
     dict of str to object
-        The model's own description; "benefit", what collaboration brought, or None; and "sentence", the same in words,
-        or why nothing can be said.
+        The model's own description; "benefit", what collaboration brought, or None; and "sentence", the same in words.
 
     Raises
     ------
     ExchangeError
-        NOT_SHARED, WRONG_RECIPIENT, WRONG_SHARE, PROJECT_HASH_MISMATCH, ALREADY_THERE, BUSY if the party has shared
-        meanwhile, and the codes of an unfit model.
+        NOT_SHARED, WRONG_RECIPIENT, WRONG_SHARE, PROJECT_HASH_MISMATCH, ALREADY_THERE, BUSY, and the codes of unfit
+        models.
     """
     model_file, installed, project = Path(model_file), folder.files.model, folder.project
     if project.sharing is not None:
@@ -264,11 +244,7 @@ def _combined(
     random_state: int | None,
     progress: Callable[[str], None] | None,
 ) -> tuple[dict[str, Any], dict[str, bytes]]:
-    """Fit own models and combine them with the common one; return facts and members of the file.
-
-    Own models are fitted on own rows and public ones: those given, or else the anchor's.  Without a combined model
-    there are no members, and the sentence says why.
-    """
+    """Fit own models and combine them with the common one; return facts and members of the file, or say why not."""
     project, anchor, own = folder.project, folder.anchor, stored.own
     representation = stored.party.obfuscate(anchor.rows)
     _check_works(model, representation, project)
@@ -279,15 +255,23 @@ def _combined(
             where, public = os.fspath(public), read_table(Path(public), project=project)
         with_target = project.task.is_single and project.task.target in public.columns
         given = encode_table(project, public, where=where, with_target=with_target)
-    if reason := _reason_for_none(project, model):
-        return {"sentence": f"{_NOT_SAID}: {reason}", "benefit": None}, {}
+    reason = None
+    if not project.task.is_single:
+        reason = "a party's own models are made and compared for classes and numbers alone"
+    elif model.left_out is None and model.without_party is None:
+        reason = (
+            "the model came without what it says of your rows left out. Ask the analyst for one that has it "
+            "(`datacollab analyst integrate` with its defaults)"
+        )
+    if reason is not None:
+        sentence = f"{_NOT_SAID}: {reason}. Predictions are those of the collaboration."
+        return {"sentence": sentence, "benefit": None}, {}
     if model.without_party is not None:
         _check_works(replace(model, estimator=model.without_party), representation, project)
     if model.left_out is not None and (own.order is None or len(model.left_out) != len(own.order)):
-        raise ExchangeError(
-            "MODEL_MALFORMED",
+        raise _malformed(
             f"The model says something of {len(model.left_out)} rows left out, and party {folder.name!r} has shared "
-            f"{own.n_shared}. Do not use it, and ask the analyst.",
+            f"{own.n_shared}"
         )
     try:
         personal = personalise(
@@ -305,27 +289,9 @@ def _combined(
         raise
     # A model that was tampered with may fail in any way, and with words that quote the rows.
     except Exception as error:
-        raise ExchangeError(
-            "MODEL_MALFORMED",
-            f"The model fails on rows of party {folder.name!r} ({type(error).__name__}). Do not use it, and ask the "
-            "analyst.",
-        ) from None
+        raise _malformed(f"The model fails on rows of party {folder.name!r} ({type(error).__name__})") from None
     benefit = personal.benefit_
     return {"sentence": benefit.sentence, "benefit": benefit.to_dict()}, personal_state(personal)
-
-
-def _reason_for_none(project: Project, model: PartyModel) -> str | None:
-    if not project.task.is_single:
-        return (
-            "a party's own models are made and compared for classes and numbers alone. Predictions are those of the "
-            "collaboration."
-        )
-    if model.left_out is None and model.without_party is None:
-        return (
-            "the model came without what it says of your rows left out. Predictions are those of the collaboration; "
-            "ask the analyst for a model that has it (`datacollab analyst integrate` with its defaults)."
-        )
-    return None
 
 
 def _check_works(model: PartyModel, anchor_representation: FloatArray, project: Project) -> None:
@@ -366,8 +332,8 @@ def distil(folder: Folder, predictions_file: Path, *, tree: int | None = None) -
     Raises
     ------
     ExchangeError
-        NOT_SHARED, ANCHOR_MISSING, WRONG_RECIPIENT, WRONG_SHARE, PROJECT_HASH_MISMATCH, ANSWERS_MALFORMED, or
-        ANSWERS_UNFIT if nothing can be distilled that would hold.
+        NOT_SHARED, WRONG_RECIPIENT, WRONG_SHARE, PROJECT_HASH_MISMATCH, ANSWERS_MALFORMED; ANSWERS_UNFIT if nothing
+        holds.
     """
     check_shares_rows(folder.project)
     predictions_file = Path(predictions_file)
@@ -409,16 +375,12 @@ def forget(folder: Folder) -> None:
 
     The distilled model, the anchor, the keys and the log stay.  Files are written over before they are removed;
     backups, snapshots, old blocks that a disk keeps, and files that were sent, are not reached.
-
-    Raises
-    ------
-    ExchangeError
-        NOT_SHARED or FORGOTTEN.
     """
     check_shares_rows(folder.project)
     with locked(folder):
         check_not_forgotten(folder)
-        commit_forgetting(folder, _logged_share(folder))
+        folder.log.append("forget", share=_logged_share(folder))
+        destroy_map(folder)
 
 
 def at_home(folder: Folder) -> AtHome:
@@ -442,14 +404,18 @@ def at_home(folder: Folder) -> AtHome:
             what = "Of an effect no model comes back: the estimate is the analyst's."
         raise ExchangeError("NOT_INSTALLED", f"{folder.path} holds no model. {what}")
     model, bundle = open_model(folder, read_regular(file), file, stored.share_digest)
-    sides = {"collaboration": _common_side(stored.party, model)}
+    h, f = model.estimator, stored.party.obfuscate
+    classes = h.classes_ if hasattr(h, "predict_proba") else None
+    sides = {"collaboration": Side(name=estimator_kind(h), classes=classes, model=model, map=f)}
     sentence = f"{_NOT_SAID}: nothing was combined with the installed model. Run `datacollab party install` again."
     kept = folder.read(folder.files.personal) if folder.files.personal.exists() else None
     if kept is not None and kept.facts.get("model_digest") == bundle.digest:
         sentence = str(kept.facts["sentence"])
         if kept.members:
             personal = personal_model(kept.members, stored.party, model)
-            sides = {name: _personal_side(personal, name) for name in personal.sides} | sides
+            known: dict[str, Any] = {"name": type(personal).__name__, "classes": getattr(personal, "classes_", None)}
+            own = {name: Side(**known, model=personal, options={"using": name}) for name in personal.sides}
+            sides = own | sides
     return AtHome(sides=sides | last, sentence=sentence, party=stored.party, model=model)
 
 
@@ -482,19 +448,11 @@ def _distilled_side(folder: Folder) -> Side | None:
             f"The distilled model cannot be read ({type(error).__name__}). Run `datacollab party distil` again with "
             "the file that the analyst sent.",
         ) from None
-    return Side(
-        name=estimator_kind(model.estimator),
-        classes=model.classes_,
-        predict=model.predict,
-        predict_proba=model.predict_proba,
-    )
+    return Side(name=estimator_kind(model.estimator), classes=model.classes_, model=model)
 
 
 def _of_sums(folder: Folder, data: bytes, source: Path) -> tuple[AtHome, Bundle, str]:
-    """Read the model of all parties' sums: of the sum that the party was in, its targets, and a sensible size.
-
-    Return what predicts with it, the bundle outside, and the identity of the party's message.
-    """
+    """Read and check the model of all parties' sums; return its side, its bundle, and the message's identity."""
     project, anchor, where = folder.project, folder.anchor, str(source)
     kept = _message_kept(folder)
     model, bundle = read_model(data, project, folder.name, folder.key, where=where)
@@ -524,8 +482,8 @@ def _of_sums(folder: Folder, data: bytes, source: Path) -> tuple[AtHome, Bundle,
     side = Side(
         name="ridge regression on sums",
         classes=None if model.classes is None else np.asarray(model.classes),
-        predict=lambda X: model.predict(common.transform(X)),
-        predict_proba=lambda X: model.predict_proba(common.transform(X)),
+        model=model,
+        map=common.transform,
     )
     sentence = "Predictions are those of the one model of all parties' rows; nothing was combined with it."
     home = AtHome(sides={"collaboration": side}, sentence=sentence, model=model)
@@ -553,8 +511,7 @@ def _message_kept(folder: Folder) -> Bundle:
     kept = kept_sum(folder, folder.project)
     if kept is None:
         raise ExchangeError(
-            "NOT_SHARED",
-            f"{folder.path} has added nothing to this project's sums. Run `datacollab party share` first.",
+            "NOT_SHARED", f"{folder.path} has added nothing to this project's sums. Run `datacollab party share` first."
         )
     return kept
 
@@ -576,10 +533,7 @@ def _malformed(sentence: str, code: str = "MODEL_MALFORMED") -> ExchangeError:
 def _opened(
     folder: Folder, data: bytes, source: Path, kind: str, words: tuple[str, str, str], share_digest: str | None
 ) -> tuple[Bundle, Bundle]:
-    """Return the signed bundle, made for this party from its last share, and the one sealed inside it.
-
-    The words are the file's ending, the purpose of its seal, and the code of its errors.
-    """
+    """Return the signed bundle and the one sealed inside; words are the ending, the purpose, and the errors' code."""
     project, party, (ending, purpose, code) = folder.project, folder.name, words
     if not (is_container(data) or is_encrypted(data)):
         raise ExchangeError(
@@ -626,10 +580,14 @@ def open_model(folder: Folder, data: bytes, source: Path, share_digest: str | No
     model, task = model_from(opened), folder.project.task
     found = {
         "party": model.party,
-        "task": _kind(model.estimator),
+        "task": None,
         "n_components": model.integration_function.n_components,
         "estimator": estimator_kind(model.estimator),
     }
+    if is_classifier(model.estimator) or isinstance(model.estimator, SurvivalModel):
+        found["task"] = task_of(model.estimator)
+    elif is_regressor(model.estimator):
+        found["task"] = "regression"
     wrong = [
         name for name, value in found.items() if any(facts.get(name) != value for facts in (bundle.facts, opened.facts))
     ]
@@ -641,12 +599,6 @@ def open_model(folder: Folder, data: bytes, source: Path, share_digest: str | No
             f"{source} holds a model for {found['task']}; project {folder.project.name!r} is a {task.kind}"
         )
     return model, bundle
-
-
-def _kind(estimator: Any) -> str | None:
-    if is_classifier(estimator) or isinstance(estimator, SurvivalModel):
-        return task_of(estimator)
-    return "regression" if is_regressor(estimator) else None
 
 
 def _check_not_older(bundle: Bundle, source: Path, installed: Path) -> None:

@@ -21,9 +21,19 @@ from ...party import UNDEFENDED, Party, SharingPlan
 from ...party._release import RowDigests
 from ...share import SHARE_KIND, Share, share_contents
 from ..log import CHAIN_START
-from ..project import Anchor, EncodedTable, Project, load_project, open_anchor, read_project, usual_components
-from . import _explain, _folder, _install, _predict, _sums
+from ..project import (
+    Anchor,
+    EncodedTable,
+    Project,
+    anchor_to_bytes,
+    load_project,
+    open_anchor,
+    read_project,
+    usual_components,
+)
+from . import _folder, _install, _predict, _sums
 from ._folder import (
+    ANCHOR,
     SEALED,
     Files,
     Folder,
@@ -36,12 +46,12 @@ from ._folder import (
     last_share,
     load_anchor,
     locked,
-    save_anchor,
     settle,
     state_of,
 )
 from ._policy import Policy, approved, crafted_anchor, default_policy_text, refuse
 from ._release import (
+    FIGURES,
     ReleaseSummary,
     not_row_wise,
     reasons_against,
@@ -53,27 +63,16 @@ from ._release import (
 
 _OF_ROWS = ("obfuscator", "n_components", "preset", "epsilon", "group_size", "noise", "fit_on_anchor")
 """Options of `share` that are for rows alone."""
+_LOGGED = ("n_rows", "n_components", "n_anchors", "obfuscator", "row_order", "adjusted")
+"""Figures of a share that the log has, besides the results of attacks."""
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
 class Prepared:
     """A share that has not left, and what speaks against it.
 
-    Attributes
-    ----------
-    party : Party
-        Fitted.
-    share : Share
-    order : ndarray of shape (n_rows,)
-        Position in the table of each row that would leave, see `Party.share_with_order`.  It stays.
-    plan : SharingPlan
-    summary : ReleaseSummary
-    reasons : list of ExchangeError
-        Why it must not leave; empty if it may.
-    own : OwnRows
-        The rows themselves, for the party's own disk.
-    message : tuple of (dict, dict)
-        Facts and members of the file, without what is known only when it leaves.
+    `order` is the position in the table of each row that would leave, and `own` the rows themselves: both stay.
+    `message` are facts and members of the file, without what is known only when it leaves.
     """
 
     party: Party
@@ -101,12 +100,10 @@ def prepare(folder: Folder, table: Any, *, where: str | None = None, **options: 
 
     Raises
     ------
+    ExchangeError, ObfuscationError
+        Of the kinds "schema", "state" and "policy"; or if the obfuscator cannot be fitted.
     ValueError, AgreementError
         If options are unknown, exclude one another, or are for rows and the project shares sums.
-    ExchangeError
-        Of the kinds "schema", "state" and "policy".
-    ObfuscationError
-        If the obfuscator cannot be fitted.
     """
     if folder.project.sharing is not None:
         _check_no_options_of_rows(folder.project, options)
@@ -127,10 +124,9 @@ def share(
     where: str | None = None,
     **options: Any,
 ) -> Path:
-    """Obfuscate the table, have it approved, and put the share into the outbox.
+    """Obfuscate the table, have it approved, and put the share into the outbox; or add up its rows under masks.
 
-    If the project shares sums, the rows are added up under masks in place of that.  A message that was released is put
-    into the outbox again, whatever the table: the same bytes.
+    Of sums, a message that was released is put into the outbox again, whatever the table: the same bytes.
 
     Parameters
     ----------
@@ -159,9 +155,8 @@ def share(
     Raises
     ------
     ExchangeError
-        DEADLINE_PASSED, ALREADY_SHARED, FORGOTTEN, UNDEFENDED, NOT_APPROVED, STATE_UNSUPPORTED; PROJECT_HASH_MISMATCH
-        or BUSY if the folder was joined to something else meanwhile; or the errors and reasons of `prepare`.  Nothing
-        left the party.
+        DEADLINE_PASSED, ALREADY_SHARED, FORGOTTEN, UNDEFENDED, NOT_APPROVED, STATE_UNSUPPORTED, PROJECT_HASH_MISMATCH,
+        BUSY; or the errors and reasons of `prepare`.  Nothing left the party.
     """
     if folder.project.sharing is None:
         return _share_rows(folder, table, approve=approve, again=again, undefended=undefended, where=where, **options)
@@ -179,7 +174,7 @@ class PartyFolder(Folder):
     """A party's folder of one project, on its own disk.
 
     Holds its keys, the anchor and the secret map f_k: as sensitive as the raw table.  Only files in the outbox may
-    leave.  A command that is killed at any moment leaves the old or the new state; see `_folder`.
+    leave. A command that is killed at any moment leaves the old or the new state; see `_folder`.
 
     Parameters
     ----------
@@ -189,17 +184,11 @@ class PartyFolder(Folder):
 
     Attributes
     ----------
-    path : Path
     project : Project
     name : str
         The party's, by its key.
     key : KeyPair
     log : AuditLog
-
-    Raises
-    ------
-    ExchangeError
-        FOLDER_MISSING, NOT_A_MEMBER, and what reading keys and project may raise.
     """
 
     def __init__(self, path: Path, *, passphrase: str | None = None) -> None:
@@ -223,18 +212,12 @@ class PartyFolder(Folder):
     predict_batches = _predict.predict_batches
     predict = _predict.predict
     evaluate = _predict.evaluate
-    explain = _explain.explain
+    explain = _predict.explain
     record = _folder.record
 
     @property
     def sentence(self) -> str:
-        """What collaboration brought to this party, or why that cannot be said.
-
-        Raises
-        ------
-        ExchangeError
-            NOT_SHARED, NOT_INSTALLED or WRONG_SHARE.
-        """
+        """What collaboration brought to this party, or why that cannot be said."""
         return _install.at_home(self).sentence
 
     @classmethod
@@ -251,14 +234,11 @@ class PartyFolder(Folder):
 
         Parameters
         ----------
-        path : Path
-        project_file : Path
-            Signed by the project's owner.
+        path, project_file : Path
         anchor_file : Path, optional
             Sealed to this party, among others.  Without it, join again when it has come.
         owner : PublicKey, optional
-            Of the project's owner, as it came by another way than the file.  Without it, people have to compare
-            fingerprints: the file itself cannot vouch for its owner.
+            Of the project's owner, as it came by another way than the file, which cannot vouch for its owner.
         passphrase : str, optional
             Of the keys; the anchor and f_k are then encrypted with it.
 
@@ -266,8 +246,7 @@ class PartyFolder(Folder):
         ------
         ExchangeError
             SIGNATURE_INVALID, if the project is another owner's; ALREADY_THERE, if the folder belongs to a project of
-            another owner or analyst, has shared in another project, or with another anchor; NOT_A_MEMBER; and what
-            reading keys, project and anchor may raise.
+            another owner or analyst, has shared in another project, or with another anchor; NOT_A_MEMBER.
         """
         project, verified = read_project(project_file)
         if owner is not None and project.owner != owner:
@@ -282,7 +261,15 @@ class PartyFolder(Folder):
         with locked(folder):
             if files.project.exists():
                 there = load_project(files.project)
-                _check_same_people(there, project, files)
+                for role in ("owner", "analyst"):  # of a file that was swapped on its way, which is signed, too
+                    known, new = getattr(there, role), getattr(project, role)
+                    if known != new:
+                        raise ExchangeError(
+                            "ALREADY_THERE",
+                            f"{files.root} has a project whose {role} is {known.fingerprint}; in the new file it is "
+                            f"{new.fingerprint}. Ask the owner by telephone which is right. For another project use a "
+                            f"folder of its own; if the {role} has a new key, remove {files.project} and join again.",
+                        )
                 project.check_not_older(there, files.root)
             if files.state.exists() and folder.read(files.state).facts["project_digest"] != project.digest:
                 raise ExchangeError(
@@ -297,7 +284,7 @@ class PartyFolder(Folder):
             if not files.policy.exists():
                 write_atomically(files.policy, default_policy_text(project.task.target_kind).encode(), mode=0o600)
             if anchor is not None:
-                save_anchor(folder, anchor, project)
+                folder.write(files.anchor, {"project_digest": project.digest}, {ANCHOR: anchor_to_bytes(anchor)})
             write_atomically(files.project, verified)
             folder.log.append(
                 "join", project=project.name, project_digest=project.digest, party=name, anchor=anchor is not None
@@ -306,19 +293,6 @@ class PartyFolder(Folder):
 
     def __repr__(self) -> str:
         return f"PartyFolder({os.fspath(self.path)!r}, party={self.name!r}, project={self.project.name!r})"
-
-
-def _check_same_people(there: Project, given: Project, files: Files) -> None:
-    """Refuse another owner or analyst: a file that was swapped on its way is signed, too."""
-    for role in ("owner", "analyst"):
-        known, new = getattr(there, role), getattr(given, role)
-        if known != new:
-            raise ExchangeError(
-                "ALREADY_THERE",
-                f"{files.root} has a project whose {role} is {known.fingerprint}; in the new file it is "
-                f"{new.fingerprint}. Ask the owner by telephone which is right. For another project use a folder of "
-                f"its own; if the {role} has a new key, remove {files.project} and join again.",
-            )
 
 
 def _check_anchor(folder: Folder, new: Anchor, file: Path | None) -> None:
@@ -418,8 +392,12 @@ def _share_rows(
             "policy": policy.digest,
             # The analyst knows the log's head before this entry, and could test guesses on the next one.
             "nonce": secrets.token_hex(16),
-            **_figures(prepared.summary),
+            **{name: getattr(prepared.summary, name) for name in _LOGGED},
+            "defences": list(prepared.summary.defences),
         }
+        if (risk := prepared.summary.risk) is not None:
+            found = {name: risk.of(name) for name in FIGURES}
+            entry |= {name: value for name, value in found.items() if value is not None}
         state |= {"share_digest": share_digest, "project_digest": project.digest, "entry": entry}
         return commit_share(folder, data, facts=state, members=members)
 
@@ -437,7 +415,12 @@ def _prepared(
     attacks = {name: options[name] for name in ("audit", "time_budget", "progress") if name in options}
     plan = plan_of(project, policy, rows.n_rows, {name: options[name] for name in options if name not in attacks})
     prepared = prepare_rows(project, policy, folder.name, rows, anchor, plan, **attacks)
-    facts, members = _message(prepared.share, project)
+    facts, members = share_contents(prepared.share)
+    facts |= {"task": project.task.kind, "project": project.name, "project_digest": project.digest}
+    if project.seal_shares:
+        inner, purpose = pack(SHARE_KIND, facts, members), f"share of {folder.name} in {project.digest}"
+        members = {SEALED: seal(inner, [project.analyst], purpose=purpose)}
+        facts.pop("target", None)  # names of the targets are for the analyst, like the targets
     facts |= {"anchor_commitment": anchor.commitment(project), "row_order": prepared.summary.row_order}
     prepared = replace(prepared, message=(facts | {"party": folder.name}, members))
     size = len(_packed(folder, prepared, _digest_of(earlier), "", CHAIN_START))
@@ -476,8 +459,7 @@ def prepare_rows(
             party = plan.party(name, anchor.rows, shuffle=policy.shuffle).fit(X, y)
             share, order = party.share_with_order(anchor.rows, anchor.target)
     except ObfuscationError:
-        counts = {"n_rows": len(X), "n_anchors": len(anchor.rows), "n_private_in_anchor": n_private}
-        for reason in reasons_before(name, plan, policy, project, **counts):
+        for reason in reasons_before(name, plan, policy, project, len(X), len(anchor.rows), n_private):
             raise reason from None
         raise
     risk = None
@@ -501,49 +483,15 @@ def prepare_rows(
             *alone,
         ],
         own=OwnRows(
-            X=encoded.X,
-            target=encoded.target,
-            order=order if share.one_to_one else None,
-            n_shared=len(share.target),
+            X=encoded.X, target=encoded.target, order=order if share.one_to_one else None, n_shared=len(share.target)
         ),
     )
-
-
-def _message(share: Share, project: Project) -> tuple[dict[str, Any], dict[str, bytes]]:
-    """Return facts and members of a share's file, sealed to the analyst if the project says so."""
-    facts, members = share_contents(share)
-    facts |= {"task": project.task.kind, "project": project.name, "project_digest": project.digest}
-    if project.seal_shares:
-        inner = pack(SHARE_KIND, facts, members)
-        purpose = f"share of {share.party} in {project.digest}"
-        members = {SEALED: seal(inner, [project.analyst], purpose=purpose)}
-        # Names of the targets are for the analyst, like the targets.
-        facts = {name: value for name, value in facts.items() if name != "target"}
-    return facts, members
 
 
 def _packed(folder: Folder, prepared: Prepared, supersedes: str | None, approved_by: str, log_head: str) -> bytes:
     facts, members = prepared.message
     last = {"supersedes": supersedes, "log_head": log_head, "approved_by": approved_by}
     return pack(SHARE_KIND, facts | last, members, key=folder.key)
-
-
-def _figures(summary: ReleaseSummary) -> dict[str, Any]:
-    """Return what the log says of a share: counts, and the results of attacks."""
-    risk = summary.risk
-    found = (
-        {} if risk is None else {name: getattr(risk, name) for name in ("linkage", "reidentification", "membership")}
-    )
-    return {
-        "n_rows": summary.n_rows,
-        "n_components": summary.n_components,
-        "n_anchors": summary.n_anchors,
-        "obfuscator": summary.obfuscator,
-        "defences": list(summary.defences),
-        "row_order": summary.row_order,
-        "adjusted": summary.adjusted,
-        **{name: value for name, value in found.items() if value is not None},
-    }
 
 
 def _replaceable(folder: Folder, again: bool) -> dict[str, Any] | None:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import textwrap
 import tomllib
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import asdict, dataclass, fields
+from dataclasses import asdict, dataclass, field, fields
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
@@ -18,8 +18,35 @@ from ...party import OBFUSCATORS
 from ...targets import TargetKind
 from ..project import Project
 
-_DEFENCES = ("none", "any", "microaggregation")
-_AUDITS = ("required", "warn", "off")
+
+def _quoted(names: Sequence[str]) -> str:
+    return ", ".join(f'"{name}"' for name in names)
+
+
+def _entry(default: Any, words: str, fits: Callable[[Any], bool]) -> Any:
+    """Return a field with the values that its entry allows, in words and as a test."""
+    return field(default=default, metadata={"words": words, "fits": fits})
+
+
+def _count(default: int, least: int) -> Any:
+    return _entry(default, f"a whole number from {least} on", lambda value: type(value) is int and value >= least)
+
+
+def _share(default: float, lowest: float) -> Any:
+    words = f"a number from {lowest:g} to 1"
+    return _entry(default, words, lambda value: type(value) in (int, float) and lowest <= value <= 1)
+
+
+def _one_of(default: str, *names: str) -> Any:
+    return _entry(default, f"one of {_quoted(names)}", lambda value: isinstance(value, str) and value in names)
+
+
+def _are_texts(value: Any) -> bool:
+    return isinstance(value, list) and all(isinstance(name, str) and name.strip() for name in value)
+
+
+def _are_obfuscators(value: Any) -> bool:
+    return _are_texts(value) and 0 < len(value) == len(set(value)) and set(value) <= set(OBFUSCATORS)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -29,19 +56,19 @@ class Policy:
     Each attribute is an entry of ``policy.toml``; `default_policy_text` says what it means.
     """
 
-    min_rows: int = 20
-    min_class_rows: int = 5
-    max_components: int = 32
-    obfuscators: tuple[str, ...] = OBFUSCATORS
-    defence: str = "none"
-    shuffle: bool = True
-    max_rows_in_anchor: int = 0
-    max_linkage: float | None = 0.25
-    max_reidentification: float | None = 0.25
-    max_membership: float | None = 0.75
-    audit: str = "required"
-    approvers: tuple[str, ...] = ()
-    ledger: str = ""
+    min_rows: int = _count(20, 1)
+    min_class_rows: int = _count(5, 1)
+    max_components: int = _count(32, 1)
+    obfuscators: tuple[str, ...] = _entry(OBFUSCATORS, f"a list with some of {_quoted(OBFUSCATORS)}", _are_obfuscators)
+    defence: str = _one_of("none", "none", "any", "microaggregation")
+    shuffle: bool = _entry(True, "true or false", lambda value: isinstance(value, bool))
+    max_rows_in_anchor: int = _count(0, 0)
+    max_linkage: float | None = _share(0.25, 0)
+    max_reidentification: float | None = _share(0.25, 0)
+    max_membership: float | None = _share(0.75, 0.5)
+    audit: str = _one_of("required", "required", "warn", "off")
+    approvers: tuple[str, ...] = _entry((), "a list of names", _are_texts)
+    ledger: str = _entry("", "the path of a folder, as text", lambda value: isinstance(value, str))
 
     @property
     def digest(self) -> str:
@@ -66,60 +93,8 @@ class Policy:
             )
 
 
-def _quoted(names: Sequence[str]) -> str:
-    return ", ".join(f'"{name}"' for name in names)
-
-
-def _count(least: int) -> tuple[str, Callable[[Any], bool]]:
-    return f"a whole number from {least} on", lambda value: type(value) is int and value >= least
-
-
-def _share(lowest: float) -> tuple[str, Callable[[Any], bool]]:
-    return f"a number from {lowest:g} to 1", lambda value: type(value) in (int, float) and lowest <= value <= 1
-
-
-def _one_of(names: Sequence[str]) -> tuple[str, Callable[[Any], bool]]:
-    return f"one of {_quoted(names)}", lambda value: isinstance(value, str) and value in names
-
-
-def _are_texts(value: Any) -> bool:
-    return isinstance(value, list) and all(isinstance(name, str) and name.strip() for name in value)
-
-
-_ENTRIES: dict[str, tuple[str, Callable[[Any], bool]]] = {
-    "min_rows": _count(1),
-    "min_class_rows": _count(1),
-    "max_components": _count(1),
-    "obfuscators": (
-        f"a list with some of {_quoted(OBFUSCATORS)}",
-        lambda value: _are_texts(value) and 0 < len(value) == len(set(value)) and set(value) <= set(OBFUSCATORS),
-    ),
-    "defence": _one_of(_DEFENCES),
-    "shuffle": ("true or false", lambda value: isinstance(value, bool)),
-    "max_rows_in_anchor": _count(0),
-    "max_linkage": _share(0),
-    "max_reidentification": _share(0),
-    "max_membership": _share(0.5),
-    "audit": _one_of(_AUDITS),
-    "approvers": ("a list of names", _are_texts),
-    "ledger": ("the path of a folder, as text", lambda value: isinstance(value, str)),
-}
-"""The values that each entry allows, in words and as a test."""
-
-
 def load_policy(path: Path) -> Policy:
-    """Read a policy; every entry may be left out.
-
-    Parameters
-    ----------
-    path : pathlib.Path
-
-    Raises
-    ------
-    ExchangeError
-        FOLDER_MISSING if there is no such file; POLICY_INVALID if it is no TOML, or has an entry that is unknown or
-        impossible.
-    """
+    """Read a policy; every entry may be left out.  Raise FOLDER_MISSING or POLICY_INVALID."""
     try:
         entries = tomllib.loads(path.read_bytes().decode("utf-8"))
     except FileNotFoundError:
@@ -131,12 +106,12 @@ def load_policy(path: Path) -> Policy:
         raise _invalid(path, f"it is not TOML: {error}") from None
     except UnicodeDecodeError:
         raise _invalid(path, "it is not a text in UTF-8") from None
-    if unknown := sorted(set(entries) - set(_ENTRIES)):
-        raise _invalid(path, f"unknown entry {unknown[0]!r}; known are {', '.join(_ENTRIES)}")
+    known = {field.name: field.metadata for field in fields(Policy)}
+    if unknown := sorted(set(entries) - set(known)):
+        raise _invalid(path, f"unknown entry {unknown[0]!r}; known are {', '.join(known)}")
     for name, value in entries.items():
-        allowed, fits = _ENTRIES[name]
-        if not fits(value):
-            raise _invalid(path, f"{name} is {_found(value)}; allowed is {allowed}")
+        if not known[name]["fits"](value):
+            raise _invalid(path, f"{name} is {_found(value)}; allowed is {known[name]['words']}")
     given: dict[str, Any] = {
         name: tuple(value) if isinstance(value, list) else value for name, value in entries.items()
     }
@@ -217,35 +192,20 @@ def crafted_anchor(party: PartyName, fit: AnchorFit | None) -> Iterator[Exchange
 
 
 def default_policy_text(kind: TargetKind = TargetKind.SINGLE) -> str:
-    """Return a policy with every entry at its default, and the meaning of each.
+    """Return a policy for a kind of targets, with every entry at its default, and the meaning of each.
 
     For times and effects risks are shown, not refused.  Means of groups without noise exceed any limit, and effects can
     be estimated from them alone with intervals that hold; rows with their times exceed any limit in every form.
-
-    Parameters
-    ----------
-    kind : TargetKind, default=TargetKind.SINGLE
-        Of the project's targets.
     """
     group = "effect" if kind in (TargetKind.EFFECT, TargetKind.SURVIVAL_EFFECT) else kind.value
+    texts = tomllib.loads(Path(__file__).with_name("comments.toml").read_text(encoding="utf-8"))
+    comments = texts["any"] | texts.get(group, {})
     entries = {field.name: getattr(Policy(), field.name) for field in fields(Policy)}
-    if group in _WARNED:
+    if group in ("survival", "effect"):
         entries["audit"] = "warn"
-    parts = [_HEAD]
-    for name, value in entries.items():
-        parts.append(f"{_commented(_comment(name, group))}\n{name} = {_toml(value)}")
+    parts = [_commented(texts["head"])]
+    parts += [f"{_commented(comments[name])}\n{name} = {_toml(value)}" for name, value in entries.items()]
     return "\n\n".join(parts) + "\n"
-
-
-def _comment(name: str, group: str) -> str:
-    """Return the comment of an entry for targets of a kind."""
-    if name == "max_linkage":
-        return _LIMITS.format(_NOTES.get(group, _NOTES["none"]))
-    if name == "audit" and group in _WARNED:
-        return f"{_COMMENTS[name]} {_WARNING}"
-    if name == "min_class_rows" and group != TargetKind.SINGLE.value:
-        return _COUNTS
-    return _DEFENCE_OF_EFFECTS if name == "defence" and group == "effect" else _COMMENTS[name]
 
 
 def _commented(text: str) -> str:
@@ -258,72 +218,3 @@ def _toml(value: Any) -> str:
     if isinstance(value, bool):
         return str(value).lower()
     return f'"{value}"' if isinstance(value, str) else f"{value}"
-
-
-_HEAD = _commented(
-    "Limits on what this party lets leave. `datacollab party check` and `datacollab party share` read them each time; "
-    "nobody else sees them. The stricter one holds if the project has a limit of the same name. An entry that is left "
-    "out has the value given here."
-)
-_COMMENTS = {
-    "min_rows": "Fewest rows that may be shared.",
-    "min_class_rows": "Fewest rows of a class, if any of it are shared. Targets of own rows leave as they are.",
-    "max_components": "Most columns of the representation. Fewer columns tell less.",
-    "obfuscators": "Which maps may be used.",
-    "defence": (
-        'The defence that this policy demands: "microaggregation", means of groups; "any"; or "none", which leaves the '
-        "choice to the person who shares. Every command's default, whatever stands here, is --preset groups: means of "
-        "five rows, with noise of .3 standard deviations."
-    ),
-    "shuffle": "Whether rows leave in a random order. With false, anyone who has the table knows which row is whose.",
-    "max_rows_in_anchor": (
-        "How many rows of the anchor, which every party sees, may equal rows of the table. If columns are few, and "
-        "whole numbers or categories, different people have equal rows; otherwise leave it at 0."
-    ),
-    "max_reidentification": "Share of rows that are re-identified with strangers among those originals.",
-    "max_membership": "Membership inference: area under the curve; .5 is guessing and 1 is certainty.",
-    "audit": (
-        'The consequence of a risk that is above its limit, or not known: "required" refuses to share, "warn" shows it '
-        'to the approver, "off" makes no attacks.'
-    ),
-    "approvers": "Names of the people who may approve a share; empty is anyone who can read this folder.",
-    "ledger": (
-        "Folder of the institution's ledger, of projects that share sums: it refuses two totals over nearly the same "
-        "rows. Empty is the folder ledger beside keys.json. Name one for all projects of the institution, which no "
-        "backup of this folder brings back to an earlier state."
-    ),
-}
-_COUNTS = (
-    "Fewest rows with the event, without it, and of each arm of a treatment, if any are shared. Events, treatments and "
-    "outcomes leave exactly as they are; times are rounded up as the project says."
-)
-_DEFENCE_OF_EFFECTS = (
-    'The defence that this policy demands: "microaggregation", means of groups of one arm; "any"; or "none", which '
-    "leaves the choice to the person who shares. The default for effects, whatever stands here, is --group-size 5. "
-    "With noise as well (--preset groups) the risks fall, and no effect can be estimated with an interval that holds."
-)
-_LIMITS = (
-    "Limits of risk, each on the upper end of a 95 % interval, by attackers who hold the whole anchor; 1 is no limit. "
-    "{} Share of rows that are linked to their originals among about a hundred that the attacker has."
-)
-_GROUPS = "--preset groups often exceeds them with some 200 rows: take larger groups and more noise"
-_NOTES = {
-    "single": f"{_GROUPS}, or have the project share sums. With thousands of rows, write lower ones.",
-    "none": (
-        "Means of groups without noise exceed them: the attacks solve for the members of each, and link nearly all. "
-        f"{_GROUPS}."
-    ),
-    "survival": (
-        "ROWS WITH THEIR EVENT AND TIME EXCEED THEM, also with --preset groups: anyone who knows both of somebody "
-        "finds the row by these alone, or nearly. Coarser times (`rounding` in the project) tell less."
-    ),
-    "effect": (
-        "MEANS OF GROUPS WITHOUT NOISE EXCEED THEM: anyone who has the anchor solves for the members of groups among "
-        "people that they know of. They hide rows from anyone who has no such list."
-    ),
-}
-_WARNED = ("survival", "effect")
-_WARNING = (
-    'For targets of this kind only "warn" lets rows leave: see max_linkage. Let the people who answer for the data see '
-    "the figures of `datacollab party check` before anything leaves."
-)

@@ -1,9 +1,13 @@
-"""Predict a table at home, and evaluate predictions against known targets."""
+"""Predict a table at home, evaluate predictions against known targets, and explain them: nothing leaves."""
 
 from __future__ import annotations
 
+import io
+import warnings
 from collections import Counter
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import suppress
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -12,13 +16,16 @@ from numpy.typing import NDArray
 from scipy import special, stats
 
 from ..._require import require
+from ..._threads import one_thread
 from ..._typing import FloatArray
+from ...bundle import write_atomically
 from ...errors import AgreementError, DataCollabError, ExchangeError, NumericalError, ObfuscationError
 from ...linalg import ranking_figures
+from ...model import PartyModel
 from ...survival import concordance_index
-from ..project import Adjustments, Project, Task, encode_table, table_batches, write_table
-from ._folder import Folder, record
-from ._install import Side, agreed_times, are_targets, at_home, survival_names
+from ..project import Adjustments, Project, Task, encode_table, read_table, table_batches, table_format, write_table
+from ._folder import Folder, check_shares_rows, record
+from ._install import Side, agreed_times, are_targets, at_home
 
 PREDICTION = "prediction"
 BATCH_ROWS = 16_384
@@ -36,7 +43,7 @@ def predict_batches(
     batch_rows: int = BATCH_ROWS,
     tell: Callable[[Adjustments], None] = lambda adjusted: None,
 ) -> Iterator[Any]:
-    """Predict a table of any length at home, a batch of rows at a time.
+    """Predict a table of any length at home, a batch of rows at a time, in data frames with the column "prediction".
 
     Parameters
     ----------
@@ -56,11 +63,6 @@ def predict_batches(
     tell : callable, optional
         Called after the last batch with the counts of entries that the project's rules changed.
 
-    Returns
-    -------
-    iterator of DataFrame
-        With the column "prediction", in the order of the rows.
-
     Raises
     ------
     ExchangeError
@@ -70,7 +72,7 @@ def predict_batches(
     if project.task.kind == "survival":
         if proba:
             raise ValueError("Probabilities of no event are there without being asked for. Leave out --proba.")
-        names = survival_names(project)
+        names = [f"survival_{time:.10g}" for time in agreed_times(project)]
     else:
         names = []
         if proba:
@@ -93,9 +95,7 @@ def predict(
     batch_rows: int = BATCH_ROWS,
     tell: Callable[[Adjustments], None] = lambda adjusted: None,
 ) -> int:
-    """Predict a table of any length at home, into a file that is closed to others; see `predict_batches`.
-
-    Return the number of rows.
+    """Predict a table of any length at home, into a file that is closed to others, and return the number of rows.
 
     Parameters
     ----------
@@ -104,14 +104,7 @@ def predict(
     output : Path
         CSV, Parquet or Arrow, by its name.  Predictions that are there already are replaced.
     force : bool, default=False
-        Whether another file may be replaced, too.
-
-    Raises
-    ------
-    ExchangeError
-        ALREADY_THERE, and the errors of `predict_batches`.
-    FileNotFoundError
-        If there is no folder for the output.
+        Whether another file may be replaced, too; ALREADY_THERE otherwise.
     """
     check_output(Path(output), Path(source), force=force)
     batches = predict_batches(folder, source, using=using, proba=proba, keep=keep, batch_rows=batch_rows, tell=tell)
@@ -138,34 +131,57 @@ def evaluate(
     Returns
     -------
     dict of str to object
-        "n_rows", "task", and "adjusted", the counts of entries that the project's rules changed.  Intervals are of
-        95 %.  "using" names the side, and "sides" has the same figures of all sides.
+        "n_rows", "task", and "adjusted", the counts of entries that rules changed.  Intervals are of 95 %.
+        "using" names the side, and "sides" has the same figures of all sides.
 
         * For a classification "accuracy", "accuracy_interval" (Wilson), "balanced_accuracy", "classes" and "confusion",
-          a row for each true class.
+        a
+          row for each true class.
         * For a regression "rmse", "mae" and "r2", the first two with t intervals.
         * For a survival "concordance" and "n_events".
-        * With probabilities of two classes "ranking" of the second: "auc" with DeLong's interval, "average_precision",
-          "prevalence", "expected" (the mean probability), "brier", and "threshold", the probability from which the
-          share `find` is found.
-
-    Raises
-    ------
-    ExchangeError
-        NOT_SHARED, NOT_INSTALLED, NOT_POOLED, WRONG_SHARE, or of the kind "schema".
+        * With probabilities of two classes "ranking" of the second; see `linalg.ranking_figures`.
     """
     if not 0 < find <= 1:
         raise ValueError(f"find must be above 0 and at most 1; got {find}.")
     if folder.project.task.kind == "none":
         raise AgreementError(f"Project {folder.project.name!r} has no targets to compare predictions with.")
-    home = at_home(folder)
+    home, project, source = at_home(folder), folder.project, Path(source)
     home.side(using)
     sides = home.sides
+    task, adjusted = project.task, Adjustments()
+    ranked = [name for name, side in sides.items() if side.classes is not None and len(task.classes) == 2]
+    targets: list[NDArray[Any]] = []
+    predicted: dict[str, list[NDArray[Any]]] = {name: [] for name in sides}
+    likely: dict[str, list[NDArray[Any]]] = {name: [] for name in ranked}
+    for table in table_batches(source, batch_rows=batch_rows, project=project):
+        encoded = encode_table(project, table, where=str(source), before=adjusted)
+        adjusted = encoded.adjusted
+        assert encoded.target is not None
+        if not encoded.n_rows:
+            continue
+        targets.append(encoded.target)
+        for name, side in sides.items():
+            predicted[name].append(_predicted(project, side, encoded.X, source))
+            if name in ranked:
+                probabilities = _probabilities(project, side, encoded.X, source)
+                # Single precision, since tables may be long.
+                column = np.zeros(encoded.n_rows, dtype=np.float32)  # of a class that the model does not know
+                for place in np.flatnonzero(np.asarray(side.classes) == task.classes[1]):
+                    column = probabilities[:, place].astype(np.float32)
+                likely[name].append(column)
+    said = {"task": task.kind, "target": task.target or task.words, "unit": task.unit}
+    target = _together(targets)
+    scores = {}
+    for name in sides:
+        scores[name] = {**said, **figures_of(task, target, _together(predicted[name])), "adjusted": adjusted.to_dict()}
+        if name in ranked:
+            of_second = np.asarray(target == task.classes[1], dtype=bool)
+            figures = ranking_figures(of_second, _together(likely[name]), find)
+            scores[name]["ranking"] = {"positive": task.classes[1], **figures}
     chosen = using or next(iter(sides))
-    scores = scored(folder.project, sides, Path(source), batch_rows=batch_rows, find=find)
     first = scores[chosen]
     figures = {name: first[name] for name in ("accuracy", "rmse", "concordance") if name in first}
-    record(folder, "evaluate", file=Path(source).name, n_rows=first["n_rows"], using=chosen, **figures)
+    record(folder, "evaluate", file=source.name, n_rows=first["n_rows"], using=chosen, **figures)
     return first | {"using": chosen, "sides": scores}
 
 
@@ -210,49 +226,8 @@ def _frames(
     tell(adjusted)
 
 
-def scored(
-    project: Project, sides: Mapping[str, Side], source: Path, *, batch_rows: int, find: float
-) -> dict[str, dict[str, Any]]:
-    """Return how well each side predicts a file's targets; see `evaluate`."""
-    task, adjusted = project.task, Adjustments()
-    ranked = [name for name, side in sides.items() if side.classes is not None and len(task.classes) == 2]
-    targets: list[NDArray[Any]] = []
-    predicted: dict[str, list[NDArray[Any]]] = {name: [] for name in sides}
-    likely: dict[str, list[FloatArray]] = {name: [] for name in ranked}
-    for table in table_batches(source, batch_rows=batch_rows, project=project):
-        encoded = encode_table(project, table, where=str(source), before=adjusted)
-        adjusted = encoded.adjusted
-        assert encoded.target is not None
-        if not encoded.n_rows:
-            continue
-        targets.append(encoded.target)
-        for name, side in sides.items():
-            predicted[name].append(_predicted(project, side, encoded.X, source))
-            if name in ranked:
-                probabilities = _probabilities(project, side, encoded.X, source)
-                # Single precision, since tables may be long.
-                likely[name].append(_of_class(side, task.classes[1], probabilities).astype(np.float32))
-    said = {"task": task.kind, "target": task.target or task.words, "unit": task.unit}
-    target = _together(targets)
-    scores = {}
-    for name in sides:
-        scores[name] = {**said, **figures_of(task, target, _together(predicted[name])), "adjusted": adjusted.to_dict()}
-        if name in ranked:
-            of_second = np.asarray(target == task.classes[1], dtype=bool)
-            figures = ranking_figures(of_second, _together(likely[name]), find)
-            scores[name]["ranking"] = {"positive": task.classes[1], **figures}
-    return scores
-
-
 def _together(parts: Sequence[NDArray[Any]]) -> NDArray[Any]:
     return np.concatenate(parts) if parts else np.zeros(0)
-
-
-def _of_class(side: Side, name: str | int, probabilities: NDArray[Any]) -> FloatArray:
-    """Return the column of a class; zeros if the model does not know it."""
-    assert side.classes is not None
-    (there,) = np.nonzero(side.classes == name)
-    return np.asarray(probabilities[:, there[0]] if len(there) else np.zeros(len(probabilities)))
 
 
 def _predicted(project: Project, side: Side, X: FloatArray, source: Path) -> NDArray[Any]:
@@ -312,19 +287,15 @@ def check_output(
         return
     if output.samefile(source):
         raise ValueError(f"{output} is the table itself; write the {what} to another file.")
-    if not (force or _has_column(output, column)):
+    is_of_the_kind = False
+    with suppress(DataCollabError):
+        is_of_the_kind = output.is_file() and column in next(table_batches(output, batch_rows=1)).columns
+    if not (force or is_of_the_kind):
         raise ExchangeError(
             "ALREADY_THERE",
             f"{output} exists and does not hold {what}: it has no column {column!r}. Write to another file, or "
             "overwrite this one with --force.",
         )
-
-
-def _has_column(file: Path, column: str) -> bool:
-    try:
-        return file.is_file() and column in next(table_batches(file, batch_rows=1)).columns
-    except DataCollabError:
-        return False
 
 
 def figures_of(task: Task, target: NDArray[Any], predicted: NDArray[Any]) -> dict[str, Any]:
@@ -389,3 +360,283 @@ def wilson(right: int, n: int) -> list[float]:
     half = z / (n + z**2) * np.sqrt(right * (n - right) / n + z**2 / 4)
     # At the ends rounding would leave the proportion just outside.
     return [float(centre - half) if right else 0.0, float(centre + half) if right < n else 1.0]
+
+
+ROW, OUTPUT, BASE, ANSWER = "row", "class", "base_value", "answer"
+FIGURES = (".png", ".pdf", ".svg")
+MOST_EXACT = 10
+"""Columns up to which all coalitions are taken; of more, random orders and their reverses."""
+_N_ORDERS = 10
+_BATCH = 8_192
+"""Masked rows that are predicted together."""
+
+
+@dataclass(frozen=True, kw_only=True, eq=False, repr=False)
+class Explained:
+    """Shapley values of rows of a table, in the project's columns; of a table's `rows`, counted from 1.
+
+    `explanation` is a ``shap.Explanation`` of the project's columns, in which a category counts as one.  Values have
+    the shape (n_rows, n_columns), or (n_rows, n_columns, n_outputs) if classes have names.  `exact` says whether all
+    coalitions were taken, rather than random orders, and `model` is the kind of h.
+    """
+
+    explanation: Any
+    rows: NDArray[np.intp]
+    n_rows: int
+    model: str
+    exact: bool
+    adjusted: dict[str, Any]
+
+    def importance(self) -> dict[str, float]:
+        """Return the mean absolute value of each column over rows and outputs, largest first."""
+        values, names = self.explanation.values, self.explanation.feature_names
+        means = np.abs(values).reshape(*values.shape[:2], -1).mean(axis=(0, 2))
+        return {names[place]: float(means[place]) for place in np.argsort(-means, kind="stable")}
+
+    def frame(self, kept: Any) -> Any:
+        """Return a data frame with a line for each explained row, or row and class, beside the columns `kept`."""
+        pandas, found = require("pandas", "cli"), self.explanation
+        names = contribution_names(found.feature_names)
+        outputs = found.output_names
+        parts = []
+        for place, name in enumerate([None] if outputs is None else outputs):
+            one = found if name is None else found[:, :, place]
+            values, base = one.values, one.base_values
+            columns = {ROW: self.rows} | {each: kept[each].array for each in kept.columns}
+            columns |= {} if name is None else {OUTPUT: [name] * len(values)}
+            columns |= {BASE: base, ANSWER: base + values.sum(axis=1)}
+            parts.append(pandas.DataFrame(columns | dict(zip(names, values.T, strict=True))))
+        return pandas.concat(parts, ignore_index=True).sort_values(ROW, kind="stable", ignore_index=True)
+
+    def save_figure(self, path: Path) -> None:
+        """Draw the most important columns into a file that is closed to others; it shows private entries."""
+        shap, found = _shap(), self.explanation
+        axes = require("matplotlib.figure", "plots").Figure(figsize=(7.5, 5.0), layout="constrained").subplots()
+        one = found if found.output_names is None else found[:, :, len(found.output_names) - 1]
+        shap.plots.beeswarm(one, ax=axes, show=False, plot_size=None)
+        drawn = io.BytesIO()
+        axes.figure.savefig(drawn, format=path.suffix.lower()[1:], dpi=144)
+        write_atomically(path, drawn.getvalue(), mode=0o600)
+
+
+@one_thread
+def explain(
+    folder: Folder,
+    source: Path,
+    output: Path,
+    *,
+    of_class: str | None = None,
+    most_rows: int = 100,
+    keep: Sequence[str] = (),
+    log_odds: bool = False,
+    n_background: int = 100,
+    figure: Path | None = None,
+    force: bool = False,
+    progress: Callable[[int, int], None] = lambda done, n_rows: None,
+) -> Explained:
+    """Write what each column adds to the model's outputs for rows of a table, into a file closed to others.
+
+    The model is the collaboration's, h(g_k(f_k(x))), without the party's own models.  Masked columns are taken from the
+    anchor, which is the same at every party.  Needs the package shap: ``pip install 'datacollab[shap]'``.
+
+    Parameters
+    ----------
+    folder : Folder
+    source, output : Path
+        CSV, Parquet or Arrow.  The output has the columns "row" (its position, from 1), those of `keep`, "class" if the
+        model gives probabilities, "base_value" (the mean output over the anchor), "answer", and "contribution_NAME" of
+        each column of the project; these and the base value add up to the answer.
+    of_class : str, optional
+        Class whose probability is explained; by default the second of two, and otherwise all.
+    most_rows : int, default=100
+        So many rows of a longer table are explained, evenly spaced.
+    keep : sequence of str, default=()
+        Columns of the table to be put beside the position, such as an identifier.
+    log_odds : bool, default=False
+        Whether log odds are explained in place of probabilities.
+    n_background : int, default=100
+        How many rows of the anchor are taken, evenly spaced.
+    figure : Path, optional
+        PNG, PDF or SVG, by its name, of the most important columns; it shows entries by colours.
+    force : bool, default=False
+        Whether files that hold something else may be replaced.
+    progress : callable, optional
+        Called with the number of rows that are done, and of all, after each.
+
+    Raises
+    ------
+    ExchangeError
+        NOT_SHARED, NOT_INSTALLED, WRONG_SHARE, ALREADY_THERE, MODEL_MALFORMED, or of the kind "schema".
+    AgreementError
+        If outputs of the model are no numbers to be explained, or the table has no rows.
+    NumericalError
+        If a probability is 0 or 1, whose log odds are infinite.
+    MissingExtraError, ValueError, FileNotFoundError
+        If shap is not installed, a parameter is out of its range, or there is no folder for a file.
+    """
+    check_shares_rows(folder.project)
+    source, output = Path(source), Path(output)
+    for name, value in (("most_rows", most_rows), ("n_background", n_background)):
+        if value < 1:
+            raise ValueError(f"{name} must be at least 1; got {value!r}.")
+    table_format(output)
+    check_output(output, source, force=force, what="explanations", column=BASE)
+    if figure is not None:
+        check_figure(Path(figure), (source, output), force=force)
+    home = at_home(folder)
+    side = home.side("collaboration")
+    assert home.party is not None
+    assert isinstance(home.model, PartyModel)
+    classes = _classes(side, of_class, log_odds, figure, folder.project.task.kind)
+    _shap()
+    table = read_table(source, project=folder.project)
+    check_kept(source, keep, table.columns)
+    names = [column.name for column in folder.project.columns]
+    check_written_once(source, keep, {ROW, OUTPUT, BASE, ANSWER, *contribution_names(names)})
+    encoded = encode_table(folder.project, table, where=str(source), with_target=False)
+    if not encoded.n_rows:
+        raise AgreementError(f"{source} has no rows to explain.")
+    chosen = _evenly(encoded.n_rows, most_rows)
+    ends = np.cumsum([column.n_features for column in folder.project.columns])
+    groups = [list(places) for places in np.split(np.arange(ends[-1]), ends[:-1])]
+    anchor = folder.anchor.rows
+    predictor = home.party.predictor(home.model)
+    answer = predictor.log_odds if log_odds else predictor
+    try:
+        explanation = shapley_values(
+            answer if classes is None else lambda X: answer(X)[:, [place for place, _ in classes]],
+            encoded.X[chosen],
+            anchor[_evenly(len(anchor), n_background)],
+            groups=groups,
+            progress=progress,
+        )
+    except DataCollabError:
+        raise
+    # A model that was tampered with may fail in any way, and with words that quote the rows.
+    except Exception as error:
+        raise ExchangeError(
+            "MODEL_MALFORMED",
+            f"The model {side.name} fails on rows of {source} and the anchor ({type(error).__name__}). Do not use "
+            "it, and ask the analyst.",
+        ) from None
+    # In figures a category is its place among the project's.
+    blocks = [encoded.X[chosen][:, group] for group in groups]
+    numbers = [column.kind == "number" for column in folder.project.columns]
+    explanation.data = np.column_stack(
+        [block[:, 0] if is_number else block.argmax(1) for block, is_number in zip(blocks, numbers, strict=True)]
+    )
+    explanation.feature_names = names
+    if classes is not None:
+        explanation.values = explanation.values.reshape(len(chosen), len(names), len(classes))
+        explanation.base_values = explanation.base_values.reshape(len(chosen), len(classes))
+        explanation.output_names = [name for _, name in classes]
+    result = Explained(
+        explanation=explanation,
+        rows=chosen + 1,
+        n_rows=encoded.n_rows,
+        model=side.name,
+        exact=len(names) <= MOST_EXACT,
+        adjusted=encoded.adjusted.to_dict(),
+    )
+    write_table(output, [result.frame(table.iloc[chosen][list(keep)])], mode=0o600)
+    if figure is not None:
+        result.save_figure(Path(figure))
+    record(folder, "explain", file=source.name, n_rows=len(chosen))
+    return result
+
+
+def shapley_values(
+    answer: Callable[[FloatArray], FloatArray],
+    rows: FloatArray,
+    background: FloatArray,
+    *,
+    groups: Sequence[Sequence[int]],
+    progress: Callable[[int, int], None] = lambda done, n_rows: None,
+) -> Any:
+    """Compute Shapley values of groups of columns by shap [Lundberg2017], as an Explanation without names and data."""
+    shap = _shap()
+    n_background, n_columns = background.shape
+    group_of = np.empty(n_columns, dtype=np.intp)
+    for number, columns in enumerate(groups):
+        group_of[list(columns)] = number
+    # shap masks one number for each group: which row its columns come from.  So a group is one player, and nothing is
+    # lost where shap takes entries that are nearly the same for the same.
+    sources = np.repeat(np.arange(n_background, dtype=np.float64)[:, None], len(groups), axis=1)
+    masker = shap.maskers.Independent(sources, max_samples=n_background)
+    own, places, found = np.full((1, len(groups)), float(n_background)), np.arange(n_columns), []
+    # shap draws its orders from numpy's global generator.
+    state = np.random.get_state()  # noqa: NPY002
+    try:
+        for row in rows:
+            stacked = np.vstack([background, row])
+
+            def masked(numbers: FloatArray, stacked: FloatArray = stacked) -> FloatArray:
+                rows_of = numbers.astype(np.intp)[:, group_of]
+                blocks = range(0, len(rows_of), _BATCH)
+                return np.concatenate([answer(stacked[rows_of[each : each + _BATCH], places]) for each in blocks])
+
+            if len(groups) <= MOST_EXACT:
+                one = shap.explainers.Exact(masked, masker)(own, silent=True)
+            else:
+                n_answers = _N_ORDERS * (2 * len(groups) + 1)
+                one = shap.explainers.Permutation(masked, masker, seed=0)(own, max_evals=n_answers, silent=True)
+            found.append(one)
+            progress(len(found), len(rows))
+    finally:
+        np.random.set_state(state)  # noqa: NPY002
+    return shap.Explanation(
+        np.concatenate([each.values for each in found]),
+        base_values=np.concatenate([each.base_values for each in found]),
+    )
+
+
+def _shap() -> Any:
+    with warnings.catch_warnings():
+        # It sets up its colours in a way that matplotlib will deprecate.
+        warnings.simplefilter("ignore", PendingDeprecationWarning)
+        return require("shap", "shap")
+
+
+def contribution_names(columns: Sequence[str]) -> list[str]:
+    """Return the names of the project's columns in the table of contributions."""
+    return [f"contribution_{name}" for name in columns]
+
+
+def check_figure(figure: Path, others: Sequence[Path], *, force: bool) -> None:
+    """Refuse a place for a figure, or a machine that draws none, before any work is done."""
+    require("matplotlib.figure", "plots")
+    if figure.suffix.lower() not in FIGURES:
+        raise ValueError(f"A figure ends in one of {', '.join(FIGURES)}; got {figure.name!r}.")
+    if not figure.parent.is_dir():
+        raise FileNotFoundError(f"There is no folder {figure.parent} for {figure.name}. Make it first.")
+    if figure.resolve() in [other.resolve() for other in others]:
+        raise ValueError(f"{figure} is the table, or the file of contributions; name another file for the figure.")
+    if figure.exists() and not force:
+        raise ExchangeError("ALREADY_THERE", f"{figure} exists. Name another file, or overwrite it with --force.")
+
+
+def _classes(
+    side: Side, of_class: str | None, log_odds: bool, figure: Path | None, kind: str
+) -> list[tuple[int, str]] | None:
+    """Return positions and names of the classes to be explained, or raise if the model has no such outputs."""
+    if side.classes is None:
+        if of_class is not None or log_odds:
+            raise ValueError(f"The model {side.name} gives no probabilities. Leave out the class and log odds.")
+        if kind in ("classification", "none"):
+            raise AgreementError(
+                f"The model {side.name} names classes without probabilities, which cannot be added. Ask the analyst "
+                "for a model that has them."
+            )
+        return None
+    names = [str(each) for each in side.classes]
+    if of_class is not None and of_class not in names:
+        raise ValueError(f"The model knows the classes {', '.join(names)}; got {of_class!r}.")
+    if figure is not None and of_class is None and len(names) != 2:
+        raise ValueError(f"A figure is of one class: name one of {', '.join(names)}.")
+    # Of two classes the second, as the first's values are its negatives.
+    which = names[-1] if of_class is None and len(names) == 2 else of_class
+    return [(place, name) for place, name in enumerate(names) if which in (None, name)]
+
+
+def _evenly(n_rows: int, at_most: int) -> NDArray[np.intp]:
+    return np.linspace(0, n_rows - 1, min(at_most, n_rows)).round().astype(np.intp)

@@ -22,7 +22,7 @@ from ...errors import DataCollabError, DataCollabWarning, ExchangeError, NoGuara
 from ...party import Party, SharingPlan
 from ...share import Share
 from ...testing import is_row_wise
-from ..project import Adjustments, Anchor, EncodedTable, Project, Task, adjusted_text
+from ..project import Adjustments, Anchor, EncodedTable, Project, adjusted_text
 from ._policy import Policy, private_rows_in_anchor
 
 if TYPE_CHECKING:
@@ -52,13 +52,7 @@ _WIDTH = 100
 _MARGIN = 18
 _MOST_CLASSES = 20
 _ROUNDING = 1e-9
-_STAYS = (
-    "the rows themselves",
-    "the fitted obfuscator",
-    "the anchor",
-    "which row is whose",
-    "keys, policy and log",
-)
+_STAYS = ("the rows themselves", "the fitted obfuscator", "the anchor", "which row is whose", "keys, policy and log")
 _BESIDES = (
     "the name of the approver (by default who is logged in), the time, versions of the software, hashes of the "
     "project, of the anchor (with a secret key) and of the log's last entry, and the party's signature"
@@ -70,10 +64,7 @@ _AGAIN = (
 _FEWER = "take fewer (--components)"
 _FALSE_POSITIVES = 0.01
 _NO_BREAK = "\N{NO-BREAK SPACE}"
-_STANDS_FOR = {
-    "one row": "each stands for one of yours",
-    "several rows": "none is one of yours",
-}
+_STANDS_FOR = {"one row": "each stands for one of yours", "several rows": "none is one of yours"}
 FIGURES = {
     "linkage": "rows linked to their originals",
     "reidentification": "re-identified among strangers",
@@ -88,25 +79,9 @@ _BATCH_ROWS = 500
 class RiskFigures:
     """The strongest attack on each measure, at the upper end of its 95 % interval; None if it was not measured.
 
-    Attributes
-    ----------
-    linkage : float or None
-        Share of the shared rows that are linked right among about a hundred originals.
-    reidentification : float or None
-        Share that is re-identified with strangers among the originals.
-    membership : float or None
-        Area under the curve of membership inference.
-    targets_alone : dict of str to float
-        Figures of an attacker who knows the targets and nothing of the share.
-    ratings : dict of str to str
-        The audit's rating for each criterion.
-    notes : tuple of str
-        Why a figure is missing, in sentences.
-    n_attacked : int
-        Rows under attack.
-    seconds : float
-    complete : bool
-        Whether every attack was made in time.
+    `linkage` is the share of rows linked right among about a hundred originals, `reidentification` with strangers among
+    these, and `membership` an area under the curve.  `targets_alone` are figures of an attacker who knows the targets
+    and nothing of the share, `notes` say why a figure is missing, and `complete` whether all attacks were made in time.
     """
 
     linkage: float | None
@@ -137,10 +112,9 @@ def risk_figures(
 ) -> RiskFigures:
     """Attack the share of a fitted party as an attacker does who holds the whole anchor.
 
-    Linkage is measured on the share itself.  The other figures need rows of the same kind that are not in the share: a
-    fresh party with three fifths of the rows stands for this one; of the others the attacker holds one half, and nobody
-    the other half.  With fewer than 1,000 rows a figure would depend on who those few strangers are; so this is done
-    three times, and the upper ends of each attack are averaged.
+    Linkage is measured on the share itself.  The other figures need rows that are not in the share: a fresh party with
+    three fifths of the rows stands for this one, and the attacker holds one half of the others.  With fewer than 1,000
+    rows a figure would depend on these few strangers; so this is done three times, and upper ends are averaged.
     """
     started = time.monotonic()
     random = check_random_state(random_state)
@@ -243,22 +217,7 @@ def _ratings(share: AuditResult | None, rehearsals: Sequence[AuditResult]) -> di
 
 @dataclass(frozen=True, kw_only=True)
 class NamedTargets:
-    """Targets that leave, other than single classes or numbers.
-
-    Attributes
-    ----------
-    kind : {"survival", "effect", "none"}
-    words : str
-        The question, with the names of the columns.
-    unit : str
-        Of times, or of the outcome.
-    rounding : float or None
-        Times are rounded up to its multiples; 0 if they leave exactly, None if there are none.
-    counts : dict of str to int
-        Rows that leave: events seen and not seen, rows treated and untreated.
-    n_alone_before, n_alone_after : int
-        Rows of the table, and rows that leave, whose targets no other row has.
-    """
+    """Targets that leave, other than single ones; rounding is 0 if times leave exactly, None without times."""
 
     kind: str
     words: str
@@ -292,37 +251,26 @@ class NamedTargets:
 
 def named_targets(project: Project, own: NDArray[Any], shared: NDArray[Any]) -> NamedTargets | None:
     """Sum up the targets of the table and those that would leave; None if they are single classes or numbers."""
-    task = project.task
+    task, counts, alone = project.task, dict[str, int](), []
     if task.is_single:
         return None
+    names = {"treatment": ("treated", "untreated"), "event": ("event seen", "event not seen")}
+    for name in task.fields:
+        if name in names:
+            n_yes = int(np.count_nonzero(shared[name]))
+            counts |= dict(zip(names[name], (n_yes, len(shared) - n_yes), strict=True))
+    for target in (own, shared):
+        times = np.unique(target, return_counts=True)[1] if target.dtype.names else np.zeros(0)
+        alone.append(int(np.count_nonzero(times == 1)))
     return NamedTargets(
         kind=task.kind,
         words=task.words,
         unit=task.unit,
         rounding=task.rounding,
-        counts=_named_counts(task, shared),
-        n_alone_before=_n_alone(own),
-        n_alone_after=_n_alone(shared),
+        counts=counts,
+        n_alone_before=alone[0],
+        n_alone_after=alone[1],
     )
-
-
-def _named_counts(task: Task, target: NDArray[Any]) -> dict[str, int]:
-    """Count rows by event and treatment; empty if there are neither."""
-    names = {"treatment": ("treated", "untreated"), "event": ("event seen", "event not seen")}
-    counts: dict[str, int] = {}
-    for name in task.fields:
-        if name in names:
-            yes, no = names[name]
-            n_yes = int(np.count_nonzero(target[name]))
-            counts |= {yes: n_yes, no: len(target) - n_yes}
-    return counts
-
-
-def _n_alone(target: NDArray[Any]) -> int:
-    """Count rows whose targets no other row has."""
-    if not target.dtype.names:
-        return 0
-    return int(np.count_nonzero(np.unique(target, return_counts=True)[1] == 1))
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -331,41 +279,29 @@ class ReleaseSummary:
 
     Attributes
     ----------
-    party, project, analyst : str
-        The last by the fingerprint of its key.
-    n_rows, n_suppressed : int
-        Rows that leave, and rows of the table that a defence keeps back.
+    n_rows, n_suppressed, n_private_in_anchor : int
+        Rows that leave, rows of the table that a defence keeps back, and rows that are in the anchor.
     n_components, n_anchors, n_bytes : int
         Columns of the representation, rows of the anchor, and size of the file (of the arrays before it is made).
-    dtype, task, row_order, obfuscator : str
-        Of the representation; of the project; "shuffled" or "kept"; name of the map.
     class_counts : dict of str to int or None
         Rows that leave of each class; None if there are no classes.
     fitted_on_private_rows, anchor_targets : bool
         Whether the map was, and whether targets of the anchor's rows leave with them.
     kinds_of_defence, defences : tuple of str
         As policies name them, and in words.
-    stands_for : {"one row", "several rows"}
-        Whether a row that leaves is one row of the table or several of a group.
+    stands_for, row_order : str
+        A row that leaves is "one row" of the table or "several rows"; "shuffled" or "kept".
     risk, limits : RiskFigures or None, and dict of str to float
         None without an audit; the policy's limits of the figures.
-    n_private_in_anchor : int
-        Rows of the party that are in the anchor.
-    guarantee, promise : str or None
-        Statement of differential privacy, and the same in a few words.
-    proven : dict of str to float
-        With a guarantee, bounds for any attack: "membership", the area under the curve, and "found", the share of
-        members found by an attacker who takes one in a hundred others for one.
+    guarantee, promise, proven : str or None, and dict of str to float
+        Statement of differential privacy, the same in a few words, and bounds for any attack: "membership", the area
+        under the curve, and "found", the members found by an attacker who takes one in a hundred others for one.
     earlier_share : str or None
         Date of the share that this one would replace.
-    adjusted : dict of str to object
-        Counts of entries that the project's rules changed, as `Adjustments.to_dict` gives them.
     n_free : int or None
         How many numbers determine a row of the table; as many components of a linear map hide nothing.
     named : NamedTargets or None
         Targets other than single classes or numbers.
-    stays : tuple of str
-        What does not leave.
     """
 
     party: str
@@ -413,8 +349,7 @@ class ReleaseSummary:
 
     def to_dict(self) -> dict[str, Any]:
         """Return the same as JSON holds it."""
-        risk = None if self.risk is None else asdict(self.risk) | {"notes": list(self.risk.notes)}
-        return asdict(self) | {"defences": list(self.defences), "stays": list(self.stays), "risk": risk}
+        return asdict(self)
 
     def to_text(self) -> str:
         """Return the same for people, on one screen."""
@@ -573,31 +508,24 @@ def _entry(name: str, text: str) -> list[str]:
 
 def reasons_against(summary: ReleaseSummary, policy: Policy, project: Project) -> list[ExchangeError]:
     """Return every reason not to share, in the order in which people would look for it."""
-    party, plan = summary.party, (summary.obfuscator, summary.n_components, summary.kinds_of_defence)
+    party = summary.party
     return [
         *_too_few_rows(party, summary.n_rows, policy, project),
         *_small_classes(summary, policy, project),
-        *_plan_not_allowed(party, *plan, policy, project),
+        *_plan_not_allowed(party, summary, policy, project),
         *private_rows_in_anchor(party, summary.n_private_in_anchor, summary.n_anchors, policy),
         *_risks(summary, policy),
     ]
 
 
 def reasons_before(
-    party: PartyName,
-    plan: SharingPlan,
-    policy: Policy,
-    project: Project,
-    *,
-    n_rows: int,
-    n_anchors: int,
-    n_private_in_anchor: int,
+    party: PartyName, plan: SharingPlan, policy: Policy, project: Project, n_rows: int, n_anchors: int, n_private: int
 ) -> list[ExchangeError]:
     """Return the reasons that do not depend on the share; `n_rows` is that of the table."""
     return [
         *_too_few_rows(party, n_rows, policy, project),
-        *_plan_not_allowed(party, plan.obfuscator, plan.n_components, plan.kinds_of_defence, policy, project),
-        *private_rows_in_anchor(party, n_private_in_anchor, n_anchors, policy),
+        *_plan_not_allowed(party, plan, policy, project),
+        *private_rows_in_anchor(party, n_private, n_anchors, policy),
     ]
 
 
@@ -633,27 +561,23 @@ def _small_classes(summary: ReleaseSummary, policy: Policy, project: Project) ->
 
 
 def _plan_not_allowed(
-    party: PartyName,
-    obfuscator: str,
-    n_components: int,
-    kinds_of_defence: tuple[str, ...],
-    policy: Policy,
-    project: Project,
+    party: PartyName, plan: SharingPlan | ReleaseSummary, policy: Policy, project: Project
 ) -> Iterator[ExchangeError]:
     most, whose = _stricter("max_components", policy, project)
-    if n_components > most:
+    if plan.n_components > most:
         yield ExchangeError(
             "DIM_TOO_LARGE",
-            f"Party {party!r}: the representation has {n_components} columns; the {whose} allows {most}. Share with "
-            f"--components {most} or fewer.",
+            f"Party {party!r}: the representation has {plan.n_components} columns; the {whose} allows {most}. Share "
+            f"with --components {most} or fewer.",
         )
-    if obfuscator not in policy.obfuscators:
+    if plan.obfuscator not in policy.obfuscators:
         yield ExchangeError(
             "OBFUSCATOR_NOT_ALLOWED",
-            f"Party {party!r}: the policy does not allow the obfuscator {obfuscator!r}. Share with --obfuscator "
-            f"{' or '.join(policy.obfuscators)}.",
+            f"Party {party!r}: the policy does not allow the obfuscator {plan.obfuscator!r}. Share with "
+            f"--obfuscator {' or '.join(policy.obfuscators)}.",
         )
-    is_met = policy.defence in kinds_of_defence or (policy.defence == "any" and kinds_of_defence)
+    kinds = plan.kinds_of_defence
+    is_met = policy.defence in kinds or (policy.defence == "any" and kinds)
     if policy.defence != "none" and not is_met:
         demanded = "a defence" if policy.defence == "any" else "that every row is the mean of a group"
         yield ExchangeError(

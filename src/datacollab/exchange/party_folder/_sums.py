@@ -18,7 +18,7 @@ from numpy.typing import NDArray
 from scipy.special import ndtr
 
 from ..._typing import FloatArray
-from ...anchor import AnchorFit, anchor_fit, find_private_rows
+from ...anchor import anchor_fit, find_private_rows
 from ...bundle import read_regular, unpack, write_atomically
 from ...errors import AgreementError, ExchangeError
 from ...linalg import gaussian_sigma
@@ -44,7 +44,7 @@ from ..project import (
     sharing_sentences,
     table_batches,
 )
-from ..sums import DELTA, SumsFacts, Withdrawal, fewest_rows, plan_of, read_withdrawal, withdrawal_to_bytes
+from ..sums import DELTA, Withdrawal, fewest_rows, plan_of, read_withdrawal, withdrawal_to_bytes
 from ._folder import (
     Folder,
     check_unchanged,
@@ -91,35 +91,21 @@ class SumsSummary:
 
     Attributes
     ----------
-    party, project, analyst : str
-        The last by its fingerprint.
-    n_rows : int
-        Own rows in the sums.
-    n_public : int
-        Labelled public rows in them.
-    statistic : str
-        What is added up; see `Sharing`.
+    n_rows, n_public, n_rows_together : int
+        Own rows in the sums; labelled public ones; and the rows that the total has at least.
     n_components, n_numbers, n_bytes : int
         Columns of the common map, how many numbers leave, and what they take.
-    noise : float
-        Standard deviation of the total's noise; of counts, in rows.
-    noise_in_ledger : float
-        The same, as the noise of sums that hides a row as well.
+    noise, noise_in_ledger, noise_before : float
+        Standard deviation of the total's noise, of counts in rows; the same as the noise of sums that hides a row as
+        well; and that of all totals so far with any of these rows, or None.
     epsilon : float or None
         Of differential privacy, if the project asks for it.
-    noise_before : float or None
-        That of all totals so far with any of these rows; None if there is none.
-    n_parties, n_entities : int
-    others : tuple of str
-        Each other party, its institution and its key's fingerprint.
-    sentences : tuple of str
-        Warnings about the participants.
-    n_rows_together : int
-        Rows that the total has at least: own ones, and as many of each other party as the project demands.
+    others, sentences : tuple of str
+        Each other party with its institution and its key's fingerprint; and warnings about the participants.
     measured : tuple of MeasuredMembership
         Attacks on such totals.
     adjusted : dict of str to object
-        Counts of entries that the project's rules made something else.
+        Counts of entries that the project's rules changed.
     """
 
     party: str
@@ -234,25 +220,12 @@ def promise(epsilon: float) -> str:
 class PreparedSum:
     """A message of sums that has not left, and what speaks against it.
 
-    Attributes
-    ----------
-    plan : SumsPlan or CountsPlan
-    outside : SumsFacts
-        What its file says on the outside.
-    part : ndarray of shape (n_numbers,)
-        The party's sums; as sensitive as its rows.
-    rows : ndarray of shape (n_rows,)
-        Fingerprints of the party's rows, for the ledger.
-    void : frozenset of str
-        Agreements that a party has left, so that their totals are never made.
-    mask_key : MaskKey
-    summary : SumsSummary
-    reasons : list of ExchangeError
-        Why it may not leave; empty if it may.
+    `part` are the party's sums, as sensitive as its rows; `rows` fingerprints of these, for the ledger; and `void` the
+    agreements that a party has left, so that their totals are never made.
     """
 
     plan: SumsPlan | CountsPlan
-    outside: SumsFacts
+    outside: dict[str, Any]
     part: FloatArray = field(repr=False)
     rows: NDArray[np.uint64] = field(repr=False)
     void: frozenset[str]
@@ -263,10 +236,7 @@ class PreparedSum:
 
 @dataclass(frozen=True, eq=False, repr=False)
 class ProjectMap:
-    """The common map of the matrix, with each number in units of a quarter of its declared range.
-
-    Anchor, secret and project together give the map; the analyst has not all of them.
-    """
+    """The common map of the matrix, with each number in units of a quarter of its declared range."""
 
     common: CommonMap
     units: FloatArray
@@ -325,41 +295,34 @@ def share(
         check_unchanged(folder, anchor)
         if (sent := send_again(folder)) is not None:
             return sent
-        return _released(folder, ledger, prepared, {"approved_by": approved_by, "policy": policy.digest})
-
-
-def _released(folder: Folder, ledger: Ledger, prepared: PreparedSum, entry: dict[str, Any]) -> Path:
-    """Mask a party's sums, and release the message; the folder must be locked."""
-    summary, outside = prepared.summary, prepared.outside
-    context = prepared.plan.agreed.context.hex()
-    _make_folder(ledger.path.parent)
-    open_outbox(folder, folder.files.sum_file(summary.party))
-    mask_public = prepared.mask_key.public.hex()
-    message = prepared.plan.agreed.mask(summary.party, prepared.part, prepared.mask_key)
-    data = message_to_bytes(message, folder.key, folder.project.analyst, outside=outside.facts())
-    facts = {
-        "party": summary.party,
-        "project_digest": outside.project_digest,
-        "anchor_commitment": outside.anchor_commitment,
-        "n_components": outside.n_components,
-        "context": context,
-        "mask_public": mask_public,
-        "ledger": str(ledger.path.resolve()),
-        "entry": {
+        summary, outside, agreed = prepared.summary, prepared.outside, prepared.plan.agreed
+        _make_folder(ledger.path.parent)
+        open_outbox(folder, folder.files.sum_file(folder.name))
+        mask_public = prepared.mask_key.public.hex()
+        message = agreed.mask(folder.name, prepared.part, prepared.mask_key)
+        data = message_to_bytes(message, folder.key, project.analyst, outside=outside)
+        entry = {
             "digest": unpack(data).digest,
             "bytes": len(data),
-            "context": context,
-            "project_digest": outside.project_digest,
+            "context": agreed.context.hex(),
+            "project_digest": project.digest,
             "n_rows": summary.n_rows,
             "n_numbers": summary.n_numbers,
             "statistic": summary.statistic,
             "noise": summary.noise_in_ledger,
             # The analyst knows the log's head before this entry, and could test guesses on the next one.
             "nonce": secrets.token_hex(16),
-            **entry,
-        },
-    }
-    return commit_sum(folder, ledger, data, facts, prepared.rows, prepared.void)
+            "approved_by": approved_by,
+            "policy": policy.digest,
+        }
+        facts = {name: outside[name] for name in ("project_digest", "anchor_commitment", "n_components")} | {
+            "party": folder.name,
+            "context": entry["context"],
+            "mask_public": mask_public,
+            "ledger": str(ledger.path.resolve()),
+            "entry": entry,
+        }
+        return commit_sum(folder, ledger, data, facts, prepared.rows, prepared.void)
 
 
 def withdraw(folder: Folder) -> Path:
@@ -367,13 +330,6 @@ def withdraw(folder: Folder) -> Path:
 
     No message of it is made or sent again from here, and the others may share anew without this party.  A file that was
     sent already is out of reach.
-
-    Raises
-    ------
-    AgreementError
-        If the project shares rows.
-    ExchangeError
-        BUSY or POLICY_INVALID.
     """
     project, files = folder.project, folder.files
     if project.sharing is None:
@@ -477,6 +433,29 @@ def _prepared(
     void, of_left = _left(ledger, project, withdrawals, without)
     n_numbers, noise_before = len(part), ledger.noise_left(rows)
     fit = anchor_fit(anchor.rows, np.vstack(some)) if len(rows) else None
+    if fit is not None and fit.is_dense:
+        of_left.append(
+            f"Around one of your rows lies {fit.density:.1f} times as much of the anchor as of your rows. Public rows "
+            "of another mix of people have that, and so has an anchor made for one person, of whom others could then "
+            "read more. Ask the owner where the anchor's rows come from."
+        )
+    least = max(fewest_rows(project), policy.min_rows)
+    reasons: list[ExchangeError] = []
+    if len(rows) < least:
+        reasons.append(
+            ExchangeError(
+                "TOO_FEW_ROWS",
+                f"Party {name!r} would add {len(rows)} rows; it needs {least} at least, or its part hides nobody. Take "
+                "more rows, or have the owner leave the party out.",
+            )
+        )
+    reasons += private_rows_in_anchor(name, len(in_anchor), len(anchor.rows), policy)
+    reasons += crafted_anchor(name, fit)
+    try:
+        context, statistic = plan.agreed.context.hex(), plan.agreed.facts["statistic"]
+        ledger.check(rows, context=context, statistic=statistic, agreement=project.digest, void=void)
+    except ExchangeError as error:
+        reasons.append(error)
     summary = SumsSummary(
         party=name,
         project=project.name,
@@ -498,31 +477,25 @@ def _prepared(
             for other, key in project.parties.items()
             if other != name
         ),
-        sentences=(*sharing_sentences(sharing), *of_left, *_of_density(fit)),
+        sentences=(*sharing_sentences(sharing), *of_left),
         n_rows_together=len(rows) + (len(project.parties) - 1) * fewest_rows(project),
         measured=measured_membership(alike=declared_alike(project.columns)),
         adjusted=adjusted.to_dict(),
     )
-    outside = SumsFacts(
-        project_digest=project.digest,
-        anchor_commitment=commitment,
-        n_components=common.n_components,
-        created=datetime.now(UTC).isoformat(timespec="seconds"),
-    )
     return PreparedSum(
         plan=plan,
-        outside=outside,
+        outside={
+            "project_digest": project.digest,
+            "anchor_commitment": commitment,
+            "n_components": common.n_components,
+            "created": datetime.now(UTC).isoformat(timespec="seconds"),
+        },
         part=part,
         rows=rows,
         void=void,
         mask_key=mask_key,
         summary=summary,
-        reasons=[
-            *_too_few_rows(name, len(rows), policy, project),
-            *private_rows_in_anchor(name, len(in_anchor), len(anchor.rows), policy),
-            *crafted_anchor(name, fit),
-            *_in_the_ledger(ledger, rows, plan, project, void),
-        ],
+        reasons=reasons,
     )
 
 
@@ -535,35 +508,6 @@ def _part(plan: SumsPlan | CountsPlan, common: ProjectMap, X: FloatArray, target
         for start in range(0, len(X), _BATCH_ROWS)
     )
     return np.asarray(sum(parts, np.zeros(plan.statistic.n_numbers)))
-
-
-def _of_density(fit: AnchorFit | None) -> Iterator[str]:
-    if fit is not None and fit.is_dense:
-        yield (
-            f"Around one of your rows lies {fit.density:.1f} times as much of the anchor as of your rows. Public rows "
-            "of another mix of people have that, and so has an anchor made for one person, of whom others could then "
-            "read more. Ask the owner where the anchor's rows come from."
-        )
-
-
-def _too_few_rows(name: str, n_rows: int, policy: Policy, project: Project) -> Iterator[ExchangeError]:
-    least = max(fewest_rows(project), policy.min_rows)
-    if n_rows < least:
-        yield ExchangeError(
-            "TOO_FEW_ROWS",
-            f"Party {name!r} would add {n_rows} rows; it needs {least} at least, or its part hides nobody. Take more "
-            "rows, or have the owner leave the party out.",
-        )
-
-
-def _in_the_ledger(
-    ledger: Ledger, rows: NDArray[np.uint64], plan: SumsPlan | CountsPlan, project: Project, void: frozenset[str]
-) -> Iterator[ExchangeError]:
-    try:
-        context, statistic = plan.agreed.context.hex(), plan.agreed.facts["statistic"]
-        ledger.check(rows, context=context, statistic=statistic, agreement=project.digest, void=void)
-    except ExchangeError as error:
-        yield error
 
 
 def _left(
