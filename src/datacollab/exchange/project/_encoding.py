@@ -372,10 +372,10 @@ def _encode_column(
     block: FloatArray, column: Column, entries: Any, place: Place
 ) -> tuple[NDArray[np.bool_], Counter[str]]:
     """Write a column into its block of the matrix; return the rows outside of what was agreed, and the counts."""
-    is_number = column.kind == "number"
-    rule = column.outside if is_number else column.unknown
+    is_numeric = column.kind == "number"
+    rule = column.outside if is_numeric else column.unknown
     low, high = (math.nan if each is None else each for each in (column.minimum, column.maximum))
-    if is_number:
+    if is_numeric:
         values = place.numbers(entries, "SCHEMA_DTYPE")
         below, above = values < low, values > high
         missing, outside = np.isnan(values), below | above
@@ -393,7 +393,7 @@ def _encode_column(
     counts = Counter({name: int(np.count_nonzero(rows)) for name, rows in found.items()})
     counts["n_entries"] = len(missing) - int(np.count_nonzero(missing))
     if outside.any() and (why_not := _why_refused(rule, place.before + counts)) is not None:
-        if is_number:
+        if is_numeric:
             advice = f"{why_not} Check the unit; correct or leave out the rows."
             place.refuse_numbers("SCHEMA_RANGE", outside, values, (low, high, column.unit), advice)
         advice = (
@@ -404,7 +404,7 @@ def _encode_column(
     if rule in ("refuse", "missing"):
         missing |= outside
     counts["filled"] = int(np.count_nonzero(missing))
-    if is_number:
+    if is_numeric:
         values = np.clip(values, low, high) if rule == "clip" else values
         block[:, 0] = values if column.fill is None else np.where(missing, column.fill, values)
     else:

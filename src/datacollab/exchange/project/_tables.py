@@ -70,15 +70,17 @@ def table_batches(path: Path, *, batch_rows: int = 16384, project: Project | Non
     return _csv_frames(path, batch_rows, project) if kind == "CSV" else _arrow_batches(path, kind, batch_rows, project)
 
 
-def _settled(table: Any, project: Project | None) -> Any:
-    """Make numbers of the project float64, or a type could change after a first batch that has whole ones only.
+def _labels(project: Project) -> dict[str, Sequence[str | int]]:
+    """Return the possible entries of each column that the project names; none if it holds numbers."""
+    return {**{column.name: column.categories for column in project.columns}, **project.task.labels}
 
-    Other entries stay, for `encode_table` to refuse.
-    """
+
+def _settled(table: Any, project: Project | None) -> Any:
+    """Make numbers of the project float64, or a type could change after a first batch that has whole ones only."""
     if project is None:
         return table
-    numeric = {column.name for column in project.columns if column.kind == "number"}
-    numeric |= {name for name, labels in project.task.labels.items() if not labels}
+    # Other entries stay, for `encode_table` to refuse.
+    numeric = {name for name, labels in _labels(project).items() if not labels}
     kinds = {name: dtype.kind for name, dtype in table.dtypes.items() if name in numeric}
     return table.astype({name: "float64" for name, kind in kinds.items() if kind in "biu"})
 
@@ -134,8 +136,7 @@ def _options(path: Path, project: Project | None) -> dict[str, Any]:
         options["float_precision"] = "round_trip"
     if project is None:
         return options
-    labels: dict[str, Sequence[str | int]] = {column.name: column.categories for column in project.columns}
-    labels |= project.task.labels
+    labels = _labels(project)
     numeric = {name for name, each in labels.items() if not each} | (set(project.feature_names) - set(labels))
     # Text stays as it is, in columns that the project does not know as well: 007 is not 7.
     options["dtype"] = {name: str for name in names if name not in numeric}
@@ -312,9 +313,8 @@ def _check_memory(path: Path, taken: int, n_bytes: int) -> None:
 def _frame(batch: Any, project: Project | None, path: Path) -> Any:
     """Return a batch as a data frame, whose types do not depend on whether entries are missing in it."""
     pandas, types = require("pandas", "cli"), require("pyarrow", "tables").types
-    named: set[str] = set()
     if project is not None:
-        named = {*project.task.columns, *(column.name for column in project.columns), *project.feature_names}
+        named = {*_labels(project), *project.feature_names}
         if nested := [each.name for each in batch.schema if each.name in named and types.is_nested(each.type)]:
             raise ExchangeError(
                 "SCHEMA_DTYPE",
