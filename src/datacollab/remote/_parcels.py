@@ -62,13 +62,7 @@ KINDS = {
 
 
 def kind_of(bundle: str) -> Kind | None:
-    """Return the kind of file for a bundle; None if it is not carried.
-
-    Examples
-    --------
-    >>> kind_of("datacollab.model").name, kind_of("datacollab.keys")
-    ('model', None)
-    """
+    """Return the kind of file for a bundle; None if it is not carried."""
     return next((kind for kind in KINDS.values() if kind.bundle == bundle), None)
 
 
@@ -247,8 +241,8 @@ class Entry:
     """A file at a remote, as the remote describes it, unchecked.
 
     Sender and recipient are fingerprints; no recipient if the kind says it.  A withdrawn file has only its entry left.
-    ``received`` and ``project`` (the digest of its project file) are None if the remote does not say them.
-    ``is_current`` says whether that project file is the remote's current one.
+    ``project`` is the digest of its project file, if the remote says it, and ``is_current`` whether that is the
+    remote's current one.
     """
 
     sha256: str
@@ -257,7 +251,6 @@ class Entry:
     sender: str
     recipient: str | None = None
     withdrawn: bool = False
-    received: str | None = None
     project: str | None = None
     is_current: bool = True
 
@@ -291,19 +284,19 @@ class RemoteStatus:
     now: str | None = None
 
 
-@dataclass(frozen=True, kw_only=True)
-class Parcel:
-    """A file that this folder may send, with its digest and size as they were checked; see `Addressed`."""
+@dataclass(frozen=True)
+class Parcel(Addressed):
+    """A file that this folder may send, with its digest and size as they were checked."""
 
     path: Path
     sha256: str
     size: int
-    kind: Kind
     project: Project
-    sender: str
-    recipient: str | None
-    party: str | None
-    sealed: bool
+
+    @property
+    def recipient(self) -> str | None:
+        """The fingerprint of the one party that it is for; None if its kind says it."""
+        return self.recipients[0].fingerprint if self.kind.recipient == "party" else None
 
     def piece(self, offset: int, most: int) -> bytes:
         """Read bytes of the file anew; the hash shows the receiver that they are those that were checked."""
@@ -334,17 +327,7 @@ def parcel_of(path: Path, folder: Folder) -> Parcel:
             f"{path} is signed by {found.sender.fingerprint}, and the key of {folder.path} is "
             f"{folder.key.fingerprint}. Send it from the folder that it was made in.",
         )
-    return Parcel(
-        path=path,
-        sha256=sha256,
-        size=size,
-        kind=found.kind,
-        project=folder.agreed,
-        sender=found.sender.fingerprint,
-        recipient=found.recipients[0].fingerprint if found.kind.recipient == "party" else None,
-        party=found.party,
-        sealed=found.sealed,
-    )
+    return Parcel(**vars(found), path=path, sha256=sha256, size=size, project=folder.agreed)
 
 
 KEPT = ".remotes"

@@ -90,15 +90,13 @@ class StoreRemote(Remote):
                 else:
                     # A connection that another remote has lost is not to be had again.
                     self._files, self._root = fsspec.core.url_to_fs(url, skip_instance_cache=True)
-        except MissingExtraError:
+        except (MissingExtraError, ExchangeError):
             raise
         except ImportError as error:
             raise MissingExtraError(
                 f"{url} needs a package that is not installed ({error.name or error}). Of s3:// install it with: pip "
                 "install 'datacollab[s3]'"
             ) from error
-        except ExchangeError:
-            raise
         except ValueError as error:
             raise ExchangeError("REMOTE_INVALID", f"{url}: {error}. Give a folder, sftp:// or s3://.") from None
 
@@ -109,7 +107,9 @@ class StoreRemote(Remote):
 
     def send(self, parcel: Parcel, *, tell: Tell = silent) -> None:
         """See `Remote`; it begins anew after an interruption, and others see nothing of it before it is whole."""
-        there = [each for each in self._entries(parcel.project, parcel.kind.name) if each.sender == parcel.sender]
+        there = [
+            each for each in self._entries(parcel.project, parcel.kind.name) if each.sender == parcel.sender.fingerprint
+        ]
         if parcel.sha256 in {each.sha256 for each in there}:
             return
         if parcel.kind.name in _ONCE and there:

@@ -222,7 +222,6 @@ def _entry(said: Any, folder: Folder) -> Entry | None:
             sender=said["sender"],
             recipient=said.get("recipient"),
             withdrawn=bool(said.get("withdrawn")),
-            received=None if said.get("received") is None else str(said["received"]),
             is_current=said.get("current") is not False,
         )
         texts = all(isinstance(each, str) for each in (entry.sha256, entry.kind, entry.sender, entry.recipient or ""))
