@@ -2,6 +2,7 @@
 
 import math
 from dataclasses import replace
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
@@ -33,8 +34,16 @@ def common(digits):
 
 
 def plain(A, secret, **options):
-    """The map of these rows alone, without any between them, in units of their deviations."""
-    return CommonMap.from_anchor(A, secret, **({"standardize": True, "n_rows": 0} | options))
+    """The map of these rows alone, without any between them, in units of their deviations; constants stay."""
+    deviation = A.std(axis=0)
+    unit = np.where(deviation > 1e-12 * np.abs(A).max(axis=0), deviation, 1.0)
+    common = CommonMap.from_anchor(A / unit, secret, **({"n_rows": 0} | options))
+
+    def transform(X):
+        with np.errstate(over="ignore"):
+            return common.transform(X / unit)
+
+    return SimpleNamespace(**(vars(common) | {"transform": transform, "n_components": common.n_components}))
 
 
 def naive_gram(A, X, n_components):
@@ -71,17 +80,6 @@ def test_another_secret_turns_the_map_and_the_anchors_order_does_nothing(digits,
     assert_allclose(turned @ turned.T, v @ v.T, atol=1e-8)
     assert np.abs(turned - v).max() > 0.1
     assert_allclose(common.transform(X), v, atol=0)
-
-
-def test_without_standardising_units_count(rng):
-    X = rng.normal(size=(80, 5)) * [0.1, 1.0, 1.0, 2.0, 30.0]
-    deviations = X.std(axis=0)
-    standardised, as_they_are, brought_there = (
-        plain(A, ONE, n_components=16, standardize=standardize)
-        for A, standardize in ((X, True), (X, False), (X / deviations, False))
-    )
-    assert_allclose(brought_there.transform(X / deviations), standardised.transform(X), atol=1e-9)
-    assert np.abs(as_they_are.transform(X) - standardised.transform(X)).max() > 0.1
 
 
 def test_rows_are_in_the_unit_ball_wherever_they_lie(digits, common):
@@ -148,7 +146,6 @@ def test_a_large_number_in_all_rows_is_a_constant(rng):
     v = plain(A, ONE).transform(X)
     more = plain(np.c_[A, np.full(100, 123456789.123)], ONE)
     found = more.transform(np.c_[X, np.full(20, 123456789.123)])
-    assert more.scale[4] == 1
     assert_allclose(found @ found.T, v @ v.T, atol=1e-6)
 
 

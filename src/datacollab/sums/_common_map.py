@@ -29,8 +29,6 @@ _FARTHEST = 1e150
 """Numbers beyond it, in standard deviations, count as if they were there."""
 _QUANTILE = 0.9
 """The part of the anchor that is not clipped to the unit ball."""
-_CONSTANT = 1e-12
-"""Columns whose standard deviation is below this part of their largest number are constant but for rounding."""
 _ZERO = 1e-12
 """Lengths below this part of the clip are zero but for rounding."""
 _NO_DIRECTION = 1e-8
@@ -45,7 +43,7 @@ class CommonMap:
 
     .. math::
 
-        z = \mathrm{clip}(V^\top (x - \mu) / \sigma), \qquad
+        z = \mathrm{clip}(V^\top (x - \mu)), \qquad
         \varphi = [z / \ell,\; R^\top \kappa(L, z)] / \sqrt 2, \qquad
         v = W^\top (\varphi - \bar\varphi) / q
 
@@ -56,8 +54,8 @@ class CommonMap:
 
     Attributes
     ----------
-    mean, scale : ndarray of shape (n_features,)
-        μ and σ.
+    mean : ndarray of shape (n_features,)
+        μ.
     principal : ndarray of shape (n_features, n_principal)
         V.
     clip : float
@@ -84,7 +82,6 @@ class CommonMap:
     """
 
     mean: FloatArray
-    scale: FloatArray
     principal: FloatArray
     clip: float
     linear_scale: float
@@ -102,7 +99,6 @@ class CommonMap:
         secret: bytes,
         *,
         n_components: int = MOST_COMPONENTS,
-        standardize: bool = False,
         n_rows: int = 1000,
     ) -> CommonMap:
         """Make the map.
@@ -113,15 +109,12 @@ class CommonMap:
         Parameters
         ----------
         anchor : array-like of shape (n_anchors, n_features)
-            Public rows.
+            Public rows, with numbers in units of a quarter of their declared range (`UNITS_PER_RANGE`), beside zeros
+            and ones.
         secret : bytes of length 32
             Of all parties, and not of the analyst.
         n_components : int
             Upper bound; the anchor's rank may leave fewer.
-        standardize : bool
-            Whether columns are divided by their standard deviation over the anchor.  Rare levels and columns that
-            hardly vary then become as large as all others: better give numbers in units of a quarter of their declared
-            range (`UNITS_PER_RANGE`), beside zeros and ones.
         n_rows : int
             How many rows the map is made of, those between others included.
 
@@ -136,13 +129,12 @@ class CommonMap:
                 f"The common map needs an anchor of at least two different rows of finite numbers; got shape {A.shape}."
             )
         A = np.vstack([A, _between(A, secret, n_rows - len(A))])
-        mean, deviation = A.mean(axis=0), A.std(axis=0)
-        scale = np.where((deviation > _CONSTANT * np.abs(A).max(axis=0)) & standardize, deviation, 1.0)
-        _, s, Vt = np.linalg.svd((A - mean) / scale, full_matrices=False)
+        mean = A.mean(axis=0)
+        _, s, Vt = np.linalg.svd(A - mean, full_matrices=False)
         kept = min(_MOST_PRINCIPAL, int((s > _NO_DIRECTION * s[0]).sum()))
         V = Vt[:kept].T
         clip = _CLIP * s[0] / np.sqrt(len(A))
-        Z = np.clip((A - mean) / scale @ V, -clip, clip)
+        Z = np.clip((A - mean) @ V, -clip, clip)
         order = np.argsort(key_stream(_derived(secret, b"landmarks"), len(Z)))
         gamma = 1.0 / _median_above_zero(pdist(Z[order[:_MOST_PAIRED]], "sqeuclidean"), clip**2)
         landmarks = Z[order[:_MOST_LANDMARKS]]
@@ -162,7 +154,6 @@ class CommonMap:
         lengths = np.linalg.norm((F - feature_mean) @ directions, axis=1)
         return cls(
             mean=mean,
-            scale=scale,
             principal=V,
             clip=float(clip),
             linear_scale=linear_scale,
@@ -182,7 +173,7 @@ class CommonMap:
     def transform(self, X: ArrayLike) -> FloatArray:
         """Map rows, shape (n_rows, n_components); no row is longer than 1."""
         with np.errstate(over="ignore"):
-            rows = (np.asarray(X, dtype=np.float64) - self.mean) / self.scale
+            rows = np.asarray(X, dtype=np.float64) - self.mean
         # Infinity less infinity is no number.
         Z = np.clip(np.clip(rows, -_FARTHEST, _FARTHEST) @ self.principal, -self.clip, self.clip)
         F = _features(Z, self.linear_scale, self.landmarks, self.root, self.gamma)

@@ -53,7 +53,7 @@ def rebuilt(
     descent = Descent(common, total, max(noise, _LEAST_NOISE), statistic.n_outputs, of_kind)
     found = descent.run(table.y[auxiliary], n_rows, rng)
     truth = rows["o"] * unit / ranges
-    floor = common_coordinates(common, rows["o"]) @ common.principal.T * common.scale + common.mean
+    floor = common_coordinates(common, rows["o"]) @ common.principal.T + common.mean
     for what, made in (("rebuilt", found), ("nearest of 400 rows", rows["a"]), ("principal coordinates alone", floor)):
         near = made * unit / ranges
         square = (truth**2).sum(axis=1)[:, None] + (near**2).sum(axis=1) - 2 * truth @ near.T
@@ -64,7 +64,7 @@ def rebuilt(
 
 def common_coordinates(common: CommonMap, rows: Array) -> Array:
     """Return principal coordinates, clipped as in the map."""
-    return np.clip((rows - common.mean) / common.scale @ common.principal, -common.clip, common.clip)
+    return np.clip((rows - common.mean) @ common.principal, -common.clip, common.clip)
 
 
 class Descent:
@@ -99,7 +99,7 @@ class Descent:
         assert best is not None
         k = Z.shape[1]
         found = best.x.reshape(n_rows, -1)[:, :k] * self.deviation + self.mean
-        return np.asarray(found @ self.common.principal.T * self.common.scale + self.common.mean)
+        return np.asarray(found @ self.common.principal.T + self.common.mean)
 
     def loss(self, x: Array) -> tuple[float, Array]:
         """Minus the logarithm of the posterior density, and its gradient."""
