@@ -16,28 +16,21 @@ class MeasuredMembership:
     """Areas under the curve of membership inference: .5 is guessing, 1 is certain.
 
     Each is the largest mean over the tables of one kind.  They are measured, and bound nothing.
-
-    Attributes
-    ----------
-    n_rows : int
-        Rows of all parties together.
-    rare : bool
-        Whether the people are those of a class that has ten rows in the total.
-    noise : float
-        Standard deviation of the noise that the total had.
-    n_components : int
-        Columns of the common map.
-    analyst, party, together : float
-        Of the analyst, of one party with the model, and of both if they work together.
     """
 
     n_rows: int
+    """Rows of all parties together."""
     rare: bool
+    """Whether the people are those of a class that has ten rows in the total."""
     noise: float
+    """Standard deviation of the noise that the total had."""
     n_components: int
+    """Columns of the common map."""
     analyst: float
     party: float
+    """Of one party with the model."""
     together: float
+    """Of both, if they work together."""
 
 
 def measured_membership(*, alike: bool = False) -> tuple[MeasuredMembership, ...]:
