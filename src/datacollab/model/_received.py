@@ -62,7 +62,7 @@ class Received(FittedAlready):
 
 
 class ReceivedClassifier(ClassifierMixin, Received):
-    """A classifier made of steps, of which the last gives a probability, or a score, for each class.
+    """A classifier made of steps; the last gives a probability, or a score, for each class.
 
     The class is decided after `decides` steps: it is the one with the largest score, or of two classes with one score
     the second where that is above 0 (or 0, if `zero_is_second`).  Of others than `probabilities` there is no

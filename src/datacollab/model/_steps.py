@@ -376,7 +376,7 @@ class Isotonic(Step):
         if n_knots > _MOST_KNOTS:
             raise large_predictor(f"{n_knots} knots; {_MOST_KNOTS} are allowed")
         if int(self.lengths.sum(dtype=np.int64)) != n_knots:
-            raise bad_predictor("has other knots than its columns want")
+            raise bad_predictor("has other knots than its columns need")
         first = np.zeros(n_knots, dtype=bool)
         first[np.concatenate([[0], np.cumsum(self.lengths)[:-1]])] = True
         for values in (self.knots, self.heights):
