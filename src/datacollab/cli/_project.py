@@ -30,7 +30,6 @@ def new(
     target: str | None,
     output: Path,
     deadline: str | None,
-    anchor_rows: int | None,
     rows: bool,
     **options: Any,
 ) -> None:
@@ -44,7 +43,7 @@ def new(
         target=target,
         owner=owner.public,
         mask_keys=_mask_keys(files) if for_sums else None,
-        anchor=_recipe(like.name, anchor_rows, len(table), for_sums=for_sums),
+        source=like.name,
         # Members' keys, which their owners have signed.
         analyst=PublicKey.load(analyst, proven=True),
         parties={name: PublicKey.load(file, proven=True) for name, file in files.items()},
@@ -173,13 +172,6 @@ def _mask_keys(files: dict[str, Path]) -> dict[str, str]:
             f"`datacollab keys mask -C {missing[0]}`, or share rows with --rows.",
         )
     return {name: card for name, card in cards.items() if card is not None}
-
-
-def _recipe(source: str, n_rows: int | None, n_public: int, *, for_sums: bool) -> projects.AnchorRecipe:
-    """Return the usual recipe; a sample has no more rows than it is drawn from."""
-    usual = min(1000, n_public) if for_sums else 1000
-    method = "sample" if for_sums else "smote"
-    return projects.AnchorRecipe(method=method, n_rows=usual if n_rows is None else n_rows, source=source)
 
 
 def _named_files(given: list[str]) -> dict[str, Path]:

@@ -211,7 +211,7 @@ def _single_task(
     return Task(kind=kind, target=name, classes=found_classes)
 
 
-_USUAL_COMPONENTS = 16
+_USUAL_COMPONENTS, _USUAL_ANCHORS = 16, 1000
 
 
 def draft_project(
@@ -231,7 +231,8 @@ def draft_project(
     target_range: tuple[float, float] | None = None,
     without: Sequence[str] = (),
     valid_range: tuple[float, float] | None = None,
-    anchor: AnchorRecipe | None = None,
+    source: str = "",
+    anchor_rows: int | None = None,
     max_components: int | None = None,
     mask_keys: Mapping[str, str] | None = None,
     **agreed: Any,
@@ -263,13 +264,14 @@ def draft_project(
         Columns to leave out, such as identifiers.
     valid_range : (float, float), optional
         Smallest and largest number of all columns, instead of a guess for each.
-    anchor : AnchorRecipe, optional
-    max_components : int, optional
-        By default as `usual_components`.
+    source : str
+        The origin of the public rows, in words.
+    anchor_rows, max_components : int, optional
+        By default 1,000, and as `usual_components`.
     mask_keys : mapping of str to str, optional
-        Cards, one of each party: the project then shares sums, and the anchor is a sample.  Names stand for legal
-        entities until somebody writes them.  If the public rows have targets, the owner, or else the first party, adds
-        them to its own.  By default the project shares rows.
+        Cards, one of each party: the project then shares sums, and the anchor is a sample of the public rows.  Names
+        stand for legal entities until somebody writes them.  If the public rows have targets, the owner, or else the
+        first party, adds them to its own.  By default the project shares rows.
     **agreed
         Further entries of `Project`: name, purpose, analyst, and its rules.
 
@@ -295,7 +297,8 @@ def draft_project(
     refuse_if(not columns, "The public table", "it has no column besides the target. Give one with all columns.")
     entries = {each: table.iloc[:, names.index(each)] for each in needed}
     said: dict[str, Any] = {"seen": seen, "treated": treated, "classes": classes, "target_range": target_range}
-    drafted, recipe, sharing = _drafted_task(given, entries, task, **said), AnchorRecipe(), None
+    drafted, sharing = _drafted_task(given, entries, task, **said), None
+    method, n_anchors = "smote", _USUAL_ANCHORS
     if mask_keys is not None:
         owns = next((each for each, key in parties.items() if key == owner), next(iter(parties)))
         usual = recommended(alike=declared_alike(columns))
@@ -307,13 +310,13 @@ def draft_project(
             labelled_by=owns if target in names else None,
         )
         # Sums need real rows, and a sample has no more of them than it is drawn from.
-        recipe = AnchorRecipe(method="sample", n_rows=max(2, min(recipe.n_rows, len(table))))
+        method, n_anchors = "sample", max(2, min(n_anchors, len(table)))
     if max_components is None:
         max_components = usual_components(sum(column.n_free for column in columns), drafted)
     return Project(
         columns=columns,
         task=drafted,
-        anchor=anchor or recipe,
+        anchor=AnchorRecipe(method=method, n_rows=n_anchors if anchor_rows is None else anchor_rows, source=source),
         max_components=max_components,
         owner=owner,
         parties=dict(parties),
