@@ -3,12 +3,17 @@ import pytest
 from party_world import new_world
 
 
-@pytest.fixture
-def world(tmp_path):
-    """Of which the first party has joined."""
-    made = new_world(tmp_path)
+@pytest.fixture(scope="session")
+def joined_once(tmp_path_factory):
+    made = new_world(tmp_path_factory.mktemp("joined"))
     made.join()
     return made
+
+
+@pytest.fixture
+def world(joined_once, tmp_path):
+    """Of which the first party has joined."""
+    return joined_once.copied(tmp_path)
 
 
 @pytest.fixture

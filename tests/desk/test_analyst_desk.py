@@ -10,13 +10,21 @@ from party_world import new_world
 PAGES = ("/", "/shares", "/integrate", "/model", "/export")
 
 
-@pytest.fixture
-def world(tmp_path):
-    made = new_world(tmp_path)
-    AnalystFolder.init(tmp_path / "analyst", tmp_path / "project.toml")
+pytestmark = pytest.mark.usefixtures("light_choices")
+
+
+@pytest.fixture(scope="module")
+def both_shared(tmp_path_factory):
+    made = new_world(tmp_path_factory.mktemp("shared"))
+    AnalystFolder.init(made.root / "analyst", made.root / "project.toml")
     for name in ("a", "b"):
         made.shared(name)
     return made
+
+
+@pytest.fixture
+def world(both_shared, tmp_path):
+    return both_shared.copied(tmp_path)
 
 
 @pytest.fixture
