@@ -89,7 +89,8 @@ def split_parties(
     >>> X_0.shape, X_pooled.shape, X_test.shape
     ((100, 64), (500, 64), (1297, 64))
     """
-    table, target = (np.asarray(each) if isinstance(each, list | tuple) else each for each in (X, y))
+    given: tuple[Any, Any] = (X, y)
+    table, target = (np.asarray(each) if isinstance(each, list | tuple) else each for each in given)
     check_consistent_length(table, target)
     n_samples: int = table.shape[0]
     _check_parameters(n_samples, n_parties, n_per_party, scheme, concentration)
