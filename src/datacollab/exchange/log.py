@@ -15,7 +15,6 @@ from pathlib import Path
 from typing import Any
 
 from ..bundle import (
-    Bundle,
     KeyFile,
     canonical_json,
     digest,
@@ -287,7 +286,9 @@ def check_log_against(log: AuditLog, files: Iterable[Path], *, keys: Path | None
     silent = []
     for path in files:
         bundle = unpack(path)
-        named = set(_digests(bundle, path))
+        named = {bundle.digest} if bundle.kind == _SHARE or path.name == _INSTALLED else set()
+        if bundle.kind in (_MODEL, _ANSWERS) and isinstance(made_of := bundle.facts.get("share_digest"), str):
+            named.add(made_of)
         if not named:
             silent.append(path)
         is_own = owner is None or bundle.signer == owner
@@ -300,11 +301,3 @@ def check_log_against(log: AuditLog, files: Iterable[Path], *, keys: Path | None
                 "Keep the file, and compare it with a copy.",
             )
     return silent
-
-
-def _digests(bundle: Bundle, path: Path) -> Iterable[str]:
-    """Yield the digests that have to be in the log."""
-    if bundle.kind == _SHARE or path.name == _INSTALLED:
-        yield bundle.digest
-    if bundle.kind in (_MODEL, _ANSWERS) and isinstance(bundle.facts.get("share_digest"), str):
-        yield bundle.facts["share_digest"]
