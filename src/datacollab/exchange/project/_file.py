@@ -196,8 +196,8 @@ def load_project(path: Path) -> Project:
 
 def read_project(path: Path) -> tuple[Project, bytes]:
     """Return the project, as `load_project` does, and the very bytes that were verified."""
-    data = _read(path)
-    project, signature = parse_project(_text(data, path), what=str(path))
+    data, text = _read(path)
+    project, signature = parse_project(text, what=str(path))
     if signature is None:
         raise ExchangeError(
             "SIGNATURE_MISSING",
@@ -214,10 +214,10 @@ def read_project(path: Path) -> tuple[Project, bytes]:
 
 def read_project_text(path: Path) -> str:
     """Return the text of a file that may be a project's, and refuse a bundle, a large file, and no UTF-8 text."""
-    return _text(_read(path), path)
+    return _read(path)[1]
 
 
-def _read(path: Path) -> bytes:
+def _read(path: Path) -> tuple[bytes, str]:
     with open_regular(path, code="WRONG_KIND") as file:
         data = file.read(_MOST_BYTES + 1)
     if data.startswith(_ZIP):
@@ -230,13 +230,9 @@ def _read(path: Path) -> bytes:
         raise ExchangeError(
             "TOO_LARGE", f"{path} has more than {_MOST_BYTES:,} bytes, which no project file needs. Check its origin."
         )
-    return data
-
-
-def _text(data: bytes, path: Path) -> str:
     try:
         # Some editors put a mark before the first letter.
-        return data.decode("utf-8-sig")
+        return data, data.decode("utf-8-sig")
     except UnicodeDecodeError:
         if b"\0" in data and not data.startswith(_UTF_16):
             raise invalid(str(path), "this is no text. Expected the project file first (project.toml).") from None
