@@ -1,9 +1,8 @@
 r"""Eigenvectors of symmetric matrices, and orthonormal bases of column spaces.
 
-Symmetric n x n matrices are Fortran-ordered and only their lower triangle is read: half the writes, and LAPACK works
-in place.  The largest eigenpairs of an operator come from a block Krylov method with Rayleigh-Ritz, in mixed precision:
-KTI looks for the largest eigenvalues of :math:`\sum_k P_k`, whose bulk lies near zero, as Krylov subspaces like it; the
-smallest of :math:`M_\lambda = K I - \sum_k P_k` have the same vectors.
+Symmetric n x n matrices are Fortran-ordered and only their lower triangle is read.  The largest eigenpairs of an
+operator come from a block Krylov method with Rayleigh-Ritz, in mixed precision.  The bulk of the eigenvalues of KTI's
+:math:`\sum_k P_k` lies near zero, as such a method likes it.
 """
 
 from __future__ import annotations
@@ -19,24 +18,6 @@ from scipy.linalg.blas import dsymv
 
 from .._validation import Array, FloatArray, array_namespace, to_numpy
 from ._array_api import column_norms, hstack, like, zeros
-
-__all__ = [
-    "ColumnSpace",
-    "LeadingEigenpairs",
-    "add_sparse_to_lower",
-    "basis_capacity",
-    "centre_lower",
-    "centred_columns",
-    "column_space",
-    "fix_signs",
-    "largest_of_pencil",
-    "leading_eigenpairs",
-    "leading_left_singular",
-    "metric_scaling",
-    "smallest_eigenpairs",
-    "smallest_eigenpairs_centred",
-]
-
 
 _BLOCK = 256
 
@@ -74,8 +55,7 @@ def smallest_eigenpairs(M: FloatArray, k: int) -> tuple[FloatArray, FloatArray]:
 def smallest_eigenpairs_centred(M: FloatArray, k: int) -> tuple[FloatArray, FloatArray]:
     r"""Return the ``k`` smallest eigenpairs of ``M`` where :math:`1^\top z = 0` (eq. reduced-Y).  Overwrites ``M``.
 
-    The paper substitutes Z = TY with a basis T of the centred subspace.  Here M is projected instead, and the constant
-    direction is shifted above the spectrum, so that no n x (n-1) matrix is formed.
+    In place of the paper's Z = TY, M is projected and the constant direction shifted above the spectrum.
     """
     n = M.shape[0]
     centre_lower(M)
@@ -97,16 +77,10 @@ def _bound_of_lower(M: FloatArray) -> float:
 
 
 def largest_of_pencil(C: FloatArray, A: FloatArray, k: int) -> tuple[FloatArray, FloatArray]:
-    r"""Solve :math:`C u = \nu A u` for the ``k`` largest :math:`\nu`; :math:`U^\top A U = I`.  Overwrites both.
+    r"""Solve :math:`C u = \nu A u` for the ``k`` largest :math:`\nu`, descending, with :math:`U^\top A U = I`.
 
-    For a positive definite A and a positive semidefinite C this is eq. kernel-graph-gep with :math:`\nu = 1/\gamma`.
-    A well conditioned A keeps it accurate although a graph Laplacian C is always singular.
-
-    Returns
-    -------
-    nu : ndarray of shape (k,)
-        Descending.
-    U : ndarray of shape (n, k)
+    Overwrites both.  For a positive definite A and a positive semidefinite C this is eq. kernel-graph-gep with
+    :math:`\nu = 1/\gamma`.  A well conditioned A keeps it accurate although a graph Laplacian C is always singular.
     """
     n = A.shape[0]
     nu, U = scipy.linalg.eigh(
@@ -124,13 +98,12 @@ def largest_of_pencil(C: FloatArray, A: FloatArray, k: int) -> tuple[FloatArray,
 
 @dataclass(frozen=True, eq=False)
 class ColumnSpace:
-    """A matrix A written as ``basis @ rows``, with an orthonormal basis of its column space.
+    """A matrix A of shape (n, d) written as ``basis @ rows``, with an orthonormal basis of its column space.
 
     Attributes
     ----------
     basis : ndarray of shape (n, rank)
     rows : ndarray of shape (rank, d)
-        It has full row rank.
     """
 
     basis: FloatArray
@@ -144,7 +117,7 @@ class ColumnSpace:
     def coefficients(self, coordinates: FloatArray) -> FloatArray:
         r"""Return the minimum-norm G, shape (d, m), with ``A @ G = basis @ coordinates``.
 
-        With ``coordinates = basis.T @ Z``, shape (rank, m), this is :math:`A^\dagger Z`.
+        With ``coordinates = basis.T @ Z`` this is :math:`A^\dagger Z`.
         """
         # Columns of A may differ in scale by many orders of magnitude, which grades the rows of rows.T.  Householder
         # QR is accurate row by row if the rows are sorted and the columns pivoted (Cox and Higham 1998).
@@ -159,9 +132,8 @@ class ColumnSpace:
 def column_space(A: FloatArray) -> ColumnSpace:
     """Split ``A``, shape (n, d) and not all zero, into an orthonormal basis of its column space and coordinates.
 
-    The columns are brought to unit length before the rank is judged, so a column in other units is not mistaken for
-    rounding error.  Only a column shorter than ``max(n, d) * eps`` times the longest is, such as a principal component
-    beyond the rank.  Singular values up to ``max(n, d) * eps`` times the largest count as zero.
+    Columns are brought to unit length before the rank is judged, so that other units are not mistaken for rounding
+    error. Columns and singular values up to ``max(n, d) * eps`` times the largest count as zero.
     """
     unit = np.abs(A).max()
     lengths = np.linalg.norm(A / unit, axis=0)
@@ -188,15 +160,7 @@ def centred_columns(A: FloatArray) -> tuple[FloatArray, FloatArray]:
 
 
 def leading_left_singular(W: FloatArray) -> tuple[FloatArray, FloatArray, FloatArray]:
-    """Decompose ``W``, shape (n, m), into singular values and vectors, cut at its numerical rank.
-
-    Returns
-    -------
-    U : ndarray of shape (n, rank)
-    singular_values : ndarray of shape (rank,)
-        Descending.
-    V : ndarray of shape (m, rank)
-    """
+    """Return left singular vectors, singular values and right ones of ``W``, shape (n, m), cut at its rank."""
     U, singular_values, Vt = scipy.linalg.svd(W, full_matrices=False, check_finite=False)
     tolerance = max(W.shape) * np.finfo(np.float64).eps * singular_values[0]
     rank = int((singular_values > tolerance).sum())
@@ -206,32 +170,11 @@ def leading_left_singular(W: FloatArray) -> tuple[FloatArray, FloatArray, FloatA
 def metric_scaling(common: FloatArray, representations: Sequence[FloatArray]) -> tuple[FloatArray, float]:
     r"""Return a matrix W: distances between rows of ``common @ W`` are the mean ones between the representations' rows.
 
-    With :math:`C = [\tilde A_1 - \bar a_1, \ldots, \tilde A_K - \bar a_K] / \sqrt K`, squared distances between rows
-    of C are the means over the representations.  W is the least-squares map from the centred common space to C, turned
-    to its principal axes, which changes no distance: with :math:`Z - \bar z = QR` and
-    :math:`Q^\top C = U \Sigma V^\top`, :math:`W = R^+ U \Sigma` and :math:`(Z - \bar z) W = Q Q^\top C V`.  It is
-    classical scaling (principal coordinates) of the mean squared distances [1]_, confined to what is linear in the
-    common space.
-
-    Parameters
-    ----------
-    common : ndarray of shape (n, m)
-        Z, not all rows equal.
-    representations : sequence of ndarray of shape (n, d_k)
-        The same rows in each party's representation; not all zero once centred.
-
-    Returns
-    -------
-    W : ndarray of shape (m, rank)
-        Columns by descending length of those of ``common @ W``; the entry of largest magnitude in each of these is
-        positive.
-    kept : float
-        Part of the sum of squares of C that the common space keeps, from 0 to 1.  At 1 all distances are kept.
-
-    References
-    ----------
-    .. [1] Gower (1966). Some distance properties of latent root and vector methods used in multivariate analysis.
-       Biometrika 53(3-4), 325-338.
+    Squared distances between rows of :math:`C = [\tilde A_1 - \bar a_1, \ldots, \tilde A_K - \bar a_K] / \sqrt K` are
+    the means over the representations.  W is the least-squares map from the centred common space, ``common`` of shape
+    (n, m), to C, in its principal axes by descending length: classical scaling (Gower 1966) of these distances,
+    confined to what is linear in the common space.  The second number returned is the part of the sum of squares of C
+    that the common space keeps; at 1 all distances are kept.
     """
     space = column_space(centred_columns(common)[0])
     C = np.hstack([centred_columns(A)[0] for A in representations]) / np.sqrt(len(representations))
@@ -287,10 +230,9 @@ class LeadingEigenpairs:
     columns : int
         Right-hand sides the operator was applied to.
     converged : bool
-        Whether the tolerance was reached.
-    anchored : ndarray of shape (k, k) or None
-    correction : ndarray of shape (n, k) or None
-        With an exact operator: ``vectors`` are the last vectors it was applied to times ``anchored``, plus this.
+    anchored, correction : ndarray of shapes (k, k) and (n, k), or None
+        With an exact operator: ``vectors`` are the last vectors it was applied to times ``anchored``, plus
+        ``correction``.
     """
 
     values: FloatArray
@@ -314,6 +256,7 @@ class _Basis:
     """Orthonormal columns, their images, and the operator restricted to them, which is small and NumPy's."""
 
     def __init__(self, start: Array, capacity: int) -> None:
+        self.capacity = capacity
         # Transposed, so that a column lies in one piece.
         self._columns = zeros((capacity, start.shape[0]), start)
         self._images = zeros((capacity, start.shape[0]), start)
@@ -327,9 +270,6 @@ class _Basis:
     @property
     def images(self) -> Array:
         return self._images[: self.size, :].T
-
-    def room_for(self, m: int) -> bool:
-        return bool(self.size + m <= self._columns.shape[0])
 
     def add(self, V: Array, images: Array) -> None:
         old, new = slice(0, self.size), slice(self.size, self.size + V.shape[1])
@@ -409,10 +349,11 @@ def leading_eigenpairs(
         Approximate eigenvectors, or random columns.  Random ones are added if these are few.
     k : int
     tol : float
-        Stop if the residual is at most ``tol`` times the eigengap, or times ``small_gap`` times the largest
-        eigenvalue if that is more.  This bounds the sine of the angle to the exact subspace.
+        Stop if the residual, a bound for the angle, is at most ``tol`` times the eigengap, or times ``small_gap`` times
+        the largest eigenvalue if that is more.
     exact : callable, optional
-        The same operator without the rounding errors of single precision.  It is applied to k columns, mostly once.
+        The same operator without the rounding of single precision.  It is applied to k columns, mostly once.  The
+        residual is then formed from its images and approximate images of the small correction to them.
     single : bool, default=False
         Whether the images are rounded to single precision and there is no `exact` to correct them.
     small_gap : float, default=1e-3
@@ -423,11 +364,6 @@ def leading_eigenpairs(
         Approximate eigenvectors to return beyond the k, if there are so many.
     max_columns : int, optional
         Right-hand sides after which to stop in any case.
-
-    Notes
-    -----
-    With `exact`, the residual is formed from exact images of the k vectors and approximate images of the small
-    correction to them, so that the rounding of the operator enters multiplied by the size of the correction.
     """
     n = start.shape[0]
     project = project or (lambda X: X)
@@ -475,7 +411,7 @@ def leading_eigenpairs(
         wanted = norms > 1e-3 * tol * unit
         if not wanted.any():
             break
-        if not basis.room_for(int(wanted.sum())):
+        if basis.size + wanted.sum() > basis.capacity:
             keep = min(2 * block, basis.size)
             basis.restart(coordinates[:, :keep], values[:keep])
             coordinates, passes = np.eye(keep), 0

@@ -7,8 +7,6 @@ import math
 from scipy.optimize import brentq
 from scipy.special import log_ndtr
 
-__all__ = ["SMALLEST_DELTA", "gaussian_delta", "gaussian_epsilon", "gaussian_sigma"]
-
 SMALLEST_DELTA = 1e-12
 """Below this, the difference of two probabilities loses too many digits in double precision."""
 
@@ -34,17 +32,7 @@ def gaussian_delta(sigma: float, epsilon: float) -> float:
 def gaussian_sigma(epsilon: float, delta: float) -> float:
     """Return the smallest noise, over the sensitivity, that is (epsilon, delta)-differentially private.
 
-    Parameters
-    ----------
-    epsilon : float
-        Above 0.
-    delta : float
-        From 1e-12 on, and below 1.
-
-    Raises
-    ------
-    ValueError
-        If a number is outside its range.
+    Raises ValueError unless epsilon is finite and above 0, and delta at least 1e-12 and below 1.
 
     Examples
     --------

@@ -1,21 +1,15 @@
 r"""Ridge regression: solved once, or decomposed for many penalties, with the errors of rows left out in closed form.
 
-On a kernel matrix :math:`\Sigma = U \mathrm{diag}(s) U^\top`, a fit without the rows G misses them by
-:math:`(Q_{GG})^{-1} (Q T)_G`, exactly.  Without an intercept :math:`Q = (\Sigma + \lambda I)^{-1}`; with a free one,
-and :math:`u = (\Sigma + \lambda I)^{-1} 1`, it is the block
+On a kernel matrix :math:`\Sigma`, a fit without the rows G misses them by :math:`(Q_{GG})^{-1} (Q T)_G`, exactly.
+Without an intercept :math:`Q = (\Sigma + \lambda I)^{-1}`; with a free one, and :math:`u = (\Sigma + \lambda I)^{-1}
+1`, it is :math:`(\Sigma + \lambda I)^{-1} - u u^\top / (1^\top u)`, a block of the inverse of the bordered system.
 
-.. math:: Q = (\Sigma + \lambda I)^{-1} - u u^\top / (1^\top u)
-
-of the inverse of the bordered system that coefficients and intercept solve.
-
-On features :math:`\Phi` with weights s and a free intercept, :math:`\bar\varphi, \bar t` are the weighted means and
+On features :math:`\Phi` with weights s and a free intercept, :math:`\bar\varphi` is the weighted mean and
 :math:`P = (\Phi - 1\bar\varphi^\top) V` for
 :math:`(\Phi - 1\bar\varphi^\top)^\top \mathrm{diag}(s) (\Phi - 1\bar\varphi^\top) = V \mathrm{diag}(e) V^\top`.  The
 fit with penalty :math:`\alpha` is :math:`\hat T = H T`,
-
-.. math:: H_{ij} = s_j / \textstyle\sum s + P_i \,\mathrm{diag}(e + \alpha)^{-1} P_j^\top s_j ,
-
-and a fit without the rows G misses them by :math:`(I - H_{GG})^{-1} (T - \hat T)_G`.
+:math:`H_{ij} = s_j / \sum s + P_i \,\mathrm{diag}(e + \alpha)^{-1} P_j^\top s_j`, and a fit without the rows G misses
+them by :math:`(I - H_{GG})^{-1} (T - \hat T)_G`.
 """
 
 from __future__ import annotations
@@ -30,19 +24,6 @@ from scipy.linalg.blas import dsyrk
 from scipy.linalg.lapack import dpotrf, dpotri, dpotrs
 
 from .._typing import FloatArray
-
-__all__ = [
-    "RidgePath",
-    "WeightedRidgePath",
-    "add_to_lower",
-    "centred_ridge",
-    "full_ridge_path",
-    "groups_of_several",
-    "ridge_coefficients",
-    "ridge_inverse",
-    "ridge_path",
-    "weighted_ridge_path",
-]
 
 _BLOCK = 256
 
@@ -71,12 +52,7 @@ def ridge_inverse(gram: FloatArray, alpha: float) -> FloatArray:
 def ridge_coefficients(gram: FloatArray, alpha: float, Z: FloatArray) -> FloatArray:
     r"""Return :math:`\Gamma = (\Sigma + \lambda I)^{-1} Z` of shape (n, m) (eq. gk-vector-solution).
 
-    Parameters
-    ----------
-    gram : ndarray of shape (n, n)
-        Overwritten.
-    alpha : float
-    Z : ndarray of shape (n, m)
+    Overwrites ``gram``, shape (n, n).
 
     Raises
     ------
@@ -88,10 +64,7 @@ def ridge_coefficients(gram: FloatArray, alpha: float, Z: FloatArray) -> FloatAr
 
 
 def centred_ridge(gram: FloatArray, alpha: float, T: FloatArray) -> tuple[FloatArray, FloatArray]:
-    r"""Fit with a free intercept: return coefficients of shape (n, m) and intercepts of shape (m,).
-
-    Parameters and errors are those of `ridge_coefficients`.
-    """
+    """Fit as `ridge_coefficients` does, with a free intercept: return coefficients (n, m) and intercepts (m,)."""
     solved = ridge_coefficients(gram, alpha, np.column_stack([np.ones(len(T)), T]))
     u, rest = solved[:, 0], solved[:, 1:]
     intercepts = rest.sum(axis=0) / u.sum()
@@ -115,9 +88,7 @@ class RidgePath:
     Attributes
     ----------
     eigenvalues : ndarray of shape (rank,)
-        s.
     vectors : ndarray of shape (n, rank)
-        U.
     """
 
     eigenvalues: FloatArray
@@ -145,18 +116,9 @@ class RidgePath:
     def left_out_errors(
         self, alpha: float, T: FloatArray, *, intercept: bool = False, groups: NDArray[np.intp] | None = None
     ) -> FloatArray:
-        """Return by how much a fit without a row, or its group, misses the row: shape (n, m).
+        """Return by how much a fit without a row, or its group, misses the row: shape (n, m), as the targets T.
 
-        Parameters
-        ----------
-        alpha : float
-            Above 0.
-        T : ndarray of shape (n, m)
-            Targets.
-        intercept : bool, default=False
-            Whether the fit has a free intercept.
-        groups : ndarray of shape (n,), optional
-            Rows of one number are left out together; None leaves out each by itself.
+        ``intercept`` says whether the fit has a free one.  Rows of one number in ``groups`` are left out together.
         """
         scaled = self.vectors / (self.eigenvalues + alpha)
         coefficients = scaled @ (self.vectors.T @ T)
@@ -239,16 +201,7 @@ class WeightedRidgePath:
         return coefficients, centre - self.mean @ coefficients
 
     def left_out(self, alpha: float, T: FloatArray, groups: NDArray[np.intp]) -> FloatArray:
-        """Return each row's prediction by a fit without the rows of its group, shape (n, m).
-
-        Parameters
-        ----------
-        alpha : float
-            Above 0.
-        T : ndarray of shape (n, m)
-        groups : ndarray of shape (n,)
-            Rows of one number are left out together.
-        """
+        """Return each row's prediction by a fit without the rows of its number in ``groups``, shape (n, m), as T."""
         centre = self.weights @ T / self.weights.sum()
         residuals = T - centre - self.scores @ self._moments(alpha, T - centre)
         scaled = self.scores / (self.eigenvalues + alpha)
@@ -267,14 +220,7 @@ class WeightedRidgePath:
 
 
 def weighted_ridge_path(features: FloatArray, weights: FloatArray) -> WeightedRidgePath:
-    """Decompose a weighted regression problem.
-
-    Parameters
-    ----------
-    features : ndarray of shape (n, r)
-    weights : ndarray of shape (n,)
-        None negative, some positive.  A row of weight 0 takes no part; its left-out output is a prediction.
-    """
+    """Decompose a regression on ``features``, shape (n, r); a row of weight 0 takes no part."""
     mean = weights @ features / weights.sum()
     centred = features - mean
     rooted = centred * np.sqrt(weights)[:, None]

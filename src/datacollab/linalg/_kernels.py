@@ -30,15 +30,10 @@ from sklearn.metrics.pairwise import pairwise_kernels
 from .._validation import Array, FloatArray, array_library, array_namespace
 from ._array_api import ARRAY_KERNELS, cast, exp_of_nonpositive, hstack, zeros
 
-__all__ = ["Kernel", "KernelBlocks", "kernel_expansion", "median_gamma", "scale_gamma", "symmetric_product"]
-
-
 _FAR = 8.0
 """Largest gamma * |a|^2 at which float32 holds the exponent of the RBF kernel well enough."""
-
 _MEDIAN_ROWS = 2000
 """Rows between which distances are computed for their median, which more would hardly change."""
-
 _UNIT_DIAGONAL = ("rbf", "laplacian")
 
 
@@ -50,7 +45,7 @@ class Kernel:
     ----------
     metric : str or callable
     parameters : mapping
-        Passed on; those that a named kernel does not take are left out.
+        Those that a named kernel does not take are left out.
     """
 
     metric: str | Callable[..., Any]
@@ -89,7 +84,7 @@ class Kernel:
 
 
 def rbf_operands(X: Array, A: Array, gamma: float, dtype: DTypeLike) -> tuple[Array, Array]:
-    r"""Return two arrays whose rows' inner products are the exponents :math:`-\gamma |x - a|^2` of the RBF kernel.
+    r"""Return arrays whose rows' inner products are the exponents :math:`-\gamma |x - a|^2` of the RBF kernel.
 
     One matrix product is three times as fast as distances.  About the mean of ``A`` it cancels least.
     """
@@ -135,15 +130,7 @@ Place = tuple[slice, slice]
 
 
 class KernelBlocks:
-    r"""The kernel matrix :math:`\Sigma` of rows ``A``, block by block (eq. kernel-matrix-definition).
-
-    Parameters
-    ----------
-    kernel : Kernel
-    A : array of shape (n, d)
-    dtype : numpy.float32 or numpy.float64
-        Precision of the blocks, which have the library and device of ``A``.
-    """
+    """The kernel matrix of rows ``A``, block by block (eq. kernel-matrix-definition), in one precision."""
 
     def __init__(self, kernel: Kernel, A: Array, dtype: DTypeLike = np.float64) -> None:
         self.kernel = kernel
@@ -211,7 +198,6 @@ def symmetric_product(tiles: list[tuple[slice, slice, Array]], X: Array) -> Arra
 
 
 PRECISIONS = ("auto", "float32", "float64")
-
 _KERNEL_ENTRIES = 2**20
 """Entries of the kernel blocks of other kernels (8 MiB)."""
 
@@ -224,33 +210,15 @@ Expansion = Callable[[FloatArray], FloatArray]
 def kernel_expansion(A: FloatArray, coefficients: FloatArray, kernel: Kernel, *, precision: str = "auto") -> Expansion:
     r"""Prepare :math:`x \mapsto \kappa(x, A)\,\Gamma` (eq. nki-optimal-function), without the kernel matrix.
 
-    Parameters
-    ----------
-    A : ndarray of shape (n_anchors, n_intermediate)
-    coefficients : ndarray of shape (n_anchors, n_components)
-        :math:`\Gamma`.
-    kernel : Kernel
-    precision : {"auto", "float32", "float64"}, default="auto"
-        For the RBF kernel; others are always computed in double precision.
-
-        * "float64" errs by about 1e-14 times the sum of the terms' magnitudes.
-        * "float32" uses single precision for every row that is not too far for its range, whatever the error.
-        * "auto" uses single precision, from 1024 anchor rows on, if it errs by about 2e-6 of the row's largest
-          entry at most.  The error is estimated from `A` and the coefficients, before any row is seen; large
-          coefficients that cancel (a small ridge penalty) or a narrow kernel give double precision.  With single
-          precision, rows that are far away, or whose result is too small for that error, are done again in double
-          precision.
-
-    Returns
-    -------
-    callable
-        Takes rows of shape (n_rows, n_intermediate), gives shape (n_rows, n_components), both float64.  A row's result
-        depends on no other row, but for rounding.
+    ``A`` has shape (n_anchors, n_intermediate), the coefficients :math:`\Gamma` (n_anchors, n_components).  What is
+    returned takes rows of shape (n_rows, n_intermediate) and gives shape (n_rows, n_components), both float64; a row's
+    result depends on no other row, but for rounding.  ``precision`` is for the RBF kernel; see
+    `datacollab.model.KernelMap`.  "float32" uses single precision for every row that is not too far for its range.
 
     Raises
     ------
     ValueError
-        If `precision` is none of the three.
+        If `precision` is none of "auto", "float32" and "float64".
     """
     if precision not in PRECISIONS:
         raise ValueError(f"precision must be one of {', '.join(map(repr, PRECISIONS))}; got {precision!r}.")
@@ -281,24 +249,17 @@ def _by_kernel_blocks(X: Array, A: Array, coefficients: Array, kernel: Kernel) -
 
 SINGLE_TOLERANCE = 2e-6
 """Largest error of single precision, relative to the largest entry of the row."""
-
 _CHUNK_ENTRIES = 2**20
 """Entries of the rows and results that are prepared at a time (8 MiB, and about as much beside them)."""
-
 _MAX_SQUARE = 80.0
 """Squared length up to which single precision can hold the exponentials, without denormal numbers."""
-
 _SINGLE_FROM = 1024
 """Anchor rows from which "auto" considers single precision; with fewer, double precision is fast enough."""
-
 _N_PROBES = 256
-
 _MOST_AGAIN = 0.1
 """Share of rows done again above which double precision at once is cheaper."""
-
 _SAFETY = 1.5
 """Factor on the estimated error: that of the worst entry among a hundred thousand rows."""
-
 _CLAMP_FROM = 1e3
 """Squared length from which rounding would lift a kernel value visibly above one."""
 
@@ -335,7 +296,7 @@ class _SinglePrecision:
         )
 
     def __call__(self, X: FloatArray, squares: FloatArray) -> FloatArray:
-        """Results of shape (n_blocks, n_components, BLOCK), for scaled rows of shape (n_blocks, n_columns, BLOCK)."""
+        """Return what `RadialExpansion._chunk` does, in single precision."""
         total = empty((X.shape[0], self.constant.shape[0], BLOCK), np.float64)
         total[...] = self.constant
         self.rest.add_to(total, aligned(X, np.float32))
@@ -352,6 +313,11 @@ class RadialExpansion:
     double: TiledSum
     single: _SinglePrecision | None
     floor: float  # largest entry below which a row is done again in double precision
+
+    @property
+    def n_components(self) -> int:
+        """Columns of the result."""
+        return int(self.double.tiles[0][1].shape[1])
 
     @classmethod
     def prepare(cls, A: FloatArray, coefficients: FloatArray, gamma: float, precision: str) -> Self:
@@ -376,7 +342,7 @@ class RadialExpansion:
 
     def __call__(self, X: FloatArray) -> FloatArray:
         """Results of shape (n_rows, n_components), for rows of shape (n_rows, n_intermediate)."""
-        result = np.empty((X.shape[0], self.double.tiles[0].weights.shape[1]))
+        result = np.empty((X.shape[0], self.n_components))
         height = max(BLOCK, _CHUNK_ENTRIES // (X.shape[1] + result.shape[1]) // BLOCK * BLOCK)
         for start in range(0, X.shape[0], height):
             rows = in_blocks(X[start : start + height])
@@ -402,7 +368,7 @@ class RadialExpansion:
         return result
 
     def _in_double(self, X: FloatArray, squares: FloatArray) -> FloatArray:
-        total = np.zeros((X.shape[0], self.double.tiles[0].weights.shape[1], BLOCK))
+        total = np.zeros((X.shape[0], self.n_components, BLOCK))
         last = squares[:, np.newaxis] / -2
         self.double.add_to(total, np.concatenate([X, np.ones_like(last), last], axis=1))
         return total
@@ -411,11 +377,10 @@ class RadialExpansion:
 def _single_precision_error(A: FloatArray, weights: FloatArray) -> float:
     """Estimate the standard error of the worst entry in single precision, over a sample of the anchor rows.
 
-    Rounding errors are taken as independent, so their variances add up (Higham and Mary 2019, A new approach to
-    probabilistic rounding error analysis), in units of the roundoff u.  A term :math:`(e^t - 1) w` carries those of
-    exponential and coefficient (2), of adding up `BLOCK` terms one by one, which rounds partial sums that grow like a
-    random walk (`BLOCK`/6), and likewise of the parts of a tile; its exponent t errs by :math:`|x| |a| u`.  If one is
-    subtracted from the exponential, that errs by u of itself.
+    Variances of independent rounding errors add up (Higham and Mary 2019, A new approach to probabilistic rounding
+    error analysis), in units of the roundoff u.  A term :math:`(e^t - 1) w` carries those of exponential and
+    coefficient (2), of adding up `BLOCK` terms, a random walk (`BLOCK`/6), and of the parts of a tile; t errs by
+    :math:`|x| |a| u`.
     """
     X = _probes(A)
     squares, exponents = _squares(X), X @ A.T
@@ -458,18 +423,12 @@ TILE_BYTES = 2**19
 
 
 @dataclass(frozen=True)
-class _Tile:
-    """Some anchor rows, in blocks of `BLOCK`, filled up with repeated rows of weight zero."""
-
-    anchors: NDArray[Any]  # (n_blocks, BLOCK, n_columns)
-    weights: NDArray[Any]  # (n_blocks, n_components, BLOCK)
-
-
-@dataclass(frozen=True)
 class TiledSum:
     r"""The sum :math:`\sum_j \phi(p \cdot q_j)\,w_j` over anchor rows, for row operands p, in one precision."""
 
-    tiles: list[_Tile]
+    # Anchor rows (n_blocks, BLOCK, n_columns), filled up with repeated rows of weight zero, and their weights
+    # (n_blocks, n_components, BLOCK).
+    tiles: list[tuple[NDArray[Any], NDArray[Any]]]
     apply: Callable[[NDArray[Any]], object]  # phi, in place
 
     @classmethod
@@ -483,23 +442,20 @@ class TiledSum:
         weights = np.pad(weights, fill).reshape(n_blocks, BLOCK, -1).transpose(0, 2, 1)
         n_tiles = -(-n_blocks * BLOCK * BLOCK * anchors.itemsize // TILE_BYTES)
         edges = [n_blocks * i // n_tiles for i in range(n_tiles + 1)]
-        tiles = [_Tile(aligned(anchors[start:stop]), aligned(weights[start:stop])) for start, stop in pairwise(edges)]
+        tiles = [(aligned(anchors[start:stop]), aligned(weights[start:stop])) for start, stop in pairwise(edges)]
         return cls(tiles, apply)
 
     def add_to(self, total: FloatArray, rows: NDArray[Any]) -> None:
-        """Add sums of shape (n_blocks, n_components, BLOCK), for row operands of shape (n_blocks, n_columns, BLOCK).
-
-        Products of small matrices, all of one size: matmul hands them over without the interpreter.
-        """
+        """Add sums (n_blocks, n_components, BLOCK) for row operands (n_blocks, n_columns, BLOCK)."""
         sums = empty(total.shape, rows.dtype)
-        for tile in self.tiles:
-            values = empty((tile.anchors.shape[0], BLOCK, BLOCK), rows.dtype)
-            parts = empty((tile.anchors.shape[0], total.shape[1], BLOCK), rows.dtype)
+        for anchors, weights in self.tiles:
+            values = empty((anchors.shape[0], BLOCK, BLOCK), rows.dtype)
+            parts = empty((anchors.shape[0], total.shape[1], BLOCK), rows.dtype)
             ones, flat = np.ones(parts.shape[0], rows.dtype), parts.reshape(parts.shape[0], -1)
             for block, block_sum in zip(rows, sums.reshape(rows.shape[0], -1), strict=True):
-                np.matmul(tile.anchors, block, out=values)
+                np.matmul(anchors, block, out=values)
                 self.apply(values)
-                np.matmul(tile.weights, values, out=parts)
+                np.matmul(weights, values, out=parts)
                 # Adds the parts up, faster than a reduction.
                 np.dot(ones, flat, out=block_sum)
             total += sums
@@ -507,7 +463,6 @@ class TiledSum:
 
 BLOCK = 64
 """Rows, and anchor rows, that one small product takes.  Single precision adds up this many terms at a time."""
-
 _CACHE_LINE = 64
 """Bytes.  Vector instructions are slower on arrays that begin within a line, which NumPy's do by 16 bytes."""
 

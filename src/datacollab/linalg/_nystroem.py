@@ -1,11 +1,9 @@
 r"""Nyström approximation: landmarks drawn by randomly pivoted Cholesky, and ridge regression restricted to them.
 
-Functions are restricted to combinations of :math:`\kappa(\cdot, s)` at landmarks s in S.  With
-:math:`R R^\top = \kappa(S, S)` and features :math:`L = \kappa(A, S) R^{-\top}`, the smoother is
-:math:`\tilde P = L (L^\top L + \lambda I)^{-1} L^\top`, never above :math:`P = \Sigma (\Sigma + \lambda I)^{-1}`.
-
-Each landmark is drawn with a probability proportional to what the earlier ones leave unexplained of each row.  This
-comes close to the best approximation of the same rank, at the cost of looking at the chosen columns only.
+Functions are combinations of :math:`\kappa(\cdot, s)` at landmarks s in S.  With :math:`R R^\top = \kappa(S, S)` and
+features :math:`L = \kappa(A, S) R^{-\top}`, the smoother is :math:`\tilde P = L (L^\top L + \lambda I)^{-1} L^\top`,
+never above :math:`P = \Sigma (\Sigma + \lambda I)^{-1}`.  Each landmark is drawn with a probability proportional to
+what the earlier ones leave unexplained of each row: close to the best approximation of the same rank.
 """
 
 from __future__ import annotations
@@ -19,19 +17,6 @@ import scipy.linalg
 from .._validation import Array, FloatArray, to_numpy
 from ._array_api import add_gram, add_tall_product, add_wide_product, cast, like, matching, times_upper, zeros
 from ._kernels import Kernel, KernelBlocks
-
-__all__ = [
-    "PivotedCholesky",
-    "RestrictedRidge",
-    "extend_pivots",
-    "feature_dtype",
-    "landmark_moments",
-    "landmark_root",
-    "nested_ridges",
-    "restricted_ridge_of_features",
-    "smoother_trace",
-    "start_pivots",
-]
 
 _BLOCK = 2048
 """Rows whose features are made at a time."""
@@ -62,7 +47,6 @@ class PivotedCholesky:
     unexplained : ndarray of shape (n,)
         Diagonal of :math:`\Sigma - F F^\top`, not negative.
     trace : float
-        Trace of :math:`\Sigma`.
     """
 
     pivots: np.ndarray[tuple[int], np.dtype[np.intp]]
@@ -157,17 +141,11 @@ class RestrictedRidge:
     gram : ndarray of shape (r, r)
         Cholesky factor of :math:`L^\top L + \lambda I`, lower.
     alpha : float
-        :math:`\lambda`.
     """
 
     features: Array
     gram: FloatArray
     alpha: float
-
-    @property
-    def trace(self) -> float:
-        r"""Return :math:`\mathrm{tr} \tilde P`, the effective number of parameters, exactly."""
-        return smoother_trace(self.gram, self.alpha)
 
     def first(self, rank: int) -> RestrictedRidge:
         """Return the ridge regression restricted to the first landmarks."""
@@ -200,13 +178,7 @@ class RestrictedRidge:
 
 
 def landmark_root(kernel: Kernel, landmarks: FloatArray) -> FloatArray:
-    r"""Return the lower R with :math:`R R^\top = \kappa(S, S)`, shape (r, r).
-
-    Raises
-    ------
-    scipy.linalg.LinAlgError
-        If the kernel is not positive semidefinite.
-    """
+    r"""Return the lower R with :math:`R R^\top = \kappa(S, S)`; LinAlgError if that is not semidefinite."""
     gram = kernel.gram(landmarks)
     # Landmarks are drawn so that none is a combination of the others; the jitter is for rounding.
     gram[np.diag_indices_from(gram)] += _JITTER * len(gram) * np.trace(gram) / len(gram)
@@ -219,31 +191,10 @@ def nested_ridges(
 ) -> tuple[RestrictedRidge, FloatArray]:
     r"""Fit the ridge regression restricted to the first landmarks, and factorise for the one with all of them.
 
-    Features are made in blocks of rows, and those of the first landmarks are kept: the root is triangular, so that they
-    are the same without the others.
-
-    Parameters
-    ----------
-    kernel : Kernel
-    A : array of shape (n, d)
-    landmarks : ndarray of shape (r, d)
-    root : ndarray of shape (r, r)
-        From `landmark_root`.
-    alpha : float
-    n_first : int
-
-    Returns
-    -------
-    ridge : RestrictedRidge
-        With ``n_first`` landmarks.
-    gram : ndarray of shape (r, r)
-        Lower Cholesky factor of :math:`L^\top L + \lambda I` for all landmarks.
-
-    Notes
-    -----
-    Features are kept in float32 unless ``alpha`` is small, and made in float32 if the landmarks lie well apart.  So are
-    the Gram matrices of blocks of rows, which are added up in float64: the error of an entry is some 1e-6 of the
-    lengths of its two columns, accurate enough for landmarks.
+    Returns the ridge regression on the ``n_first`` landmarks, and the Cholesky factor of :math:`L^\top L + \lambda I`,
+    shape (r, r), for all.  The root R is triangular, so that the first features are the same without the others.  They
+    are kept in float32 unless ``alpha`` is small, and made in it if landmarks lie well apart; Gram matrices are added
+    up in float64.
     """
     n, r = A.shape[0], len(landmarks)
     whiten = scipy.linalg.solve_triangular(root, np.eye(r), lower=True, check_finite=False).T

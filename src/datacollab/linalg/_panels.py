@@ -1,8 +1,7 @@
 r"""Cholesky factors of :math:`\Sigma + \lambda I` in column panels, made from kernel blocks as they are needed.
 
 LAPACK's triangular solves with a few right-hand sides run at a fraction of the speed of matrix products.  Here each
-diagonal block is replaced by its inverse, so that a solve is nothing but products.  The panels hold the lower
-triangle alone, n^2 / 2 numbers; the kernel matrix itself is never there as a whole.
+diagonal block is replaced by its inverse, so that a solve is nothing but products.  The panels hold n^2 / 2 numbers.
 """
 
 from __future__ import annotations
@@ -27,8 +26,6 @@ from ._array_api import (
 )
 from ._kernels import KernelBlocks
 
-__all__ = ["PanelCholesky", "panel_cholesky", "refined_solution"]
-
 _WIDTH = 192
 _SWEEPS = 8
 _ENOUGH = 1e-12
@@ -42,16 +39,10 @@ class PanelCholesky:
     Attributes
     ----------
     panels : tuple of arrays
-        Columns of the factor from the diagonal downwards, as many at a time as the diagonal block is wide.  That block,
-        the rows at the top, is replaced by its inverse.
+        Columns of the factor from the diagonal downwards.  The diagonal block at the top is replaced by its inverse.
     """
 
     panels: tuple[Array, ...]
-
-    @property
-    def nbytes(self) -> int:
-        """Return the memory held, in bytes."""
-        return sum(panel.nbytes for panel in self.panels)
 
     @property
     def inverse_trace(self) -> float:
@@ -89,13 +80,7 @@ class PanelCholesky:
 
 
 def panel_cholesky(blocks: KernelBlocks, alpha: float) -> PanelCholesky:
-    r"""Factorise :math:`\Sigma + \lambda I` panel by panel, in n^3 / 3 operations and the precision of the blocks.
-
-    Raises
-    ------
-    scipy.linalg.LinAlgError
-        If the matrix is not positive definite in this precision.
-    """
+    r"""Factorise :math:`\Sigma + \lambda I` in the precision of the blocks; LinAlgError if it is not definite there."""
     n = blocks.n_rows
     places = [(slice(start, n), slice(start, min(start + _WIDTH, n))) for start in range(0, n, _WIDTH)]
     panels: list[Array] = []
@@ -113,14 +98,9 @@ def panel_cholesky(blocks: KernelBlocks, alpha: float) -> PanelCholesky:
 
 
 def refined_solution(factor: PanelCholesky, multiply: Callable[[Array], Array], alpha: float, Z: Array) -> Array:
-    r"""Solve :math:`(\Sigma + \lambda I) T = Z`, shape (n, m), to float64's accuracy with a factor of lower precision.
+    r"""Solve :math:`(\Sigma + \lambda I) T = Z` to float64's accuracy with a factor of lower precision.
 
-    ``multiply`` returns :math:`\Sigma X` in float64.
-
-    Raises
-    ------
-    scipy.linalg.LinAlgError
-        If the refinement does not converge: the factor is too inaccurate for this matrix.
+    ``multiply`` returns :math:`\Sigma X` in float64.  LinAlgError if the factor is too inaccurate for it to converge.
     """
     norms = column_norms(Z)
     scale = like(norms, Z)

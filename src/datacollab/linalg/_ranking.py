@@ -12,8 +12,6 @@ from sklearn.metrics import average_precision_score, brier_score_loss
 
 from .._typing import FloatArray
 
-__all__ = ["auc_with_interval", "ranking_figures"]
-
 LEVEL = 0.95
 TOP = 0.1
 """Share of the rows, with the highest probabilities, whose calibration is reported."""
@@ -22,25 +20,11 @@ TOP = 0.1
 def ranking_figures(target: NDArray[np.bool_], probabilities: FloatArray, find: float) -> dict[str, Any]:
     """Return figures of a class's probabilities that stay informative if the class is rare.
 
-    If one row in twenty has the class, "no" for every row is right in nineteen of twenty.  These figures say instead
-    how well rows are ranked, whether the probabilities are right on the whole and among the highest, and which
-    threshold finds most of the class.
-
-    Parameters
-    ----------
-    target : ndarray of shape (n_rows,)
-        Whether a row has the class.
-    probabilities : ndarray of shape (n_rows,)
-    find : float
-        The share of the class's rows that a threshold is to find.
-
-    Returns
-    -------
-    dict of str to object
-        "prevalence", "expected" (the mean probability), "brier" and "brier_baseline" (of answering the prevalence);
-        "top", the tenth of the rows with the highest probabilities and their equals: "n_rows", "expected", "found";
-        "auc" with "auc_interval" (DeLong), "average_precision", and "threshold": from "least" on, "n_found" of
-        "n_positive" are found, among "n_called" rows.  None for figures that no rows, or rows of one class, give.
+    ``target`` says which rows have the class, ``find`` what share of them a threshold is to find.  Returned are
+    "prevalence", "expected" (the mean probability), "brier" and "brier_baseline" (of answering the prevalence); "top",
+    the tenth of the rows with the highest probabilities and their equals: "n_rows", "expected", "found"; "auc" with
+    "auc_interval" (DeLong), "average_precision", and "threshold": from "least" on, "n_found" of "n_positive" are found,
+    among "n_called" rows.  Figures that no rows, or rows of one class, give are None.
     """
     figures: dict[str, Any] = dict.fromkeys(
         ("prevalence", "expected", "brier", "brier_baseline", "top", "auc", "auc_interval", "average_precision")
