@@ -10,7 +10,6 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from scipy import sparse
 from sklearn.utils._param_validation import HasMethods, Hidden, Interval, StrOptions
-from sklearn.utils._set_output import ADAPTERS_MANAGER
 
 from ._require import require
 from ._typing import Array, FloatArray, PartyName
@@ -18,7 +17,7 @@ from .errors import AgreementError, RepresentationError
 
 __all__ = ["Array", "FloatArray", "HasMethods", "Hidden", "Interval", "PartyName", "StrOptions", "array_library"]
 __all__ += ["array_namespace"]
-__all__ += ["check_parties", "check_representation", "check_single_targets", "count_missing", "in_frame"]
+__all__ += ["check_parties", "check_representation", "check_single_targets", "count_missing"]
 __all__ += ["name_parties", "require", "to_numpy"]
 
 _ARRAY_LIBRARIES = ("torch", "cupy", "array_api_strict")
@@ -48,11 +47,6 @@ def array_namespace(values: Array) -> Any:
     except ImportError:
         compat = require("array_api_compat", "gpu")
     return compat.array_namespace(values)
-
-
-def in_frame(library: str, rows: FloatArray, names: NDArray[Any], like: Any) -> Any:
-    """Return rows as a data frame of "pandas" or "polars", with the index of their table, if it has one."""
-    return ADAPTERS_MANAGER.adapters[library].create_container(to_numpy(rows), like, columns=names)
 
 
 def to_numpy(values: ArrayLike) -> NDArray[Any]:

@@ -1,16 +1,12 @@
 """The analyst: shares in, one model per party out; frames where they are asked for."""
 
 import numpy as np
-import pandas as pd
-import polars as pl
 import pytest
 from numpy.testing import assert_allclose
-from sklearn.base import clone
 from sklearn.decomposition import PCA
 from sklearn.linear_model import LogisticRegression
 
 from datacollab import GEP, KTI, KTICV, LTI, MPP, ODC, Analyst, Party, Share, TargetSimilarityGraph
-from datacollab.analyst import AnchorScaled
 from datacollab.errors import AgreementError, RepresentationError, UnknownPartyError
 
 
@@ -153,47 +149,3 @@ def test_a_share_with_which_nothing_can_be_done_is_named(shares, odd, integrator
     for share in three:
         predicted = collaboration.party_model(share.party).predict(share.representation)
         assert set(predicted) <= {0, 1}
-
-
-RNG = np.random.default_rng(0)
-ANCHORS = {party: RNG.normal(size=(40, 4)) for party in ("a", "b")}
-INTEGRATORS = [MPP(3), GEP(3), ODC(), LTI(3), KTI(3), AnchorScaled()]
-
-
-@pytest.mark.parametrize("integrator", INTEGRATORS, ids=lambda each: type(each).__name__)
-@pytest.mark.parametrize(("library", "frame"), [("pandas", pd.DataFrame), ("polars", pl.DataFrame)])
-def test_frames_hold_the_numbers_of_the_arrays_under_the_methods_names(integrator, library, frame):
-    fitted = clone(integrator).fit(ANCHORS)
-    arrays = fitted.transform(ANCHORS)
-    assert fitted.set_output(transform=library) is fitted
-    frames = fitted.transform(ANCHORS)
-    names = [f"{type(integrator).__name__.lower()}{number}" for number in range(arrays["a"].shape[1])]
-    assert list(fitted.get_feature_names_out()) == names
-    for party, rows in frames.items():
-        assert type(rows) is frame
-        assert list(rows.columns) == names
-        np.testing.assert_array_equal(rows.to_numpy(), arrays[party])
-    again = fitted.set_output(transform="default").transform(ANCHORS)
-    assert all(isinstance(rows, np.ndarray) for rows in again.values())
-
-
-def test_a_frame_keeps_the_index_of_its_table():
-    table = pd.DataFrame(ANCHORS["a"], index=[f"row {number}" for number in range(40)])
-    rows = LTI(2).set_output(transform="pandas").fit(ANCHORS).transform({"a": table})["a"]
-    assert list(rows.index) == list(table.index)
-
-
-def test_fit_transform_gives_frames_and_none_changes_nothing():
-    integrator = LTI(2).set_output(transform="pandas").set_output(transform=None)
-    assert isinstance(integrator.fit_transform(ANCHORS)["b"], pd.DataFrame)
-    with pytest.raises(ValueError, match="'pandas', 'polars'"):
-        integrator.set_output(transform="excel")
-
-
-def test_the_analyst_works_with_arrays_and_gets_the_same_model(shares):
-    framed = LTI(4).set_output(transform="pandas")
-    found, plain = (Analyst(each, LogisticRegression()).fit(shares).representations_ for each in (framed, LTI(4)))
-    for party in ("a", "b"):
-        assert isinstance(found[party], np.ndarray)
-        np.testing.assert_array_equal(found[party], plain[party])
-    AnchorScaled(LTI(3).set_output(transform="pandas")).fit(ANCHORS)

@@ -1,4 +1,4 @@
-"""Collaboration representations as the container that set_output asks for, and the diagram of an estimator."""
+"""Collaboration representations as the container that set_output asks for."""
 
 import numpy as np
 import pandas as pd
@@ -10,10 +10,7 @@ from sklearn.base import clone
 from sklearn.datasets import load_digits
 from sklearn.decomposition import PCA
 from sklearn.linear_model import LogisticRegression, Ridge
-from sklearn.pipeline import Pipeline, make_pipeline
-from sklearn.preprocessing import StandardScaler
-from sklearn.tree import DecisionTreeClassifier
-from sklearn.utils import estimator_html_repr
+from sklearn.pipeline import Pipeline
 
 from datacollab import LTI, DataCollaborationClassifier, DataCollaborationRegressor
 
@@ -56,26 +53,3 @@ def test_as_a_step_of_a_pipeline_owners_travel_by_routing(given):
         pipeline = Pipeline(steps).fit(given["X"], given["y"], **rest)
         told = pipeline.predict(given["X"], groups=given["groups"])
     assert np.mean(told == given["y"]) > 0.6
-
-
-@pytest.mark.parametrize(
-    ("given", "expected"),
-    [
-        (
-            {"obfuscator": PCA(3), "integrator": LTI(3), "estimator": DecisionTreeClassifier()},
-            ["PCA", "LTI", "DecisionTreeClassifier"],
-        ),
-        ({"sharing": "rows"}, ["PCA", "KTI", "StandardScaler", "RandomForestClassifier"]),
-        ({"obfuscator": make_pipeline(StandardScaler(), PCA(3))}, ["StandardScaler", "PCA", "KTI"]),
-        ({"integrator": "auto"}, ["PCA"]),
-        ({"obfuscator": {"a": PCA()}, "integrator": LTI(3)}, ["LTI", "RandomForestClassifier"]),
-    ],
-)
-def test_f_g_and_h_come_in_their_order(given, expected):
-    page = estimator_html_repr(DataCollaborationClassifier(**given))
-    body = page[page.index("</style>") :]
-    names = [name for name in ("obfuscator", "integrator", "estimator") if f"{name}: " in body]
-    assert [body.index(f"{name}: ") for name in names] == sorted(body.index(f"{name}: ") for name in names)
-    after = 0
-    for name in expected:
-        after = body.index(name, after) + len(name)

@@ -147,9 +147,8 @@ class Analyst:
     Parameters
     ----------
     integrator : BaseIntegrator, sequence of BaseIntegrator, or "auto", default="auto"
-        `KTI`, `LTI`, `GEP`, `MPP`, `ODC` or another, cloned before it is fitted.  Of several the best is taken; "auto"
-        tries ODC where all shares are equally wide, LTI, and KTI without and with a graph between anchor rows of like
-        targets.
+        Cloned before it is fitted.  Of several the best is taken; "auto" tries ODC where all shares are equally wide,
+        LTI, and KTI without and with a graph between anchor rows of like targets.
     estimator : estimator or "auto", default="auto"
         Any scikit-learn classifier or regressor; cloned before it is fitted.  "auto" tries ridge regression, kernel
         ridge regressions on anchor rows, each with the best of five penalties, and a random forest; all with calibrated
@@ -172,9 +171,7 @@ class Analyst:
     strata : "party" or None, default="party"
         For estimators that take strata, as `CoxRegression` does: "party" lets every party have risks of its own over
         time, with common hazard ratios.
-    n_jobs : int, default=None
-        For random forests.
-    random_state : int, default=0
+    n_jobs, random_state : int
         For random forests.
     progress : callable, default=None
         Called with the number of candidates tried, of all, and the name of the next.
@@ -182,10 +179,9 @@ class Analyst:
     Notes
     -----
     Losses are exact for rows left out: in closed form for ridge regressions, from trees that did not see the row for
-    forests, by folds for other models.  Equal rows, and rows made of one anchor row, are left out together.  Where all
-    shared rows were changed by defences, the anchor's rows judge, if they have targets.  They cannot tell how a method
-    does on rows unlike them, so candidates are few and cautious then: `ODC` and `KTI` without a graph, ridge and kernel
-    ridge regression with large penalties, anchor rows of weight 1; none are averaged.  Where they look interpolated, as
+    forests, by folds for other models.  Equal rows, and rows made of one anchor row, are left out together.  Where
+    defences changed all shared rows, the anchor's rows judge, if they have targets.  They cannot tell how a method does
+    on rows unlike them, so candidates are few and cautious then; none are averaged.  Where they look interpolated, as
     by SMOTE, near ones are left out together, and a kernel must be better by far than a linear model.
 
     Examples
@@ -240,12 +236,7 @@ class Analyst:
         self.progress = progress
 
     def fit(self, shares: Iterable[Share]) -> Collaboration:
-        """Integrate the shares, and fit the model on the combined collaboration representations.
-
-        Parameters
-        ----------
-        shares : iterable of Share
-            One from each party.
+        """Integrate the shares, one from each party, and fit the model on the combined collaboration representations.
 
         Returns
         -------
@@ -265,9 +256,9 @@ class Analyst:
 
         Notes
         -----
-        That all parties transformed the same anchor in the same row order cannot be seen from the shares, but for the
-        number of rows and, where sent, their targets.  Different orders give a model that is hardly better than
-        guessing; parties should compare their anchors among themselves.
+        Shares do not show that all parties transformed the same anchor in the same row order, but for the number of
+        rows and their targets, if sent.  Different orders give a model that is hardly better than guessing; parties
+        should compare their anchors among themselves.
         """
         self._check_parameters()
         named = by_party(shares)
@@ -282,7 +273,7 @@ class Analyst:
     @one_thread
     def _chosen(self, named: Mapping[PartyName, Share], training: TrainingRows) -> Collaboration:
         """Return the integrator and the model that predict best what was left out."""
-        choice, selection = self._search(named, training).run(named, training)
+        choice, selection = self._search(named, training).run()
         representations = {party: choice.rows[rows] for party, rows in training.parties.items()}
         left_out, without = self._left_out(named, training, choice) if self._wants_left_out else ({}, {})
         return Collaboration(
@@ -354,11 +345,11 @@ class Analyst:
             integrators = [given] if isinstance(given, BaseIntegrator) else list(given)
         named = not isinstance(self.estimator, str)
         return Search(
+            shares=shares,
+            training=training,
             integrators=integrators,
             model=NamedModel(name=type(self.estimator).__name__, estimator=self.estimator) if named else None,
             anchor_weights=self._weights(cautious),
-            cautious=cautious,
-            interpolated=training.interpolated,
             is_classification=is_classification,
             class_weight=self.class_weight if is_classification else None,
             budget=self.budget,
@@ -384,7 +375,7 @@ class Analyst:
     ) -> tuple[dict[PartyName, FloatArray], dict[PartyName, Any]]:
         """Return predictions for the rows of each party left out or, if it shared other rows, the model without them.
 
-        A model without a party is one of the others alone: with fewer than three of these it is not made.
+        A model without a party is one of the others alone, so it takes three others.
         """
         left_out = {
             party: rounded(choice.left_out[rows], training.target[rows])

@@ -5,8 +5,8 @@ from __future__ import annotations
 import math
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import asdict, dataclass, field, replace
-from typing import Any, Self
+from dataclasses import dataclass, field, replace
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -165,10 +165,8 @@ class Candidate:
         Weight of an anchor row beside a party's row in the training of h; an average has the mean.
     alpha : float or None
         The ridge penalty, chosen on rows left out, where the model has one.
-    loss : float
+    loss, standard_error : float
         Mean over the rows left out; not a number where the candidate was not tried.
-    standard_error : float
-        Ends of the mean's interval.
     difference_low, difference_high : float
         95 % interval of the loss minus that of the chosen candidate, row by row.
     seconds : float
@@ -191,10 +189,6 @@ class Candidate:
     chosen: bool = False
     part: float = 0.0
     failure: str | None = None
-
-    def compared(self, low: float, high: float, chosen: bool, part: float) -> Self:
-        """Return the same beside the chosen one."""
-        return replace(self, difference_low=float(low), difference_high=float(high), chosen=chosen, part=float(part))
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -237,12 +231,6 @@ class Selection:
         """Return candidates that were tried, from the smallest loss on."""
         return sorted((each for each in self.candidates if each.failure is None), key=lambda each: each.loss)
 
-    def to_frame(self) -> Any:
-        """Return all candidates as a pandas data frame, a row each (needs pandas)."""
-        from .._validation import require
-
-        return require("pandas", "cli").DataFrame([asdict(candidate) for candidate in self.candidates])
-
     def table(self, most: int = 10) -> str:
         """Return the best candidates as text, the chosen one marked."""
         lines = [f"{self.metric} on {self.n_judges} rows: {_JUDGED_ON[self.judged_on]}"]
@@ -265,6 +253,7 @@ class Selection:
 
 
 _Z = 1.96
+_NO_TIME = "not tried, for the budget was spent"
 _FLATTERED = 0.75
 """Part of the best loss so far that a more complicated candidate may have at most, where interpolated rows judge."""
 
@@ -312,29 +301,35 @@ class _Ledger:
 class Search:
     """Candidates, to be tried one after the other."""
 
+    shares: Mapping[PartyName, Share]
+    training: TrainingRows
     integrators: Sequence[BaseIntegrator]
     model: NamedModel | None
     anchor_weights: Sequence[float]
     is_classification: bool
-    cautious: bool
-    interpolated: bool
     class_weight: str | Mapping[Any, float] | None
     budget: float | None
     n_jobs: int | None
     random_state: int
     progress: Callable[[int, int, str], None] | None
 
-    def run(self, shares: Mapping[PartyName, Share], training: TrainingRows) -> tuple[Choice, Selection]:
+    @property
+    def cautious(self) -> bool:
+        """Whether rows judge that are not the parties' own."""
+        return self.training.judged_on != "rows"
+
+    def run(self) -> tuple[Choice, Selection]:
         """Try all candidates; the smallest loss wins."""
+        shares, training = self.shares, self.training
         weights = tuple(self.anchor_weights) if training.has_anchor else (0.0,)
         n_models, n_refined = self._counts(len(weights))
         total = len(self.integrators) * n_models + n_refined
-        handicap = _FLATTERED if self.interpolated and self.model is None else 1.0
+        handicap = _FLATTERED if training.interpolated and self.model is None else 1.0
         ledger = _Ledger(total=total, handicap=handicap, budget=self.budget, progress=self.progress)
         for integrator in self.integrators:
             name = name_of(integrator)
             if not ledger.begin(name):
-                ledger.skip(Candidate(integrator=name, failure="not tried, for the budget was spent"))
+                ledger.skip(Candidate(integrator=name, failure=_NO_TIME))
                 continue
             if training.judged_on == "anchor" and reads_targets(integrator) and len(self.integrators) > 1:
                 ledger.skip(Candidate(integrator=name, failure="it reads the anchor's targets, which judge here"))
@@ -345,11 +340,11 @@ class Search:
             except (DataCollabError, ValueError) as error:
                 ledger.skip(Candidate(integrator=name, failure=str(error)), error)
                 continue
-            self._try_models(fitted, shares, training, weights, ledger)
+            self._try_models(fitted, weights, ledger)
         if ledger.best is None:
             raise ledger.error or AgreementError("There is nothing to try; name at least one integration method.")
         if self.model is None:
-            self._refine(ledger.best, shares, training, ledger)
+            self._refine(ledger.best, ledger)
         return ledger.best, _selection(ledger, ledger.best, training)
 
     def _counts(self, n_weights: int) -> tuple[int, int]:
@@ -359,30 +354,17 @@ class Search:
         # The cautious have a linear and two kernel regressions; others all widths, and a forest and an average besides.
         return (3, 1) if self.cautious else ((1 + len(WIDTHS)) * n_weights + 2, len(WIDTHS) * n_weights)
 
-    def _try_models(
-        self,
-        integrator: BaseIntegrator,
-        shares: Mapping[PartyName, Share],
-        training: TrainingRows,
-        weights: Sequence[float],
-        ledger: _Ledger,
-    ) -> None:
-        rows = training.mapped(integrator, shares)
+    def _try_models(self, integrator: BaseIntegrator, weights: Sequence[float], ledger: _Ledger) -> None:
+        rows = self.training.mapped(integrator, self.shares)
         tried: list[Choice] = []
-        for model, weight in self._models(mean_anchor(integrator, shares), weights, tried):
+        for model, weight in self._models(mean_anchor(integrator, self.shares), weights, tried):
             if not ledger.begin(f"{name_of(integrator)}, {model.name}"):
-                ledger.skip(
-                    Candidate(
-                        integrator=name_of(integrator),
-                        model=model.name,
-                        anchor_weight=weight,
-                        failure="not tried, for the budget was spent",
-                    )
-                )
+                named = Candidate(integrator=name_of(integrator), model=model.name, anchor_weight=weight)
+                ledger.skip(replace(named, failure=_NO_TIME))
                 continue
-            tried.append(self._try(integrator, model, weight, rows, training))
+            tried.append(self._try(integrator, model, weight, rows))
             ledger.add(tried[-1])
-        average = self._average(tried, training)
+        average = self._average(tried)
         if average is not None:
             ledger.add(average)
             # It stands for its parts, and one of them may have a smaller loss by chance.
@@ -390,20 +372,20 @@ class Search:
         for each in tried:
             ledger.offer(each)
 
-    def _average(self, tried: Sequence[Choice], training: TrainingRows) -> Choice | None:
+    def _average(self, tried: Sequence[Choice]) -> Choice | None:
         """Average the ridge regressions, if the parties' own rows judge."""
         if self.model is not None or self.cautious:
             return None
         ridges = [each for each in tried if is_ridge(each.estimator)]
-        return averaged(ridges, training, training.counts(self.class_weight))
+        return averaged(ridges, self.training, self.training.counts(self.class_weight))
 
-    def _refine(self, best: Choice, shares: Mapping[PartyName, Share], training: TrainingRows, ledger: _Ledger) -> None:
+    def _refine(self, best: Choice, ledger: _Ledger) -> None:
         """Fit the best kernel ridge regressions again on more landmarks, which would be too slow for all.
 
         What they give is taken unless it is clearly worse: the more landmarks, the nearer they are to ones without such
         a restriction.
         """
-        anchor = mean_anchor(best.integrator, shares)
+        anchor = mean_anchor(best.integrator, self.shares)
         parts = best.averaged or (best,)
         refined: list[Choice] = []
         ledger.total = len(ledger.candidates) + len(parts)
@@ -412,7 +394,7 @@ class Search:
             if model is None:
                 refined.append(part)
             elif ledger.begin(f"{part.candidate.integrator}, {model.name}", ahead=len(refined)):
-                refined.append(self._try(part.integrator, model, part.candidate.anchor_weight, part.rows, training))
+                refined.append(self._try(part.integrator, model, part.candidate.anchor_weight, part.rows))
             else:
                 return
         again = [each for each, part in zip(refined, parts, strict=True) if each is not part]
@@ -422,7 +404,7 @@ class Search:
             ledger.add(each)
         new = again[0]
         if best.averaged:
-            average = self._average(refined, training)
+            average = self._average(refined)
             if average is None:
                 return
             new = average
@@ -444,7 +426,7 @@ class Search:
                     anchor,
                     is_classification=self.is_classification,
                     cautious=self.cautious,
-                    interpolated=self.interpolated,
+                    interpolated=self.training.interpolated,
                 )
             )
         if self.cautious:
@@ -453,14 +435,8 @@ class Search:
         trees = forest(is_classification=self.is_classification, n_jobs=self.n_jobs, random_state=self.random_state)
         yield trees, weights[0] if best is None else best.anchor_weight
 
-    def _try(
-        self,
-        integrator: BaseIntegrator,
-        model: NamedModel,
-        anchor_weight: float,
-        rows: FloatArray,
-        training: TrainingRows,
-    ) -> Choice:
+    def _try(self, integrator: BaseIntegrator, model: NamedModel, anchor_weight: float, rows: FloatArray) -> Choice:
+        training = self.training
         started = time.monotonic()
         weights = training.weights(anchor_weight, self.class_weight)
         counts = training.counts(self.class_weight)
@@ -512,7 +488,8 @@ def _selection(ledger: _Ledger, best: Choice, training: TrainingRows) -> Selecti
             candidates.append(candidate)
             continue
         low, high = _interval(losses - best.losses)
-        candidates.append(candidate.compared(low, high, candidate is best.candidate, parts.get(id(candidate), 0.0)))
+        chosen, part = candidate is best.candidate, float(parts.get(id(candidate), 0.0))
+        candidates.append(replace(candidate, difference_low=low, difference_high=high, chosen=chosen, part=part))
     is_classification = hasattr(best.estimator, "classes_")
     return Selection(
         candidates=tuple(candidates),

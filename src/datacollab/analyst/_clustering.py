@@ -26,7 +26,7 @@ LEAST_ROWS = 5
 
 
 class Clustering(Collaboration):
-    """What the analyst holds after clustering; `party_model` gives what goes back to a party.
+    """What the analyst holds after clustering; a `Collaboration` whose estimator's classes are the clusters.
 
     Attributes
     ----------
@@ -37,8 +37,6 @@ class Clustering(Collaboration):
     agreement_ : float
         Part of the rows with a label that `estimator_` puts where the clusterer did; 1 for `KMeans` and
         `GaussianMixture`.
-    integrator_, estimator_, representations_
-        As in `Collaboration`; the estimator is a classifier whose classes are the clusters.
     """
 
     def __init__(self, integrated: Integrated, estimator: Any, clusterer: Any, labels: NDArray[np.intp]) -> None:
@@ -60,9 +58,9 @@ def cluster(
     clusterer : clusterer
         Any with `fit_predict`; cloned.
     assignment : classifier or None, default=None
-        What tells which cluster another row is of: trained on the combined rows with their labels; cloned.  None takes
-        the nearest centre with `KMeans`, the most probable component with `GaussianMixture`, which is what these would
-        say, and otherwise the nearest of the clusters' means, which may be something else: see ``agreement_``.
+        Trained on the combined rows with their labels, to tell the cluster of another row; cloned.  None takes the
+        nearest centre with `KMeans`, the most probable component with `GaussianMixture`, and otherwise the nearest of
+        the clusters' means, which may differ from what the clusterer would say: see ``agreement_``.
     least_rows : int, default=5
         Fewest rows of a cluster whose centre, or component, goes to all parties.  The centre of one row is the row, and
         another party could undo the maps.
@@ -70,6 +68,7 @@ def cluster(
     Returns
     -------
     Clustering
+        Its `party_model` holds a party's own g_k, and the same centres, components or `assignment` for all.
 
     Raises
     ------
@@ -80,11 +79,6 @@ def cluster(
     ValueError
         If a cluster has too few rows, or no row has one.
 
-    Notes
-    -----
-    Goes back to each party: its own g_k, and the same centres or components to all, which are means over rows of all
-    parties.  With other `assignment`, what that holds.
-
     Examples
     --------
     >>> import datacollab as dc
@@ -94,8 +88,10 @@ def cluster(
     >>> f = dc.obfuscator("pca", n_components=8)
     >>> rows = {"a": slice(0, 100), "b": slice(100, 200)}
     >>> parties = {name: dc.Party(name, f).fit(X[own]) for name, own in rows.items()}
-    >>> shares = [party.share(X[200:400]) for party in parties.values()]
-    >>> found = cluster(integrate(shares), KMeans(10, random_state=0))
+    >>> integrated = integrate(party.share(X[200:400]) for party in parties.values())
+    >>> integrated
+    Integrated(integrator=AnchorScaled, representations={'a': (100, 8), 'b': (100, 8)})
+    >>> found = cluster(integrated, KMeans(10, random_state=0))
     >>> found.agreement_
     1.0
     >>> parties["a"].predict(X[:3], found.party_model("a")).shape
@@ -105,7 +101,12 @@ def cluster(
         raise TypeError(f"Expected a clusterer with fit_predict, got {type(clusterer).__name__}.")
     if assignment is not None and not is_classifier(assignment):
         raise TypeError(f"assignment must be a classifier; got {type(assignment).__name__}.")
-    check_not_repeated(integrated, clusterer, BY_NEIGHBOURS)
+    if integrated.repeated and isinstance(clusterer, BY_NEIGHBOURS):
+        raise RepresentationError(
+            f"Nearly all rows that parties {list(integrated.repeated)!r} shared equal others, as with "
+            f"Microaggregation. {type(clusterer).__name__} goes by the nearest neighbours, which are copies here. Take "
+            "KMeans, GaussianMixture or AgglomerativeClustering, or ask for shares without this defence."
+        )
     rows = integrated.combined
     fitted = clone(clusterer)
     labels = np.asarray(fitted.fit_predict(rows))
@@ -121,16 +122,6 @@ def cluster(
         )
     h = _assignment(fitted, rows[inside], labels[inside], classes, assignment)
     return Clustering(integrated, h, fitted, labels)
-
-
-def check_not_repeated(integrated: Integrated, estimator: Any, by_neighbours: tuple[type, ...]) -> None:
-    """Refuse what goes by neighbours where these are copies."""
-    if integrated.repeated and isinstance(estimator, by_neighbours):
-        raise RepresentationError(
-            f"Nearly all rows that parties {list(integrated.repeated)!r} shared equal others, as with "
-            f"Microaggregation. {type(estimator).__name__} goes by the nearest neighbours, which are copies here. Take "
-            "KMeans, GaussianMixture or AgglomerativeClustering, or ask for shares without this defence."
-        )
 
 
 def _assignment(clusterer: Any, rows: Any, labels: NDArray[Any], classes: NDArray[Any], assignment: Any) -> Any:
@@ -162,7 +153,7 @@ class Integrated:
         Collaboration representations, in the order of the shares.  They stay with the analyst: a colluding party could
         invert them.
     repeated : tuple of party
-        Parties of whose shared rows nearly all equal others, as means of groups do: their neighbours are copies.
+        Parties of whose shared rows nearly all equal others, as means of groups do.
     """
 
     integrator: BaseIntegrator
@@ -190,12 +181,11 @@ class Integrated:
 
 
 def integrate(shares: Iterable[Share], integrator: BaseIntegrator | None = None) -> Integrated:
-    """Align the shares; their targets are not looked at.
+    """Align the shares, one from each party; their targets are not looked at.
 
     Parameters
     ----------
     shares : iterable of Share
-        One from each party.
     integrator : BaseIntegrator or None, default=None
         Cloned before it is fitted.  None takes `AnchorScaled`: distances mean something, which clusters, neighbours and
         scores of novelty need.
@@ -206,22 +196,8 @@ def integrate(shares: Iterable[Share], integrator: BaseIntegrator | None = None)
 
     Raises
     ------
-    TypeError
-        If a share is something else.
-    AgreementError
-        If there is no share, two carry one name, or their anchors differ in length.
-    RepresentationError
-        If an anchor representation cannot be aligned; the message names the party.
-
-    Examples
-    --------
-    >>> import datacollab as dc
-    >>> from datacollab.analyst import integrate
-    >>> X, _ = dc.datasets.load("digits")
-    >>> f = dc.obfuscator("pca", n_components=8)
-    >>> parties = [dc.Party(name, f).fit(X[own]) for name, own in {"a": range(99), "b": range(99, 180)}.items()]
-    >>> integrate(party.share(X[180:400]) for party in parties)
-    Integrated(integrator=AnchorScaled, representations={'a': (99, 8), 'b': (81, 8)})
+    TypeError, AgreementError, RepresentationError
+        As `Analyst.fit` raises them.
     """
     named = by_party(shares)
     fitted = AnchorScaled() if integrator is None else clone(integrator)
@@ -253,8 +229,7 @@ def novelty(
     r"""Return scores of novelty: :math:`-\log p(x)` under a mixture of normal distributions of all parties' rows.
 
     The estimator that goes back predicts a number for each row, the larger, the less it is like any that the parties
-    had; see `datacollab.model.mixture_novelty`.  Where to draw a line is the party's choice, such as a quantile of its
-    own rows' scores.
+    had; see `datacollab.model.mixture_novelty`.  Where to draw a line is the party's choice.
 
     Parameters
     ----------
@@ -263,14 +238,12 @@ def novelty(
     n_components : int, default=8
         Components of the mixture.  Covariances are full; each gets a tenth of the mean variance of a column.
     least_rows : int, default=5
-        Fewest rows of each component, in sums of the rows' probabilities.  If one has fewer, the mixture gets one
-        component less.
+        Fewest rows of each component, in sums of the rows' probabilities; else the mixture gets one component less.
     random_state : int, RandomState or None, default=0
 
     Returns
     -------
     Collaboration
-        Its `party_model` gives what goes back to a party.
 
     Raises
     ------
@@ -279,13 +252,11 @@ def novelty(
 
     Notes
     -----
-    Scores by the nearest neighbours, as the local outlier factor's, would take the parties' representations along,
-    which another party could invert.  What goes to all parties here is a weight, a mean and a covariance for each
-    component.  A component may be of one party's rows alone, where no other has any like them: its mean and covariance
-    tell then how these lie, as those of a naive Bayes model or a linear discriminant would.
-
-    Shared rows that are means of groups vary less than rows do, so that scores of own rows come out larger on the
-    whole.  The order of rows suffers less.
+    What goes to all parties is a weight, a mean and a covariance for each component.  Where one party's rows are like
+    no other's, a component may be of these alone, and tell how they lie.  Scores by nearest neighbours would take the
+    parties' representations along, which another party could invert.
+     Shared
+    rows that are means of groups vary less than rows do, so that scores of own rows come out larger on the whole.
 
     Examples
     --------
@@ -305,11 +276,7 @@ def novelty(
         raise ValueError(f"{len(rows)} rows are fewer than least_rows={least_rows}; nothing can be said of them.")
     ridge = _RIDGE * float(np.mean(rows.var(axis=0)))
     for n_left in range(min(n_components, len(rows)), 0, -1):
-        mixture = _mixture(rows, n_left, ridge, random_state)
+        mixture = GaussianMixture(n_left, reg_covar=ridge, max_iter=500, random_state=random_state).fit(rows)
         if len(rows) * mixture.weights_.min() >= least_rows:
             break
     return Collaboration(integrated.integrator, mixture_novelty(mixture), integrated.representations)
-
-
-def _mixture(rows: FloatArray, n_components: int, ridge: float, random_state: Any) -> GaussianMixture:
-    return GaussianMixture(n_components, reg_covar=ridge, max_iter=500, random_state=random_state).fit(rows)

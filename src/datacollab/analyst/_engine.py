@@ -63,54 +63,83 @@ class FitCost:
         return f"about {self.seconds:,.0f} s on one thread and {memory:.2g} GiB"
 
 
-def fit_cost(
-    solver: str,
-    n_anchors: int,
-    n_parties: int,
-    n_components: int,
-    *,
-    alpha: float = 1.0,
-    n_landmarks: int | None = None,
-    has_penalty: bool = False,
-) -> FitCost:
-    """Estimate what a solver takes."""
-    n, K = float(n_anchors), float(n_parties)
-    columns = _COLUMNS * max(1.0, n_components / 16)
-    if solver == "dense":
+@dataclass(frozen=True, kw_only=True)
+class FitSize:
+    """What the cost of a fit depends on."""
+
+    n_anchors: int
+    n_parties: int
+    n_components: int
+    alpha: float = 1.0
+    n_landmarks: int | None = None
+    has_penalty: bool = False
+
+    def cost(self, solver: str) -> FitCost:
+        """Estimate what a solver takes."""
+        n, K = float(self.n_anchors), float(self.n_parties)
+        columns = _COLUMNS * max(1.0, self.n_components / 16)
+        if solver == "dense":
+            return FitCost(
+                solver=solver,
+                operations=K * n**3 * 4 / 3 + (14 if self.has_penalty else 4) * n**3,
+                memory=int((3 if self.has_penalty else 2) * 8 * n**2),
+            )
+        if solver == "streamed":
+            factors = K * n**3 / 3 / 2
+            solves = 2 * K * n**2 * columns / 2 / _SKINNY
+            return FitCost(
+                solver=solver, operations=factors + solves, memory=int(2.1 * K * n**2 + 4 * n**2 + 16 * n * columns)
+            )
+        typical = min(float(self.n_landmarks or _TYPICAL_LANDMARKS), n)
+        kept = min(target_landmarks(self.n_components), typical)
         return FitCost(
             solver=solver,
-            operations=K * n**3 * 4 / 3 + (14 if has_penalty else 4) * n**3,
-            memory=int((3 if has_penalty else 2) * 8 * n**2),
+            operations=3 * K * n * typical**2 + 4 * K * n * kept * columns / 2 / _SKINNY / 3,
+            memory=self._landmark_memory(self.n_landmarks or MOST_LANDMARKS),
         )
-    if solver == "streamed":
-        factors = K * n**3 / 3 / 2
-        solves = 2 * K * n**2 * columns / 2 / _SKINNY
-        return FitCost(
-            solver=solver, operations=factors + solves, memory=int(2.1 * K * n**2 + 4 * n**2 + 16 * n * columns)
+
+    def _landmark_memory(self, rank: int) -> int:
+        """Return bytes that "nystroem" takes with so many landmarks per party."""
+        n, size = self.n_anchors, sample_size(self.n_anchors, self.n_landmarks)
+        rank, width = min(rank, n), np.dtype(feature_dtype(self.alpha)).itemsize
+        features = width * n * min(rank, target_landmarks(self.n_components))
+        chosen = (8 + width) * size * rank + 3 * 8 * rank**2
+        eigenvectors = 8 * n * (2 * basis_capacity(n, self.n_components) + _BESIDE * self.n_components)
+        return self.n_parties * (features + chosen) + eigenvectors
+
+    def most_landmarks(self, limit: float) -> int:
+        """Return the most landmarks per party with which "nystroem" stays within its memory."""
+        free = replace(self, n_landmarks=None)
+        return bisect_right(range(1, MOST_LANDMARKS + 1), limit, key=free._landmark_memory)
+
+    def choose(self, solver: str, memory_limit: float | None, beside: Array | None = None) -> FitCost:
+        """Return the solver for `KTI`'s parameter of that name, and its cost; `beside` is an array computed with."""
+        dense, memory = array_library(beside) is None, device_memory(beside) or available_memory()
+        limit = memory_limit if memory_limit is not None else _LARGE_SHARE * memory
+        if solver == "nystroem":
+            if self.has_penalty:
+                raise ValueError("A penalty graph needs solver='exact'; solver='nystroem' solves without one.")
+            candidates = ["nystroem"]
+        elif self.has_penalty or (dense and self.n_anchors <= DENSE_UP_TO):
+            candidates = ["dense"]
+        else:
+            candidates = ["streamed", "dense"] if dense else ["streamed"]
+            if solver == "auto":
+                many = self.n_parties * float(self.n_anchors) ** 3 / 3 > EXACT_OPERATIONS
+                candidates = ["nystroem", *candidates] if many else [*candidates, "nystroem"]
+        costs = [self.cost(name) for name in candidates]
+        if "nystroem" in candidates and self.n_landmarks is None:
+            costs.append(replace(self, n_landmarks=FEWEST_LANDMARKS).cost("nystroem"))
+        for each in costs:
+            if each.memory <= limit:
+                return replace(each, limit=limit)
+        least = min(costs, key=lambda each: each.memory)
+        instead = "" if solver == "nystroem" or self.has_penalty else "solver='nystroem', "
+        raise NotEnoughMemoryError(
+            f"KTI: {self.n_parties} parties with {self.n_anchors} anchor rows need {least.memory / 2**30:.2g} GiB with "
+            f"solver={solver!r}, but {limit / 2**30:.2g} GiB may be used. Take fewer anchor rows, {instead}several "
+            "machines (engine=), or raise memory_limit."
         )
-    typical = min(float(n_landmarks or _TYPICAL_LANDMARKS), n)
-    kept = min(target_landmarks(n_components), typical)
-    return FitCost(
-        solver=solver,
-        operations=3 * K * n * typical**2 + 4 * K * n * kept * columns / 2 / _SKINNY / 3,
-        memory=_landmark_memory(
-            n_anchors,
-            n_parties,
-            n_components,
-            alpha,
-            rank=n_landmarks or MOST_LANDMARKS,
-            size=sample_size(n_anchors, n_landmarks),
-        ),
-    )
-
-
-def _landmark_memory(n_anchors: int, n_parties: int, n_components: int, alpha: float, *, rank: int, size: int) -> int:
-    """Return bytes that "nystroem" takes with so many landmarks per party, chosen among so many anchor rows."""
-    rank, width = min(rank, n_anchors), np.dtype(feature_dtype(alpha)).itemsize
-    features = width * n_anchors * min(rank, target_landmarks(n_components))
-    chosen = (8 + width) * size * rank + 3 * 8 * rank**2
-    eigenvectors = 8 * n_anchors * (2 * basis_capacity(n_anchors, n_components) + _BESIDE * n_components)
-    return n_parties * (features + chosen) + eigenvectors
 
 
 def sample_size(n_anchors: int, n_landmarks: int | None) -> int:
@@ -121,64 +150,6 @@ def sample_size(n_anchors: int, n_landmarks: int | None) -> int:
 def target_landmarks(n_components: int) -> int:
     """Return landmarks per party, at most, that the target is found with; the parties' functions may have more."""
     return max(_TARGET_LANDMARKS, 4 * n_components)
-
-
-def most_landmarks(cost: FitCost, n_anchors: int, n_parties: int, n_components: int, alpha: float) -> int:
-    """Return the most landmarks per party with which "nystroem" stays within its memory."""
-    return bisect_right(
-        range(1, MOST_LANDMARKS + 1),
-        cost.limit,
-        key=lambda rank: _landmark_memory(
-            n_anchors, n_parties, n_components, alpha, rank=rank, size=sample_size(n_anchors, None)
-        ),
-    )
-
-
-def choose_solver(
-    solver: str,
-    n_anchors: int,
-    n_parties: int,
-    n_components: int,
-    *,
-    alpha: float,
-    n_landmarks: int | None,
-    has_penalty: bool,
-    memory_limit: float | None,
-    beside: Array | None = None,
-) -> FitCost:
-    """Return solver for `KTI`'s parameter of that name, and its cost."""
-    dense = array_library(beside) is None
-    limit = memory_limit if memory_limit is not None else _LARGE_SHARE * (device_memory(beside) or available_memory())
-
-    def cost(name: str, rank: int | None = n_landmarks) -> FitCost:
-        return fit_cost(
-            name, n_anchors, n_parties, n_components, alpha=alpha, n_landmarks=rank, has_penalty=has_penalty
-        )
-
-    if solver == "nystroem":
-        if has_penalty:
-            raise ValueError("A penalty graph needs solver='exact'; solver='nystroem' solves without one.")
-        candidates = ["nystroem"]
-    elif has_penalty or (dense and n_anchors <= DENSE_UP_TO):
-        candidates = ["dense"]
-    else:
-        candidates = ["streamed", "dense"] if dense else ["streamed"]
-        if solver == "auto":
-            many = n_parties * float(n_anchors) ** 3 / 3 > EXACT_OPERATIONS
-            candidates = ["nystroem", *candidates] if many else [*candidates, "nystroem"]
-    costs = [cost(name) for name in candidates]
-    if "nystroem" in candidates and n_landmarks is None:
-        costs.append(cost("nystroem", FEWEST_LANDMARKS))
-    for each in costs:
-        if each.memory <= limit:
-            return replace(each, limit=limit)
-    least = min(costs, key=lambda each: each.memory)
-    instead = "" if solver == "nystroem" or has_penalty else "solver='nystroem', "
-    raise NotEnoughMemoryError(
-        f"KTI: {n_parties} parties with {n_anchors} anchor rows need {least.memory / 2**30:.2g} GiB with "
-        f"solver={solver!r}, but {limit / 2**30:.2g} GiB may be used. Take fewer anchor rows, {instead}several "
-        "machines (engine=), or raise memory_limit."
-    )
 
 
 def available_memory() -> int:

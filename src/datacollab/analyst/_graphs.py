@@ -26,6 +26,10 @@ class NeighborGraph(BaseEstimator, ABC):
     n_neighbors: int
     approximate: bool
     _needs_target: ClassVar[bool] = False
+    _parameter_constraints: ClassVar[dict[str, Any]] = {
+        "n_neighbors": [Interval(Integral, 1, None, closed="left")],
+        "approximate": ["boolean"],
+    }
 
     @abstractmethod
     def pair_weights(self, first: NDArray[Any] | None, second: NDArray[Any] | None) -> FloatArray | float:
@@ -97,15 +101,20 @@ class NeighborGraph(BaseEstimator, ABC):
                 f"{type(self).__name__} needs the targets of the anchor rows: pass y=anchor_target, or use "
                 "GeometricGraph, which needs none."
             )
-        target = np.asarray(y)
-        check_single_targets(target, f"{type(self).__name__}: the anchor target", AgreementError)
-        if target.shape != (n_anchors,):
-            raise AgreementError(
-                f"{type(self).__name__}: expected one target per anchor row, shape ({n_anchors},); got {target.shape}."
-            )
-        if count_missing(target) or (target.dtype.kind == "f" and not np.isfinite(target).all()):
-            raise ValueError(f"{type(self).__name__}: the anchor targets contain missing values, NaN or infinity.")
-        return target
+        return anchor_targets(y, n_anchors, type(self).__name__)
+
+
+def anchor_targets(y: ArrayLike, n_anchors: int, user: str) -> NDArray[Any]:
+    """Check targets of the anchor rows: one for each, none missing or infinite."""
+    target = np.asarray(y)
+    check_single_targets(target, f"{user}: the anchor target", AgreementError)
+    if target.shape != (n_anchors,):
+        raise AgreementError(f"{user}: expected one target per anchor row, shape ({n_anchors},); got {target.shape}.")
+    if count_missing(target) or (target.dtype.kind == "f" and not np.isfinite(target).all()):
+        raise ValueError(
+            f"{user}: the anchor targets contain missing values, NaN or infinity. Leave y out, or those anchor rows."
+        )
+    return target
 
 
 def _neighbors(A: FloatArray, n_neighbors: int, approximate: bool) -> NDArray[np.intp]:
@@ -146,11 +155,6 @@ class GeometricGraph(NeighborGraph):
            [0. , 0.5, 0. ]])
     """
 
-    _parameter_constraints: ClassVar[dict[str, Any]] = {
-        "n_neighbors": [Interval(Integral, 1, None, closed="left")],
-        "approximate": ["boolean"],
-    }
-
     def __init__(self, n_neighbors: int = 10, *, approximate: bool = False) -> None:
         self.n_neighbors = n_neighbors
         self.approximate = approximate
@@ -165,8 +169,7 @@ class _TargetGraph(NeighborGraph):
 
     _needs_target = True
     _parameter_constraints: ClassVar[dict[str, Any]] = {
-        "n_neighbors": [Interval(Integral, 1, None, closed="left")],
-        "approximate": ["boolean"],
+        **NeighborGraph._parameter_constraints,
         "scale": [Interval(Real, 0, None, closed="neither"), StrOptions({"std"})],
         "task": [StrOptions({"auto", "classification", "regression"})],
     }
@@ -180,8 +183,8 @@ class _TargetGraph(NeighborGraph):
         self.task = task
 
     def _similarity(self, first: NDArray[Any] | None, second: NDArray[Any] | None) -> FloatArray:
-        if first is None or second is None:  # pragma: no cover - excluded by _needs_target
-            raise TypeError("targets are needed")
+        assert first is not None
+        assert second is not None
         if self.task == "classification" or (self.task == "auto" and first.dtype.kind != "f"):
             return np.asarray(first == second, dtype=np.float64)
         first, second = first.astype(np.float64), second.astype(np.float64)
@@ -200,11 +203,8 @@ class TargetSimilarityGraph(_TargetGraph):
 
     Parameters
     ----------
-    n_neighbors : int, default=10
-        Neighbours of each anchor row within each party's representation, itself excluded.
-    approximate : bool, default=False
-        Whether a few neighbours may be missed, which is much faster from some ten thousand anchor rows on.  Needs the
-        extra "umap".
+    n_neighbors, approximate
+        As in `GeometricGraph`.
     scale : float or "std", default=1.0
         :math:`\sigma_y`, in the target's own units; the paper standardises the target and takes 1.  "std" takes the
         standard deviation of the anchor targets, which amounts to the same.
@@ -227,22 +227,10 @@ class TargetSimilarityGraph(_TargetGraph):
 
 
 class TargetDissimilarityGraph(_TargetGraph):
-    r"""Target-dissimilarity Laplacian, TDL: neighbours of unlike target (eqs. tdl-class-weight, tdl-reg-weight).
+    """Target-dissimilarity Laplacian, TDL: neighbours of unlike target (eqs. tdl-class-weight, tdl-reg-weight).
 
     Meant as the penalty graph: the total distance over its pairs is held fixed, which keeps them apart.  A pair weighs
-    one minus its weight in `TargetSimilarityGraph`.
-
-    Parameters
-    ----------
-    n_neighbors : int, default=10
-        Neighbours of each anchor row within each party's representation, itself excluded.
-    approximate : bool, default=False
-        Whether a few neighbours may be missed, which is much faster from some ten thousand anchor rows on.  Needs the
-        extra "umap".
-    scale : float or "std", default=1.0
-        :math:`\sigma_y`, in the target's own units, or the standard deviation of the anchor targets.
-    task : {"auto", "classification", "regression"}, default="auto"
-        "auto" treats floating-point targets as numbers and all others as classes.
+    one minus its weight in `TargetSimilarityGraph`, whose parameters it has.
     """
 
     def pair_weights(self, first: NDArray[Any] | None, second: NDArray[Any] | None) -> FloatArray:

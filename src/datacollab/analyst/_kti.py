@@ -5,7 +5,7 @@ from __future__ import annotations
 import logging
 import warnings
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from numbers import Integral, Real
 from typing import Any, ClassVar, Self
 
@@ -34,7 +34,7 @@ from ..errors import (
     UnknownPartyError,
 )
 from ..linalg import ARRAY_KERNELS, Kernel, fix_signs, like, median_gamma, scale_gamma
-from ._engine import Engine, FitCost, choose_solver, fit_cost, most_landmarks
+from ._engine import Engine, FitCost, FitSize
 from ._graphs import NeighborGraph
 from ._linear import N_COMPONENTS, SHARED_CONSTRAINTS, BaseIntegrator, Representations, check_n_components
 from ._solvers import VANISHING, Solution, TargetProblem, kernel_rank, solve_dense, solve_nystroem, solve_streamed
@@ -45,106 +45,10 @@ _WORTH_SAYING = 2000
 """Anchor rows from which a fit takes long enough to say beforehand how long."""
 
 
-@dataclass(frozen=True, kw_only=True, eq=False)
-class Solving:
-    """How a problem is to be solved: parameters of `KTI`, which says what they mean."""
-
-    solver: str
-    precision: str
-    tol: float
-    n_landmarks: int | None
-    memory_limit: float | None
-    engine: Engine
-    seed: int
-
-    def cost(
-        self,
-        n_anchors: int,
-        n_parties: int,
-        n_components: int,
-        *,
-        alpha: float,
-        has_penalty: bool,
-        beside: Array | None = None,
-    ) -> FitCost:
-        """Return solver to take, and its cost; ``beside`` is an array that is computed with."""
-        return choose_solver(
-            self.solver,
-            n_anchors,
-            n_parties,
-            n_components,
-            alpha=alpha,
-            n_landmarks=self.n_landmarks,
-            has_penalty=has_penalty,
-            memory_limit=self.engine.memory if self.memory_limit is None else self.memory_limit,
-            beside=beside,
-        )
-
-    def solve(self, problem: TargetProblem) -> Solution:
-        """Solve with what `cost` says, or with what takes over."""
-        cost = self._cost_of(problem)
-        if problem.n_anchors > _WORTH_SAYING:
-            parties = len(problem.anchors)
-            logger.info("KTI: %d parties, %d anchor rows: solver %s, %s", parties, problem.n_anchors, cost.solver, cost)
-        if cost.solver == "nystroem":
-            try:
-                return self._by_landmarks(problem, cost)
-            except IncompressibleKernelError:
-                exact = self._exact_instead(problem)
-                if exact is None:
-                    raise
-                logger.info("KTI: no few landmarks stand for the anchor rows; solver %s, %s", exact.solver, exact)
-                cost = exact
-        if cost.solver == "streamed":
-            dense = fit_cost("dense", problem.n_anchors, len(problem.anchors), problem.n_components)
-            possible = array_library(_beside(problem)) is None and dense.memory <= cost.limit
-            try:
-                return self._streamed(problem, possible)
-            except NotConvergedError:
-                if not possible:
-                    raise
-                logger.info("KTI: the streamed solver does not converge; solver dense, %s", dense)
-        return solve_dense(problem, Engine(self.engine.n_jobs))
-
-    def _by_landmarks(self, problem: TargetProblem, cost: FitCost) -> Solution:
-        most = most_landmarks(cost, problem.n_anchors, len(problem.anchors), problem.n_components, problem.alpha)
-        return solve_nystroem(
-            problem, self.engine, seed=self.seed, tol=self.tol, n_landmarks=self.n_landmarks, most=most
-        )
-
-    def _streamed(self, problem: TargetProblem, dense_possible: bool) -> Solution:
-        # So many right-hand sides take about as long as the dense solver.
-        patience = problem.n_anchors if dense_possible and type(self.engine) is Engine else None
-        return solve_streamed(problem, self.engine, precision=self.precision, seed=self.seed, max_columns=patience)
-
-    def _exact_instead(self, problem: TargetProblem) -> FitCost | None:
-        """Return cost of solving exactly where ``solver="auto"`` may, and memory permits."""
-        if self.solver != "auto":
-            return None
-        try:
-            return replace(self, solver="exact")._cost_of(problem)
-        except NotEnoughMemoryError:
-            return None
-
-    def _cost_of(self, problem: TargetProblem) -> FitCost:
-        return self.cost(
-            problem.n_anchors,
-            len(problem.anchors),
-            problem.n_components,
-            alpha=problem.alpha,
-            has_penalty=problem.penalty is not None,
-            beside=_beside(problem),
-        )
-
-
-def _beside(problem: TargetProblem) -> Array:
-    return next(iter(problem.anchors.values()))
-
-
 class KTI(BaseIntegrator):
     r"""Kernel-based target-normalised integration (Theorem 2 of the paper).
 
-    Brings representations into one feature space that are bent against each other, as those of UMAP or kernel PCA are,
+    Brings representations that are bent against each other, as those of UMAP or kernel PCA are, into one feature space,
     by a smooth function for each party.  For linear obfuscators such as PCA try `LTI` as well.
 
     Minimises :math:`\sum_k (\|g_k(\tilde A^{(k)}) - Z\|_F^2 + \lambda \|g_k\|^2)` over functions in a reproducing
@@ -186,23 +90,20 @@ class KTI(BaseIntegrator):
         Whether the columns of Z sum to zero (eq. centering).
     solver : {"auto", "exact", "nystroem"}, default="auto"
         How Z is found.  "exact" factorises one n_a x n_a matrix per party: up to 1,200 rows, or with a penalty graph,
-        the eigenvectors of their summed inverses are taken in the memory of two such matrices (three with a penalty
-        graph); beyond, a Krylov method works on the factors, in float32 with corrections in float64, in the memory of
-        K n_a^2 / 2 float32 numbers.  "nystroem" restricts each party's functions to landmarks among its anchor rows:
-        time and memory grow linearly in n_a, memory as if there were 256 landmarks (`estimate_cost` gives a bound), and
-        models hold landmarks only.  "auto" solves exactly while
-        K n_a^3 / 3 is at most 1e12 (6,700 rows of ten parties) and memory suffices, with landmarks beyond, and exactly
-        again where landmarks cannot do it.
+        for the eigenvectors of the summed inverses; beyond, for a Krylov method on the factors, in float32 with
+        corrections in float64.  "nystroem" restricts each party's functions to landmarks among its anchor rows: time
+        and memory grow linearly in n_a, and models hold landmarks only.  "auto" solves exactly while K n_a^3 / 3 is at
+        most 1e12 (6,700 rows of ten parties) and memory suffices, with landmarks beyond, and exactly again where
+        landmarks cannot do it.
     precision : {"float64", "float32"}, default="float64"
-        For "exact" beyond 1,200 rows.  "float32" leaves out the corrections: less time, and an objective that is off by
-        some 1e-7.  Where the penalty is too small for that, the corrections are made all the same.
+        For "exact" beyond 1,200 rows.  "float32" leaves out the corrections, unless the penalty is too small: less
+        time, and an objective that is off by some 1e-7.
     tol : float, default=0.0075
-        For "nystroem": the number of landmarks doubles, up to 1,024, until this lowers the objective, divided by the
-        number of parties and components, by at most `tol`.  So divided it is the mean share of a target column that a
-        party's function misses, between 0 and 1.
+        For "nystroem": the number of landmarks doubles, up to 1,024, until this lowers the mean share of a target
+        column that a party's function misses, the objective over the parties and components, by at most `tol`.
     n_landmarks : int, default=None
-        For "nystroem": landmarks per party, in place of `tol`.  More than 256 (or four for each component, where
-        that is more) are for the functions; the target is found with the first of them.
+        For "nystroem": landmarks per party, in place of `tol`.  The target is found with the first 256, or four for
+        each component where that is more.
     memory_limit : float, default=None
         Bytes a fit may take.  None allows what is available.  With little, "exact" takes two n_a x n_a matrices and
         more time.
@@ -239,9 +140,9 @@ class KTI(BaseIntegrator):
     n_landmarks_ : int or None
         Landmarks per party, at most; None if all anchor rows are kept.
     approximation_error_ : float or None
-        By how much the last doubling of the landmarks lowered the objective, divided as for `tol`; an estimate, not a
-        bound, of how far it is above the exact minimum, and without the graph.  None if `n_landmarks` was given, or
-        nothing was approximated.
+        What the last doubling of the landmarks brought, as for `tol`; an estimate, not a bound, of how far the
+        objective is above the exact minimum, without the graph.  None if `n_landmarks` was given, or nothing was
+        approximated.
     integration_functions_ : dict of party to KernelMap
 
     Notes
@@ -288,16 +189,6 @@ class KTI(BaseIntegrator):
         "coef0": [Interval(Real, None, None, closed="neither")],
         "kernel_params": [Mapping, None],
     }
-
-    target_: FloatArray
-    eigenvalues_: FloatArray
-    objective_: float
-    gammas_: dict[PartyName, float]
-    solver_: str
-    angle_bound_: float | None
-    eigengap_: float | None
-    n_landmarks_: int | None
-    approximation_error_: float | None
 
     def __init__(
         self,
@@ -371,16 +262,16 @@ class KTI(BaseIntegrator):
         NotEnoughMemoryError
             If no solver that is allowed fits into the memory; nothing was started.
         ValueError
-            If `n_components` exceeds the number of anchor rows (less one if centred) or the rank of the kernel
-            matrices together, `y` is missing, `kernel_params` is given for a named kernel, or a parameter asks for what
-            is done with NumPy arrays only.
+            If the anchor rows (less one if centred) or the rank of the kernel matrices together do not allow so many
+            components, `y` is missing, `kernel_params` is given for a named kernel, or a parameter asks for what is
+            done with NumPy arrays only.
         """
         checked = self._start_fit(anchors)
         self._check_parameters(next(iter(checked.values())))
         seed = 0 if self.random_state is None else int(check_random_state(self.random_state).randint(2**31))
         with self._few_threads(checked):
             problem = self._problem(checked, y)
-            solution = self._solving(seed).solve(problem)
+            solution = self._solve(problem, seed)
         check_rank(problem, solution, single=self.precision == "float32", by_landmarks=self.n_landmarks is not None)
         warn_if_undetermined(solution, self.n_components)
         self._keep(problem, solution)
@@ -404,15 +295,7 @@ class KTI(BaseIntegrator):
         }
 
     def estimate_cost(self, n_anchors: int, n_parties: int) -> FitCost:
-        """Say which solver a fit would take, and its time and memory, before there are any data.
-
-        Parameters
-        ----------
-        n_anchors, n_parties : int
-
-        Returns
-        -------
-        FitCost
+        """Say which solver a fit of so many anchor rows and parties would take, and its time and memory.
 
         Raises
         ------
@@ -427,19 +310,74 @@ class KTI(BaseIntegrator):
         ('nystroem', True)
         """
         self._validate_params()
-        has_penalty = self.penalty_graph is not None
-        return self._solving(0).cost(n_anchors, n_parties, self.n_components, alpha=self.alpha, has_penalty=has_penalty)
+        return self._cost(n_anchors, n_parties, has_penalty=self.penalty_graph is not None)
 
-    def _solving(self, seed: int) -> Solving:
-        return Solving(
-            solver=self.solver,
-            precision=self.precision,
-            tol=self.tol,
+    def _cost(
+        self,
+        n_anchors: int,
+        n_parties: int,
+        *,
+        has_penalty: bool,
+        solver: str | None = None,
+        beside: Array | None = None,
+    ) -> FitCost:
+        """Return the solver to take, and its cost; `beside` is an array that is computed with."""
+        size = self._size(n_anchors, n_parties, has_penalty=has_penalty)
+        engine_memory = None if self.engine is None else self.engine.memory
+        limit = engine_memory if self.memory_limit is None else self.memory_limit
+        return size.choose(solver or self.solver, limit, beside)
+
+    def _size(self, n_anchors: int, n_parties: int, *, has_penalty: bool) -> FitSize:
+        return FitSize(
+            n_anchors=n_anchors,
+            n_parties=n_parties,
+            n_components=self.n_components,
+            alpha=self.alpha,
             n_landmarks=self.n_landmarks,
-            memory_limit=self.memory_limit,
-            engine=Engine(self.n_jobs) if self.engine is None else self.engine,
-            seed=seed,
+            has_penalty=has_penalty,
         )
+
+    def _solve(self, problem: TargetProblem, seed: int) -> Solution:
+        """Solve with what `_cost` says, or with what takes over."""
+        n, K = problem.n_anchors, len(problem.anchors)
+        beside = next(iter(problem.anchors.values()))
+        has_penalty = problem.penalty is not None
+        size = self._size(n, K, has_penalty=has_penalty)
+        engine = Engine(self.n_jobs) if self.engine is None else self.engine
+        cost = self._cost(n, K, has_penalty=has_penalty, beside=beside)
+        if n > _WORTH_SAYING:
+            logger.info("KTI: %d parties, %d anchor rows: solver %s, %s", K, n, cost.solver, cost)
+        if cost.solver == "nystroem":
+            try:
+                most = size.most_landmarks(cost.limit)
+                return solve_nystroem(problem, engine, seed=seed, tol=self.tol, n_landmarks=self.n_landmarks, most=most)
+            except IncompressibleKernelError:
+                exact = self._exact_instead(n, K, has_penalty, beside)
+                if exact is None:
+                    raise
+                logger.info("KTI: no few landmarks stand for the anchor rows; solver %s, %s", exact.solver, exact)
+                cost = exact
+        if cost.solver == "streamed":
+            dense = size.cost("dense")
+            possible = array_library(beside) is None and dense.memory <= cost.limit
+            # So many right-hand sides take about as long as the dense solver.
+            patience = n if possible and self.engine is None else None
+            try:
+                return solve_streamed(problem, engine, precision=self.precision, seed=seed, max_columns=patience)
+            except NotConvergedError:
+                if not possible:
+                    raise
+                logger.info("KTI: the streamed solver does not converge; solver dense, %s", dense)
+        return solve_dense(problem, Engine(self.n_jobs))
+
+    def _exact_instead(self, n_anchors: int, n_parties: int, has_penalty: bool, beside: Array) -> FitCost | None:
+        """Return the cost of solving exactly where ``solver="auto"`` may, and memory permits."""
+        if self.solver != "auto":
+            return None
+        try:
+            return self._cost(n_anchors, n_parties, solver="exact", has_penalty=has_penalty, beside=beside)
+        except NotEnoughMemoryError:
+            return None
 
     def _check_parameters(self, A: Array) -> None:
         """Refuse parameters that the data, or one another, do not allow."""
@@ -456,10 +394,9 @@ class KTI(BaseIntegrator):
         here = {party: to_numpy(A) for party, A in anchors.items()}
         y = to_numpy(y) if y is not None and array_library(y) is not None else y
         gammas = kernel_widths(here, self.kernel, self.gamma, self.gamma_factor)
-        shape: dict[str, Any] = {name: getattr(self, name) for name in ("degree", "coef0", "kernel_params")}
         return TargetProblem(
             anchors=anchors,
-            kernels={party: kernel_of(self.kernel, gammas.get(party), **shape) for party in anchors},
+            kernels={party: self._kernel(gammas.get(party)) for party in anchors},
             alpha=self.alpha,
             n_components=self.n_components,
             intrinsic=None if self.graph is None else self.graph.laplacian(here, y),
@@ -468,53 +405,32 @@ class KTI(BaseIntegrator):
             center=self.center,
         )
 
+    def _kernel(self, gamma: float | None) -> Kernel:
+        """Return one party's kernel; a function of two rows has parameters of its own."""
+        if not isinstance(self.kernel, str):
+            return Kernel(metric=self.kernel, parameters=self.kernel_params or {})
+        return Kernel(metric=self.kernel, parameters={"gamma": gamma, "degree": self.degree, "coef0": self.coef0})
+
     def _penalty(
         self, graph: NeighborGraph, anchors: Mapping[PartyName, FloatArray], y: ArrayLike | None
     ) -> sparse.csr_array:
-        return regularised_penalty(
-            graph, anchors, y, n_components=self.n_components, epsilon=self.penalty_epsilon, center=self.center
-        )
+        r"""Return penalty Laplacian C, as :math:`C_\varepsilon` where it is singular on the feasible subspace."""
+        C = graph.laplacian(anchors, y)
+        n_anchors = C.shape[0]
+        # Weights are not negative, so the null space is spanned by the indicators of the connected components.
+        components = connected_components(C, directed=False, return_labels=False)
+        rank = n_anchors - components
+        check_n_components(self.n_components, rank, "that is the rank of the penalty graph's Laplacian")
+        nullity = components - 1 if self.center else components
+        if nullity > 0 and self.penalty_epsilon > 0:
+            C = C + self.penalty_epsilon * C.trace() / n_anchors * sparse.eye_array(n_anchors, format="csr")
+        return sparse.csr_array(C)
 
 
 _UNDETERMINED = 1e-9
 """Eigengap, relative to the eigenvalues, that rounding may fill."""
 _VANISHING_SINGLE = 1e-5
 """`VANISHING` where eigenvalues are rounded to single precision."""
-
-
-def kernel_of(
-    kernel: str | Callable[..., Any],
-    gamma: float | None,
-    *,
-    degree: float,
-    coef0: float,
-    kernel_params: Mapping[str, Any] | None,
-) -> Kernel:
-    """Return one party's kernel; a function of two rows has parameters of its own."""
-    if not isinstance(kernel, str):
-        return Kernel(metric=kernel, parameters=kernel_params or {})
-    return Kernel(metric=kernel, parameters={"gamma": gamma, "degree": degree, "coef0": coef0})
-
-
-def regularised_penalty(
-    graph: NeighborGraph,
-    anchors: Mapping[PartyName, FloatArray],
-    y: ArrayLike | None,
-    *,
-    n_components: int,
-    epsilon: float,
-    center: bool,
-) -> sparse.csr_array:
-    r"""Return penalty Laplacian C, as :math:`C_\varepsilon` where it is singular on the feasible subspace."""
-    C = graph.laplacian(anchors, y)
-    n_anchors = C.shape[0]
-    # Weights are not negative, so the null space is spanned by the indicators of the connected components.
-    components = connected_components(C, directed=False, return_labels=False)
-    check_n_components(n_components, n_anchors - components, "that is the rank of the penalty graph's Laplacian")
-    nullity = components - 1 if center else components
-    if nullity > 0 and epsilon > 0:
-        C = C + epsilon * C.trace() / n_anchors * sparse.eye_array(n_anchors, format="csr")
-    return sparse.csr_array(C)
 
 
 def check_library(

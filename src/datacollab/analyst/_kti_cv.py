@@ -9,7 +9,6 @@ from numbers import Integral
 from typing import Any, ClassVar, Self
 
 import numpy as np
-import scipy.linalg
 from joblib import Parallel, delayed
 from numpy.typing import ArrayLike, NDArray
 from scipy import sparse
@@ -21,8 +20,8 @@ from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 from sklearn.utils import check_random_state
 
-from .._validation import FloatArray, HasMethods, Interval, PartyName, StrOptions, check_single_targets, count_missing
-from ..errors import AgreementError, NumericalError
+from .._validation import FloatArray, HasMethods, Interval, PartyName, StrOptions
+from ..errors import NumericalError
 from ..linalg import (
     Kernel,
     RidgePath,
@@ -32,10 +31,10 @@ from ..linalg import (
     smallest_eigenpairs,
     smallest_eigenpairs_centred,
 )
-from ._graphs import NeighborGraph
+from ._graphs import NeighborGraph, anchor_targets
 from ._kti import KTI, GammaRule, has_width, kernel_widths
 from ._linear import SHARED_CONSTRAINTS, BaseIntegrator, Representations, check_n_components
-from ._solvers import kernel_rank
+from ._solvers import definite, kernel_rank
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
@@ -48,11 +47,6 @@ class Fold:
     held_out: dict[PartyName, FloatArray]
     held_out_target: NDArray[Any] | None
     parts: tuple[NDArray[np.intp], NDArray[np.intp]] | None
-
-    @property
-    def n_train(self) -> int:
-        """Rows that candidates are fitted to."""
-        return int(next(iter(self.train.values())).shape[0])
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
@@ -91,13 +85,8 @@ def held_out_views(
 
 
 def _path(party: PartyName, gram: FloatArray, smallest_alpha: float) -> RidgePath:
-    try:
+    with definite(party, smallest_alpha):
         return ridge_path(gram, smallest_alpha)
-    except scipy.linalg.LinAlgError:
-        raise NumericalError(
-            f"Party {party!r}: the kernel matrix plus alpha={smallest_alpha:g} is not positive definite. Choose a "
-            "positive semidefinite kernel, or raise alpha."
-        ) from None
 
 
 def _problem_matrix(paths: Mapping[PartyName, RidgePath], alpha: float) -> FloatArray:
@@ -200,9 +189,9 @@ class KTICV(BaseIntegrator):
     Parameters
     ----------
     n_components : int or sequence of int, default=(16, 32)
-        :math:`\hat d`, columns of the collaboration representation; of several numbers the best is taken.  It may
-        exceed the number of columns that the parties share.  Numbers that the anchors or a kernel do not allow are left
-        out as long as one remains.  Without anchor targets the largest is taken, since concordance cannot tell.
+        :math:`\hat d`, columns of the collaboration representation; of several numbers the best is taken.  Numbers that
+        the anchors or a kernel do not allow are left out as long as one remains.  Without anchor targets the largest is
+        taken, since concordance cannot tell.
     kernels : sequence of str or callable, default=("rbf", "linear")
         Kernels to try; see `KTI`.
     gamma_factors : sequence of float, default=(0.1, 0.3, 1.0)
@@ -211,8 +200,7 @@ class KTICV(BaseIntegrator):
         Ridge penalties :math:`\lambda` to try.
     graph_weights : sequence of float, default=(0.0, 1.0, 10.0)
         Weights :math:`\mu` of the graph to try, 0 for none; without a graph they are not looked at.
-    gamma : float, "median", "scale", callable or mapping of party to any of these, default="median"
-    graph, penalty_graph, penalty_epsilon, center
+    gamma, graph, penalty_graph, penalty_epsilon, center
         As in `KTI`; the same for all candidates.
     task : {"auto", "classification", "regression"}, default="auto"
         What anchor targets are; "auto" treats floating-point targets as numbers and all others as classes.
@@ -222,8 +210,7 @@ class KTICV(BaseIntegrator):
     cv : int or cross-validation generator, default=2
         Folds of the anchor rows.  A number means that many random folds, stratified by class where there are classes.
     max_anchors : int or None, default=1000
-        The search is on as many anchor rows at most, drawn at random; the best candidate is then fitted on all.  None
-        searches on all.
+        The search is on as many anchor rows at most, drawn at random; the best candidate is then fitted on all.
     n_jobs : int, default=None
         Folds and kernels tried at a time.
     random_state : int, RandomState or None, default=None
@@ -234,9 +221,8 @@ class KTICV(BaseIntegrator):
     integrator_ : KTI
         The best candidate, fitted on all anchor rows.
     best_params_ : dict
-        Its parameters.
     best_score_ : float
-        Its score, the mean over folds.
+        The mean over folds.
     cv_results_ : dict
         "params", a list of dict, "mean_test_score" and "std_test_score", an ndarray each, for all candidates.
     target_, eigenvalues_, objective_, gammas_, solver_, integration_functions_
@@ -244,16 +230,12 @@ class KTICV(BaseIntegrator):
 
     Notes
     -----
-    One eigendecomposition per party, kernel width and fold serves all penalties, and one eigenproblem serves all
-    numbers of components.  With a penalty graph every candidate is fitted by itself, but for the number of components.
-
     Among candidates with the best score it takes the one with the fewest components, then the one with the largest
     penalty, the multiple of the width nearest to 1, and the smallest graph weight.
 
     Anchors made by interpolation (SMOTE) lie between few rows and have close relatives in every fold.  Scores are then
-    too high for all candidates, and what follows these rows closely, but reaches no further, is favoured; leaving
-    related rows out together does not help.  Allow wide kernels and large penalties only, such as
-    ``gamma_factors=(0.1, 0.3), alphas=(0.1, 1.0)``.
+    too high for all candidates, and what follows these rows closely, but reaches no further, is favoured.  Allow wide
+    kernels and large penalties only, such as ``gamma_factors=(0.1, 0.3), alphas=(0.1, 1.0)``.
 
     Examples
     --------
@@ -280,15 +262,11 @@ class KTICV(BaseIntegrator):
         "max_anchors": [Interval(Integral, 2, None, closed="left"), None],
     }
 
-    integrator_: KTI
     target_: FloatArray
     eigenvalues_: FloatArray
     objective_: float
     gammas_: dict[PartyName, float]
     solver_: str
-    best_params_: dict[str, Any]
-    best_score_: float
-    cv_results_: dict[str, Any]
 
     def __init__(
         self,
@@ -330,16 +308,7 @@ class KTICV(BaseIntegrator):
     def fit(self, anchors: Representations, y: ArrayLike | None = None) -> Self:
         """Score all candidates on held-out anchor rows, and fit the best on all rows.
 
-        Parameters
-        ----------
-        anchors : mapping of party to array-like of shape (n_anchors, n_intermediate)
-            The parties' representations of the same anchor rows.
-        y : array-like of shape (n_anchors,), optional
-            Targets of the anchor rows.
-
-        Returns
-        -------
-        self
+        Parameters are those of `KTI.fit`, and so are errors.
 
         Raises
         ------
@@ -347,24 +316,17 @@ class KTICV(BaseIntegrator):
             If `y` has not one entry per anchor row.
         ValueError
             If a list of candidates is empty or holds what `KTI` does not take, or no number of components is allowed
-            by the data.  Also the errors of `KTI.fit`.
+            by the data.
         """
         checked = self._start_fit(anchors)
-        grid = self._grid()
+        numbers = self._numbers()
         n_anchors = next(iter(checked.values())).shape[0]
-        target = None if y is None else np.asarray(y)
-        if target is not None:
-            check_single_targets(target, "KTICV: the anchor target", AgreementError)
-        if target is not None and target.shape != (n_anchors,):
-            raise AgreementError(f"Expected one target per anchor row, shape ({n_anchors},); got {target.shape}.")
-        if target is not None and count_missing(target):
-            raise ValueError("KTICV: the anchor targets contain missing values. Leave y out, or those anchor rows.")
-
+        target = None if y is None else anchor_targets(y, n_anchors, "KTICV")
         random_state = check_random_state(0 if self.random_state is None else self.random_state)
         rows = self._searched_rows(n_anchors, random_state)
         searched = {party: A[rows] for party, A in checked.items()}
         with self._few_threads(searched):
-            candidates, scores = self._search(grid, searched, None if target is None else target[rows], random_state)
+            candidates, scores = self._search(numbers, searched, None if target is None else target[rows], random_state)
         means = scores.mean(axis=1)
         if np.isnan(means).any():
             raise NumericalError(
@@ -380,22 +342,38 @@ class KTICV(BaseIntegrator):
             setattr(self, name, getattr(self.integrator_, name))
         return self
 
-    def _grid(self) -> Grid:
-        """Return the candidates, after a check of all values."""
+    def _numbers(self) -> list[int]:
+        """Return the numbers of components to try, after a check of all values, before any work."""
         given: Any = self.n_components
         numbers = [given] if isinstance(given, Integral) else list(given)
-        check_values("kernels", list(self.kernels), "kernel")
-        check_values("gamma_factors", list(self.gamma_factors), "gamma_factor")
-        check_values("alphas", list(self.alphas), "alpha")
-        check_values("graph_weights", list(self.graph_weights), "graph_weight")
-        check_values("n_components", numbers, "n_components")
-        return Grid(
-            numbers=sorted({int(number) for number in numbers}),
-            kernels=self.kernels,
-            gamma_factors=self.gamma_factors,
-            alphas=self.alphas,
-            graph_weights=None if self.graph is None else self.graph_weights,
-        )
+        tried: dict[str, tuple[str, Sequence[Any]]] = {
+            "kernels": ("kernel", self.kernels),
+            "gamma_factors": ("gamma_factor", self.gamma_factors),
+            "alphas": ("alpha", self.alphas),
+            "graph_weights": ("graph_weight", self.graph_weights),
+            "n_components": ("n_components", numbers),
+        }
+        for name, (parameter, values) in tried.items():
+            if not len(values):
+                raise ValueError(f"KTICV: {name} is empty; expected at least one value to try.")
+            for value in values:
+                KTI().set_params(**{parameter: value})._validate_params()
+        return sorted({int(number) for number in numbers})
+
+    def _kernel_parameters(self) -> Iterator[dict[str, Any]]:
+        """Yield kernels, with their widths where they have any, those nearest to 1 first."""
+        for kernel in self.kernels:
+            if has_width(kernel):
+                for factor in sorted(self.gamma_factors, key=lambda factor: abs(np.log(factor))):
+                    yield {"kernel": kernel, "gamma_factor": factor}
+            else:
+                yield {"kernel": kernel}
+
+    def _candidates(self, numbers: list[int], kernels: list[dict[str, Any]]) -> Iterator[dict[str, Any]]:
+        """Yield all combinations but those that make no difference, from the simplest to the most flexible."""
+        weights = [{}] if self.graph is None else [{"graph_weight": each} for each in sorted(self.graph_weights)]
+        for number, alpha, kernel, weight in product(numbers, sorted(self.alphas, reverse=True), kernels, weights):
+            yield {"n_components": number, "alpha": alpha, **kernel, **weight}
 
     def _integrator(self, candidate: Mapping[str, Any]) -> KTI:
         integrator = KTI(
@@ -415,7 +393,7 @@ class KTICV(BaseIntegrator):
 
     def _search(
         self,
-        grid: Grid,
+        numbers: list[int],
         anchors: Mapping[PartyName, FloatArray],
         target: NDArray[Any] | None,
         random_state: np.random.RandomState,
@@ -424,20 +402,10 @@ class KTICV(BaseIntegrator):
         is_classification = target is not None and (
             self.task == "classification" or (self.task == "auto" and target.dtype.kind != "f")
         )
-        numbers = grid.numbers
-        folds = list(
-            anchor_folds(
-                anchors,
-                target,
-                cv=self.cv,
-                graph=self.graph,
-                is_classification=is_classification,
-                random_state=random_state,
-            )
-        )
-        smallest = min(fold.n_train for fold in folds) - int(self.center)
+        folds = list(self._folds(anchors, target, is_classification, random_state))
+        smallest = min(len(next(iter(fold.train.values()))) for fold in folds) - int(self.center)
         check_n_components(numbers[0], smallest, f"the search fits candidates to {smallest + self.center} anchor rows")
-        kernels = list(grid.kernel_parameters())
+        kernels = list(self._kernel_parameters())
         tried = Parallel(n_jobs=self.n_jobs)(
             delayed(self._scores)(fold, kernel, numbers, min(numbers[-1], smallest), is_classification)
             for kernel in kernels
@@ -446,7 +414,7 @@ class KTICV(BaseIntegrator):
         # Only the kernel's place is looked up: a function that went to another process and back is another one.
         by_kernel = [tried[start : start + len(folds)] for start in range(0, len(tried), len(folds))]
         candidates, scores = [], []
-        for candidate in grid.candidates():
+        for candidate in self._candidates(numbers, kernels):
             key = candidate["n_components"], candidate["alpha"], candidate.get("graph_weight")
             kernel: dict[str, Any] = {name: candidate[name] for name in ("kernel", "gamma_factor") if name in candidate}
             by_fold = by_kernel[kernels.index(kernel)]
@@ -459,6 +427,33 @@ class KTICV(BaseIntegrator):
                 "kernels. Lower n_components, or ask the parties for richer representations."
             )
         return candidates, np.asarray(scores)
+
+    def _folds(
+        self,
+        anchors: Mapping[PartyName, FloatArray],
+        target: NDArray[Any] | None,
+        is_classification: bool,
+        random_state: np.random.RandomState,
+    ) -> Iterator[Fold]:
+        """Cut the anchor rows into folds."""
+        if isinstance(self.cv, Integral):
+            # Anchors often come class after class, so unshuffled folds would hold out what training has never seen.
+            kind = StratifiedKFold if is_classification else KFold
+            splitter = kind(self.cv, shuffle=True, random_state=random_state)
+        else:
+            splitter = check_cv(self.cv)
+        n_anchors = next(iter(anchors.values())).shape[0]
+        for train, test in splitter.split(np.zeros((n_anchors, 1)), target):
+            seen = {party: A[train] for party, A in anchors.items()}
+            seen_target = None if target is None else target[train]
+            yield Fold(
+                train=seen,
+                train_target=seen_target,
+                laplacian=None if self.graph is None else self.graph.laplacian(seen, seen_target),
+                held_out={party: A[test] for party, A in anchors.items()},
+                held_out_target=None if target is None else target[test],
+                parts=None if target is None else halves(target[test], random_state),
+            )
 
     def _scores(
         self, fold: Fold, kernel: Mapping[str, Any], numbers: list[int], n_components: int, is_classification: bool
@@ -478,14 +473,10 @@ class KTICV(BaseIntegrator):
             return
         integrator = self._integrator(kernel)
         widths = kernel_widths(fold.train, integrator.kernel, self.gamma, integrator.gamma_factor)
-        shape = {"degree": integrator.degree, "coef0": integrator.coef0} if isinstance(integrator.kernel, str) else {}
         yield from held_out_views(
             fold.train,
             fold.held_out,
-            {
-                party: Kernel(metric=integrator.kernel, parameters=shape | ({"gamma": widths[party]} if widths else {}))
-                for party in fold.train
-            },
+            {party: integrator._kernel(widths.get(party)) for party in fold.train},
             alphas=self.alphas,
             n_components=n_components,
             center=self.center,
@@ -507,75 +498,3 @@ class KTICV(BaseIntegrator):
         if estimator is None:
             estimator = default_predictor(fold.held_out_target, fold.parts, is_classification)
         return prediction_score(rows, fold.held_out_target, fold.parts, estimator)
-
-
-def anchor_folds(
-    anchors: Mapping[PartyName, FloatArray],
-    target: NDArray[Any] | None,
-    *,
-    cv: Any,
-    graph: NeighborGraph | None,
-    is_classification: bool,
-    random_state: np.random.RandomState,
-) -> Iterator[Fold]:
-    """Cut the anchor rows into folds."""
-    n_anchors = next(iter(anchors.values())).shape[0]
-    for train, test in _splitter(cv, is_classification, random_state).split(np.zeros((n_anchors, 1)), target):
-        seen = {party: A[train] for party, A in anchors.items()}
-        seen_target = None if target is None else target[train]
-        yield Fold(
-            train=seen,
-            train_target=seen_target,
-            laplacian=None if graph is None else graph.laplacian(seen, seen_target),
-            held_out={party: A[test] for party, A in anchors.items()},
-            held_out_target=None if target is None else target[test],
-            parts=None if target is None else halves(target[test], random_state),
-        )
-
-
-def _splitter(cv: Any, is_classification: bool, random_state: np.random.RandomState) -> Any:
-    if not isinstance(cv, Integral):
-        return check_cv(cv)
-    # Anchors often come class after class, so unshuffled folds would hold out what training has never seen.
-    folds = StratifiedKFold if is_classification else KFold
-    return folds(cv, shuffle=True, random_state=random_state)
-
-
-def check_values(name: str, values: Sequence[Any], parameter: str) -> None:
-    """Refuse what `KTI` would refuse, before any work."""
-    if not values:
-        raise ValueError(f"KTICV: {name} is empty; expected at least one value to try.")
-    for value in values:
-        KTI().set_params(**{parameter: value})._validate_params()
-
-
-@dataclass(frozen=True, kw_only=True)
-class Grid:
-    """All combinations of some values."""
-
-    numbers: list[int]
-    kernels: Sequence[str | Callable[..., Any]]
-    gamma_factors: Sequence[float]
-    alphas: Sequence[float]
-    graph_weights: Sequence[float] | None
-
-    def candidates(self) -> Iterator[dict[str, Any]]:
-        """Yield all combinations but those that make no difference, from the simplest to the most flexible."""
-        weights = (
-            [{}] if self.graph_weights is None else [{"graph_weight": each} for each in sorted(self.graph_weights)]
-        )
-        kernels = list(self.kernel_parameters())
-        for number in self.numbers:
-            for alpha in sorted(self.alphas, reverse=True):
-                for kernel in kernels:
-                    for weight in weights:
-                        yield {"n_components": number, "alpha": alpha, **kernel, **weight}
-
-    def kernel_parameters(self) -> Iterator[dict[str, Any]]:
-        """Yield kernels, with their widths where they have any, those nearest to 1 first."""
-        for kernel in self.kernels:
-            if has_width(kernel):
-                for factor in sorted(self.gamma_factors, key=lambda factor: abs(np.log(factor))):
-                    yield {"kernel": kernel, "gamma_factor": factor}
-            else:
-                yield {"kernel": kernel}

@@ -12,7 +12,7 @@ from typing import Any, ClassVar, Self
 
 import numpy as np
 import scipy.linalg
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 from sklearn.base import BaseEstimator, clone
 from sklearn.utils.validation import check_is_fitted
 
@@ -24,7 +24,6 @@ from .._validation import (
     StrOptions,
     array_namespace,
     check_parties,
-    in_frame,
     name_parties,
     to_numpy,
 )
@@ -32,8 +31,6 @@ from ..errors import AgreementError, NumericalError, RepresentationError, Single
 from ..linalg import ColumnSpace, centred_columns, column_space, fix_signs, leading_left_singular, like, metric_scaling
 from ..model import IntegrationFunction, KernelMap, LinearMap
 from ._graphs import NeighborGraph
-
-_OUTPUTS = ("default", "pandas", "polars")
 
 Representations = Mapping[Any, ArrayLike] | Sequence[ArrayLike]
 """Several parties' arrays: keyed by party, or a plain sequence that is keyed 0..K-1."""
@@ -93,9 +90,6 @@ class BaseIntegrator(BaseEstimator, ABC):
     _keeps_library: ClassVar[bool] = False
     """Whether `fit` computes with arrays of torch or CuPy where they lie."""
 
-    _output: str = "default"
-    """No parameter: `clone` leaves it behind, so that a clone gives arrays."""
-
     integration_functions_: dict[PartyName, IntegrationFunction]
 
     @abstractmethod
@@ -113,7 +107,7 @@ class BaseIntegrator(BaseEstimator, ABC):
         Returns
         -------
         dict of party to ndarray of shape (n_rows, n_components)
-            After a fit on torch or CuPy arrays, such arrays; after `set_output`, data frames.
+            After a fit on torch or CuPy arrays, such arrays.
 
         Raises
         ------
@@ -130,51 +124,7 @@ class BaseIntegrator(BaseEstimator, ABC):
                 f"No integration function for {unknown!r}; known parties: {list(self.integration_functions_)!r}. "
                 "A new party needs a new integration with its share included."
             )
-        mapped = {party: self.integration_functions_[party](rows) for party, rows in named.items()}
-        if self._output == "default":
-            return mapped
-        names = self.get_feature_names_out()
-        return {party: in_frame(self._output, rows, names, named[party]) for party, rows in mapped.items()}
-
-    def set_output(self, *, transform: str | None = None) -> Self:
-        """Say in what `transform` gives the rows of each party, as scikit-learn's transformers have it.
-
-        It holds for this object: a clone, and the analyst, who fits one, give and take arrays.
-
-        Parameters
-        ----------
-        transform : {"default", "pandas", "polars"} or None
-            Arrays, or data frames with the index of the table given; None changes nothing.
-
-        Raises
-        ------
-        ValueError
-            If it is something else.
-
-        Examples
-        --------
-        >>> from datacollab import LTI
-        >>> anchors = {"a": [[0.0, 1.0], [1.0, 0.0], [2.0, 2.0]], "b": [[1.0, 0.0], [0.0, 1.0], [2.0, 2.0]]}
-        >>> integrator = LTI(2).fit(anchors).set_output(transform="pandas")
-        >>> list(integrator.transform(anchors)["a"].columns)
-        ['lti0', 'lti1']
-        """
-        if transform is not None:
-            if transform not in _OUTPUTS:
-                raise ValueError(f"transform must be one of {_OUTPUTS}, or None; got {transform!r}.")
-            self._output = transform
-        return self
-
-    def get_feature_names_out(self, input_features: ArrayLike | None = None) -> NDArray[np.object_]:
-        """Return names of the common columns: the method's, in small letters, and a number.
-
-        Parameters
-        ----------
-        input_features : ignored
-        """
-        check_is_fitted(self)
-        n_components = next(iter(self.integration_functions_.values())).n_components
-        return np.array([f"{type(self).__name__.lower()}{number}" for number in range(n_components)], dtype=object)
+        return {party: self.integration_functions_[party](rows) for party, rows in named.items()}
 
     def fit_transform(self, anchors: Representations, y: ArrayLike | None = None) -> dict[PartyName, FloatArray]:
         """Fit, and return the collaboration representations of the anchors."""
@@ -281,8 +231,29 @@ def residual(fitted: Iterable[FloatArray], target: FloatArray) -> float:
     return float(sum(np.sum((A - target) ** 2) for A in fitted))
 
 
-class LTI(LinearIntegrator):
-    r"""Linear target-normalised integration (Theorem 1 of the paper).
+class _OntoTarget(LinearIntegrator):
+    """Methods in which each party's matrix is the least-squares map onto one target Z."""
+
+    def _onto(
+        self, spaces: Mapping[PartyName, ColumnSpace], U: FloatArray, singular_values: FloatArray
+    ) -> dict[PartyName, FloatArray]:
+        """Return every party's matrix onto the target that these singular vectors give, and set the attributes."""
+        Z = self._target(U * fix_signs(U), singular_values)
+        coordinates = {party: space.basis.T @ Z for party, space in spaces.items()}
+        matrices = {party: space.coefficients(coordinates[party]) for party, space in spaces.items()}
+        self.target_ = Z
+        self.eigenvalues_ = singular_values**2
+        # Summing residuals instead of subtracting two nearly equal numbers keeps the digits of a small objective.
+        self.objective_ = residual((spaces[party].basis @ c for party, c in coordinates.items()), Z)
+        return matrices
+
+    def _target(self, U: FloatArray, singular_values: FloatArray) -> FloatArray:
+        """Return Z, given singular vectors."""
+        return U
+
+
+class LTI(_OntoTarget):
+    r"""Linear target-normalised integration (Theorem 1 of the paper [1]_).
 
     Minimises :math:`\sum_k \|\tilde A^{(k)} G^{(k)} - Z\|_F^2` over maps and target together, with
     :math:`Z^\top Z = I` (eq. linear-formulation).  The target is spanned by the leading left singular vectors of
@@ -315,32 +286,24 @@ class LTI(LinearIntegrator):
 
     Examples
     --------
+    A shift of one party's representation needs an intercept:
+
     >>> import numpy as np
     >>> from datacollab import LTI
     >>> rng = np.random.default_rng(0)
     >>> A = rng.normal(size=(50, 3))
-    >>> integrator = LTI(n_components=2).fit({"a": A, "b": A @ rng.normal(size=(3, 5))})
-    >>> round(integrator.objective_, 6)
-    0.0
-    >>> integrator.integration_functions_["b"]
-    LinearMap(party='b', 5 -> 2)
-
-    A shift of one party's representation needs an intercept:
-
     >>> shifted = {"a": A, "b": A @ rng.normal(size=(3, 3)) + 5}
     >>> affine = LTI(n_components=3, fit_intercept=True).fit(shifted)
-    >>> round(LTI(n_components=3).fit(shifted).objective_, 1) > round(affine.objective_, 6)
-    True
+    >>> round(affine.objective_, 6), round(LTI(n_components=3).fit(shifted).objective_, 6) > 0
+    (0.0, True)
+    >>> affine.integration_functions_["b"]
+    LinearMap(party='b', 3 -> 3)
     """
 
     _parameter_constraints: ClassVar[dict[str, Any]] = {
         "n_components": N_COMPONENTS,
         "fit_intercept": ["boolean"],
     }
-
-    target_: FloatArray
-    eigenvalues_: FloatArray
-    objective_: float
 
     def __init__(self, n_components: int = 10, *, fit_intercept: bool = False) -> None:
         self.n_components = n_components
@@ -350,25 +313,12 @@ class LTI(LinearIntegrator):
         spaces, U, singular_values, _ = common_directions(anchors, self.n_components)
         return self._onto(spaces, U[:, : self.n_components], singular_values[: self.n_components])
 
-    def _onto(
-        self, spaces: Mapping[PartyName, ColumnSpace], U: FloatArray, singular_values: FloatArray
-    ) -> dict[PartyName, FloatArray]:
-        """Return every party's matrix onto a target that is there, and the other learnt attributes."""
-        Z = U * fix_signs(U)
-        coordinates = {party: space.basis.T @ Z for party, space in spaces.items()}
-        matrices = {party: space.coefficients(coordinates[party]) for party, space in spaces.items()}
-        self.target_ = Z
-        self.eigenvalues_ = singular_values**2
-        # Summing residuals instead of subtracting two nearly equal numbers keeps the digits of a small objective.
-        self.objective_ = residual((spaces[party].basis @ c for party, c in coordinates.items()), Z)
-        return matrices
-
 
 _MUCH_LARGER = 1e8
 """Beyond this the digits of one party are lost in the rounding of another's."""
 
 
-class MPP(LinearIntegrator):
+class MPP(_OntoTarget):
     r"""Minimum perturbation problem [1]_: a common target from the singular vectors of all representations.
 
     With :math:`W_A = [\tilde A^{(1)}, \ldots, \tilde A^{(K)}]` and its leading left singular vectors
@@ -415,10 +365,6 @@ class MPP(LinearIntegrator):
         "basis": [StrOptions({"orthonormal", "singular_values"}), "array-like"],
     }
 
-    target_: FloatArray
-    eigenvalues_: FloatArray
-    objective_: float
-
     def __init__(self, n_components: int = 10, *, basis: str | ArrayLike = "orthonormal") -> None:
         self.n_components = n_components
         self.basis = basis
@@ -430,17 +376,8 @@ class MPP(LinearIntegrator):
         spaces = {party: column_space(A) for party, A in anchors.items()}
         return self._onto(spaces, U[:, : self.n_components], singular_values[: self.n_components])
 
-    def _onto(
-        self, spaces: Mapping[PartyName, ColumnSpace], U: FloatArray, singular_values: FloatArray
-    ) -> dict[PartyName, FloatArray]:
-        """Return every party's matrix onto a target that is there, and the other learnt attributes."""
-        target = U * fix_signs(U) @ self._mixing(singular_values)
-        coordinates = {party: space.basis.T @ target for party, space in spaces.items()}
-        matrices = {party: space.coefficients(coordinates[party]) for party, space in spaces.items()}
-        self.target_ = target
-        self.eigenvalues_ = singular_values**2
-        self.objective_ = residual((spaces[party].basis @ c for party, c in coordinates.items()), target)
-        return matrices
+    def _target(self, U: FloatArray, singular_values: FloatArray) -> FloatArray:
+        return np.asarray(U @ self._mixing(singular_values))
 
     def _mixing(self, singular_values: FloatArray) -> FloatArray:
         """Return the matrix R of shape (n_components, n_components)."""
@@ -470,9 +407,9 @@ class GEP(LinearIntegrator):
     :math:`\sum_k \|\tilde A^{(k)} G^{(k)}_{:,j}\|^2 = 1` for each component j (eq. existing-gep-formulation).
 
     The published reduction needs representations of full column rank.  Here it is solved in an orthonormal basis
-    :math:`Q_k` of each column space, where the pencil of :math:`W_A^\top W_A` and
-    :math:`\mathrm{blockdiag}(\tilde A^{(k)\top} \tilde A^{(k)})` becomes an ordinary singular value decomposition of
-    :math:`[Q_1, \ldots, Q_K]`; any rank will do, and the minimum-norm maps are taken.
+    :math:`Q_k` of each column space, where it becomes a singular value decomposition of :math:`[Q_1, \ldots, Q_K]`; any
+    rank will do, and the minimum-norm maps are taken.  They are those of LTI, with column j over :math:`\sqrt{\eta_j}`,
+    :math:`\eta_j` the j-th eigenvalue.
 
     Parameters
     ----------
@@ -484,13 +421,8 @@ class GEP(LinearIntegrator):
     eigenvalues_ : ndarray of shape (n_components,)
         The largest generalised eigenvalues, descending; K for a direction on which all parties agree.
     objective_ : float
-        :math:`\sum_{k,k'} \|\tilde A^{(k)} G^{(k)} - \tilde A^{(k')} G^{(k')}\|_F^2`.
+        What is minimised.
     integration_functions_ : dict of party to LinearMap
-
-    Notes
-    -----
-    GEP and LTI find the same directions: an LTI map is the GEP map with column j times
-    :math:`\sqrt{\eta_j}`, :math:`\eta_j` the j-th eigenvalue.
 
     References
     ----------
@@ -511,9 +443,6 @@ class GEP(LinearIntegrator):
     _parameter_constraints: ClassVar[dict[str, Any]] = {
         "n_components": N_COMPONENTS,
     }
-
-    eigenvalues_: FloatArray
-    objective_: float
 
     def __init__(self, n_components: int = 10) -> None:
         self.n_components = n_components
@@ -554,15 +483,16 @@ class ODC(LinearIntegrator):
     r"""Orthogonal data collaboration [1]_: an orthogonal Procrustes map of each party onto a reference.
 
     :math:`G^{(k)} = U V^\top` from the singular value decomposition of :math:`\tilde A^{(k)\top} Z`, where the target Z
-    is the anchor representation of a reference party, or the mean of all.  The dimension is that of the
-    representations, which must agree.
+    is the anchor representation of a reference party, or the mean of all.  The dimensions of the representations must
+    agree, or `fit` raises `AgreementError`.
 
     Parameters
     ----------
     reference : party, "mean" or "consensus", default=None
         Whose anchor representation the others are turned onto.  None takes the first party, and "mean" the average
         of all.  "consensus" takes the average of all once they are turned onto it (generalised Procrustes analysis
-        [2]_), in its principal axes: the same wherever the parties' secret rotations point.
+        [2]_), in its principal axes: the same wherever the parties' secret rotations point.  `fit` raises
+        `UnknownPartyError` for others.
 
     Attributes
     ----------
@@ -577,9 +507,6 @@ class ODC(LinearIntegrator):
     The reference party gives something away: the others learn maps onto its anchor representation, and hold the
     anchor.  With "mean" and "consensus" they learn about an average of all.  Where parties rotate
     their representations in secret, "mean" averages what does not belong together, and "consensus" does not.
-
-    `fit` raises `AgreementError` also where the dimensions differ, and `UnknownPartyError` where the reference is none
-    of the parties.
 
     References
     ----------
@@ -600,9 +527,6 @@ class ODC(LinearIntegrator):
     """
 
     _parameter_constraints: ClassVar[dict[str, Any]] = {"reference": [str, int, None]}
-
-    target_: FloatArray
-    objective_: float
 
     def __init__(self, *, reference: PartyName | None = None) -> None:
         self.reference = reference
@@ -660,11 +584,10 @@ def _consensus(anchors: Sequence[FloatArray]) -> FloatArray:
 class AnchorScaled(BaseIntegrator):
     r"""Another integration method, its common space stretched to the distances that parties see on the anchor.
 
-    Targets with orthonormal columns give every direction the same length, so that what is hardly there counts as much
-    as what all rows differ in.  Models with weights undo it; clusters, neighbours and scores of novelty cannot.  Here
-    each :math:`g_k` is followed by one matrix W, the same for all parties, after which distances between anchor rows
-    are, as nearly as the common space allows, the root mean square over the parties of those between the rows of
-    :math:`\tilde A^{(k)}`.
+    Targets with orthonormal columns give every direction the same length.  Models with weights undo it; clusters,
+    neighbours and scores of novelty cannot.  Here each :math:`g_k` is followed by one matrix W, the same for all
+    parties, after which distances between anchor rows are, as nearly as the common space allows, the root mean square
+    over the parties of those between the rows of :math:`\tilde A^{(k)}`.
 
     Parameters
     ----------
@@ -675,31 +598,24 @@ class AnchorScaled(BaseIntegrator):
     Attributes
     ----------
     integrator_ : BaseIntegrator
-        Fitted.
     scaling_ : ndarray of shape (n_components, n_scaled)
         W.  Columns by descending variance of the anchor; fewer than the integrator's where parties' representations
         have fewer dimensions.
     kept_variance_ : float
-        Part of the variance of the parties' anchors that is left, from 0 to 1; what is lost of it is lost of squared
-        distances.
+        Part of the variance of the parties' anchors, and so of squared distances, that is left, from 0 to 1.
     integration_functions_ : dict of party to LinearMap or KernelMap
         They can be sent as those of the integrator can, and are as large.
 
     Notes
     -----
     Where all parties' maps are isometries of all columns, as PCA without reduction is, `kept_variance_` is 1 and
-    distances are those between raw rows, for all rotations and centres of the parties.  Standardised columns give
-    distances between standardised rows, each party having its own standard; reduced ones leave out what was left out.
-
-    The parties' representations count as they come: all should be made by one kind of obfuscator on columns in the same
-    units, or the one with the largest numbers decides.
-
-    Nothing is centred, for the parties' common shift is in no distance.
+    distances are those between raw rows.The parties' representations count as they come:
+    all should be made by one kind of obfuscator on columns in the same units, or the one with the largest numbers
+    decides.
 
     W goes to every party as part of its map.  It tells what the covariance of the anchor is, as all parties see it on
-    average; with two parties, each can take out its own part and has the other's.  That is a property of the other's
-    f_k and of public rows, and concerns private rows as far as f_k was fitted on these.  The method inside tells
-    directions; this one tells lengths as well.
+    average; with two parties, each can take out its own part and has the other's.  That concerns private rows as far as
+    f_k was fitted on these.
 
     Examples
     --------
@@ -716,26 +632,11 @@ class AnchorScaled(BaseIntegrator):
 
     _parameter_constraints: ClassVar[dict[str, Any]] = {"integrator": [BaseIntegrator, None]}
 
-    integrator_: BaseIntegrator
-    scaling_: FloatArray
-    kept_variance_: float
-
     def __init__(self, integrator: BaseIntegrator | None = None) -> None:
         self.integrator = integrator
 
     def fit(self, anchors: Representations, y: ArrayLike | None = None) -> Self:
-        """Fit the integrator, and scale its maps.
-
-        Parameters
-        ----------
-        anchors : mapping of party to array-like of shape (n_anchors, n_intermediate)
-            The parties' representations of the same anchor rows.
-        y : array-like of shape (n_anchors,), optional
-            Targets of the anchor rows, where the integrator needs them.
-
-        Returns
-        -------
-        self
+        """Fit the integrator, with the targets `y` of the anchor rows where it needs them, and scale its maps.
 
         Raises
         ------
@@ -756,14 +657,10 @@ class AnchorScaled(BaseIntegrator):
         return self
 
 
-def _lowest_rank(anchors: Any) -> int:
+def _lowest_rank(anchors: Iterable[FloatArray]) -> int:
     """Return the rank of the centred representations, at least 1: a constant one is refused by name later."""
-    return max(1, min(_rank(A) for A in anchors))
-
-
-def _rank(A: FloatArray) -> int:
-    centred, _ = centred_columns(A)
-    return column_space(centred).rank if centred.any() else 0
+    centred = [centred_columns(A)[0] for A in anchors]
+    return min(column_space(A).rank if A.any() else 1 for A in centred)
 
 
 def _followed_by(g: IntegrationFunction, W: FloatArray) -> IntegrationFunction:

@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import logging
 import warnings
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping
+from contextlib import contextmanager, nullcontext
 from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
 import scipy.linalg
-from numpy.typing import DTypeLike, NDArray
+from numpy.typing import DTypeLike
 from scipy import sparse
 
 from .._validation import Array, FloatArray, PartyName, array_namespace, to_numpy
@@ -75,10 +76,13 @@ class TargetProblem:
         """Whether both terms are divided by their traces (eq. kernel-graph-gep)."""
         return self.intrinsic is not None or self.penalty is not None
 
-    def on(self, sample: NDArray[np.intp]) -> TargetProblem:
+    def sampled(self, size: int, rng: np.random.Generator) -> TargetProblem:
         """Return the problem without its graphs, on some of the anchor rows, in NumPy."""
+        sample = np.sort(rng.choice(self.n_anchors, size=size, replace=False))
         anchors = {party: to_numpy(A)[sample] for party, A in self.anchors.items()}
-        return replace(self, anchors=anchors, intrinsic=None, penalty=None)
+        # On fewer rows a kernel matrix has smaller eigenvalues, so the penalty shrinks along.
+        alpha = self.alpha * size / self.n_anchors
+        return replace(self, anchors=anchors, alpha=alpha, intrinsic=None, penalty=None)
 
     def operator(self, trace: float | None) -> TargetOperator:
         r"""Return the symmetric operator whose largest eigenvectors solve the problem without a penalty graph."""
@@ -89,11 +93,6 @@ class TargetProblem:
         B = self.intrinsic * (self.graph_weight / self.intrinsic.trace())
         # No eigenvalue of a Laplacian exceeds twice its largest degree.
         return TargetOperator(unit * n_parties + 2.0 * float(B.diagonal().max()), unit, self.alpha, n_parties, B)
-
-    @property
-    def project(self) -> Callable[[Array], Array] | None:
-        """Projection onto the feasible subspace, where that is not the whole space."""
-        return centred if self.center else None
 
 
 @dataclass(frozen=True, eq=False)
@@ -169,12 +168,16 @@ def kernel_rank(eigenvalues: FloatArray, n_parties: int, tolerance: float = VANI
     return int((reproduced > tolerance * max(float(reproduced.max()), 0.0)).sum())
 
 
-def not_definite(party: PartyName, alpha: float) -> NumericalError:
-    """Return what is wrong with a kernel that has no Cholesky factor."""
-    return NumericalError(
-        f"Party {party!r}: the kernel matrix plus alpha={alpha:g} is not positive definite. Choose a positive "
-        "semidefinite kernel, or raise alpha."
-    )
+@contextmanager
+def definite(party: PartyName, alpha: float) -> Iterator[None]:
+    """Say whose kernel it is that has no Cholesky factor."""
+    try:
+        yield
+    except scipy.linalg.LinAlgError:
+        raise NumericalError(
+            f"Party {party!r}: the kernel matrix plus alpha={alpha:g} is not positive definite. Choose a positive "
+            "semidefinite kernel, or raise alpha."
+        ) from None
 
 
 logger = logging.getLogger(__name__)
@@ -189,7 +192,6 @@ _UNEXPLAINED = 0.3
 _FOLLOWING = 3
 """Eigenvectors found on the sample besides each wanted one: that many more to start from save several steps."""
 _BLOCK = 2048
-
 _START_SAMPLE = 400
 _START_RANK = 64
 
@@ -205,6 +207,13 @@ class _Sampled:
     pivoted: PivotedCholesky
     ridge: RestrictedRidge | None = None
 
+    def landmarks(self) -> FloatArray:
+        return self.A[self.pivoted.pivots]
+
+    def unexplained(self) -> float:
+        """Return the share of the kernel's trace that more landmarks could explain."""
+        return 0.0 if self.pivoted.exhausted else float(self.pivoted.unexplained.sum()) / self.pivoted.trace
+
 
 @dataclass(frozen=True, eq=False)
 class _Restricted:
@@ -218,11 +227,14 @@ class _Restricted:
     ridge: RestrictedRidge
     gram: FloatArray
 
-    @property
     def trace(self) -> float:
         return smoother_trace(self.gram, self.ridge.alpha)
 
-    def moments(self, Z: Array) -> FloatArray:
+    def start(self) -> Array:
+        """Return the functions found on the sample, at all rows."""
+        return self.ridge.combined(self.weights)
+
+    def moments(self, Z: Array) -> Array:
         """Return products of all features with the columns of Z."""
         if self.ridge.features.shape[1] == len(self.landmarks):
             return self.ridge.moments(Z)
@@ -249,9 +261,7 @@ def solve_nystroem(
     rng = np.random.default_rng(seed)
     n, k = problem.n_anchors, problem.n_components
     size = sample_size(n, n_landmarks)
-    sample = np.sort(rng.choice(n, size=size, replace=False))
-    # On fewer rows a kernel matrix has smaller eigenvalues, so the penalty shrinks along.
-    small = replace(problem.on(sample), alpha=problem.alpha * size / n)
+    small = problem.sampled(size, rng)
     sampled = _sampled(small, engine, rng)
     rank = n_landmarks or min(max(FEWEST_LANDMARKS, 4 * k), max(most, 2 * k))
     largest = n_landmarks or max(rank, min(size // 2, most))
@@ -264,7 +274,7 @@ def solve_nystroem(
         value = float((operator.offset - found.values).sum())
         logger.info("%d landmarks per party: surrogate objective %.6g on %d anchor rows", rank, value, size)
         drop = (before - value) / (len(problem.anchors) * k) if before is not None else None
-        unexplained = engine.gather(_unexplained, sampled)
+        unexplained = engine.gather(_Sampled.unexplained, sampled)
         if 2 * rank > largest or max(unexplained) == 0 or (drop is not None and drop <= tol):
             break
         start, before, rank = np.hstack([found.vectors, found.following]), value, 2 * rank
@@ -273,8 +283,8 @@ def solve_nystroem(
     reached = max(unexplained) == 0 or (2 * rank <= most if drop is None else drop <= tol)
 
     n_first = target_landmarks(k)
-    landmarks = engine.gather(_landmarks, sampled)
-    weights = engine.gather(_first_weights, sampled, np.hstack([found.vectors, found.following]), n_first)
+    landmarks = engine.gather(_Sampled.landmarks, sampled)
+    weights = engine.gather(_weights, sampled, np.hstack([found.vectors, found.following]), n_first)
     del sampled
     arguments = [
         (party, problem.anchors[party], problem.kernels[party], S, W, problem.alpha)
@@ -283,7 +293,7 @@ def solve_nystroem(
     restricted = engine.place(_restricted, arguments)
     operator = problem.operator(_trace(problem, engine, restricted))
     # The functions found on the sample, evaluated at all rows, are nearly the solution.
-    found = _minimise(problem, operator, engine, restricted, engine.total(_first, restricted))
+    found = _minimise(problem, operator, engine, restricted, engine.total(_Restricted.start, restricted))
     coefficients, smoothed = zip(*engine.gather(_functions, restricted, found.vectors), strict=True)
     # Functions with all landmarks turn and order the columns by what they reach of them.
     values, turn = scipy.linalg.eigh(operator.on_span(found.vectors, sum(smoothed)))
@@ -331,7 +341,7 @@ def _warn(rank: int, most: int, missed: float, drop: float | None, tol: float) -
         "lost at most about as much accuracy as a last doubling brought, where that was measured (docs/scaling.md). "
         f"{cure}, choose a wider kernel (a smaller gamma_factor) or solver='exact', or raise tol to accept it.",
         ApproximationWarning,
-        stacklevel=6,
+        stacklevel=5,
     )
 
 
@@ -339,22 +349,19 @@ def coarse_start(problem: TargetProblem, engine: Engine, rng: np.random.Generato
     """Return columns that nearly span the leading eigenvectors, from few landmarks and a sample of rows."""
     n = problem.n_anchors
     size = min(n, _START_SAMPLE)
-    sample = np.sort(rng.choice(n, size=size, replace=False))
-    small = replace(problem.on(sample), alpha=problem.alpha * size / n)
+    small = problem.sampled(size, rng)
     sampled = engine.update(_extended, _sampled(small, engine, rng), _START_RANK, small.alpha)
     m = min(3 * problem.n_components, 3 * _START_RANK // 4, size - 1)
     wide = replace(small, n_components=max(m, problem.n_components))
     operator = wide.operator(None)
     found = _minimise(wide, operator, engine, sampled, rng.normal(size=(size, m)), tol=1.0, small_gap=_BLURRED)
     weights = engine.gather(_weights, sampled, found.vectors)
-    landmarks = engine.gather(_landmarks, sampled)
+    landmarks = engine.gather(_Sampled.landmarks, sampled)
     start = zeros((n, found.vectors.shape[1]), next(iter(problem.anchors.values())))
     for (party, A), S, W in zip(problem.anchors.items(), landmarks, weights, strict=True):
         kernel = problem.kernels[party]
-        try:
+        with definite(party, problem.alpha):
             root = landmark_root(kernel, S)
-        except scipy.linalg.LinAlgError:
-            raise not_definite(party, problem.alpha) from None
         centres, coefficients = like(S, A), like(_expansion(root, W), A)
         for first in range(0, n, _BLOCK):
             block = slice(first, min(first + _BLOCK, n))
@@ -383,7 +390,7 @@ def _minimise(
         problem.n_components,
         tol=tol,
         small_gap=small_gap,
-        project=problem.project,
+        project=centred if problem.center else None,
         n_following=n_following,
     )
 
@@ -392,7 +399,7 @@ def _trace(problem: TargetProblem, engine: Engine, restricted: list[Any]) -> flo
     r"""Return trace of the restricted :math:`M_\lambda`, where both terms of the problem are divided by theirs."""
     if not problem.normalised:
         return None
-    return float(len(restricted) * problem.n_anchors - sum(engine.gather(_smoother_trace, restricted)))
+    return float(len(restricted) * problem.n_anchors - sum(engine.gather(_Restricted.trace, restricted)))
 
 
 def _sampled(problem: TargetProblem, engine: Engine, rng: np.random.Generator) -> list[Any]:
@@ -408,63 +415,38 @@ def _sampled(problem: TargetProblem, engine: Engine, rng: np.random.Generator) -
 
 def _unstarted(party: PartyName, A: FloatArray, kernel: Kernel, alpha: float, seed: int) -> _Sampled:
     pivoted = start_pivots(kernel, A)
-    if pivoted.unexplained.min() < 0:
-        raise not_definite(party, alpha)
+    with definite(party, alpha):
+        if pivoted.unexplained.min() < 0:
+            raise scipy.linalg.LinAlgError
     return _Sampled(party, A, kernel, seed, pivoted)
 
 
 def _extended(state: _Sampled, rank: int, alpha: float) -> _Sampled:
     # The same landmarks wherever and however often this is computed.
     rng = np.random.default_rng([state.seed, rank])
-    try:
+    with definite(state.party, alpha):
         pivoted = extend_pivots(state.pivoted, state.kernel, state.A, rank, rng)
-    except scipy.linalg.LinAlgError:
-        raise not_definite(state.party, alpha) from None
     return replace(state, pivoted=pivoted, ridge=restricted_ridge_of_features(pivoted.factor, alpha))
 
 
 def _restricted(
     party: PartyName, A: Array, kernel: Kernel, landmarks: FloatArray, weights: FloatArray, alpha: float
 ) -> _Restricted:
-    try:
+    with definite(party, alpha):
         root = landmark_root(kernel, landmarks)
-    except scipy.linalg.LinAlgError:
-        raise not_definite(party, alpha) from None
     ridge, gram = nested_ridges(kernel, A, landmarks, root, alpha, len(weights))
     return _Restricted(A, kernel, landmarks, root, weights, ridge, gram)
 
 
 def _smooth(state: _Sampled | _Restricted, X: Array) -> Array:
-    return _ridge(state).smooth(X)
-
-
-def _smoother_trace(state: _Restricted) -> float:
-    return state.trace
-
-
-def _weights(state: _Sampled, Z: Array) -> FloatArray:
-    return _ridge(state).weights(Z)
-
-
-def _first_weights(state: _Sampled, Z: Array, n_first: int) -> FloatArray:
-    return _ridge(state).first(n_first).weights(Z)
-
-
-def _ridge(state: _Sampled | _Restricted) -> RestrictedRidge:
     assert state.ridge is not None
-    return state.ridge
+    return state.ridge.smooth(X)
 
 
-def _unexplained(state: _Sampled) -> float:
-    return 0.0 if state.pivoted.exhausted else float(state.pivoted.unexplained.sum()) / state.pivoted.trace
-
-
-def _landmarks(state: _Sampled) -> FloatArray:
-    return state.A[state.pivoted.pivots]
-
-
-def _first(state: _Restricted) -> Array:
-    return state.ridge.combined(state.weights)
+def _weights(state: _Sampled, Z: Array, n_first: int | None = None) -> Array:
+    assert state.ridge is not None
+    ridge = state.ridge if n_first is None else state.ridge.first(n_first)
+    return ridge.weights(Z)
 
 
 def _functions(state: _Restricted, Z: Array) -> tuple[FloatArray, FloatArray]:
@@ -503,10 +485,7 @@ def solve_dense(problem: TargetProblem, engine: Engine) -> Solution:
 
 
 def sum_over_parties(problem: TargetProblem, engine: Engine) -> FloatArray:
-    r"""Return :math:`M_\lambda` in the lower triangle; each party's term has eigenvalues in [0, 1].
-
-    For a group of the parties it is their part of the whole sum.
-    """
+    r"""Return :math:`M_\lambda` in the lower triangle; each party's term has eigenvalues in [0, 1]."""
     M = np.zeros((problem.n_anchors, problem.n_anchors), order="F")
     for S in engine.each(_inverse, _of_parties(problem)):
         add_to_lower(M, S, problem.alpha)
@@ -589,10 +568,8 @@ def _by_inverse(M: FloatArray, k: int, center: bool) -> tuple[FloatArray, FloatA
 
 
 def _inverse(party: PartyName, A: FloatArray, kernel: Kernel, alpha: float) -> FloatArray:
-    try:
+    with definite(party, alpha):
         return ridge_inverse(kernel.gram(A), alpha)
-    except scipy.linalg.LinAlgError:
-        raise not_definite(party, alpha) from None
 
 
 def _coefficients(party: PartyName, A: FloatArray, kernel: Kernel, alpha: float, Z: FloatArray) -> FloatArray:
@@ -661,7 +638,7 @@ def _solve_streamed(
         exact=exact if correct else None,
         single=single,
         small_gap=1e-3 if single else _SMALL_GAP,
-        project=problem.project,
+        project=centred if problem.center else None,
         max_columns=max_columns,
     )
     logger.info("eigenvectors after %d columns, angle at most %.1e", found.columns, found.angle)
@@ -694,12 +671,9 @@ def _solve_streamed(
 
 
 def _factorised(party: PartyName, A: Array, kernel: Kernel, alpha: float, dtype: DTypeLike) -> _Factor:
-    try:
+    # In single precision the caller tries again.
+    with nullcontext() if dtype == np.float32 else definite(party, alpha):
         cholesky = panel_cholesky(KernelBlocks(kernel, A, dtype), alpha)
-    except scipy.linalg.LinAlgError:
-        if dtype == np.float32:
-            raise
-        raise not_definite(party, alpha) from None
     return _Factor(A, kernel, alpha, cholesky)
 
 

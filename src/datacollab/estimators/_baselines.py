@@ -27,9 +27,8 @@ from ._roles import by_party, owners, predict_by_party, warn_of_scorer
 class PartyStratifiedKFold(BaseCrossValidator):
     """K folds, stratified by party, and by class within each party where the target has classes.
 
-    A collaboration can only predict for parties it was fitted with, so folds that leave a party out of training (as
-    those of ``GroupKFold`` do) are of no use, and plain folds may leave out a small one by chance.  Every party's
-    share of two folds differs by at most one row.
+    A collaboration can only predict for parties it was fitted with, so folds that leave a party out of training, as
+    those of ``GroupKFold`` do, are of no use.  Every party's share of two folds differs by at most one row.
 
     Parameters
     ----------
@@ -39,7 +38,6 @@ class PartyStratifiedKFold(BaseCrossValidator):
     shuffle : bool, default=False
         Whether rows of one party and class are dealt out in random order.
     random_state : int, RandomState or None, default=None
-        Seed of the shuffling.
 
     Examples
     --------
@@ -150,13 +148,9 @@ class Central(_Baseline):
     Parameters
     ----------
     estimator : estimator
-        Fitted on the pooled raw rows.
+        Fitted on the pooled raw rows, as ``estimator_``.
     party_column : str or int, default=None
         Column of X that names the owner of each row; left out of the features.
-
-    Attributes
-    ----------
-    estimator_ : estimator
 
     Examples
     --------
@@ -176,11 +170,7 @@ class Central(_Baseline):
         anchor: ArrayLike | None = None,
         anchor_target: ArrayLike | None = None,
     ) -> Self:
-        """Fit one model on the rows of all parties.
-
-        `groups`, `anchor` and `anchor_target` are not looked at; what goes to `DataCollaborationClassifier` may come
-        here as it is.
-        """
+        """Fit one model on the rows of all parties; `groups`, `anchor` and `anchor_target` are not looked at."""
         self._validate_params()
         self._check_target(np.asarray(y))
         self.estimator_ = clone(self.estimator).fit(self._features(X), y)
@@ -208,18 +198,13 @@ class Central(_Baseline):
 class Local(_Baseline):
     """Every party alone: one model per party, on its own raw rows.
 
-    A party whose rows all belong to one class always predicts that class.
-
     Parameters
     ----------
     estimator : estimator
-        Cloned and fitted once per party.
+        Cloned and fitted once per party, into the dict ``estimators_``.  A party whose rows all belong to one class
+        always predicts that class.
     party_column : str or int, default=None
         Column of X that names the owner of each row; it replaces `groups`.
-
-    Attributes
-    ----------
-    estimators_ : dict of party to estimator
 
     Examples
     --------

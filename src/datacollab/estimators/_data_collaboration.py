@@ -10,18 +10,26 @@ from typing import Any, ClassVar, Self
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
-from sklearn.base import ClassifierMixin, ClusterMixin, RegressorMixin
+from sklearn.base import ClassifierMixin, ClusterMixin, RegressorMixin, is_classifier
 from sklearn.cluster import KMeans
 from sklearn.ensemble import RandomForestClassifier, RandomForestRegressor
 from sklearn.metrics import accuracy_score, r2_score
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
-from sklearn.utils import _safe_indexing
+from sklearn.utils import _safe_indexing, check_array
 from sklearn.utils.metaestimators import available_if
 from sklearn.utils.multiclass import check_classification_targets
-from sklearn.utils.validation import validate_data
+from sklearn.utils.validation import column_or_1d, validate_data
 
-from .._validation import FloatArray, HasMethods, Interval, PartyName, StrOptions
+from .._validation import (
+    FloatArray,
+    HasMethods,
+    Interval,
+    PartyName,
+    StrOptions,
+    check_single_targets,
+    count_missing,
+)
 from ..analyst import LTI, Analyst, AnchorScaled, BaseIntegrator, Clustering, cluster, integrate
 from ..errors import AgreementError
 from ..party import CommonSpace, Defence
@@ -29,7 +37,7 @@ from ..share import Share
 from ..sums import FEWEST_PARTIES, MaskKey, RidgeSums, SumsPlan
 from ..survival import CoxRegression, concordance_index
 from ..targets import TargetKind, named_target, target_kind
-from ._roles import BaseDataCollaboration, PlayedRoles, by_party, owners, seeded
+from ._roles import BaseDataCollaboration, PlayedRoles, by_party, owners, refuse_unquoted, seeded
 
 
 class PlayedSums:
@@ -119,17 +127,9 @@ class _Supervised(BaseDataCollaboration):
         n_jobs: int | None = None,
         random_state: int | np.random.RandomState | None = None,
     ) -> None:
-        super().__init__(
-            obfuscator,
-            integrator,
-            estimator,
-            fit_on=fit_on,
-            defences=defences,
-            shuffle=shuffle,
-            party_column=party_column,
-            n_jobs=n_jobs,
-            random_state=random_state,
-        )
+        self.obfuscator, self.integrator, self.estimator = obfuscator, integrator, estimator
+        self.fit_on, self.defences, self.shuffle, self.party_column = fit_on, defences, shuffle, party_column
+        self.n_jobs, self.random_state = n_jobs, random_state
         self.sharing = sharing
         self.epsilon = epsilon
 
@@ -141,13 +141,7 @@ class _Supervised(BaseDataCollaboration):
 
     @property
     def _shares_sums(self) -> bool:
-        """Whether sums are shared: by default, unless a parameter is given that only rows have a use for.
-
-        Raises
-        ------
-        ValueError
-            If sums are asked for, and such a parameter is given; or if rows are shared, and `epsilon` is given.
-        """
+        """Whether sums are shared: by default, unless a parameter is given that only rows have a use for."""
         given = self._given_of_rows
         if self.epsilon is not None and (given or self.sharing == "rows"):
             raise ValueError(
@@ -205,11 +199,27 @@ class _Supervised(BaseDataCollaboration):
             tags.input_tags.allow_nan = True
         return tags
 
-    def _sk_visual_block_(self) -> Any:
-        if self._shares_sums:
-            # scikit-learn then shows one block: there are no steps.
-            raise AttributeError("_sk_visual_block_")
-        return super()._sk_visual_block_()
+    def _default_estimator(self) -> Any:
+        if self.estimator is None and self.integrator != "auto":
+            forest = RandomForestClassifier if is_classifier(self) else RandomForestRegressor
+            return make_pipeline(StandardScaler(), forest())
+        return "auto" if self.estimator is None else self.estimator
+
+    def _targets(self, values: ArrayLike, name: str) -> NDArray[Any]:
+        target = np.asarray(values)
+        check_single_targets(target, name, AgreementError)
+        if name == "y":
+            refuse_unquoted(values, "y", 1)
+            target = column_or_1d(check_array(values, input_name="y", ensure_2d=False, dtype=None), warn=True)
+            if missing := count_missing(target):
+                raise AgreementError(
+                    f"y is missing in {missing} of {len(target)} rows (None or NaN). Leave these rows out."
+                )
+        return self._of_task(target, name)
+
+    @abstractmethod
+    def _of_task(self, target: NDArray[Any], name: str) -> NDArray[Any]:
+        """Return targets in the type of the task, by which graphs read the anchor's."""
 
     @abstractmethod
     def _target_options(self, target: NDArray[Any]) -> dict[str, Any]:
@@ -230,22 +240,20 @@ def _estimator_has(method: str) -> Callable[[Any], bool]:
 class DataCollaborationClassifier(ClassifierMixin, _Supervised):
     """Data collaboration for classification, all roles in one process.
 
-    By default, parties share sums under masks, with noise, and the analyst learns the total alone; every party predicts
-    with the same model.  A parameter that says how rows are shared makes them share rows.  For trying out methods on
-    data that may be in one place; a real collaboration uses the roles themselves.
+    For trying out methods on data that may be in one place; a real collaboration uses the roles themselves.  By
+    default, parties share sums under masks, with noise, and every party predicts with the same model.
 
     Parameters
     ----------
     obfuscator : transformer, mapping of party to transformer, or callable, default=None
-        f_k.  One transformer serves all parties, each with its own clone fitted on its own rows; a mapping or a
-        callable of the party's name gives each its own.  None takes ``obfuscator("pca")``.
+        f_k, of which each party fits a clone on its own rows; a mapping or a callable of the party's name gives each
+        its own.  None takes ``obfuscator("pca")``.
     integrator : BaseIntegrator or "auto", default=None
         How representations are aligned.  None takes ``KTI()``; "auto" leaves the choice to `Analyst`.
     estimator : estimator or "auto", default=None
         h, trained on all collaboration representations.  None takes a random forest on standardised columns, or "auto"
-        where the integrator is; "auto" leaves the choice to `Analyst`.  An orthonormal target makes the entries about
-        ``n_anchors ** -0.5`` in size, a narrow kernel far smaller, so put a scaler first before a model of your own
-        (trees do not see differences below 1e-7).
+        where the integrator is; "auto" leaves the choice to `Analyst`.  Entries of representations are small, about
+        ``n_anchors ** -0.5`` or less, so put a scaler before a model of your own.
     sharing : {"sums", "rows"}, default=None
         What parties share.  None takes rows if `obfuscator`, `integrator`, `estimator`, `fit_on` or `defences` is
         given, and sums otherwise.  Sums need three parties or more.
@@ -254,10 +262,10 @@ class DataCollaborationClassifier(ClassifierMixin, _Supervised):
         `RidgeSums.noise_for` says, and at least the recommended one.  The bound holds if at most half of the parties
         work with the analyst, and takes the classes of y as known.  Smaller is safer, and costs accuracy.
     fit_on : "anchor", array-like or dataframe of shape (n_public, n_features), default=None
-        Public rows that every party fits its own obfuscator on, a secret half of them with a secret rotation after it,
-        instead of its private rows; see `Party`.  "anchor" takes the anchor given to `fit`.
+        Public rows that every party fits its own obfuscator on, instead of its private rows; see `Party`.  "anchor"
+        takes the anchor given to `fit`.
     defences : list or tuple of Defence, default=()
-        Applied by every party to its rows before it shares them; see `Party`.  Rows to be predicted are not touched.
+        Applied by every party to its rows before it shares them; see `Party`.
     shuffle : bool, default=True
         Whether the parties' rows are joined in a random order, as between organisations.  False keeps that of `X`.
     party_column : str or int, default=None
@@ -271,21 +279,12 @@ class DataCollaborationClassifier(ClassifierMixin, _Supervised):
 
     Attributes
     ----------
-    parties_ : dict of party to Party
-    models_ : dict of party to PartyModel
+    parties_, models_ : dict of party to Party, and to PartyModel
     collaboration_ : Collaboration
-        What the analyst holds.
     sums_ : PlayedSums
         In place of these three if sums are shared.
-    n_features_in_ : int
-    feature_names_in_ : ndarray of str
-        Where X has column names.
+    n_features_in_, feature_names_in_ : int, ndarray of str
     classes_ : ndarray of shape (n_classes,)
-
-    Notes
-    -----
-    A party whose rows all belong to one class takes part like any other: the model is trained on the rows of all.
-    Its predictions are not limited to that class.
 
     Examples
     --------
@@ -329,38 +328,20 @@ class DataCollaborationClassifier(ClassifierMixin, _Supervised):
         """Return accuracy of `predict`."""
         return float(accuracy_score(y, self.predict(X, groups=groups), sample_weight=sample_weight))
 
-    def _default_estimator(self) -> Any:
-        if self.estimator is None and self.integrator != "auto":
-            return make_pipeline(StandardScaler(), RandomForestClassifier())
-        return "auto" if self.estimator is None else self.estimator
-
-    def _checked_target(self, y: NDArray[Any]) -> NDArray[Any]:
-        check_classification_targets(y)
-        return y
+    def _of_task(self, target: NDArray[Any], name: str) -> NDArray[Any]:
+        if name == "y":
+            check_classification_targets(target)
+        return target
 
     def _target_options(self, target: NDArray[Any]) -> dict[str, Any]:
         return {"classes": np.unique(target), "limits": None}
-
-    def _checked_anchor_target(self, anchor_target: NDArray[Any]) -> NDArray[Any]:
-        return anchor_target  # the analyst takes them for classes, of any type
 
 
 class DataCollaborationRegressor(RegressorMixin, _Supervised):
     """Data collaboration for regression, all roles in one process.
 
-    Parties share sums or rows as with `DataCollaborationClassifier`.
-
-    Parameters
-    ----------
-    obfuscator, integrator, estimator, sharing, epsilon
-        As in `DataCollaborationClassifier`.  The bound of epsilon takes the range of y as known.
-    fit_on, defences, shuffle, party_column, n_jobs, random_state
-        As in `DataCollaborationClassifier`.
-
-    Attributes
-    ----------
-    parties_, models_, collaboration_, sums_, n_features_in_, feature_names_in_
-        As in `DataCollaborationClassifier`.
+    Parameters, attributes and sharing are those of `DataCollaborationClassifier`, without `classes_`.  The bound of
+    epsilon takes the range of y as known.
 
     Examples
     --------
@@ -385,69 +366,50 @@ class DataCollaborationRegressor(RegressorMixin, _Supervised):
         """Return coefficient of determination of `predict`."""
         return float(r2_score(y, self.predict(X, groups=groups), sample_weight=sample_weight))
 
-    def _default_estimator(self) -> Any:
-        if self.estimator is None and self.integrator != "auto":
-            return make_pipeline(StandardScaler(), RandomForestRegressor())
-        return "auto" if self.estimator is None else self.estimator
-
-    def _checked_target(self, y: NDArray[Any]) -> NDArray[Any]:
-        return _as_numbers(y, "y")
+    def _of_task(self, target: NDArray[Any], name: str) -> NDArray[Any]:
+        try:
+            return np.asarray(target, dtype=np.float64)
+        except ValueError:
+            # numpy's own message quotes an entry.
+            raise ValueError(
+                f"{name} must be numeric for regression; got dtype {target.dtype}. For classes there is "
+                "DataCollaborationClassifier."
+            ) from None
 
     def _target_options(self, target: NDArray[Any]) -> dict[str, Any]:
         low, high = float(target.min()), float(target.max())
         half = 0.0 if low < high else max(0.5, float(np.spacing(abs(low))))
         return {"classes": None, "limits": (low - half, high + half)}
 
-    def _checked_anchor_target(self, anchor_target: NDArray[Any]) -> NDArray[Any]:
-        return _as_numbers(anchor_target, "anchor_target")
-
-
-def _as_numbers(values: NDArray[Any], name: str) -> FloatArray:
-    try:
-        return np.asarray(values, dtype=np.float64)
-    except ValueError:
-        # numpy's own message quotes an entry.
-        raise ValueError(
-            f"{name} must be numeric for regression; got dtype {values.dtype}. For classes there is "
-            "DataCollaborationClassifier."
-        ) from None
-
 
 class DataCollaborationClusterer(ClusterMixin, PlayedRoles):
     """Data collaboration for clustering, all roles in one process.
 
-    Built on `Party`, `datacollab.analyst.integrate` and `PartyModel`, so it gives the clusters that the real roles
-    would.  For trying out methods on data that may be in one place; a real collaboration uses the roles themselves.
-    No labels are needed or looked at.
+    It gives the clusters that the real roles would.  No labels are needed or looked at.
 
     Parameters
     ----------
     obfuscator : transformer, mapping of party to transformer, or callable, default=None
-        f_k, as in `DataCollaborationClassifier`.  Distances are those that it leaves: columns in different units should
-        be standardised, as with ``obfuscator("pca", standardize=True)``.  None takes ``obfuscator("pca")``.
+        f_k.  Distances are those that it leaves: standardise columns in different units, as with
+        ``obfuscator("pca", standardize=True)``.
     integrator : BaseIntegrator or None, default=None
-        How representations are aligned.  None takes `AnchorScaled`, whose distances are those that parties see on the
-        anchor.  Other methods have orthonormal targets, in which all directions are equally long; put them into
-        `AnchorScaled`.
+        None takes `AnchorScaled`, whose distances are those that parties see on the anchor.  Other methods have
+        orthonormal targets, in which all directions are equally long; put them into `AnchorScaled`.
     estimator : clusterer or None, default=None
         Any with `fit_predict`.  None takes `KMeans`, begun ten times.
     n_clusters : int, default=8
         For `KMeans`, if `estimator` is None.
-    assignment : classifier or None, default=None
-        What tells which cluster a row is of; see `datacollab.analyst.cluster`.
-    least_rows : int, default=5
-        Rows of a cluster, at least.
+    assignment, least_rows
+        See `datacollab.analyst.cluster`.
     fit_on, defences, shuffle, party_column, n_jobs, random_state
         As in `DataCollaborationClassifier`.  Defences that need targets are refused.
 
     Attributes
     ----------
     labels_ : ndarray of shape (n_samples,)
-        The cluster of each row of `fit`, as its own party's model says.  Without defences, these are the clusterer's
-        labels for `KMeans` and `GaussianMixture`; how often for others is in ``collaboration_.agreement_``.
-    collaboration_ : Clustering
-        What the analyst holds.
-    parties_, models_, n_features_in_, feature_names_in_
+        The cluster of each row of `fit`, as its own party's model says; ``collaboration_.agreement_`` tells how often
+        the clusterer says the same.
+    collaboration_, parties_, models_, n_features_in_, feature_names_in_
         As in `DataCollaborationClassifier`.
 
     Examples
@@ -460,8 +422,7 @@ class DataCollaborationClusterer(ClusterMixin, PlayedRoles):
     >>> rows, hospital, anchor = X[:300], np.arange(300) % 3, X[300:600]
     >>> clusterer = DataCollaborationClusterer(dc.obfuscator("pca", 30), n_clusters=10, random_state=0)
     >>> labels = clusterer.fit_predict(rows, groups=hospital, anchor=anchor)
-    >>> central = KMeans(10, n_init=10, random_state=0).fit_predict(rows)
-    >>> bool(adjusted_rand_score(central, labels) > 0.6)
+    >>> bool(adjusted_rand_score(KMeans(10, n_init=10, random_state=0).fit_predict(rows), labels) > 0.6)
     True
     """
 
@@ -495,17 +456,9 @@ class DataCollaborationClusterer(ClusterMixin, PlayedRoles):
         n_jobs: int | None = None,
         random_state: int | np.random.RandomState | None = None,
     ) -> None:
-        super().__init__(
-            obfuscator,
-            integrator,
-            estimator,
-            fit_on=fit_on,
-            defences=defences,
-            shuffle=shuffle,
-            party_column=party_column,
-            n_jobs=n_jobs,
-            random_state=random_state,
-        )
+        self.obfuscator, self.integrator, self.estimator = obfuscator, integrator, estimator
+        self.fit_on, self.defences, self.shuffle, self.party_column = fit_on, defences, shuffle, party_column
+        self.n_jobs, self.random_state = n_jobs, random_state
         self.n_clusters = n_clusters
         self.assignment = assignment
         self.least_rows = least_rows
@@ -515,42 +468,18 @@ class DataCollaborationClusterer(ClusterMixin, PlayedRoles):
     ) -> Self:
         """Play all roles: every party obfuscates and shares, the analyst integrates and clusters.
 
-        Parameters
-        ----------
-        X : array-like or dataframe of shape (n_samples, n_features)
-            Rows of all parties.
-        y : None
-            Ignored.
-        groups : array-like of shape (n_samples,), optional
-            Owner of each row.  Needed unless `party_column` is set.
-        anchor : array-like or dataframe of shape (n_anchors, n_features)
-            Public or synthetic rows that all parties obfuscate.
-
-        Returns
-        -------
-        self
+        Parameters, errors and warnings are those of `DataCollaborationClassifier.fit`; `y` is ignored.
 
         Raises
         ------
-        AnchorError
-            If there is no anchor.
-        ObfuscationError
-            If a party's obfuscator or a defence fails; the message names the party.
-        AgreementError, RepresentationError, NumericalError
-            If the representations cannot be integrated, or the clusterer cannot work on what was shared.
         ValueError
             If a cluster has fewer than `least_rows` rows.
-
-        Warns
-        -----
-        UserWarning
-            If the anchor looks as if it were in other units than `X`, or, in cross-validation, has as many rows.
         """
         self._validate_params()
         X = validate_data(self, self._checked(X), skip_check_array=True)
         X, names, random_state = self._begun(X, groups, anchor)
         shares = self._shared(X, None, names, anchor, None, random_state)
-        integrator = self._default_integrator() if self.integrator is None else self.integrator
+        integrator = AnchorScaled() if self.integrator is None else self.integrator
         self.collaboration_ = cluster(
             integrate(shares, seeded(integrator, random_state)),
             seeded(self._default_estimator(), random_state),
@@ -561,21 +490,6 @@ class DataCollaborationClusterer(ClusterMixin, PlayedRoles):
         self.labels_ = self._of_fitted("predict", X, names)
         return self
 
-    def fit_predict(
-        self, X: ArrayLike, y: None = None, *, groups: ArrayLike | None = None, anchor: ArrayLike | None = None
-    ) -> NDArray[np.intp]:
-        """Fit, and give ``labels_``."""
-        return self.fit(X, groups=groups, anchor=anchor).labels_
-
-    def fit_transform(
-        self, X: ArrayLike, y: None = None, *, groups: ArrayLike | None = None, anchor: ArrayLike | None = None
-    ) -> FloatArray:
-        """Fit, and give the collaboration representations of all rows in their order."""
-        return np.asarray(self.fit(X, groups=groups, anchor=anchor).represent(X, groups=groups))
-
-    def _default_integrator(self) -> BaseIntegrator:
-        return AnchorScaled()
-
     def _default_estimator(self) -> Any:
         return KMeans(self.n_clusters, n_init=10) if self.estimator is None else self.estimator
 
@@ -583,24 +497,19 @@ class DataCollaborationClusterer(ClusterMixin, PlayedRoles):
 class DataCollaborationSurvival(BaseDataCollaboration):
     """Data collaboration for survival analysis, all roles in one process.
 
-    Built on `Party`, `Analyst` and `PartyModel`, so it predicts what the real roles would.  For trying out methods on
-    data that may be in one place; a real collaboration uses the roles themselves.
+    It predicts what the real roles would.
 
     Parameters
     ----------
-    obfuscator : transformer, mapping of party to transformer, or callable, default=None
-        f_k, as in `DataCollaborationClassifier`.
     integrator : BaseIntegrator or None, default=None
-        How representations are aligned.  None takes `LTI` with an intercept and as many components as the narrowest
-        share has columns.  With maps that keep all of a table's columns, Cox regression is then that of the pooled
-        table.
+        None takes `LTI` with an intercept and as many components as the narrowest share has columns.
     estimator : SurvivalModel or None, default=None
         h: `datacollab.survival.CoxRegression`, which None takes, or `datacollab.survival.SurvivalForest`.
     strata : {"party"} or None, default="party"
         Whether each party has risks of its own over time, with common hazard ratios.
     time_step : float, "auto" or None, default="auto"
         To multiples of what parties round times up before they share them; see `Party`.
-    fit_on, defences, shuffle, party_column, n_jobs, random_state
+    obfuscator, fit_on, defences, shuffle, party_column, n_jobs, random_state
         As in `DataCollaborationClassifier`.
 
     Attributes
@@ -632,6 +541,7 @@ class DataCollaborationSurvival(BaseDataCollaboration):
         "time_step": [Interval(Real, 0, None, closed="neither"), StrOptions({"auto"}), None],
     }
     __metadata_request__predict_survival: ClassVar = {"groups": True}
+    _of_parties = ("time_step",)
 
     def __init__(
         self,
@@ -648,34 +558,14 @@ class DataCollaborationSurvival(BaseDataCollaboration):
         n_jobs: int | None = None,
         random_state: int | np.random.RandomState | None = None,
     ) -> None:
-        super().__init__(
-            obfuscator,
-            integrator,
-            estimator,
-            fit_on=fit_on,
-            defences=defences,
-            shuffle=shuffle,
-            party_column=party_column,
-            n_jobs=n_jobs,
-            random_state=random_state,
-        )
+        self.obfuscator, self.integrator, self.estimator = obfuscator, integrator, estimator
+        self.fit_on, self.defences, self.shuffle, self.party_column = fit_on, defences, shuffle, party_column
+        self.n_jobs, self.random_state = n_jobs, random_state
         self.strata = strata
         self.time_step = time_step
 
     def predict_survival(self, X: ArrayLike, times: ArrayLike, *, groups: ArrayLike | None = None) -> FloatArray:
-        """Return probability of no event up to each time, each row by its own party's model.
-
-        Parameters
-        ----------
-        X : array-like or dataframe of shape (n_samples, n_features)
-        times : array-like of shape (n_times,)
-            Up to the end of the observation of every party that is asked.
-        groups : array-like of shape (n_samples,), optional
-            Owner of each row.  Needed unless `party_column` is set.
-
-        Returns
-        -------
-        ndarray of shape (n_samples, n_times)
+        """Return each row's probability of no event up to each time, shape (n_samples, n_times).
 
         Raises
         ------
@@ -688,10 +578,7 @@ class DataCollaborationSurvival(BaseDataCollaboration):
 
     def score(self, X: ArrayLike, y: ArrayLike, *, groups: ArrayLike | None = None) -> float:
         """Return Harrell's concordance index of the log risks, over pairs within and between parties."""
-        return concordance_index(self._target(y), self.predict(X, groups=groups))
-
-    def _default_integrator(self) -> BaseIntegrator:
-        return LTI(fit_intercept=True)
+        return concordance_index(self._targets(y, "y"), self.predict(X, groups=groups))
 
     def _default_estimator(self) -> Any:
         return CoxRegression() if self.estimator is None else self.estimator
@@ -702,19 +589,8 @@ class DataCollaborationSurvival(BaseDataCollaboration):
     def _analyst(self, integrator: Any, estimator: Any) -> Analyst:
         return Analyst(integrator, estimator, strata=self.strata)
 
-    def _party_options(self) -> dict[str, Any]:
-        return {"time_step": self.time_step}
-
-    def _target(self, y: ArrayLike) -> NDArray[Any]:
-        return self._checked_target(np.asarray(y))
-
-    def _anchor_target(self, anchor_target: ArrayLike) -> NDArray[Any]:
-        return self._checked_anchor_target(np.asarray(anchor_target))
-
-    def _checked_anchor_target(self, anchor_target: NDArray[Any]) -> NDArray[Any]:
-        return self._checked_target(anchor_target)
-
-    def _checked_target(self, y: NDArray[Any]) -> NDArray[Any]:
+    def _targets(self, values: ArrayLike, name: str) -> NDArray[Any]:
+        y = np.asarray(values)
         if target_kind(y) is not TargetKind.SURVIVAL:
             raise AgreementError(
                 f"Expected times to an event as targets (see datacollab.targets.survival_target), got {y.dtype}."

@@ -21,14 +21,13 @@ from sklearn.base import (
     clone,
     is_classifier,
 )
-from sklearn.pipeline import Pipeline
 from sklearn.utils import _safe_indexing, check_array, check_random_state
 from sklearn.utils._tags import get_tags
-from sklearn.utils.validation import _num_samples, check_consistent_length, check_is_fitted, column_or_1d, validate_data
+from sklearn.utils.validation import _num_samples, check_consistent_length, check_is_fitted, validate_data
 
-from .._validation import FloatArray, HasMethods, PartyName, StrOptions, check_single_targets, count_missing
+from .._validation import FloatArray, HasMethods, PartyName, StrOptions, count_missing
 from ..analyst import KTI, Analyst, BaseIntegrator, Collaboration
-from ..errors import AgreementError, AnchorError, RepeatableSecretWarning, UnknownPartyError
+from ..errors import AnchorError, RepeatableSecretWarning, UnknownPartyError
 from ..model import PartyModel
 from ..party import Defence, Party, obfuscator
 from ..share import Share
@@ -66,8 +65,7 @@ def is_scikit_learn(depth: int) -> bool:
 def warn_of_scorer(groups: ArrayLike | None, party_column: str | int | None, *, depth: int) -> None:
     """Warn where scikit-learn predicts, for one of its scorers, without saying whose rows these are.
 
-    It turns the error that follows into a score of nan, and its words into a traceback for each fold.  Who predicts
-    without scikit-learn in between gets the error itself.
+    It turns the error that follows into a score of nan.  Without scikit-learn in between, the error is told itself.
     """
     if groups is None and party_column is None and is_scikit_learn(depth + 1):
         warnings.warn(
@@ -127,45 +125,27 @@ class PlayedRoles(ClassNamePrefixFeaturesOutMixin, TransformerMixin, MetaEstimat
         "random_state": ["random_state"],
     }
 
+    _of_parties: ClassVar[tuple[str, ...]] = ()
+    """Further parameters that the parties take."""
+
     parties_: dict[PartyName, Party]
     models_: dict[PartyName, PartyModel]
     collaboration_: Collaboration
 
-    def __init__(
-        self,
-        obfuscator: Any = None,
-        integrator: BaseIntegrator | str | None = None,
-        estimator: Any = None,
-        *,
-        fit_on: Any = None,
-        defences: Sequence[Defence] = (),
-        shuffle: bool = True,
-        party_column: str | int | None = None,
-        n_jobs: int | None = None,
-        random_state: int | np.random.RandomState | None = None,
-    ) -> None:
-        self.obfuscator = obfuscator
-        self.integrator = integrator
-        self.estimator = estimator
-        self.fit_on = fit_on
-        self.defences = defences
-        self.shuffle = shuffle
-        self.party_column = party_column
-        self.n_jobs = n_jobs
-        self.random_state = random_state
+    obfuscator: Any
+    integrator: BaseIntegrator | str | None
+    estimator: Any
+    fit_on: Any
+    defences: Sequence[Defence]
+    shuffle: bool
+    party_column: str | int | None
+    n_jobs: int | None
+    random_state: int | np.random.RandomState | None
 
     def predict(self, X: ArrayLike, *, groups: ArrayLike | None = None) -> NDArray[Any]:
-        """Predict, each row through its own party's h(g_k(f_k(x))).
+        """Predict, each row through its own party's h(g_k(f_k(x))); return shape (n_samples,).
 
-        Parameters
-        ----------
-        X : array-like or dataframe of shape (n_samples, n_features)
-        groups : array-like of shape (n_samples,), optional
-            Owner of each row.  Needed unless `party_column` is set.
-
-        Returns
-        -------
-        ndarray of shape (n_samples,)
+        `groups` names the owner of each row, unless `party_column` is set.
 
         Raises
         ------
@@ -181,6 +161,11 @@ class PlayedRoles(ClassNamePrefixFeaturesOutMixin, TransformerMixin, MetaEstimat
     def transform(self, X: ArrayLike, *, groups: ArrayLike | None = None) -> FloatArray:
         """Return what `represent` gives, or a dataframe of it where `set_output` asks for one."""
         return self.represent(X, groups=groups)
+
+    def fit_transform(self, X: ArrayLike, y: ArrayLike | None = None, **given: Any) -> FloatArray:
+        """Fit with what `fit` takes, and give the collaboration representations of all rows in their order."""
+        fitted: Self = self.fit(X, y, **given)
+        return np.asarray(fitted.represent(X, groups=given.get("groups")))
 
     @property
     def _n_features_out(self) -> int:
@@ -220,7 +205,7 @@ class PlayedRoles(ClassNamePrefixFeaturesOutMixin, TransformerMixin, MetaEstimat
         """Check an array; a dataframe is left to the obfuscator, which may take columns by name."""
         if hasattr(X, "columns"):
             return X
-        _refuse_unquoted(X, "X", 2)
+        refuse_unquoted(X, "X", 2)
         tags = self.__sklearn_tags__().input_tags
         finite: bool | str = "allow-nan" if tags.allow_nan else True
         return check_array(
@@ -233,15 +218,6 @@ class PlayedRoles(ClassNamePrefixFeaturesOutMixin, TransformerMixin, MetaEstimat
             accepted = get_tags(self.obfuscator).input_tags
             tags.input_tags.allow_nan, tags.input_tags.sparse = accepted.allow_nan, accepted.sparse
         return tags
-
-    def _sk_visual_block_(self) -> Any:
-        """Return the diagram in a notebook: f, g and h in the order in which rows pass them, not by the alphabet."""
-        steps = [
-            ("obfuscator", obfuscator("pca") if self.obfuscator is None else self.obfuscator),
-            ("integrator", self._default_integrator() if self.integrator is None else self.integrator),
-            ("estimator", self._default_estimator()),
-        ]
-        return Pipeline([(name, step) for name, step in steps if hasattr(step, "get_params")])._sk_visual_block_()
 
     def _begun(
         self, X: Any, groups: ArrayLike | None, anchor: Any
@@ -285,12 +261,8 @@ class PlayedRoles(ClassNamePrefixFeaturesOutMixin, TransformerMixin, MetaEstimat
             defences=self.defences,
             shuffle=self.shuffle,
             random_state=_seed(random_state),
-            **self._party_options(),
+            **{name: getattr(self, name) for name in self._of_parties},
         )
-
-    def _party_options(self) -> dict[str, Any]:
-        """Return further options of the parties."""
-        return {}
 
     def _obfuscator(self, party: PartyName, random_state: np.random.RandomState | None) -> Any:
         given = self.obfuscator
@@ -303,10 +275,6 @@ class PlayedRoles(ClassNamePrefixFeaturesOutMixin, TransformerMixin, MetaEstimat
         elif not hasattr(given, "fit"):
             given = given(party)
         return seeded(given, random_state)
-
-    @abstractmethod
-    def _default_integrator(self) -> Any:
-        """Return the integrator to take if none is given."""
 
     @abstractmethod
     def _default_estimator(self) -> Any:
@@ -323,7 +291,7 @@ def _fit_and_share(
     return party, party.share(anchor, anchor_target)
 
 
-def _refuse_unquoted(values: Any, name: str, n_dimensions: int) -> None:
+def refuse_unquoted(values: Any, name: str, n_dimensions: int) -> None:
     """Refuse without a quotation what scikit-learn refuses by quoting the values."""
     array = np.empty((0, 0)) if sparse.issparse(values) else np.asarray(values)
     if array.dtype.kind == "c":
@@ -378,13 +346,11 @@ class BaseDataCollaboration(PlayedRoles):
         groups : array-like of shape (n_samples,), optional
             Owner of each row.  Needed unless `party_column` is set.
         anchor : array-like or dataframe of shape (n_anchors, n_features)
-            Public or synthetic rows that all parties obfuscate.  Under cross-validation, scikit-learn's metadata
-            routing cuts all that has as many rows as `X` into folds: an anchor of that length loses some of its rows.
-            Inside a `Pipeline`, the steps before transform X but not the anchor, unless it is built with
-            ``transform_input=["anchor"]``; to cross-validate that needs scikit-learn 1.8.
+            Public or synthetic rows that all parties obfuscate.  In cross-validation, metadata routing cuts an anchor
+            with as many rows as `X` into folds.  Inside a `Pipeline`, the steps before transform X but not the anchor,
+            unless it is built with ``transform_input=["anchor"]``.
         anchor_target : array-like of shape (n_anchors,), optional
-            Targets of the anchor rows, where a graph needs them.  If sums are shared, the anchor rows are added to the
-            total once, with these targets.
+            Targets of the anchor rows, where a graph needs them.  Sums count these rows once.
 
         Returns
         -------
@@ -406,11 +372,11 @@ class BaseDataCollaboration(PlayedRoles):
         """
         self._validate_params()
         X, y = validate_data(self, self._checked(X), y, skip_check_array=True)
-        target = self._target(y)
+        target = self._targets(y, "y")
         check_consistent_length(X, target)
         X, names, random_state = self._begun(X, groups, anchor)
         if anchor_target is not None:
-            anchor_target = self._anchor_target(anchor_target)
+            anchor_target = self._targets(anchor_target, "anchor_target")
         self._play(X, target, names, anchor, anchor_target, random_state)
         return self
 
@@ -430,53 +396,16 @@ class BaseDataCollaboration(PlayedRoles):
         self.collaboration_ = analyst.fit(shares)
         self.models_ = {party: self.collaboration_.party_model(party) for party in self.parties_}
 
-    def fit_transform(
-        self,
-        X: ArrayLike,
-        y: ArrayLike,
-        *,
-        groups: ArrayLike | None = None,
-        anchor: ArrayLike | None = None,
-        anchor_target: ArrayLike | None = None,
-    ) -> FloatArray:
-        """Fit, and give the collaboration representations of all rows in their order."""
-        fitted = self.fit(X, y, groups=groups, anchor=anchor, anchor_target=anchor_target)
-        return np.asarray(fitted.represent(X, groups=groups))
-
-    def _default_integrator(self) -> BaseIntegrator:
-        return KTI()
-
     def _integrator_for(self, shares: Sequence[Share]) -> BaseIntegrator:
         """Return the integrator to take for these shares if none is given."""
-        return self._default_integrator()
+        return KTI()
 
     def _analyst(self, integrator: Any, estimator: Any) -> Analyst:
         return Analyst(integrator, estimator, task="classification" if is_classifier(self) else "regression")
 
-    def _target(self, y: ArrayLike) -> NDArray[Any]:
-        """Return targets as they are shared."""
-        check_single_targets(np.asarray(y), "y", AgreementError)
-        _refuse_unquoted(y, "y", 1)
-        y = check_array(y, input_name="y", ensure_2d=False, dtype=None)
-        target = column_or_1d(y, warn=True)
-        if missing := count_missing(target):
-            raise AgreementError(
-                f"y is missing in {missing} of {len(target)} rows (None or NaN). Leave these rows out."
-            )
-        return self._checked_target(target)
-
-    def _anchor_target(self, anchor_target: ArrayLike) -> NDArray[Any]:
-        """Return targets of the anchor as they are shared."""
-        check_single_targets(np.asarray(anchor_target), "anchor_target", AgreementError)
-        return self._checked_anchor_target(np.asarray(anchor_target))
-
     @abstractmethod
-    def _checked_anchor_target(self, anchor_target: NDArray[Any]) -> NDArray[Any]:
-        """Return anchor targets, of a type that graphs read as the task has it."""
-
-    @abstractmethod
-    def _checked_target(self, y: NDArray[Any]) -> NDArray[Any]:
-        """Return targets, of the type that the task has."""
+    def _targets(self, values: ArrayLike, name: str) -> NDArray[Any]:
+        """Return "y" or "anchor_target", checked, as they are shared."""
 
 
 _OF_FIT = 4
@@ -489,17 +418,9 @@ NARROW, WIDE = 0.5, 10.0
 def warn_of_anchor(X: Any, anchor: Any) -> None:
     """Warn where the anchor is in other units than X, or may have been cut into folds with it.
 
-    Parameters
-    ----------
-    X : array-like or dataframe of shape (n_samples, n_features)
-        Rows of all parties, without the column that names their owner.
-    anchor : array-like or dataframe of shape (n_anchors, n_features)
-
-    Warns
-    -----
-    UserWarning
-        If most columns of numbers vary far less or far more in the anchor than in X, or lie elsewhere; when
-        scikit-learn fits, and there are as many rows in both.
+    X is without the column that names the owners.  Other units are those of most columns of numbers, which vary far
+    less or far more in the anchor, or lie elsewhere.  Folds are suspected when scikit-learn fits, with as many rows in
+    both.
     """
     # A caller of `fit` without scikit-learn in between has given the whole anchor.
     if _num_samples(X) == _num_samples(anchor) and is_scikit_learn(_OF_FIT):

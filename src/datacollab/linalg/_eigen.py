@@ -213,26 +213,11 @@ Operator = Callable[[Array], Array]
 class LeadingEigenpairs:
     """The largest eigenvalues of a symmetric operator, and a bound of their error.
 
-    Attributes
-    ----------
-    values : ndarray of shape (k,)
-        Descending.
-    vectors : ndarray of shape (n, k)
-        Orthonormal.
-    residual : float
-        Frobenius norm of ``operator(vectors) - vectors * values``.
-    gap : float
-        The last of the k values less the next one, as found.
-    certain_gap : float
-        The same less the residual of the next one; at least 0.
-    following : ndarray of shape (n, m)
-        Approximate eigenvectors beyond the k, in the order of their eigenvalues.
-    columns : int
-        Right-hand sides the operator was applied to.
-    converged : bool
-    anchored, correction : ndarray of shapes (k, k) and (n, k), or None
-        With an exact operator: ``vectors`` are the last vectors it was applied to times ``anchored``, plus
-        ``correction``.
+    ``values`` (k,) are descending, ``vectors`` (n, k) orthonormal, and ``following`` (n, m) approximate eigenvectors
+    beyond these.  ``residual`` is the Frobenius norm of ``operator(vectors) - vectors * values``, ``gap`` the last of
+    the values less the next one, as found, and ``certain_gap`` the same less the residual of the next one, at least 0.
+    ``columns`` counts the right-hand sides that the operator was applied to.  With an exact operator, ``vectors`` are
+    the last vectors that it was applied to times ``anchored``, plus ``correction``.
     """
 
     values: FloatArray
@@ -298,11 +283,6 @@ class _Basis:
             V = _chosen(V, np.abs(np.diag(to_numpy(R))) > _DEPENDENT)
         return V
 
-    def combined(self, coordinates: FloatArray) -> tuple[Array, Array]:
-        """Return combinations of the columns, and their images."""
-        factors = like(coordinates, self._columns)
-        return self.columns @ factors, self.images @ factors
-
     def restart(self, coordinates: FloatArray, values: FloatArray) -> None:
         """Keep the Ritz vectors with these coordinates and values alone."""
         m = coordinates.shape[1]
@@ -339,25 +319,22 @@ def leading_eigenpairs(
     n_following: int = 0,
     max_columns: int | None = None,
 ) -> LeadingEigenpairs:
-    """Find the ``k`` largest eigenpairs of a symmetric operator.
+    """Find the ``k`` largest eigenpairs of a symmetric operator on arrays of shape (n, m).
 
     Parameters
     ----------
     operator : callable
-        Takes and returns arrays of shape (n, m), of the library of `start` and on its device.
     start : array of shape (n, m)
-        Approximate eigenvectors, or random columns.  Random ones are added if these are few.
+        Approximate eigenvectors.  Random columns are added if these are few.
     k : int
     tol : float
         Stop if the residual, a bound for the angle, is at most ``tol`` times the eigengap, or times ``small_gap`` times
         the largest eigenvalue if that is more.
     exact : callable, optional
-        The same operator without the rounding of single precision.  It is applied to k columns, mostly once.  The
-        residual is then formed from its images and approximate images of the small correction to them.
+        The same operator without the rounding of single precision, applied to k columns, mostly once.  The residual is
+        formed from its images and approximate images of the small correction to them.
     single : bool, default=False
         Whether the images are rounded to single precision and there is no `exact` to correct them.
-    small_gap : float, default=1e-3
-        Eigengap, relative to the largest eigenvalue, that is not resolved any better.
     project : callable, optional
         Projection onto the subspace in which to search; commutes with the operator.
     n_following : int, default=0
@@ -379,7 +356,8 @@ def leading_eigenpairs(
         while True:
             values, coordinates = basis.ritz()
             scale = float(max(abs(values[0]), abs(values[-1])))
-            ahead, images = basis.combined(coordinates[:, :block])
+            factors = like(coordinates[:, :block], V)
+            ahead, images = basis.columns @ factors, basis.images @ factors
             residuals = images - ahead * like(values[:block], ahead)
             norms = column_norms(residuals)
             # An unwanted eigenvalue may lie above its estimate by as much as the residual, hardly by more.
@@ -393,7 +371,9 @@ def leading_eigenpairs(
                 break
             if passes and seen + noise <= tol * unit:
                 break
-            Z = _orthonormal(ahead[:, :k])
+            # Orthonormal but for rounding.
+            Z, R = array_namespace(ahead).linalg.qr(ahead[:, :k])
+            Z = Z * like(np.sign(np.diag(to_numpy(R))), Z)
             corrected = project(exact(Z))
             if not passes:
                 error = np.linalg.norm(column_norms(corrected - images[:, :k])) / (scale * np.sqrt(k))
@@ -450,12 +430,6 @@ def _full_start(basis: _Basis, start: Array, block: int, project: Operator) -> A
         extra = np.random.default_rng(0).normal(size=(start.shape[0], missing))
         V = basis.new_directions(hstack([V, like(extra, V)]), project)
     return V
-
-
-def _orthonormal(X: Array) -> Array:
-    """Return orthonormal columns for columns that are orthonormal but for rounding."""
-    Q, R = array_namespace(X).linalg.qr(X)
-    return Q * like(np.sign(np.diag(to_numpy(R))), Q)
 
 
 def _chosen(X: Array, mask: NDArray[np.bool_]) -> Array:

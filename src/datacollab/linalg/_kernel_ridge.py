@@ -52,12 +52,7 @@ def ridge_inverse(gram: FloatArray, alpha: float) -> FloatArray:
 def ridge_coefficients(gram: FloatArray, alpha: float, Z: FloatArray) -> FloatArray:
     r"""Return :math:`\Gamma = (\Sigma + \lambda I)^{-1} Z` of shape (n, m) (eq. gk-vector-solution).
 
-    Overwrites ``gram``, shape (n, n).
-
-    Raises
-    ------
-    scipy.linalg.LinAlgError
-        If the matrix is not numerically positive definite.
+    Overwrites ``gram``; scipy.linalg.LinAlgError if the matrix is not numerically positive definite.
     """
     coefficients, _ = dpotrs(_ridge_factor(gram, alpha), Z, lower=True)
     return np.ascontiguousarray(coefficients)
@@ -84,11 +79,6 @@ class RidgePath:
     r"""A kernel matrix :math:`\Sigma = U \mathrm{diag}(s) U^\top`, decomposed once for all penalties.
 
     `ridge_path` leaves out negligible directions; `full_ridge_path` keeps all, which `left_out_errors` needs.
-
-    Attributes
-    ----------
-    eigenvalues : ndarray of shape (rank,)
-    vectors : ndarray of shape (n, rank)
     """
 
     eigenvalues: FloatArray
@@ -174,18 +164,8 @@ def full_ridge_path(gram: FloatArray) -> RidgePath:
 class WeightedRidgePath:
     """A weighted regression problem, decomposed once for all penalties and targets.
 
-    Attributes
-    ----------
-    weights : ndarray of shape (n,)
-        s, none negative.
-    mean : ndarray of shape (r,)
-        Weighted mean of the features.
-    vectors : ndarray of shape (r, q)
-        V.
-    eigenvalues : ndarray of shape (q,)
-        e, without those that are negligible.
-    scores : ndarray of shape (n, q)
-        P.
+    In the symbols above: ``weights`` s, (n,); ``mean`` of the features, (r,); ``vectors`` V, (r, q); ``eigenvalues`` e,
+    (q,), without those that are negligible; ``scores`` P, (n, q).
     """
 
     weights: FloatArray

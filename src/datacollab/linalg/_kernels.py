@@ -39,14 +39,7 @@ _UNIT_DIAGONAL = ("rbf", "laplacian")
 
 @dataclass(frozen=True, kw_only=True)
 class Kernel:
-    """A kernel with its parameters, as `sklearn.metrics.pairwise.pairwise_kernels` takes them.
-
-    Attributes
-    ----------
-    metric : str or callable
-    parameters : mapping
-        Those that a named kernel does not take are left out.
-    """
+    """A kernel and its parameters, as `sklearn.metrics.pairwise.pairwise_kernels` takes them."""
 
     metric: str | Callable[..., Any]
     parameters: Mapping[str, Any] = field(default_factory=dict)
@@ -141,17 +134,11 @@ class KernelBlocks:
             self._left, right = rbf_operands(A, A, kernel.parameters["gamma"], dtype)
             self._right = array_namespace(right).asarray(right.T, copy=True)
 
-    def block(self, rows: slice, columns: slice) -> Array:
+    def block(self, rows: slice | NDArray[np.intp], columns: slice) -> Array:
         """Return one block, written anew."""
         if self.kernel.metric != "rbf":
             return cast(self.kernel.between(self._A[rows, :], self._A[columns, :]), self.dtype)
         return exp_of_nonpositive(cast(self._left[rows, :] @ self._right[:, columns], self.dtype))
-
-    def rows(self, chosen: NDArray[np.intp]) -> Array:
-        """Return some rows, written anew, of shape (rows, n)."""
-        if self.kernel.metric != "rbf":
-            return cast(self.kernel.between(self._A[chosen], self._A), self.dtype)
-        return exp_of_nonpositive(cast(self._left[chosen] @ self._right, self.dtype))
 
     def each(self, places: Sequence[Place]) -> Iterator[Array]:
         """Yield blocks, made one after the other; NumPy's lie side by side in memory that is taken at once."""
@@ -161,7 +148,7 @@ class KernelBlocks:
         for (rows, columns), out in zip(places, _in_one_piece(places, self.dtype), strict=True):
             for start in range(rows.start, rows.stop, _ROWS):
                 part = slice(start, min(start + _ROWS, rows.stop))
-                self._write(part, columns, out[part.start - rows.start : part.stop - rows.start])
+                out[part.start - rows.start : part.stop - rows.start] = self.block(part, columns)
             yield out
 
     def lower_tiles(self) -> list[tuple[slice, slice, Array]]:
@@ -170,13 +157,6 @@ class KernelBlocks:
         edges = [slice(start, min(start + size, self.n_rows)) for start in range(0, self.n_rows, size)]
         places = [(rows, columns) for i, rows in enumerate(edges) for columns in edges[: i + 1]]
         return [(*place, tile) for place, tile in zip(places, self.each(places), strict=True)]
-
-    def _write(self, rows: slice, columns: slice, out: FloatArray) -> None:
-        if self.kernel.metric == "rbf" and self._left.dtype == self.dtype:
-            np.matmul(self._left[rows], self._right[:, columns], out=out)
-            exp_of_nonpositive(out)
-        else:
-            out[:] = self.block(rows, columns)
 
 
 def _in_one_piece(places: Sequence[Place], dtype: DTypeLike) -> list[FloatArray]:

@@ -38,15 +38,9 @@ _SMALLEST_BLOCK = 16
 class PivotedCholesky:
     r"""A partial factorisation :math:`\Sigma \approx F F^\top`.
 
-    Attributes
-    ----------
-    pivots : ndarray of int of shape (rank,)
-        Landmarks: indices of rows, in the order in which they were drawn.  The first ones are a smaller set as good.
-    factor : ndarray of shape (n, rank)
-        F; the rows at the pivots are lower triangular.
-    unexplained : ndarray of shape (n,)
-        Diagonal of :math:`\Sigma - F F^\top`, not negative.
-    trace : float
+    ``pivots`` are the landmarks' rows, in the order in which they were drawn: the first ones are a smaller set as good.
+    ``factor`` is F, (n, rank), lower triangular in these rows; ``unexplained`` the diagonal of :math:`\Sigma - F
+    F^\top`, not negative; ``trace`` that of :math:`\Sigma`.
     """
 
     pivots: np.ndarray[tuple[int], np.dtype[np.intp]]
@@ -89,7 +83,7 @@ def extend_pivots(
         filled = len(pivots)
         block = max(_SMALLEST_BLOCK, rank // 10)
         proposed = rng.choice(n, size=block, p=unexplained / unexplained.sum())
-        columns, earlier = blocks.rows(proposed), factor[:filled, proposed].T
+        columns, earlier = blocks.block(proposed, slice(None)), factor[:filled, proposed].T
         remainder = columns[:, proposed] - earlier @ earlier.T
         accepted, lower = _rejection_cholesky(remainder, unexplained[proposed], rank - filled, rng)
         chosen = proposed[accepted]
@@ -134,13 +128,7 @@ def _rejection_cholesky(
 class RestrictedRidge:
     r"""The ridge regression of one party, restricted to landmarks.
 
-    Attributes
-    ----------
-    features : array of shape (n, r)
-        L.  All else is small, and NumPy's.
-    gram : ndarray of shape (r, r)
-        Cholesky factor of :math:`L^\top L + \lambda I`, lower.
-    alpha : float
+    ``features`` are L, (n, r), and ``gram`` is the lower Cholesky factor of :math:`L^\top L + \lambda I`, (r, r).
     """
 
     features: Array

@@ -55,9 +55,7 @@ def _kernel_sums(
     first = next(iter(anchors.values()))
     integrator._check_parameters(first)
     # As much memory as with a penalty graph: the sum, its packed triangle, and one party's matrix.
-    integrator._solving(0).cost(
-        len(first), len(anchors), integrator.n_components, alpha=integrator.alpha, has_penalty=True
-    )
+    integrator._cost(len(first), len(anchors), has_penalty=True)
     problem = integrator._problem(anchors, y)
     arrays = {"triangle": to_triangle(sum_over_parties(problem, Engine(integrator.n_jobs)))}
     if problem.intrinsic is None:

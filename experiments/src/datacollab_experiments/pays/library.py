@@ -275,7 +275,7 @@ def every_choice(shares: list[dc.Share], drawn: Draw) -> list[Choice]:
             return tried.setdefault(candidate_name(choice.candidate), choice)
 
     search = Keeping(**vars(analyst._search(named, training)))
-    search.run(named, training)
+    search.run()
     weights = search.anchor_weights if training.has_anchor else (0.0,)
     for choice in list(tried.values()):
         own = NamedModel(name=choice.candidate.model, estimator=choice.estimator)
@@ -285,7 +285,7 @@ def every_choice(shares: list[dc.Share], drawn: Draw) -> list[Choice]:
         for model, weight in more:
             candidate = replace(choice.candidate, model=model.name, anchor_weight=weight)
             if candidate_name(candidate) not in tried:
-                search._try(choice.integrator, model, weight, choice.rows, training)
+                search._try(choice.integrator, model, weight, choice.rows)
     return list(tried.values())
 
 
