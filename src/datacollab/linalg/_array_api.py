@@ -19,26 +19,6 @@ from threadpoolctl import threadpool_info
 
 from .._validation import Array, FloatArray, array_library, array_namespace, to_numpy
 
-__all__ = [
-    "ARRAY_KERNELS",
-    "add_gram",
-    "add_tall_product",
-    "add_wide_product",
-    "as_precise_as",
-    "cast",
-    "column_norms",
-    "device_memory",
-    "exp_of_nonpositive",
-    "hstack",
-    "inverse_cholesky",
-    "like",
-    "matching",
-    "subtract_product",
-    "times_upper",
-    "zeros",
-]
-
-
 _WITH_SMALL_KERNELS = {"SkylakeX", "Cooperlake", "SapphireRapids"}
 """Architectures, as OpenBLAS calls them, on which it multiplies small matrices as they are."""
 _SMALL_PRODUCT = 10**6
