@@ -1,7 +1,7 @@
 """What goes back to a party: g_k and the model h, or h's predictions for the anchor; and their files.
 
 * g_k and h together, and their file: `_party_model`; integration functions: `_maps`.
-* Models that an analyst trains: `_models`; how they are written and read: `_heads`, `_from_elsewhere`.
+* Models that an analyst trains: `_models`; how they are written and read: `_heads`, `_refusals`.
 * Any other model as a chain of steps from a closed vocabulary: `_steps`, `_received`, `_export`.
 * Predictions for the anchor in place of a model: `_anchor_predictions`.
 """

@@ -14,8 +14,8 @@ from .._typing import FloatArray, PartyName
 from .._version import __version__
 from ..bundle import Bundle, SignedFile, arrays_to_bytes, bytes_to_arrays
 from ..errors import ExchangeError, NumericalError
-from ._from_elsewhere import check_classes, class_names
 from ._party_model import PartyModel, are_probabilities, plain_facts
+from ._refusals import check_classes, class_names
 
 PREDICTIONS_KIND = "datacollab.answers"
 

@@ -12,7 +12,9 @@ from .._typing import FloatArray
 from ..bundle import arrays_to_bytes, bytes_to_arrays
 from ..errors import ExchangeError
 from ._export import sent_form
-from ._from_elsewhere import (
+from ._models import AveragedClassifier, AveragedRegressor, LandmarkRidgeClassifier, LandmarkRidgeRegressor
+from ._received import read_predictor, write_predictor
+from ._refusals import (
     MOST_CLASSES,
     FittedAlready,
     bad_predictor,
@@ -21,8 +23,6 @@ from ._from_elsewhere import (
     malformed,
     too_large,
 )
-from ._models import AveragedClassifier, AveragedRegressor, LandmarkRidgeClassifier, LandmarkRidgeRegressor
-from ._received import read_predictor, write_predictor
 from ._steps import Budget, Parts
 
 _MOST_AVERAGED = 50

@@ -16,7 +16,7 @@ from sklearn.metrics.pairwise import PAIRWISE_KERNEL_FUNCTIONS
 from .._validation import Array, FloatArray, PartyName, check_representation, to_numpy
 from ..errors import ExchangeError
 from ..linalg import Kernel, as_precise_as, kernel_expansion
-from ._from_elsewhere import malformed
+from ._refusals import malformed
 from ._steps import Budget, Parts
 
 

@@ -22,7 +22,7 @@ from sklearn.utils.validation import _check_sample_weight, check_is_fitted, has_
 
 from .._validation import FloatArray, Interval, StrOptions
 from ..linalg import Kernel, weighted_ridge_path
-from ._from_elsewhere import FittedAlready
+from ._refusals import FittedAlready
 
 _MOST_NUMBERS = 2**23
 """Numbers in the widest table that a batch needs: 64 MiB."""

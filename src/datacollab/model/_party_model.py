@@ -19,9 +19,9 @@ from ..bundle import Bundle, SignedFile, arrays_to_bytes, bytes_to_arrays
 from ..errors import AgreementError, ExchangeError
 from ..survival import SurvivalModel
 from ..targets import TargetKind
-from ._from_elsewhere import malformed, reason_of
 from ._heads import estimator_kind, head_from, head_to
 from ._maps import IntegrationFunction, KernelMap, map_from, map_to
+from ._refusals import malformed, reason_of
 
 MODEL_KIND = "datacollab.model"
 

@@ -13,8 +13,8 @@ from sklearn.utils.validation import validate_data
 
 from .._typing import FloatArray
 from ..survival import Baseline, SurvivalModel
-from ._from_elsewhere import FittedAlready, bad_predictor, check_classes, class_names, large_predictor
 from ._models import row_batches
+from ._refusals import FittedAlready, bad_predictor, check_classes, class_names, large_predictor
 from ._steps import (
     Affine,
     Budget,

@@ -13,7 +13,7 @@ from scipy.special import expit, softmax
 
 from .._typing import FloatArray
 from ..errors import ExchangeError
-from ._from_elsewhere import bad_predictor, large_predictor
+from ._refusals import bad_predictor, large_predictor
 
 _MOST_WORK = 5 * 10**6
 """For one row, in units of about a nanosecond."""

@@ -1,4 +1,4 @@
-"""What reading a model from elsewhere needs: refusals, names of classes, and estimators that cannot be trained."""
+"""Refusals of models that were sent, names of classes, and estimators that cannot be trained."""
 
 from __future__ import annotations
 
