@@ -12,7 +12,10 @@ from audit_example import audit_result
 from datacollab.party import Microaggregation
 
 SEED = 918273645
-pytestmark = pytest.mark.filterwarnings("ignore::datacollab.errors.RepeatableSecretWarning")
+pytestmark = [
+    pytest.mark.filterwarnings("ignore::datacollab.errors.RepeatableSecretWarning"),
+    pytest.mark.usefixtures("light_choices"),
+]
 SCRIPT = "<script>alert('&')</script>"
 
 
