@@ -139,6 +139,7 @@ EVERYWHERE = {
         "_validation",
         "_codes",
         "_notebooks",
+        "_methods",
         "_obfuscators",
         "_recommended",
         "_require",

@@ -1,11 +1,12 @@
 """The analyst's side: align what the parties shared, and train on it.  Never imports ``party``.
 
 * The role: `_analyst`, `_training`; an analyst who chooses: `_choice`.
-* Integration methods: `_linear` with their base, `_kti`, `_kti_cv`, their `_graphs`; by name: `_methods`.
+* Integration methods: `_linear` with their base, `_kti`, `_kti_cv`, their `_graphs`.
 * Solvers of KTI: `_solvers`; where they compute, and what that costs: `_engine`.
 * Without targets: `_clustering`.
 """
 
+from .._methods import METHODS, Method
 from ._analyst import Analyst, Collaboration
 from ._choice import Candidate, Selection
 from ._clustering import Clustering, Integrated, cluster, integrate, novelty
@@ -14,7 +15,6 @@ from ._graphs import GeometricGraph, NeighborGraph, TargetDissimilarityGraph, Ta
 from ._kti import KTI
 from ._kti_cv import KTICV
 from ._linear import GEP, LTI, MPP, ODC, AnchorScaled, BaseIntegrator, LinearIntegrator
-from ._methods import METHODS, Method
 
 __all__ = [
     "GEP",

@@ -6,12 +6,9 @@ from collections.abc import Sequence
 from typing import Any
 
 from ... import analyst
+from ..._methods import AUTO, METHODS, NAMES
 from ...analyst import BaseIntegrator, Collaboration
 from ...share import Share
-
-AUTO = "auto"
-"""Left to the analyst's own choice, by rows left out."""
-METHODS = (AUTO, *analyst.METHODS)
 
 
 def make_integrator(
@@ -27,7 +24,7 @@ def make_integrator(
     Parameters
     ----------
     name : str
-        One of `METHODS`.  "auto" is returned, for `datacollab.Analyst` to choose; of times to an event and of effects
+        One of `NAMES`.  "auto" is returned, for `datacollab.Analyst` to choose; of times to an event and of effects
         it is "lti-affine", as there is nothing to choose by.  "kti" joins anchor rows of like targets if shares have
         these.
     shares : sequence of Share
@@ -38,21 +35,22 @@ def make_integrator(
     alpha : float, optional
         Ridge penalty of "kti".
     """
-    if name not in METHODS:
-        raise ValueError(f"Unknown method {name!r}; choose one of {', '.join(METHODS)}.")
-    if alpha is not None and (name == AUTO or "alpha" not in analyst.METHODS[name].options):
+    if name not in NAMES:
+        raise ValueError(f"Unknown method {name!r}; choose one of {', '.join(NAMES)}.")
+    if alpha is not None and (name == AUTO or "alpha" not in METHODS[name].options):
         raise ValueError(f"The method {name!r} takes no alpha; leave it out, or choose kti.")
     if name == AUTO and task not in ("classification", "regression"):
         name = "lti-affine"
-    if n_components is not None and (name == AUTO or analyst.METHODS[name].finds_components):
+    if n_components is not None and (name == AUTO or METHODS[name].finds_components):
         raise ValueError(f"The method {name!r} finds the number of components by itself; leave out --components.")
     if name == AUTO:
         return AUTO
-    method = analyst.METHODS[name]
+    method = METHODS[name]
     if n_components is None:
         n_components = _widest(shares, centred=bool(method.options.get("fit_intercept")))
     with_targets = any(share.anchor_target is not None for share in shares)
-    return method.make(n_components, with_targets=with_targets, alpha=alpha)
+    integrator: BaseIntegrator = method.make(n_components, with_targets=with_targets, alpha=alpha)
+    return integrator
 
 
 def _widest(shares: Sequence[Share], *, centred: bool) -> int:
