@@ -122,14 +122,22 @@ def answered(client, path, words, seconds=60):
     raise AssertionError(f"{path} did not say: {words}")
 
 
-def test_a_desk_that_closes_while_a_share_waits_for_a_yes_lets_nothing_leave(world, desk):
+def test_a_long_upload_is_kept_whole_and_a_desk_that_closes_before_a_yes_lets_nothing_leave(world, desk):
+    """The upload is more than what the server holds in memory."""
     running, link = desk
     httpx = pytest.importorskip("httpx2")
-    folder = world.root / "a"
+    folder, data = world.root / "a", (world.root / "a.csv").read_bytes()
+    long = data + data.partition(b"\n")[2] * 800
+    assert len(long) > 2**21
+    before = set(folder.rglob("*"))
     with httpx.Client(base_url=link.partition("/enter")[0], follow_redirects=True, timeout=60) as client:
         token = re.search(r'name="token" value="([^"]+)"', client.get(link).text + client.get("/table").text)[1]
-        client.post("/table", files={"upload": ("t.csv", (world.root / "a.csv").read_bytes())}, data={"token": token})
-        answered(client, "/work", "80 rows fit the project")
+        client.post("/table", files={"upload": ("t.csv", long)}, data={"token": token})
+        answered(client, "/work", f"{801 * 80} rows fit the project")
+        assert (folder / "desk" / "table.csv").read_bytes() == long
+        assert set(folder.rglob("*")) - before == {folder / "desk", folder / "desk" / "table.csv"}
+        client.post("/table", files={"upload": ("t.csv", data)}, data={"token": token})
+        answered(client, "/work", ">80 rows fit the project")
         quick = {"no_audit": "yes", "components": "3"}
         client.post("/release", data={"token": token} | quick)
         answered(client, "/work", "This may be shared")
@@ -140,23 +148,6 @@ def test_a_desk_that_closes_while_a_share_waits_for_a_yes_lets_nothing_leave(wor
     assert running.wait(60) == 0
     assert PartyFolder(folder).shared() is None
     assert list((folder / "outbox").iterdir()) == []
-
-
-def test_a_long_upload_is_kept_whole_and_leaves_nothing_besides(world, desk):
-    """More than what the server holds in memory."""
-    _, link = desk
-    httpx = pytest.importorskip("httpx2")
-    folder, data = world.root / "a", (world.root / "a.csv").read_bytes()
-    data += data.partition(b"\n")[2] * 800
-    assert len(data) > 2**21
-    before = set(folder.rglob("*"))
-    with httpx.Client(base_url=link.partition("/enter")[0], follow_redirects=True, timeout=60) as client:
-        client.get(link)
-        token = re.search(r'name="token" value="([^"]+)"', client.get("/table").text)[1]
-        client.post("/table", files={"upload": ("t.csv", data)}, data={"token": token})
-        answered(client, "/work", f"{801 * 80} rows fit the project")
-    assert (folder / "desk" / "table.csv").read_bytes() == data
-    assert set(folder.rglob("*")) - before == {folder / "desk", folder / "desk" / "table.csv"}
 
 
 def test_a_folder_that_is_nobodys_is_refused(tmp_path):
