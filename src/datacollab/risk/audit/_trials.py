@@ -236,20 +236,21 @@ class Trials:
         keep: dict[str, FloatArray] | None = None,
     ) -> Trial:
         """Make a trial of an attack that reconstructs rows, with targets if it is informed."""
-        name = attack + WITH_LABELS if informed else attack
-        return Trial(level, leak, name, partial(self._reconstruct, name, fit, informed, {} if keep is None else keep))
+        name, scenario, n = attack + WITH_LABELS if informed else attack, self._scenario, len(self._scenario.Z)
 
-    def _reconstruct(self, name: str, fit: Callable[[], Any], informed: bool, keep: dict[str, FloatArray]) -> Outcome:
-        scenario = self._scenario
-        # One call for all, since it may fit.
-        Z, target, n = scenario.Z, scenario.target, len(scenario.Z)
-        controls = None if informed and scenario.control_target is None else scenario.control_representation
-        if controls is not None:
-            Z = np.vstack([Z, controls])
-            target = np.concatenate([target, scenario.control_target]) if informed else target
-        rows = fit().reconstruct(Z, target=target if informed else None)
-        keep[name] = rows[:n]
-        return self._outcome(rows[:n], None if controls is None else rows[n:])
+        def make() -> Outcome:
+            # One call for all, since it may fit.
+            Z, target = scenario.Z, scenario.target
+            controls = None if informed and scenario.control_target is None else scenario.control_representation
+            if controls is not None:
+                Z = np.vstack([Z, controls])
+                target = np.concatenate([target, scenario.control_target]) if informed else target
+            rows = fit().reconstruct(Z, target=target if informed else None)
+            if keep is not None:
+                keep[name] = rows[:n]
+            return self._outcome(rows[:n], None if controls is None else rows[n:])
+
+        return Trial(level, leak, name, make)
 
     def _outcome(self, rows: FloatArray, controls: FloatArray | None) -> Outcome:
         scenario = self._scenario
