@@ -246,7 +246,7 @@ class DataCollaborationClassifier(ClassifierMixin, _Supervised):
     Parameters
     ----------
     obfuscator : transformer, mapping of party to transformer, or callable, default=None
-        f_k, of which each party fits a clone on its own rows; a mapping or a callable of the party's name gives each
+        f_k; each party fits a clone of it on its own rows.  A mapping or a callable of the party's name gives each
         its own.  None takes ``obfuscator("pca")``.
     integrator : BaseIntegrator or "auto", default=None
         How representations are aligned.  None takes ``KTI()``; "auto" leaves the choice to `Analyst`.
@@ -489,6 +489,12 @@ class DataCollaborationClusterer(ClusterMixin, PlayedRoles):
         self.models_ = {party: self.collaboration_.party_model(party) for party in self.parties_}
         self.labels_ = self._of_fitted("predict", X, names)
         return self
+
+    def fit_predict(
+        self, X: ArrayLike, y: None = None, *, groups: ArrayLike | None = None, anchor: ArrayLike | None = None
+    ) -> NDArray[np.intp]:
+        """Fit, and give ``labels_``."""
+        return self.fit(X, groups=groups, anchor=anchor).labels_
 
     def _default_estimator(self) -> Any:
         return KMeans(self.n_clusters, n_init=10) if self.estimator is None else self.estimator

@@ -65,7 +65,7 @@ def is_scikit_learn(depth: int) -> bool:
 def warn_of_scorer(groups: ArrayLike | None, party_column: str | int | None, *, depth: int) -> None:
     """Warn where scikit-learn predicts, for one of its scorers, without saying whose rows these are.
 
-    It turns the error that follows into a score of nan.  Without scikit-learn in between, the error is told itself.
+    It turns the error that follows into a score of nan.  Other callers see the error itself.
     """
     if groups is None and party_column is None and is_scikit_learn(depth + 1):
         warnings.warn(
