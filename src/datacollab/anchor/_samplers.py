@@ -133,7 +133,6 @@ class GaussianAnchor(AnchorSampler):
     Parameters
     ----------
     n_samples : int, default=1000
-        The number of anchor rows.
     covariance : {"full", "diagonal"}, default="full"
         "full" takes the sample covariance of the source, "diagonal" its variances only.  Targets are not assigned, and
         at least two source rows are needed.
@@ -174,7 +173,6 @@ class UniformAnchor(AnchorSampler):
     Parameters
     ----------
     n_samples : int, default=1000
-        The number of anchor rows.
     low, high : float or array-like of shape (n_features,), optional
         Bounds of the box, one for all columns or one per column.  A missing bound is the column minimum or maximum of
         the source rows.
