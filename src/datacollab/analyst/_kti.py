@@ -190,6 +190,9 @@ class KTI(BaseIntegrator):
         "kernel_params": [Mapping, None],
     }
 
+    target_: FloatArray
+    eigenvalues_: FloatArray
+
     def __init__(
         self,
         n_components: int = 10,
