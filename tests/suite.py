@@ -106,6 +106,13 @@ def light_choices():
         yield
 
 
+@pytest.fixture(autouse=True, scope="module")
+def documents_choose_lightly(request):
+    """Let examples in docstrings and on pages choose among light models too."""
+    if request.path.is_relative_to(ROOT / "src") or request.path.parent == ROOT / "docs":
+        request.getfixturevalue("light_choices")
+
+
 RAISED = set()
 """Codes of refusals that were raised in this process; on the controller of several workers, in any of them."""
 

@@ -1,8 +1,0 @@
-"""Light choices for the examples on pages."""
-
-import pytest
-
-
-@pytest.fixture(scope="module", autouse=True)
-def _light(light_choices):
-    pass
