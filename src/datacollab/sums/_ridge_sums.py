@@ -52,7 +52,7 @@ _LEAST_UNEXPLAINED = 0.25
 _SAME = 2.0**16
 """Totals whose numbers agree up to one over this have one model."""
 _ROUNDING = 1e-6
-_LEAST_CLARITY = 4.0
+_LEAST_CLARITY = 1.0
 """Least number of rows, over the standard deviation of its noise."""
 _FEWEST_ROWS = 10
 
@@ -296,7 +296,7 @@ class RidgeSums:
         ------
         NumericalError
             If the total cannot be sums of rows: fewer than ten rows, beyond the noise, or moments far below zero.  If
-            the noise in the number of rows is more than a quarter of it, so that nobody can tell.
+            the number of rows is smaller than its noise, so that nobody can tell.
         """
         D, M, noise = self.n_components, self._matrix(total), self.noise if noise is None else noise
         n, noise_of_n = M[-1, -1] / _ETA**2, noise / _ETA**2
