@@ -1,10 +1,4 @@
-"""The analyst's side: align what the parties shared, and train on it.  Never imports ``party``.
-
-* The role: `_analyst`, `_training`; an analyst who chooses: `_choice`.
-* Integration methods: `_linear` with their base, `_kti`, `_kti_cv`, their `_graphs`.
-* Solvers of KTI: `_solvers`; where they compute, and what that costs: `_engine`.
-* Without targets: `_clustering`.
-"""
+"""The analyst's side: align what the parties shared, and train on it.  Never imports ``party``."""
 
 from .._methods import METHODS, Method
 from ._analyst import Analyst, Collaboration
