@@ -7,9 +7,10 @@ import pytest
 
 from datacollab.errors import AgreementError
 from datacollab.exchange.analyst_folder import AnalystFolder
+from datacollab.exchange.party_folder import make_mask_key
 from datacollab.exchange.project import Task
 from party_world import refused
-from sums_world import PARTIES, new_sums_world, rows_of
+from sums_world import PARTIES, entities_of, new_sums_world, rows_of
 
 NAMES = PARTIES[:3]
 TASK = Task(kind="classification", target="ill", classes=("fatal", "no", "yes"))
@@ -84,3 +85,19 @@ def test_one_row_more_is_refused_for_the_model_too(counted, tmp_path):
     table = pd.concat([pd.read_csv(world.table("north")), rows_of(1, 99)])
     with refused("ALREADY_SHARED"):
         world.share("north", table)
+
+
+def test_a_model_without_one_of_those_counted_is_refused(counted, tmp_path):
+    """Both totals would tell its counts."""
+    world = counted.copied(tmp_path)
+    world.project = replace(world.project, sharing=replace(world.project.sharing, statistic="ridge regression"))
+    parties = {name: key for name, key in world.project.parties.items() if name != "east"}
+    parties["west"] = world.keys["stranger"].public
+    (world.root / "west").mkdir()
+    world.keys["stranger"].save(world.root / "west" / "keys.json")
+    cards = {name: make_mask_key(world.root / name) for name in parties}
+    entities = entities_of(parties)
+    sharing = replace(world.project.sharing, run=2, mask_keys=cards, entities=entities)
+    world.write_project(replace(world.project, sharing=sharing, revision=2, parties=parties))
+    with refused("ALREADY_SHARED"):
+        world.share("north")

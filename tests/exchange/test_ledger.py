@@ -25,13 +25,13 @@ def rows(rng):
     return rng.normal(size=(40, 3))
 
 
-def enter(ledger, table, number, noise=0.1, void=(), statistic="ridge regression"):
+def enter(ledger, table, number, noise=0.1, void=(), statistic="ridge regression", parties=("a key",)):
     rows = ledger.fingerprints(table)
     facts = {
         "statistic": statistic,
         "purpose": f"total {number}",
         "agreement": f"run {number}",
-        "parties": {"north": "a key"},
+        "parties": {f"party {place}": key for place, key in enumerate(parties)},
     }
     ledger.enter(rows, context=CONTEXTS[number], noise=noise, void=void, **facts)
 
@@ -60,6 +60,16 @@ def test_another_statistic_is_made_of_exactly_the_same_rows_alone(ledger, rows, 
     enter(ledger, rng.permutation(rows), 1)
     for statistic in ("class counts", "ridge regression"):
         refusal("ALREADY_SHARED", enter, ledger, rows, 2, statistic=statistic)
+
+
+@pytest.mark.parametrize("parties", [("a", "b", "c"), ("a", "b"), ("a", "b", "d")])
+def test_another_statistic_among_other_parties_is_refused(ledger, rows, parties):
+    """The difference of both totals would be what one party added."""
+    enter(ledger, rows, 0, statistic="class counts", parties=("c", "b", "a"))
+    if set(parties) == set("abc"):
+        enter(ledger, rows, 1, parties=parties)
+    else:
+        refusal("ALREADY_SHARED", enter, ledger, rows, 1, parties=parties)
 
 
 def test_the_same_sum_is_entered_once_whatever_its_rows(ledger, rows, rng):

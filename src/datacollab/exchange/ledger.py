@@ -115,13 +115,15 @@ class Ledger:
         context: str,
         statistic: str,
         agreement: str,
+        parties: Mapping[str, str],
         void: Collection[str] = frozenset(),
     ) -> None:
         """Refuse a total of rows, by their fingerprints, that beside the earlier ones would reveal single rows.
 
-        Another statistic of exactly the same rows is allowed: no row is in only one of both totals.  Totals of `void`
-        agreements are left out: they will never be made, as one of their parties has left.  ``ALREADY_SHARED`` is
-        raised if the sum was entered before, the agreement was closed, or an earlier total has nearly the same rows.
+        Another statistic of exactly the same rows is allowed among the same parties, by their keys: with another roster
+        the difference of both totals would be the sums of one party.  Totals of `void` agreements are left out: they
+        will never be made, as one of their parties has left.  ``ALREADY_SHARED`` is raised if the sum was entered
+        before, the agreement was closed, or an earlier total has nearly the same rows.
         """
         if agreement in self.closed:
             raise ExchangeError(
@@ -136,7 +138,8 @@ class Ledger:
                     f"This sum is in the ledger since {when}. Send the file that was made then; no second one is made.",
                 )
             n_different = FEWEST_DIFFERENT if entry.agreement in void else entry.n_different(rows)
-            if n_different < FEWEST_DIFFERENT and (n_different or entry.statistic == statistic):
+            are_alike = set(entry.parties.values()) == set(parties.values()) and entry.statistic != statistic
+            if n_different < FEWEST_DIFFERENT and (n_different or not are_alike):
                 raise ExchangeError(
                     "ALREADY_SHARED",
                     f"Nearly the same rows went into the total {entry.purpose!r} on {when}: fewer than "
@@ -164,7 +167,7 @@ class Ledger:
             raise ValueError(f"noise must be a finite number above 0; got {noise!r}.")
         with locked(self.path.parent):
             self._load()
-            self.check(rows, context=context, statistic=statistic, agreement=agreement, void=void)
+            self.check(rows, context=context, statistic=statistic, agreement=agreement, parties=parties, void=void)
             time = datetime.now(UTC).isoformat(timespec="seconds")
             entry = LedgerEntry(
                 context, purpose, statistic, float(noise), time, agreement, dict(parties), np.sort(rows)

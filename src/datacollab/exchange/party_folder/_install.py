@@ -145,7 +145,7 @@ class AtHome:
             return self.sides[using]
         if using not in SIDES:
             raise ValueError(f"Unknown predictions {using!r}; choose one of {', '.join(SIDES)}.")
-        if using == "distilled":
+        if using == "distilled" and not isinstance(self.model, SumsModel):
             raise ExchangeError(
                 "NOT_INSTALLED",
                 "Nothing was distilled from anchor predictions. Run `datacollab party distil FILE` first.",

@@ -453,7 +453,8 @@ def _prepared(
     reasons += crafted_anchor(name, fit)
     try:
         context, statistic = plan.agreed.context.hex(), plan.agreed.facts["statistic"]
-        ledger.check(rows, context=context, statistic=statistic, agreement=project.digest, void=void)
+        parties = {each: key.text for each, key in project.parties.items()}
+        ledger.check(rows, context=context, statistic=statistic, agreement=project.digest, parties=parties, void=void)
     except ExchangeError as error:
         reasons.append(error)
     summary = SumsSummary(
