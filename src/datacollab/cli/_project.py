@@ -65,7 +65,7 @@ def new(
             f"Representations may have all of the {project.n_free} numbers that tell a row, as what they lose is "
             "not adjusted for. They hide nothing then; defences have to."
         )
-    elif project.max_components >= project.n_free > 1:
+    elif project.sharing is None and project.max_components >= project.n_free > 1:
         report.line(
             f"{project.n_free} numbers tell a row of these columns: a linear map onto as many components, which "
             f"--max-components {project.max_components} allows, turns the table and hides nothing. Take fewer."
