@@ -93,7 +93,7 @@ def test_a_draft_is_signed_and_says_what_to_check(new, keys, tmp_path):
 
 def test_as_many_components_as_tell_a_row_are_hinted_at(new, tmp_path):
     """An age and one of two wards are two numbers, though the matrix has a column for "other", too."""
-    assert "2 numbers tell a row" in new("--max-components", 2).stdout
+    assert "2 numbers tell a row" in new("--rows", "--max-components", 2).stdout
     assert "tell a row" not in new(output="again.toml").stdout
     assert load_project(tmp_path / "again.toml").max_components == 1
 
