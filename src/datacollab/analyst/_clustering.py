@@ -254,9 +254,8 @@ def novelty(
     -----
     What goes to all parties is a weight, a mean and a covariance for each component.  Where one party's rows are like
     no other's, a component may be of these alone, and tell how they lie.  Scores by nearest neighbours would take the
-    parties' representations along, which another party could invert.
-     Shared
-    rows that are means of groups vary less than rows do, so that scores of own rows come out larger on the whole.
+    parties' representations along, which another party could invert.  Shared rows that are means of groups vary less
+    than rows do, so that scores of own rows come out larger on the whole.
 
     Examples
     --------

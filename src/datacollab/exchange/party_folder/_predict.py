@@ -134,9 +134,8 @@ def evaluate(
         "n_rows", "task", and "adjusted", the counts of entries that rules changed.  Intervals are of 95 %.
         "using" names the side, and "sides" has the same figures of all sides.
 
-        * For a classification "accuracy", "accuracy_interval" (Wilson), "balanced_accuracy", "classes" and "confusion",
-        a
-          row for each true class.
+        * For a classification "accuracy", "accuracy_interval" (Wilson), "balanced_accuracy", "classes" and
+          "confusion", a row for each true class.
         * For a regression "rmse", "mae" and "r2", the first two with t intervals.
         * For a survival "concordance" and "n_events".
         * With probabilities of two classes "ranking" of the second; see `linalg.ranking_figures`.
