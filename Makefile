@@ -5,6 +5,9 @@ VENV ?= .venv
 BIN := $(VENV)/bin
 DATA ?= $(firstword $(DATACOLLAB_DATA) $(wildcard ../shared/data))
 
+# One worker more than processors for the quick tests, as some of them wait.
+JOBS ?= $(shell echo $$(( $$(getconf _NPROCESSORS_ONLN) + 1 )))
+
 # One BLAS thread a process: the work is spread over processes, and results do not depend on the machine.
 export OMP_NUM_THREADS ?= 1
 export OPENBLAS_NUM_THREADS ?= 1
@@ -22,12 +25,12 @@ demo: $(VENV)/.demo  ## What data collaboration buys on real data: prints a tabl
 	$(BIN)/datacollab demo --output output/demo
 
 test: $(VENV)/.test  ## The tests, doctests and documents included, but for the slow quarter.
-	$(BIN)/python -m pytest -n auto --dist worksteal -m "not slow"
+	$(BIN)/python -m pytest -n $(JOBS) --dist worksteal -m "not slow"
 
 test-all: test  ## And the slow ones: whole commands on real data, kills.
 	$(BIN)/python -m pytest -n auto --dist loadfile -m slow
 
-mutants: $(VENV)/.test  ## Thirty faults, each planted alone into a copy of the package: tests must fail. Takes eight minutes on two cores.
+mutants: $(VENV)/.test  ## Thirty faults, each planted alone into a copy of the package: tests must fail. Takes some minutes on two cores.
 	$(BIN)/python tests/run_mutants.py
 
 test-nightly: $(VENV)/.test  ## 20,000 hostile changes of each kind of what crosses, 400 kills of each command.
