@@ -5,7 +5,8 @@ parties, knows the person's row, and reads the class from the returned model; or
 rows, from the total without its own part and noise.  The person's own party compares the anchor with its rows first
 (`anchor_fit`).
 
-Run ``python -m datacollab_experiments.sums.crafted --draws 400 --output FILE``.
+Run ``python -m datacollab_experiments.sums.crafted --draws 400 --output FILE``; with ``--asked`` the party goes on
+where it is asked.
 """
 
 from __future__ import annotations
@@ -72,8 +73,11 @@ CRAFTS = (
 )
 
 
-def played(craft: Craft, outlier: bool, seed: int) -> tuple[bool, bool] | None:
-    """Return whether the owner read the class alone, and with the analyst, in one draw; None if it was noticed."""
+def played(craft: Craft, outlier: bool, seed: int, *, asked: bool = False) -> tuple[bool, bool] | None:
+    """Return whether the owner read the class alone, and with the analyst, in one draw; None if it was noticed.
+
+    With `asked`, only a refusal counts as noticed.
+    """
     generator = np.random.default_rng([seed, 51])
     X = generator.normal(size=(N_PARTIES * N_ROWS, N_COLUMNS))
     y = generator.integers(2, size=len(X))
@@ -81,7 +85,7 @@ def played(craft: Craft, outlier: bool, seed: int) -> tuple[bool, bool] | None:
         X[0] *= OUTLIER / np.linalg.norm(X[0])
     anchor = craft.rows(X[0], generator)
     fit = anchor_fit(anchor, X[:N_ROWS])
-    if fit.is_crowded or fit.is_narrow or fit.is_dense:
+    if fit.is_crowded or fit.is_narrow or (fit.is_dense and not asked):
         return None
     usual, unit = recommended(), UNITS_PER_RANGE / RANGE
     common = CommonMap.from_anchor(anchor * unit, secret(seed), n_components=craft.components or usual.n_components)
@@ -109,12 +113,14 @@ def _from_total(statistic: RidgeSums, total: Array, v: Array, noise: float) -> A
     return np.asarray(features @ solved / 4)
 
 
-def rows(n_draws: int) -> Iterator[dict[str, object]]:
+def rows(n_draws: int, *, asked: bool = False) -> Iterator[dict[str, object]]:
     """Yield a row for each way and kind of person; beside what is read, what the honest anchor gives in these draws."""
     for outlier in (False, True):
-        honest = [played(CRAFTS[0], outlier, seed) for seed in range(n_draws)]
+        honest = [played(CRAFTS[0], outlier, seed, asked=asked) for seed in range(n_draws)]
         for craft in CRAFTS:
-            draws = honest if craft is CRAFTS[0] else [played(craft, outlier, seed) for seed in range(n_draws)]
+            draws = (
+                honest if craft is CRAFTS[0] else [played(craft, outlier, seed, asked=asked) for seed in range(n_draws)]
+            )
             both = zip(draws, honest, strict=True)
             pairs = [(read, fair) for read, fair in both if read is not None and fair is not None]
             party, together, fair_party, fair_together = np.reshape(pairs, (-1, 4)).astype(float).T
@@ -144,10 +150,11 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0] if __doc__ else None)
     parser.add_argument("--draws", type=int, default=400)
     parser.add_argument("--output", type=Path, required=True)
+    parser.add_argument("--asked", action="store_true")
     given = parser.parse_args()
     with given.output.open("w", newline="", encoding="utf-8") as stream:
         writer = None
-        for row in rows(given.draws):
+        for row in rows(given.draws, asked=given.asked):
             writer = writer or csv.DictWriter(stream, list(row))
             if stream.tell() == 0:
                 writer.writeheader()
