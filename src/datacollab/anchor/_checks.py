@@ -26,7 +26,6 @@ _MOST_COMPARED = 2000
 _FEWEST_AROUND, _PART_AROUND = 3, 0.05
 """How many own rows a ball around an own row holds, at least, and as a part of them."""
 _LEVEL = 1e-3
-_MOST_DENSE = 1.2
 _CONSTANT = 1e-9
 """Columns that vary less, as a part of their largest entry, count as constant."""
 
@@ -104,7 +103,8 @@ class AnchorFit:
     spread : float
         Median over columns of the anchor's standard deviation over that of the own rows.
     density : float
-        The anchor's part around an own row over the own rows' part there, at its densest, by 99.8 % intervals.
+        The anchor's part around an own row over the own rows' part there, or that of `expected` rows if it is larger,
+        at its densest, by 99.8 % intervals.
     """
 
     n_crowded: int
@@ -119,17 +119,12 @@ class AnchorFit:
         return self.n_crowded > 0 or self.n_near > max(_FEWEST_NEAR, _MOST_NEAR * self.n_anchors)
 
     @property
-    def is_dense(self) -> bool:
-        """Return whether much more of the anchor than of the own rows lies around one of these."""
-        return self.density > _MOST_DENSE
-
-    @property
     def is_narrow(self) -> bool:
         """Return whether the anchor varies less than .7 times as much as the own rows in most columns."""
         return self.spread < _LEAST_SPREAD
 
 
-def anchor_fit(anchor: ArrayLike, X_private: ArrayLike) -> AnchorFit:
+def anchor_fit(anchor: ArrayLike, X_private: ArrayLike, *, expected: ArrayLike | None = None) -> AnchorFit:
     """Compare an anchor with a party's own rows, at the party.
 
     An anchor that was planted around people lets others read what these people add, and a map of a narrow anchor sees
@@ -140,6 +135,9 @@ def anchor_fit(anchor: ArrayLike, X_private: ArrayLike) -> AnchorFit:
     anchor : array-like of shape (n_anchors, n_features)
     X_private : array-like of shape (n_samples, n_features)
         At least two rows.
+    expected : array-like of shape (n_expected, n_features), optional
+        Rows drawn by the recipe that the anchor is said to follow, if it does not follow the distribution of the own
+        rows: an honest anchor is as dense as these.
 
     Raises
     ------
@@ -156,11 +154,12 @@ def anchor_fit(anchor: ArrayLike, X_private: ArrayLike) -> AnchorFit:
     True
     """
     A, X = check_table(anchor, "anchor"), check_table(X_private, "X_private")
+    E = A[:0] if expected is None else check_table(expected, "expected")
     X = X[:: -(-len(X) // _MOST_ROWS)]
     # The own rows give the units, which the maker of the anchor does not know.
     deviation = X.std(axis=0)
     varies = deviation > _CONSTANT * np.abs(X).max(axis=0)
-    A, X = A[:, varies] / deviation[varies], X[:, varies] / deviation[varies]
+    A, X, E = (each[:, varies] / deviation[varies] for each in (A, X, E))
     if not varies.any() or len(X) < 2:
         return AnchorFit(n_crowded=0, n_near=0, n_anchors=len(A), spread=1.0, density=0.0)
     own, _ = NearestNeighbors(n_neighbors=2).fit(X).kneighbors(X)
@@ -172,22 +171,31 @@ def anchor_fit(anchor: ArrayLike, X_private: ArrayLike) -> AnchorFit:
         n_near=int((distances[:, 0] < radius[nearest[:, 0]]).sum()),
         n_anchors=len(A),
         spread=float(np.median(A.std(axis=0))),
-        density=_density(A, X),
+        density=_density(A, X, E),
     )
 
 
-def _density(A: FloatArray, X: FloatArray) -> float:
-    """Compare, around each own row, the anchor's part with that of the own rows."""
+def _density(A: FloatArray, X: FloatArray, E: FloatArray) -> float:
+    """Compare, around each own row, the anchor's part with that of the own rows, or of the expected ones."""
     X = X[:: -(-len(X) // _MOST_COMPARED)]
     n_others = len(X) - 1
     k = min(n_others, max(_FEWEST_AROUND, round(_PART_AROUND * n_others)))
     among = cdist(X, X)
     np.fill_diagonal(among, np.inf)
     radius = np.partition(among, k - 1, axis=1)[:, k - 1 : k] * (1 + 1e-9)
-    n_own = (among <= radius).sum(axis=1)
-    # All rows of the anchor: its maker could know which of them are left out.
-    starts = range(0, len(A), _MOST_COMPARED)
-    n_anchors = sum((cdist(X, A[start : start + _MOST_COMPARED]) <= radius).sum(axis=1) for start in starts)
-    most_own = beta.ppf(1 - _LEVEL, n_own + 1, np.maximum(n_others - n_own, 1e-9))
+
+    def n_around(rows: FloatArray) -> FloatArray:
+        # All rows of the anchor: its maker could know which of them are left out.
+        starts = range(0, len(rows), _MOST_COMPARED)
+        counts = [(cdist(X, rows[start : start + _MOST_COMPARED]) <= radius).sum(axis=1) for start in starts]
+        return np.asarray(np.sum(counts, axis=0, dtype=np.float64))
+
+    def most(n_inside: FloatArray, n: int) -> FloatArray:
+        return np.asarray(beta.ppf(1 - _LEVEL, n_inside + 1, np.maximum(n - n_inside, 1e-9)))
+
+    fair = most((among <= radius).sum(axis=1), n_others)
+    if len(E):
+        fair = np.maximum(fair, most(n_around(E), len(E)))
+    n_anchors = n_around(A)
     least_anchors = np.where(n_anchors, beta.ppf(_LEVEL, np.maximum(n_anchors, 1), len(A) - n_anchors + 1), 0.0)
-    return float((least_anchors / most_own).max())
+    return float((least_anchors / fair).max())

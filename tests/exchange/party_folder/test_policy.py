@@ -80,6 +80,8 @@ def test_a_comment_changes_no_digest_and_an_entry_does(write):
         ("defence = 'noise'", ("defence is a text", '"microaggregation"')),
         ("shuffle = 1", ("shuffle is 1", "true or false")),
         ("max_rows_in_anchor = -1", ("max_rows_in_anchor is -1", "from 0")),
+        ("max_anchor_density = 0.5", ("max_anchor_density is 0.5", "from 1 on")),
+        ("max_anchor_density = inf", ("max_anchor_density is inf",)),
         ("max_linkage = 25", ("max_linkage is 25", "from 0 to 1")),
         ("max_linkage = nan", ("max_linkage is nan",)),
         ("max_membership = 0.4", ("from 0.5 to 1",)),

@@ -15,7 +15,7 @@ from datacollab.bundle import unpack
 from datacollab.cli._app import app
 from datacollab.errors import AgreementError
 from datacollab.exchange.party_folder import PartyFolder, make_mask_key
-from datacollab.exchange.project import make_anchor, seal_anchor
+from datacollab.exchange.project import AnchorRecipe, encode_table, make_anchor, seal_anchor
 from datacollab.linalg import gaussian_sigma
 from datacollab.sums import measured_membership, read_message
 from party_world import contents, events, refused
@@ -174,6 +174,32 @@ def test_an_anchor_that_was_made_for_single_rows_is_refused(world, tmp_path, nar
     PartyFolder.join(world.root / "north", world.root / "project.toml", path)
     with refused("ANCHOR_UNFIT", words):
         world.share("north")
+
+
+@pytest.mark.parametrize("method", ["sample", "uniform"])
+def test_a_dense_anchor_is_refused_unless_the_policy_allows_it(world, tmp_path, method, rng):
+    """Half of its rows lie around one person; an honest anchor of either recipe is taken."""
+    project = replace(world.project, anchor=AnchorRecipe(method=method, n_rows=200), revision=2)
+    world.write_project(project)
+    own, path = pd.read_csv(world.table("north")), world.root / "made.dcanchor"
+    honest = make_anchor(project, rows_of(200, 77), where="public.csv", random_state=0)
+    rows, person = honest.rows.copy(), encode_table(project, own.nlargest(1, "age"), where="own").X
+    own_deviation = encode_table(project, own, where="own").X.std(axis=0)
+    low, high = rows.min(axis=0), rows.max(axis=0)
+    rows[::2] = np.clip(person + 0.3 * rng.normal(size=rows[::2].shape) * own_deviation, low, high)
+    folder = world.root / "north"
+    path.write_bytes(seal_anchor(replace(honest, rows=rows), project, world.keys["north"]))
+    PartyFolder.join(folder, world.root / "project.toml", path)
+    with refused("ANCHOR_UNFIT", "max_anchor_density"):
+        world.share("north")
+    path.write_bytes(seal_anchor(honest, project, world.keys["north"]))
+    PartyFolder.join(folder, world.root / "project.toml", path)
+    assert not world.folder("north").prepare(world.table("north")).reasons
+    path.write_bytes(seal_anchor(replace(honest, rows=rows), project, world.keys["north"]))
+    PartyFolder.join(folder, world.root / "project.toml", path)
+    policy = folder / "policy.toml"
+    policy.write_text(policy.read_text().replace("max_anchor_density = 1.2", "max_anchor_density = 50"))
+    assert world.share("north").exists()
 
 
 def test_options_and_steps_of_rows_are_refused(world):

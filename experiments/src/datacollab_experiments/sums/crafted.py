@@ -21,6 +21,7 @@ from pathlib import Path
 import numpy as np
 
 from datacollab.anchor import anchor_fit
+from datacollab.exchange.party_folder import Policy
 from datacollab.sums import UNITS_PER_RANGE, CommonMap, RidgeSums, recommended
 
 from ..pays.columns import Array
@@ -85,7 +86,7 @@ def played(craft: Craft, outlier: bool, seed: int, *, asked: bool = False) -> tu
         X[0] *= OUTLIER / np.linalg.norm(X[0])
     anchor = craft.rows(X[0], generator)
     fit = anchor_fit(anchor, X[:N_ROWS])
-    if fit.is_crowded or fit.is_narrow or (fit.is_dense and not asked):
+    if fit.is_crowded or fit.is_narrow or (fit.density > Policy().max_anchor_density and not asked):
         return None
     usual, unit = recommended(), UNITS_PER_RANGE / RANGE
     common = CommonMap.from_anchor(anchor * unit, secret(seed), n_components=craft.components or usual.n_components)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import textwrap
 import tomllib
 from collections.abc import Callable, Iterator, Sequence
@@ -63,6 +64,9 @@ class Policy:
     defence: str = _one_of("none", "none", "any", "microaggregation")
     shuffle: bool = _entry(True, "true or false", lambda value: isinstance(value, bool))
     max_rows_in_anchor: int = _count(0, 0)
+    max_anchor_density: float = _entry(
+        1.2, "a number from 1 on", lambda value: type(value) in (int, float) and 1 <= value < math.inf
+    )
     max_linkage: float | None = _share(0.25, 0)
     max_reidentification: float | None = _share(0.25, 0)
     max_membership: float | None = _share(0.75, 0.5)
@@ -73,9 +77,7 @@ class Policy:
     @property
     def digest(self) -> str:
         """Identity of the rules; comments in the file do not change it."""
-        # Left out while it is the default: policies from before there was a ledger keep their digests.
-        entries = {name: entry for name, entry in asdict(self).items() if name != "ledger" or entry}
-        return digest(canonical_json(entries))
+        return digest(canonical_json(asdict(self)))
 
     @property
     def risk_limits(self) -> dict[str, float]:
@@ -174,20 +176,29 @@ def private_rows_in_anchor(party: PartyName, n_found: int, n_anchors: int, polic
         )
 
 
-def crafted_anchor(party: PartyName, fit: AnchorFit | None) -> Iterator[ExchangeError]:
+def crafted_anchor(party: PartyName, fit: AnchorFit | None, *, most_dense: float = math.inf) -> Iterator[ExchangeError]:
     """Yield why nothing may leave if the anchor was made for single own rows, or covers little of the table."""
-    if fit is None or not (fit.is_crowded or fit.is_narrow):
+    if fit is None:
         return
-    found = f"the anchor's columns vary {fit.spread:.2f} times as much as those of its table; .7 is the least"
     if fit.is_crowded:
         found = (
             f"{fit.n_near} of the {fit.n_anchors} anchor rows crowd around rows of its table, {fit.n_crowded} of them "
             "have ten of these or more"
         )
+    elif fit.is_narrow:
+        found = f"the anchor's columns vary {fit.spread:.2f} times as much as those of its table; .7 is the least"
+    elif fit.density > most_dense:
+        found = (
+            f"around a row of its table lies {fit.density:.1f} times as much of the anchor as of the table; its policy "
+            f"allows {most_dense:g}, max_anchor_density"
+        )
+    else:
+        return
+    advice = "Do not share; ask the project's owner for public rows of the same kind of people."
+    if not (fit.is_crowded or fit.is_narrow):
+        advice += " If they are of another mix of people, and you trust where they come from, raise the limit."
     yield ExchangeError(
-        "ANCHOR_UNFIT",
-        f"Party {party!r}: {found}. With such an anchor others may read single rows. Do not share; ask the project's "
-        "owner for public rows of the same kind of people.",
+        "ANCHOR_UNFIT", f"Party {party!r}: {found}. With such an anchor others may read single rows. {advice}"
     )
 
 

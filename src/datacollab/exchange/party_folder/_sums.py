@@ -41,6 +41,7 @@ from ..project import (
     Project,
     declared_alike,
     encode_table,
+    expected_rows,
     sharing_sentences,
     table_batches,
 )
@@ -432,13 +433,7 @@ def _prepared(
         part, n_public = part + _part(plan, common, anchor.rows, anchor.target), len(anchor.rows)
     void, of_left = _left(ledger, project, withdrawals, without)
     n_numbers, noise_before = len(part), ledger.noise_left(rows)
-    fit = anchor_fit(anchor.rows, np.vstack(some)) if len(rows) else None
-    if fit is not None and fit.is_dense:
-        of_left.append(
-            f"Around one of your rows lies {fit.density:.1f} times as much of the anchor as of your rows. Public rows "
-            "of another mix of people have that, and so has an anchor made for one person, of whom others could then "
-            "read more. Ask the owner where the anchor's rows come from."
-        )
+    fit = anchor_fit(anchor.rows, np.vstack(some), expected=expected_rows(project)) if len(rows) else None
     least = max(fewest_rows(project), policy.min_rows)
     reasons: list[ExchangeError] = []
     if len(rows) < least:
@@ -450,7 +445,7 @@ def _prepared(
             )
         )
     reasons += private_rows_in_anchor(name, len(in_anchor), len(anchor.rows), policy)
-    reasons += crafted_anchor(name, fit)
+    reasons += crafted_anchor(name, fit, most_dense=policy.max_anchor_density)
     try:
         context, statistic = plan.agreed.context.hex(), plan.agreed.facts["statistic"]
         parties = {each: key.text for each, key in project.parties.items()}

@@ -6,6 +6,7 @@ from ._anchor import (
     anchor_from_bytes,
     anchor_of_rows,
     anchor_to_bytes,
+    expected_rows,
     guessing,
     make_anchor,
     open_anchor,
@@ -28,5 +29,5 @@ __all__ += ["anchor_lines", "column_rows", "rules_line", "sharing_lines", "task_
 __all__ += ["sharing_sentences"]
 __all__ += ["read_table", "table_batches", "table_format", "write_table"]
 __all__ += ["MOST_OUTSIDE", "Adjustments", "EncodedTable", "adjusted_details", "adjusted_text", "encode_table"]
-__all__ += ["Anchor", "Guessing", "anchor_from_bytes", "anchor_of_rows", "anchor_to_bytes", "guessing", "make_anchor"]
-__all__ += ["open_anchor", "seal_anchor"]
+__all__ += ["Anchor", "Guessing", "anchor_from_bytes", "anchor_of_rows", "anchor_to_bytes", "expected_rows", "guessing"]
+__all__ += ["make_anchor", "open_anchor", "seal_anchor"]

@@ -23,8 +23,8 @@ from ._project import Project
 if TYPE_CHECKING:
     from ...anchor import AnchorSampler
 
-__all__ = ["Anchor", "Guessing", "anchor_from_bytes", "anchor_of_rows", "anchor_to_bytes", "guessing", "make_anchor"]
-__all__ += ["open_anchor", "seal_anchor"]
+__all__ = ["Anchor", "Guessing", "anchor_from_bytes", "anchor_of_rows", "anchor_to_bytes", "expected_rows", "guessing"]
+__all__ += ["make_anchor", "open_anchor", "seal_anchor"]
 
 _SECRET_BYTES = 32
 _SLACK, _ROUNDING = 3.0, 1e-9
@@ -130,6 +130,7 @@ def _malformed(what: str) -> ExchangeError:
     )
 
 
+_N_EXPECTED = 4000
 _GENERATOR_BITS = 128
 """The operating system's randomness in the generator that draws anchors."""
 
@@ -172,6 +173,7 @@ def make_anchor(project: Project, table: Any, *, where: str, random_state: int |
     """Make the anchor from public rows, with a fresh secret.
 
     The anchor is made in the columns of the project's matrix, so that a row of SMOTE may lie between two categories.
+    Uniform rows are drawn from the declared ranges.
     SMOTE scales numbers by their declared range, or the largest column alone would decide which rows are neighbours.
 
     Parameters
@@ -198,12 +200,22 @@ def make_anchor(project: Project, table: Any, *, where: str, random_state: int |
 
     samplers: dict[str, AnchorSampler] = {
         "smote": SMOTEAnchor(recipe.n_rows, task=project.task.kind if project.task.is_single else "auto"),
-        "uniform": UniformAnchor(recipe.n_rows),
+        "uniform": UniformAnchor(recipe.n_rows, low=low, high=high),
         "gaussian": GaussianAnchor(recipe.n_rows),
         "sample": SampleAnchor(recipe.n_rows),
     }
     rows, target = samplers[recipe.method].sample(encoded.X / scale, encoded.target, random_state=random_state)
     return _fitting(Anchor(rows=rows * scale, target=target), project, where)
+
+
+def expected_rows(project: Project) -> FloatArray | None:
+    """Draw rows as an honest anchor has them, if the recipe draws from declared ranges; otherwise return None."""
+    if project.anchor.method != "uniform":
+        return None
+    from ...anchor import UniformAnchor
+
+    low, high = _bounds(project)
+    return UniformAnchor(_N_EXPECTED, low=low, high=high).sample(random_state=0)[0]
 
 
 def anchor_of_rows(project: Project, table: Any, *, where: str) -> Anchor:
