@@ -5,6 +5,7 @@ The readers below were written from that page alone, without the package.
 
 import base64
 import hashlib
+import hmac
 import json
 import re
 import struct
@@ -18,7 +19,7 @@ from cryptography.hazmat.primitives import hashes
 from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey, Ed25519PublicKey
 from cryptography.hazmat.primitives.asymmetric.x25519 import X25519PrivateKey, X25519PublicKey
 from cryptography.hazmat.primitives.ciphers.aead import ChaCha20Poly1305
-from cryptography.hazmat.primitives.kdf.hkdf import HKDF
+from cryptography.hazmat.primitives.kdf.hkdf import HKDFExpand
 from cryptography.hazmat.primitives.kdf.scrypt import Scrypt
 
 from datacollab.bundle import KeyPair, PublicKey, arrays_to_bytes, decrypt, pack, sealed_to, unpack, unseal
@@ -180,19 +181,37 @@ def test_the_documented_keys():
     assert documented_plain(file("passphrase.bin"), PASSPHRASE) == b"the state"
 
 
+def documented_unwrapped(wrapped, secret, info):
+    """Open HPKE in base mode as RFC 9180, sections 4 and 5, has it."""
+    kem, suite = b"KEM\x00\x20", b"HPKE\x00\x20\x00\x01\x00\x03"
+
+    def extracted(salt, label, material, suite):
+        return hmac.digest(salt or bytes(32), b"HPKE-v1" + suite + label + material, "sha256")
+
+    def expanded(secret, label, info, length, suite):
+        info = length.to_bytes(2, "big") + b"HPKE-v1" + suite + label + info
+        return HKDFExpand(hashes.SHA256(), length, info).derive(secret)
+
+    private, encapsulated = X25519PrivateKey.from_private_bytes(secret), wrapped[:32]
+    agreed = private.exchange(X25519PublicKey.from_public_bytes(encapsulated))
+    context = encapsulated + private.public_key().public_bytes_raw()
+    shared = expanded(extracted(b"", b"eae_prk", agreed, kem), b"shared_secret", context, 32, kem)
+    schedule = b"\0" + extracted(b"", b"psk_id_hash", b"", suite) + extracted(b"", b"info_hash", info, suite)
+    secret = extracted(shared, b"secret", b"", suite)
+    key, nonce = (expanded(secret, label, schedule, n, suite) for label, n in ((b"key", 32), (b"base_nonce", 12)))
+    return ChaCha20Poly1305(key).decrypt(nonce, wrapped[32:], b"")
+
+
 def test_the_documented_seal():
     data = file("seal.bin")
-    magic, n, ephemeral, commitment = struct.unpack(">8sH32s32s", data[:74])
+    magic, n, commitment = struct.unpack(">8sH32s", data[:42])
     assert (magic, n) == (b"dcseal01", 2)
-    slots = {data[74 + 58 * i : 84 + 58 * i]: data[84 + 58 * i : 132 + 58 * i] for i in range(n)}
-    header, body = data[: 74 + 58 * n], data[74 + 58 * n :]
+    slots = {data[42 + 90 * i : 52 + 90 * i]: data[52 + 90 * i : 132 + 90 * i] for i in range(n)}
+    header, body = data[: 42 + 90 * n], data[42 + 90 * n :]
     halves = KEY.public.signing + KEY.public.sealing
     own = hashlib.sha256(b"datacollab public key 1 fingerprint\n" + halves).digest()[:10]
     secret = base64.b64decode(json.loads(file("keys.json"))["secret"])
-    shared = X25519PrivateKey.from_private_bytes(secret[32:]).exchange(X25519PublicKey.from_public_bytes(ephemeral))
-    info = b"datacollab seal 1 key\n" + PURPOSE.encode()
-    wrapping = HKDF(hashes.SHA256(), 32, ephemeral + halves[32:], info).derive(shared)
-    content_key = ChaCha20Poly1305(wrapping).decrypt(bytes(12), slots[own], None)
+    content_key = documented_unwrapped(slots[own], secret[32:], b"datacollab seal 1 key\n" + PURPOSE.encode())
     assert hashlib.sha256(b"datacollab seal 1 commitment\n" + content_key).digest() == commitment
     plain = ChaCha20Poly1305(content_key).decrypt(bytes(12), body, header + PURPOSE.encode())
     assert plain == b"the anchor"

@@ -15,10 +15,9 @@ from functools import cached_property
 from pathlib import Path
 
 from cryptography.exceptions import InvalidSignature, InvalidTag
-from cryptography.hazmat.primitives import hashes
 from cryptography.hazmat.primitives.asymmetric import ed25519, x25519
 from cryptography.hazmat.primitives.ciphers.aead import ChaCha20Poly1305
-from cryptography.hazmat.primitives.kdf.hkdf import HKDF
+from cryptography.hazmat.primitives.hpke import AEAD, KDF, KEM, Suite
 
 from ..errors import ExchangeError
 from ._data import canonical_json, parse_json
@@ -302,6 +301,8 @@ def _keys_malformed(path: Path) -> ExchangeError:
 
 
 _LEAST_LETTERS = 8
+_HPKE = Suite(KEM.X25519, KDF.HKDF_SHA256, AEAD.CHACHA20_POLY1305)
+"""RFC 9180, base mode."""
 
 
 class KeyPair:
@@ -330,9 +331,9 @@ class KeyPair:
         """Return a signature of 64 bytes; `data` should begin with its purpose, so that it means one thing only."""
         return self._signing.sign(data)
 
-    def exchange(self, other: x25519.X25519PublicKey) -> bytes:
-        """Return the secret that this key shares with another, or raise ValueError if that is a degenerate one."""
-        return self._sealing.exchange(other)
+    def unwrap(self, wrapped: bytes, info: bytes) -> bytes:
+        """Return what was encrypted to the sealing half by HPKE, or raise InvalidTag."""
+        return _HPKE.decrypt(wrapped, self._sealing, info)
 
     def save(self, path: Path, passphrase: str | None = None) -> None:
         """Write the keys, readable by their owner alone, and encrypted if a passphrase is given.
@@ -402,12 +403,12 @@ def key_with_proof(pair: KeyPair) -> str:
     return f"{pair.public.text}\n{_PROOF_PREFIX}{_letters_of(signature)}\n"
 
 
-_SEALED, _SEALED_HEADER = b"dcseal01", struct.Struct(">8sH32s32s")
-"""Magic of a seal, and with it number of recipients, key for this seal only (X25519), commitment to the content key."""
-_SLOT = struct.Struct(">10s48s")
-"""For each recipient: the fingerprint, the wrapped content key."""
+_SEALED, _SEALED_HEADER = b"dcseal01", struct.Struct(">8sH32s")
+"""Magic of a seal, and with it the number of recipients, and a commitment to the content key."""
+_SLOT = struct.Struct(">10s80s")
+"""For each recipient: the fingerprint, the content key under HPKE."""
 _NONCE = bytes(12)
-"""Each key of the cipher is used for one message only."""
+"""A content key is used for one message only."""
 _MOST_RECIPIENTS, _TAG = 1000, 16
 
 
@@ -421,19 +422,16 @@ def seal(data: bytes, recipients: Sequence[PublicKey], *, purpose: str) -> bytes
         raise ValueError(f"A seal needs 1 to {_MOST_RECIPIENTS} recipients; got {len(distinct)}.")
     if len(data) >= 2**31 - _TAG:
         raise ExchangeError("TOO_LARGE", f"{len(data)} bytes are to be sealed; fewer than 2 GiB can be. Send fewer.")
-    ephemeral = x25519.X25519PrivateKey.generate()
-    ephemeral_public = ephemeral.public_key().public_bytes_raw()
     content_key = os.urandom(32)
-    header = _SEALED_HEADER.pack(_SEALED, len(distinct), ephemeral_public, _commitment(content_key))
+    header = _SEALED_HEADER.pack(_SEALED, len(distinct), _commitment(content_key))
     for recipient in distinct:
         try:
-            shared = ephemeral.exchange(x25519.X25519PublicKey.from_public_bytes(recipient.sealing))
+            sealing = x25519.X25519PublicKey.from_public_bytes(recipient.sealing)
+            wrapped = _HPKE.encrypt(content_key, sealing, _info(purpose))
         except ValueError:
             raise ExchangeError(
                 "KEY_MALFORMED", f"The key {recipient.fingerprint} cannot be sealed to. Ask its owner for another."
             ) from None
-        key = _wrapping_key(shared, ephemeral_public, recipient, purpose)
-        wrapped = ChaCha20Poly1305(key).encrypt(_NONCE, content_key, None)
         header += _SLOT.pack(recipient.fingerprint_bytes, wrapped)
     return header + ChaCha20Poly1305(content_key).encrypt(_NONCE, data, header + purpose.encode())
 
@@ -444,7 +442,7 @@ def unseal(data: bytes, key: KeyPair, *, purpose: str) -> bytes:
     It raises SEAL_NOT_FOR_YOU if it was sealed to other keys, and SEAL_DAMAGED if it was changed, or sealed for another
     purpose.
     """
-    ephemeral_public, commitment, slots, start = _parts(data)
+    commitment, slots, start = _parts(data)
     if key.public.fingerprint_bytes not in slots:
         raise ExchangeError(
             "SEAL_NOT_FOR_YOU",
@@ -452,10 +450,7 @@ def unseal(data: bytes, key: KeyPair, *, purpose: str) -> bytes:
             "it to your key.",
         )
     try:
-        shared = key.exchange(x25519.X25519PublicKey.from_public_bytes(ephemeral_public))
-        wrapping_key = _wrapping_key(shared, ephemeral_public, key.public, purpose)
-        wrapped = slots[key.public.fingerprint_bytes]
-        content_key = ChaCha20Poly1305(wrapping_key).decrypt(_NONCE, wrapped, None)
+        content_key = key.unwrap(slots[key.public.fingerprint_bytes], _info(purpose))
         # Without the commitment a sender could make one seal that opens to different contents for different keys.
         if _commitment(content_key) != commitment:
             raise ValueError
@@ -467,27 +462,26 @@ def unseal(data: bytes, key: KeyPair, *, purpose: str) -> bytes:
 
 def sealed_to(data: bytes) -> list[str]:
     """Return the fingerprints of the keys that bytes are sealed to, which anybody can see, or raise SEAL_DAMAGED."""
-    _, _, slots, _ = _parts(data)
+    _, slots, _ = _parts(data)
     return [spelt(fingerprint, 16) for fingerprint in slots]
 
 
-def _parts(data: bytes) -> tuple[bytes, bytes, dict[bytes, bytes], int]:
-    """Return the key of this seal, the commitment, the wrapped keys by fingerprint, and the start of the contents."""
+def _parts(data: bytes) -> tuple[bytes, dict[bytes, bytes], int]:
+    """Return the commitment, the wrapped keys by fingerprint, and the start of the contents."""
     if len(data) < _SEALED_HEADER.size or not data.startswith(_SEALED):
         raise _damaged("does not begin as one")
-    _, n_recipients, ephemeral_public, commitment = _SEALED_HEADER.unpack_from(data)
+    _, n_recipients, commitment = _SEALED_HEADER.unpack_from(data)
     start = _SEALED_HEADER.size + n_recipients * _SLOT.size
     if not 1 <= n_recipients <= _MOST_RECIPIENTS or len(data) < start + _TAG:
         raise _damaged("is cut")
     slots = dict(_SLOT.iter_unpack(data[_SEALED_HEADER.size : start]))
     if len(slots) != n_recipients:
         raise _damaged("names a recipient twice")
-    return ephemeral_public, commitment, slots, start
+    return commitment, slots, start
 
 
-def _wrapping_key(shared: bytes, ephemeral_public: bytes, recipient: PublicKey, purpose: str) -> bytes:
-    info = b"datacollab seal 1 key\n" + purpose.encode()
-    return HKDF(hashes.SHA256(), 32, ephemeral_public + recipient.sealing, info).derive(shared)
+def _info(purpose: str) -> bytes:
+    return b"datacollab seal 1 key\n" + purpose.encode()
 
 
 def _commitment(content_key: bytes) -> bytes:

@@ -1,0 +1,85 @@
+"""How dense honest anchors are around parties' own rows, beside the limit in `policy.toml`.
+
+Parties draw rows of twelve tables alike, with a mix of classes of their own, or with a region of their own.  Anchors
+are public rows, or uniform in the declared ranges.
+
+Run ``python -m datacollab_experiments.sums.density --output FILE``; ``--data-dir`` is where the tables are.
+"""
+
+from __future__ import annotations
+
+import argparse
+import csv
+from collections.abc import Iterator
+from pathlib import Path
+
+import numpy as np
+
+from datacollab.anchor import anchor_fit
+from datacollab.exchange.party_folder import Policy
+
+from ..pays.draws import draw
+from ..pays.settings import SIZES, Setting, Split
+from ..pays.tables import load_table
+
+SPLITS: tuple[Split, ...] = ("iid", "label-skew", "feature-shift")
+N_PUBLIC, SEEDS, N_EXPECTED = (100, 500, 0), (0, 1, 2), 4000
+
+
+def rows(data_dir: Path | None) -> Iterator[dict[str, object]]:
+    """Yield a row for each table, split and number of public rows; 0 are uniform ones."""
+    limit = Policy().max_anchor_density
+    for name, (n_parties, n_per_party) in SIZES.items():
+        table = load_table(name, data_dir)
+        for split in SPLITS:
+            if split == "label-skew" and table.task == "regression":
+                continue
+            for n_public in N_PUBLIC:
+                if len(table.y) < n_parties * n_per_party + n_public + 100:
+                    continue
+                setting = Setting(
+                    dataset=name,
+                    n_parties=n_parties,
+                    n_per_party=n_per_party,
+                    split=split,
+                    n_public=n_public,
+                    labelled=n_public > 0,
+                )
+                found = []
+                for seed in SEEDS:
+                    drawn = draw(table, setting, seed)
+                    anchor = drawn.public.X if n_public else drawn.anchor
+                    expected = None if n_public else table.uniform(N_EXPECTED, np.random.default_rng([seed, 19]))
+                    found += [anchor_fit(anchor, own.X, expected=expected) for own in drawn.parties.values()]
+                density = np.array([fit.density for fit in found])
+                yield {
+                    "table": name,
+                    "split": split,
+                    "public rows": n_public,
+                    "parties": len(density),
+                    "median": round(float(np.median(density)), 2),
+                    "largest": round(float(density.max()), 2),
+                    "refused, dense": round(float((density > limit).mean()), 3),
+                    "refused, else": round(float(np.mean([fit.is_crowded or fit.is_narrow for fit in found])), 3),
+                }
+
+
+def main() -> None:
+    """Measure all, and write a table."""
+    parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0] if __doc__ else None)
+    parser.add_argument("--output", type=Path, required=True)
+    parser.add_argument("--data-dir", type=Path)
+    given = parser.parse_args()
+    with given.output.open("w", newline="", encoding="utf-8") as stream:
+        writer = None
+        for row in rows(given.data_dir):
+            writer = writer or csv.DictWriter(stream, list(row))
+            if stream.tell() == 0:
+                writer.writeheader()
+            writer.writerow(row)
+            stream.flush()
+            print(row)
+
+
+if __name__ == "__main__":
+    main()
