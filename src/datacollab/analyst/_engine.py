@@ -17,7 +17,8 @@ from threadpoolctl import threadpool_limits
 
 from .._validation import Array, FloatArray, array_library
 from ..errors import NotEnoughMemoryError
-from ..linalg import basis_capacity, device_memory, feature_dtype
+from ..linalg import basis_capacity, device_memory
+from ._nystroem import feature_dtype
 
 DENSE_UP_TO = 1200
 """Anchor rows up to which a dense eigensolver is as fast as a Krylov method."""

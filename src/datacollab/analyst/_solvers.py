@@ -21,33 +21,35 @@ from ..linalg import (
     KernelBlocks,
     LeadingEigenpairs,
     PanelCholesky,
-    PivotedCholesky,
-    RestrictedRidge,
     add_sparse_to_lower,
     add_to_lower,
     cast,
     centre_lower,
-    extend_pivots,
-    landmark_moments,
-    landmark_root,
     largest_of_pencil,
     leading_eigenpairs,
     like,
-    nested_ridges,
     panel_cholesky,
     refined_solution,
-    restricted_ridge_of_features,
     ridge_coefficients,
     ridge_inverse,
     smallest_eigenpairs,
     smallest_eigenpairs_centred,
-    smoother_trace,
-    start_pivots,
     symmetric_product,
     zeros,
 )
 from ..model import KernelMap
 from ._engine import DENSE_UP_TO, FEWEST_LANDMARKS, MOST_LANDMARKS, Engine, sample_size, target_landmarks
+from ._nystroem import (
+    PivotedCholesky,
+    RestrictedRidge,
+    extend_pivots,
+    landmark_moments,
+    landmark_root,
+    nested_ridges,
+    restricted_ridge_of_features,
+    smoother_trace,
+    start_pivots,
+)
 
 VANISHING = 1e-8
 """Part of a target column, relative to the best one's, that all kernel maps together must reproduce."""

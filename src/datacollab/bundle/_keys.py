@@ -403,10 +403,8 @@ def key_with_proof(pair: KeyPair) -> str:
     return f"{pair.public.text}\n{_PROOF_PREFIX}{_letters_of(signature)}\n"
 
 
-_SEALED, _SEALED_HEADER = b"dcseal01", struct.Struct(">8sH32s")
-"""Magic of a seal, and with it the number of recipients, and a commitment to the content key."""
-_SLOT = struct.Struct(">10s80s")
-"""For each recipient: the fingerprint, the content key under HPKE."""
+_SEALED, _SEALED_HEADER, _SLOT = b"dcseal01", struct.Struct(">8sH32s"), struct.Struct(">10s80s")
+"""Magic, with the number of recipients and a commitment; and for each recipient the fingerprint and the wrapped key."""
 _NONCE = bytes(12)
 """A content key is used for one message only."""
 _MOST_RECIPIENTS, _TAG = 1000, 16

@@ -1,6 +1,19 @@
 """Pure mathematics: arrays in, arrays out.  No estimators, no logging, no files."""
 
-from ._array_api import ARRAY_KERNELS, as_precise_as, cast, device_memory, hstack, like, zeros
+from ._array_api import (
+    ARRAY_KERNELS,
+    add_gram,
+    add_tall_product,
+    add_wide_product,
+    as_precise_as,
+    cast,
+    device_memory,
+    hstack,
+    like,
+    matching,
+    times_upper,
+    zeros,
+)
 from ._eigen import (
     ColumnSpace,
     LeadingEigenpairs,
@@ -31,18 +44,6 @@ from ._kernel_ridge import (
     weighted_ridge_path,
 )
 from ._kernels import Kernel, KernelBlocks, kernel_expansion, median_gamma, scale_gamma, symmetric_product
-from ._nystroem import (
-    PivotedCholesky,
-    RestrictedRidge,
-    extend_pivots,
-    feature_dtype,
-    landmark_moments,
-    landmark_root,
-    nested_ridges,
-    restricted_ridge_of_features,
-    smoother_trace,
-    start_pivots,
-)
 from ._panels import PanelCholesky, panel_cholesky, refined_solution
 from ._ranking import auc_with_interval, ranking_figures
 
@@ -54,12 +55,13 @@ __all__ = [
     "KernelBlocks",
     "LeadingEigenpairs",
     "PanelCholesky",
-    "PivotedCholesky",
-    "RestrictedRidge",
     "RidgePath",
     "WeightedRidgePath",
+    "add_gram",
     "add_sparse_to_lower",
+    "add_tall_product",
     "add_to_lower",
+    "add_wide_product",
     "as_precise_as",
     "auc_with_interval",
     "basis_capacity",
@@ -69,8 +71,6 @@ __all__ = [
     "centred_ridge",
     "column_space",
     "device_memory",
-    "extend_pivots",
-    "feature_dtype",
     "fix_signs",
     "full_ridge_path",
     "gaussian_delta",
@@ -79,28 +79,24 @@ __all__ = [
     "groups_of_several",
     "hstack",
     "kernel_expansion",
-    "landmark_moments",
-    "landmark_root",
     "largest_of_pencil",
     "leading_eigenpairs",
     "leading_left_singular",
     "like",
+    "matching",
     "median_gamma",
     "metric_scaling",
-    "nested_ridges",
     "panel_cholesky",
     "ranking_figures",
     "refined_solution",
-    "restricted_ridge_of_features",
     "ridge_coefficients",
     "ridge_inverse",
     "ridge_path",
     "scale_gamma",
     "smallest_eigenpairs",
     "smallest_eigenpairs_centred",
-    "smoother_trace",
-    "start_pivots",
     "symmetric_product",
+    "times_upper",
     "weighted_ridge_path",
     "zeros",
 ]

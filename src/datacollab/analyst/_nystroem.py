@@ -15,8 +15,18 @@ import numpy as np
 import scipy.linalg
 
 from .._validation import Array, FloatArray, to_numpy
-from ._array_api import add_gram, add_tall_product, add_wide_product, cast, like, matching, times_upper, zeros
-from ._kernels import Kernel, KernelBlocks
+from ..linalg import (
+    Kernel,
+    KernelBlocks,
+    add_gram,
+    add_tall_product,
+    add_wide_product,
+    cast,
+    like,
+    matching,
+    times_upper,
+    zeros,
+)
 
 _BLOCK = 2048
 """Rows whose features are made at a time."""

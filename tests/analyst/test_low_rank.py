@@ -9,8 +9,7 @@ from hypothesis import strategies as st
 from numpy.testing import assert_allclose
 from sklearn.gaussian_process.kernels import Matern
 
-from datacollab.linalg import (
-    Kernel,
+from datacollab.analyst._nystroem import (
     extend_pivots,
     landmark_root,
     nested_ridges,
@@ -18,6 +17,7 @@ from datacollab.linalg import (
     smoother_trace,
     start_pivots,
 )
+from datacollab.linalg import Kernel
 
 RBF = Kernel(metric="rbf", parameters={"gamma": 0.3})
 
