@@ -207,7 +207,8 @@ class Ledger:
                 raise ValueError
         except (KeyError, TypeError, ValueError, ExchangeError):
             raise ExchangeError(
-                "STATE_DAMAGED", f"{self.path} is no ledger of this program. Restore it from a backup."
+                "STATE_DAMAGED",
+                f"{self.path} is no ledger of this program. Restore its newest copy: an older one lacks totals.",
             ) from None
         self.entries, self.closed = entries, tuple(closed)
 

@@ -296,7 +296,10 @@ def _bounds(project: Project) -> tuple[FloatArray, FloatArray]:
 
 
 def _unfit(what: str, reason: str) -> ExchangeError:
-    return ExchangeError("ANCHOR_UNFIT", f"The anchor from {what} does not fit the project: {reason}. Make it again.")
+    return ExchangeError(
+        "ANCHOR_UNFIT",
+        f"The anchor from {what} does not fit the project: {reason}. The project's owner has to make another.",
+    )
 
 
 def seal_anchor(anchor: Anchor, project: Project, key: KeyPair) -> bytes:
