@@ -80,8 +80,8 @@ def check_fits(received: Received, present: Mapping[str, Received], *, of_sums: 
     if differing := [name for name, each in others.items() if each.facts["anchor_commitment"] != commitment]:
         raise ExchangeError(
             "ANCHOR_MISMATCH",
-            f"Party {party!r} used another anchor than {differing!r}, so their representations cannot be aligned. All "
-            "of them should join with the same anchor file, and share again.",
+            f"Party {party!r} used another anchor than {differing!r}, so what they sent cannot be combined. All of them "
+            f"should join with the same anchor file, and share again{', in a new run' if of_sums else ''}.",
         )
     n_components = received.facts["n_components"]
     if of_sums and (differing := [name for name in others if others[name].facts["n_components"] != n_components]):
