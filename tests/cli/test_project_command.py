@@ -85,7 +85,7 @@ def test_a_draft_is_signed_and_says_what_to_check(new, keys, tmp_path):
     assert (project.min_rows, project.min_class_rows, project.max_components) == (30, 1, 2)
     assert (project.seal_shares, project.anchor.n_rows, project.anchor.method) == (True, 40, "sample")
     assert project.deadline.isoformat() == TOMORROW
-    assert project.anchor.source == "public.csv"
+    assert project.anchor.source == "", "the analyst reads it"
     assert project.owner == project.parties["a"]
     assert "CHECK" in path.read_text()
     assert SECRET not in path.read_text()

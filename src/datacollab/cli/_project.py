@@ -43,7 +43,8 @@ def new(
         target=target,
         owner=owner.public,
         mask_keys=_mask_keys(files) if for_sums else None,
-        source=like.name,
+        # The analyst reads the project, and with the table could guess the rows of a sample.
+        source="" if for_sums else like.name,
         # Members' keys, which their owners have signed.
         analyst=PublicKey.load(analyst, proven=True),
         parties={name: PublicKey.load(file, proven=True) for name, file in files.items()},
