@@ -9,7 +9,7 @@ import datacollab as dc
 from audit_example import audited_rows, value_of
 from datacollab.party import GaussianNoise, Microaggregation
 from datacollab.risk.audit._findings import EXACT_MAP, FORWARD, FORWARD_KNOWN, KNOWN_TARGETS, UNIT_SPREAD
-from datacollab.risk.audit._measure import assigned, known_targets, predicted_targets
+from datacollab.risk.audit._trials import assigned, known_targets, predicted_targets
 
 MAPS = (FORWARD, EXACT_MAP, UNIT_SPREAD, FORWARD_KNOWN)
 

@@ -65,7 +65,7 @@ class MLPAttack(ReconstructionAttack):
     def __init__(self, *, random_state: int | np.random.RandomState | None = None) -> None:
         self.random_state = random_state
 
-    def _fit(self, Z: FloatArray, A: FloatArray, side: Any) -> None:
+    def _fit(self, Z: FloatArray, A: FloatArray, *side: Any) -> None:
         regressor = MLPRegressor(
             hidden_layer_sizes=(128,),
             activation="relu",

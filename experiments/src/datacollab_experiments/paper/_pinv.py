@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 from datacollab._validation import FloatArray
 from datacollab.linalg import leading_left_singular
 from datacollab.risk.attacks import ReconstructionAttack
-from datacollab.risk.attacks._attack import IntArray, SideInformation
+from datacollab.risk.attacks._attack import IntArray
 
 __all__ = ["PseudoinverseAttack"]
 
@@ -29,7 +31,7 @@ class PseudoinverseAttack(ReconstructionAttack):
 
     coefficients_: FloatArray
 
-    def _fit(self, Z: FloatArray, A: FloatArray, side: SideInformation) -> None:
+    def _fit(self, Z: FloatArray, A: FloatArray, *side: Any) -> None:
         U, singular_values, V = leading_left_singular(A)
         F = (V / singular_values) @ (U.T @ Z)
         U, singular_values, V = leading_left_singular(F)

@@ -1,8 +1,4 @@
-"""Attacks on what the parties share, which need original rows: a party on its own makes them, or an experiment.
-
-* With leaked rows: `_paired`, and their base class in `_attack`; without them: `_procrustes`.
-* Membership: `_membership`; means of groups: `_demixing`; rows in files: `_artefacts`; measures: `_measures`.
-"""
+"""Attacks on what the parties share, which need original rows: a party on its own makes them, or an experiment."""
 
 from ._artefacts import StoredRows, find_training_rows
 from ._attack import ReconstructionAttack

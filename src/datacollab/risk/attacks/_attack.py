@@ -1,4 +1,4 @@
-"""The base class of reconstruction attacks, with the checks and the coding of targets that other attacks share."""
+"""Base classes of reconstruction attacks, and the checks and the coding of targets that other attacks share."""
 
 from __future__ import annotations
 
@@ -9,6 +9,7 @@ from typing import Any, ClassVar, Self
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from sklearn.base import BaseEstimator
+from sklearn.utils import check_random_state
 from sklearn.utils.validation import check_is_fitted
 
 from ..._notebooks import FittedUnseen
@@ -17,10 +18,8 @@ from ...anchor._sources import check_table
 from ...errors import AgreementError, AnchorError, RepresentationError
 
 IntArray = NDArray[np.intp]
-MAX_GROUPS = 10
-"""Groups into which the quantiles of a numeric target cut the rows."""
-MIN_PER_GROUP = 20
-"""Fewest rows in a group of numeric targets, so that its mean and spread mean something."""
+_MAX_GROUPS, _MIN_PER_GROUP = 10, 20
+"""Groups into which quantiles of a numeric target cut the rows, at most, and rows in each, at least."""
 
 
 def check_rows(values: ArrayLike, what: str) -> FloatArray:
@@ -50,6 +49,11 @@ def check_columns(rows: FloatArray, others: FloatArray, what: str, than: str) ->
         )
 
 
+def own_generator(random_state: int | np.random.RandomState | None) -> np.random.RandomState:
+    """Return the generator; for None one with entropy of its own, whatever was done to NumPy's global one."""
+    return np.random.RandomState() if random_state is None else check_random_state(random_state)
+
+
 def centre(rows: FloatArray) -> tuple[FloatArray, FloatArray]:
     """Return the rows without their mean, and the mean."""
     # Differences to a row keep the digits that a large offset takes up, and make a constant column exactly zero.
@@ -71,18 +75,14 @@ def column_scale(rows: FloatArray, standardize: bool) -> FloatArray:
 
 @dataclass(frozen=True, eq=False)
 class TargetCode:
-    """Targets as columns and as groups.
+    """Targets as columns and groups: one per class, or a column of numbers and groups between quantiles (`edges`).
 
-    Floating-point numbers are numeric targets: one column, and groups between quantiles.  All others are classes: one
-    column per class of the leaked rows, and one group per class.
+    `classes` are all known classes, sorted, or None for numbers; those whose numbers are `in_columns` have a column.
     """
 
     classes: NDArray[Any] | None
-    """All known classes, sorted; None if targets are numbers."""
     in_columns: IntArray
-    """Numbers of the classes that have a column."""
     edges: FloatArray
-    """Numeric targets at which the next group begins."""
     mean: float
     scale: float
 
@@ -108,7 +108,7 @@ def learn_target_code(target: NDArray[Any], public_target: NDArray[Any] | None =
     """Learn groups and columns from the leaked and the public rows' targets, which are of one kind."""
     known = target if public_target is None else np.concatenate([target, public_target])
     if target.dtype.kind == "f":
-        n_groups = max(1, min(MAX_GROUPS, len(known) // MIN_PER_GROUP))
+        n_groups = max(1, min(_MAX_GROUPS, len(known) // _MIN_PER_GROUP))
         edges = np.unique(np.quantile(known, np.arange(1, n_groups) / n_groups, method="higher"))
         none: IntArray = np.empty(0, dtype=np.intp)
         return TargetCode(None, none, edges[edges > known.min()], float(target.mean()), float(target.std()) or 1.0)
@@ -141,17 +141,8 @@ def check_targets(target: ArrayLike, n_rows: int, what: str, like: NDArray[Any] 
     return y
 
 
-@dataclass(frozen=True, kw_only=True, eq=False)
-class SideInformation:
-    """Knowledge of an attacker beside the leaked pairs: groups are None without targets; public rows are centred."""
-
-    groups: IntArray | None
-    public: FloatArray | None
-    public_groups: IntArray | None
-
-
 class Reconstructing(FittedUnseen, BaseEstimator):
-    """Checks of what attacks that reconstruct rows are given, common to those with leaked pairs and without."""
+    """Base of attacks with leaked pairs and without: checks what they are given."""
 
     n_features_in_: int
     n_features_out_: int
@@ -159,14 +150,9 @@ class Reconstructing(FittedUnseen, BaseEstimator):
     _target_like: NDArray[Any] | None
 
     def _learn_targets(
-        self,
-        target: ArrayLike | None,
-        n_rows: int,
-        public: FloatArray | None,
-        public_target: ArrayLike | None,
-        what: str,
+        self, target: ArrayLike | None, n_rows: int, public: Any, public_target: ArrayLike | None, what: str
     ) -> tuple[NDArray[Any] | None, NDArray[Any] | None]:
-        """Check the rows' targets and, if public rows count, theirs; of the targets only groups and kind are kept."""
+        """Check the rows' targets and, if there are public rows, theirs; keep only groups and kind."""
         self._code = self._target_like = None
         if target is None:
             return None, None
@@ -206,24 +192,22 @@ class ReconstructionAttack(Reconstructing, ABC):
     """Base of the attacks that learn to undo one party's obfuscator.
 
     The attacker holds leaked pairs: original rows, such as rows of the anchor, and their intermediate representation.
-    The attack learns from the pairs and is then turned on representations whose originals are unknown.
+    The attack learns from the pairs, and then reconstructs originals that are unknown.
 
-    A subclass implements `_fit` and `_reconstruct` on centred arrays.  With targets an attack is *label-informed*: they
-    become further columns of the representation, which vary as much, in all, as the representation does.  If the
-    subclass sets ``_targets_as_columns`` to False, they give it the groups of rows instead.
+    A subclass implements `_fit` and `_reconstruct` on centred arrays; ``needs_public`` says whether it needs public
+    rows, which other attacks ignore.  With targets an attack is *label-informed*: they become further columns of the
+    representation, which vary as much, in all, as the representation does.  If the subclass sets
+    ``_targets_as_columns`` to False, they give it the groups of rows instead.
 
     Attributes
     ----------
-    mean_representation_ : ndarray of shape (n_intermediate,)
-        Mean of the leaked representations.
-    mean_original_ : ndarray of shape (n_features,)
-        Mean of the leaked originals.
+    mean_representation_, mean_original_ : ndarray of shape (n_intermediate,) and (n_features,)
+        Means of the leaked pairs.
     n_features_in_, n_features_out_ : int
         n_intermediate and n_features.
     """
 
     needs_public: ClassVar[bool] = False
-    """Whether `fit` needs public rows; other attacks ignore them."""
     _parameter_constraints: ClassVar[dict[str, Any]] = {}
     _min_pairs: ClassVar[int] = 2
     _targets_as_columns: ClassVar[bool] = True
@@ -277,16 +261,12 @@ class ReconstructionAttack(Reconstructing, ABC):
         Z, self.mean_representation_ = centre(Z)
         A, self.mean_original_ = centre(A)
         self.n_features_in_, self.n_features_out_ = Z.shape[1], A.shape[1]
-        side = SideInformation(
-            groups=self._groups(y),
-            public=None if P is None else P - self.mean_original_,
-            public_groups=self._groups(y_public),
-        )
         if self._code is not None and y is not None:
             columns, self._mean_column = centre(self._code.columns(y))
             spread = float((columns**2).sum())
             self._weight = float(np.sqrt((Z**2).sum() / spread)) if spread > 0 else 0.0
-        self._fit(self._with_columns(Z, y), A, side)
+        centred = None if P is None else P - self.mean_original_
+        self._fit(self._with_columns(Z, y), A, self._groups(y), centred, self._groups(y_public))
         return self
 
     def reconstruct(self, representation: ArrayLike, *, target: ArrayLike | None = None) -> FloatArray:
@@ -316,9 +296,9 @@ class ReconstructionAttack(Reconstructing, ABC):
         return np.hstack([Z, self._weight * (self._code.columns(target) - self._mean_column)])
 
     @abstractmethod
-    def _fit(self, Z: FloatArray, A: FloatArray, side: SideInformation) -> None:
-        """Learn from centred pairs of shapes (n_leaked, n_intermediate) and (n_leaked, n_features)."""
+    def _fit(self, Z: FloatArray, A: FloatArray, groups: Any, public: Any, public_groups: Any) -> None:
+        """Learn from centred pairs, shapes (n_leaked, n_intermediate) and (n_leaked, n_features), and public rows."""
 
     @abstractmethod
     def _reconstruct(self, Z: FloatArray, groups: IntArray | None) -> FloatArray:
-        """Guess the originals of centred rows, without the mean; shape (n_rows, n_features)."""
+        """Guess originals of centred rows, less their mean; shape (n_rows, n_features)."""

@@ -17,10 +17,8 @@ from ..._validation import FloatArray
 from ...linalg import leading_left_singular
 from ._attack import IntArray, check_pairs, check_rows, check_targets
 
-_MOST_VECTORS = 1500
-"""The likeliest ones, which the programme chooses from."""
-_FEASIBLE = 1e-7
-"""Largest number that the solver takes for zero; its answers are checked against the tolerance."""
+_MOST_VECTORS, _FEASIBLE = 1500, 1e-7
+"""Vectors that the programme chooses from, and the largest number that its solver takes for zero."""
 
 
 def find_subset_by_programme(vectors: FloatArray, size: int, tolerance: float, seconds: float) -> IntArray | None:
@@ -28,8 +26,7 @@ def find_subset_by_programme(vectors: FloatArray, size: int, tolerance: float, s
 
     .. math:: \min c^\top x \quad \text{subject to} \quad V^\top x \approx 0, \; 1^\top x = m, \; x \in \{0, 1\}^n
 
-    The likeliest vectors come first, and the costs c are their squared lengths.  Ten of a thousand vectors in 32
-    columns take a fraction of a second, twelve of a hundred in 16 some seconds.
+    The likeliest vectors come first, and the costs c are their squared lengths.
     """
     some = np.asarray(vectors[:_MOST_VECTORS], dtype=np.float64)
     n = len(some)
@@ -37,33 +34,26 @@ def find_subset_by_programme(vectors: FloatArray, size: int, tolerance: float, s
     if n < size or scale == 0 or seconds <= 0:
         return None
     weights = (some**2).sum(axis=1)
-    slack = max(_FEASIBLE, tolerance / scale)
+    slack = np.full(some.shape[1], max(_FEASIBLE, tolerance / scale))
     sums = np.vstack([some.T / scale, np.ones(n)])
-    low = np.append(np.full(some.shape[1], -slack), size)
-    high = np.append(np.full(some.shape[1], slack), size)
     found = milp(
         weights / max(float(np.abs(weights).max()), np.finfo(float).tiny),
         integrality=np.ones(n),
         bounds=Bounds(0, 1),
-        constraints=LinearConstraint(sums, low, high),
+        constraints=LinearConstraint(sums, np.append(-slack, size), np.append(slack, size)),
         options={"time_limit": seconds},
     )
-    if found.x is None:
-        return None
-    chosen = np.flatnonzero(found.x > 0.5)
-    if len(chosen) != size or np.linalg.norm(some[chosen].sum(axis=0)) > tolerance:
-        return None
-    return chosen.astype(np.intp)
+    chosen = np.flatnonzero(found.x > 0.5) if found.x is not None else np.arange(0)
+    fits = len(chosen) == size and np.linalg.norm(some[chosen].sum(axis=0)) <= tolerance
+    return chosen.astype(np.intp) if fits else None
 
 
-LARGEST_SUBSET = 9
 _STAGES = {1: (2000,), 2: (100, 300, 1000), 3: (60, 130, 280), 4: (40, 90, 125)}
 """Among how many of the first vectors a subset is sought, one after the other, by the size of the halves."""
-_PIVOTS = 120
-"""Vectors that are tried at most as the one outside of both halves."""
-_LARGEST_MEETING = 30_000_000
-"""Pairs of halves that agree along one direction; with more, the tolerance tells too little apart to go on."""
-_BLOCK = 2_000_000
+_LARGEST_SUBSET, _PIVOTS = 9, 120
+"""Vectors of a subset, and that are tried as the one outside of both halves, at most."""
+_BLOCK, _LARGEST_MEETING = 2_000_000, 30_000_000
+"""Pairs of halves that agree along one direction, at a time and in all: with more, the tolerance tells too little."""
 
 
 def find_subset(
@@ -71,9 +61,8 @@ def find_subset(
 ) -> IntArray | None:
     r"""Find vectors, 1 to 9 of them, that add up to a total; return their positions, ascending, or None.
 
-    With :math:`h = \lfloor m / 2 \rfloor` the sums of all h vectors are sorted along one direction, and each meets
-    those that complete it; of an odd number, one vector is tried after the other.  Pairs that fit along the direction
-    are compared in all coordinates.  The likeliest vectors come first; larger subsets are sought among fewer of them.
+    The sums of all halves are sorted along one direction, and each meets those that complete it; of an odd number, one
+    vector is tried after the other.  Pairs that fit along the direction are compared in all coordinates.
     """
     ends = time.monotonic() + seconds
     if size == 1:
@@ -82,22 +71,17 @@ def find_subset(
     half, odd = divmod(size, 2)
     # The direction in which the vectors differ most has the fewest sums that fit by chance.
     direction = np.linalg.svd(vectors - vectors.mean(axis=0), full_matrices=False)[2][0]
-    done = 0
-    for most in _STAGES[half]:
-        n = min(most, len(vectors))
-        if n < size or n == done or time.monotonic() > ends:
+    for n in dict.fromkeys(min(most, len(vectors)) for most in _STAGES[half]):
+        if n < size or time.monotonic() > ends:
             break
-        done = n
         first = vectors[:n]
         table = _Halves(first, direction, half)
         # One vector of the subset is enough, and it is rare that none of the first ones is in it.
         for pivot in range(min(n, _PIVOTS)) if odd else (-1,):
             rest = total - first[pivot] if odd else total
             found = table.meet(rest, tolerance, pivot)
-            if found is not None:
+            if found is not None or time.monotonic() > ends:
                 return found
-            if time.monotonic() > ends:
-                return None
     return None
 
 
@@ -121,9 +105,7 @@ class _Halves:
             return None
         best, closest = None, tolerance
         blocks = np.searchsorted(np.cumsum(counts[left]), np.arange(_BLOCK, counts[left].sum(), _BLOCK))
-        for rows in np.split(left, blocks):
-            if not len(rows):
-                continue
+        for rows in filter(len, np.split(left, blocks)):
             repeated = np.repeat(rows, counts[rows])
             offsets = np.arange(len(repeated)) - np.repeat(np.cumsum(counts[rows]) - counts[rows], counts[rows])
             right = starts[repeated] + offsets
@@ -137,20 +119,15 @@ class _Halves:
         self, left: IntArray, right: IntArray, total: FloatArray, tolerance: float, pivot: int
     ) -> tuple[float, IntArray] | None:
         """Return distance and members of the best of some pairs of halves."""
-        if not len(left):
-            return None
         members = np.hstack([self._members[left], self._members[right]])
-        gaps = total[0] - self._vectors[members, 0].sum(axis=1)
         # One more coordinate sorts most of them out, before all are added up.
-        members = members[np.abs(gaps) <= tolerance]
+        members = members[np.abs(total[0] - self._vectors[members, 0].sum(axis=1)) <= tolerance]
+        twice = (np.diff(np.sort(members, axis=1), axis=1) == 0).any(axis=1)
+        members = members[~twice & (members != pivot).all(axis=1)]
         if not len(members):
             return None
         distances = np.linalg.norm(self._vectors[members].sum(axis=1) - total, axis=1)
-        ordered = np.sort(members, axis=1)
-        distances[(np.diff(ordered, axis=1) == 0).any(axis=1) | (members == pivot).any(axis=1)] = np.inf
         best = int(distances.argmin())
-        if not math.isfinite(distances[best]):
-            return None
         chosen = members[best] if pivot < 0 else np.append(members[best], pivot)
         return float(distances[best]), np.sort(chosen).astype(np.intp)
 
@@ -163,35 +140,26 @@ def _all_sums(values: FloatArray, size: int) -> tuple[FloatArray, NDArray[np.int
         # Subsets come in the order of their largest member, so those below it are the first ones.
         counts = [math.comb(last, smaller) for last in range(n)]
         sums = np.concatenate([sums[:count] + values[last] for last, count in enumerate(counts)])
-        members = np.vstack(
-            [
-                np.hstack([members[:count], np.full((count, 1), last, dtype=np.int16)])
-                for last, count in enumerate(counts)
-            ]
-        )
+        lasts = np.repeat(np.arange(n, dtype=np.int16), counts)[:, None]
+        members = np.hstack([np.vstack([members[:count] for count in counts]), lasts])
     return sums, members
 
 
 _FOLDS = 5
-_ROUNDING = 1e-9
-"""Error up to which an estimate counts as exact, in standard deviations of the representation."""
-_LARGEST_ERROR = 0.05
-"""Error, in the same unit, from which on f is not known well enough for sums to tell anything."""
+_ROUNDING, _LARGEST_ERROR = 1e-9, 0.05
+"""Errors up to which an estimate is exact, and close enough for sums to tell anything, in standard deviations."""
 _FALSE_SOLUTIONS = 1e-4
 """Subsets that may fit a mean by chance."""
-_SECONDS_PER_GROUP = 15.0
-_SECONDS_PER_PROGRAMME = 5.0
-_FAILURES = 2
-"""Programmes in a row without a solution after which no more are tried: noise was added, or members are missing."""
+_SECONDS_PER_GROUP, _SECONDS_PER_PROGRAMME, _FAILURES = 15.0, 5.0, 2
+"""After so many programmes in a row without a solution no more are tried: there is noise, or members are missing."""
 
 
 class AffineEstimate:
     r"""Estimate of f as an affine map from anchor rows, with its errors.
 
     Of all maps :math:`x \mapsto b + x F` that fit the pairs best, it is the one with the smallest F; in units of each
-    column's spread if that predicts rows left out better.  If f is affine and the anchor rows span the space, it is f
-    to rounding.  ``errors`` are the distances of each row's image from its representation, the row left out of the
-    fit, in standard deviations of the representation: infinite with fewer than five rows.
+    column's spread if that predicts rows left out better.  ``errors`` are the distances of each row's image from its
+    representation, the row left out of the fit, in standard deviations: infinite with fewer than five rows.
     """
 
     errors: FloatArray
@@ -232,10 +200,9 @@ class AffineEstimate:
 
 @dataclass(frozen=True, kw_only=True, eq=False)
 class Demixing:
-    """Candidates into which each published mean was taken apart.
+    """Positions of the shared rows that are equal, by group, and those of the candidates whose mean each group is.
 
-    `groups` are positions of the shared rows that are equal, group by group (none if f is not known well enough to
-    try), and `members` those of the candidates whose mean a group is; None if none were found.
+    There are no groups if f is not known well enough to try, and `members` are None if none were found.
     """
 
     groups: tuple[IntArray, ...]
@@ -248,8 +215,7 @@ class Demixing:
 
     def scores(self, otherwise: ArrayLike) -> FloatArray:
         """Score membership: a candidate in some group before all others, and the others by another attack's scores."""
-        scores = np.asarray(otherwise, dtype=np.float64)
-        scores = rankdata(scores) / (len(scores) + 1)
+        scores = rankdata(otherwise) / (np.size(otherwise) + 1)
         for each in self.members:
             if each is not None:
                 scores[each] += 1
@@ -270,8 +236,8 @@ def demix(
     r"""Take the means of a microaggregated share apart.
 
     m equal rows of a share are the mean of m rows, :math:`m z = \sum_{i \in S} f(x_i)`: a sum of m of the candidates'
-    images.  In d columns known to sixteen digits at most one subset fits, and it is found by meeting in the middle, or
-    by an integer programme.
+    images, which is found by meeting in the middle, or by an integer programme.  It counts only if fewer than one in
+    ten thousand groups would fit any subset by chance.
 
     Parameters
     ----------
@@ -282,22 +248,16 @@ def demix(
     estimate : AffineEstimate
         The attacker's knowledge of f.  If it is not close, nothing is tried.
     candidate_target : array-like of shape (n_candidates,), optional
-        If the attacker knows these as well, only candidates of a group's classes are tried, and the mean of the
-        members' numbers has to be the one that is shared.
+        With these, only candidates of a group's classes are tried, and the mean of their numbers has to be the shared
+        one.
     anchor_representation, anchor_target : array-like, optional
         With these, candidates are tried in the order in which they look like the group's class.
     seconds : float, default=300
-        After which groups are left as they are.
-
-    Notes
-    -----
-    A subset counts as found only if fewer than one in ten thousand groups would fit any subset by chance.  Noise of a
-    few hundredths of a standard deviation is enough that none is found; that protects from this attack, and from no
-    other.
+        Time after which groups are left as they are.
     """
     Z = check_rows(representation, "The representation")
     X = check_rows(candidates, "The table of candidates")
-    started = time.monotonic()
+    ends = time.monotonic() + seconds
     if not estimate.is_close:
         return Demixing(groups=(), members=())
     shown = np.asarray(target)
@@ -314,7 +274,6 @@ def demix(
     tolerances = sorted({_ROUNDING, max(_ROUNDING, float(estimate.errors.max()))})
     free = np.ones(len(X), dtype=bool)
     members: list[IntArray | None] = [None] * len(groups)
-    ends = started + seconds
     for tolerance in tolerances:
         failures = 0
         # Small groups first: they are quick, and what they are made of need not be sought any more.
@@ -342,11 +301,10 @@ def demix(
                 gaps = np.hstack([gaps, (known[order] - targets.mean())[:, None] * unit])
             if len(order) < size:
                 continue
-            allowed = _tolerance(gaps, size, tolerance * estimate.scale * math.sqrt(size), len(order))
-            found = None
-            if size <= LARGEST_SUBSET:
-                left = min(ends - time.monotonic(), _SECONDS_PER_GROUP)
-                found = find_subset(gaps, np.zeros(gaps.shape[1]), size, allowed, left)
+            allowed = _tolerance(gaps, size, tolerance * estimate.scale * math.sqrt(size))
+            found, left = None, ends - time.monotonic()
+            if size <= _LARGEST_SUBSET:
+                found = find_subset(gaps, np.zeros(gaps.shape[1]), size, allowed, min(left, _SECONDS_PER_GROUP))
             if found is None and size > 1 and failures < _FAILURES:
                 left = min(ends - time.monotonic(), _SECONDS_PER_PROGRAMME)
                 found = find_subset_by_programme(gaps, size, allowed, left)
@@ -372,12 +330,12 @@ def _apply(parts: tuple[FloatArray, FloatArray, FloatArray], rows: FloatArray) -
     return np.asarray(image + (rows - centre) @ coefficients)
 
 
-def _tolerance(images: FloatArray, size: int, allowed: float, n_candidates: int) -> float:
+def _tolerance(images: FloatArray, size: int, allowed: float) -> float:
     """Return the tolerance asked for, or less if too many subsets would fit by chance."""
-    d = images.shape[1]
-    spread = np.linalg.svd(images - images.mean(axis=0), compute_uv=False) / math.sqrt(len(images))
+    n, d = images.shape
+    spread = np.linalg.svd(images - images.mean(axis=0), compute_uv=False) / math.sqrt(n)
     spread = np.maximum(spread, 1e-12 * spread.max(initial=1e-300))
-    subsets = gammaln(n_candidates + 1) - gammaln(size + 1) - gammaln(max(n_candidates - size, 0) + 1)
+    subsets = gammaln(n + 1) - gammaln(size + 1) - gammaln(n - size + 1)
     # Sums of so many independent vectors, taken to be normal, at their densest.
     density = -0.5 * d * math.log(2 * math.pi * size) - float(np.log(spread).sum())
     ball = 0.5 * d * math.log(math.pi) - float(gammaln(d / 2 + 1))

@@ -9,11 +9,11 @@ import numpy as np
 from numpy.typing import ArrayLike
 from scipy import stats
 from scipy.optimize import linear_sum_assignment
-from sklearn.utils import check_random_state, gen_batches
+from sklearn.utils import gen_batches
 
 from ..._validation import FloatArray
 from ...errors import AgreementError
-from ._attack import IntArray, check_columns, check_rows, check_targets, learn_target_code
+from ._attack import IntArray, check_columns, check_rows, check_targets, learn_target_code, own_generator
 
 _Z = float(stats.norm.ppf(0.975))
 
@@ -21,7 +21,7 @@ _Z = float(stats.norm.ppf(0.975))
 def wilson_interval(hits: int, n: int) -> tuple[float, float]:
     """Compute Wilson's 95 % score interval [1]_ of a share of tries that hit, taken as independent.
 
-    Rows of one party share one f_k, so the interval is somewhat too narrow for them: report the spread over seeds too.
+    Rows of one party share one f_k, so the interval is somewhat too narrow for them.
 
     References
     ----------
@@ -36,9 +36,8 @@ def wilson_interval(hits: int, n: int) -> tuple[float, float]:
 def clustered_interval(values: ArrayLike, groups: ArrayLike) -> tuple[float, float]:
     """Compute the 95 % interval of a mean of values in [0, 1] that come in groups, as rows that share a published mean.
 
-    It is Wilson's, for as many independent tries as would give the variance of the mean over groups, and no more than
-    there are values; with Student's t for as many degrees of freedom as there are groups, less one.  It is Wilson's
-    alone if every value is a group of its own and 0 or 1, and [0, 1] with a single group.
+    It is Wilson's, for as many independent tries as would give the variance of the mean over groups, with Student's t
+    for one degree of freedom less than there are groups.  With a single group it is [0, 1].
     """
     found, group = np.asarray(values, dtype=np.float64), np.unique(np.asarray(groups), return_inverse=True)[1]
     if not found.size or found.min() < 0 or found.max() > 1:
@@ -62,9 +61,8 @@ def _wilson(share: float, n: float, z: float) -> tuple[float, float]:
     return (0.0 if share == 0 else centre - half_width, 1.0 if share == 1 else centre + half_width)
 
 
-_JITTER = 1e-15
+_JITTER, _LEAST_JITTER = 1e-15, 1e-290
 """Size of the noise that decides ties, relative to the terms of a squared distance: that of rounding."""
-_LEAST_JITTER = 1e-290
 _SHORT_ROUND = 3
 _BLOCK_ENTRIES = 2**22
 """Distances in memory at a time where not all are needed at once (32 MiB)."""
@@ -79,8 +77,7 @@ def nearest_ranks(
 ) -> IntArray:
     """Rank each row's original among the candidates, by Euclidean distance from its reconstruction.
 
-    The share of ranks up to k is the re-identification rate at k; by chance it is k / n_candidates.  Ties are broken at
-    random: by position they would fall to the right row too often.
+    The share of ranks up to k is the re-identification rate at k; by chance it is k / n_candidates.
 
     Parameters
     ----------
@@ -90,7 +87,7 @@ def nearest_ranks(
     persons : array-like of shape (n_candidates,), optional
         Numbers of the candidates, the same for equal originals: to point to one of them is to point to all.
     random_state : int, RandomState or None, default=None
-        Decides between equally near candidates.
+        Decides between equally near candidates: by position, ties would fall to the right row too often.
 
     Returns
     -------
@@ -99,13 +96,11 @@ def nearest_ranks(
 
     Raises
     ------
-    AgreementError
-        If the columns differ, or there are fewer candidates than reconstructions.
-    RepresentationError
-        If a table is not finite, two-dimensional and numeric.
+    AgreementError, RepresentationError
+        If tables do not fit each other, or are not finite, two-dimensional and numeric.
     """
     C, R = _checked(candidates, reconstructions)
-    random = _generator(random_state)
+    random = own_generator(random_state)
     # Rounding depends on the place in a product, so ties are only fair if the places are random, too.
     order = random.permutation(len(C))
     places = np.argsort(order)
@@ -126,19 +121,16 @@ def link_chances(
 ) -> FloatArray:
     """Compute the chance that each row is linked to its original by the one-to-one assignment of least cost.
 
-    An attacker with a list of the people in the table, one row each, minimises the sum of squared distances over all
-    assignments of rows to candidates.  Rows with equal reconstructions get some candidates together; which of them
-    gets which is a guess.  So each is linked with the chance of one over their number, if its original is among these,
-    or a candidate that equals it.  The mean is the linkage rate; by chance it is 1 / n_candidates.
-
-    Parameters and errors are those of `nearest_ranks`.  Without decoys the world is closed: the attacker knows exactly
-    who is in the table.
+    The assignment minimises the sum of squared distances.  Rows with equal reconstructions get some candidates
+    together, and which gets which is a guess: each is linked with the chance of one over their number, if its original,
+    or an equal of it, is among these.  The mean is the linkage rate; by chance it is 1 / n_candidates.  Parameters and
+    errors are those of `nearest_ranks`.
     """
     C, R = _checked(candidates, reconstructions)
     known, scale = _persons(persons, C), float(np.abs(R).max()) or 1.0
     # Rows that are equal but for rounding have one number.
     guesses = np.unique(np.round(R / scale, 11), axis=0, return_inverse=True)[1].reshape(-1)
-    named = known[_assigned(C, R, _generator(random_state))]
+    named = known[_assigned(C, R, own_generator(random_state))]
     among = (guesses[:, None] == guesses[None, :]) & (named[None, :] == known[: len(R), None])
     return np.asarray(among.sum(axis=1) / np.bincount(guesses)[guesses])
 
@@ -146,13 +138,12 @@ def link_chances(
 def confused(
     candidates: ArrayLike, reconstructions: ArrayLike, *, random_state: int | np.random.RandomState | None = None
 ) -> IntArray:
-    """Number the rows, given as to `nearest_ranks`, so that those taken for each other are one try.
+    """Number the rows, given as to `nearest_ranks`, so that two or three linked to each other's originals are one try.
 
-    In a one-to-one assignment an error seldom comes alone: two or three rows that are linked to each other's originals
-    in turn have one number.  Longer rounds are those of guesses, which are as good as apart.
+    In a one-to-one assignment an error seldom comes alone.  Longer rounds are those of guesses, which are apart.
     """
     C, R = _checked(candidates, reconstructions)
-    named = _assigned(C, R, _generator(random_state))
+    named = _assigned(C, R, own_generator(random_state))
     numbers = np.arange(len(R))
     for row in range(len(R)):
         ring = [row]
@@ -182,8 +173,7 @@ def _persons(given: ArrayLike | None, C: FloatArray) -> IntArray:
 def match_margins(candidates: ArrayLike, reconstructions: ArrayLike) -> FloatArray:
     """Measure how clearly each reconstruction points to its original, among two candidates at least.
 
-    It is the distance to the nearest *other* candidate over the distance to the own original: above 1 the row is
-    singled out.  It is infinite if the reconstruction is the original, and 1 if another candidate equals the original.
+    It is the distance to the nearest *other* candidate over that to the own original: above 1 the row is singled out.
     """
     C, R = _checked(candidates, reconstructions)
     if len(C) < 2:
@@ -198,11 +188,6 @@ def match_margins(candidates: ArrayLike, reconstructions: ArrayLike) -> FloatArr
     margins = np.divide(other, own, out=np.full(len(R), np.inf), where=own > 0)
     margins[(own == 0) & (other == 0)] = 1.0
     return np.asarray(margins)
-
-
-def _generator(random_state: int | np.random.RandomState | None) -> np.random.RandomState:
-    # None: entropy of its own, whatever was done to NumPy's global generator.
-    return np.random.RandomState() if random_state is None else check_random_state(random_state)
 
 
 def _checked(candidates: ArrayLike, reconstructions: ArrayLike) -> tuple[FloatArray, FloatArray]:
@@ -220,10 +205,7 @@ def _checked(candidates: ArrayLike, reconstructions: ArrayLike) -> tuple[FloatAr
 def _cost_blocks(
     C: FloatArray, R: FloatArray, random: np.random.RandomState | None
 ) -> Iterator[tuple[slice, FloatArray]]:
-    """Yield squared distances less a constant per reconstruction, in blocks of rows, with noise that decides ties.
-
-    Without |r|^2, which changes neither ranks nor assignments, a reconstruction far off loses no digits.
-    """
+    """Yield squared distances less |r|^2, which would cost digits, in blocks of rows, with noise that decides ties."""
     centre = C.mean(axis=0)
     C, R = C - centre, R - centre
     squares = (C**2).sum(axis=1)
@@ -238,10 +220,9 @@ def _cost_blocks(
 
 
 def class_means(public: ArrayLike, public_target: ArrayLike, target: ArrayLike) -> FloatArray:
-    """Guess each target's row by the mean of the public rows that share it, as an attacker with nothing else does.
+    """Guess each target's row, shape (n_rows, n_features), by the mean of the public rows that share it.
 
-    Floating-point targets are grouped by quantiles of the public ones, and a class without public rows gets the mean of
-    all; shape (n_rows, n_features).
+    Floating-point targets are grouped by quantiles of the public ones; a class that these lack gets the mean of all.
     """
     rows = check_rows(public, "The public table")
     known = check_targets(public_target, len(rows), "The public rows' target")

@@ -15,9 +15,10 @@ from scipy.spatial.distance import cdist
 from scipy.special import logsumexp
 from scipy.stats import rankdata
 from sklearn.linear_model import LogisticRegression
+from sklearn.neighbors import NearestNeighbors
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
-from sklearn.utils import check_random_state, gen_batches
+from sklearn.utils import check_random_state
 
 from ..._validation import FloatArray
 from ...errors import AgreementError, RepresentationError
@@ -26,22 +27,17 @@ from ...share import Share
 from ._attack import IntArray, check_columns, check_pairs, check_rows, check_targets, learn_target_code
 from ._measures import clustered_interval, wilson_interval
 
-_BLOCK_ENTRIES = 2**22
-"""Distances in memory at a time (32 MiB)."""
 _NEIGHBOURS = 5
 
 
 def representation_distance_scores(
     rows: ArrayLike, representation: ArrayLike, emulator: Callable[[FloatArray], ArrayLike]
 ) -> FloatArray:
-    r"""Score rows by how close an estimate of f maps them to a shared row, :math:`-\min_i |\hat f(x) - z_i|`.
+    r"""Score rows, supposed members, by how close they are mapped to a shared row, :math:`-\min_i |\hat f(x) - z_i|`.
 
     Parameters
     ----------
-    rows : array-like of shape (n_rows, n_features)
-        The supposed members.
-    representation : array-like of shape (n_samples, n_intermediate)
-        As shared.
+    rows, representation : array-like of shape (n_rows, n_features) and (n_samples, n_intermediate)
     emulator : callable
         The attacker's estimate of f.
     """
@@ -64,11 +60,8 @@ def reconstruction_distance_scores(rows: ArrayLike, reconstructions: ArrayLike, 
 
     Parameters
     ----------
-    rows : array-like of shape (n_rows, n_features)
-        None of them among the public rows.
-    reconstructions : array-like of shape (n_samples, n_features)
-    public : array-like of shape (n_public, n_features)
-        At least five.
+    rows, reconstructions, public : array-like of shape (n_rows, n_features)
+        Five public rows at least, none of them among the rows.
     """
     X = check_rows(rows, "The table of rows")
     guesses, P = check_rows(reconstructions, "The table of reconstructions"), check_rows(public, "The public table")
@@ -92,9 +85,6 @@ def subspace_scores(
     principal axes of public rows with mean :math:`\mu`:
 
     .. math:: (|P (x - \mu)|^2 - |P_0 (x - \mu)|^2) / |x - \mu|^2
-
-    The shared rows are not used, so no defence of theirs lowers this.  Rows are in the units that f sees: columns in
-    large units decide.
     """
     X, P = check_rows(rows, "The table of rows"), check_rows(public, "The public table")
     A, Z = check_pairs(anchor, anchor_representation)
@@ -118,27 +108,22 @@ def subspace_scores(
 def _smallest_distances(X: FloatArray, others: FloatArray, k: int) -> FloatArray:
     """Return distances of each row from its k nearest others, in no order, shape (n_rows, k)."""
     centre = others.mean(axis=0)
-    near = np.empty((len(X), k), dtype=np.intp)
-    centred = others - centre
-    squares = (centred**2).sum(axis=1)
-    for block in gen_batches(len(X), max(1, _BLOCK_ENTRIES // len(others))):
-        costs = squares - 2 * ((X[block] - centre) @ centred.T)
-        near[block] = np.argpartition(costs, k - 1, axis=1)[:, :k]
+    search = NearestNeighbors(n_neighbors=k, algorithm="brute").fit(others - centre)
+    near = search.kneighbors(X - centre, return_distance=False)
     # The product cancels near zero, which is where it matters most here.
     return np.stack([np.linalg.norm(X - others[column], axis=1) for column in near.T], axis=1)
 
 
 @dataclass(frozen=True, kw_only=True)
 class Membership:
-    """Ability of a score to tell members from others.
+    """Ability of a score to tell members from others, with 95 % intervals.
 
     Attributes
     ----------
     auc, low, high : float
-        Probability that a member scores above another row, ties counting half, with its 95 % interval.
+        Probability that a member scores above another row, ties counting half.
     tpr, tpr_low, tpr_high : float
-        Share of the members found while at most so many of the others are taken for members as was allowed, with its
-        95 % interval, the threshold taken as given.
+        Share of the members found while no more of the others are taken for members than is allowed.
     """
 
     auc: float
@@ -158,24 +143,23 @@ def membership(
 ) -> Membership:
     """Measure how well a score, high for supposed members, tells members from others.
 
-    The interval has DeLong's variance [1]_, with sums over groups in place of members if there are groups.  It is that
-    of Student's t for the log odds of the area, with as many degrees of freedom as there are groups of members, or
-    others, less one.  For areas above .95 it is too narrow.  If the score tells all members from all others, it is
-    Wilson's for the smaller of the two numbers; with a single group or row on either side it is [0, 1].
+    The interval has DeLong's variance [1]_, of sums over groups of members, and is Student's t for the log odds.  For
+    areas above .95 it is too narrow.  If the score tells all members from all others, it is Wilson's for the smaller
+    of the two numbers; with a single group or row on either side it is [0, 1].
 
     Parameters
     ----------
     member_scores, other_scores : array-like of shape (n_members,) and (n_others,)
         The others are rows of the same kind that took no part.
     fpr : float, default=0.01
-        Share of the others that may be taken for members.  With fewer than ``1 / fpr`` others, none may.
+        Share of the others that may be taken for members.
     groups : array-like of shape (n_members,), optional
         Numbers of groups of members whose scores rise and fall together, such as rows that share a published mean.
 
     Raises
     ------
     ValueError
-        If scores are not one-dimensional and finite, there is none, or a parameter is out of range.
+        If scores are not one-dimensional and finite, or there is none.
 
     References
     ----------
@@ -227,9 +211,8 @@ def _checked(scores: ArrayLike, name: str) -> FloatArray:
     return values
 
 
-_RIDGE = 0.1
-_MODEL_ROWS = 600
-"""Shared rows at most that the model learns from: its time grows with their cube."""
+_RIDGE, _MODEL_ROWS = 0.1, 600
+"""Penalty of the model of a share, and rows at most that it learns from: its time grows with their cube."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -266,18 +249,12 @@ class Reference:
 
 
 def share_statistics(view: View, reference: Reference, images: FloatArray, group: IntArray) -> FloatArray:
-    """Compute figures about records, larger the likelier they are in the share; shape (n_records, n_statistics).
-
-    How near the nearest shared row is, of the class and of all; how near the five nearest are; how usual the rest of a
-    group would be for the class with the record in it; how far the class's mean is off in the record's direction, also
-    in units of the rows' spread; how a model of the share judges the record's target, and its nearest rows.
-    """
+    """Compute figures about records, larger the likelier they are in the share; shape (n_records, n_statistics)."""
     distances = cdist(images, view.rows)
     same = group[:, None] == view.group[None, :]
     of_class = np.where(same, distances, np.inf)
     far = distances.max(initial=0.0)
-    near = np.sort(of_class, axis=1)[:, :_NEIGHBOURS]
-    near = np.where(np.isfinite(near), near, far)
+    near = np.minimum(np.sort(of_class, axis=1)[:, :_NEIGHBOURS], far)
     direction = reference.towards(images, group)
     # How far each class's shared rows are off on average.
     sums = np.zeros_like(reference.means)
@@ -285,18 +262,18 @@ def share_statistics(view: View, reference: Reference, images: FloatArray, group
     counts = np.bincount(view.group, minlength=reference.n_groups)
     shift = (sums / np.maximum(counts, 1)[:, None])[group]
     nearest = np.argsort(distances, axis=1)[:, :_NEIGHBOURS]
-    return np.column_stack(
-        [
-            -near[:, 0],
-            -distances.min(axis=1),
-            -near.mean(axis=1),
-            _group_likelihood(view, reference, images, group),
-            (shift * direction).sum(axis=1),
-            (shift * np.linalg.solve(reference.pooled, direction.T).T).sum(axis=1),
-            _model_scores(view, reference, images, group),
-            np.take_along_axis(same, nearest, axis=1).mean(axis=1),
-        ]
+    figures = (
+        -near[:, 0],
+        -distances.min(axis=1),
+        -near.mean(axis=1),
+        _group_likelihood(view, reference, images, group),
+        # Of the class's mean, in the record's direction; also in units of the rows' spread.
+        (shift * direction).sum(axis=1),
+        (shift * np.linalg.solve(reference.pooled, direction.T).T).sum(axis=1),
+        _model_scores(view, reference, images, group),
+        np.take_along_axis(same, nearest, axis=1).mean(axis=1),
     )
+    return np.column_stack(figures)
 
 
 def _group_likelihood(view: View, reference: Reference, images: FloatArray, group: IntArray) -> FloatArray:
@@ -335,18 +312,15 @@ def _model_scores(view: View, reference: Reference, images: FloatArray, group: I
     return np.asarray((kernel(images) @ fitted)[np.arange(len(images)), group])
 
 
-_LEAST_SHADOWS = 8
-_LEAST_SPREAD = 1e-9
-_RECORDS = 1500
-"""Public rows at most that are learnt from; each is in some of the tables."""
+_LEAST_SHADOWS, _RECORDS, _LEAST_SPREAD = 8, 1500, 1e-9
+"""Shares that are made at least, and public rows at most that are learnt from; each is in some of the tables."""
 
 
 class ShadowAttack:
     """Membership attack on one share, by shares made for the purpose [1]_.
 
-    The attacker knows how the party shares, and makes many shares of tables of its own with as many rows of each class.
-    On these it learns how figures about a record differ if the record is in the table; each figure is compared with
-    those of the same record in tables without it.  Every record is judged by itself, without a list of candidates.
+    The attacker makes many shares of tables of its own with as many rows of each class, and learns how figures about a
+    record differ if the record is in the table.  Every record is judged by itself, without a list of candidates.
 
     Parameters
     ----------
@@ -355,7 +329,7 @@ class ShadowAttack:
         returns a `Share` of them.
     n_shadows : int, default=64
     seconds : float, default=inf
-        After which no further share is made; eight at least are.
+        Time after which no further share is made; eight at least are.
     random_state : int, RandomState or None, default=None
 
     References
@@ -372,16 +346,14 @@ class ShadowAttack:
         seconds: float = math.inf,
         random_state: int | np.random.RandomState | None = None,
     ) -> None:
-        self.make_share = make_share
-        self.n_shadows = n_shadows
-        self.seconds = seconds
+        self.make_share, self.n_shadows, self.seconds = make_share, n_shadows, seconds
         self.random_state = random_state
 
     def fit(self, images: ArrayLike, target: ArrayLike, table_target: ArrayLike) -> Self:
-        """Make shares, and learn how figures change with a record.
+        """Make shares of public rows, and learn how figures change with a record.
 
-        `images` are public rows, at least twice as many as the table has, through the attacker's estimate of f, with
-        their `target`; shadow tables follow the classes of `table_target`, the targets of the table under attack.
+        The rows come as `images` under an estimate of f with their `target`, at least twice as many as the table under
+        attack has rows; `table_target` are the targets of that.
         """
         random = check_random_state(self.random_state)
         pool = check_rows(images, "The public images")
@@ -412,17 +384,12 @@ class ShadowAttack:
         return self
 
     def score(self, share: Share, images: ArrayLike, target: ArrayLike) -> FloatArray:
-        """Score records: log odds of having been in the table of a share.
-
-        The records come as `images` through the attacker's estimate of f, none of them among the public rows, with
-        their targets or the attacker's guesses.
-        """
+        """Return log odds of being in a share for records, given as the rows in `fit`, and none of them."""
         rows = check_rows(images, "The images")
         groups = np.maximum(self._code.groups(np.asarray(target)), 0)
         without = self._statistics(self._views, rows, groups)
         found = self._statistics([self._view(share)], rows, groups)[0]
-        features = _compared(found, without.mean(axis=0), without.std(axis=0))
-        return np.asarray(self._model.decision_function(features))
+        return np.asarray(self._model.decision_function(_compared(found, without.mean(axis=0), without.std(axis=0))))
 
     def _view(self, share: Share) -> View:
         return View(share.representation, np.maximum(self._code.groups(share.target), 0))

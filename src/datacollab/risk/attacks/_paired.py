@@ -14,7 +14,7 @@ from sklearn.utils import gen_batches
 
 from ..._validation import FloatArray, StrOptions
 from ...linalg import Kernel, RidgePath, leading_left_singular, ridge_coefficients, ridge_path
-from ._attack import IntArray, ReconstructionAttack, SideInformation, column_scale
+from ._attack import IntArray, ReconstructionAttack, column_scale
 
 
 class LinearRegressionAttack(ReconstructionAttack):
@@ -32,7 +32,7 @@ class LinearRegressionAttack(ReconstructionAttack):
 
     coefficients_: FloatArray
 
-    def _fit(self, Z: FloatArray, A: FloatArray, side: SideInformation) -> None:
+    def _fit(self, Z: FloatArray, A: FloatArray, *side: Any) -> None:
         U, singular_values, V = leading_left_singular(Z)
         self.coefficients_ = (V / singular_values) @ (U.T @ A)
 
@@ -60,10 +60,10 @@ class NearestNeighborsAttack(ReconstructionAttack):
     def __init__(self, *, standardize: str | bool = "auto") -> None:
         self.standardize = standardize
 
-    def _fit(self, Z: FloatArray, A: FloatArray, side: SideInformation) -> None:
+    def _fit(self, Z: FloatArray, A: FloatArray, *side: Any) -> None:
         most = max(1, len(Z) - 2)
         numbers = sorted({min(number, most) for number in CANDIDATES})
-        scalings = (False, True) if isinstance(self.standardize, str) else (self.standardize,)
+        scalings = _scalings(self.standardize)
         outputs = leading_directions(A)
         best: tuple[float, int, str, bool] = np.inf, numbers[0], "uniform", scalings[0]
         for standardize in scalings:
@@ -101,13 +101,8 @@ def _weighted_mean(rows: FloatArray, distances: FloatArray, neighbors: IntArray,
     return mean
 
 
-MAX_FIRST = 400
-"""Rows on which all settings are compared: each kernel takes the eigenvectors of a matrix of this order."""
-MAX_CHOICE = 1000
-"""Rows on which the best few are compared again."""
-FINALISTS = 2
-MAX_PAIRS = 5000
-"""Rows that the coefficients are fitted to: more would hardly help, and take memory with their square."""
+MAX_FIRST, FINALISTS, MAX_CHOICE, MAX_PAIRS = 400, 2, 1000, 5000
+"""Rows that compare all settings, settings that are compared again, rows for that, and rows that are learnt from."""
 DIRECTIONS = 64
 """Principal directions of the outputs on which the errors are computed; the rest cannot be distinguished from noise."""
 BLOCK_ENTRIES = 2**22
@@ -116,46 +111,46 @@ BLOCK_ENTRIES = 2**22
 
 @dataclass(frozen=True)
 class Setting:
-    """Choices of a regression: gamma is a multiple of one over the mean squared distance between rows."""
+    """Choices of a regression: gamma times the rows' mean squared distance, and a penalty for a kernel of size one."""
 
     kernel: str
     gamma: float
     standardize: bool
     alpha: float = 0.0
-    """Penalty for a kernel that is 1, on average, of a row with itself."""
 
 
-def _settings(gammas: Sequence[float], scalings: Sequence[bool] = (False, True)) -> list[Setting]:
-    """List a linear kernel and RBF kernels, without and with standardised columns."""
+def _scalings(standardize: str | bool) -> tuple[bool, ...]:
+    """List the ways of scaling columns to choose from: both for "auto"."""
+    return (False, True) if isinstance(standardize, str) else (standardize,)
+
+
+def _settings(gammas: Sequence[float], standardize: str | bool = "auto") -> list[Setting]:
+    """List a linear kernel and RBF kernels, for each way of scaling columns."""
     kernels = [("linear", 1.0), *(("rbf", gamma) for gamma in gammas)]
-    return [Setting(kernel, gamma, standardize) for standardize in scalings for kernel, gamma in kernels]
+    return [Setting(kernel, gamma, scaled) for scaled in _scalings(standardize) for kernel, gamma in kernels]
 
 
 @dataclass(frozen=True, eq=False)
 class KernelRegression:
-    """Fitted regression on centred inputs and outputs."""
+    """Fitted regression on scaled inputs, with leave-one-out `residuals` of the rows that it was `chosen_on`.
+
+    `error` is their mean square on the outputs' leading directions.
+    """
 
     setting: Setting
     scale: FloatArray
     inputs: FloatArray
-    """Multiplied with the scale, shape (n_pairs, n_inputs)."""
     kernel: Kernel
     coefficients: FloatArray
     intercept: FloatArray
     error: float
-    """Mean over rows of the squared leave-one-out error, on the outputs' leading directions."""
     residuals: FloatArray
-    """Leave-one-out errors of the rows that made the choice, shape (n_chosen_on, n_outputs)."""
     chosen_on: IntArray
 
     def predict(self, X: FloatArray) -> FloatArray:
-        step = max(1, BLOCK_ENTRIES // len(self.inputs))
-        return np.concatenate(
-            [
-                self.kernel.between(X[block] * self.scale, self.inputs) @ self.coefficients + self.intercept
-                for block in gen_batches(len(X), step)
-            ]
-        )
+        blocks = gen_batches(len(X), max(1, BLOCK_ENTRIES // len(self.inputs)))
+        kernels = (self.kernel.between(X[block] * self.scale, self.inputs) for block in blocks)
+        return np.concatenate([K @ self.coefficients + self.intercept for K in kernels])
 
 
 def kernel_regression(
@@ -187,8 +182,7 @@ def leading_directions(Y: FloatArray, n_directions: int = DIRECTIONS) -> FloatAr
     wide = Y.shape[1] > Y.shape[0]
     gram = Y @ Y.T if wide else Y.T @ Y
     eigenvalues, V = scipy.linalg.eigh(gram, subset_by_index=(len(gram) - n_directions, len(gram) - 1))
-    leading: FloatArray = V * np.sqrt(np.maximum(eigenvalues, 0.0)) if wide else Y @ V
-    return leading
+    return np.asarray(V * np.sqrt(np.maximum(eigenvalues, 0.0)) if wide else Y @ V)
 
 
 def _choose(
@@ -264,21 +258,18 @@ class KernelRidgeAttack(ReconstructionAttack):
     def __init__(self, *, standardize: str | bool = "auto") -> None:
         self.standardize = standardize
 
-    def _fit(self, Z: FloatArray, A: FloatArray, side: SideInformation) -> None:
-        scalings = (False, True) if isinstance(self.standardize, str) else (self.standardize,)
-        settings = _settings((0.1, 0.3, 1.0, 3.0, 10.0), scalings)
+    def _fit(self, Z: FloatArray, A: FloatArray, *side: Any) -> None:
+        settings = _settings((0.1, 0.3, 1.0, 3.0, 10.0), self.standardize)
         self.regression_ = kernel_regression(Z, A, settings, _alphas(-12, 3))
 
     def _reconstruct(self, Z: FloatArray, groups: IntArray | None) -> FloatArray:
         return self.regression_.predict(Z)
 
 
-LEAST_NOISE = 1e-10
+_LEAST_NOISE = 1e-10
 """Least variance of the noise, as a part of the representation's."""
-TEMPERATURES = (0.1, 0.2, 0.35, 0.6, 1.0, 1.7, 3.0, 6.0)
-"""Factors of the noise covariance to choose from."""
-MAX_TEMPERED = 300
-"""Leaked rows, at most, whose errors choose the temperature."""
+_TEMPERATURES, _MAX_TEMPERED = (0.1, 0.2, 0.35, 0.6, 1.0, 1.7, 3.0, 6.0), 300
+"""Factors of the noise covariance to choose from, and leaked rows, at most, whose errors choose."""
 
 
 class EmulatorAttack(ReconstructionAttack):
@@ -304,25 +295,19 @@ class EmulatorAttack(ReconstructionAttack):
     emulator_: KernelRegression
     temperature_: float
 
-    def _fit(self, Z: FloatArray, A: FloatArray, side: SideInformation) -> None:
-        assert side.public is not None  # as needs_public says
+    def _fit(self, Z: FloatArray, A: FloatArray, groups: Any, public: Any, public_groups: Any) -> None:
         emulator = kernel_regression(A, Z, _settings((0.1, 0.3, 1.0, 3.0)), _alphas(-12, 5))
         # Ledoit and Wolf's shrinkage turns with the representation, so attacks do not depend on its axes.
         noise: FloatArray = ledoit_wolf(emulator.residuals, assume_centered=True)[0]
-        noise[np.diag_indices_from(noise)] += LEAST_NOISE * float((Z**2).mean()) or 1.0
+        noise[np.diag_indices_from(noise)] += _LEAST_NOISE * float((Z**2).mean()) or 1.0
         root = scipy.linalg.cholesky(noise, lower=True)
-        emulated = np.vstack([emulator.predict(side.public), emulator.predict(A)])
+        emulated = np.vstack([emulator.predict(public), emulator.predict(A)])
         # A leaked row must stand where the emulator would put it unseen, as the public ones do.
-        leaked = len(side.public) + emulator.chosen_on
-        emulated[leaked] = Z[emulator.chosen_on] - emulator.residuals
-        self._root = root
-        self._library = np.vstack([side.public, A])
-        self._emulated = _whitened(emulated, root)
-        self._library_groups = None
-        if side.groups is not None and side.public_groups is not None:
-            self._library_groups = np.concatenate([side.public_groups, side.groups])
+        emulated[len(public) + emulator.chosen_on] = Z[emulator.chosen_on] - emulator.residuals
+        self._root, self._emulated, self._library = root, _whitened(emulated, root), np.vstack([public, A])
+        self._library_groups = None if groups is None else np.concatenate([public_groups, groups])
         self.emulator_ = emulator
-        self.temperature_ = self._choose_temperature(Z, emulator.chosen_on, len(side.public))
+        self.temperature_ = self._choose_temperature(Z, emulator.chosen_on, len(public))
 
     def _reconstruct(self, Z: FloatArray, groups: IntArray | None) -> FloatArray:
         guesses = np.empty((len(Z), self._library.shape[1]))
@@ -333,16 +318,15 @@ class EmulatorAttack(ReconstructionAttack):
 
     def _exponents(self, Z: FloatArray, groups: IntArray | None) -> FloatArray:
         """Return logarithms of the weights at temperature one, shape (n_rows, n_library)."""
-        rows, columns = _whitened(Z, self._root), self._emulated
-        squares = (columns**2).sum(axis=1)
-        exponents: FloatArray = rows @ columns.T - squares / 2
+        columns = self._emulated
+        exponents = np.asarray(_whitened(Z, self._root) @ columns.T - (columns**2).sum(axis=1) / 2)
         if groups is not None and self._library_groups is not None:
             same = groups[:, np.newaxis] == self._library_groups
             exponents[~same & same.any(axis=1, keepdims=True)] = -np.inf
         return exponents
 
     def _choose_temperature(self, Z: FloatArray, candidates: IntArray, n_public: int) -> float:
-        rows = candidates[:: -(-len(candidates) // MAX_TEMPERED)]
+        rows = candidates[:: -(-len(candidates) // _MAX_TEMPERED)]
         groups = None if self._library_groups is None else self._library_groups[n_public + rows]
         exponents = self._exponents(Z[rows], groups)
         exponents[np.arange(len(rows)), n_public + rows] = -np.inf
@@ -353,18 +337,16 @@ class EmulatorAttack(ReconstructionAttack):
         truth = outputs[n_public + rows[found]]
         errors = [
             float(((_softmax(exponents[found] / temperature) @ outputs - truth) ** 2).sum())
-            for temperature in TEMPERATURES
+            for temperature in _TEMPERATURES
         ]
-        return TEMPERATURES[int(np.argmin(errors))]
+        return _TEMPERATURES[int(np.argmin(errors))]
 
 
 def _whitened(Z: FloatArray, root: FloatArray) -> FloatArray:
     """Transform rows so that the noise has the identity for its covariance."""
-    whitened: FloatArray = scipy.linalg.solve_triangular(root, Z.T, lower=True).T
-    return whitened
+    return np.asarray(scipy.linalg.solve_triangular(root, Z.T, lower=True).T)
 
 
 def _softmax(exponents: FloatArray) -> FloatArray:
-    weights: FloatArray = np.exp(exponents - exponents.max(axis=1, keepdims=True))
-    weights /= weights.sum(axis=1, keepdims=True)
-    return weights
+    weights = np.exp(exponents - exponents.max(axis=1, keepdims=True))
+    return np.asarray(weights / weights.sum(axis=1, keepdims=True))

@@ -11,30 +11,27 @@ import scipy.linalg
 from numpy.typing import ArrayLike
 from scipy.optimize import linear_sum_assignment
 from scipy.spatial.distance import cdist
-from sklearn.utils import check_random_state
 
 from ..._validation import FloatArray
 from ...errors import RepresentationError
-from ._attack import IntArray, Reconstructing, check_columns, check_rows, check_targets, column_scale
+from ._attack import (
+    IntArray,
+    Reconstructing,
+    check_columns,
+    check_rows,
+    check_targets,
+    column_scale,
+    own_generator,
+)
 
-STARTS = 12
-"""Rotations from which the moments are matched."""
-PROMISING = 4
-"""Best of them after the first steps, which go on."""
-REFINED = 2
-"""Best of those, from which single rows are matched."""
-FIRST_STEPS, MOMENT_STEPS = 5, 40
-"""Steps of matching moments: of all starts, and of the promising ones after that."""
-ROUGH = (700, 12)
-"""Rows that are matched, over all groups, and steps, to choose a start; four times as many are matched to."""
-THOROUGH = (1200, 25)
-"""The same, in the end."""
-Groups = Sequence[tuple[IntArray, IntArray]]
-"""For each group the numbers of its rows in one cloud and in the other."""
-
-
+STARTS, FIRST_STEPS, PROMISING, MOMENT_STEPS, REFINED = 12, 5, 4, 40, 2
+"""Rotations from which moments are matched, and steps; the best of them that go on, and steps; and that are refined."""
+ROUGH, THOROUGH = (700, 12), (1200, 25)
+"""Rows that are matched over all groups, to four times as many, and steps: to choose a start, and in the end."""
 MAX_DIRECTIONS = 100
 """Directions, at most, that are computed."""
+Groups = Sequence[tuple[IntArray, IntArray]]
+"""For each group the numbers of its rows in one cloud and in the other."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -47,13 +44,11 @@ class Components:
 
     def scores(self, X: FloatArray) -> FloatArray:
         """Return coordinates of rows, shape (n_rows, n_directions)."""
-        scores: FloatArray = ((X - self.mean) / self.scale) @ self.directions
-        return scores
+        return np.asarray(((X - self.mean) / self.scale) @ self.directions)
 
     def rows(self, scores: FloatArray) -> FloatArray:
         """Return rows with these coordinates and nothing else, shape (n_rows, n_columns)."""
-        rows: FloatArray = self.mean + (scores @ self.directions.T) * self.scale
-        return rows
+        return np.asarray(self.mean + (scores @ self.directions.T) * self.scale)
 
 
 def principal_components(X: FloatArray, most: int, standardize: bool) -> Components:
@@ -85,8 +80,7 @@ class Overlay:
     misfit: float
 
     def apply(self, Q: FloatArray) -> FloatArray:
-        mapped: FloatArray = (Q - self.origin) @ self.linear + self.destination
-        return mapped
+        return np.asarray((Q - self.origin) @ self.linear + self.destination)
 
 
 def matched_groups(of_rows: IntArray | None, of_others: IntArray | None, n_rows: int, n_others: int) -> Groups:
@@ -109,14 +103,10 @@ def overlay(
     random: np.random.Generator,
     start: FloatArray | None = None,
 ) -> Overlay:
-    r"""Find the rotation, with reflections, that lays the rows of ``Q`` over those of ``S``.
+    r"""Find the rotation that lays the rows of ``Q`` over those of ``S``, or refine one with more rows (``start``).
 
     With the means and covariances :math:`m_g, C_g` and :math:`n_g, D_g` of group g, R is replaced by the orthogonal
-    factor of :math:`\sum_g p_g (m_g n_g^\top + C_g R D_g)` until it stays, from several starts.  The best are refined
-    by matching single rows and rotating them onto each other; a rotation found before (``start``) with more rows.
-
-    Both clouds have their principal axes for columns, in the same order.  They get the same size first, or the identity
-    for their covariance (``whiten``).
+    factor of :math:`\sum_g p_g (m_g n_g^\top + C_g R D_g)` until it stays, from several starts.
     """
     shares = np.array([len(rows) for rows, _ in groups]) / sum(len(rows) for rows, _ in groups)
     q_mean, q_covariance = _pooled(Q, [rows for rows, _ in groups], shares)
@@ -173,8 +163,7 @@ def _turned_by_moments(
 
     def second(R: FloatArray) -> FloatArray:
         # The sum over groups, of products of three matrices, as one product.
-        product: FloatArray = np.concatenate(list(C @ R), axis=1) @ D
-        return product
+        return np.asarray(np.concatenate(list(C @ R), axis=1) @ D)
 
     def score(R: FloatArray) -> float:
         # Where neither means nor covariances tell the sign of an axis, skewness may.
@@ -208,31 +197,28 @@ def _starts(first: FloatArray, skewness: FloatArray, random: np.random.Generator
     d = len(first)
     signs = np.where(np.diag(first) < 0, -1.0, 1.0)
     starts = [np.diag(signs), _orthogonal(first + 1e-9 * np.diag(signs)), np.diag(np.where(skewness < 0, -1.0, 1.0))]
-    while len(starts) < STARTS:
-        if len(starts) % 2:
-            starts.append(np.diag(np.where(random.random(d) < 0.5, -1.0, 1.0)))
-        else:
-            starts.append(_orthogonal(random.normal(size=(d, d))))
+    for number in range(len(starts), STARTS):
+        flipped = number % 2
+        starts.append(
+            np.diag(np.where(random.random(d) < 0.5, -1.0, 1.0)) if flipped else _orthogonal(random.normal(size=(d, d)))
+        )
     return starts
 
 
 def _orthogonal(M: FloatArray) -> FloatArray:
     """Return the orthogonal matrix R with the largest tr(R'M)."""
     U, _, Vt = scipy.linalg.svd(M)
-    R: FloatArray = U @ Vt
-    return R
+    return np.asarray(U @ Vt)
 
 
 def _thinned(groups: Groups, most: int, random: np.random.Generator) -> Groups:
     """Draw no more rows of a group than its share of `most`."""
     most = max(20, most // len(groups))
-    return [
-        (
-            random.choice(rows, min(len(rows), most), replace=False),
-            random.choice(others, min(len(others), 4 * most), replace=False),
-        )
-        for rows, others in groups
-    ]
+
+    def some(rows: IntArray, n: int) -> IntArray:
+        return random.choice(rows, min(len(rows), n), replace=False)
+
+    return [(some(rows, most), some(others, 4 * most)) for rows, others in groups]
 
 
 def _refined(
@@ -261,8 +247,7 @@ def _own_cost(matched: FloatArray, S: FloatArray, groups: Groups, random: np.ran
     """Return the mean squared distance of as many rows of ``S`` from their matches among others of their group."""
     cost, n_pairs = 0.0, 0
     for rows, others in groups:
-        shuffled = random.permutation(others)
-        some, rest = np.split(shuffled, [min(len(rows), len(others) // 2)])
+        some, rest = np.split(random.permutation(others), [min(len(rows), len(others) // 2)])
         i, j = _assigned(matched[some], matched[rest])
         cost += float(((S[some[i]] - S[rest[j]]) ** 2).sum())
         n_pairs += len(i)
@@ -273,27 +258,22 @@ class ProcrustesAttack(Reconstructing):
     """Attack of an analyst to whom no original has leaked, by laying two clouds of points over each other.
 
     The principal components of public rows are close, up to a rotation, to the representation that a linear obfuscator
-    gives of private rows.  The rotation is found class by class: the classes' means and covariances in the
-    representation are matched with those of the public scores, and then single rows with single rows, one to one within
-    each class, turn by turn with the rotation, as in the iterative closest point algorithm [1]_.  The public
+    gives of private rows.  The rotation is found class by class, from the classes' means and covariances, and then from
+    single rows that are matched one to one, turn by turn, as in the iterative closest point algorithm [1]_.  The public
     components, inverted, turn a representation into an original.  Without targets all rows are one group; numeric
-    targets make groups between quantiles.
-
-    Public columns as they are and standardised ones, and a pure rotation and one of whitened clouds, are all tried; the
-    one with the least misfit is kept.
+    targets make groups between quantiles.  Columns are standardised or not, and clouds whitened or not, whichever has
+    the least misfit.
 
     Parameters
     ----------
     random_state : int, RandomState instance or None, default=None
-        Determines the starting rotations and which rows of large tables are matched.
 
     Attributes
     ----------
     misfit_ : float
-        Mean squared distance of the private rows from the public ones that they were matched with, over that of public
-        rows from other public ones.  About 1 if the clouds coincide.
+        Mean squared distance of the private rows from their matches, over that of public rows from other public ones.
+        About 1 if the clouds coincide.
     standardize_, whiten_ : bool
-        Whether public columns were standardised, and the clouds whitened.
 
     References
     ----------
@@ -328,10 +308,8 @@ class ProcrustesAttack(Reconstructing):
 
         Parameters
         ----------
-        representation : array-like of shape (n_rows, n_intermediate)
-            One party's share.
-        target : array-like of shape (n_rows,), optional
-            The rows' targets, as shared.
+        representation, target : array-like of shape (n_rows, n_intermediate) and (n_rows,)
+            As one party shares them; the target is optional.
         public : array-like of shape (n_public, n_features)
             Rows of the same kind as the private ones.
         public_target : array-like of shape (n_public,), optional
@@ -369,8 +347,7 @@ class ProcrustesAttack(Reconstructing):
                     of_anchors = self._code.groups(known)
                 cloud_groups = np.append(cloud_groups, of_anchors)
         groups = matched_groups(cloud_groups, public_groups, len(cloud), len(P))
-        random = np.random.RandomState() if self.random_state is None else check_random_state(self.random_state)
-        seed = random.randint(2**31)
+        seed = own_generator(self.random_state).randint(2**31)
         tried = []
         for standardize in (False, True):
             others = principal_components(P, Z.shape[1], standardize)
@@ -392,8 +369,7 @@ class ProcrustesAttack(Reconstructing):
         for group in () if public_groups is None else np.unique(public_groups):
             mean = P[public_groups == group].mean(axis=0)[np.newaxis]
             self._rest[int(group)] = (mean - self._public.rows(self._public.scores(mean)))[0]
-        self.n_features_in_ = Z.shape[1]
-        self.n_features_out_ = P.shape[1]
+        self.n_features_in_, self.n_features_out_ = Z.shape[1], P.shape[1]
         return self
 
     def reconstruct(self, representation: ArrayLike, *, target: ArrayLike | None = None) -> FloatArray:

@@ -1,9 +1,4 @@
-"""The privacy audit: attacks of several kinds on a party's share, made before anything leaves.
-
-* Party, rows and attackers: `_run`, `_scenario`; attacks and their measures: `_trials`, `_measure`.
-* Levels, findings and ratings: `_findings`; the result and how it is shown: `_result`.
-* The most useful way of sharing: `_choice`.
-"""
+"""The privacy audit: attacks of several kinds on a party's share, made before anything leaves."""
 
 from ._choice import Assessment, Choice, Option, Risk, RiskLimits, choose, options_for
 from ._findings import Criterion, Finding, Level, Record, mean_findings

@@ -18,10 +18,9 @@ from ..._version import __version__
 from ...errors import AgreementError, NoGuaranteeError
 from ...party import Party
 from ._findings import ATTACKS, FORWARD, LEVELS, NEEDS, SHADOWS, WITH_LABELS, Record, mean_findings
-from ._measure import Attribute, given_away_by_targets
 from ._result import AuditResult
 from ._scenario import Scenario, make_scenario
-from ._trials import Outcome, Trial, Trials
+from ._trials import Attribute, Outcome, Trial, Trials
 
 
 def _assumptions(scenario: Scenario) -> list[str]:
@@ -44,12 +43,11 @@ def _assumptions(scenario: Scenario) -> list[str]:
     else:
         how = "." if scenario.public_target is None else ", with targets."
         sentences.append(f"The attacker holds {len(scenario.public)} public rows of the same kind{how}")
-    given_away = given_away_by_targets(scenario)
-    if given_away > 0:
+    if scenario.given_away > 0:
         sentences.append(
-            f"{100 * given_away:.0f} % of the rows leave with their record’s own target, which no other shared row "
-            "has: somebody who knows a record’s target finds its row by that alone. Figures count this only where the "
-            "attack’s name says that labels are known."
+            f"{100 * scenario.given_away:.0f} % of the rows leave with their record’s own target, which no other "
+            "shared row has: somebody who knows a record’s target finds its row by that alone. Figures count this only "
+            "where the attack’s name says that labels are known."
         )
     if (scenario.scale != 1).any():
         sentences.append("Columns are compared in units of their standard deviation.")
@@ -86,8 +84,7 @@ def _not_tested(
         sentences.append(
             "Whether the obfuscator remembers its training rows: single other rows could not be put beside them."
         )
-    could_remake = scenario.recipe is not None and scenario.outsiders is not None
-    if "T2" in found and could_remake and all(finding.attack != SHADOWS for finding in findings):
+    if "T2" in found and scenario.can_be_remade and all(finding.attack != SHADOWS for finding in findings):
         sentences.append(
             f"{SHADOWS.capitalize()}: not asked for, or there are fewer rows with targets than twice the table's, or "
             "more than 3,000 rows in the table."
@@ -125,9 +122,7 @@ def audit(
     time_budget: float | None = None,
     progress: Callable[[str], None] | None = None,
 ) -> AuditResult:
-    """Attack a party's share with everything that an attacker may hold.
-
-    Runs at the party: it needs the raw rows, which nobody else has.  Nothing leaves.
+    """Attack a party's share with everything that an attacker may hold; runs at the party, and nothing leaves.
 
     Parameters
     ----------
@@ -141,8 +136,7 @@ def audit(
     anchor_target : array-like of shape (n_anchors,), optional
         Targets of the anchor rows, if all parties know them.
     public : array-like or dataframe of shape (n_public, n_features), optional
-        Rows of the same kind that an attacker may hold.  Without them, no zero-leak attack is run, and the attacker
-        learns from the anchor what such rows are like.
+        Rows of the same kind that an attacker may hold.  Without them, no zero-leak attack is run.
     public_target : array-like of shape (n_public,), optional
     control : array-like or dataframe of shape (n_control, n_features), optional
         Rows of the same kind that nobody holds: success of an attack on them does not come from f_k's memory of its
@@ -177,12 +171,6 @@ def audit(
     AgreementError
         If tables do not fit each other, or a level or attack is unknown.
 
-    Notes
-    -----
-    Rates are of closed worlds: the attacker holds the originals of some hundred records and asks which representation
-    belongs to which, as somebody who knows the patients can.  An attack that does no better than the labels alone shows
-    nothing at all; a stronger one may come.
-
     Examples
     --------
     >>> import datacollab as dc
@@ -205,17 +193,7 @@ def audit(
         raise AgreementError(f"Unknown attack {unknown[0]!r}; choose from {', '.join(ATTACKS)}.")
     asked = [level for level in LEVELS if levels is None or level in levels]
     scenario = make_scenario(
-        party,
-        X,
-        anchor,
-        anchor_target=anchor_target,
-        public=public,
-        public_target=public_target,
-        control=control,
-        control_target=control_target,
-        y=y,
-        n_attacked=n_attacked,
-        random=random,
+        party, X, anchor, anchor_target, (public, public_target), (control, control_target), y, n_attacked, random
     )
     statement, proven = None, {}
     with suppress(NoGuaranteeError):

@@ -161,44 +161,34 @@ def _other_targets(
     return coding.numbers(party.shown_target(target))
 
 
-CANDIDATES = 100
-"""Originals among which the attacker looks for the right one: rates are then of the same kind at every party."""
-OPEN_WORLD = 10
-"""Candidates in the open world, in multiples of those."""
-_OUTSIDERS = 900
-_LONGEST_LEAK = 2000
+_CANDIDATES, _OPEN_WORLD, _OUTSIDERS, _LONGEST_LEAK = 100, 10, 900, 2000
+"""Originals among which the attacker seeks the right one; candidates in the open world, in multiples of those."""
 _UNEVEN = 3.0
 """Range of a column, in multiples of the median one, from which all columns are put on one scale."""
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
 class Scenario:
-    """Rows of one party, known to the auditor alone, and what attackers may hold.
+    """Rows of one party, known to the auditor alone, and what attackers may hold; rows but `table` in units of `scale`.
 
-    All raw rows but `table` are in the units of `scale`.
+    `X` and `Z` are the rows under attack and their representation, at positions `index` in the table and `places` in
+    the share, in `groups` that are closed worlds.  Nobody holds the `outsiders`: non-members, and decoys.
     """
 
     share: Share
     table: FloatArray
-    """All rows of the party, in its own units."""
     X: FloatArray
-    """Originals of the rows under attack."""
     index: IntArray
-    """Their positions in the table."""
     places: IntArray
-    """Their positions in the share."""
     Z: FloatArray
     target: NDArray[Any]
     groups: list[IntArray]
-    """The attacked rows in groups, each a closed world."""
     anchor: FloatArray
     anchor_representation: FloatArray
     anchor_target: NDArray[Any] | None
     public: FloatArray | None
-    """Rows of the same kind that the attacker holds."""
     public_target: NDArray[Any] | None
     outsiders: FloatArray | None
-    """Rows of the same kind that nobody holds: non-members, and decoys."""
     control_representation: FloatArray | None
     """The first outsiders through the party's f_k; only without defences."""
     control_target: NDArray[Any] | None
@@ -247,21 +237,40 @@ class Scenario:
     @property
     def decoys(self) -> FloatArray:
         """Return rows that stand among the originals in the open world; the attacker holds none of them."""
-        return self.X[:0] if self.outsiders is None else self.outsiders[: (OPEN_WORLD - 1) * len(self.groups[0])]
+        return self.X[:0] if self.outsiders is None else self.outsiders[: (_OPEN_WORLD - 1) * len(self.groups[0])]
+
+    @property
+    def can_be_remade(self) -> bool:
+        """Return whether an attacker can make shares like this one, and there are strangers to compare with."""
+        return self.recipe is not None and self.outsiders is not None
+
+    @property
+    def with_targets(self) -> list[tuple[FloatArray, NDArray[Any]]]:
+        """List the rows that an attacker holds with their targets: public ones, then the anchor's."""
+        pools = ((self.public, self.public_target), (self.anchor, self.anchor_target))
+        return [(rows, target) for rows, target in pools if rows is not None and target is not None]
 
     @cached_property
     def label_only(self) -> list[FloatArray]:
         """List the guesses of an attacker who knows targets and the domain, and nothing of the share."""
-        pools = ((self.public, self.public_target), (self.anchor, self.anchor_target))
-        known = next(((rows, target) for rows, target in pools if rows is not None and target is not None), None)
-        if known is None:
+        if not self.with_targets:
             return [self.mean_rows]
-        guesses = [class_means(*known, self.target)]
+        rows, known = self.with_targets[0]
+        guesses = [class_means(rows, known, self.target)]
         if self.target.dtype.kind == "f":
             # Groups of targets waste what a number tells.
-            regression = KernelRidgeAttack().fit(known[1].reshape(-1, 1), known[0])
+            regression = KernelRidgeAttack().fit(known.reshape(-1, 1), rows)
             guesses.append(regression.reconstruct(self.target.reshape(-1, 1)))
         return guesses
+
+    @property
+    def given_away(self) -> float:
+        """Return the share of the attacked rows that leave with their record's own target, which no other row has."""
+        if self.candidate_target is None:
+            return 0.0
+        values, counts = np.unique(self.shared_target, return_counts=True)
+        single = np.isin(self.target, values[counts == 1])
+        return float((single & (self.target == self.candidate_target[self.index])).mean())
 
     @property
     def mean_rows(self) -> FloatArray:
@@ -274,19 +283,17 @@ def make_scenario(
     party: Party,
     X: ArrayLike,
     anchor: ArrayLike,
-    *,
     anchor_target: ArrayLike | None,
-    public: ArrayLike | None,
-    public_target: ArrayLike | None,
-    control: ArrayLike | None,
-    control_target: ArrayLike | None,
+    public: tuple[Any, Any],
+    control: tuple[Any, Any],
     y: ArrayLike | None,
     n_attacked: int,
     random: np.random.RandomState,
 ) -> Scenario:
-    """Bring all rows into one form, and draw those under attack."""
-    if control is None and public is not None:
-        public, public_target, control, control_target = split_public(public, public_target, random)
+    """Bring all rows into one form, and draw those under attack; public and control rows come with their targets."""
+    if control[0] is None and public[0] is not None:
+        parts = split_public(*public, random)
+        public, control = parts[:2], parts[2:]
     if not party.was_fitted_on(X):
         raise AgreementError(
             f"Party {party.name!r} was not fitted on these {_num_samples(X)} rows of X in this order, with these "
@@ -296,24 +303,28 @@ def make_scenario(
     coding = target_numbers(original.target)
     share = with_numbers(original, coding)
 
-    def table(rows: ArrayLike, what: str) -> FloatArray:
+    def table(rows: Any, what: str, n_columns: int | None = None) -> Any:
+        """Check a table, if there is one, and its columns."""
+        if rows is None:
+            return None
         try:
-            return check_rows(rows, what)
+            checked = check_rows(rows, what)
         except RepresentationError as error:
             raise AgreementError(f"Party {party.name!r}: {error}") from None
-
-    raw, anchor_rows = table(X, "X"), table(anchor, "anchor")
-    known = None if public is None else table(public, "public")
-    others = None if control is None else table(control, "control")
-    for what, rows in {"anchor": anchor_rows, "public": known, "control": others}.items():
-        if rows is not None and rows.shape[1] != raw.shape[1]:
+        if n_columns not in (None, checked.shape[1]):
             raise AgreementError(
-                f"Party {party.name!r}: X has {raw.shape[1]} columns but {what} has {rows.shape[1]}; give the same "
+                f"Party {party.name!r}: X has {n_columns} columns but {what} has {checked.shape[1]}; give the same "
                 "columns in the same order."
             )
+        return checked
+
+    raw = table(X, "X")
+    n_columns = raw.shape[1]
+    anchor_rows = table(anchor, "anchor", n_columns)
+    known, others = table(public[0], "public", n_columns), table(control[0], "control", n_columns)
     scale = _scale(np.vstack([raw, anchor_rows if known is None else known]))
-    known_target = _other_targets(public_target, known, party, "public_target", coding)
-    other_target = _other_targets(control_target, others, party, "control_target", coding)
+    known_target = _other_targets(public[1], known, party, "public_target", coding)
+    other_target = _other_targets(control[1], others, party, "control_target", coding)
     own_target = _own_targets(y, party, X, share, order, coding)
     remarks = []
     if sentence := single_out(party.fitted_target, party.shown_target(party.fitted_target)):
@@ -359,7 +370,7 @@ def make_scenario(
         if n_shared != len(raw):
             table_target = table_target[random.choice(n_shared, len(raw), replace=n_shared < len(raw))]
     # A defence treats all rows together, so that single other rows cannot be put beside them.
-    controls = kept[:CANDIDATES] if len(kept) and not party.defences else None
+    controls = kept[:_CANDIDATES] if len(kept) and not party.defences else None
     recipe = recipe_of(party, share.anchor_representation, original.anchor_target, coding) if party.defences else None
     return Scenario(
         share=share,
@@ -369,14 +380,14 @@ def make_scenario(
         places=chosen,
         Z=share.representation[chosen],
         target=share.target[chosen],
-        groups=np.array_split(np.arange(len(chosen)), max(1, len(chosen) // CANDIDATES)),
+        groups=np.array_split(np.arange(len(chosen)), max(1, len(chosen) // _CANDIDATES)),
         anchor=anchor_rows[leak] / scale,
         anchor_representation=share.anchor_representation[leak],
         anchor_target=None if share.anchor_target is None else share.anchor_target[leak],
         public=None if known is None else known / scale,
         public_target=known_target,
         outsiders=None if outsiders is None else outsiders / scale,
-        control_representation=None if controls is None else party.obfuscate(_safe_indexing(control, controls)),
+        control_representation=None if controls is None else party.obfuscate(_safe_indexing(control[0], controls)),
         control_target=None if other_target is None or controls is None else other_target[controls],
         scale=scale,
         remarks=tuple(remarks),

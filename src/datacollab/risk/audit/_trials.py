@@ -1,52 +1,67 @@
-"""The attacks of an audit, one after the other, each with its findings."""
+"""The attacks of an audit, one after the other, and what reconstructions, estimates of f_k and scores give away."""
 
 from __future__ import annotations
 
 import math
 import time
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cache, partial
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
+from scipy.optimize import linear_sum_assignment
+from sklearn.ensemble import RandomForestClassifier
 
 from ..._validation import FloatArray
 from ...analyst import KTI
 from ...party import obfuscator
 from ..attacks import (
     AffineEstimate,
+    Demixing,
     EmulatorAttack,
     KernelRidgeAttack,
     LinearRegressionAttack,
     NearestNeighborsAttack,
     ProcrustesAttack,
     ReconstructionAttack,
+    ShadowAttack,
+    clustered_interval,
+    confused,
+    demix,
     find_training_rows,
+    link_chances,
     match_margins,
+    membership,
+    nearest_ranks,
+    reconstruction_distance_scores,
+    representation_distance_scores,
+    subspace_scores,
+    wilson_interval,
 )
 from ..attacks._attack import IntArray
-from ._findings import AVERAGED, AVERAGED_NAME, DEMIXING, FORWARD, LEVELS, SHADOWS, WITH_LABELS, Finding
-from ._measure import (
-    Attribute,
-    Emulate,
-    ForwardMap,
-    averaged_reconstructions,
-    demixing_findings,
-    forward_chances,
-    forward_maps,
-    linked_by_targets,
-    matched_representations,
-    measure,
-    measure_control,
-    membership_of_share,
-    membership_of_subspace,
-    shadow_findings,
-    shadow_rows,
+from ._findings import (
+    AVERAGED,
+    AVERAGED_NAME,
+    DEMIXING,
+    EXACT_MAP,
+    FORWARD,
+    FORWARD_KNOWN,
+    KNOWN_TARGETS,
+    LEVELS,
+    SHADOWS,
+    UNIT_SPREAD,
+    WITH_LABELS,
+    Finding,
 )
 from ._scenario import Scenario
 
+Emulate = Callable[[FloatArray], FloatArray]
+Attribute = int | Sequence[int] | Callable[[FloatArray], NDArray[Any]]
+"""A column of numbers, the columns of a one-hot encoded category, or a function of the table that gives numbers."""
+Tables = tuple[FloatArray, FloatArray, FloatArray]
+"""Originals, strangers and shared rows."""
 _ALL = "all anchor rows"
 _PAIRED: Mapping[str, type[ReconstructionAttack]] = {
     "linear regression": LinearRegressionAttack,
@@ -59,17 +74,20 @@ _LEAKED_ROWS, _LEAKED_SHARE = 30, 0.3
 """Anchor rows that leak at level T1: so many at random, and such a share at random, or of the first classes."""
 _TIE_DRAWS = 5
 """Guesses of equal rows are matched at random; their average counts."""
+_RESAMPLES, _FALSE_POSITIVES, _LEAST_PROBABILITY = 400, 0.01, 1e-3
 _DEMIXING_SECONDS = 120.0
 """Limit of one search; means that are not taken apart by then count as such."""
+_SHADOWS, _SHADOW_SECONDS, _LARGEST_TABLE = 48, 30.0, 3000
+"""Shares that are made, seconds after which no more are, and rows from which on making tables takes too long."""
 
 
 @dataclass(frozen=True, eq=False)
 class Outcome:
     """Findings of one attack, how far each row under attack is singled out, and remarks in sentences."""
 
-    findings: tuple[Finding, ...]
+    findings: Sequence[Finding]
     margins: FloatArray | None = None
-    remarks: tuple[str, ...] = ()
+    remarks: Sequence[str] = ()
 
 
 @dataclass(frozen=True, eq=False)
@@ -86,10 +104,10 @@ class Trial:
 
     def run(self) -> Outcome:
         outcome = self.make()
-        named = (
+        named = [
             replace(one, level=self.level, leak=self.leak, attack=one.attack or self.attack) for one in outcome.findings
-        )
-        return replace(outcome, findings=tuple(named))
+        ]
+        return replace(outcome, findings=named)
 
 
 @dataclass(frozen=True, eq=False)
@@ -104,12 +122,12 @@ class _Collusion:
 
     def reconstruct(self, Z: FloatArray, *, target: NDArray[Any] | None) -> FloatArray:
         """Guess rows from intermediate representations of the party under attack."""
-        public, anchor = self.scenario.public, self.scenario.anchor
+        public, anchor, attacked = self.scenario.public, self.scenario.anchor, self.scenario.anchor_representation
         assert public is not None
-        n_components = min(self.scenario.anchor_representation.shape[1], *public.shape)
+        n_components = min(attacked.shape[1], *public.shape)
         f_j = obfuscator("pca", n_components=n_components, random_state=np.random.RandomState(self.seed))
         own = f_j.fit(public).transform(anchor)
-        integrator = KTI(n_components).fit({"attacked": self.scenario.anchor_representation, "other": own})
+        integrator = KTI(n_components).fit({"attacked": attacked, "other": own})
         common = integrator.transform({"attacked": Z})["attacked"]
         pairs = integrator.transform({"other": own})["other"]
         return KernelRidgeAttack().fit(pairs, anchor).reconstruct(common)
@@ -134,9 +152,6 @@ class Trials:
             for metric in guesses[0]
         }
         self._mean_rows = self._values(scenario.mean_rows)
-
-    def _values(self, rows: FloatArray) -> dict[str, float]:
-        return {one.metric: one.value for one in measure(self._scenario, rows, self._attributes, self._random)}
 
     def of(self, level: str) -> Iterator[Trial]:
         """Yield the attacks of one threat level that have what they need, to be run one by one, as they come."""
@@ -212,8 +227,8 @@ class Trials:
         for _ in range(1 + labels):
             # No attack takes these: the published figures rest on what is drawn after them.
             self._random.randint(2**31)
-        if all(attack in found for attack in AVERAGED):
-            yield Trial(level, leak, AVERAGED_NAME, partial(self._outcome, averaged_reconstructions(found), None))
+        if set(AVERAGED) <= set(found):
+            yield Trial(level, leak, AVERAGED_NAME, lambda: self._outcome(_averaged(found), None))
         # What learns to undo f_k learns f_k itself when originals and representations change places.
         emulate = cache(lambda: KernelRidgeAttack().fit(A, Z).reconstruct)
         maps = cache(lambda: forward_maps(scenario, rows, emulate()))
@@ -222,8 +237,7 @@ class Trials:
             yield Trial(level, leak, "membership", lambda: Outcome(membership_of_share(scenario, maps(), found)))
         if scenario.has_groups:
             yield Trial(level, leak, DEMIXING, lambda: self._demixing(f"{level}, {leak}", rows, emulate()))
-        could_remake = scenario.recipe is not None and scenario.outsiders is not None
-        if level == "T2" and could_remake and shadow_rows(scenario) is not None:
+        if level == "T2" and scenario.can_be_remade and shadow_rows(scenario) is not None:
             yield Trial(level, leak, SHADOWS, lambda: Outcome(self._shadows(emulate)))
 
     def _reconstructing(
@@ -253,17 +267,52 @@ class Trials:
         return Trial(level, leak, name, make)
 
     def _outcome(self, rows: FloatArray, controls: FloatArray | None) -> Outcome:
-        scenario = self._scenario
-        measured = () if controls is None else measure_control(scenario, controls, self._random)
-        control = {one.metric: one.value for one in measured}
-        findings = self._compared(measure(scenario, rows, self._attributes, self._random), control)
-        margins = np.empty(len(rows))
-        for group in scenario.groups:
-            margins[group] = match_margins(scenario.X[group], rows[group])
-        return Outcome(findings, margins)
+        scenario, control = self._scenario, dict[str, float]()
+        if controls is not None:
+            assert scenario.outsiders is not None
+            originals = scenario.outsiders[: len(controls)]
+            control = {
+                one.metric: one.value for one in _matches(None, originals, originals[:0], controls, self._random)
+            }
+        findings = self._compared(self._measured(rows), control)
+        margins = [match_margins(scenario.X[group], rows[group]) for group in scenario.groups]
+        return Outcome(findings, np.concatenate(margins))
 
-    def _compared(self, findings: tuple[Finding, ...], control: Mapping[str, float]) -> tuple[Finding, ...]:
-        return tuple(
+    def _values(self, rows: FloatArray) -> dict[str, float]:
+        return {one.metric: one.value for one in self._measured(rows)}
+
+    def _measured(self, rows: FloatArray) -> list[Finding]:
+        """Compute all measures that need nothing but reconstructions of the attacked rows."""
+        scenario, X, n = self._scenario, self._scenario.X, len(self._scenario.X)
+        found = list(_matches(scenario, X, scenario.decoys, rows, self._random))
+        squared = ((X - rows) ** 2).sum(axis=1)
+        within = min((((X - guess) ** 2).sum(axis=1) for guess in scenario.label_only), key=np.sum)
+        found.append(self._one_less_ratio("R2c", squared, within))
+        found.append(self._one_less_ratio("R2", squared, ((X - scenario.mean_rows) ** 2).sum(axis=1)))
+        for name, attribute in self._attributes.items():
+            true, guessed = (_attribute_values(attribute, each * scenario.scale) for each in (X, rows))
+            metric = f"attribute {name}"
+            if true.dtype.kind == "i":
+                right = int((true == guessed).sum())
+                low, high = wilson_interval(right, n)
+                found.append(Finding(metric=metric, value=right / n, low=low, high=high, n=n))
+            else:
+                found.append(self._one_less_ratio(metric, (true - guessed) ** 2, (true - true.mean()) ** 2))
+        return found
+
+    def _one_less_ratio(self, metric: str, numerator: FloatArray, denominator: FloatArray) -> Finding:
+        """Compute 1 - sum / sum over rows, with a bootstrap interval over the rows."""
+        n = len(numerator)
+        if denominator.sum() == 0:
+            return Finding(metric=metric, value=float("nan"), n=n)
+        drawn = self._random.randint(n, size=(_RESAMPLES, n))
+        below = np.maximum(denominator[drawn].sum(axis=1), np.finfo(float).tiny)
+        low, high = np.quantile(1 - numerator[drawn].sum(axis=1) / below, [0.025, 0.975])
+        value = float(1 - numerator.sum() / denominator.sum())
+        return Finding(metric=metric, value=value, low=float(low), high=float(high), n=n)
+
+    def _compared(self, findings: Sequence[Finding], control: Mapping[str, float]) -> list[Finding]:
+        return [
             replace(
                 one,
                 baseline=self._label_only[one.metric],
@@ -271,41 +320,85 @@ class Trials:
                 control=control.get(one.metric),
             )
             for one in findings
-        )
+        ]
 
-    def _forward(self, maps: list[ForwardMap]) -> tuple[Finding, ...]:
+    def _forward(self, maps: list[ForwardMap]) -> list[Finding]:
         """Match without undoing f_k: an estimate of f_k brings the candidates to the share."""
-        findings: tuple[Finding, ...] = ()
+        scenario, findings = self._scenario, []
         for each in maps:
-            found = self._compared(matched_representations(self._scenario, each, self._random), {})
+            tables = each.tables(scenario, scenario.decoys, scenario.Z, scenario.target)
+            found = self._compared(list(_matches(scenario, *tables, self._random)), {})
             if each.with_targets:
-                found = tuple(
-                    replace(one, baseline=linked_by_targets(self._scenario, one.metric))
+                found = [
+                    replace(one, baseline=linked_by_targets(scenario, one.metric))
                     for one in found
                     if one.metric in ("linkage", "open-world linkage")
-                )
-            findings += tuple(replace(one, attack=each.attack) for one in found)
+                ]
+            findings += [replace(one, attack=each.attack) for one in found]
         return findings
 
     def _demixing(self, where: str, rows: IntArray, emulate: Emulate) -> Outcome:
+        """Take the share's groups apart, without the candidates' targets, and then with them, if they are there."""
         scenario = self._scenario
-        seconds = min(_DEMIXING_SECONDS, self._deadline - time.monotonic())
-        worlds = {"linkage": False} | ({"open-world linkage": True} if len(scenario.decoys) else {})
-        forward = {
-            metric: forward_chances(scenario, emulate, is_open, self._random) for metric, is_open in worlds.items()
-        }
-        findings, remarks = demixing_findings(scenario, where, rows, forward, seconds)
-        compared = (
+        ends = time.monotonic() + min(_DEMIXING_SECONDS, self._deadline - time.monotonic())
+        worlds = {"linkage": scenario.Z[:0]}
+        if len(scenario.decoys):
+            worlds["open-world linkage"] = emulate(scenario.decoys)
+        forward = {}
+        for metric, decoys in worlds.items():
+            cases = _cases(scenario, emulate(scenario.X), decoys, scenario.Z)
+            chances = [link_chances(C, R, persons=who, random_state=self._random) for C, R, who in cases]
+            forward[metric] = np.concatenate(chances)
+        estimate = AffineEstimate(scenario.anchor[rows], scenario.anchor_representation[rows])
+        if not estimate.is_close:
+            why = "f is not affine, or too few anchor rows are known to recover it."
+            return Outcome((), remarks=(f"{where}: means were not taken apart: {why}",))
+        findings: list[Finding] = []
+        remarks = []
+        for attack, targets in {DEMIXING: None, KNOWN_TARGETS: scenario.candidate_target}.items():
+            if attack == KNOWN_TARGETS and targets is None:
+                break
+            left = (ends - time.monotonic()) / (2 if attack == DEMIXING else 1)
+            found, of_attack = _demixed_with(scenario, attack, rows, estimate, targets, forward, left)
+            findings += of_attack
+            how = "" if targets is None else ", with the candidates’ labels known"
+            n_groups, n_solved = len(found.groups), found.n_solved
+            remarks.append(
+                f"{where}: {n_solved} of {n_groups} groups of equal rows were taken apart into their records{how}."
+            )
+            if n_solved == n_groups and not _differ(scenario.shared_target, found.groups):
+                # Targets say nothing more then.
+                break
+        compared = [
             one if one.baseline is not None else replace(one, baseline=self._label_only.get(one.metric))
             for one in findings
-        )
-        return Outcome(tuple(compared), remarks=remarks)
+        ]
+        return Outcome(compared, remarks=remarks)
 
-    def _shadows(self, emulate: Callable[[], Emulate]) -> tuple[Finding, ...]:
+    def _shadows(self, emulator: Callable[[], Emulate]) -> list[Finding]:
+        """Measure membership, record by record, without a list of candidates.
+
+        The attacker knows the records' targets if the auditor does for members and strangers alike, and else takes them
+        from a model of the anchor.
+        """
+        scenario, known = self._scenario, shadow_rows(self._scenario)
+        assert scenario.recipe is not None
+        assert known is not None
         # If f is affine it is known to rounding, as no kernel can match.
-        estimate = AffineEstimate(self._scenario.anchor, self._scenario.anchor_representation)
-        known = estimate if estimate.is_close else emulate()
-        return shadow_findings(self._scenario, known, self._random.randint(2**31))
+        estimate = AffineEstimate(scenario.anchor, scenario.anchor_representation)
+        emulate = estimate if estimate.is_close else emulator()
+        random = np.random.RandomState(self._random.randint(2**31))
+        images, rows, target = emulate(scenario.people), emulate(known[0]), known[1]
+        if scenario.record_target is not None and scenario.outsider_target is not None:
+            targets = np.concatenate([scenario.record_target, scenario.outsider_target])
+        elif target.dtype.kind == "f":
+            # The nearest known row's target is as good as the groups of targets that are distinguished.
+            targets = target[((images[:, None, :] - rows[None, :500, :]) ** 2).sum(axis=2).argmin(axis=1)]
+        else:
+            targets = RandomForestClassifier(100, random_state=random).fit(rows, target).predict(images)
+        made = ShadowAttack(scenario.recipe, _SHADOWS, seconds=_SHADOW_SECONDS, random_state=random)
+        made.fit(rows, target, scenario.table_target)
+        return _membership_findings(scenario, SHADOWS, made.score(scenario.share, images, targets))
 
     def _search(self, name: str, artefact: Any) -> Outcome:
         table = self._scenario.table
@@ -315,4 +408,312 @@ class Trials:
         remarks = [f"{name}: {gaps} parts were too large to look into."] if gaps else []
         remarks += [f"{name}: {each.path} is the mean of the party's rows." for each in stored if each.kind == "mean"]
         finding = Finding(metric="training rows in files", value=share, chance=0.0, n=len(table))
-        return Outcome((finding,), remarks=tuple(remarks))
+        return Outcome((finding,), remarks=remarks)
+
+
+def _averaged(found: Mapping[str, FloatArray]) -> FloatArray:
+    """Average the reconstructions of the attacks in `AVERAGED`, given all by name."""
+    return np.asarray(np.mean([found[attack] for attack in AVERAGED], axis=0))
+
+
+def _attribute_values(attribute: Attribute, rows: FloatArray) -> NDArray[Any]:
+    """Return numbers, or integers for a category."""
+    if isinstance(attribute, int | np.integer):
+        return np.asarray(rows[:, attribute])
+    if callable(attribute):
+        return np.asarray(attribute(rows), dtype=np.float64)
+    return np.asarray(rows[:, list(attribute)].argmax(axis=1))
+
+
+def _cases(
+    scenario: Scenario | None, originals: FloatArray, decoys: FloatArray, guesses: FloatArray
+) -> list[tuple[FloatArray, FloatArray, IntArray]]:
+    """List candidates, guesses and the candidates' numbers in each closed world; without a scenario there is one."""
+    if scenario is None:
+        return [(originals, guesses, np.arange(len(originals)))]
+    persons = scenario.persons
+    strangers = persons[len(persons) - len(decoys) :]
+    return [
+        (np.vstack([originals[group], decoys]), guesses[group], np.concatenate([persons[group], strangers]))
+        for group in scenario.groups
+    ]
+
+
+def _matches(
+    scenario: Scenario | None,
+    originals: FloatArray,
+    decoys: FloatArray,
+    guesses: FloatArray,
+    random: np.random.RandomState,
+) -> Iterator[Finding]:
+    """Yield rates in closed worlds, and in open ones if there are decoys, as in `_cases`.
+
+    Originals and decoys are as they are or through an estimate of f_k.
+    """
+    alone = np.arange(len(guesses))
+    groups, clusters = ([alone], alone) if scenario is None else (scenario.groups, scenario.clusters)
+    for world, strangers in {"": decoys[:0], "open-world ": decoys}.items():
+        if world and not len(decoys):
+            continue
+        cases = _cases(scenario, originals, strangers, guesses)
+        ranks = np.concatenate([nearest_ranks(C, R, persons=who, random_state=random) for C, R, who in cases])
+        right = np.concatenate([link_chances(C, R, persons=who, random_state=random) for C, R, who in cases])
+        hits = {"re-identification@1": ranks <= 1, "re-identification@5": ranks <= 5, "linkage": right}
+        if world:
+            hits = {"re-identification": ranks <= 1, "linkage": right}
+        for name, hit in hits.items():
+            together = clusters
+            if name == "linkage" and len(np.unique(clusters)) == len(clusters):
+                # Rows that are taken for each other are one try, and so are those that are shared as one.
+                numbers = (confused(C, R, random_state=random) for C, R, _ in cases)
+                together = np.concatenate([group[each] for group, each in zip(groups, numbers, strict=True)])
+            low, high = clustered_interval(hit, together)
+            chance = min(1.0, (5 if name.endswith("@5") else 1) / len(cases[0][0]))
+            value = float(hit.mean())
+            yield Finding(metric=world + name, value=value, low=low, high=high, chance=chance, n=len(clusters))
+
+
+def _target_columns(scenario: Scenario, shared: NDArray[Any]) -> Tables:
+    """Code targets of originals, outsiders and shared rows: numbers as one column, classes as indicators."""
+    known = scenario.candidate_target
+    assert known is not None
+    own, strangers = known[scenario.index], known[len(scenario.table) :]
+    target = np.concatenate([own, strangers, shared])[:, None]
+    code = target if target.dtype.kind == "f" else (target == np.unique(target)).astype(np.float64)
+    first, second, third = np.split(code, [len(own), len(own) + len(strangers)])
+    return first, second, third
+
+
+def linked_by_targets(scenario: Scenario, metric: str) -> float:
+    """Return the linkage with the candidates' targets and the shared ones, and no representation."""
+    originals, strangers, shared = _target_columns(scenario, scenario.target)
+    decoys = strangers[: len(scenario.decoys) if metric.startswith("open-world") else 0]
+    chances = [link_chances(C, R, random_state=0) for C, R, _ in _cases(scenario, originals, decoys, shared)]
+    return float(np.concatenate(chances).mean())
+
+
+@dataclass(frozen=True, eq=False)
+class ForwardMap:
+    """Way to compare candidates with shared rows: an estimate of f, and a unit for each column.
+
+    If `with_targets`, only candidates of a row's class come into question.
+    """
+
+    attack: str
+    emulate: Emulate
+    unit: FloatArray
+    with_targets: bool = False
+
+    def tables(self, scenario: Scenario, others: FloatArray, shared: FloatArray, target: NDArray[Any]) -> Tables:
+        """Bring originals, some strangers, and shared rows with their targets into one space."""
+        own, strangers = (
+            self.emulate(rows) / self.unit if len(rows) else np.empty((0, len(self.unit)))
+            for rows in (scenario.X, others)
+        )
+        tables = own, strangers, shared / self.unit
+        if not self.with_targets:
+            return tables
+        # One class is farther from the next than all else.
+        gap = 10 * float(np.ptp(np.vstack(tables), axis=0).sum()) or 1.0
+        first, second, third = (
+            np.hstack([each, gap * code[: len(each)]])
+            for each, code in zip(tables, _target_columns(scenario, target), strict=True)
+        )
+        return first, second, third
+
+
+def forward_maps(scenario: Scenario, rows: IntArray, emulate: Emulate) -> list[ForwardMap]:
+    """List an emulator's distances; those of the exact map if f is affine; and either in units of each column's spread.
+
+    Noise that is as large as each column's spread hides much in the first columns and little in the last: in its units
+    every column counts alike, as the likelihood has it.
+    """
+    ones = np.ones(scenario.Z.shape[1])
+    maps = [ForwardMap(FORWARD, emulate, ones)]
+    exact = AffineEstimate(scenario.anchor[rows], scenario.anchor_representation[rows])
+    best: Emulate = exact if exact.is_close else emulate
+    if exact.is_close:
+        maps.append(ForwardMap(EXACT_MAP, exact, ones))
+    spread = scenario.shared.std(axis=0)
+    unit = np.where(spread > 0, spread, 1.0)
+    maps.append(ForwardMap(UNIT_SPREAD, best, unit))
+    # Numbers may be means of several rows'; fields leave as they are, and tell the more the finer they are.
+    telling = scenario.has_fields or scenario.shared_target.dtype.kind != "f"
+    if scenario.candidate_target is not None and telling:
+        maps.append(ForwardMap(FORWARD_KNOWN, best, unit, with_targets=True))
+    return maps
+
+
+def membership_of_share(
+    scenario: Scenario, maps: Sequence[ForwardMap], found: Mapping[str, FloatArray]
+) -> list[Finding]:
+    """Measure how well distances tell members from others: between representations, and from reconstructions by attack.
+
+    Of the reconstructions that are usually averaged, the average counts.
+    """
+    assert scenario.outsiders is not None
+    scores = {}
+    for each in maps:
+        # The shared row nearest to the image counts; of the same class, if that is known.
+        *people, shared = each.tables(scenario, scenario.outsiders, scenario.shared, scenario.shared_target)
+        scores[f"{each.attack}, distance"] = representation_distance_scores(
+            np.vstack(people), shared, lambda images: images
+        )
+    if scenario.public is not None:
+        averaged = {AVERAGED_NAME: _averaged(found)} if set(AVERAGED) <= set(found) else found
+        for attack, rows in averaged.items():
+            scores[f"{attack}, distance"] = reconstruction_distance_scores(scenario.people, rows, scenario.public)
+    return [finding for attack, each in scores.items() for finding in _membership_findings(scenario, attack, each)]
+
+
+def membership_of_subspace(scenario: Scenario) -> list[Finding]:
+    """Measure how well the subspace that f_k keeps tells members from others; the share's rows are not used."""
+    assert scenario.public is not None
+    found: list[Finding] = []
+    # In which units f works is not known; where all columns have one, both are the same.
+    units = {"subspace": np.ones_like(scenario.scale)}
+    if (scenario.scale != 1).any():
+        units["subspace, in the table's units"] = scenario.scale
+    for attack, unit in units.items():
+        people, anchor, public = (rows * unit for rows in (scenario.people, scenario.anchor, scenario.public))
+        scores = subspace_scores(people, anchor, scenario.anchor_representation, public)
+        found += _membership_findings(scenario, attack, scores)
+    return found
+
+
+def _membership_findings(scenario: Scenario, attack: str, scores: FloatArray) -> list[Finding]:
+    """Measure AUC and TPR of scores for the rows under attack, then the strangers; shape (n_attacked + n_outsiders,).
+
+    Intervals count rows of one published mean as one.
+    """
+    n = len(scenario.X)
+    found = membership(scores[:n], scores[n:], fpr=_FALSE_POSITIVES, groups=scenario.clusters)
+    auc = Finding(
+        metric="membership AUC", attack=attack, value=found.auc, low=found.low, high=found.high, chance=0.5, n=n
+    )
+    tpr = replace(auc, metric="membership TPR", value=found.tpr, low=found.tpr_low, high=found.tpr_high)
+    return [auc, replace(tpr, chance=_FALSE_POSITIVES)]
+
+
+def shadow_rows(scenario: Scenario) -> tuple[FloatArray, NDArray[Any]] | None:
+    """Return rows with targets for made-up tables: public ones, else the anchor's; None if there are too few."""
+    n = len(scenario.table_target)
+    return next((pair for pair in scenario.with_targets if len(pair[0]) >= 2 * n and n <= _LARGEST_TABLE), None)
+
+
+Guess = Callable[[NDArray[Any], IntArray], FloatArray]
+"""From targets of rows (n,) and numbers of records (m,) to how little each fits each, shape (n, m)."""
+
+
+def known_targets(target: NDArray[Any]) -> Guess:
+    """Compare shown targets with the records' targets, shape (n_records,), which the attacker knows."""
+    if target.dtype.kind == "f":
+        return lambda shown, records: np.asarray(np.abs(shown[:, None] - target[records][None, :]))
+    return lambda shown, records: np.asarray(shown[:, None] != target[records][None, :], dtype=np.float64)
+
+
+def predicted_targets(representation: FloatArray, target: NDArray[Any], images: FloatArray) -> Guess:
+    """Compare shown targets with those that the attacker predicts from the records' images, by the anchor's targets."""
+    if target.dtype.kind == "f":
+        numbers = KernelRidgeAttack().fit(representation, target.reshape(-1, 1)).reconstruct(images)[:, 0]
+        return lambda shown, records: np.asarray((shown[:, None] - numbers[records][None, :]) ** 2)
+    # A seed of its own: nothing of the forest is secret.
+    forest = RandomForestClassifier(100, random_state=0).fit(representation, target)
+    surprise = -np.log(np.maximum(forest.predict_proba(images), _LEAST_PROBABILITY))
+    # The last column stands for a class that the anchor has not.
+    surprise = np.hstack([surprise, np.full((len(images), 1), -np.log(_LEAST_PROBABILITY))])
+    column = {label: number for number, label in enumerate(forest.classes_.tolist())}
+
+    def fits(shown: NDArray[Any], records: IntArray) -> FloatArray:
+        chosen = [column.get(label, surprise.shape[1] - 1) for label in shown.tolist()]
+        return np.asarray(surprise[records][:, chosen].T)
+
+    return fits
+
+
+def assigned(target: NDArray[Any], members: IntArray, guess: Guess | None) -> list[dict[int, float]]:
+    """Return the chance that the attacker joins each row of a group to each member, a dictionary for each row.
+
+    Strangers taken for members are left out of `members`; without `guess` nothing tells rows apart.
+    """
+    if guess is None or len(np.unique(target)) == 1 or not len(members):
+        return [dict.fromkeys(members.tolist(), 1 / len(target)) for _ in target]
+    rows, columns = linear_sum_assignment(guess(target, members))
+    joined: dict[Any, list[int]] = {}
+    for row, column in zip(rows, columns, strict=True):
+        joined.setdefault(target[row].item(), []).append(int(members[column]))
+    # Nothing distinguishes rows with one target.
+    return [dict.fromkeys(joined.get(shown.item(), []), 1 / max(1, int((target == shown).sum()))) for shown in target]
+
+
+def _demixed_with(
+    scenario: Scenario,
+    attack: str,
+    rows: IntArray,
+    estimate: AffineEstimate,
+    targets: NDArray[Any] | None,
+    forward: Mapping[str, FloatArray],
+    seconds: float,
+) -> tuple[Demixing, list[Finding]]:
+    """Search with the table's rows alone as candidates, and with strangers among them; return the last search too.
+
+    `forward` has, for each measure of linkage, each attacked row's chance to be linked if its group is not taken apart.
+    """
+    ends = time.monotonic() + seconds
+    table = scenario.table / scenario.scale
+    anchor_target = None if scenario.anchor_target is None else scenario.anchor_target[rows]
+
+    def search(people: FloatArray, left: float) -> Demixing:
+        return demix(
+            scenario.shared,
+            scenario.shared_target,
+            people,
+            estimate,
+            candidate_target=None if targets is None else targets[: len(people)],
+            anchor_representation=scenario.anchor_representation[rows],
+            anchor_target=anchor_target,
+            seconds=left,
+        )
+
+    closed = found = search(table, seconds if scenario.outsiders is None else seconds / 2)
+    findings: list[Finding] = []
+    if scenario.outsiders is not None:
+        people = np.vstack([table, scenario.outsiders])
+        found = search(people, ends - time.monotonic())
+        scores = found.scores(representation_distance_scores(people, scenario.shared, estimate))
+        of_attacked = np.concatenate([scores[scenario.index], scores[len(table) :]])
+        findings = _membership_findings(scenario, attack, of_attacked)
+    guess = None
+    if _differ(scenario.shared_target, closed.groups):
+        if targets is not None:
+            guess = known_targets(targets)
+        elif anchor_target is not None:
+            guess = predicted_targets(scenario.anchor_representation[rows], anchor_target, estimate(table))
+    for metric, otherwise in forward.items():
+        chances = _chances(scenario, closed if metric == "linkage" else found, guess, otherwise)
+        low, high = clustered_interval(chances, scenario.clusters)
+        n_strangers = len(scenario.decoys) if metric.startswith("open-world") else 0
+        one = Finding(metric=metric, attack=attack, value=float(chances.mean()), low=low, high=high, n=len(scenario.X))
+        baseline = None if targets is None else linked_by_targets(scenario, metric)
+        findings.append(replace(one, chance=1 / (len(table) + n_strangers), baseline=baseline))
+    return found, findings
+
+
+def _differ(target: NDArray[Any], groups: Sequence[IntArray]) -> bool:
+    """Return whether rows of some group have different targets."""
+    return any(len(np.unique(target[group])) > 1 for group in groups)
+
+
+def _chances(scenario: Scenario, found: Demixing, guess: Guess | None, otherwise: FloatArray) -> FloatArray:
+    """Return each attacked row's chance to be joined to its record: within its group by targets, if these differ."""
+    attacked = {int(row): place for place, row in enumerate(scenario.places)}
+    chances, n_rows = otherwise.copy(), len(scenario.table)
+    for group, members in zip(found.groups, found.members, strict=True):
+        if members is None:
+            continue
+        of_rows = assigned(scenario.shared_target[group], members[members < n_rows], guess)
+        for row, joined in zip(group, of_rows, strict=True):
+            if int(row) in attacked:
+                place = attacked[int(row)]
+                chances[place] = joined.get(int(scenario.index[place]), 0.0)
+    return chances
