@@ -26,10 +26,8 @@ from ._attack import check_rows
 
 _LOOSE, _STRICT = 1e-5, 1e-9
 """Difference between entries, relative to the row's largest; with fewer than three columns rows coincide easily."""
-_MOST_CANDIDATES = 200
-_MOST_COLUMNS = 2000
-_MOST_BYTES = 2**32
-"""Bytes compared in the search of files that are not understood."""
+_MOST_CANDIDATES, _MOST_COLUMNS, _MOST_BYTES = 200, 2000, 2**32
+"""Rows near a row sought, columns of an affine image, and bytes compared in files that are not understood."""
 
 
 class _Form:
@@ -75,10 +73,8 @@ class _RowSearch:
     def rows(self, array: NDArray[np.generic]) -> tuple[str, int] | None:
         """Return in which form, and how many, of the table's rows the array holds, or None."""
         for name, found in self._matches(array):
-            distinct = len(np.unique(self._X[found], axis=0)) if found.any() else 0
-            if (found & self._telling).any() or (
-                self._X.shape[1] >= 8 and distinct >= 5 and 2 * found.sum() >= len(found)
-            ):
+            many = self._X.shape[1] >= 8 and 2 * found.sum() >= len(found)
+            if (found & self._telling).any() or (many and len(np.unique(self._X[found], axis=0)) >= 5):
                 return name, int(found.sum())
         return None
 
@@ -126,13 +122,13 @@ class _RowSearch:
 
 
 def _other_forms(X: FloatArray) -> Iterator[_Form]:
-    low, high = X.min(axis=0), X.max(axis=0)
+    low, span, largest = X.min(axis=0), np.ptp(X, axis=0), np.abs(X).max(axis=0)
     units = {
         "": X,
         "less their mean": X - X.mean(axis=0),
         "in standard units": _standard(X),
-        "between 0 and 1": (X - low) / np.where(high > low, high - low, 1.0),
-        "over their largest": X / np.where(np.abs(X).max(axis=0) > 0, np.abs(X).max(axis=0), 1.0),
+        "between 0 and 1": (X - low) / np.where(span > 0, span, 1.0),
+        "over their largest": X / np.where(largest > 0, largest, 1.0),
     }
     for name, rows in units.items():
         if name:
@@ -158,26 +154,19 @@ def _directions(X: FloatArray) -> FloatArray:
 
 def _views(array: NDArray[np.generic], width: int) -> Iterator[FloatArray]:
     """Yield the array as tables of so many columns, in the ways that rows could lie in it."""
+    tables = []
     if array.ndim > 2:
-        flat = {array.shape[0]: array.reshape(array.shape[0], -1), -1: array.reshape(-1, array.shape[-1])}
-        tables = list(flat.values())
-    elif array.ndim == 1:
-        if array.size < width or array.size % width:
-            return
+        tables = [array.reshape(array.shape[0], -1), array.reshape(-1, array.shape[-1])]
+    elif array.ndim == 2:
+        tables = [array, array.T] if array.shape[0] in (width, width + 1) else [array]
+    elif array.ndim == 1 and array.size >= width and array.size % width == 0:
         tables = [array.reshape(-1, width)]
         if array.size > width > 1:
             tables.append(array.reshape(width, -1).T)
-    else:
-        tables = [array] if array.ndim == 2 else []
-        if array.ndim == 2 and array.shape[0] in (width, width + 1):
-            tables.append(array.T)
-    for table in tables:
-        if 0 in table.shape or table.shape[1] < width:
-            continue
-        rows = _finite(table)
+    for rows in (_finite(table) for table in tables if table.shape[0] > 0 and table.shape[1] >= width):
         yield rows[:, :width]
         # Targets or marks may stand beside the features, on either side.
-        if table.shape[1] > width:
+        if rows.shape[1] > width:
             yield rows[:, -width:]
 
 
@@ -187,16 +176,16 @@ def _finite(array: NDArray[np.generic]) -> FloatArray:
 
 UNSEARCHED = object()
 """Stands for something too large to look into."""
-MAX_OBJECTS = 200_000
-MAX_ENTRIES = 2**27
-"""Entries of an array, and bytes in all unpacked from files, that are looked at: 1 GiB in float64."""
+MAX_OBJECTS, MAX_ENTRIES = 200_000, 2**27
+"""Objects, and entries of an array or bytes in all unpacked from files, that are looked at: 1 GiB in float64."""
 _ATOMS = (type(None), bool, int, float, complex, str, type, types.ModuleType, range, np.generic, np.dtype)
 _BLOBS = (bytes, bytearray, memoryview)
 _SEQUENCES = (list, tuple, set, frozenset, deque)
 _PARTS: dict[type, tuple[str, ...]] = {
     functools.partial: ("func", "args", "keywords"),
     types.MethodType: ("__self__", "__func__"),
-    types.FunctionType: ("__defaults__", "__kwdefaults__"),
+    types.FunctionType: ("__defaults__", "__kwdefaults__", "__closure__"),
+    types.CellType: ("cell_contents",),
 }
 """What else callables hold."""
 _DTYPES = {"F64": "<f8", "F32": "<f4", "F16": "<f2", "I64": "<i8", "I32": "<i4", "I16": "<i2", "I8": "i1", "U8": "u1"}
@@ -209,7 +198,7 @@ _UNPACKERS: dict[bytes, Callable[[], Any]] = {
 _Children = Iterator[tuple[str, Any]]
 
 
-def _arrays_in(artefact: Any) -> Iterator[tuple[str, Any]]:
+def _arrays_in(artefact: Any) -> _Children:
     """Walk through an object and all that it holds; yield paths with numeric arrays, bytes or UNSEARCHED.
 
     A path has attributes and names in files by name, all else by number, for keys may be private.
@@ -217,7 +206,7 @@ def _arrays_in(artefact: Any) -> Iterator[tuple[str, Any]]:
     budget = MAX_ENTRIES
     # Kept alive, for an id is free again once its object is gone.
     seen: dict[int, Any] = {}
-    waiting: list[tuple[str, Any]] = [(type(artefact).__name__, artefact)]
+    waiting = [(type(artefact).__name__, artefact)]
     while waiting:
         path, value = waiting.pop()
         if isinstance(value, _ATOMS) or id(value) in seen:
@@ -237,9 +226,8 @@ def _arrays_in(artefact: Any) -> Iterator[tuple[str, Any]]:
         elif (array := _as_array(value)) is not None and array.dtype.kind in "biuf":
             yield path, array if array.size <= MAX_ENTRIES else UNSEARCHED
         else:
-            children = _fields(array) if array is not None else _children(value)
-            inner = [(path + step, child) for step, child in children if not isinstance(child, _ATOMS)]
-            waiting.extend(reversed(inner))
+            children = list(_fields(array) if array is not None else _children(value))
+            waiting.extend((path + step, child) for step, child in reversed(children) if not isinstance(child, _ATOMS))
 
 
 def _as_array(value: Any) -> NDArray[Any] | None:
@@ -299,20 +287,15 @@ def _children(value: Any) -> _Children:
                 yield f"[key {number}]", key
     elif isinstance(value, _SEQUENCES):
         yield from ((f"[{number}]", item) for number, item in enumerate(value))
-    for kind, names in _PARTS.items():
-        if isinstance(value, kind):
-            yield from ((f".{name}", getattr(value, name)) for name in names)
-    if isinstance(value, types.FunctionType):
-        for number, cell in enumerate(value.__closure__ or ()):
-            with suppress(ValueError):
-                yield f".__closure__[{number}]", cell.cell_contents
+    names = [name for kind, parts in _PARTS.items() if isinstance(value, kind) for name in parts]
     with suppress(Exception):
         yield from ((f".{name}", item) for name, item in vars(value).items())
     for kind in type(value).__mro__:
         slots = kind.__dict__.get("__slots__", ())
-        for name in (slots,) if isinstance(slots, str) else tuple(slots):
-            with suppress(Exception):
-                yield f".{name}", getattr(value, name)
+        names += (slots,) if isinstance(slots, str) else tuple(slots)
+    for name in names:
+        with suppress(Exception):
+            yield f".{name}", getattr(value, name)
     # Trees and the like of extension types show their arrays only this way; what others repeat here is known by then.
     with suppress(Exception):
         if "__getstate__" in {name for kind in type(value).__mro__[:-1] for name in vars(kind)}:
@@ -362,11 +345,11 @@ def _tensors(data: memoryview, header: dict[str, Any]) -> _Children:
 
 @dataclass(frozen=True)
 class StoredRows:
-    """Rows of a table that were found in an artefact, without any of their entries.
+    """Rows of a table that were found in an artefact, without any of their entries: `n_found` of the table's `n_rows`.
 
     `path` has attributes and names in files by name, all else by number.  Of the kinds, "transformed rows" equal the
-    table's after the change of units that `form` names; "mean" is that of all rows, a weaker finding; "unsearched" is a
-    gap, where the search was cut short.  `n_found` of the table's `n_rows` were found.
+    table's after the change of units that `form` names; "mean" is that of all rows; "unsearched" is a gap, where the
+    search was cut short.
     """
 
     path: str
@@ -394,29 +377,25 @@ def find_training_rows(artefact: Any, X: ArrayLike) -> list[StoredRows]:
     Returns
     -------
     list of StoredRows
-        At most one for each array; empty if there is none.
+        At most one for each array; empty if there is none, which does not show that nothing is there.
 
-    Notes
-    -----
-    That nothing is found does not show that nothing is there.  Rows under other maps, encrypted, in text, or in formats
-    other than those of NumPy and safetensors are found only if they stand byte by byte in double or single precision.
-    Of very many parts, very large arrays, and archives that unpack to very much, a part is left out, as an "unsearched"
-    entry says.
+    Raises
+    ------
+    RepresentationError
+        If the table is not finite, two-dimensional and numeric.
     """
     table = check_rows(X, "The private table")
     search = _RowSearch(table)
-    contents = artefact.read_bytes() if isinstance(artefact, Path) else artefact
     findings: list[StoredRows] = []
-    for path, array in _arrays_in(contents):
+    for path, array in _arrays_in(artefact.read_bytes() if isinstance(artefact, Path) else artefact):
         if array is UNSEARCHED:
             findings.append(StoredRows(path, "unsearched", "too large to look into", 0, len(table)))
         elif isinstance(array, bytes):
             if n_found := search.raw(array):
                 findings.append(StoredRows(path, "rows", "byte by byte", n_found, len(table)))
         elif (found := search.rows(array)) is not None:
-            form, n_found = found
-            kind: Literal["rows", "transformed rows"] = "rows" if form == "as they are" else "transformed rows"
-            findings.append(StoredRows(path, kind, form, n_found, len(table)))
+            as_is = found[0] == "as they are"
+            findings.append(StoredRows(path, "rows" if as_is else "transformed rows", *found, len(table)))
         elif search.mean(array):
             findings.append(StoredRows(path, "mean", "mean of all rows", 0, len(table)))
     return findings
