@@ -37,10 +37,7 @@ _DEFENCES: dict[str, Defence] = {
 
 @dataclass(frozen=True, kw_only=True, eq=False)
 class Option:
-    """Way of sharing: an obfuscator that is not fitted, and defences.
-
-    If `on_public`, f_k is fitted on public rows, with a secret rotation, rather than on the party's own.
-    """
+    """Way of sharing: an obfuscator, fitted on public rows with a secret rotation if `on_public`, and defences."""
 
     name: str
     obfuscator: Any
@@ -53,6 +50,13 @@ class Option:
         fit_on = public if self.on_public else None
         defences = tuple(clone(defence) for defence in self.defences)
         return Party(name, clone(self.obfuscator), fit_on=fit_on, defences=defences, random_state=random_state)
+
+
+_MEASURES = {
+    "linkage": "linkage",
+    "reidentification": "open-world re-identification",
+    "membership": "membership AUC",
+}
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -70,11 +74,10 @@ class Risk:
 
 @dataclass(frozen=True, kw_only=True)
 class RiskLimits:
-    """Limits of a `Risk` that a party takes, at the upper end of each 95 % interval; None for no limit.
+    """Limits of a `Risk` that a party takes; None for no limit.
 
-    An interval of linkage for a hundred records is some .1 wide, and labels alone link as many records as there are
-    classes, so small parties with many classes cannot meet limits much below .2.  Re-identification at .09 is what
-    European and Canadian medicines agencies accept for published clinical data.
+    An interval of linkage is some .1 wide, and labels alone link as many records as there are classes, so small parties
+    with many classes cannot meet limits much below .2.  Medicines agencies accept re-identification at .09.
     """
 
     linkage: float | None = 0.25
@@ -101,7 +104,6 @@ class Choice:
     assessments : tuple of Assessment
     limits : RiskLimits
     utility_name : str
-        The measure of `Assessment.utility`.
     failed : dict of str to str
         Options that could not be assessed, by name, and why.
     complete : bool
@@ -123,15 +125,9 @@ class Choice:
     def table(self) -> Any:
         """Return the options as a pandas data frame, the most useful first."""
         rows = [
-            {
-                "option": each.option.name,
-                "columns": each.option.n_components,
-                self.utility_name: each.utility,
-                "linkage, at most": each.risk.linkage,
-                "open-world re-identification, at most": each.risk.reidentification,
-                "membership AUC, at most": each.risk.membership,
-                "within limits": each.allowed,
-            }
+            {"option": each.option.name, "columns": each.option.n_components, self.utility_name: each.utility}
+            | {f"{metric}, at most": getattr(each.risk, name) for name, metric in _MEASURES.items()}
+            | {"within limits": each.allowed}
             for each in sorted(self.assessments, key=lambda each: -each.utility)
         ]
         return require("pandas", "cli").DataFrame(rows)
@@ -147,8 +143,8 @@ def options_for(
 ) -> list[Option]:
     """List ways of sharing worth a try: every obfuscator and dimension, undefended and with several defences.
 
-    `kinds` and `standardize` are as for `datacollab.obfuscator`, and `dimensions` the numbers of columns, up to the
-    `largest` that the data permit.  If `on_public`, there are public rows to fit f_k on.
+    `kinds` and `standardize` are as for `datacollab.obfuscator`, `dimensions` the numbers of columns, up to the
+    `largest`.  If `on_public`, there are public rows to fit f_k on.
     """
     options: list[Option] = []
     where = ", fitted on public rows" if on_public else ""
@@ -222,11 +218,12 @@ def choose(
         raise AgreementError(f"y must have one entry per row of X, shape ({_num_samples(X)},); got {target.shape}.")
     limits = limits or RiskLimits()
     seed = int(check_random_state(random_state).randint(2**31))
-    control = control_target = None
+    # Nearest neighbours help with attributes, and no attribute is named here.
+    known: dict[str, Any] = {"levels": _LEVELS, "attacks": [each for each in ATTACKS if each != "nearest neighbours"]}
     if public is not None:
-        public, public_target, control, control_target = split_public(
-            public, public_target, np.random.RandomState(seed)
-        )
+        parts = split_public(public, public_target, np.random.RandomState(seed))
+        known |= dict(zip(("public", "public_target", "control", "control_target"), parts, strict=True))
+        public = parts[0]
     if options is None:
         # Folds have fewer rows, and a kernel PCA of n rows has fewer than n components.
         largest = min(np.shape(X)[1], _num_samples(X) * (cv - 1) // cv - 2)
@@ -247,20 +244,7 @@ def choose(
                 warnings.simplefilter("ignore", DataCollabWarning)
                 utility = _local_utility(option, X, target, public, anchor, cv=cv, seed=seed)
                 party = option.party("rehearsal", public, np.random.RandomState(seed)).fit(X, target)
-                result = audit(
-                    party,
-                    X,
-                    anchor,
-                    anchor_target=anchor_target,
-                    public=public,
-                    public_target=public_target,
-                    control=control,
-                    control_target=control_target,
-                    levels=_LEVELS,
-                    # Nearest neighbours help with attributes, and no attribute is named here.
-                    attacks=[attack for attack in ATTACKS if attack != "nearest neighbours"],
-                    random_state=seed,
-                )
+                result = audit(party, X, anchor, anchor_target=anchor_target, **known, random_state=seed)
         except (DataCollabError, ValueError) as error:
             # scikit-learn refuses folds with too few rows of a class; its words show no entry.
             failed[option.name] = str(error)
@@ -277,11 +261,7 @@ def choose(
 def _local_utility(
     option: Option, X: ArrayLike, y: NDArray[Any], public: ArrayLike | None, anchor: ArrayLike, *, cv: int, seed: int
 ) -> float:
-    """Cross-validate a model on the party's own representation: its accuracy, or R2 for regression.
-
-    In every fold, the model learns from the share of the training rows, and is tested on the other rows as the party
-    would predict them: obfuscated, not defended.
-    """
+    """Cross-validate a model of the share: its accuracy, or R2, on other rows that are obfuscated and not defended."""
     numeric = y.dtype.kind == "f"  # as for the attacks
     folds = (KFold if numeric else StratifiedKFold)(cv, shuffle=True, random_state=seed)
     model = RandomForestRegressor if numeric else RandomForestClassifier
@@ -299,13 +279,6 @@ def _local_utility(
 
 def risk_of(findings: Sequence[Finding]) -> Risk:
     """Read the risk off an audit's findings."""
-
-    def worst(metric: str) -> float | None:
-        values = [finding.upper for finding in findings if finding.metric == metric and finding.is_measured]
-        return max(values, default=None)
-
-    return Risk(
-        linkage=worst("linkage"),
-        reidentification=worst("open-world re-identification"),
-        membership=worst("membership AUC"),
-    )
+    measured = [finding for finding in findings if finding.is_measured]
+    uppers = {name: [one.upper for one in measured if one.metric == metric] for name, metric in _MEASURES.items()}
+    return Risk(**{name: max(values, default=None) for name, values in uppers.items()})

@@ -10,10 +10,8 @@ from itertools import chain
 from pathlib import Path
 from typing import Any, Literal
 
-GREEN_LIMIT, AMBER_LIMIT = 0.05, 0.20
-"""Largest excess over the labels alone that is still green, and still amber."""
-OPEN_WORLD_LIMIT = 0.09
-"""Largest share re-identified among strangers that is still green: the threshold of EMA and Health Canada."""
+GREEN_LIMIT, AMBER_LIMIT, OPEN_WORLD_LIMIT = 0.05, 0.20, 0.09
+"""Largest excess over the labels alone that is still green, and amber; share among strangers (EMA, Health Canada)."""
 _WORDS = tomllib.loads(Path(__file__).with_name("audit.toml").read_text(encoding="utf-8"))
 CRITERIA: dict[str, str] = _WORDS["criteria"]
 """The criteria, each with its question."""
@@ -35,16 +33,17 @@ class Level:
     attacks: tuple[str, ...]
 
 
+_LEVELS = {each["name"]: each for each in _WORDS["levels"]}
 LEVELS = {
-    each["name"]: Level(
-        name=each["name"], title=each["title"], holds=tuple(each["holds"]), attacks=tuple(each["attacks"])
-    )
-    for each in _WORDS["levels"]
+    name: Level(name=name, title=each["title"], holds=tuple(each["holds"]), attacks=tuple(each["attacks"]))
+    for name, each in _LEVELS.items()
 }
 """Ordered from the weakest on."""
-NEEDS: dict[str, str] = {each["name"]: each["needs"] for each in _WORDS["levels"]}
+NEEDS: dict[str, str] = {name: each["needs"] for name, each in _LEVELS.items()}
 """What is missing where a level could not be tried."""
-_HELD = {each["name"]: each["held"] for each in _WORDS["levels"]}
+SAID: dict[str, str] = _WORDS["said"]
+"""Sentences on what was assumed and not tested."""
+NOT_FOUND: str = _WORDS["not_found"]
 ATTACKS = tuple(dict.fromkeys([*chain(*(level.attacks for level in LEVELS.values())), "membership"]))
 """Names that may be asked for."""
 WITH_LABELS = " + labels"
@@ -52,37 +51,30 @@ WITH_LABELS = " + labels"
 AVERAGED = ("kernel ridge", "kernel ridge + labels", "emulator + labels")
 """Attacks whose reconstructions, averaged, link better than each alone, mostly."""
 AVERAGED_NAME = "kernel ridge and emulator, averaged"
-FORWARD = "forward emulator"
-"""An estimate of f_k brings the candidates to the share, rather than the share to the candidates."""
-EXACT_MAP = "exact map"
-"""The same with f_k itself, where it is affine and the leaked anchor rows determine it."""
-UNIT_SPREAD = "forward map, columns alike"
-"""The same with the better of both, in units of each shared column's spread."""
+FORWARD, EXACT_MAP, UNIT_SPREAD = "forward emulator", "exact map", "forward map, columns alike"
+"""An estimate of f_k, or f_k itself, brings candidates to the share; the better in units of each column's spread."""
 FORWARD_KNOWN = "forward map, candidates’ labels known"
 """The same among candidates of a row's class, where the list of candidates has their classes."""
-DEMIXING = "demixing"
-"""Means of groups are taken apart into the records that they are the means of."""
-KNOWN_TARGETS = "demixing, candidates’ labels known"
-"""The same where the list of candidates has their targets, too."""
+DEMIXING, KNOWN_TARGETS = "demixing", "demixing, candidates’ labels known"
 SHADOWS = "shadow shares"
-"""Shares of made-up tables, with the record and without it, show what the record changes."""
 
 
 @dataclass(frozen=True, kw_only=True)
 class Metric:
-    """Measure, with its words and limits."""
+    """Measure, with its words and limits.
+
+    If it `is_open`, strangers stand among the candidates, and `OPEN_WORLD_LIMIT` holds as well; if it `is_search`, it
+    shows nothing if it finds nothing; if it `is_partial`, it can show a leak but not that there is none.
+    """
 
     meaning: str
     criterion: str | None = None
     said: str = "{value}"
-    """How a finding reads, with the value, and the name of an attribute."""
+    sentence: str = _WORDS["pointed"]
     is_share: bool = True
     is_open: bool = False
-    """Whether strangers stand among the candidates, so that `OPEN_WORLD_LIMIT` holds as well."""
     is_search: bool = False
-    """Whether it shows nothing if it finds nothing."""
     is_partial: bool = False
-    """Whether it can show a leak, but not that there is none, so that it is never green."""
     limits: tuple[float, float] = (GREEN_LIMIT, AMBER_LIMIT)
 
 
@@ -101,18 +93,12 @@ class Finding:
 
     Attributes
     ----------
-    level, leak : str
-        Name of the threat level, such as "T2", and the attacker's further knowledge, such as "all anchor rows".
-    metric, attack : str
-        Such as "open-world linkage" or "attribute <name>", and the name of the attack.
-    value : float
-        NaN if it could not be measured.
-    low, high : float or None
-        Ends of the 95 % interval.
-    baseline, chance : float or None
-        The same with the labels alone, without anything that the party shares, and by guessing.
-    mean_reconstruction, control : float or None
-        The same for an attacker who answers with the mean row every time, and on rows that are not the party's.
+    level, leak, metric, attack : str
+        Such as "T2", "all anchor rows" (further knowledge), "open-world linkage" or "attribute <name>", and "emulator".
+    value, low, high : float or None
+        NaN if it could not be measured, with the ends of the 95 % interval.
+    baseline, chance, mean_reconstruction, control : float or None
+        The same with the labels alone, by guessing, with the mean row every time, and on rows that are not the party's.
     n : int
         Rows attacked, over all seeds.
     per_seed : tuple of float
@@ -160,11 +146,7 @@ class Finding:
 
 @dataclass(frozen=True, kw_only=True)
 class Record:
-    """Record of the party, by its position in the table alone, and the threat level that singles it out best.
-
-    `margin` is the distance of the reconstruction to the nearest other candidate over that to the record itself: above
-    1, the record is singled out, and the more the easier.
-    """
+    """Record, by its position in the table alone, with its margin (`match_margins`) at the level that finds it best."""
 
     index: int
     margin: float
@@ -228,10 +210,7 @@ class Criterion:
 
 
 def rating_of(finding: Finding) -> Rating:
-    """Grade one finding at the upper end of its interval.
-
-    An attack that does no better than the labels alone was too weak to show anything: "inconclusive", not "green".
-    """
+    """Grade one finding at the upper end of its interval; an attack no better than labels alone is "inconclusive"."""
     if not finding.is_measured:
         return "not tested"
     metric = metric_of(finding.metric)
@@ -282,7 +261,7 @@ def _telling(finding: Finding) -> tuple[float, float]:
 
 
 def _reason(rating: Rating, finding: Finding) -> str:
-    name, held = finding.metric, _HELD[finding.level]
+    name, held = finding.metric, _LEVELS[finding.level]["held"]
     if name.startswith(("linkage", "re-identification", "open-world", "membership")):
         held = f"{held.replace(' and ', ', ')} and a list of candidates"
     upper = "" if finding.high is None else f" (at most {shown(finding.high, name)} by the attacks tried)"

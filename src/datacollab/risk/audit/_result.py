@@ -17,6 +17,7 @@ from ._findings import (
     AMBER_LIMIT,
     CRITERIA,
     GREEN_LIMIT,
+    NOT_FOUND,
     OPEN_WORLD_LIMIT,
     RATINGS,
     Criterion,
@@ -44,12 +45,8 @@ class AuditResult:
     ----------
     party, obfuscator : str
         The party's name, and its f_k in words.
-    n_rows, n_attacked : int
-        Rows of the party's table, and those under attack in every seed.
-    n_candidates, n_open_candidates : int
-        Rows among which the attacker looks for the right one: the originals, and with strangers among them.
-    n_anchors, n_components : int
-        Rows of the anchor, columns of the representation.
+    n_rows, n_attacked, n_candidates, n_open_candidates, n_anchors, n_components : int
+        Rows of the table, those under attack, candidates without and with strangers, anchor rows, and columns shared.
     findings : tuple of Finding
     levels : tuple of Level
         Threat levels tried, in the order of the page.
@@ -58,11 +55,8 @@ class AuditResult:
     assumptions, not_tested : tuple of str
         Sentences.
     seeds : tuple of int or None
-    seconds : float
-    version : str
-        Of this library.
-    complete : bool
-        False if the time budget ended it early.
+    seconds, version, complete : float, str, bool
+        Duration, version of this library, and whether it ended before the time budget did.
     guarantee : str or None
         The statement of a differential-privacy guarantee, if the party can give one.
     proven : dict of str to float
@@ -97,9 +91,7 @@ class AuditResult:
         """Judge "singling out", "linkability", "inference" or "membership".
 
         The rating is green if the finding that decides exceeds the labels alone by .05 at most, amber up to .20, and
-        red above, all at the upper end of the 95 % interval.  With strangers among the candidates, the share itself may
-        not be above .09 for green and .20 for amber either.  It is "inconclusive" if no attack did better than the
-        labels alone: all were too weak to show anything.
+        red above, all at the upper end of the 95 % interval; it is "inconclusive" if no attack did better than these.
 
         Raises
         ------
@@ -239,36 +231,26 @@ def _sentence_of(result: AuditResult, level: Level) -> _Sentence:
         return f"{round(share * base):,}"
 
     here = "" if finding.leak in ("nothing", "", *level.holds) else f" (here: {finding.leak})"
-    attacker, reached = f"an attacker who holds {joined(level.holds)}{here}", count(finding.value)
-    if metric == "training rows in files":
-        text = f"Of {records}, {reached} stand as plain numbers in what {attacker} has: no attack is needed."
-        if finding.value <= 0:
-            text = f"None of {records} was found as plain numbers in what {attacker} has; a search can miss."
-        return _Sentence(text=text, finding=finding, count=reached, base=base)
-    interval = ""
-    if finding.low is not None and finding.high is not None:
-        interval = f" (95 % interval {count(finding.low)} to {count(finding.high)})"
     without = f"by guessing, {count(finding.floor)}"
     if finding.baseline is not None:
         without = f"knowing labels alone, {count(finding.baseline)}"
-    if metric == "membership AUC":
-        text = (
-            f"Shown one of your records and one of a stranger, {attacker} would tell which is yours {reached} times "
-            f"out of 100{interval}; {without}."
-        )
-    elif metric == "membership TPR":
-        text = (
-            f"Of {records}, {attacker} would recognise {reached} as belonging to your table{interval}, taking 1 "
-            f"stranger in 100 for one of them; {without}."
-        )
-    else:
-        text = f"Of {records}, {attacker} would correctly point to {reached}{interval}; {without}."
-        strangers = result.n_open_candidates - result.n_candidates
-        if metric in _OPEN:
-            text += f" The candidates are {result.n_open_candidates:,}, strangers among them."
-        elif (hidden := strongest(_OPEN)) is not None and strangers > 0:
-            text += f" With {strangers:,} strangers among the candidates, to {count(hidden.value)}."
-    if finding.is_inconclusive:
+    interval, reached = "", count(finding.value)
+    if finding.low is not None and finding.high is not None:
+        interval = f" (95 % interval {count(finding.low)} to {count(finding.high)})"
+    is_search = metric_of(metric).is_search
+    text = (NOT_FOUND if is_search and finding.value <= 0 else metric_of(metric).sentence).format(
+        records=records,
+        attacker=f"an attacker who holds {joined(level.holds)}{here}",
+        reached=reached,
+        interval=interval,
+        without=without,
+    )
+    strangers = result.n_open_candidates - result.n_candidates
+    if metric in _OPEN:
+        text += f" The candidates are {result.n_open_candidates:,}, strangers among them."
+    elif metric in _SUMMED_UP[0] and (hidden := strongest(_OPEN)) is not None and strangers > 0:
+        text += f" With {strangers:,} strangers among the candidates, to {count(hidden.value)}."
+    if finding.is_inconclusive and not is_search:
         text += " Inconclusive: the attack was too weak to show anything."
     return _Sentence(text=text, finding=finding, count=reached, base=base)
 

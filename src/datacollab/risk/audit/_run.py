@@ -17,7 +17,7 @@ from ..._validation import FloatArray
 from ..._version import __version__
 from ...errors import AgreementError, NoGuaranteeError
 from ...party import Party
-from ._findings import ATTACKS, FORWARD, LEVELS, NEEDS, SHADOWS, WITH_LABELS, Record, mean_findings
+from ._findings import ATTACKS, FORWARD, LEVELS, NEEDS, SAID, SHADOWS, WITH_LABELS, Record, mean_findings
 from ._result import AuditResult
 from ._scenario import Scenario, make_scenario
 from ._trials import Attribute, Outcome, Trial, Trials
@@ -25,33 +25,18 @@ from ._trials import Attribute, Outcome, Trial, Trials
 
 def _assumptions(scenario: Scenario) -> list[str]:
     """List the assumptions behind the figures."""
-    sentences = [
-        f"Closed world: the attacker holds the originals of {len(scenario.groups[0])} records and knows that they are "
-        "among those shared. Rates depend on this number.",
-        "Targets and the number of rows are disclosed by the protocol; only what goes beyond them is counted.",
-    ]
+    n = len(scenario.groups[0])
+    sentences = [SAID["closed_world"].format(n=n), SAID["targets"]]
     if scenario.outsiders is not None:
-        sentences.append(
-            f"Open world: {len(scenario.decoys)} records of strangers stand among the candidates; the attacker holds "
-            "none of them."
-        )
+        sentences.append(SAID["open_world"].format(n=len(scenario.decoys)))
     if scenario.public is None:
-        sentences.append(
-            "No public rows were given besides the anchor; the attacker learns from leaked anchor rows what others are "
-            "like."
-        )
+        sentences.append(SAID["no_public"])
     else:
-        how = "." if scenario.public_target is None else ", with targets."
-        sentences.append(f"The attacker holds {len(scenario.public)} public rows of the same kind{how}")
+        how = "public" if scenario.public_target is None else "public_with_targets"
+        sentences.append(SAID[how].format(n=len(scenario.public)))
     if scenario.given_away > 0:
-        sentences.append(
-            f"{100 * scenario.given_away:.0f} % of the rows leave with their record’s own target, which no other "
-            "shared row has: somebody who knows a record’s target finds its row by that alone. Figures count this only "
-            "where the attack’s name says that labels are known."
-        )
-    if (scenario.scale != 1).any():
-        sentences.append("Columns are compared in units of their standard deviation.")
-    return sentences
+        sentences.append(SAID["given_away"].format(percent=100 * scenario.given_away))
+    return [*sentences, SAID["scaled"]] if (scenario.scale != 1).any() else sentences
 
 
 def _not_tested(
@@ -74,30 +59,20 @@ def _not_tested(
         sentences.append(f"{name} ({LEVELS[name].title}): {why if asked else 'none of its attacks was asked for'}.")
     if left:
         sentences.append(f"The time was up before {len(left)} attacks: {'; '.join(sorted(left))}.")
-    if "T3" in found:
-        sentences.append("T3 was played with one made-up party and KTI's defaults, not with the actual parties.")
-    if not any(finding.metric.startswith("attribute ") for finding in findings):
-        sentences.append("Inference of single attributes: no attribute was named.")
-    if scenario.outsiders is None:
-        sentences.append("Membership: needs rows of the same kind that nobody holds.")
-    if scenario.control_representation is None:
-        sentences.append(
-            "Whether the obfuscator remembers its training rows: single other rows could not be put beside them."
-        )
-    if "T2" in found and scenario.can_be_remade and all(finding.attack != SHADOWS for finding in findings):
-        sentences.append(
-            f"{SHADOWS.capitalize()}: not asked for, or there are fewer rows with targets than twice the table's, or "
-            "more than 3,000 rows in the table."
-        )
-    return [
-        *sentences,
-        "Attacks not known today, several shares of the same rows, and side information about a person.",
-    ]
+    metrics, names = {finding.metric for finding in findings}, {finding.attack for finding in findings}
+    gaps = {
+        "made_up": "T3" in found,
+        "no_attribute": not any(metric.startswith("attribute ") for metric in metrics),
+        "no_strangers": scenario.outsiders is None,
+        "no_controls": scenario.control_representation is None,
+        "no_shadows": "T2" in found and scenario.can_be_remade and SHADOWS not in names,
+        "never": True,
+    }
+    return [*sentences, *(SAID[name] for name, is_gap in gaps.items() if is_gap)]
 
 
-_WORST = 10
-_LARGEST_MARGIN = 1e6
-"""Of a row that was reconstructed exactly."""
+_WORST, _LARGEST_MARGIN = 10, 1e6
+"""Records that are listed, and the margin of a row that was reconstructed exactly."""
 
 
 @one_thread
@@ -146,16 +121,14 @@ def audit(
         Sensitive attributes: a column of `X`, the columns of a one-hot encoded category, or a function of the table.
     artefacts : mapping of str to object, optional
         Objects that would leave, such as a model; searched for stored rows (T4).
-    levels : collection of str, optional
-        Threat levels to try, of "T0", "T1", "T2", "T2f", "T3", "T4"; all by default.
-    attacks : collection of str, optional
-        Attacks to make, those that use labels included: "membership", or as in ``AuditResult.levels``.  By default all.
+    levels, attacks : collection of str, optional
+        Threat levels to try, of "T0", "T1", "T2", "T2f", "T3", "T4", and attacks to make, those that use labels
+        included: "membership", or as in ``AuditResult.levels``.  By default all.
     n_attacked : int, default=500
         Rows under attack at most, in closed worlds of about 100.
     n_seeds : int, default=1
         How often leaks are drawn and attacks repeated; the result has the mean, with the values beside it.
     random_state : int, RandomState or None, default=None
-        Of the rows under attack, the leaks and ties.
     time_budget : float, optional
         Seconds after which no further attack is begun; the result then names the attacks left out.
     progress : callable, optional

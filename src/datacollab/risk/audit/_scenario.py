@@ -29,17 +29,14 @@ _APART = 10.0
 
 @dataclass(frozen=True)
 class TargetNumbers:
-    """One number for each target, different for different targets and near for those of like times or outcomes.
-
-    A time is positive if the event was seen and negative if not; the treated are `apart` from the others.
-    """
+    """One number for each target: a time is negative if the event was not seen, the treated are `apart` from others."""
 
     kind: TargetKind
     low: float = 0.0
     apart: float = 0.0
 
     def numbers(self, target: NDArray[Any]) -> NDArray[Any]:
-        """Number targets of this kind, shape (n_samples,); single targets stay, and no targets are all alike."""
+        """Number targets of this kind, shape (n_samples,)."""
         if self.kind is TargetKind.SINGLE:
             return target
         if self.kind is TargetKind.NONE:
@@ -77,7 +74,7 @@ def target_numbers(target: NDArray[Any]) -> TargetNumbers:
 
 
 def single_out(target: NDArray[Any], shown: NDArray[Any]) -> str | None:
-    """Say how many rows have a time, with their other fields, that no other has, before and after rounding, if any."""
+    """Say how many rows have a time that no other has, before and after rounding, if there are times."""
     if "time" not in (target.dtype.names or ()):
         return None
     exact, rounded = (100 * np.sum(np.unique(each, return_counts=True)[1] == 1) / len(each) for each in (target, shown))
@@ -103,17 +100,13 @@ MakeShare = Callable[[FloatArray, NDArray[Any], np.random.RandomState], Share]
 def recipe_of(
     party: Party, anchor_representation: FloatArray, anchor_target: NDArray[Any] | None, coding: TargetNumbers
 ) -> MakeShare:
-    """Return the party's way of sharing rows that have been through f_k already, with the same anchor.
-
-    Targets go in and come out as the numbers of `coding`; the anchor's are as the party has them.
-    """
-    defences = tuple(party.defences)
+    """Return the party's way of sharing rows that are images under f_k, their targets numbers of `coding`."""
 
     def make_share(images: FloatArray, target: NDArray[Any], random: np.random.RandomState) -> Share:
         with warnings.catch_warnings():
             # Suppressed rows of a made-up table are no news.
             warnings.simplefilter("ignore", DataCollabWarning)
-            kept = tuple(clone(defence) for defence in defences)
+            kept = tuple(clone(defence) for defence in party.defences)
             # Times were rounded before they became numbers.
             made = Party("shadow", FunctionTransformer(), defences=kept, time_step=None, random_state=random)
             share = made.fit(images, coding.targets(target)).share(anchor_representation, anchor_target)
@@ -326,9 +319,8 @@ def make_scenario(
     known_target = _other_targets(public[1], known, party, "public_target", coding)
     other_target = _other_targets(control[1], others, party, "control_target", coding)
     own_target = _own_targets(y, party, X, share, order, coding)
-    remarks = []
-    if sentence := single_out(party.fitted_target, party.shown_target(party.fitted_target)):
-        remarks.append(sentence)
+    sentence = single_out(party.fitted_target, party.shown_target(party.fitted_target))
+    remarks = [] if sentence is None else [sentence]
     if known is not None:
         keep = ~_is_in(known, raw)
         known, known_target = known[keep], None if known_target is None else known_target[keep]
@@ -359,16 +351,13 @@ def make_scenario(
     # Without y a defence's targets are all there is, and it may have made others of the table's.
     candidate_target = own_target if y is not None or not party.defences else None
     if candidate_target is not None and outsiders is not None:
-        known_of_all = outsider_target is not None
-        candidate_target = np.concatenate([candidate_target, outsider_target]) if known_of_all else None
+        candidate_target = None if outsider_target is None else np.concatenate([candidate_target, outsider_target])
     if candidate_target is not None and share.target.dtype.kind == "f":
         # Means of whole numbers are none.
         candidate_target = candidate_target.astype(share.target.dtype)
-    table_target, n_shared = own_target, len(share.target)
-    if table_target is None:
-        table_target = share.target
-        if n_shared != len(raw):
-            table_target = table_target[random.choice(n_shared, len(raw), replace=n_shared < len(raw))]
+    table_target, n_shared = share.target if own_target is None else own_target, len(share.target)
+    if own_target is None and n_shared != len(raw):
+        table_target = table_target[random.choice(n_shared, len(raw), replace=n_shared < len(raw))]
     # A defence treats all rows together, so that single other rows cannot be put beside them.
     controls = kept[:_CANDIDATES] if len(kept) and not party.defences else None
     recipe = recipe_of(party, share.anchor_representation, original.anchor_target, coding) if party.defences else None
@@ -404,13 +393,14 @@ def split_public(
     public: ArrayLike, public_target: ArrayLike | None, random: np.random.RandomState
 ) -> tuple[Any, Any, Any, Any]:
     """Draw public rows that the attacker keeps, and some that nobody holds, each with their targets."""
-    n = _num_samples(public)
-    order = random.permutation(n)
-    held = min(_OUTSIDERS, n // 3)
-    parts = order[held:], order[:held]
-    targets = (None if public_target is None else _safe_indexing(public_target, part) for part in parts)
-    (known, apart), (known_target, apart_target) = (_safe_indexing(public, part) for part in parts), targets
-    return known, known_target, apart, apart_target
+    order = random.permutation(_num_samples(public))
+    held = min(_OUTSIDERS, len(order) // 3)
+    known, apart = order[held:], order[:held]
+
+    def part(values: Any, rows: IntArray) -> Any:
+        return None if values is None else _safe_indexing(values, rows)
+
+    return part(public, known), part(public_target, known), part(public, apart), part(public_target, apart)
 
 
 def _is_in(rows: FloatArray, others: FloatArray) -> NDArray[np.bool_]:
