@@ -69,7 +69,7 @@ def check_fits(received: Received, present: Mapping[str, Received], *, of_sums: 
             raise ExchangeError(
                 "ALREADY_THERE",
                 f"Party {party!r} has sent its sums already, and {where} is another file. The difference of two tells "
-                "rows: remove this one, tell the party, and begin a new run with new mask keys.",
+                "rows: remove this one, and tell the party.",
             )
         if received.facts.get("supersedes") != known.digest:
             raise ExchangeError(
@@ -78,10 +78,15 @@ def check_fits(received: Received, present: Mapping[str, Received], *, of_sums: 
                 "the party which one counts, and remove the other from the folder shares.",
             )
     if differing := [name for name, each in others.items() if each.facts["anchor_commitment"] != commitment]:
+        again = (
+            "Ledgers refuse a new run over the same rows, so a party with the wrong anchor leaves (`datacollab party "
+            "withdraw`), and the others share again."
+            if of_sums
+            else "All of them should join with the same anchor file, and share again."
+        )
         raise ExchangeError(
             "ANCHOR_MISMATCH",
-            f"Party {party!r} used another anchor than {differing!r}, so what they sent cannot be combined. All of them "
-            f"should join with the same anchor file, and share again{', in a new run' if of_sums else ''}.",
+            f"Party {party!r} used another anchor than {differing!r}, so what they sent cannot be combined. {again}",
         )
     n_components = received.facts["n_components"]
     if of_sums and (differing := [name for name in others if others[name].facts["n_components"] != n_components]):
