@@ -233,16 +233,13 @@ class ReconstructionAttack(Reconstructing, ABC):
             The leaked rows, in the same order.
         target : array-like of shape (n_leaked,), optional
             Floating-point numbers are regression targets, all else are class labels.
-        public : array-like of shape (n_public, n_features), optional
+        public, public_target : array-like of shape (n_public, n_features) and (n_public,), optional
             Rows of the same kind whose representation the attacker does not have.
-        public_target : array-like of shape (n_public,), optional
 
         Raises
         ------
-        AgreementError
-            If rows, columns or targets do not fit each other, or something is missing.
-        RepresentationError
-            If a table is not finite, two-dimensional and numeric, or there is a single pair.
+        AgreementError, RepresentationError
+            If tables or targets do not fit each other, or are not numeric, finite and of two rows at least.
         """
         self._validate_params()
         A, Z = check_pairs(original, representation)
@@ -281,10 +278,8 @@ class ReconstructionAttack(Reconstructing, ABC):
 
         Raises
         ------
-        RepresentationError
-            If the representation is not finite, two-dimensional and numeric, or has other columns than the leaked one.
-        AgreementError
-            If targets are missing, superfluous, not one per row, or of another kind than those in `fit`.
+        AgreementError, RepresentationError
+            If rows or targets are missing, superfluous, not finite, or of another kind than those in `fit`.
         """
         Z, y = self._checked(representation, target)
         Z = self._with_columns(Z - self.mean_representation_, y)

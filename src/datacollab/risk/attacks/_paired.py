@@ -44,11 +44,10 @@ CANDIDATES = (1, 2, 3, 4, 6, 8, 12, 16, 24, 32, 48, 64)
 
 
 class NearestNeighborsAttack(ReconstructionAttack):
-    """Mean of the leaked rows whose representations are nearest.
+    """Mean of the leaked rows whose representations are nearest; `standardize` is as in `KernelRidgeAttack`.
 
     The errors of leaked rows left out choose how many these are (``n_neighbors_``, up to 64), whether a neighbour at
-    distance d weighs 1 - (d / h)^2, with h the distance of the first row beyond them (``weights_``), and whether
-    columns are standardised (``standardize_``), for which `standardize` is as in `KernelRidgeAttack`.
+    distance d weighs 1 - (d / h)^2, with h the distance of the first row beyond them (``weights_``), and the scaling.
     """
 
     _parameter_constraints: ClassVar[dict[str, Any]] = {"standardize": [StrOptions({"auto"}), "boolean"]}
@@ -240,9 +239,8 @@ class KernelRidgeAttack(ReconstructionAttack):
     r"""Kernel ridge regression from the representation to the original, its settings chosen by leave-one-out errors.
 
     A representation z becomes :math:`b + \sum_i \kappa(z, \tilde a_i) \gamma_i`, with an intercept that is not
-    penalised.  Kernel, width, penalty and scaling of the columns are those with which the leaked rows, each left out in
-    turn, are reconstructed best; ``regression_.setting`` is the choice.  Up to 400 leaked pairs compare all kernels and
-    scalings, up to 1,000 the best two; up to 5,000 are learnt from.
+    penalised.  Kernel, width, penalty and scaling of the columns (``regression_.setting``) are those with which the
+    leaked rows, each left out in turn, are reconstructed best.  Up to 5,000 leaked pairs are learnt from.
 
     Parameters
     ----------

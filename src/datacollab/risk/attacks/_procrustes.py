@@ -314,17 +314,13 @@ class ProcrustesAttack(Reconstructing):
             Rows of the same kind as the private ones.
         public_target : array-like of shape (n_public,), optional
             Needed if there is a `target`.
-        anchor_representation : array-like of shape (n_anchors, n_intermediate), optional
-            Further rows of the cloud, provided that anchors look like public rows.
-        anchor_target : array-like of shape (n_anchors,), optional
-            Without it, the anchor's rows are compared with all public ones.
+        anchor_representation, anchor_target : array-like, optional
+            Further rows of the cloud, compared with all public ones if they come without targets.
 
         Raises
         ------
-        AgreementError
-            If rows, columns or targets do not fit each other.
-        RepresentationError
-            If a table is not finite, two-dimensional and numeric, or has a single row.
+        AgreementError, RepresentationError
+            If tables or targets do not fit each other, or are not numeric, finite and of two rows at least.
         """
         self._validate_params()
         Z = check_rows(representation, "The representation")
@@ -373,13 +369,10 @@ class ProcrustesAttack(Reconstructing):
         return self
 
     def reconstruct(self, representation: ArrayLike, *, target: ArrayLike | None = None) -> FloatArray:
-        """Guess the original rows, shape (n_rows, n_features), from the same obfuscator.
-
-        With a `target`, needed if, and only if, `fit` was given some, the mean of the public rows of the group fills in
-        what the directions used leave open.  Errors are those of `ReconstructionAttack.reconstruct`.
-        """
+        """Guess the original rows, as `ReconstructionAttack.reconstruct` does, with its parameters and errors."""
         Z, y = self._checked(representation, target)
         rows = self._public.rows(self._overlay.apply(self._own.scores(Z)))
         if y is not None and self._code is not None:
+            # The mean of the group's public rows fills in what the directions leave open.
             rows += np.array([self._rest.get(int(group), np.zeros(rows.shape[1])) for group in self._code.groups(y)])
         return rows

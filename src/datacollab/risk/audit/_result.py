@@ -143,10 +143,7 @@ class AuditResult:
         )
 
     def to_html(self, path: str | Path | None = None) -> str:
-        """Write the page for a data protection officer, and return it.
-
-        The page needs nothing from outside: the essentials on one printed sheet, then an appendix.
-        """
+        """Write the page for a data protection officer, which needs nothing from outside, and return it."""
         return _written(_page(self), path)
 
     def to_json(self, path: str | Path | None = None) -> str:
@@ -191,14 +188,8 @@ def _written(text: str, path: str | Path | None) -> str:
 
 
 _STOPPED_EARLY = "The time budget ended this audit early: what was not tried may be worse than what was."
-_OPEN = ("open-world linkage", "open-world re-identification")
-_SUMMED_UP = (
-    ("linkage", "re-identification@1"),
-    _OPEN,
-    ("membership AUC",),
-    ("membership TPR",),
-    ("training rows in files",),
-)
+_POINTED, _OPEN = ("linkage", "re-identification@1"), ("open-world linkage", "open-world re-identification")
+_SUMMED_UP = (_POINTED, _OPEN, ("membership AUC",), ("membership TPR",), ("training rows in files",))
 """Measures by which a threat level is summed up, the first that were taken."""
 
 
@@ -248,7 +239,7 @@ def _sentence_of(result: AuditResult, level: Level) -> _Sentence:
     strangers = result.n_open_candidates - result.n_candidates
     if metric in _OPEN:
         text += f" The candidates are {result.n_open_candidates:,}, strangers among them."
-    elif metric in _SUMMED_UP[0] and (hidden := strongest(_OPEN)) is not None and strangers > 0:
+    elif metric in _POINTED and (hidden := strongest(_OPEN)) is not None and strangers > 0:
         text += f" With {strangers:,} strangers among the candidates, to {count(hidden.value)}."
     if finding.is_inconclusive and not is_search:
         text += " Inconclusive: the attack was too weak to show anything."

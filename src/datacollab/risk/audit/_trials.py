@@ -376,11 +376,7 @@ class Trials:
         return Outcome(compared, remarks=remarks)
 
     def _shadows(self, emulator: Callable[[], Emulate]) -> list[Finding]:
-        """Measure membership, record by record, without a list of candidates.
-
-        The attacker knows the records' targets if the auditor does for members and strangers alike, and else takes them
-        from a model of the anchor.
-        """
+        """Measure membership, record by record, by targets that the auditor knows, or a model of the anchor guesses."""
         scenario, known = self._scenario, shadow_rows(self._scenario)
         assert scenario.recipe is not None
         assert known is not None
@@ -494,10 +490,7 @@ def linked_by_targets(scenario: Scenario, metric: str) -> float:
 
 @dataclass(frozen=True, eq=False)
 class ForwardMap:
-    """Way to compare candidates with shared rows: an estimate of f, and a unit for each column.
-
-    If `with_targets`, only candidates of a row's class come into question.
-    """
+    """Way to compare shared rows with candidates, of their class if `with_targets`: an estimate of f, and units."""
 
     attack: str
     emulate: Emulate
@@ -523,11 +516,7 @@ class ForwardMap:
 
 
 def forward_maps(scenario: Scenario, rows: IntArray, emulate: Emulate) -> list[ForwardMap]:
-    """List an emulator's distances; those of the exact map if f is affine; and either in units of each column's spread.
-
-    Noise that is as large as each column's spread hides much in the first columns and little in the last: in its units
-    every column counts alike, as the likelihood has it.
-    """
+    """List an emulator's distances, those of the exact map if f is affine, and the better in units of spread."""
     ones = np.ones(scenario.Z.shape[1])
     maps = [ForwardMap(FORWARD, emulate, ones)]
     exact = AffineEstimate(scenario.anchor[rows], scenario.anchor_representation[rows])
@@ -547,10 +536,7 @@ def forward_maps(scenario: Scenario, rows: IntArray, emulate: Emulate) -> list[F
 def membership_of_share(
     scenario: Scenario, maps: Sequence[ForwardMap], found: Mapping[str, FloatArray]
 ) -> list[Finding]:
-    """Measure how well distances tell members from others: between representations, and from reconstructions by attack.
-
-    Of the reconstructions that are usually averaged, the average counts.
-    """
+    """Measure how well distances between representations, and from reconstructions, tell members from others."""
     assert scenario.outsiders is not None
     scores = {}
     for each in maps:
@@ -582,10 +568,7 @@ def membership_of_subspace(scenario: Scenario) -> list[Finding]:
 
 
 def _membership_findings(scenario: Scenario, attack: str, scores: FloatArray) -> list[Finding]:
-    """Measure AUC and TPR of scores for the rows under attack, then the strangers; shape (n_attacked + n_outsiders,).
-
-    Intervals count rows of one published mean as one.
-    """
+    """Measure AUC and TPR of scores for the rows under attack, then the strangers; rows of one mean count as one."""
     n = len(scenario.X)
     found = membership(scores[:n], scores[n:], fpr=_FALSE_POSITIVES, groups=scenario.clusters)
     auc = Finding(
@@ -657,7 +640,7 @@ def _demixed_with(
 ) -> tuple[Demixing, list[Finding]]:
     """Search with the table's rows alone as candidates, and with strangers among them; return the last search too.
 
-    `forward` has, for each measure of linkage, each attacked row's chance to be linked if its group is not taken apart.
+    `forward` has each attacked row's chance to be linked if its group is not taken apart.
     """
     ends = time.monotonic() + seconds
     table = scenario.table / scenario.scale
