@@ -397,5 +397,5 @@ class MaskedSum:
             raise AgreementError(
                 f"The keys of {named} do not fit {'the other parties' if of_all else 'each other'}: "
                 f"{max(wrong.values())} of {len(messages) - 1} tags differ. Have them compare the roster with their "
-                "own keys, and begin a new run."
+                "own keys, or begin a new run without them."
             )
