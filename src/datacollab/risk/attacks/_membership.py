@@ -6,7 +6,7 @@ import math
 import time
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Any, Self
+from typing import Any, NamedTuple, Self
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -135,11 +135,7 @@ class Membership:
 
 
 def membership(
-    member_scores: ArrayLike,
-    other_scores: ArrayLike,
-    fpr: float = 0.01,
-    *,
-    groups: ArrayLike | None = None,
+    member_scores: ArrayLike, other_scores: ArrayLike, fpr: float = 0.01, *, groups: ArrayLike | None = None
 ) -> Membership:
     """Measure how well a score, high for supposed members, tells members from others.
 
@@ -215,8 +211,7 @@ _RIDGE, _MODEL_ROWS = 0.1, 600
 """Penalty of the model of a share, and rows at most that it learns from: its time grows with their cube."""
 
 
-@dataclass(frozen=True, eq=False)
-class View:
+class View(NamedTuple):
     """Share as an attacker sees it: rows, and the class of each, or its group of similar numeric targets."""
 
     rows: FloatArray

@@ -30,8 +30,6 @@ class LinearRegressionAttack(ReconstructionAttack):
        analysis.
     """
 
-    coefficients_: FloatArray
-
     def _fit(self, Z: FloatArray, A: FloatArray, *side: Any) -> None:
         U, singular_values, V = leading_left_singular(Z)
         self.coefficients_ = (V / singular_values) @ (U.T @ A)
@@ -51,10 +49,6 @@ class NearestNeighborsAttack(ReconstructionAttack):
     """
 
     _parameter_constraints: ClassVar[dict[str, Any]] = {"standardize": [StrOptions({"auto"}), "boolean"]}
-
-    n_neighbors_: int
-    weights_: str
-    standardize_: bool
 
     def __init__(self, *, standardize: str | bool = "auto") -> None:
         self.standardize = standardize
@@ -251,8 +245,6 @@ class KernelRidgeAttack(ReconstructionAttack):
 
     _parameter_constraints: ClassVar[dict[str, Any]] = {"standardize": [StrOptions({"auto"}), "boolean"]}
 
-    regression_: KernelRegression
-
     def __init__(self, *, standardize: str | bool = "auto") -> None:
         self.standardize = standardize
 
@@ -289,9 +281,6 @@ class EmulatorAttack(ReconstructionAttack):
 
     needs_public: ClassVar[bool] = True
     _targets_as_columns: ClassVar[bool] = False
-
-    emulator_: KernelRegression
-    temperature_: float
 
     def _fit(self, Z: FloatArray, A: FloatArray, groups: Any, public: Any, public_groups: Any) -> None:
         emulator = kernel_regression(A, Z, _settings((0.1, 0.3, 1.0, 3.0)), _alphas(-12, 5))

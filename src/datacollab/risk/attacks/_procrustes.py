@@ -198,10 +198,8 @@ def _starts(first: FloatArray, skewness: FloatArray, random: np.random.Generator
     signs = np.where(np.diag(first) < 0, -1.0, 1.0)
     starts = [np.diag(signs), _orthogonal(first + 1e-9 * np.diag(signs)), np.diag(np.where(skewness < 0, -1.0, 1.0))]
     for number in range(len(starts), STARTS):
-        flipped = number % 2
-        starts.append(
-            np.diag(np.where(random.random(d) < 0.5, -1.0, 1.0)) if flipped else _orthogonal(random.normal(size=(d, d)))
-        )
+        turned = _orthogonal(random.normal(size=(d, d))) if number % 2 == 0 else None
+        starts.append(np.diag(np.where(random.random(d) < 0.5, -1.0, 1.0)) if turned is None else turned)
     return starts
 
 
@@ -283,14 +281,6 @@ class ProcrustesAttack(Reconstructing):
 
     _parameter_constraints: ClassVar[dict[str, Any]] = {"random_state": ["random_state"]}
 
-    misfit_: float
-    standardize_: bool
-    whiten_: bool
-    _overlay: Overlay
-    _own: Components
-    _public: Components
-    _rest: dict[int, FloatArray]
-
     def __init__(self, *, random_state: int | np.random.RandomState | None = None) -> None:
         self.random_state = random_state
 
@@ -361,7 +351,7 @@ class ProcrustesAttack(Reconstructing):
         self._overlay, self.whiten_, self.standardize_, self._own, self._public = best
         self.misfit_ = self._overlay.misfit
         # What the directions leave out of the mean public row of each group.
-        self._rest = {}
+        self._rest: dict[int, FloatArray] = {}
         for group in () if public_groups is None else np.unique(public_groups):
             mean = P[public_groups == group].mean(axis=0)[np.newaxis]
             self._rest[int(group)] = (mean - self._public.rows(self._public.scores(mean)))[0]

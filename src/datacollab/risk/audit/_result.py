@@ -229,13 +229,9 @@ def _sentence_of(result: AuditResult, level: Level) -> _Sentence:
     if finding.low is not None and finding.high is not None:
         interval = f" (95 % interval {count(finding.low)} to {count(finding.high)})"
     is_search = metric_of(metric).is_search
-    text = (NOT_FOUND if is_search and finding.value <= 0 else metric_of(metric).sentence).format(
-        records=records,
-        attacker=f"an attacker who holds {joined(level.holds)}{here}",
-        reached=reached,
-        interval=interval,
-        without=without,
-    )
+    attacker = f"an attacker who holds {joined(level.holds)}{here}"
+    text = NOT_FOUND if is_search and finding.value <= 0 else metric_of(metric).sentence
+    text = text.format(records=records, attacker=attacker, reached=reached, interval=interval, without=without)
     strangers = result.n_open_candidates - result.n_candidates
     if metric in _OPEN:
         text += f" The candidates are {result.n_open_candidates:,}, strangers among them."
@@ -305,9 +301,7 @@ def _page(result: AuditResult) -> str:
     criteria, n = result.all_criteria(), 1 if result.seeds is None else len(result.seeds)
     by_rating = {rating: [one.name for one in criteria if one.rating == rating] for rating in RATINGS}
     verdict = "; ".join(f"{rating} for {joined(names)}" for rating, names in by_rating.items() if names)
-    guarantee = ""
-    if result.guarantee is not None:
-        guarantee = _section("guarantee", "Differential privacy", f"<p>{_text(result.guarantee)}</p>") + "\n"
+    guarantee = _section("guarantee", "Differential privacy", f"<p>{_text(result.guarantee)}</p>") + "\n"
     appendix = (
         f"{'One repetition' if n == 1 else f'Means of {n} repetitions'}. Rows under attack: {result.n_attacked:,} of "
         f"{result.n_rows:,}. Candidates: {result.n_candidates:,}, with strangers {result.n_open_candidates:,}. "
@@ -349,7 +343,7 @@ def _page(result: AuditResult) -> str:
         gaps=_section("gaps", "What was not tested", _bullets(result.not_tested)),
         proven=", but for what is called proven" if result.proven else "",
         repeats="the attacks were made once" if n == 1 else f"the attacks were made {n} times",
-        guarantee=guarantee,
+        guarantee="" if result.guarantee is None else guarantee,
         appendix=_text(appendix),
         meanings="".join(f"<dt>{_text(name)}</dt><dd>{_text(metric_of(name).meaning)}</dd>" for name in metrics),
         levels=levels,
@@ -360,13 +354,12 @@ def _page(result: AuditResult) -> str:
 
 
 def _card(result: AuditResult, criterion: Criterion) -> str:
-    ratings = []
+    ratings: dict[str, Rating] = {}
     for level in result.levels:
         of_level = [one for one in result.findings if one.level == level.name]
-        rating = criterion_of(of_level, criterion.name).rating
-        if rating != "not tested":
-            ratings.append(f"<span>{_text(level.name)}\u00a0{_shape(rating)}</span>")
-    levels = f'<p class="levels">{" ".join(ratings)}</p>' if ratings else ""
+        ratings[level.name] = criterion_of(of_level, criterion.name).rating
+    tried = [f"<span>{_text(each)}\u00a0{_shape(of)}</span>" for each, of in ratings.items() if of != "not tested"]
+    levels = f'<p class="levels">{" ".join(tried)}</p>' if tried else ""
     return (
         f'<article class="card {criterion.rating.replace(" ", "-")}"><h3>{_text(criterion.name.capitalize())} '
         f'{rating_badge(criterion.rating)}</h3><p class="question">{_text(CRITERIA[criterion.name])}</p>'
@@ -433,10 +426,8 @@ def _table(
         label = f' data-name="{_text(names[position])}"' if position else ""
         return f"<{tag}{scope}{numeric}{label}>{_text(entry)}</{tag}>"
 
-    head = "".join(
-        f'<th scope="col"{" class=number" if position >= n_texts else ""}>{_text(name)}</th>'
-        for position, name in enumerate(names)
-    )
+    classes = ["" if position < n_texts else " class=number" for position in range(len(names))]
+    head = "".join(f'<th scope="col"{of}>{_text(name)}</th>' for of, name in zip(classes, names, strict=True))
     body = "".join(
         f"<tr{f' class={_text(name)}' if name else ''}>{''.join(cell(*pair) for pair in enumerate(entries))}</tr>"
         for name, entries in rows

@@ -17,7 +17,7 @@ from ..._validation import FloatArray
 from ..._version import __version__
 from ...errors import AgreementError, NoGuaranteeError
 from ...party import Party
-from ._findings import ATTACKS, FORWARD, LEVELS, NEEDS, SAID, SHADOWS, WITH_LABELS, Record, mean_findings
+from ._findings import ATTACKS, FORWARD, LEVELS, NEEDS, SAID, SHADOWS, WITH_LABELS, Finding, Record, mean_findings
 from ._result import AuditResult
 from ._scenario import Scenario, make_scenario
 from ._trials import Attribute, Outcome, Trial, Trials
@@ -42,12 +42,11 @@ def _assumptions(scenario: Scenario) -> list[str]:
 def _not_tested(
     scenario: Scenario,
     levels: Collection[str],
-    outcomes: Iterable[Outcome],
+    findings: Collection[Finding],
     left: Collection[str],
     attacks: Collection[str] | None,
 ) -> list[str]:
     """List the gaps that a reader might overlook."""
-    findings = [finding for outcome in outcomes for finding in outcome.findings]
     found = {finding.level for finding in findings}
     sentences = [f"{name} ({level.title}): not asked for." for name, level in LEVELS.items() if name not in levels]
     for name in levels:
@@ -187,8 +186,8 @@ def audit(
             if progress is not None:
                 progress(str(trial))
             made.append((trial, trial.run()))
-    outcomes = [outcome for _, outcome in made]
-    remarks = (remark for outcome in outcomes for remark in outcome.remarks)
+    findings = mean_findings(outcome.findings for _, outcome in made)
+    remarks = (remark for _, outcome in made for remark in outcome.remarks)
     return AuditResult(
         party=str(scenario.share.party),
         obfuscator=_description(party),
@@ -198,11 +197,11 @@ def audit(
         n_open_candidates=len(scenario.groups[0]) + len(scenario.decoys),
         n_anchors=len(scenario.share.anchor_representation),
         n_components=scenario.Z.shape[1],
-        findings=mean_findings(outcome.findings for outcome in outcomes),
+        findings=findings,
         levels=tuple(LEVELS[level] for level in asked),
         worst_records=_worst(scenario, [(trial.level, outcome.margins) for trial, outcome in made]),
         assumptions=(*_assumptions(scenario), *scenario.remarks, *remarks),
-        not_tested=tuple(_not_tested(scenario, asked, outcomes, left, attacks)),
+        not_tested=tuple(_not_tested(scenario, asked, findings, left, attacks)),
         seeds=tuple(range(n_seeds)),
         seconds=time.monotonic() - started,
         version=__version__,

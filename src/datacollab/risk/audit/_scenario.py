@@ -165,7 +165,8 @@ class Scenario:
     """Rows of one party, known to the auditor alone, and what attackers may hold; rows but `table` in units of `scale`.
 
     `X` and `Z` are the rows under attack and their representation, at positions `index` in the table and `places` in
-    the share, in `groups` that are closed worlds.  Nobody holds the `outsiders`: non-members, and decoys.
+    the share, in `groups` that are closed worlds.  Nobody holds the `outsiders`: non-members, and decoys.  If it
+    `has_fields`, targets are times to events or effects.  Controls are there without defences, a recipe with them.
     """
 
     share: Share
@@ -183,12 +184,10 @@ class Scenario:
     public_target: NDArray[Any] | None
     outsiders: FloatArray | None
     control_representation: FloatArray | None
-    """The first outsiders through the party's f_k; only without defences."""
     control_target: NDArray[Any] | None
     scale: FloatArray
     remarks: tuple[str, ...]
     has_fields: bool
-    """Whether targets are times to events or effects: numbers here, which no defence averages."""
     table_target: NDArray[Any]
     """Targets of the table; if unknown, drawn from the share's, as many as the table has rows."""
     record_target: NDArray[Any] | None
@@ -196,7 +195,6 @@ class Scenario:
     candidate_target: NDArray[Any] | None
     """Targets of all rows of the table, as these are in it, then of the outsiders."""
     recipe: MakeShare | None
-    """The party's way of sharing images; None without defences."""
 
     @property
     def shared(self) -> FloatArray:

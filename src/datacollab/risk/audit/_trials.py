@@ -60,7 +60,7 @@ from ._scenario import Scenario
 Emulate = Callable[[FloatArray], FloatArray]
 Attribute = int | Sequence[int] | Callable[[FloatArray], NDArray[Any]]
 """A column of numbers, the columns of a one-hot encoded category, or a function of the table that gives numbers."""
-Tables = tuple[FloatArray, FloatArray, FloatArray]
+Tables = Sequence[FloatArray]
 """Originals, strangers and shared rows."""
 _ALL = "all anchor rows"
 _PAIRED: Mapping[str, type[ReconstructionAttack]] = {
@@ -326,8 +326,8 @@ class Trials:
         """Match without undoing f_k: an estimate of f_k brings the candidates to the share."""
         scenario, findings = self._scenario, []
         for each in maps:
-            tables = each.tables(scenario, scenario.decoys, scenario.Z, scenario.target)
-            found = self._compared(list(_matches(scenario, *tables, self._random)), {})
+            own, decoys, shared = each.tables(scenario, scenario.decoys, scenario.Z, scenario.target)
+            found = self._compared(list(_matches(scenario, own, decoys, shared, self._random)), {})
             if each.with_targets:
                 found = [
                     replace(one, baseline=linked_by_targets(scenario, one.metric))
@@ -476,8 +476,7 @@ def _target_columns(scenario: Scenario, shared: NDArray[Any]) -> Tables:
     own, strangers = known[scenario.index], known[len(scenario.table) :]
     target = np.concatenate([own, strangers, shared])[:, None]
     code = target if target.dtype.kind == "f" else (target == np.unique(target)).astype(np.float64)
-    first, second, third = np.split(code, [len(own), len(own) + len(strangers)])
-    return first, second, third
+    return np.split(code, [len(own), len(own) + len(strangers)])
 
 
 def linked_by_targets(scenario: Scenario, metric: str) -> float:
@@ -503,16 +502,13 @@ class ForwardMap:
             self.emulate(rows) / self.unit if len(rows) else np.empty((0, len(self.unit)))
             for rows in (scenario.X, others)
         )
-        tables = own, strangers, shared / self.unit
+        tables = [own, strangers, shared / self.unit]
         if not self.with_targets:
             return tables
         # One class is farther from the next than all else.
         gap = 10 * float(np.ptp(np.vstack(tables), axis=0).sum()) or 1.0
-        first, second, third = (
-            np.hstack([each, gap * code[: len(each)]])
-            for each, code in zip(tables, _target_columns(scenario, target), strict=True)
-        )
-        return first, second, third
+        codes = _target_columns(scenario, target)
+        return [np.hstack([each, gap * code[: len(each)]]) for each, code in zip(tables, codes, strict=True)]
 
 
 def forward_maps(scenario: Scenario, rows: IntArray, emulate: Emulate) -> list[ForwardMap]:
