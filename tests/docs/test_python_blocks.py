@@ -10,7 +10,6 @@ import pytest
 from bent_views import nonlinear_views
 from blocks import block_of, blocks
 from numpy.testing import assert_allclose
-from sklearn.ensemble import HistGradientBoostingClassifier
 from sklearn.linear_model import Ridge
 from tiny import tiny
 
@@ -22,7 +21,7 @@ from datacollab_experiments.paper import read_results
 
 BEGINNINGS = {
     "from dask.distributed import Client": "cluster.md",
-    "from datacollab.exchange.analyst_folder import AnalystFolder": "exchange-rows.md",
+    "from sklearn.ensemble import HistGradientBoostingClassifier": "exchange-rows.md",
     'with joblib.parallel_config(backend="dask"):': "experiments.md",
     "import datacollab as dc\nimport torch": "gpu.md",
     "import logging": "scaling.md",
@@ -86,8 +85,7 @@ def test_a_fit_on_a_cluster(monkeypatch, dask_client):
 def test_an_analyst_of_files_in_python():
     """What it does with methods and models, the folder's own tests tell; here, that it takes such."""
     with mock.patch("datacollab.exchange.analyst_folder.AnalystFolder", autospec=True) as folder:
-        beginning = "from datacollab.exchange.analyst_folder import AnalystFolder"
-        run(beginning, dc=dc, HistGradientBoostingClassifier=HistGradientBoostingClassifier)
+        run("from sklearn.ensemble import HistGradientBoostingClassifier")
     folder.assert_called_once_with("analyst")
     (integrators, estimator), _ = folder.return_value.integrate.call_args
     assert all(isinstance(each, BaseIntegrator) for each in integrators)
