@@ -19,6 +19,7 @@ from datacollab.effects import (
     partially_linear,
     pseudo_values,
     survival_difference,
+    with_parties,
 )
 from datacollab.effects._combined import time_step_of
 from datacollab.errors import AgreementError, EffectError, EffectWarning, UnknownPartyError
@@ -26,6 +27,7 @@ from datacollab.party import GaussianMechanism, GaussianNoise, Microaggregation
 from datacollab.targets import coarsened, effect_target, survival_target
 
 K, N, WIDTH = 4, 100, 4
+PARTY = np.repeat(np.arange(K), N)
 
 
 def world(seed=0, noise=1.0):
@@ -57,16 +59,17 @@ AFFINE = dc.LTI(WIDTH, fit_intercept=True)
 
 
 @pytest.mark.parametrize(
-    ("method", "target"), [("plr", "ATE"), *((method, each) for method in ("aipw", "ipw") for each in ("ATE", "ATT"))]
+    ("method", "target"),
+    [("plr", "overlap"), *((method, each) for method in ("aipw", "ipw") for each in ("ATE", "ATT"))],
 )
 def test_full_rank_linear_maps_aligned_affinely_give_the_effect_of_the_pooled_columns(method, target):
     X, t, y, anchor = world()
     effect = estimate_effect(
         shares_of(X, effect_target(t, y), anchor), AFFINE, method=method, target=target, random_state=0
     )
-    folds = effect_folds(t, np.arange(len(t)), 5, 0)
+    folds = effect_folds(t, np.arange(len(t)), 5, 0, party=PARTY)
     estimators = {"plr": partially_linear, "aipw": doubly_robust, "ipw": inverse_probability_weighting}
-    central = estimators[method](X, t, y, folds, **({} if method == "plr" else {"target": target}))
+    central = estimators[method](with_parties(X, PARTY), t, y, folds, **({} if method == "plr" else {"target": target}))
     error = central.standard_error()
     assert effect.estimate == pytest.approx(central.value, abs=1e-6)
     assert effect.standard_error == pytest.approx(error, abs=1e-6)
@@ -94,17 +97,18 @@ def shared_survival(X, t, event, time, anchor, **options):
 @pytest.mark.parametrize("method", ["plr", "aipw", "ipw"])
 def test_effects_on_survival_are_those_of_the_pooled_columns(method):
     X, t, event, time, anchor = survival_world()
-    folds = effect_folds(t, np.arange(len(t)), 5, 0)
+    folds = effect_folds(t, np.arange(len(t)), 5, 0, party=PARTY)
+    X_there = with_parties(X, PARTY)
     effect = estimate_effect(
         shared_survival(X, t, event, time, anchor), AFFINE, method=method, horizon=1.0, random_state=0
     )
     if method == "ipw":
-        central = survival_difference(X, t, event, time, folds, horizon=1.0)
+        central = survival_difference(X_there, t, event, time, folds, horizon=1.0)
     else:
         y = np.empty(len(t))
         for arm in (0, 1):
             y[t == arm] = pseudo_values(event[t == arm], time[t == arm], 1.0)
-        central = (partially_linear if method == "plr" else doubly_robust)(X, t, y, folds)
+        central = (partially_linear if method == "plr" else doubly_robust)(X_there, t, y, folds)
     assert effect.estimate == pytest.approx(central.value, abs=1e-6)
     assert effect.standard_error == pytest.approx(central.standard_error(), abs=1e-6)
     assert "without the event at 1" in effect.sentence
@@ -166,7 +170,7 @@ def test_means_of_rows_are_in_one_fold_and_count_once():
 
 
 def test_weighting_needs_single_scores_and_refuses_means():
-    with pytest.raises(EffectError, match="Take method='plr'"):
+    with pytest.raises(EffectError, match="Take method='aipw'"):
         estimate_effect(private_shares(), AFFINE, method="ipw")
 
 
@@ -232,6 +236,9 @@ def test_other_targets_are_refused():
         {"method": "ols"},
         {"method": "matching"},
         {"method": "plr", "target": "ATT"},
+        {"method": "plr", "target": "ATE"},
+        {"method": "aipw", "target": "overlap"},
+        {"errors": "clinics"},
         {"trim": 0.7},
         {"confidence": 95},
         {"outcome_model": LogisticRegression()},
@@ -383,9 +390,11 @@ def test_they_are_least_squares_of_residuals_on_the_pooled_columns():
     X, t, y, _, anchor = world_of_slopes()
     parties, found = fitted(X, effect_target(t, y), anchor)
     r_y, r_t = np.empty(N_PARTIES * N_ROWS), np.empty(N_PARTIES * N_ROWS)
-    for train, test in effect_folds(t, np.arange(N_PARTIES * N_ROWS), 5, 0):
-        r_y[test] = y[test] - LinearRegression().fit(X[train], y[train]).predict(X[test])
-        r_t[test] = t[test] - WhitenedLogisticRegression().fit(X[train], t[train]).predict_proba(X[test])[:, 1]
+    party = np.repeat(np.arange(N_PARTIES), N_ROWS)
+    Z = with_parties(X, party)
+    for train, test in effect_folds(t, np.arange(N_PARTIES * N_ROWS), 5, 0, party=party):
+        r_y[test] = y[test] - LinearRegression().fit(Z[train], y[train]).predict(Z[test])
+        r_t[test] = t[test] - WhitenedLogisticRegression().fit(Z[train], t[train]).predict_proba(Z[test])[:, 1]
     naive = LinearRegression(fit_intercept=False).fit(
         r_t[:, None] * np.column_stack([np.ones(N_PARTIES * N_ROWS), X]), r_y
     )

@@ -12,9 +12,10 @@ from ._estimators import (
     propensity_scores,
     pseudo_values,
     survival_difference,
+    with_parties,
 )
 
 __all__ = ["ConditionalEffects", "Effect", "Estimated", "Overlap", "WhitenedLogisticRegression"]
 __all__ += ["conditional_effects", "doubly_robust", "effect_folds", "equal_rows", "estimate_effect"]
 __all__ += ["inverse_probability_weighting", "partially_linear", "propensity_scores", "pseudo_values"]
-__all__ += ["survival_difference"]
+__all__ += ["survival_difference", "with_parties"]

@@ -16,7 +16,7 @@ from ..analyst import BaseIntegrator
 from ..errors import AgreementError, EffectError
 from ..share import Share
 from ..targets import TargetKind
-from ._estimators import equal_rows
+from ._estimators import equal_rows, with_parties
 
 _BY_CHANCE = 1e-3
 """Probability, at most, with which equal outcomes in all groups are not taken for chance."""
@@ -28,6 +28,7 @@ class CombinedRows:
 
     integrator: BaseIntegrator  # fitted
     X: FloatArray  # collaboration representations
+    party: NDArray[np.intp]  # position of each row's party among the parties
     target: NDArray[Any]
     groups: NDArray[np.intp]  # rows that are a mean of the same records have the same number, others one of their own
     is_grouped: bool  # whether any rows are such means
@@ -45,10 +46,15 @@ class CombinedRows:
         """Return 0 or 1, shape (n_rows,)."""
         return np.asarray(self.target["treatment"], dtype=np.int64)
 
+    @property
+    def adjusted_for(self) -> FloatArray:
+        """Return what models of outcome and treatment see: the representations, and the party."""
+        return with_parties(self.X, self.party)
+
     def kept(self, rows: NDArray[np.bool_]) -> CombinedRows:
         """Return some of the rows."""
         groups = np.unique(self.groups[rows], return_inverse=True)[1]
-        return replace(self, X=self.X[rows], target=self.target[rows], groups=groups)
+        return replace(self, X=self.X[rows], party=self.party[rows], target=self.target[rows], groups=groups)
 
 
 def combined_rows(shares: Iterable[Share], integrator: BaseIntegrator) -> CombinedRows:
@@ -69,6 +75,12 @@ def combined_rows(shares: Iterable[Share], integrator: BaseIntegrator) -> Combin
         own = _groups_of(share)
         groups.append(own + next_group)
         next_group += int(own.max()) + 1
+    arms = {party: np.unique(share.target["treatment"]).size for party, share in named.items()}
+    if max(arms.values()) < 2:
+        raise EffectError(
+            f"None of the parties {list(named)!r} has both arms, treated rows and others, so that the arms differ as "
+            "parties do. An effect needs a party with both."
+        )
     anchors = {party: share.anchor_representation for party, share in named.items()}
     fitted = clone(integrator).fit(anchors)
     mapped_anchors = fitted.transform(anchors)
@@ -76,6 +88,7 @@ def combined_rows(shares: Iterable[Share], integrator: BaseIntegrator) -> Combin
     return CombinedRows(
         integrator=fitted,
         X=np.vstack([mapped[party] for party in named]),
+        party=np.repeat(np.arange(len(named)), [len(share.target) for share in named.values()]),
         target=np.concatenate([share.target for share in named.values()]),
         groups=np.concatenate(groups),
         is_grouped=not all(share.one_to_one for share in named.values()),

@@ -12,7 +12,7 @@ from numpy.typing import ArrayLike, NDArray
 from scipy.special import expit
 from sklearn.base import BaseEstimator, ClassifierMixin, clone, is_classifier
 from sklearn.linear_model import LinearRegression, LogisticRegression
-from sklearn.model_selection import StratifiedKFold
+from sklearn.utils import check_random_state
 from sklearn.utils.validation import check_is_fitted, validate_data
 
 from .._validation import FloatArray, Interval
@@ -27,13 +27,31 @@ def equal_rows(X: FloatArray) -> NDArray[np.intp]:
     return np.asarray(np.unique(X, axis=0, return_inverse=True)[1], dtype=np.intp).ravel()
 
 
+def with_parties(X: FloatArray, party: ArrayLike | None) -> FloatArray:
+    """Return columns with an indicator of each party beside them, shape (n_rows, n_columns + n_parties).
+
+    Models fitted to these have a level of its own for each party.  They adjust for whatever is the same for all rows of
+    a party, such as a hospital's usual treatment and its usual outcome.
+
+    Parameters
+    ----------
+    X : ndarray of shape (n_rows, n_columns)
+    party : array-like of shape (n_rows,) or None
+        Names or numbers.  One party, or None, adds nothing.
+    """
+    names, codes = np.unique(np.zeros(len(X)) if party is None else np.asarray(party), return_inverse=True)
+    return X if len(names) < 2 else np.column_stack([X, np.eye(len(names))[codes]])
+
+
 def effect_folds(
     treatment: NDArray[np.int64],
     groups: NDArray[np.intp],
     n_folds: int,
     random_state: int | np.random.RandomState | None,
+    *,
+    party: ArrayLike | None = None,
 ) -> Folds:
-    """Draw folds with about the same part of treated rows; rows of one group are in one fold.
+    """Draw folds that each have about the same part of every arm of every party; rows of one group are in one fold.
 
     Parameters
     ----------
@@ -42,6 +60,8 @@ def effect_folds(
         Such as `equal_rows` gives; a group of both arms counts for the arm of most of its rows.
     n_folds : int
     random_state : int, RandomState or None
+    party : array-like of shape (n_rows,), optional
+        Each row's party; one by default.
 
     Returns
     -------
@@ -52,7 +72,7 @@ def effect_folds(
     EffectError
         If an arm has too few groups to be in every fold's training rows.
     """
-    _, numbers = np.unique(groups, return_inverse=True)
+    _, first, numbers = np.unique(groups, return_index=True, return_inverse=True)
     arms = (np.bincount(numbers, weights=treatment) > 0.5 * np.bincount(numbers)).astype(np.intp)
     fewest = int(np.bincount(arms, minlength=2).min())
     if fewest < n_folds:
@@ -60,9 +80,12 @@ def effect_folds(
             f"{n_folds} folds need {n_folds} distinct rows of either arm, treated and not; one arm has {fewest}. Ask "
             "for fewer folds, or for more rows."
         )
-    splitter = StratifiedKFold(n_folds, shuffle=True, random_state=random_state)
-    tests = [np.isin(numbers, test) for _, test in splitter.split(arms, arms)]
-    return [(np.flatnonzero(~test), np.flatnonzero(test)) for test in tests]
+    parties = np.zeros(len(first)) if party is None else np.unique(np.asarray(party), return_inverse=True)[1][first]
+    # Dealt in turn: an arm of a party differs by one group at most from fold to fold, and so does an arm.
+    order = np.lexsort([check_random_state(random_state).uniform(size=len(first)), parties, arms])
+    fold = np.empty(len(first), dtype=np.intp)
+    fold[order] = np.arange(len(first)) % n_folds
+    return [(np.flatnonzero(fold[numbers] != each), np.flatnonzero(fold[numbers] == each)) for each in range(n_folds)]
 
 
 _RANK = 1e-9
@@ -144,11 +167,13 @@ PROPENSITY_CLIP = 0.02
 
 
 def treatment_weights(treatment: NDArray[np.int64], propensity: FloatArray, target: str) -> FloatArray:
-    r"""Return weights, shape (n_rows,), under which both arms look like all rows, or like the treated ones.
+    r"""Return weights, shape (n_rows,), under which both arms look like all rows, the treated ones, or the overlap.
 
-    For the target "ATE" :math:`T / e + (1 - T) / (1 - e)`, for "ATT" :math:`T + (1 - T)\, e / (1 - e)`, with the
-    treatment T, 0 or 1, and the propensity e, between 0 and 1, both excluded.
+    For the target "ATE" :math:`T / e + (1 - T) / (1 - e)`, for "ATT" :math:`T + (1 - T)\, e / (1 - e)`, for "overlap"
+    :math:`T (1 - e) + (1 - T)\, e`, with the treatment T, 0 or 1, and the propensity e, between 0 and 1, both excluded.
     """
+    if target == "overlap":
+        return np.where(treatment == 1, 1.0 - propensity, propensity)
     if target == "ATT":
         return np.where(treatment == 1, 1.0, propensity / (1.0 - propensity))
     return np.where(treatment == 1, 1.0 / propensity, 1.0 / (1.0 - propensity))
@@ -174,7 +199,8 @@ class Estimated:
         Parameters
         ----------
         groups : ndarray of shape (n_rows,), optional
-            Rows that were made of the same records move together; None takes rows as independent.
+            Rows of one number move together, as means of the same records do, or rows of one party; None takes rows
+            as independent.
         """
         sums = self.influence if groups is None else np.bincount(groups, weights=self.influence)
         return float(np.sqrt(sums @ sums) / len(self.influence))
@@ -273,9 +299,9 @@ def partially_linear(
     .. math:: \hat\theta = \sum_i r^T_i r^Y_i / \sum_i (r^T_i)^2,
        \quad \varphi_i = (r^Y_i - \hat\theta r^T_i) r^T_i / \overline{(r^T)^2}
 
-    The residuals r are outcome and treatment less their predictions from x.  The effect is taken to be the same for
-    all rows.  If it is not, rows count the more the less their treatment was certain.  Rows without overlap count
-    little, so that nothing is clipped.
+    The residuals r are outcome and treatment less their predictions from x.  If the effect differs between rows, the
+    estimate is its average weighted by :math:`e(x)(1 - e(x))`, the overlap-weighted effect [2]_, and not the ATE.
+    Rows without overlap count little, so that nothing is clipped.
 
     Parameters
     ----------
@@ -293,6 +319,8 @@ def partially_linear(
     ----------
     .. [1] Chernozhukov, Chetverikov, Demirer, Duflo, Hansen, Newey and Robins (2018). Double/debiased machine learning
        for treatment and structural parameters. The Econometrics Journal 21(1), C1-C68.
+    .. [2] Li, Morgan and Zaslavsky (2018). Balancing covariates via propensity score weighting. Journal of the American
+       Statistical Association 113(521), 390-400.
     """
     r_y = outcome - cross_fitted(LinearRegression() if outcome_model is None else outcome_model, X, outcome, folds)
     r_t = treatment - propensity_scores(X, treatment, folds, propensity_model)

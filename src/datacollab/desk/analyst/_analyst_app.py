@@ -22,7 +22,11 @@ __all__ = ["AnalystDesk", "analyst_app"]
 
 SHARES, INTEGRATE, MODEL, EFFECT, EXPORT = "/shares", "/integrate", "/model", "/effect", "/export"
 _FIGURES, _REPORT = EFFECT_FILES
-_ESTIMANDS = (("ATE", "on average over all rows"), ("ATT", "on average over the treated ones"))
+_ESTIMANDS = (
+    ("ATE", "on average over all rows"),
+    ("ATT", "on average over the treated ones"),
+    ("overlap", "on average over rows weighted by overlap"),
+)
 _MOST = 10
 """Candidates that are shown."""
 

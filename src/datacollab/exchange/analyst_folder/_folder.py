@@ -430,7 +430,7 @@ def effect_of(
         }
         for name, data in zip(EFFECT_FILES, (canonical_json(facts), found.to_html().encode()), strict=True):
             write_atomically(folder.path / name, data, mode=0o600)
-        logged = ("estimate", "interval", "target", "method", "horizon", "n_rows", "shares")
+        logged = ("estimate", "interval", "target", "method", "errors", "horizon", "n_rows", "shares")
         folder.log.append("effect", **{name: facts[name] for name in logged})
     return found
 
