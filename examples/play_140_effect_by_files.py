@@ -27,7 +27,7 @@ from pathlib import Path
 import numpy as np
 import pandas as pd
 
-from datacollab.effects import effect_folds, partially_linear
+from datacollab.effects import doubly_robust, effect_folds, with_parties
 
 CLINICS = ("augusta", "boise", "concord")
 COLUMNS = ["age", "sex", "race", "smokeintensity", "smokeyrs", "wt71", "exercise", "active"]
@@ -121,7 +121,7 @@ def tell(output: Path) -> None:
         "three, by files": (effect["estimate"], effect["standard_error"]),
         **{f"{who} alone": each for who, each in alone.items()},
         "average of the three": (weights @ values / weights.sum(), weights.sum() ** -0.5),
-        "all rows in one place": of_raw_rows(pd.concat(tables.values())),
+        "all rows in one place": of_raw_rows(pd.concat(tables, names=["clinic"]).reset_index("clinic")),
     }
     print("\nKilogrammes gained by giving up smoking, and 95 % interval")
     for name, (value, error) in found.items():
@@ -131,8 +131,9 @@ def tell(output: Path) -> None:
 def of_raw_rows(table: pd.DataFrame) -> tuple[float, float]:
     """Estimate and standard error of the same method."""
     treatment, rows = table["quit"].to_numpy(), np.arange(len(table))
-    folds = effect_folds(treatment, rows, 5, 0)
-    found = partially_linear(table[COLUMNS].to_numpy(), treatment, table["gain"].to_numpy(), folds)
+    clinic = table["clinic"].to_numpy(dtype=str) if "clinic" in table else None
+    folds = effect_folds(treatment, rows, 5, 0, party=clinic)
+    found = doubly_robust(with_parties(table[COLUMNS].to_numpy(), clinic), treatment, table["gain"].to_numpy(), folds)
     return found.value, found.standard_error(rows)
 
 

@@ -6,7 +6,7 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from datacollab.effects import effect_folds, partially_linear
+from datacollab.effects import doubly_robust, effect_folds, with_parties
 from datacollab.exchange.analyst_folder import AnalystFolder, effect_of
 from playing import play_here
 
@@ -38,11 +38,13 @@ def over_folds(output):
     """Estimates by files and of all rows in one place, each a mean over many draws of folds."""
     folder = AnalystFolder(output / "analyst")
     by_files = np.mean([effect_of(folder, random_state=seed).estimate for seed in range(20)])
-    table = pd.concat(pd.read_csv(output / who / "table.csv") for who in ("augusta", "boise", "concord"))
+    clinics = ("augusta", "boise", "concord")
+    table = pd.concat(pd.read_csv(output / who / "table.csv") for who in clinics)
+    clinic = np.repeat(clinics, len(table) // 3)
     columns = ["age", "sex", "race", "smokeintensity", "smokeyrs", "wt71", "exercise", "active"]
     X, treatment, gain = (table[each].to_numpy() for each in (columns, "quit", "gain"))
-    folds = [effect_folds(treatment, np.arange(len(table)), 5, seed) for seed in range(20)]
-    return by_files, np.mean([partially_linear(X, treatment, gain, each).value for each in folds])
+    folds = [effect_folds(treatment, np.arange(len(table)), 5, seed, party=clinic) for seed in range(20)]
+    return by_files, np.mean([doubly_robust(with_parties(X, clinic), treatment, gain, each).value for each in folds])
 
 
 @pytest.mark.slow

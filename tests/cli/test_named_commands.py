@@ -139,7 +139,9 @@ def test_from_tables_to_results(exchange, kind):
         assert abs((low + high) / 2 + 10) < high - low  # four standard errors: secrets are new each time
         assert sorted(told["written"]) == [str(folder / "effect.html"), str(folder / "effect.json")]
         assert "Effect of treatment on the outcome" in done("analyst", "effect", "-C", folder, "--estimand", "ATT")
-        for wrong in (["--estimand", "ATC"], ["--method", "magic"]):
+        assert "over rows weighted by overlap" in done("analyst", "effect", "-C", folder, "--method", "plr")
+        assert "needs 5 parties" in run("analyst", "effect", "-C", folder, "--errors", "parties").stderr
+        for wrong in (["--estimand", "ATC"], ["--method", "magic"], ["--errors", "none"]):
             assert run("analyst", "effect", "-C", folder, *wrong).exit_code == 2
         assert "no model to send" in run("analyst", "integrate", "-C", folder).stderr
         return

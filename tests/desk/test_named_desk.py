@@ -75,6 +75,10 @@ def test_an_effect_at_the_desks_of_analyst_and_parties(tmp_path):
     page = plain(finished(place, 120))
     found = json.loads((tmp_path / "analyst" / "effect.json").read_bytes())
     assert found["sentence"] in page
+    assert found["estimand"] in page
+    assert f"party b {found['balance']['party b'][0]:+.2f} {found['balance']['party b'][1]:+.2f}" in " ".join(
+        page.split()
+    )
     assert f"{found['interval'][0]:.4g} to {found['interval'][1]:.4g}" in page
     assert place.client.get("/effect/effect.html").content == (tmp_path / "analyst" / "effect.html").read_bytes()
     assert "Next:" not in plain(place.client.get("/"))

@@ -15,11 +15,13 @@ from datacollab.effects import (
     conditional_effects,
     doubly_robust,
     effect_folds,
+    equal_rows,
     estimate_effect,
     partially_linear,
     with_parties,
 )
 from datacollab.errors import EffectError, EffectWarning
+from datacollab.party import Microaggregation
 from datacollab.targets import effect_target
 
 AFFINE = dc.LTI(3, fit_intercept=True)
@@ -232,3 +234,26 @@ def test_intervals_by_party_hold_where_effects_differ_between_parties():
 @pytest.mark.slow
 def test_one_effect_is_taken_for_several_as_often_as_the_test_says():
     assert np.mean([estimated(seed).heterogeneity < 0.05 for seed in range(150)]) <= 0.1
+
+
+@pytest.mark.slow
+def test_of_means_of_rows_aipw_has_the_average_over_all_rows_and_plr_has_not():
+    """A quarter is treated, and effects are linear in a column: 2 on average, and more where arms overlap."""
+    covered = []
+    for seed in range(120):
+        rng = np.random.default_rng(seed)
+        party = np.repeat(np.arange(8), 120)
+        X, level = rng.normal(size=(960, 4)), np.linspace(-1, 1, 8)[party]
+        t = (rng.random(960) < 1 / (1 + np.exp(1.2 - 0.7 * X[:, 0] - 0.7 * level))).astype(np.int64)
+        y = (2 + X[:, 0]) * t + X @ [1.0, -1.0, 0.5, 0.3] + level + rng.normal(size=960)
+        groups = [Microaggregation(5).apply(X[party == k], t[party == k], random_state=seed) for k in range(8)]
+        own = np.concatenate([np.flatnonzero(party == k)[made.own_rows] for k, made in enumerate(groups)])
+        means, t, y, party = np.vstack([made.rows for made in groups]), t[own], y[own], party[own]
+        numbers = equal_rows(means)
+        folds = effect_folds(t, numbers, 5, seed, party=party)
+        for estimator in (doubly_robust, partially_linear):
+            found = estimator(with_parties(means, party), t, y, folds)
+            covered.append(abs(found.value - 2) < 1.96 * found.standard_error(numbers))
+    aipw, plr = np.reshape(covered, (-1, 2)).mean(axis=0)
+    assert aipw >= 0.93
+    assert plr < 0.6

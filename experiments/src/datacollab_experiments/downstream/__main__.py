@@ -28,6 +28,7 @@ SECTIONS = (
     "survival",
     "effects",
     "effect_coverage",
+    "effect_parties",
     "answers",
     "clusters",
     "groups",

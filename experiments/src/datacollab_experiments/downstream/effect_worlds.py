@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 import datacollab as dc
-from datacollab.effects import doubly_robust, effect_folds, equal_rows, partially_linear
+from datacollab.effects import doubly_robust, effect_folds, equal_rows, partially_linear, with_parties
 from datacollab.party import Microaggregation
 from datacollab.targets import effect_target
 
@@ -127,12 +127,13 @@ def estimated(
     seed: int,
     *,
     grouped: bool = False,
+    party: NDArray[np.intp] | None = None,
 ) -> tuple[float, float] | None:
-    """Estimate and standard error from raw rows; None where an arm has fewer than two."""
+    """Estimate and standard error from raw rows, with a level of each party; None where an arm has fewer than two."""
     groups = equal_rows(X) if grouped else np.arange(len(X))
     n_folds = folds_for(treatment, groups)
     if n_folds < 2:
         return None
-    folds = effect_folds(treatment, groups, n_folds, seed)
-    found = (partially_linear if method == "plr" else doubly_robust)(X, treatment, outcome, folds)
+    folds = effect_folds(treatment, groups, n_folds, seed, party=party)
+    found = (partially_linear if method == "plr" else doubly_robust)(with_parties(X, party), treatment, outcome, folds)
     return found.value, found.standard_error(groups)

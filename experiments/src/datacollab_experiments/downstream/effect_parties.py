@@ -1,0 +1,124 @@
+"""How often intervals for effects cover, where parties differ in treatment and outcome, or effects differ.
+
+Six hospitals of 100 rows and three columns, 500 studies.  "levels": hospitals that treat more have better outcomes
+anyway, and the effect is 2.  "rows": the effect is 2 + 1.5 (x² - 1), of which all rows, the treated ones and the
+overlap have different averages.  "parties": the effect at a hospital is 2 and half a standard normal number, so that
+errors count hospitals.
+
+```console
+$ python -m datacollab_experiments.downstream --section effect_parties
+```
+"""
+
+from __future__ import annotations
+
+import warnings
+from collections import defaultdict
+from collections.abc import Iterator
+from functools import cache
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+import datacollab as dc
+from datacollab.effects import estimate_effect
+from datacollab.errors import EffectWarning
+from datacollab.targets import effect_target
+
+from .measuring import Measured, Wanted
+
+__all__ = ["WANTED", "measured"]
+
+SECTION = "effects and parties"
+N_STUDIES = 100
+"""Per seed."""
+_HOSPITALS, _N_ROWS = 6, 100
+_BY_PARTY, _BY_ROW = "AIPW, errors by party", "AIPW, errors by row"
+_METHODS: dict[str, dict[str, dict[str, Any]]] = {
+    "levels": {"AIPW": {}, "PLR": {"method": "plr"}, "IPW": {"method": "ipw"}, "AIPW, party unknown": {}},
+    "rows": {
+        "AIPW, ATE": {},
+        "AIPW, ATT": {"target": "ATT"},
+        "PLR, overlap": {"target": "overlap"},
+        "PLR as ATE": {"method": "plr"},
+    },
+    "parties": {_BY_PARTY: {"errors": "parties"}, _BY_ROW: {}},
+}
+_World = tuple[NDArray[np.float64], NDArray[np.int64], NDArray[np.float64], NDArray[np.float64], NDArray[np.float64]]
+
+
+def world(seed: int, kind: str, n_rows: int = _N_ROWS) -> _World:
+    """Return columns, treatments and outcomes of all hospitals, one after the other, propensities and effects."""
+    rng = np.random.default_rng(seed)
+    party = np.repeat(np.arange(_HOSPITALS), n_rows)
+    X = rng.normal(size=(len(party), 3))
+    level, odds, effect = np.linspace(-1.5, 1.5, _HOSPITALS), 0.5 * X[:, 0], np.full(len(party), 2.0)
+    if kind == "rows":
+        level, odds, effect = np.zeros(_HOSPITALS), 0.8 * X[:, 0], 2 + 1.5 * (X[:, 0] ** 2 - 1)
+    if kind == "parties":
+        level, effect = rng.normal(size=_HOSPITALS), 2 + 0.5 * rng.normal(size=_HOSPITALS)[party]
+    propensity = 1 / (1 + np.exp(-odds - 0.7 * level[party]))
+    treatment = (rng.random(len(party)) < propensity).astype(np.int64)
+    outcome = effect * treatment + X @ [1.0, -1.0, 0.5] + level[party] + rng.normal(size=len(party))
+    return X, treatment, outcome, propensity, effect
+
+
+@cache
+def truth(kind: str, name: str) -> float:
+    """Return what a method is held against: the average of effects by the weights that its name says."""
+    if kind != "rows":
+        return 2.0
+    *_, e, effect = world(0, kind, 200_000)
+    weights = e if name.endswith("ATT") else e * (1 - e) if name.endswith("overlap") else np.ones_like(e)
+    return float(np.average(effect, weights=weights))
+
+
+def _shares(X: NDArray[np.float64], target: NDArray[np.void], seed: int, *, dealt: bool) -> list[dc.Share]:
+    """Rows turned by each hospital in its own way; or dealt anew, so that nobody knows whose they are."""
+    rng = np.random.default_rng(seed)
+    anchor, order = rng.normal(size=(40, 3)), rng.permutation(len(X)) if dealt else np.arange(len(X))
+    shares = []
+    for k, own in enumerate(np.split(order, _HOSPITALS)):
+        Q = np.linalg.qr(rng.normal(size=(3, 3)))[0]
+        parts = {"representation": X[own] @ Q, "anchor_representation": anchor @ Q, "target": target[own]}
+        shares.append(dc.Share(party=k, **parts))
+    return shares
+
+
+def measured(seed: int) -> Iterator[Measured]:
+    """Coverage of 95 % intervals, and bias."""
+    for kind, methods in _METHODS.items():
+        found: dict[str, list[tuple[float, bool]]] = defaultdict(list)
+        for number in range(N_STUDIES * seed, N_STUDIES * (seed + 1)):
+            X, treatment, outcome, *_ = world(number, kind)
+            for name, options in methods.items():
+                shares = _shares(X, effect_target(treatment, outcome), number, dealt="unknown" in name)
+                with warnings.catch_warnings():
+                    warnings.simplefilter("ignore", EffectWarning)
+                    effect = estimate_effect(shares, dc.LTI(3, fit_intercept=True), random_state=number, **options)
+                low, high = effect.interval
+                found[name].append((effect.estimate - truth(kind, name), low <= truth(kind, name) <= high))
+        for name, pairs in found.items():
+            off, covered = np.transpose(pairs)
+            for measure, value in (("coverage", covered.mean()), ("bias", off.mean())):
+                yield Measured(
+                    section=SECTION, data=_data(kind), method=name, measure=measure, seed=seed, value=float(value)
+                )
+
+
+def _data(kind: str) -> str:
+    return f"{kind} {_HOSPITALS}x{_N_ROWS}"
+
+
+_UNSOUND = {"AIPW, party unknown", "PLR as ATE", _BY_ROW}
+WANTED = tuple(
+    Wanted(section=SECTION, data=_data(kind), method=name, measure="coverage", at_most=0.8)
+    if name in _UNSOUND
+    else Wanted(section=SECTION, data=_data(kind), method=name, measure="coverage", at_least=0.93, at_most=0.97)
+    for kind, methods in _METHODS.items()
+    for name in methods
+) + tuple(
+    Wanted(section=SECTION, data=_data("levels"), method=name, measure="bias", at_least=-0.03, at_most=0.03)
+    for name in ("AIPW", "PLR", "IPW")
+)
