@@ -30,8 +30,8 @@ def equal_rows(X: FloatArray) -> NDArray[np.intp]:
 def with_parties(X: FloatArray, party: ArrayLike | None) -> FloatArray:
     """Return columns with an indicator of each party beside them, shape (n_rows, n_columns + n_parties).
 
-    Models fitted to these have a level of its own for each party.  They adjust for whatever is the same for all rows of
-    a party, such as a hospital's usual treatment and its usual outcome.
+    Models fitted to these have a level of its own for each party.  They adjust for all that the rows of a party have in
+    common, such as a hospital's usual treatment and its usual outcome.
 
     Parameters
     ----------
