@@ -1,0 +1,253 @@
+"""Statistics of a study that are sums over rows: the columns that they are of, and the plan that all agree on."""
+
+from __future__ import annotations
+
+import math
+from abc import ABC, abstractmethod
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from functools import cached_property
+from typing import Any, ClassVar
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from .._recommended import TABLE
+from .._typing import FloatArray, PartyName
+from ..errors import AgreementError
+from ..linalg import gaussian_sigma
+from ._masked_sum import MaskedMessage, MaskedSum, MaskKey
+from ._ridge_sums import RidgeSums
+
+__all__ = ["RIDGE_MOVED", "USUAL_NOISE", "CategoryColumn", "NumberColumn", "Statistic", "StudyPlan", "StudyTable"]
+
+USUAL_NOISE = TABLE.noise
+RIDGE_MOVED = RidgeSums(1, limits=(0.0, 1.0)).sensitivity
+"""How far replacing one row moves the sums of ridge regression, whose noise others are compared with."""
+StudyTable = Mapping[str, ArrayLike]
+"""A party's columns by name, all equally long; NaN or None is a missing entry."""
+
+
+@dataclass(frozen=True)
+class NumberColumn:
+    """A column of numbers with a declared range.
+
+    Raises
+    ------
+    AgreementError
+        If `low` is not below `high`, or one of them is not finite.
+    """
+
+    name: str
+    low: float
+    high: float
+
+    def __post_init__(self) -> None:
+        if not -math.inf < self.low < self.high < math.inf:
+            raise AgreementError(f"Column {self.name!r}: expected low below high, got {self.low} and {self.high}.")
+
+    @property
+    def width(self) -> float:
+        """Return the width of the range."""
+        return self.high - self.low
+
+    def scaled(self, table: StudyTable) -> FloatArray:
+        """Return the entries with the range moved to [-1/2, 1/2], and clipped to it; NaN if missing.
+
+        Raises
+        ------
+        AgreementError
+            If the table lacks the column, or an entry is no number.
+        """
+        try:
+            numbers = np.asarray(_entries(table, self.name), dtype=np.float64)
+        except (TypeError, ValueError):
+            # numpy's own message quotes an entry.
+            raise AgreementError(f"Column {self.name!r}: an entry is no number. Correct it, or make it NaN.") from None
+        return np.clip((numbers - self.low) / self.width - 0.5, -0.5, 0.5)
+
+
+@dataclass(frozen=True)
+class CategoryColumn:
+    """A column of levels that were agreed on.
+
+    Raises
+    ------
+    AgreementError
+        If there are fewer than two levels, or two are the same.
+    """
+
+    name: str
+    levels: Sequence[Any]
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "levels", tuple(np.asarray(self.levels).tolist()))
+        if len(set(map(str, self.levels))) < max(2, len(self.levels)):
+            raise AgreementError(f"Column {self.name!r}: expected at least two different levels.")
+
+    def indicators(self, table: StudyTable) -> NDArray[np.bool_]:
+        """Return which level each entry is, shape (n_rows, n_levels); none if it is missing.
+
+        Raises
+        ------
+        AgreementError
+            If the table lacks the column, or an entry is none of the levels.
+        """
+        entries = np.asarray(_entries(table, self.name), dtype=object)
+        found = entries[:, None] == np.array(self.levels, dtype=object)
+        missing = np.array([*map(_is_missing, entries)], dtype=np.bool_)
+        if not (found.any(axis=1) | missing).all():
+            raise AgreementError(f"Column {self.name!r}: an entry is none of the levels. Correct it, or make it None.")
+        return np.asarray(found, dtype=np.bool_)
+
+
+Column = NumberColumn | CategoryColumn
+
+
+def _is_missing(entry: object) -> bool:
+    try:
+        return entry is None or bool(entry != entry)  # NaN differs from itself.
+    except TypeError:
+        return True  # NA of pandas is neither true nor false.
+
+
+def _entries(table: StudyTable, name: str) -> ArrayLike:
+    try:
+        return table[name]
+    except KeyError:
+        raise AgreementError(f"The table lacks column {name!r}. Give all columns that were agreed on.") from None
+
+
+@dataclass(frozen=True)
+class Statistic(ABC):
+    """Numbers that each party adds up over its rows, and what follows from their total."""
+
+    title: ClassVar[str]
+
+    @property
+    @abstractmethod
+    def spread(self) -> FloatArray:
+        """Return the standard deviation of the noise in each number of the total, shape (n_numbers,)."""
+
+    @property
+    @abstractmethod
+    def loss(self) -> float:
+        """Return how far replacing one row moves the numbers at most, each in units of its noise."""
+
+    @abstractmethod
+    def facts(self) -> dict[str, Any]:
+        """Return all that was agreed on, for JSON."""
+
+    @abstractmethod
+    def part(self, table: StudyTable) -> FloatArray:
+        """Return a party's own numbers, shape (n_numbers,)."""
+
+    @abstractmethod
+    def result(self, total: FloatArray, *, n_parties: int, noise: float = 1.0) -> Any:
+        """Return what follows from a total whose noise is `noise` times `spread`."""
+
+
+@dataclass(frozen=True, eq=False)
+class StudyPlan:
+    """All that parties and analyst agree on for one message that carries one or several statistics.
+
+    Parameters
+    ----------
+    roster : mapping of str or int to bytes
+        Public mask keys, by party.
+    statistics : sequence of Statistic
+        Each of another class.
+    facts : mapping, optional
+        What else was agreed on.  JSON.
+    epsilon : float, optional
+        If given, all noise is raised until the message is (epsilon, delta)-differentially private for one row.
+    delta : float, default=1e-5
+    n_colluding : int, optional
+        See `MaskedSum`.
+
+    Raises
+    ------
+    AgreementError
+        As the statistics and `MaskedSum` raise it.
+
+    Examples
+    --------
+    >>> from datacollab.sums import CategoryColumn, Counts, MaskKey, StudyPlan
+    >>> keys = {name: MaskKey.generate() for name in ("north", "south", "west")}
+    >>> roster = {name: key.public for name, key in keys.items()}
+    >>> plan = StudyPlan(roster, [Counts([CategoryColumn("course", ["mild", "severe", "fatal"])])])
+    >>> table = {"course": ["mild"] * 60 + ["severe"] * 30 + ["fatal"]}
+    >>> (counts,) = plan.results([plan.message(name, table, key) for name, key in keys.items()])
+    >>> counts.rare
+    (('course', 'fatal'),)
+    """
+
+    roster: Mapping[PartyName, bytes]
+    statistics: Sequence[Statistic]
+    facts: Mapping[str, Any] = field(default_factory=dict)
+    epsilon: float | None = None
+    delta: float = 1e-5
+    n_colluding: int | None = None
+
+    def __post_init__(self) -> None:
+        titles = [each.title for each in self.statistics]
+        if not titles or len(set(titles)) < len(titles):
+            raise AgreementError(f"A message carries each statistic once, and one at least; got {titles}.")
+        _ = self.agreed  # It raises what is wrong with the plan.
+
+    @property
+    def loss(self) -> float:
+        """Return how far replacing one row moves all numbers at most, each in units of its noise."""
+        return math.hypot(*(each.loss for each in self.statistics)) / self._raised
+
+    @property
+    def noise_of_sums(self) -> float:
+        """Return the `noise` of `RidgeSums` that hides a row as well."""
+        return RIDGE_MOVED / self.loss
+
+    @cached_property
+    def agreed(self) -> MaskedSum:
+        """Return the sum under masks."""
+        said = {each.title: each.facts() for each in self.statistics} | {"agreed": dict(self.facts)}
+        noise = self._raised * np.concatenate([each.spread for each in self.statistics])
+        return MaskedSum(said, self.roster, noise=noise, n_colluding=self.n_colluding)
+
+    def message(
+        self, party: PartyName, table: StudyTable, key: MaskKey, *, noise_key: bytes | None = None
+    ) -> MaskedMessage:
+        """Make a party's message from its columns, and erase its key.
+
+        Raises
+        ------
+        AgreementError, SharedBeforeError
+            If the table does not fit the columns, or as `MaskedSum.mask` raises them.
+        """
+        return self.agreed.mask(party, self.part(table), key, noise_key=noise_key)
+
+    def part(self, table: StudyTable) -> FloatArray:
+        """Return a party's own numbers, shape (n_numbers,)."""
+        lengths = {len(np.asarray(each, dtype=object)) for each in (table[name] for name in table)}
+        if len(lengths) > 1:
+            raise AgreementError(f"The columns have {len(lengths)} different lengths. Give one entry for each row.")
+        return np.concatenate([each.part(table) for each in self.statistics])
+
+    def results(self, messages: Sequence[MaskedMessage]) -> list[Any]:
+        """Add up the messages of all parties, and return the result of each statistic.
+
+        Raises
+        ------
+        AgreementError, ShareError, NumericalError
+            As `MaskedSum.total` and the statistics raise them.
+        """
+        ends = np.cumsum([len(each.spread) for each in self.statistics])[:-1]
+        parts = np.split(self.agreed.total(messages), ends)
+        noise = self._raised * self.agreed.excess
+        both = zip(self.statistics, parts, strict=True)
+        return [each.result(part, n_parties=len(self.roster), noise=noise) for each, part in both]
+
+    @cached_property
+    def _raised(self) -> float:
+        """Return the factor of all noise."""
+        if self.epsilon is None:
+            return 1.0
+        return max(1.0, gaussian_sigma(self.epsilon, self.delta) * math.hypot(*(each.loss for each in self.statistics)))
