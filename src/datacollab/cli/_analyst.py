@@ -8,7 +8,15 @@ from typing import Any
 import typer
 
 from ..bundle import PublicKey
-from ..exchange.analyst_folder import EFFECT_FILES, AnalystFolder, Integration, Score, SumsIntegration, effect_of
+from ..exchange.analyst_folder import (
+    EFFECT_FILES,
+    STUDY_FILES,
+    AnalystFolder,
+    Integration,
+    Score,
+    SumsIntegration,
+    effect_of,
+)
 from ..exchange.steps import ranking_rows
 from ._command import Folder, sending
 from ._output import Report, show_rows
@@ -83,7 +91,7 @@ def integrate(
         )
     report.facts |= result.facts()
     if not isinstance(result, Integration):
-        _show_sums(result, report)
+        _show_sums(result, folder.path, report)
         return
     _show(result, report)
     if missing := [party for party in opened.project.parties if party not in result.share_digests]:
@@ -118,7 +126,7 @@ def _add(opened: AnalystFolder, files: list[Path], report: Report) -> None:
     report.facts["added"] = [each.party for each in added]
     for each in added:
         n_rows, columns = each.facts.get("n_rows"), each.facts["n_components"]
-        what = f"sums of {columns} columns" if n_rows is None else f"{n_rows} rows, {columns} columns"
+        what = "sums" if n_rows is None else f"{n_rows} rows, {columns} columns"
         report.line(f"{each.party}: {what}, signature and anchor in order")
         replaced = before.get(each.party)
         if replaced is not None and replaced.digest != each.digest:
@@ -127,9 +135,18 @@ def _add(opened: AnalystFolder, files: list[Path], report: Report) -> None:
             )
 
 
-def _show_sums(result: SumsIntegration, report: Report) -> None:
+def _show_sums(result: SumsIntegration, path: Path, report: Report) -> None:
     if result.alpha is None:
-        report.line(f"A total of {result.n_parties} parties: about {result.n_rows} rows. Counts make no model.")
+        rows = "" if result.n_rows is None else f": about {result.n_rows} rows"
+        report.line(f"A total of {result.n_parties} parties{rows}. A study makes no model.")
+        for name, (heads, entries, note) in result.tables.items():
+            report.line(f"\n{name.capitalize()}. {note}")
+            widths = [max(map(len, column)) for column in zip(heads, *entries, strict=True)]
+            for line in (heads, *entries):
+                report.line(
+                    "  " + "  ".join(cell.ljust(width) for cell, width in zip(line, widths, strict=True)).rstrip()
+                )
+        report.line(f"\n{' and '.join(str(path / name) for name in STUDY_FILES)} say the same.")
     else:
         report.line(
             f"One model of the total of {result.n_parties} parties: about {result.n_rows} rows, {result.n_components} "
@@ -139,9 +156,10 @@ def _show_sums(result: SumsIntegration, report: Report) -> None:
         counts = ", ".join(f"{name} {count}" for name, count in result.class_counts.items())
         report.line(f"Rows of each class, with the noise: {counts}.")
     for name in result.rare:
+        merge = 'merge it with another: a class in the table [task.merged] of the project, a category as "other"'
         report.line(
-            f"Class {name!r} {'may have' if result.alpha is None else 'has'} fewer than 10 rows in the total, and each "
-            "may be recognised. Have the owner merge it with another, in the table [task.merged] of the project."
+            f"{name!r} {'may have' if result.alpha is None else 'has'} fewer than 10 rows in the total, and each may "
+            f"be recognised. Have the owner {merge}."
         )
     if result.model_digest is not None:
         report.line(f"Parties can compare the model's digest: {result.model_digest}")

@@ -86,7 +86,7 @@ def new(
         if project.task.classes and target in table.columns and (few := _rare_among(table[target])):
             report.line(
                 f"Fewer than {100 * _RARE:g} % of the public rows are of class {', '.join(few)}. If such people are as "
-                f'rare at the parties, count first: statistic = "class counts" in [sharing].'
+                f'rare at the parties, count first: statistics = ["counts"] in [sharing].'
             )
     if not (rows or for_sums):
         report.line("Parties share rows: sums are for a class or a number to predict.")

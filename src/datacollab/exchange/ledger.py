@@ -138,7 +138,8 @@ class Ledger:
                     f"This sum is in the ledger since {when}. Send the file that was made then; no second one is made.",
                 )
             n_different = FEWEST_DIFFERENT if entry.agreement in void else entry.n_different(rows)
-            are_alike = set(entry.parties.values()) == set(parties.values()) and entry.statistic != statistic
+            are_others = set(entry.statistic.split(", ")).isdisjoint(statistic.split(", "))
+            are_alike = set(entry.parties.values()) == set(parties.values()) and are_others
             if n_different < FEWEST_DIFFERENT and (n_different or not are_alike):
                 raise ExchangeError(
                     "ALREADY_SHARED",

@@ -2,7 +2,6 @@
 
 from .._recommended import MOST_COMPONENTS, UNITS_PER_RANGE, Recommended, columns_alike, recommended
 from ._card import mask_card, read_mask_card
-from ._class_counts import ClassCounts, CountsPlan
 from ._common_map import CommonMap
 from ._description import COUNT_NOISE, ColumnDescription, Counts, CountsResult, Description, DescriptionResult
 from ._fixed_point import FixedPoint
@@ -23,11 +22,9 @@ __all__ = [
     "SUMS_MODEL_KIND",
     "UNITS_PER_RANGE",
     "CategoryColumn",
-    "ClassCounts",
     "ColumnDescription",
     "CommonMap",
     "Counts",
-    "CountsPlan",
     "CountsResult",
     "Description",
     "DescriptionResult",

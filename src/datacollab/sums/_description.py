@@ -35,11 +35,14 @@ class CountsResult:
     counts : mapping of str to mapping
         Rows of each level, by column.
     rare : tuple of (column, level)
-        Counts below ten and twice the noise in the total.
+        Counts below ten and twice the noise.
+    noise : float
+        Standard deviation of the noise in each count.
     """
 
     counts: dict[str, dict[Any, float]]
     rare: tuple[tuple[str, Any], ...]
+    noise: float
 
 
 @dataclass(frozen=True)
@@ -72,8 +75,8 @@ class Counts(Statistic):
         """Return all that was agreed on, for JSON."""
         return {"columns": [asdict(column) for column in self.columns], "noise": self.noise}
 
-    def part(self, table: StudyTable) -> FloatArray:
-        """Return a party's own counts, shape (n_numbers,)."""
+    def add_up(self, table: StudyTable) -> FloatArray:
+        """Return the counts over some rows of a party, shape (n_numbers,)."""
         return np.concatenate([column.indicators(table).sum(axis=0, dtype=np.float64) for column in self.columns])
 
     def result(self, total: FloatArray, *, n_parties: int, noise: float = 1.0) -> CountsResult:
@@ -81,7 +84,7 @@ class Counts(Statistic):
         least, numbers = _FEWEST + _CERTAINTY * self.noise * noise, iter(total.tolist())
         counts = {column.name: dict(zip(column.levels, numbers, strict=False)) for column in self.columns}
         rare = [(name, level) for name, of_each in counts.items() for level, n in of_each.items() if n < least]
-        return CountsResult(counts, tuple(rare))
+        return CountsResult(counts, tuple(rare), self.noise * noise)
 
 
 @dataclass(frozen=True)
@@ -210,8 +213,8 @@ class Description(Statistic):
             "n_bins": self.n_bins,
         }
 
-    def part(self, table: StudyTable) -> FloatArray:
-        """Return a party's own numbers, shape (n_numbers,)."""
+    def add_up(self, table: StudyTable) -> FloatArray:
+        """Return the sums over some rows of a party, shape (n_numbers,)."""
         found = []
         for column in self.columns:
             if isinstance(column, CategoryColumn):

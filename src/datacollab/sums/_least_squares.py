@@ -150,8 +150,8 @@ class LeastSquares(Statistic):
             "noise": self.noise,
         }
 
-    def part(self, table: StudyTable) -> FloatArray:
-        """Return a party's own numbers, shape (n_numbers,): its complete rows, and their centred moments."""
+    def add_up(self, table: StudyTable) -> FloatArray:
+        """Return moments over some rows of a party: the matrix of [1, x, y], shape ((n_coefficients + 2) ** 2,)."""
         blocks: list[NDArray[Any]] = []
         for column in self.columns:
             if isinstance(column, NumberColumn):
@@ -161,10 +161,14 @@ class LeastSquares(Statistic):
                 levels[~levels.any(axis=1)] = np.nan
                 blocks.append(levels[:, 1:])
         u = np.column_stack([*blocks, self.outcome.scaled(table)])
-        u = u[~np.isnan(u).any(axis=1)]
-        if len(u):
-            u = u - u.mean(axis=0)
-        return np.asarray(np.r_[len(u), (u.T @ u)[np.triu_indices(self._size)]])
+        u = np.column_stack([np.ones(len(u)), u])[~np.isnan(u).any(axis=1)]
+        return np.asarray((u.T @ u).ravel())
+
+    def finish(self, sums: FloatArray) -> FloatArray:
+        """Return a party's complete rows, and their centred moments, shape (n_numbers,)."""
+        M = sums.reshape(self._size + 1, self._size + 1)
+        centred = M[1:, 1:] - np.outer(M[0, 1:], M[0, 1:]) / max(M[0, 0], 1.0)
+        return np.asarray(np.r_[M[0, 0], centred[np.triu_indices(self._size)]])
 
     def result(self, total: FloatArray, *, n_parties: int, noise: float = 1.0) -> LeastSquaresResult:
         """Return the regression.
@@ -179,8 +183,8 @@ class LeastSquares(Statistic):
         df = n - p - n_parties
         if df < 1 or n < _ROWS_PER_COEFFICIENT * p - 3 * self._noise_of_rows * noise:
             raise NumericalError(
-                f"Least squares: there are {n:.0f} complete rows for {p} coefficients and {n_parties} parties. Expected "
-                f"{_ROWS_PER_COEFFICIENT} rows for each coefficient: agree on fewer columns, or on more rows."
+                f"Least squares: {n:.0f} complete rows for {p} coefficients and {n_parties} parties; expected "
+                f"{_ROWS_PER_COEFFICIENT} rows for each coefficient. Agree on fewer columns, or on more rows."
             )
         M = np.zeros((p + 1, p + 1))
         M[np.triu_indices(p + 1)] = total[1:]
@@ -189,8 +193,8 @@ class LeastSquares(Statistic):
         least = scipy.linalg.eigvalsh(A)[0]
         if least <= max(_LEAST_EIGENVALUE * sigma * math.sqrt(2 * p), 1e-10 * np.trace(A)):
             raise NumericalError(
-                "Least squares: a column hardly varies within parties, or nearly follows from others, for as much noise "
-                "as there is. Leave out or merge such columns and levels, or agree on more rows."
+                "Least squares: a column hardly varies within parties, or nearly follows from others, for as much "
+                "noise. Leave out or merge such columns and levels, or agree on more rows."
             )
         inverse = scipy.linalg.inv(A)
         beta = inverse @ c

@@ -139,8 +139,16 @@ class Statistic(ABC):
         """Return all that was agreed on, for JSON."""
 
     @abstractmethod
+    def add_up(self, table: StudyTable) -> FloatArray:
+        """Return sums over some rows of a party; those of several batches can be added."""
+
+    def finish(self, sums: FloatArray) -> FloatArray:
+        """Return what a party masks, shape (n_numbers,), from the sums over all its rows."""
+        return sums
+
     def part(self, table: StudyTable) -> FloatArray:
-        """Return a party's own numbers, shape (n_numbers,)."""
+        """Return what a party with these rows masks, shape (n_numbers,)."""
+        return self.finish(self.add_up(table))
 
     @abstractmethod
     def result(self, total: FloatArray, *, n_parties: int, noise: float = 1.0) -> Any:
@@ -222,14 +230,24 @@ class StudyPlan:
         AgreementError, SharedBeforeError
             If the table does not fit the columns, or as `MaskedSum.mask` raises them.
         """
-        return self.agreed.mask(party, self.part(table), key, noise_key=noise_key)
+        return self.agreed.mask(party, self.finish(self.add_up(table)), key, noise_key=noise_key)
 
-    def part(self, table: StudyTable) -> FloatArray:
-        """Return a party's own numbers, shape (n_numbers,)."""
+    def add_up(self, table: StudyTable) -> list[FloatArray]:
+        """Return sums over some rows of a party, for each statistic; those of several batches can be added.
+
+        Raises
+        ------
+        AgreementError
+            If the table does not fit the columns.
+        """
         lengths = {len(np.asarray(each, dtype=object)) for each in (table[name] for name in table)}
         if len(lengths) > 1:
             raise AgreementError(f"The columns have {len(lengths)} different lengths. Give one entry for each row.")
-        return np.concatenate([each.part(table) for each in self.statistics])
+        return [each.add_up(table) for each in self.statistics]
+
+    def finish(self, sums: Sequence[FloatArray]) -> FloatArray:
+        """Return what a party masks, shape (n_numbers,), from the sums over all its rows."""
+        return np.concatenate([each.finish(own) for each, own in zip(self.statistics, sums, strict=True)])
 
     def results(self, messages: Sequence[MaskedMessage]) -> list[Any]:
         """Add up the messages of all parties, and return the result of each statistic.

@@ -4,7 +4,8 @@ from ._folder import EFFECT_FILES, AnalystFolder, effect_of
 from ._integration import Integration, Score, SumsIntegration, anchor_concordance
 from ._methods import MODEL_NAMES, MODELS, SURVIVAL_MODELS, make_integrator, make_model
 from ._received import Received, receive
+from ._study import STUDY_FILES
 
-__all__ = ["EFFECT_FILES", "MODELS", "MODEL_NAMES", "SURVIVAL_MODELS", "AnalystFolder", "Integration"]
+__all__ = ["EFFECT_FILES", "MODELS", "MODEL_NAMES", "STUDY_FILES", "SURVIVAL_MODELS", "AnalystFolder", "Integration"]
 __all__ += ["Received", "Score", "SumsIntegration", "anchor_concordance", "effect_of", "make_integrator"]
 __all__ += ["make_model", "receive"]

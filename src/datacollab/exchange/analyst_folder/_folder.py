@@ -15,7 +15,7 @@ from ...bundle import KeyPair, PublicKey, canonical_json, read_regular, unpack, 
 from ...errors import AgreementError, ExchangeError
 from ...sums import SumsModel
 from ..log import AuditLog, locked
-from ..project import COUNTS, Project, load_project, read_project
+from ..project import Project, load_project, read_project
 from ..sums import model_to_bytes
 from ._integration import (
     Integration,
@@ -29,6 +29,7 @@ from ._integration import (
 )
 from ._methods import clustered, make_integrator, make_model
 from ._received import Received, check_fits, receive
+from ._study import study_files
 
 if TYPE_CHECKING:
     from ...analyst import BaseIntegrator
@@ -219,6 +220,8 @@ class AnalystFolder:
                 data, total = solve_sums(self.shares(), self.project, self._key)
                 if data is not None:
                     write_atomically(self._made, data, mode=0o600)
+                for name, content in study_files(total.tables, self.project).items() if total.tables else ():
+                    write_atomically(self.path / name, content, mode=0o600)
                 self.log.append("integrate", **total.facts())
                 return total
             self._check_kind(n_clusters)
@@ -347,11 +350,12 @@ class AnalystFolder:
         return models, result
 
     def sums_model(self) -> SumsModel:
-        """Return the model of all parties' sums; raise NOT_INTEGRATED, STATE_DAMAGED, or AgreementError for counts."""
-        if self.project.sharing is not None and self.project.sharing.statistic == COUNTS:
+        """Return the model of all parties' sums; raise NOT_INTEGRATED, STATE_DAMAGED, or AgreementError in a study."""
+        if self.project.sharing is not None and self.project.sharing.is_study:
             raise AgreementError(
-                f"Project {self.project.name!r} counts the rows of each class, and makes no model. The owner merges "
-                "rare classes, takes the statistic out and raises the run; then all parties share again."
+                f"Project {self.project.name!r} is of {' and '.join(self.project.sharing.statistics)}, and makes no "
+                "model. For a model the owner takes the statistics out, merges rare levels and raises the run; then "
+                "all parties share again."
             )
         data = self._what_was_made()
         try:

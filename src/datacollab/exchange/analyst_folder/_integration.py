@@ -35,11 +35,12 @@ from ...model import (
 )
 from ...risk.attacks import find_training_rows
 from ...share import Share
-from ...sums import CountsPlan, SumsPlan
+from ...sums import CountsResult, DescriptionResult, LeastSquaresResult, StudyPlan, SumsPlan
 from ...survival import SurvivalModel, concordance_index
 from ..project import Project, Task
 from ..sums import fewest_rows, plan_of
 from ._received import SEALED, Received
+from ._study import Table, study_tables
 
 if TYPE_CHECKING:
     from ...analyst import Collaboration, Selection
@@ -52,17 +53,18 @@ _FEWEST_IN_TOTAL = 10
 
 @dataclass(frozen=True, kw_only=True)
 class SumsIntegration:
-    """A total of sums in numbers, all of them blurred by its noise, and the model that was made of it.
+    """A total of sums in numbers, all of them blurred by its noise, and the model or the tables that were made of it.
 
     `alpha`, its penalty, and `model_digest`, which is the same for all parties, are None if there is no model.
-    `n_rows` are of all parties, and labelled public ones; `rare` are classes that have, or of counts may have, fewer
-    than ten.
+    `n_rows` are of all parties, and labelled public ones, or None if a study's statistics do not say; `rare` are
+    classes that have, or levels that may have, fewer than ten.  `tables` are heads, rows and a note of each statistic.
     """
 
-    n_rows: int
+    n_rows: int | None
     n_parties: int
     n_components: int
     alpha: float | None
+    tables: dict[str, Table]
     class_counts: dict[str, int]
     rare: tuple[str, ...]
     context: str
@@ -71,7 +73,8 @@ class SumsIntegration:
 
     def facts(self) -> dict[str, Any]:
         """Return the same as JSON holds it."""
-        return asdict(self) | {"rare": list(self.rare)}
+        facts = asdict(self) | {"rare": list(self.rare)}
+        return {name: each for name, each in facts.items() if name != "tables"}
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -412,7 +415,7 @@ _ETA_SQUARED = 0.25
 
 
 def solve_sums(received: Sequence[Received], project: Project, key: KeyPair) -> tuple[bytes | None, SumsIntegration]:
-    """Add up the messages of all parties, and check the total; return the bytes of the model, unless it is counts."""
+    """Add up the messages of all parties, and check the total; return the bytes of the model, if there is one."""
     there = {each.party for each in received}
     if missing := [name for name in project.parties if name not in there]:
         raise ExchangeError(
@@ -422,12 +425,13 @@ def solve_sums(received: Sequence[Received], project: Project, key: KeyPair) -> 
         )
     facts = {name: received[0].facts[name] for name in ("anchor_commitment", "n_components")}
     plan, messages = plan_of(project, **facts), [each.share for each in received]
-    model = None
+    model, tables, n_rows = None, dict[str, Table](), None
+    counts, rare = dict[Any, float](), list[Any]()
     try:
-        if isinstance(plan, CountsPlan):
-            counts = plan.counts(messages)
-            rare, n_rows = plan.rare(counts), sum(counts.values())
-            _check_counts(counts, n_rows, _FARTHEST * plan.noise * plan.agreed.excess, project)
+        if isinstance(plan, StudyPlan):
+            results = plan.results(messages)
+            n_rows, rare = _check_study(results, project), [each for found in results for each in _rare(found)]
+            tables = study_tables(results)
         else:
             total = plan.agreed.total(messages)
             n_rows, counts = _check_total(plan, total, project)
@@ -439,10 +443,11 @@ def solve_sums(received: Sequence[Received], project: Project, key: KeyPair) -> 
         raise ExchangeError("SHARE_MALFORMED", str(error)) from None
     data = None if model is None else model.to_bytes(key=key)
     return data, SumsIntegration(
-        n_rows=round(n_rows),
+        n_rows=None if n_rows is None else round(n_rows),
         n_parties=len(project.parties),
         n_components=facts["n_components"],
         alpha=None if model is None else float(model.fit.alpha),
+        tables=tables,
         class_counts={str(name): max(0, round(count)) for name, count in counts.items()},
         rare=tuple(map(str, rare)),
         context=plan.agreed.context.hex(),
@@ -451,13 +456,30 @@ def solve_sums(received: Sequence[Received], project: Project, key: KeyPair) -> 
     )
 
 
-def _check_counts(counts: Mapping[Any, float], n: float, slack: float, project: Project) -> None:
-    """Refuse counts that rows cannot give."""
-    _refuse_if(
-        _too_few(n, slack * math.sqrt(len(counts)), project)
-        or ("a class has fewer than no rows" if min(counts.values()) < -slack else None),
-        project,
-    )
+def _rare(result: Any) -> list[str]:
+    """Return the levels that may be rare, as people read them."""
+    return [f"{name}={level}" for name, level in result.rare] if isinstance(result, CountsResult) else []
+
+
+def _check_study(results: Sequence[Any], project: Project) -> float | None:
+    """Return the number of rows, if a result says it; refuse numbers that rows cannot give."""
+    n_rows = None
+    for result in results:
+        if isinstance(result, DescriptionResult):
+            n_rows, slack = result.n_rows[None], _FARTHEST * max(each.noise_of_n for each in result.entries)
+            _refuse_if(_too_few(n_rows, slack, project), project)
+            least = min(min(each.n, each.missing) for each in result.entries)
+            _refuse_if("a count is far below zero" if least < -2 * slack * len(result.entries) else None, project)
+        elif isinstance(result, CountsResult):
+            of_target = result.counts.get(project.task.target)
+            if of_target is not None:
+                n_rows = sum(of_target.values())
+                _refuse_if(_too_few(n_rows, result.noise * _FARTHEST * math.sqrt(len(of_target)), project), project)
+            lowest = min(n for each in result.counts.values() for n in each.values())
+            _refuse_if("a count is far below zero" if lowest < -_FARTHEST * result.noise else None, project)
+        elif isinstance(result, LeastSquaresResult) and n_rows is None:
+            n_rows = result.n_rows
+    return n_rows
 
 
 def _too_few(n: float, slack: float, project: Project) -> str | None:

@@ -25,16 +25,15 @@ from ...linalg import gaussian_sigma
 from ...sums import (
     UNITS_PER_RANGE,
     CommonMap,
-    CountsPlan,
     MaskKey,
     MeasuredMembership,
+    StudyPlan,
     SumsPlan,
     measured_membership,
     message_to_bytes,
 )
 from ..ledger import Ledger
 from ..project import (
-    COUNTS,
     Adjustments,
     Anchor,
     EncodedTable,
@@ -45,7 +44,7 @@ from ..project import (
     sharing_sentences,
     table_batches,
 )
-from ..sums import DELTA, Withdrawal, fewest_rows, plan_of, read_withdrawal, withdrawal_to_bytes
+from ..sums import DELTA, Withdrawal, fewest_rows, plan_of, read_withdrawal, study_table, withdrawal_to_bytes
 from ._folder import (
     Folder,
     check_unchanged,
@@ -96,9 +95,9 @@ class SumsSummary:
         Own rows in the sums; labelled public ones; and the rows that the total has at least.
     n_components, n_numbers, n_bytes : int
         Columns of the common map, how many numbers leave, and what they take.
-    noise, noise_in_ledger, noise_before : float
-        Standard deviation of the total's noise, of counts in rows; the same as the noise of sums that hides a row as
-        well; and that of all totals so far with any of these rows, or None.
+    noise, noise_before : float
+        Standard deviation of the noise of sums that hides a row as well as this total's; and that of all totals so far
+        with any of these rows, or None.
     epsilon : float or None
         Of differential privacy, if the project asks for it.
     others, sentences : tuple of str
@@ -115,11 +114,11 @@ class SumsSummary:
     n_rows: int
     n_public: int
     statistic: str
+    of_study: bool
     n_components: int
     n_numbers: int
     n_bytes: int
     noise: float
-    noise_in_ledger: float
     epsilon: float | None
     noise_before: float | None
     n_parties: int
@@ -143,28 +142,30 @@ class SumsSummary:
     def to_text(self) -> str:
         """Return the same for people."""
         public = f", and {self.n_public} labelled public ones" if self.n_public else ""
-        of_counts = self.statistic == COUNTS
-        what = "how many there are of each class among" if of_counts else "sums over"
+        what = f"{self.statistic} over" if self.of_study else "sums over"
+        noise = f"with noise of {self.noise:g}"
+        if self.of_study:
+            noise = f"with noise that hides a row as well as {self.noise:.2g} does in sums for a model"
         lines = [
             f"Party {self.party} of project {self.project} would send one file to the analyst ({self.analyst}).",
             f"It holds {self.n_numbers:,} numbers, about {self.n_bytes:,} bytes: {what} {self.n_rows} of its rows"
             f"{public}.",
             f"Masks hide them: only the total of all {self.n_parties} parties, {self.n_entities} institutions, can be "
-            f"read, with noise of {self.noise:g}{' rows in each' if of_counts else ''}.",
+            f"read, {noise}.",
             "No row leaves, and no target.",
             "",
             *textwrap.wrap(APART, _WIDTH),
             *textwrap.wrap(TOGETHER, _WIDTH),
             *("", "The other parties:", *(f"  {each}" for each in self.others)),
             *textwrap.wrap(INVENTED, _WIDTH),
-            *([] if of_counts else ["", *self._measured_lines()]),
+            *([] if self.of_study else ["", *self._measured_lines()]),
         ]
         if self.epsilon is not None:
             lines += ["", *textwrap.wrap(promise(self.epsilon), _WIDTH)]
         for sentence in self.sentences:
             lines += ["", *textwrap.wrap(f"Warning: {sentence}", _WIDTH)]
         if self.noise_before is not None:
-            together = (self.noise_before**-2 + self.noise_in_ledger**-2) ** -0.5
+            together = (self.noise_before**-2 + self.noise**-2) ** -0.5
             lines += [
                 "",
                 f"Totals with some of these rows left before. All together they have as little noise as one total with "
@@ -225,7 +226,7 @@ class PreparedSum:
     agreements that a party has left, so that their totals are never made.
     """
 
-    plan: SumsPlan | CountsPlan
+    plan: SumsPlan | StudyPlan
     outside: dict[str, Any]
     part: FloatArray = field(repr=False)
     rows: NDArray[np.uint64] = field(repr=False)
@@ -310,7 +311,7 @@ def share(
             "n_rows": summary.n_rows,
             "n_numbers": summary.n_numbers,
             "statistic": summary.statistic,
-            "noise": summary.noise_in_ledger,
+            "noise": summary.noise,
             # The analyst knows the log's head before this entry, and could test guesses on the next one.
             "nonce": secrets.token_hex(16),
             "approved_by": approved_by,
@@ -420,19 +421,22 @@ def _prepared(
             f"Party {name!r}: the mask key in {folder.files.mask} is not the one that project {project.name!r} names. "
             "Send public.key to the project's owner, who writes its third line into the project and signs it again.",
         )
-    part, hashed, in_anchor, some = np.zeros(plan.statistic.n_numbers), [], set[int](), []
+    sums, hashed, in_anchor, some = list[FloatArray](), [], set[int](), []
     for batch in batches:
         assert batch.target is not None
-        part += _part(plan, common, batch.X, batch.target)
+        sums = _added(sums, _sums_over(project, plan, common, batch.X, batch.target))
         hashed.append(ledger.fingerprints(batch.X))
         some.append(batch.X[:: -(-batch.n_rows // _LOOKED_AT) or 1])
         in_anchor.update(find_private_rows(anchor.rows, batch.X).tolist() if batch.n_rows else ())
     rows, adjusted = np.concatenate(hashed), batch.adjusted
     n_public = 0
     if sharing.labelled_by == name and anchor.target is not None and isinstance(plan, SumsPlan):
-        part, n_public = part + _part(plan, common, anchor.rows, anchor.target), len(anchor.rows)
+        sums = _added(sums, _sums_over(project, plan, common, anchor.rows, anchor.target))
+        n_public = len(anchor.rows)
+    part = plan.finish(sums) if isinstance(plan, StudyPlan) else sums[0]
     void, of_left = _left(ledger, project, withdrawals, without)
     n_numbers, noise_before = len(part), ledger.noise_left(rows)
+    noise = plan.noise_of_sums if isinstance(plan, StudyPlan) else plan.noise
     fit = anchor_fit(anchor.rows, np.vstack(some), expected=expected_rows(project)) if len(rows) else None
     least = max(fewest_rows(project), policy.min_rows)
     reasons: list[ExchangeError] = []
@@ -447,7 +451,7 @@ def _prepared(
     reasons += private_rows_in_anchor(name, len(in_anchor), len(anchor.rows), policy)
     reasons += crafted_anchor(name, fit, most_dense=policy.max_anchor_density)
     try:
-        context, statistic = plan.agreed.context.hex(), plan.agreed.facts["statistic"]
+        context, statistic = plan.agreed.context.hex(), ", ".join(sharing.statistics)
         parties = {each: key.text for each, key in project.parties.items()}
         ledger.check(rows, context=context, statistic=statistic, agreement=project.digest, parties=parties, void=void)
     except ExchangeError as error:
@@ -458,12 +462,12 @@ def _prepared(
         analyst=project.analyst.fingerprint,
         n_rows=len(rows),
         n_public=n_public,
-        statistic=sharing.statistic,
+        statistic=", ".join(sharing.statistics),
+        of_study=sharing.is_study,
         n_components=common.n_components,
         n_numbers=n_numbers,
         n_bytes=8 * (n_numbers + 1) + _OVERHEAD_BYTES,
-        noise=plan.noise,
-        noise_in_ledger=plan.noise if isinstance(plan, SumsPlan) else plan.statistic.noise_of_sums,
+        noise=noise,
         epsilon=sharing.epsilon,
         noise_before=None if math.isinf(noise_before) else noise_before,
         n_parties=len(project.parties),
@@ -495,15 +499,21 @@ def _prepared(
     )
 
 
-def _part(plan: SumsPlan | CountsPlan, common: ProjectMap, X: FloatArray, target: np.ndarray) -> FloatArray:
+def _added(sums: list[FloatArray], further: list[FloatArray]) -> list[FloatArray]:
+    return [first + second for first, second in zip(sums, further, strict=True)] if sums else further
+
+
+def _sums_over(
+    project: Project, plan: SumsPlan | StudyPlan, common: ProjectMap, X: FloatArray, target: np.ndarray
+) -> list[FloatArray]:
     """Return sums over rows, made in batches: the mapped rows have many more columns than the matrix."""
-    if isinstance(plan, CountsPlan):
-        return plan.statistic.part(target)
+    if isinstance(plan, StudyPlan):
+        return plan.add_up(study_table(project, X, target))
     parts = (
         plan.statistic.part(common.transform(X[start : start + _BATCH_ROWS]), target[start : start + _BATCH_ROWS])
         for start in range(0, len(X), _BATCH_ROWS)
     )
-    return np.asarray(sum(parts, np.zeros(plan.statistic.n_numbers)))
+    return [np.asarray(sum(parts, np.zeros(plan.statistic.n_numbers)))]
 
 
 def _left(

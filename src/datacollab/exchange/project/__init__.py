@@ -18,11 +18,11 @@ from ._draft import draft_project, like_record_numbers, usual_components
 from ._encoding import MOST_OUTSIDE, Adjustments, EncodedTable, adjusted_details, adjusted_text, encode_table
 from ._file import load_project, project_text, read_project, read_project_text, sign_project_text
 from ._project import AnchorRecipe, Project, is_device_name, project_content
-from ._sharing import COUNTS, Sharing, declared_alike, sharing_sentences
+from ._sharing import STUDY, Sharing, declared_alike, sharing_sentences
 from ._tables import read_table, table_batches, table_format, write_table
 from ._task import Task
 
-__all__ = ["COUNTS", "AnchorRecipe", "Column", "Project", "Sharing", "Task", "project_content"]
+__all__ = ["STUDY", "AnchorRecipe", "Column", "Project", "Sharing", "Task", "project_content"]
 __all__ += ["declared_alike", "draft_project", "is_device_name", "like_record_numbers", "usual_components"]
 __all__ += ["load_project", "project_text", "read_project", "read_project_text", "sign_project_text"]
 __all__ += ["anchor_lines", "column_rows", "rules_line", "sharing_lines", "task_lines"]

@@ -69,8 +69,8 @@ def sharing_lines(project: Project) -> list[str]:
     labelled = "" if sharing.labelled_by is None else f"; {sharing.labelled_by} adds labelled public rows"
     private = "" if sharing.epsilon is None else f"; noise enough for an epsilon of {sharing.epsilon:g}"
     return [
-        f"sums under masks: {sharing.statistic}, noise {sharing.noise:g}, at most {sharing.n_components} columns in "
-        f"the common map, run {sharing.run}{labelled}{private}",
+        f"sums under masks: {' and '.join(sharing.statistics)}, noise {sharing.noise:g}, at most "
+        f"{sharing.n_components} columns in the common map, run {sharing.run}{labelled}{private}",
         *(f"{name}: {sharing.entities[name]}" for name in (*project.parties, ANALYST)),
         *(f"warning: {sentence}" for sentence in sharing_sentences(sharing)),
     ]

@@ -107,7 +107,7 @@ class Project:
         for name in ("max_components", "min_rows", "min_class_rows", "quorum"):
             check_limits(f"[rules], {name}", getattr(self, name), 1, most.get(name))
         if self.sharing is not None:
-            check_sharing(self.sharing, self.parties, self.task, self.anchor.method)
+            check_sharing(self.sharing, self.parties, self.task, self.columns, self.anchor.method)
 
     def _check_columns(self) -> None:
         where, names = "[[columns]]", [column.name for column in self.columns]

@@ -13,7 +13,7 @@ from ._column import Column
 from ._entries import check_choice, check_limits, check_text, invalid, listed, refuse_if
 from ._task import Task
 
-__all__ = ["ANALYST", "COUNTS", "RIDGE", "Sharing", "check_sharing", "declared_alike", "sharing_sentences"]
+__all__ = ["ANALYST", "STUDY", "Sharing", "check_sharing", "declared_alike", "sharing_sentences"]
 
 ANALYST = "analyst"
 """The analyst's name in `Sharing.entities`."""
@@ -21,15 +21,16 @@ _ENTITIES_WITHOUT_WARNING = 5
 _FEWEST_ENTITIES = 3
 _LIMITS = {"noise": (0.03, 100.0), "epsilon": (0.01, 100.0), "n_components": (2, 1000), "run": (1, None)}
 _METHODS = ("sample", "uniform")
-_TASKS = {"ridge regression": ("classification", "regression"), "class counts": ("classification",)}
-RIDGE, COUNTS = _TASKS
+_RIDGE, _LEAST_SQUARES = "ridge regression", "least squares"
+STUDY = ("counts", "description", _LEAST_SQUARES)
+"""Statistics of a study, which make no model."""
 
 
 @dataclass(frozen=True, kw_only=True)
 class Sharing:
     """The settings of sums under masks; a project without it shares rows."""
 
-    OPTIONAL: ClassVar = ("statistic", "noise", "n_components", "run", "labelled_by", "epsilon")
+    OPTIONAL: ClassVar = ("statistics", "by", "noise", "n_components", "run", "labelled_by", "epsilon")
 
     mask_keys: dict[str, str]
     """Cards (`datacollab.sums.mask_card`), by party."""
@@ -37,8 +38,10 @@ class Sharing:
     """The legal entity behind each party's key, by party, and that of the analyst as ``"analyst"``."""
     way: str = "sums"
     """Only "sums"."""
-    statistic: str = RIDGE
-    """What is added up: "ridge regression" or "class counts".  Counts make no model."""
+    statistics: tuple[str, ...] = (_RIDGE,)
+    """What is added up: "ridge regression" alone, or some of `STUDY`."""
+    by: str | None = None
+    """The column of categories, or of classes, that groups rows in a description."""
     noise: float = TABLE.noise
     """Standard deviation of the noise on the diagonal of the total; from .03, below which totals tell rows."""
     n_components: int = TABLE.n_components
@@ -60,13 +63,24 @@ class Sharing:
         object.__setattr__(self, "entities", dict(sorted(self.entities.items())))
         if self.way != "sums":
             raise invalid("[sharing], way", f'expected "sums", got {self.way!r}. To share rows, remove the table.')
-        check_choice("[sharing], statistic", self.statistic, tuple(_TASKS))
+        where = "[sharing], statistics"
+        for each in self.statistics:
+            check_choice(where, each, (_RIDGE, *STUDY))
+        fault = f"expected {_RIDGE} alone, or some of {listed(STUDY)}, each once."
+        refuse_if(self.statistics != (_RIDGE,) and not self.is_study, where, fault)
+        fault = "it groups rows of a description, and none is asked for. Remove it, or add description."
+        refuse_if(self.by is not None and "description" not in self.statistics, "[sharing], by", fault)
         for name, (least, most) in _LIMITS.items():
             if (value := getattr(self, name)) is not None:
                 why = " With less, a total tells rows." if name == "noise" else ""
                 check_limits(f"[sharing], {name}", value, least, most, why=why)
         for name, entity in self.entities.items():
             check_text(f"[sharing.entities], {name}", entity)
+
+    @property
+    def is_study(self) -> bool:
+        """Whether statistics of a study are added up, which make no model."""
+        return 0 < len(set(self.statistics)) == len(self.statistics) and set(self.statistics) <= set(STUDY)
 
     def entity(self, name: str) -> str:
         """Return the legal entity of a party or of the analyst, in a form in which equal ones are equal."""
@@ -79,11 +93,19 @@ def declared_alike(columns: Sequence[Column]) -> bool:
     return columns_alike(ranges, sum(each.n_features for each in columns))
 
 
-def check_sharing(sharing: Sharing, parties: Mapping[str, PublicKey], task: Task, anchor_method: str) -> None:
+def check_sharing(
+    sharing: Sharing, parties: Mapping[str, PublicKey], task: Task, columns: Sequence[Column], anchor_method: str
+) -> None:
     """Refuse entries that contradict the rest of the project."""
-    kinds, advice = _TASKS[sharing.statistic], "Take another statistic, or remove the table [sharing]."
-    fault = f"{sharing.statistic} is there for {' and '.join(kinds)}, not for kind {task.kind!r}. {advice}"
-    refuse_if(task.kind not in kinds, "[sharing], statistic", fault)
+    needed = ("regression",) if _LEAST_SQUARES in sharing.statistics else ("classification", "regression")
+    fault = f"{listed(sharing.statistics)} is there for kind {' and '.join(needed)}, not for {task.kind!r}. "
+    fault += "Take another statistic, or remove the table [sharing]."
+    refuse_if(task.kind not in needed, "[sharing], statistics", fault)
+    grouping = [each.name for each in columns if each.categories] + ([task.target] if task.classes else [])
+    fault = f"{sharing.by!r} is no column of categories or classes; there are {listed(grouping) or 'none'}. Name one."
+    refuse_if(sharing.by is not None and sharing.by not in grouping, "[sharing], by", fault)
+    fault = "no column has categories or classes to count. Take another statistic."
+    refuse_if("counts" in sharing.statistics and not grouping, "[sharing], statistics", fault)
     refuse_if(
         anchor_method not in _METHODS,
         "[anchor], method",
