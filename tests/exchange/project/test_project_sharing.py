@@ -91,7 +91,13 @@ def test_what_has_no_default_is_wanted(project, keys, tmp_path, name):
     ("changes", "words"),
     [
         ({"way": "rows"}, "remove the table"),
-        ({"statistic": "means"}, "ridge regression or class counts"),
+        ({"statistics": ("means",)}, "ridge regression, counts, description or least squares"),
+        ({"statistics": ("ridge regression", "counts")}, "ridge regression alone"),
+        ({"statistics": ("counts", "counts")}, "each once"),
+        ({"statistics": ()}, "some of"),
+        ({"statistics": ("least squares",)}, "for kind regression"),
+        ({"by": "ward"}, "none is asked for"),
+        ({"statistics": ("description",), "by": "age"}, "ward"),
         ({"noise": 0.02}, "a total tells rows"),
         ({"noise": float("nan")}, "noise"),
         ({"n_components": 1}, "2 to 1000"),
@@ -123,8 +129,8 @@ def test_fewer_than_three_parties_are_refused(keys):
 def test_other_tasks_and_interpolated_anchors_are_refused(project):
     with refused("SPEC_INVALID", "classification and regression"):
         replace(project, task=Task(kind="none"))
-    with refused("SPEC_INVALID", "class counts is there for classification"):
-        replace(changed(project, statistic="class counts"), task=TASKS["regression"])
+    with refused("SPEC_INVALID", "counts is there for kind classification and regression"):
+        replace(changed(project, statistics=("counts",)), task=Task(kind="none"))
     for method in ("smote", "gaussian"):
         with refused("SPEC_INVALID", "sample or uniform"):
             replace(project, anchor=AnchorRecipe(method=method, n_rows=40))

@@ -437,7 +437,9 @@ def _prepared(
     void, of_left = _left(ledger, project, withdrawals, without)
     n_numbers, noise_before = len(part), ledger.noise_left(rows)
     noise = plan.noise_of_sums if isinstance(plan, StudyPlan) else plan.noise
-    fit = anchor_fit(anchor.rows, np.vstack(some), expected=expected_rows(project)) if len(rows) else None
+    fit = None
+    if len(rows) and not sharing.is_study:  # A study has no map, and so no use for the anchor.
+        fit = anchor_fit(anchor.rows, np.vstack(some), expected=expected_rows(project))
     least = max(fewest_rows(project), policy.min_rows)
     reasons: list[ExchangeError] = []
     if len(rows) < least:

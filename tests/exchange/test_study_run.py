@@ -1,0 +1,106 @@
+"""A description and a regression by files, against pandas and statsmodels on all rows in one place."""
+
+import csv
+import io
+
+import numpy as np
+import pandas as pd
+import pytest
+import statsmodels.api as sm
+from typer.testing import CliRunner
+
+from datacollab.cli._app import app
+from datacollab.errors import AgreementError
+from datacollab.exchange.analyst_folder import STUDY_FILES
+from datacollab.exchange.project import Column
+from sums_world import PARTIES, new_sums_world
+
+NAMES = PARTIES[:3]
+COLUMNS = (
+    Column(name="age", kind="number", minimum=0.0, maximum=100.0, missing="fill", fill=50.0, flag_missing=True),
+    Column(name="pulse", kind="number", minimum=0.0, maximum=100.0),
+    Column(name="ward", kind="category", categories=("day", "night"), missing="fill", fill="day", flag_missing=True),
+)
+
+
+@pytest.fixture(scope="module")
+def studied(tmp_path_factory):
+    """Three hospitals of 1,000 rows with gaps, whose stays differ by hospital."""
+    sharing = {"statistics": ("description", "least squares"), "by": "ward"}
+    world = new_sums_world(
+        tmp_path_factory.mktemp("study"), "regression", parties=NAMES, sharing=sharing, columns=COLUMNS
+    )
+    for place, name in enumerate(NAMES):
+        random = np.random.default_rng(place)
+        table = pd.DataFrame({"age": random.uniform(0, 100, 1000), "pulse": random.uniform(0, 100, 1000)})
+        table["ward"] = random.choice(["day", "night"], 1000).astype(object)
+        table["ill"] = 20 * place + 0.5 * table["age"] - 10 * (table["ward"] == "night") + random.normal(0, 15, 1000)
+        table["ill"] = table["ill"].clip(-100, 100)
+        table.loc[:49, "age"] = np.nan
+        table.loc[30:79, "ward"] = None
+        table.to_csv(world.table(name), index=False)
+    world.summaries = []
+    world.files = [world.share(name, approve=lambda summary: world.summaries.append(summary) or "me") for name in NAMES]
+    arguments = ["analyst", "integrate", *map(str, world.files), "-C", str(world.root / "analyst")]
+    world.said = CliRunner().invoke(app, arguments, catch_exceptions=False)
+    assert world.said.exit_code == 0, world.said.output
+    return world
+
+
+def figures(world, statistic):
+    """What study.csv holds, as rows of texts by head."""
+    lines = [*csv.reader(io.StringIO((world.root / "analyst" / STUDY_FILES[0]).read_text(encoding="utf-8")))]
+    start = next(
+        place for place, line in enumerate(lines) if line[0] == "statistic" and lines[place + 1][0] == statistic
+    )
+    rows = [line for line in lines[start + 1 :] if line[0] == statistic]
+    return [dict(zip(lines[start], row, strict=False)) for row in rows]
+
+
+def together(world):
+    return pd.concat([pd.read_csv(world.table(name)) for name in NAMES])
+
+
+def test_the_description_is_that_of_all_tables(studied):
+    frame = together(studied)
+    noise = 6 * 2 * 3**0.5  # one of three may collude
+    for each in figures(studied, "description"):
+        rows = frame if each["group"] == "all" else frame[frame["ward"] == each["group"]]
+        entries = rows[each["column"]]
+        assert abs(int(each["missing"]) - entries.isna().sum()) < 2 * noise
+        if each["level"]:
+            assert abs(int(each["rows"]) - (entries == each["level"]).sum()) < noise
+            continue
+        assert abs(int(each["rows"]) - entries.notna().sum()) < noise
+        assert float(each["mean"]) == pytest.approx(entries.mean(), abs=1.0)
+        assert float(each["sd"]) == pytest.approx(entries.std(), rel=0.05)
+        assert float(each["median"]) == pytest.approx(entries.median(), abs=(8 if each["column"] == "ill" else 4))
+
+
+def test_the_regression_is_that_of_all_complete_rows(studied):
+    frames = [pd.read_csv(studied.table(name)).dropna() for name in NAMES]
+    party = np.repeat(np.arange(3), [len(frame) for frame in frames])
+    frame = pd.concat(frames)
+    design = np.column_stack([frame["age"], frame["pulse"], frame["ward"] == "night", party[:, None] == np.arange(3)])
+    expected = sm.OLS(frame["ill"].to_numpy(), design.astype(float)).fit()
+    found = figures(studied, "least squares")
+    assert [each["column"] for each in found] == ["age", "pulse", "ward=night"]
+    for place, each in enumerate(found):
+        error = float(each["standard error"])
+        assert abs(float(each["coefficient"]) - expected.params[place]) < 5 * error
+        assert expected.bse[place] * 0.95 < error < expected.bse[place] * 1.6
+
+
+def test_the_approver_and_the_analyst_are_shown_what_it_is(studied):
+    text = " ".join(studied.summaries[0].to_text().split())
+    assert "description, least squares over 1000 of its rows" in text
+    assert "AUC" not in text
+    assert "ward=night" in studied.said.output
+    page = (studied.root / "analyst" / STUDY_FILES[1]).read_text(encoding="utf-8")
+    assert "ward=night" in page
+    assert studied.analyst.log.entries()[-1]["event"] == "integrate"
+
+
+def test_a_study_makes_no_model_and_no_part_of_it_is_made_twice(studied, tmp_path):
+    with pytest.raises(AgreementError, match="makes no model"):
+        studied.analyst.export()
