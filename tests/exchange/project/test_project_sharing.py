@@ -26,7 +26,7 @@ from datacollab.exchange.sums import plan_of
 from datacollab.sums import MOST_COMPONENTS, MaskKey, mask_card, recommended
 from party_world import refused
 from playing import assert_refused, runs
-from sums_world import PARTIES, TASKS, cards_of, entities_of, project_of, rows_of
+from sums_world import PARTIES, cards_of, entities_of, project_of, rows_of
 
 THREE = PARTIES[:3]
 
