@@ -64,6 +64,7 @@ def test_the_analyst_of_what_is_no_class(tmp_path, kind, words):
     assert "a.dcmodel" in plain(finished(place, 60))
 
 
+@pytest.mark.filterwarnings("ignore:The arms differ:datacollab.errors.EffectWarning")
 def test_an_effect_at_the_desks_of_analyst_and_parties(tmp_path):
     world = NamedWorld(tmp_path, "effect", n_rows=200)
     world.analyst(*(world.shared(name) for name in ("a", "b")))

@@ -326,8 +326,8 @@ def _p(value: float) -> str:
 
 _DIFFERS = 0.05
 _IMBALANCED = 0.1
-_CHANCE = 1.5
-"""Standard errors.  In simulations balanced arms gave a warning in 0 to 8 % of studies."""
+_CHANCE = 2.0
+"""Standard errors.  In simulations balanced arms gave a warning in 0 to 3 % of studies."""
 _FEWEST_CLUSTERS = 5
 _MANY_CLIPPED = 0.05
 _MISALIGNED = 0.15

@@ -196,6 +196,7 @@ def test_means_are_penalised_more(survival):
         make_model("cox", "regression")
 
 
+@pytest.mark.filterwarnings("ignore:The arms differ:datacollab.errors.EffectWarning")
 @pytest.mark.parametrize(("kind", "horizon"), [("effect", None), ("survival-effect", 480.0)])
 def test_an_effect_by_files_is_the_effect_in_memory(tmp_path, kind, horizon):
     world = NamedWorld(tmp_path, kind)
@@ -217,6 +218,7 @@ def test_an_effect_by_files_is_the_effect_in_memory(tmp_path, kind, horizon):
     assert not list((opened.path / "outbox").iterdir())
 
 
+@pytest.mark.filterwarnings("ignore:The arms differ:datacollab.errors.EffectWarning")
 def test_the_default_of_parties_serves_for_effects_and_noise_does_not(tmp_path):
     world = NamedWorld(tmp_path, "effect")
     opened = world.analyst(world.shared("a", default=True), world.shared("b", default=True))
