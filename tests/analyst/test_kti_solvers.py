@@ -76,10 +76,10 @@ def test_streamed_equals_dense(large, variant, densely, caplog):
     assert "eigenvectors after" in caplog.text
     assert "solver dense" not in caplog.text
     dense = densely(KTI(**parameters), *large)
-    assert dense.angle_bound_ is None
+    assert dense.angle_estimate_ is None
     assert streamed.objective_ == pytest.approx(dense.objective_, rel=1e-10)
     assert subspace_angles(streamed.target_, dense.target_).max() < 1e-6
-    assert streamed.angle_bound_ < 1e-6
+    assert streamed.angle_estimate_ < 1e-6
     assert streamed.eigengap_ == pytest.approx(dense.eigengap_, rel=0.02)
     for party, rows in large[0].items():
         expected = dense.integration_functions_[party](rows)
@@ -93,7 +93,7 @@ def test_streamed_equals_the_naive_solution(large):
     M = naive.m_lambda(kernels, 0.5)
     Z = naive.kti_target(M, 4)
     assert np.trace(fitted.target_.T @ M @ fitted.target_) == pytest.approx(np.trace(Z.T @ M @ Z), rel=1e-10)
-    assert subspace_angles(fitted.target_, Z).max() <= fitted.angle_bound_
+    assert subspace_angles(fitted.target_, Z).max() <= fitted.angle_estimate_
     for party, K in kernels.items():
         coefficients = np.linalg.solve(K + 0.5 * np.eye(STREAMED), fitted.target_)
         assert_allclose(fitted.integration_functions_[party].coefficients, coefficients, atol=1e-9)
@@ -109,7 +109,7 @@ def test_single_precision(large, variant):
     if attained is not None:
         assert attained == pytest.approx(double.objective_, rel=1e-7)
     angle = subspace_angles(single.target_, double.target_).max()
-    assert 1e-10 < angle <= single.angle_bound_ < 1e-3
+    assert 1e-10 < angle <= single.angle_estimate_ < 1e-3
 
 
 def objective_of(fitted, views):
@@ -151,7 +151,7 @@ def test_nystroem_solves_the_restricted_problem(views):
         M += np.eye(200) - C @ np.linalg.solve(C.T @ C + 0.5 * G, C.T)
     Z = naive.kti_target(M, 4, center=True)
     assert low_rank.objective_ == pytest.approx(np.trace(Z.T @ M @ Z), rel=1e-5)
-    assert subspace_angles(low_rank.target_, Z).max() <= low_rank.angle_bound_ + 1e-5 < 0.021
+    assert subspace_angles(low_rank.target_, Z).max() <= low_rank.angle_estimate_ + 1e-5 < 0.021
     assert_allclose(low_rank.target_.sum(axis=0), 0, atol=1e-9)
 
 
@@ -309,7 +309,7 @@ def test_hard_cases_are_as_exact(few, case, densely):
     assert_allclose(streamed.target_.T @ streamed.target_, np.eye(HARD[case]["n_components"]), atol=1e-8)
     angle = subspace_angles(streamed.target_, dense.target_).max()
     assert angle < 1e-6 + 1e-10 / dense.eigengap_
-    assert streamed.angle_bound_ is None or angle <= streamed.angle_bound_ + 1e-10 / dense.eigengap_
+    assert streamed.angle_estimate_ is None or angle <= streamed.angle_estimate_ + 1e-10 / dense.eigengap_
 
 
 @pytest.mark.parametrize("alpha", [1.0, 1e-3, 1e-6])
@@ -319,12 +319,12 @@ def test_the_inverse_of_the_dense_matrix_has_its_eigenvectors(large, densely, va
     parameters = {"n_components": 5, **VARIANTS[variant], "alpha": alpha}
     found = densely(KTI(**parameters), *large, lapack=False)
     wanted = densely(KTI(**parameters), *large)
-    assert found.angle_bound_ < 1e-3
-    assert wanted.angle_bound_ is None
+    assert found.angle_estimate_ < 1e-3
+    assert wanted.angle_estimate_ is None
     assert found.objective_ == pytest.approx(wanted.objective_, rel=1e-9)
     assert found.eigengap_ == pytest.approx(wanted.eigengap_, rel=1e-3)
     angle = subspace_angles(found.target_, wanted.target_).max()
-    assert angle <= found.angle_bound_ + 1e-13 / wanted.eigengap_
+    assert angle <= found.angle_estimate_ + 1e-13 / wanted.eigengap_
     if variant in ("center", "GL, center"):
         assert_allclose(found.target_.sum(axis=0), 0, atol=1e-9)
 

@@ -32,16 +32,56 @@ def test_ranking_is_scored_as_scikit_learn_does(n, seed, ties, find):
 
 
 @pytest.mark.parametrize("seed", range(5))
-def test_the_interval_of_the_area_is_delongs(seed):
-    """By the definition: each pair of rows of either class, and the variance of each row's share."""
+def test_the_interval_of_the_area_has_the_areas_that_neither_variance_refuses(seed):
+    """By the definition: each pair of rows of either class, and a fine grid of areas."""
     random = np.random.default_rng(seed)
     target = random.random(70) < 0.4
-    scores = np.round(random.normal(size=70) + target, 1)
+    scores = np.round(random.normal(size=70) * (1 + 2 * target) + target, 1)
+    m, n = int(target.sum()), int((~target).sum())
     pairs = (scores[target][:, None] > scores[~target]) + 0.5 * (scores[target][:, None] == scores[~target])
-    variance = pairs.mean(axis=1).var(ddof=1) / target.sum() + pairs.mean(axis=0).var(ddof=1) / (~target).sum()
+    parts = pairs.mean(axis=1).var(ddof=1) / m, pairs.mean(axis=0).var(ddof=1) / n
     area, (low, high) = auc_with_interval(target, scores)
-    half = stats.norm.ppf(0.975) * np.sqrt(variance)
-    assert_allclose([area, low, high], [pairs.mean(), area - half, min(area + half, 1)])
+    t = stats.t.ppf(0.975, sum(parts) ** 2 / (parts[0] ** 2 / (m - 1) + parts[1] ** 2 / (n - 1)))
+    θ = np.linspace(0.0005, 0.9995, 9991)
+    # Hanley and McNeil: two positives against a negative, and a positive against two negatives.
+    both, either = θ / (2 - θ), 2 * θ**2 / (1 + θ)
+    theirs = (θ * (1 - θ) + (m - 1) * (both - θ**2) + (n - 1) * (either - θ**2)) / (m * n)
+    delong = np.minimum(sum(parts) * θ * (1 - θ) / (area * (1 - area)), θ * (1 - θ) / min(m, n))
+    kept = θ[(area - θ) ** 2 <= np.maximum(stats.norm.ppf(0.975) ** 2 * theirs, t**2 * delong)]
+    assert_allclose([area, low, high], [pairs.mean(), kept.min(), kept.max()], atol=2e-4)
+
+
+def test_a_perfect_ranking_is_no_certainty_and_two_rows_have_no_interval():
+    target = np.arange(40) < 4
+    assert auc_with_interval(target, target * 1.0)[0] == 1.0
+    low, high = auc_with_interval(target, target * 1.0)[1]
+    assert (0.5 < low < 0.8, high) == (True, 1.0)
+    worst = auc_with_interval(target, ~target * 1.0)[1]
+    assert worst[0] == 0.0 < worst[1] < 0.6
+    assert auc_with_interval(np.arange(40) < 2, np.arange(40.0))[1] is None
+
+
+def covered(n_studies, n_positive, spread, area=0.9, n_negative=100, seed=0):
+    random = np.random.default_rng(seed)
+    target = np.arange(n_positive + n_negative) < n_positive
+    shift, hits = stats.norm.ppf(area) * np.hypot(1, spread), 0
+    for _ in range(n_studies):
+        scores = random.normal(size=len(target)) * np.where(target, spread, 1.0) + shift * target
+        low, high = auc_with_interval(target, scores)[1]
+        hits += low <= area <= high
+    return hits / n_studies
+
+
+def test_the_interval_of_the_area_covers_with_three_positives():
+    assert covered(60, 3, 1.0) >= 0.9
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("area", [0.6, 0.75, 0.9, 0.97])
+@pytest.mark.parametrize("n_positive", [3, 5, 10])
+def test_the_interval_of_the_area_covers_with_few_positives(n_positive, area):
+    for spread in (0.5, 1.0, 2.0):
+        assert covered(500, n_positive, spread, area) >= 0.9
 
 
 @given(n=st.integers(2, 80), seed=st.integers(0, 999), ties=st.booleans())

@@ -80,7 +80,10 @@ def test_calibration_is_the_optimum_a_generic_solver_finds(rng):
     def objective(parameters):
         logits = parameters[0] * scores + parameters[1:]
         nll = weights @ (logsumexp(logits, axis=1) - logits[np.arange(200), codes])
-        return nll + np.sum(parameters[1:] ** 2) / 8
+        spread = np.sqrt(
+            np.average((scores - scores.mean(axis=1, keepdims=True)) ** 2, weights=[[w] * 3 for w in weights])
+        )
+        return nll + 2 * spread * parameters[0] + np.sum(parameters[1:] ** 2) / 2
 
     best = scipy.optimize.minimize(
         objective, np.ones(4), method="Nelder-Mead", options={"maxiter": 5000, "xatol": 1e-8}
@@ -97,6 +100,18 @@ def test_rare_classes_get_their_frequency(rng):
     left_out = model.fit_left_out(X, y)
     assert abs(left_out[:, 1].mean() - 0.05) < 0.01
     assert log_loss(y, left_out) < log_loss(y, np.tile([0.95, 0.05], (2000, 1))) + 0.003
+
+
+def test_eight_rows_do_no_worse_than_a_coin(rng):
+    """In the mean over draws: a few scores that happen to be right are no reason to be certain."""
+    losses = []
+    for _ in range(30):
+        X, new = rng.normal(size=(8, 5)), rng.normal(size=(300, 5))
+        y = np.arange(8) < 4
+        X[:, 0] = abs(X[:, 0]) * np.where(y ^ (np.arange(8) % 4 == 0), 1, -1)
+        model = LandmarkRidgeClassifier(rng.normal(size=(30, 5)), gamma=0.1).fit(X, y)
+        losses.append(log_loss(new[:, 0] > 0, model.predict_proba(new)))
+    assert np.mean(losses) < np.log(2) + 0.02
 
 
 def test_weights_of_zero_take_no_part(rng, rows):

@@ -10,11 +10,11 @@ from sklearn.exceptions import NotFittedError
 from sksurv.linear_model import CoxPHSurvivalAnalysis
 from survival_examples import made_up, naive_log_likelihood, whas500
 
-from datacollab.errors import AgreementError, NotConvergedError, NumericalError
+from datacollab.errors import AgreementError, DataCollabWarning, NotConvergedError, NumericalError
 from datacollab.survival import CoxRegression
 from datacollab.survival._cox import RiskSets, partial_likelihood
 from datacollab.survival._rows import SurvivalRows
-from datacollab.targets import coarsened, survival_target
+from datacollab.targets import coarsened, survival_target, usual_time_step
 
 TIES = ["efron", "breslow"]
 lifelines = pytest.mark.filterwarnings("ignore:Starting with pandas")
@@ -182,15 +182,6 @@ def test_steps_of_the_baseline_hold_enough_events_and_keep_its_values(least):
     assert counts.sum() == y["event"].sum()
 
 
-def test_a_stratum_without_events_has_no_hazard():
-    X, y = made_up(60)
-    y["event"][:10] = False
-    model = CoxRegression().fit(X, y, strata=["quiet"] * 10 + ["other"] * 50)
-    end = y["time"][:10].max()
-    np.testing.assert_array_equal(model.predict_survival(X[:3], [end], "quiet"), 1.0)
-    np.testing.assert_allclose(model.coef_, CoxRegression().fit(X[10:], y[10:]).coef_, atol=1e-10)
-
-
 def test_one_baseline_alone():
     X, y = made_up(60)
     model = CoxRegression().fit(X, y, strata=np.arange(60) % 2)
@@ -276,3 +267,29 @@ def test_it_is_an_estimator():
     assert model.score(X, y) > 0.6
     with pytest.raises(ValueError, match="3 features"):
         model.predict(X[:, :2])
+
+
+def test_a_stratum_without_events_gets_the_baseline_of_all_and_is_named():
+    X, y = made_up(100)
+    strata = np.where(np.arange(100) < 20, "calm", "other")
+    y["event"][strata == "calm"] = False
+    with pytest.warns(DataCollabWarning, match="'calm' .rows: 20"):
+        model = CoxRegression().fit(X, y, strata)
+    np.testing.assert_allclose(model.coef_, CoxRegression().fit(X[20:], y[20:]).coef_, atol=1e-9)
+    assert model.predict_survival(X[:1], [0.5], "calm")[0, 0] < 1
+    rows = (X - model.mean_) @ model.coef_
+    naive = sum(1 / np.exp(rows[y["time"] >= t]).sum() for t in y["time"][y["event"] & (y["time"] <= 9)])
+    assert model.baselines_["calm"].cumulative_hazard[-1] == pytest.approx(naive)
+
+
+def test_the_usual_step_leaves_early_hazards_as_they_are():
+    """Steps of a sixtieth of the longest time tie the early events, and draw the coefficient by .07 to zero."""
+    generator, found = np.random.default_rng(0), {"usual": [], "sixtieth": []}
+    for _ in range(20):
+        X = generator.normal(size=(300, 1))
+        time = 20 * (generator.exponential(size=300) * np.exp(-X[:, 0])) ** (1 / 0.3)
+        end = generator.uniform(30, 60, size=300)
+        y = survival_target(time <= end, np.maximum(np.minimum(time, end), 1e-9))
+        for name, step in {"usual": usual_time_step(y["time"], y["event"]), "sixtieth": 1.0}.items():
+            found[name].append(CoxRegression().fit(X, coarsened(y, step)).coef_[0])
+    assert abs(np.mean(found["usual"]) - 1) < 0.06 < 1 - np.mean(found["sixtieth"])

@@ -6,6 +6,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from lifelines import KaplanMeierFitter
 from lifelines.statistics import multivariate_logrank_test
+from scipy.stats import binom, norm
 from sksurv import metrics
 from sksurv.compare import compare_survival
 from sksurv.nonparametric import kaplan_meier_estimator
@@ -70,19 +71,70 @@ def test_kaplan_and_meiers_curve_is_that_of_lifelines_and_scikit_survival(step):
     _, y = made_up(100, step=step)
     weight = np.random.default_rng(0).integers(1, 4, size=100)
     ours = kaplan_meier(y)
-    times, survival, interval = kaplan_meier_estimator(y["event"], y["time"], conf_type="log-log")
+    times, survival = kaplan_meier_estimator(y["event"], y["time"])
     np.testing.assert_array_equal(ours.times, times)
     np.testing.assert_allclose(ours.survival, survival, rtol=1e-12)
-    inner = (survival > 0) & (survival < 1)
-    np.testing.assert_allclose(np.array(ours.interval())[:, inner], interval[:, inner], rtol=1e-10)
     theirs = KaplanMeierFitter().fit(y["time"], y["event"], weights=weight)
     weighted = kaplan_meier(y, weight)
     np.testing.assert_allclose(
         weighted.survival, theirs.survival_function_at_times(weighted.times).to_numpy(), rtol=1e-12
     )
+    # Their interval is log(-log S)'s, with this variance.
     bounds = theirs.confidence_interval_.loc[weighted.times].to_numpy().T
     inner = (weighted.survival > 0) & (weighted.survival < 1)
-    np.testing.assert_allclose(np.array(weighted.interval())[:, inner], bounds[:, inner], rtol=1e-10)
+    S, variance = weighted.survival[inner], weighted.variance[inner]
+    factor = np.exp(norm.ppf(0.975) * np.sqrt(variance) / (S * -np.log(S)))
+    np.testing.assert_allclose([S**factor, S ** (1 / factor)], bounds[:, inner], rtol=1e-10)
+
+
+def test_the_interval_without_censoring_is_the_mid_p_interval_of_a_proportion():
+    """At its ends, the smaller tail with half of what was found is 2.5 %."""
+    curve = kaplan_meier(survival_target(np.ones(12), np.arange(1.0, 13.0)))
+    low, high = curve.interval()
+    for n_left, p in [*zip(range(11, 0, -1), low, strict=False), *zip(range(11, 0, -1), high, strict=False)]:
+        tail = binom.sf(n_left - 1, 12, p) - binom.pmf(n_left, 12, p) / 2
+        assert min(tail, 1 - tail) == pytest.approx(0.025, abs=1e-6)
+
+
+def test_the_interval_is_a_quantile_of_products_of_beta_variables():
+    """With censoring, against products drawn at random."""
+    y = survival_target([1, 0, 1, 1, 0, 1, 0, 1, 0, 0], [1.0, 2.0, 3.0, 3.0, 4.0, 5.0, 6.0, 7.0, 8.0, 9.0])
+    curve, random = kaplan_meier(y), np.random.default_rng(0)
+    n, d = curve.at_risk, curve.events
+    draws = [random.beta(n[i] - d[i] + 1, d[i], 200_000) for i in range(6) if d[i]]
+    upper = np.prod(draws, axis=0)
+    mixed = np.concatenate([upper, upper * random.beta(n[6], 1, 200_000)])
+    found = np.array(curve.interval())[:, 5]
+    np.testing.assert_allclose(found, np.quantile(mixed, [0.025, 0.975]), atol=0.012)
+    low, high = curve.interval()
+    assert (low < high).all()
+
+
+def coverage_of_curves(n_studies, n, seed=0):
+    """Share of studies whose interval has the survival at a time before which it is .75 to .99, events being early."""
+    random, hits = np.random.default_rng(seed), 0
+    for _ in range(n_studies):
+        survival = random.uniform(0.75, 0.99)
+        time, end = random.exponential(size=n) ** 2, random.uniform(0, 2, size=n)
+        at = np.log(survival) ** 2
+        curve = kaplan_meier(survival_target(time <= end, np.minimum(time, end)))
+        place = np.searchsorted(curve.times, at, side="right") - 1
+        low, high = (
+            bound[place] if place >= 0 else whole for bound, whole in zip(curve.interval(), (0, 1), strict=True)
+        )
+        hits += low <= survival <= high
+    return hits / n_studies
+
+
+def test_the_interval_covers_early_survival():
+    assert coverage_of_curves(150, 20) >= 0.92
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(("n", "most"), [(20, 0.985), (50, 0.97), (200, 0.97)])
+def test_the_interval_covers_early_survival_in_as_many_studies_as_it_says(n, most):
+    """With few rows in some more: numbers of events leave no coverage between .925 and .984 at .95 and 20 rows."""
+    assert 0.93 <= coverage_of_curves(1000, n) <= most
 
 
 def test_without_censoring_the_curve_is_the_empirical_one():
@@ -176,12 +228,12 @@ def test_groups_that_were_not_watched_have_no_say_in_the_log_rank_test():
 
 
 def test_a_group_without_events_is_no_certainty():
-    """Exact bounds of a proportion: four of four, and of those without an event who were watched until then."""
+    """Nor one in which all had theirs: bounds of a proportion of four, and of those who were watched until then."""
     y = survival_target([1, 1, 1, 1, 0, 0, 0, 0], [1.0, 2.0, 3.0, 4.0, 9.0, 9.0, 9.0, 2.0])
     found = calibration(y, [0.2] * 4 + [0.8] * 4, time=5.0, n_groups=2)
     np.testing.assert_array_equal(found.observed, [0.0, 1.0])
-    np.testing.assert_allclose([found.low[0], found.high[0]], [0.0, 1 - 0.025 ** (1 / 4)])
-    np.testing.assert_allclose([found.low[1], found.high[1]], [0.025 ** (1 / 3), 1.0])
+    np.testing.assert_allclose([found.low[0], found.high[0]], [0.0, 1 - 0.05 ** (1 / 4)], atol=1e-9)
+    np.testing.assert_allclose([found.low[1], found.high[1]], [0.05 ** (1 / 3), 1.0], atol=1e-9)
 
 
 def test_calibration_says_nothing_of_groups_that_nobody_watched_so_long():

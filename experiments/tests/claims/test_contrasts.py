@@ -2,12 +2,14 @@ from itertools import product
 
 import numpy as np
 from claim_rows import row, rows_of, the_papers_world, verdicts_of
+from scipy import stats
 
+from datacollab_experiments.claims._contrasts import Best, Results
 from datacollab_experiments.paper import Condition
 
 
-def test_the_strongest_attack_is_so_in_the_mean():
-    """PINV wins in most seeds, but LR in the mean; which one counts shows in the evidence."""
+def test_the_strongest_attack_is_so_in_the_mean_of_the_seeds_that_do_not_judge():
+    """LR is the best on seeds 0, 2 and 4, for the rest to judge, and PINV on 1 and 3: rises of 1, 1, 3, 3 and 3 %."""
     rows, gain = [], {"LR": 0.01, "PINV": 0.03, "MLP": 0.0}
     for d, seed in product((4, 16), range(5)):
         condition = Condition(n_components=d, obfuscator="pca", n_sources=None, hyperparameters="paper")
@@ -18,7 +20,7 @@ def test_the_strongest_attack_is_so_in_the_mean():
         ]
     verdict = verdicts_of({"rq4": rows})["rq4-reconstruction-rises"]
     assert verdict.verdict == "holds"
-    assert "strongest attack = 0.010 ± 0.000" in verdict.evidence
+    assert "strongest attack = 0.022 ± 0.014" in verdict.evidence
     assert verdicts_of({"rq4": rows})["rq4-pinv-strongest-under-pca"].verdict == "undecided"
 
 
@@ -94,3 +96,21 @@ def test_anchors_that_all_are_real_rows_are_no_point_over_their_sources():
         for seed in range(3)
     ]
     assert "LTI = 0.900 ± 0.000" in verdicts_of({"rq3": rows})["rq3-more-sources"].evidence
+
+
+def test_the_best_of_equals_is_not_better_than_they_are():
+    """In 200 worlds of pure noise a lone method is significantly below the best of four in some 5 %."""
+    generator, below = np.random.default_rng(0), 0
+    for _ in range(200):
+        condition = Condition(n_components=4, obfuscator="pca", n_sources=None, hyperparameters="paper")
+        scores = generator.normal(0.8, 0.02, size=(5, 10))
+        rows = [
+            row("rq1", condition, name, seed, accuracy=scores[place, seed])
+            for place, name in enumerate(("KTI", "MPP", "GEP", "ODC", "LTI"))
+            for seed in range(10)
+        ]
+        results = Results(rows)
+        best = results.sample(condition, Best(("MPP", "GEP", "ODC", "LTI"), "best"), "accuracy")
+        differences = [scores[0, seed] - best[seed] for seed in range(10)]
+        below += stats.ttest_1samp(differences, 0, alternative="less").pvalue < 0.05
+    assert below <= 18  # 5 % of 200, and 2.5 standard errors

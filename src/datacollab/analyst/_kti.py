@@ -131,10 +131,11 @@ class KTI(BaseIntegrator):
         The widths used.  Empty for a kernel without a width.
     solver_ : {"exact", "nystroem"}
         The solver used.
-    angle_bound_ : float or None
-        Bound on the sine of the largest angle between `target_` and the exact minimiser ("nystroem": of the problem
-        restricted to the landmarks of the target), from the residual and the eigengap.  None if a direct solver
-        leaves rounding alone.
+    angle_estimate_ : float or None
+        Sine of the largest angle between `target_` and the minimiser, as the residual over the eigengap; no bound.
+        Rounding adds to it, the more the smaller `alpha` and `eigengap_`.  With "nystroem" the minimiser is that of
+        the problem restricted to the landmarks, and says nothing of the exact one.  None if a direct solver leaves
+        rounding alone.
     eigengap_ : float or None
         First eigenvalue not taken less the last one taken; None with a penalty graph.
     n_landmarks_ : int or None
@@ -289,7 +290,7 @@ class KTI(BaseIntegrator):
         self.target_ = solution.target * signs
         self.eigenvalues_ = like(solution.eigenvalues, solution.target)
         self.objective_ = float(solution.eigenvalues.sum())
-        self.angle_bound_ = solution.angle
+        self.angle_estimate_ = solution.angle
         self.eigengap_ = solution.gap
         self.n_landmarks_ = solution.rank
         self.approximation_error_ = solution.error

@@ -153,7 +153,7 @@ def figure_text(scores: Mapping[str, Any], name: str) -> str:
     """Write a figure of this name, with its interval, if the scores have one (``name_interval``)."""
     if scores[name] is None:
         return "none"
-    form = "{:.4g}" if name in ("rmse", "mae") else "{:.3f}"
+    form = "{:.4g}" if name in ("rmse", "mae", "median_error") else "{:.3f}"
     interval = scores.get(f"{name}_interval")
     return form.format(scores[name]) + (
         f" ({form.format(interval[0])} to {form.format(interval[1])})" if interval else ""
@@ -168,6 +168,7 @@ def score_rows(scores: Mapping[str, Any], unit: str = "") -> list[tuple[str, str
         "balanced_accuracy": ("Balanced accuracy", ""),
         "rmse": ("Root mean squared error", of_unit),
         "mae": ("Mean absolute error", of_unit),
+        "median_error": ("Half of the errors are at most", of_unit),
         "r2": ("R2", ""),
         "concordance": ("Concordance", ""),
     }

@@ -233,7 +233,7 @@ class LeadingEigenpairs:
 
     @property
     def angle(self) -> float:
-        """Bound the sine of the largest angle to the exact subspace: residual over eigengap (Davis and Kahan)."""
+        """Return the residual over the eigengap, which bounds the sine of the angle but for the operator's rounding."""
         return min(1.0, self.residual / self.certain_gap) if self.certain_gap > 0 else 1.0
 
 

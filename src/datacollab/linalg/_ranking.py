@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
@@ -23,8 +24,9 @@ def ranking_figures(target: NDArray[np.bool_], probabilities: FloatArray, find: 
     ``target`` says which rows have the class, ``find`` what share of them a threshold is to find.  Returned are
     "prevalence", "expected" (the mean probability), "brier" and "brier_baseline" (of answering the prevalence); "top",
     the tenth of the rows with the highest probabilities and their equals: "n_rows", "expected", "found"; "auc" with
-    "auc_interval" (DeLong), "average_precision", and "threshold": from "least" on, "n_found" of "n_positive" are found,
-    among "n_called" rows.  Figures that no rows, or rows of one class, give are None.
+    "auc_interval" (None with fewer than three rows of a class), "average_precision", and "threshold": from "least" on,
+    "n_found" of "n_positive" are found, among "n_called" rows.  Figures that no rows, or rows of one class, give are
+    None.
     """
     figures: dict[str, Any] = dict.fromkeys(
         ("prevalence", "expected", "brier", "brier_baseline", "top", "auc", "auc_interval", "average_precision")
@@ -69,14 +71,48 @@ def _threshold(target: NDArray[np.bool_], probabilities: FloatArray, find: float
     }
 
 
-def auc_with_interval(target: NDArray[np.bool_], scores: FloatArray) -> tuple[float, list[float]]:
-    """Return the area under the curve, and DeLong's interval by midranks (Sun and Xu 2014); both classes occur."""
+FEWEST_OF_A_CLASS = 3
+"""Rows of either class below which no interval of the area is given: its width would be a matter of one row."""
+_HALVINGS = 50
+
+
+def auc_with_interval(target: NDArray[np.bool_], scores: FloatArray) -> tuple[float, list[float] | None]:
+    r"""Return the area under the curve and an interval that holds for rare classes; both classes occur.
+
+    The interval has all areas θ with :math:`(A - \theta)^2 \le V(\theta)`, as Wilson's for a proportion.  V is the
+    larger of two: Hanley and McNeil's variance at θ ([Hanley1982]_), which is not 0 where a ranking is perfect, and
+    DeLong's ([DeLong1988]_), moved to θ by :math:`\theta(1 - \theta) / A(1 - A)`.  The latter has a quantile of
+    Student's t with Welch's degrees of freedom, and no more than Birnbaum and Klose's bound ([Birnbaum1957]_),
+    :math:`\theta(1 - \theta) / \min(m, n)`.  With fewer than three rows of a class there is none.
+    """
     n_positive, n_negative = int(target.sum()), int((~target).sum())
     ranks = rankdata(scores)
     # For each row the share of the other class's rows that it is ranked rightly against.
     above = (ranks[target] - rankdata(scores[target])) / n_negative
     below = 1 - (ranks[~target] - rankdata(scores[~target])) / n_positive
     area = float(above.mean())
-    variance = sum(np.var(part, ddof=1) / len(part) for part in (above, below) if len(part) > 1)
-    half = float(special.ndtri((1 + LEVEL) / 2)) * float(np.sqrt(variance))
-    return area, [max(area - half, 0.0), min(area + half, 1.0)]
+    if min(n_positive, n_negative) < FEWEST_OF_A_CLASS:
+        return area, None
+    parts = np.array([np.var(part, ddof=1) / len(part) for part in (above, below)])
+    z, variance, delong = float(special.ndtri((1 + LEVEL) / 2)), float(parts.sum()), 0.0
+    if variance > 0 and 0 < area < 1:
+        degrees = variance**2 / float((parts**2 / (n_positive - 1, n_negative - 1)).sum())
+        t = float(special.stdtrit(degrees, (1 + LEVEL) / 2))
+        delong = t**2 * min(variance / (area * (1 - area)), 1 / min(n_positive, n_negative))
+
+    def covers(theta: float) -> bool:
+        lone = theta * (1 - theta)
+        pairs = (n_positive - 1) * lone * (1 - theta) / (2 - theta) + (n_negative - 1) * lone * theta / (1 + theta)
+        return (area - theta) ** 2 <= max(z**2 * (lone + pairs) / (n_positive * n_negative), delong * lone)
+
+    return area, [_last(covers, area, 0.0), _last(covers, area, 1.0)]
+
+
+def _last(covers: Callable[[float], bool], inside: float, outside: float) -> float:
+    """Return, by halving, the last number that is covered on the way to one that is not."""
+    if inside == outside:
+        return outside
+    for _ in range(_HALVINGS):
+        middle = (inside + outside) / 2
+        inside, outside = (middle, outside) if covers(middle) else (inside, middle)
+    return inside

@@ -235,8 +235,10 @@ def _by_folds(
     return left_out
 
 
-_SPREAD = 2.0
+_SPREAD = 1.0
 """Standard deviation of the offsets under their Gaussian prior."""
+_RATE = 2.0
+"""Rate of the exponential prior of the logits' spread: few rows are no reason to be certain."""
 _LARGEST_SCALE = 200.0
 _START = 5.0
 
@@ -250,18 +252,21 @@ def calibrate(scores: FloatArray, codes: NDArray[np.intp], weights: FloatArray) 
     r"""Return scale a and offsets b under which scores are the best probabilities, by the log loss.
 
     One scale keeps the classes' order but for the offsets, which have a Gaussian prior, so that a class that is hardly
-    there moves little.  The problem is convex.
+    there moves little.  The scale times the scores' spread within rows has an exponential prior, which a few rows do
+    not outweigh, so that these get probabilities near the classes' shares.  The problem is convex.
     """
     n_classes = scores.shape[1]
+    about = scores - scores.mean(axis=1, keepdims=True)
+    rate = _RATE * float(np.sqrt(weights @ np.mean(about**2, axis=1) / weights.sum())) if weights.any() else 0.0
     one_hot = np.eye(n_classes)[codes]
 
     def objective(parameters: FloatArray) -> tuple[float, FloatArray]:
         a, b = parameters[0], parameters[1:]
         logits = a * scores + b
         normaliser = logsumexp(logits, axis=1)
-        loss = weights @ (normaliser - np.sum(one_hot * logits, axis=1)) + b @ b / (2 * _SPREAD**2)
+        loss = weights @ (normaliser - np.sum(one_hot * logits, axis=1)) + rate * a + b @ b / (2 * _SPREAD**2)
         slopes = weights[:, None] * (np.exp(logits - normaliser[:, None]) - one_hot)
-        return float(loss), np.concatenate([[np.sum(slopes * scores)], slopes.sum(axis=0) + b / _SPREAD**2])
+        return float(loss), np.concatenate([[np.sum(slopes * scores) + rate], slopes.sum(axis=0) + b / _SPREAD**2])
 
     bounds = [(0.0, _LARGEST_SCALE)] + [(None, None)] * n_classes
     start = np.concatenate([[_START], np.zeros(n_classes)])

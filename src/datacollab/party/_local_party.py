@@ -168,19 +168,23 @@ class ExplanationAgreement:
     discrepancy: float
 
 
-def explanation_agreement(explanations: Mapping[PartyName, Any]) -> ExplanationAgreement:
-    """Compare what several parties say of the same rows.
+def explanation_agreement(
+    explanations: Mapping[PartyName, Any], backgrounds: Mapping[PartyName, ArrayLike]
+) -> ExplanationAgreement:
+    """Compare what several parties say of the same rows, measured from the same background.
 
     Parameters
     ----------
     explanations : mapping of party to shap.Explanation or ndarray
         Of the same rows, such as anchor rows, by the same columns and outputs.  Values have the shape (n_rows,
         n_columns) or (n_rows, n_columns, n_outputs).
+    backgrounds : mapping of party to array-like of shape (n_background, n_columns)
+        The rows that each party's explainer took masked columns from, such as the anchor.
 
     Raises
     ------
     AgreementError
-        If there are fewer than two, or they are of other shapes or columns.
+        If there are fewer than two, they are of other shapes or columns, or backgrounds differ.
 
     Notes
     -----
@@ -193,6 +197,12 @@ def explanation_agreement(explanations: Mapping[PartyName, Any]) -> ExplanationA
         raise AgreementError(
             f"Explanations must be of the same rows, columns and outputs; got {len(kinds)} kinds, of the shapes "
             f"{sorted({shape for shape, *_ in kinds})}."
+        )
+    rows = [np.asarray(backgrounds[party]) for party in explanations if party in backgrounds]
+    if len(rows) < len(explanations) or not all(np.array_equal(rows[0], each) for each in rows[1:]):
+        raise AgreementError(
+            f"Explanations of {len(explanations)} parties came with {len(rows)} backgrounds, or these differ. Values "
+            "from different backgrounds answer different questions: let all parties take one, such as the anchor."
         )
     given = [_values(each) for each in explanations.values()]
     importances = [np.abs(values).reshape(*values.shape[:2], -1).mean(axis=(0, 2)) for values in given]

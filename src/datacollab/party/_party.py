@@ -88,7 +88,7 @@ def time_step_for(party: PartyName, target: NDArray[Any], time_step: float | str
         return None
     if not isinstance(time_step, str):
         return float(time_step)
-    return usual_time_step(float(target["time"].max()))
+    return usual_time_step(target["time"], target["event"].astype(bool))
 
 
 SUBSAMPLE = 0.5
@@ -145,8 +145,8 @@ class Party(LocalParty):
         With `defences`: whether rows that this object has shared already may be shared again after another `fit`.
     time_step : float, "auto" or None, default="auto"
         To multiples of what times to events are rounded up before they leave.  "auto" takes the largest of 1, 2, 3 and
-        5 times a power of ten such that the longest time has sixty: months of five years.  None shares them as they
-        are, when a row's own time may tell whose it is.
+        5 times a power of ten such that the longest time has sixty, months of five years, and the median time of an
+        event three.  None shares them as they are, when a row's own time may tell whose it is.
     random_state : int, RandomState or None, default=None
         Of the row order, and of the secrets of `fit_on` and `defences`.  None draws from the operating system, as a
         secret should be; a number is for experiments.

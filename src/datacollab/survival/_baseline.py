@@ -5,6 +5,7 @@ Breslow's estimate is :math:`\Lambda_0(t) = \sum_{t_j \le t} \sum_{D_j} w_i / \s
 
 from __future__ import annotations
 
+import warnings
 from abc import ABC, abstractmethod
 from collections.abc import Hashable, Mapping
 from copy import copy
@@ -15,7 +16,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from .._typing import FloatArray
-from ..errors import AgreementError
+from ..errors import AgreementError, DataCollabWarning
 from ._measures import concordance_index
 from ._rows import SurvivalRows, check_times
 
@@ -176,9 +177,23 @@ class SurvivalModel(ABC):
 
 
 def baselines_of(rows: SurvivalRows, log_risk: FloatArray, min_events: int) -> dict[Any, Baseline]:
-    """Return Breslow's estimate of each stratum, with at least `min_events` events in each step."""
-    return {
-        name: breslow_baseline(rows.of(number), log_risk[rows.stratum == number], min_events)
-        for number, name in enumerate(rows.strata)
-        if (rows.stratum == number).any()
-    }
+    """Return Breslow's estimate of each stratum, with at least `min_events` events in each step.
+
+    A stratum without events gets that of all rows together, and a warning: its own would promise survival for certain.
+    """
+    found, without = {}, []
+    for number, name in enumerate(rows.strata):
+        own = rows.stratum == number
+        if rows.event[own].any():
+            found[name] = breslow_baseline(rows.of(number), log_risk[own], min_events)
+        elif own.any():
+            found[name] = breslow_baseline(rows, log_risk, min_events)
+            without.append(f"{name!r} (rows: {int(own.sum())})")
+    if without:
+        warnings.warn(
+            f"No event was seen in the strata {', '.join(without)}, so nothing is known of a hazard of their own. They "
+            "get the baseline hazard of all strata together: say so beside their survival curves, or leave them out.",
+            DataCollabWarning,
+            stacklevel=3,
+        )
+    return found

@@ -74,7 +74,8 @@ class CoxRegression(SurvivalModel, BaseEstimator):
     Notes
     -----
     Strata have baselines of their own and share β.  A stratum of one party takes the party's follow-up time and level
-    of risk out of β; it cannot take a β of its own out.
+    of risk out of β; it cannot take a β of its own out.  A stratum without events gets the baseline of all rows
+    together, and a `DataCollabWarning` names it.
 
     A fitted model holds no row.  But a step of its baselines says that `min_events_per_step` events or more were
     between two times, or all of a stratum with fewer.  The last time of a baseline is the last observation of the

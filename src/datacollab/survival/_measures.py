@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from statistics import NormalDist
 from typing import TYPE_CHECKING
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
-from scipy.stats import binomtest, chi2
+from scipy.special import betainc
+from scipy.stats import chi2
 
 from .._require import require
 from .._typing import FloatArray
@@ -46,15 +46,31 @@ class KaplanMeier:
         return _at(self.times, self.survival, check_times(times))
 
     def interval(self, confidence: float = 0.95) -> tuple[FloatArray, FloatArray]:
-        """Return bounds of the survival at each time, on the scale of log(-log S), shapes (n_times,).
+        r"""Return bounds of the survival at each time by products of beta variables, shapes (n_times,).
 
-        If no or every row had its event, there is none, and both bounds are the survival itself.
+        With n rows at risk and d events, the survival falls by a factor that is Beta(n − d + 1, d).  The true curve
+        lies below the product of these, and above it times one more factor, Beta(n, 1), of the rows that are left
+        ([Fay2013]_).  The bounds are quantiles of an even mixture of both, their "mid-P" interval, with products
+        replaced by the beta variables that have their first two moments.  Without censoring it is the mid-P interval
+        of a proportion.  It has a width where there was no event yet.
         """
-        S, inner = self.survival, (self.survival > 0) & (self.survival < 1)
-        deviation = np.zeros(len(S))
-        deviation[inner] = np.sqrt(self.variance[inner]) / (S[inner] * -np.log(S[inner]))
-        factor = np.exp(NormalDist().inv_cdf((1 + confidence) / 2) * deviation)
-        return S**factor, S ** (1 / factor)
+        left = self.at_risk - self.events
+        after: FloatArray = np.append(self.at_risk[1:], 0.0)  # those who are watched beyond the time
+        first = np.asarray(np.cumprod((left + 1) / (self.at_risk + 1)), dtype=np.float64)
+        second = np.asarray(
+            np.cumprod((left + 1) * (left + 2) / ((self.at_risk + 1) * (self.at_risk + 2))), dtype=np.float64
+        )
+        upper, lower = _beta_of(first, second), _beta_of(first * after / (after + 1), second * after / (after + 2))
+
+        def quantile(level: float) -> FloatArray:
+            low, high = np.zeros(len(left)), np.ones(len(left))
+            for _ in range(_HALVINGS):
+                middle = (low + high) / 2
+                is_below = (_share_below(upper, middle) + _share_below(lower, middle)) / 2 < level
+                low, high = np.where(is_below, middle, low), np.where(is_below, high, middle)
+            return np.asarray((low + high) / 2)
+
+        return quantile((1 - confidence) / 2), quantile((1 + confidence) / 2)
 
     def __repr__(self) -> str:
         return f"KaplanMeier(n_times={len(self.times)})"
@@ -92,6 +108,23 @@ def kaplan_meier(y: ArrayLike, sample_weight: ArrayLike | None = None) -> Kaplan
     terms = np.divide(events, at_risk * left, out=np.zeros(len(times)), where=left > 0)
     variance = np.asarray(survival**2 * np.cumsum(terms))
     return KaplanMeier(times, np.asarray(survival), variance, at_risk, events)
+
+
+_HALVINGS = 50
+
+
+def _beta_of(first: FloatArray, second: FloatArray) -> tuple[FloatArray, FloatArray]:
+    """Return the parameters of beta variables with these moments; (inf, 0) and (0, inf) of what is 1 and 0."""
+    spread = np.maximum(second - first**2, np.finfo(np.float64).tiny)
+    size = np.where((first > 0) & (first < 1), first * (1 - first) / spread - 1, np.inf)
+    with np.errstate(invalid="ignore"):
+        return np.where(first > 0, first * size, 0.0), np.where(first < 1, (1 - first) * size, 0.0)
+
+
+def _share_below(parameters: tuple[FloatArray, FloatArray], x: FloatArray) -> FloatArray:
+    a, b = parameters
+    with np.errstate(invalid="ignore"):
+        return np.where(np.isinf(a), 0.0, np.where(np.isinf(b), 1.0, betainc(a, b, x)))
 
 
 def _at(times: FloatArray, values: FloatArray, at: FloatArray) -> FloatArray:
@@ -227,7 +260,7 @@ class Calibration:
     observed : ndarray of shape (n_groups,)
         Kaplan and Meier's estimate; NaN if no row of the group was watched until `time`.
     low, high : ndarray of shape (n_groups,)
-        Its interval of 95 %: Kaplan and Meier's, or the exact one of a proportion if all or none had the event.
+        Its interval of 95 %; see `KaplanMeier.interval`.
     n_rows : ndarray of shape (n_groups,)
     """
 
@@ -276,11 +309,6 @@ def calibration(y: ArrayLike, survival: ArrayLike, time: float, n_groups: int = 
         ]
         if not (ends[rows] >= time).any() and curve.survival[-1] > 0:
             at = [np.nan] * 3  # Where the curve would go on from here nobody has seen.
-        elif at[0] in (0.0, 1.0):
-            # Greenwood's variance is zero then, which is no certainty; those who left before say nothing.
-            n_watched = int((ends[rows] >= time).sum()) if at[0] else int(rows.sum())
-            interval = binomtest(int(at[0]) * n_watched, n_watched).proportion_ci(method="exact")
-            at = [at[0], interval.low, interval.high]
         found.append((predicted[rows].mean(), *at, rows.sum()))
     means, observed, low, high, n_rows = np.array(found).T
     return Calibration(float(time), means, observed, low, high, n_rows.astype(np.int64))

@@ -51,11 +51,21 @@ def test_regression_is_scored_as_scikit_learn_does(n, shift, seed):
     assert_allclose(scores["rmse"], np.sqrt(metrics.mean_squared_error(target, predicted)))
     assert_allclose(scores["mae"], metrics.mean_absolute_error(target, predicted))
     assert_allclose(scores["r2"], metrics.r2_score(target, predicted), rtol=1e-6)
-    for name, values in {"mae": abs(error), "rmse": error**2}.items():
-        interval = stats.ttest_1samp(values, 0).confidence_interval()
-        ends = np.array([interval.low, interval.high])
-        expected = ends if name == "mae" else np.sqrt(np.maximum(ends, 0))
-        assert_allclose(scores[f"{name}_interval"], expected, rtol=1e-9)
+    assert_allclose(scores["median_error"], np.median(abs(error)))
+    interval = stats.quantile_test(abs(error), q=np.median(abs(error)), p=0.5).confidence_interval(0.95)
+    found = scores["median_error_interval"]
+    assert (found is None) == (n < 6)
+    if found is not None:
+        assert_allclose(found, [interval.low, interval.high])
+
+
+def test_the_interval_of_the_median_error_covers_whatever_the_tails():
+    random, hits = np.random.default_rng(0), 0
+    for _ in range(200):
+        error = np.exp(1.5 * random.normal(size=20))
+        low, high = figures_of(NUMBERS, np.zeros(20), error)["median_error_interval"]
+        hits += low <= 1.0 <= high
+    assert hits >= 185
 
 
 def test_too_few_rows_have_no_figures():
@@ -64,7 +74,7 @@ def test_too_few_rows_have_no_figures():
     assert (empty["n_rows"], empty["accuracy"], empty["accuracy_interval"]) == (0, None, None)
     assert figures_of(NUMBERS, nobody, nobody)["rmse"] is None
     alone = figures_of(NUMBERS, np.array([1.0]), np.array([3.0]))
-    assert (alone["rmse"], alone["mae"], alone["rmse_interval"], alone["r2"]) == (2.0, 2.0, None, None)
+    assert (alone["rmse"], alone["mae"], alone["median_error_interval"], alone["r2"]) == (2.0, 2.0, None, None)
     assert figures_of(SimpleNamespace(kind="survival", is_single=False), nobody, nobody) == {
         "n_rows": 0,
         "n_events": 0,

@@ -49,7 +49,7 @@ PARTY_CLAIMS = (
             "all",
             "A comparison is a data set: for each seed, the rise of the least-squares line of KTI's accuracy over "
             "log K from the fewest to the most parties, less the rise for the linear method with the best mean at each "
-            "K, above 0.",
+            "K on seeds that do not judge it, above 0.",
             pairs(rise("accuracy", "n_parties", obfuscator=("umap",)), ("KTI",), (_BEST_LINEAR,), ABOVE),
         ),
         (

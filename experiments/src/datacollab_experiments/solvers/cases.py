@@ -80,7 +80,7 @@ class Case:
 def by_kti(anchors: Anchors, case: Case, **options: Any) -> Fitted:
     integrator = KTI(case.n_components, gamma=case.gamma, alpha=case.alpha, **options).fit(anchors)
     found = {
-        "angle_bound": integrator.angle_bound_,
+        "angle_bound": integrator.angle_estimate_,
         "eigengap": integrator.eigengap_,
         "n_landmarks": integrator.n_landmarks_,
         "approximation_error": integrator.approximation_error_,

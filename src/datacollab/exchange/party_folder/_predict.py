@@ -136,7 +136,7 @@ def evaluate(
 
         * For a classification "accuracy", "accuracy_interval" (Wilson), "balanced_accuracy", "classes" and
           "confusion", a row for each true class.
-        * For a regression "rmse", "mae" and "r2", the first two with t intervals.
+        * For a regression "rmse", "mae", "r2", and "median_error" with the interval of the sign test.
         * For a survival "concordance" and "n_events".
         * With probabilities of two classes "ranking" of the second; see `linalg.ranking_figures`.
     """
@@ -328,28 +328,26 @@ def _of_classes(classes: Sequence[str | int], target: NDArray[Any], predicted: N
 
 
 def _of_numbers(target: NDArray[Any], predicted: NDArray[Any]) -> dict[str, Any]:
-    """Return root mean squared error and mean absolute error with Student's intervals, and R2."""
-    error = predicted - target
-    absolute, squares = np.abs(error), error**2
-    interval, n_rows = _interval(squares), len(target)
+    """Return mean errors without intervals, the median error with one that holds for any errors, and R2.
+
+    No interval of a mean holds where few large errors make most of it, and a sample may lack just these.
+    """
+    error, n_rows = np.sort(np.abs(predicted - target)), len(target)
     scatter = float(((target - target.mean()) ** 2).sum()) if n_rows else 0.0
     return {
-        "rmse": float(np.sqrt(squares.mean())) if n_rows else None,
-        "rmse_interval": None if interval is None else [float(np.sqrt(max(end, 0.0))) for end in interval],
-        "mae": float(absolute.mean()) if n_rows else None,
-        "mae_interval": _interval(absolute),
-        "r2": 1 - n_rows * float(squares.mean()) / scatter if scatter > 0 else None,
+        "rmse": float(np.sqrt((error**2).mean())) if n_rows else None,
+        "mae": float(error.mean()) if n_rows else None,
+        "median_error": float(np.median(error)) if n_rows else None,
+        "median_error_interval": _median_interval(error),
+        "r2": 1 - float((error**2).sum()) / scatter if scatter > 0 else None,
     }
 
 
-def _interval(values: FloatArray) -> list[float] | None:
-    """Return Student's interval of the mean."""
-    n, mean = len(values), float(values.mean()) if len(values) else 0.0
-    if n < 2:
-        return None
-    scatter = float(((values - mean) ** 2).sum())
-    half = stats.t.ppf((1 + _LEVEL) / 2, n - 1) * np.sqrt(scatter / (n - 1) / n)
-    return [float(mean - half), float(mean + half)]
+def _median_interval(ascending: FloatArray) -> list[float] | None:
+    """Return the interval of the median by the sign test: two of the values; None if so few values give none."""
+    n = len(ascending)
+    below = int(stats.binom.ppf((1 - _LEVEL) / 2, n, 0.5)) if n else 0
+    return [float(ascending[below - 1]), float(ascending[n - below])] if below else None
 
 
 def wilson(right: int, n: int) -> list[float]:
