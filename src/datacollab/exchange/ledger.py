@@ -209,9 +209,9 @@ class Ledger:
         except (KeyError, TypeError, ValueError, ExchangeError):
             raise ExchangeError(
                 "STATE_DAMAGED",
-                f"{self.path} is no ledger of this program. Put back a copy only if it is newer than the last share and "
-                "withdrawal: an older one lacks totals. Without such a copy, move the file away, and share no row again "
-                "that was shared before: a new ledger knows no earlier total.",
+                f"{self.path} is no ledger of this program. Put back a copy only if it is newer than the last share "
+                "and withdrawal: an older one lacks totals. Without such a copy, move the file away, and share no row "
+                "again that was shared before: a new ledger knows no earlier total.",
             ) from None
         self.entries, self.closed = entries, tuple(closed)
 
