@@ -114,6 +114,7 @@ def test_numeric_targets_and_own_estimators(views, rng):
     assert 0.5 < own.fit(views, latent[:, 0] > 0).best_score_ <= 1
 
 
+@pytest.mark.slow
 def test_number_of_jobs_changes_nothing(views, anchor_classes):
     one, two = (KTICV(3, alphas=(0.1, 1.0), cv=2, n_jobs=jobs).fit(views, anchor_classes) for jobs in (None, 2))
     assert_allclose(one.cv_results_["mean_test_score"], two.cv_results_["mean_test_score"])

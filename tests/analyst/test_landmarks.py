@@ -68,6 +68,7 @@ def test_with_a_graph_the_objective_is_that_of_all_landmarks(few_for_the_target)
     assert np.linalg.eigvalsh(N)[:3].sum() <= fitted.objective_ * (1 + 1e-6)
 
 
+@pytest.mark.slow
 @settings(max_examples=8)
 @given(seed=st.integers(0, 1000), n_latent=st.integers(2, 12), alpha=st.sampled_from([1e-4, 0.1, 2.0]))
 def test_more_landmarks_are_never_worse(seed, n_latent, alpha):
@@ -81,6 +82,7 @@ def test_more_landmarks_are_never_worse(seed, n_latent, alpha):
     assert found[2] + slack >= exact
 
 
+@pytest.mark.slow
 def test_the_default_stops_where_a_doubling_brings_little():
     """A latent of few dimensions is done soon; one of many is not, and each is within its tolerance of the exact."""
     numbers = {}

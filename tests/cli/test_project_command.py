@@ -299,4 +299,4 @@ def test_a_rare_class_is_to_be_counted_first(new, public, tmp_path):
     table.to_csv(tmp_path / "rare.csv", index=False)
     said = new(output="rare.toml", like=tmp_path / "rare.csv").stdout
     assert "of class in hospital" in said
-    assert 'statistic = "class counts"' in said
+    assert 'statistics = ["counts"]' in said

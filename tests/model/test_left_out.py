@@ -97,6 +97,7 @@ def test_a_class_of_weight_nothing_is_no_class_of_the_model(rng):
         assert fitted.predict_proba(X).shape == (60, 2)
 
 
+@pytest.mark.slow
 def test_forests_asked_for_rows_out_of_bag_keep_nothing_of_them(rng):
     X, y = rng.normal(size=(60, 3)), np.arange(60) % 2
     forest = RandomForestClassifier(100, oob_score=True, random_state=0)

@@ -83,6 +83,7 @@ def test_noise_cannot_be_predicted(rng):
     assert AnchorRidge().fit(rng.normal(size=(200, 3)), rng.normal(size=(200, 2))).r2_ < 0.1
 
 
+@pytest.mark.slow
 def test_of_many_rows_some_choose_and_all_are_learned_from(rng):
     X = rng.uniform(-3, 3, size=(1300, 1))
     ridge = AnchorRidge().fit(X, np.sin(X[:, 0]))

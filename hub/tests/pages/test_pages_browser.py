@@ -52,6 +52,7 @@ def page(hub, chromium):
     page.context.close()
 
 
+@pytest.mark.slow
 def test_every_page_fits_every_width_and_says_nothing_to_the_console(hub, page):
     _, url, paths = hub
     for width in WIDTHS:
@@ -66,6 +67,7 @@ def test_every_page_fits_every_width_and_says_nothing_to_the_console(hub, page):
     assert len(page.said) == len(WIDTHS)
 
 
+@pytest.mark.slow
 def test_pages_are_built_so_that_they_can_be_read_out(hub, page):
     _, url, paths = hub
     for path in paths.values():

@@ -126,7 +126,9 @@ def _add(opened: AnalystFolder, files: list[Path], report: Report) -> None:
     report.facts["added"] = [each.party for each in added]
     for each in added:
         n_rows, columns = each.facts.get("n_rows"), each.facts["n_components"]
-        what = "sums" if n_rows is None else f"{n_rows} rows, {columns} columns"
+        what = f"{n_rows} rows, {columns} columns"
+        if (sharing := opened.project.sharing) is not None:
+            what = "sums of a study" if sharing.is_study else f"sums of {columns} columns"
         report.line(f"{each.party}: {what}, signature and anchor in order")
         replaced = before.get(each.party)
         if replaced is not None and replaced.digest != each.digest:

@@ -201,6 +201,7 @@ def test_a_model_without_the_party_that_predicts_something_else_is_refused(share
     assert contents(a) == before
 
 
+@pytest.mark.slow
 def test_public_rows_of_ones_own_count_as_what_one_has_alone(shared):
     world, (a, b) = shared
     made_up_table(300, seed=5).to_csv(world.root / "public.csv", index=False)

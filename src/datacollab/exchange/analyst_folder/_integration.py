@@ -517,8 +517,8 @@ def _refuse_if(wrong: str | None, project: Project) -> None:
         raise ExchangeError(
             "SHARE_MALFORMED",
             f"The total of project {project.name!r} is not one of rows: {wrong}. At least one party added something "
-            "else, and nobody can tell who. Ask all of them. If it leaves (`datacollab party withdraw`), the others can "
-            "share again.",
+            "else, and nobody can tell who. Ask all of them. If it leaves (`datacollab party withdraw`), the others "
+            "can share again.",
         )
 
 
