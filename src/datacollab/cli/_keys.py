@@ -14,6 +14,9 @@ from ._command import Folder, ask, at_terminal, named_once, passphrase
 from ._output import Report
 
 SECRET, PUBLIC, MASK = "keys.json", "public.key", "mask.dcstate"
+_KEEP_NO_COPY = (
+    f"Keep no copy of {MASK}, not even in a backup: its key may mask one share only, and `party share` erases it."
+)
 
 
 def new(
@@ -34,7 +37,7 @@ def new(
         report.facts["keys"].append({"folder": str(each), "fingerprint": fingerprint, "encrypted": words is not None})
         report.line(f"{each}: {SECRET} (secret{', encrypted' if words else ''}), {PUBLIC}: {fingerprint}")
     report.line(f"Send {PUBLIC} to the project's owner. Keep a copy of {SECRET}: it cannot be made again.")
-    report.line(f"Keep no copy of {MASK}, not even in a backup: it hides one message, and `party share` erases it.")
+    report.line(_KEEP_NO_COPY)
 
 
 def show(report: Report, folder: Folder, there: Path | None) -> None:
@@ -66,10 +69,7 @@ def mask(report: Report, folder: Folder) -> None:
     card = make_mask_key(folder.path, passphrase=folder.passphrase)
     report.facts = {"folder": str(folder.path), "mask_key": card}
     report.line(f"{folder.path}: {MASK} (secret); its card is the third line of {PUBLIC}.")
-    report.line(
-        f"Send {PUBLIC} to the project's owner. Keep no copy of {MASK}, not even in a backup: it hides one message, "
-        "and `party share` erases it."
-    )
+    report.line(f"Send {PUBLIC} to the project's owner. {_KEEP_NO_COPY}")
 
 
 def public(report: Report, folder: Folder, output: Path) -> None:

@@ -89,7 +89,7 @@ def test_the_summary_says_what_was_measured_for_such_totals(joined):
     summary = joined.folder("north").prepare(joined.table("north")).summary
     text, told = summary.to_text(), summary.to_dict()
     assert summary.measured == measured_membership()
-    assert "Measured on public tables, no bound" in text
+    assert "your table may reveal more" in text
     people = [each for each in measured_membership() if not each.rare]
     for line in (
         ("Rows of all parties together:", *(f"{each.n_rows:,}" for each in people)),

@@ -29,7 +29,7 @@ class Claims:
         """
         with self._lock:
             if upload in self._held:
-                raise ExchangeError("BUSY", "Another request is ending this upload. Ask again in a moment.")
+                raise ExchangeError("BUSY", "Another request is just completing this upload. Ask again in a moment.")
             self._held.add(upload)
         try:
             yield

@@ -485,7 +485,7 @@ def _of_sums(folder: Folder, data: bytes, source: Path) -> tuple[AtHome, Bundle,
         model=model,
         map=common.transform,
     )
-    sentence = "Predictions are those of the one model of all parties' rows; nothing was combined with it."
+    sentence = "Predictions are those of the one model of all parties' rows, without any model of the party's own."
     home = AtHome(sides={"collaboration": side}, sentence=sentence, model=model)
     return home, bundle, kept.facts["entry"]["digest"]
 

@@ -178,8 +178,8 @@ class SumsSummary:
         people = [each for each in self.measured if not each.rare]
         rare = next(each for each in reversed(self.measured) if each.rare)
         title = (
-            "Measured on public tables, no bound: how well attackers distinguished people in a total from others, "
-            f"with noise of {rare.noise:g}, as an AUC (.50 is guessing, 1.00 is certain)."
+            f"Measured on public tables, with noise of {rare.noise:g}; your table may reveal more. This is how well "
+            "attackers distinguished people in a total from others, as an AUC (.50 is guessing, 1.00 is certain)."
         )
         heads = ("Rows of all parties together:", *(f"{each.n_rows:,}" for each in people))
         by_attacker = {
