@@ -167,23 +167,19 @@ def test_an_exchange_through_a_folder_that_all_reach(desk):
     assert (desk.at / "analyst" / "inbox" / "south.dcsum").exists()
 
 
-def test_an_anchor_and_an_audit_of_ones_own_table(desk):
+def test_an_audit_of_ones_own_table(desk):
     table = patients(400, 0).drop(columns="patient").rename(columns={"died": "diagnosis"})
     table.loc[::7, "age"] = np.nan
     parts = {"anchor": table[:100], "public": table[100:200], "patients": table[200:300]}
     for name, rows in parts.items():
-        rows.dropna().drop(columns="ward").to_csv(desk.at / f"{name}.csv", index=False)
-    desk.play("guide.md", "datacollab demo", part=slice(4, None))
-    for name, rows in parts.items():
         rows.to_csv(desk.at / f"{name}.csv", index=False)
     desk.play("README.md", "datacollab audit")
-    assert {page.parent.name for page in desk.at.rglob("*.html")} == {"audit", "groups", "undefended"}
+    assert {page.parent.name for page in desk.at.rglob("*.html")} == {"groups", "undefended"}
 
 
 def test_what_the_program_is_asked_first(desk):
     shown = desk.play("install.md", "pip install", part=slice(2, None))
     assert "Usage: " in shown
-    desk.play("guide.md", "datacollab demo", part=slice(2, 3))
     desk.play("experiments.md", "pip install", part=slice(1, 2))
 
 

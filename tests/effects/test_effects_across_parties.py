@@ -188,7 +188,7 @@ def test_a_party_of_one_arm_is_warned_of_and_parties_of_one_arm_are_refused():
             estimate(shares, AFFINE)
 
 
-def z_of(estimator, kind, truth, n_studies=1200, **options):
+def z_of(estimator, kind, truth, n_studies=500, **options):
     """Estimates less the truth, in standard errors, of studies on raw rows; three folds, to be quick."""
     z = []
     for seed in range(n_studies):
@@ -217,10 +217,10 @@ def truth_of(weight):
     ],
     ids=["overlap, levels", "ATE, levels", "overlap, rows", "ATE, rows", "ATT, rows"],
 )
-def test_intervals_hold_in_1200_studies(estimator, kind, weight, options):
+def test_intervals_hold_in_500_studies(estimator, kind, weight, options):
     truth = 2.0 if kind == "levels" else truth_of(weight)
     off, error, _ = z_of(estimator, kind, truth, **options)
-    assert 0.93 <= np.mean(np.abs(off) < 1.96 * error) <= 0.97
+    assert 0.93 <= np.mean(np.abs(off) < 1.96 * error) <= 0.975
     assert abs(off.mean()) <= (0.03 if kind == "levels" else 0.08)
 
 
