@@ -241,6 +241,8 @@ class Description(Statistic):
         entries: list[ColumnDescription] = []
         for column, end, sizes in zip(self.columns, ends, self._sizes, strict=True):
             for group, numbers in zip(self._groups, by_group, strict=True):
+                if column == self.by and group is not None:
+                    continue  # A group has one level of it.
                 own = numbers[end - sum(sizes) : end]
                 if isinstance(column, CategoryColumn):
                     entries += self._levels(column, group, own, n_rows[group], noise)
@@ -259,7 +261,7 @@ class Description(Statistic):
                 level=level,
                 n=count,
                 missing=n_rows - float(own.sum()),
-                share=count / n,
+                share=min(max(count / n, 0.0), 1.0),
                 noise_of_n=self.count_noise * noise,
             )
 

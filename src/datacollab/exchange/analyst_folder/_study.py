@@ -21,6 +21,7 @@ _HEADS = {
     "least squares": ("column", "coefficient", "standard error", "95 % low", "95 % high", "p"),
 }
 _DIGITS = 4
+_SMALL = 0.001
 Table = tuple[tuple[str, ...], list[tuple[str, ...]], str]
 
 
@@ -31,12 +32,14 @@ def study_tables(results: Sequence[Any]) -> dict[str, Table]:
     for result in results:
         if isinstance(result, CountsResult):
             rows = [(name, str(level), _count(n)) for name, each in result.counts.items() for level, n in each.items()]
-            tables["counts"] = _HEADS["counts"], rows, "Counts have noise."
+            tables["counts"] = _HEADS["counts"], rows, _noisy(result.noise)
         elif isinstance(result, DescriptionResult):
             tables["description"] = _HEADS["description"], [*_described(result)], _note_of(result)
         elif isinstance(result, LeastSquaresResult):
-            columns = (result.coefficients, result.errors, result.low, result.high, result.p_values)
-            rows = [(name, *map(_number, numbers)) for name, *numbers in zip(result.names, *columns, strict=True)]
+            columns = (result.coefficients, result.errors, result.low, result.high)
+            p_values = ["<0.001" if p < _SMALL else f"{p:.3f}" for p in result.p_values]
+            each = zip(result.names, p_values, *columns, strict=True)
+            rows = [(name, *map(_number, numbers), p) for name, p, *numbers in each]
             note = (
                 f"Least squares with an intercept for each party, on about {result.n_rows:.0f} complete rows. Standard "
                 "errors are classical: they suppose one variance of all residuals, and hold the noise of the total "
@@ -56,7 +59,11 @@ def _described(result: DescriptionResult) -> Iterator[tuple[str, ...]]:
 
 def _note_of(result: DescriptionResult) -> str:
     noise = max(each.noise_of_n for each in result.entries)
-    return f"Counts have noise with a standard deviation of {noise:.1f} rows; quartiles lie within agreed bins."
+    return f"{_noisy(noise)} Quartiles lie within agreed bins."
+
+
+def _noisy(noise: float) -> str:
+    return f"Counts have noise with a standard deviation of {noise:.1f} rows."
 
 
 def _count(value: float) -> str:
@@ -81,7 +88,7 @@ def study_files(tables: dict[str, Table], project: Project) -> dict[str, bytes]:
             f"<table><thead><tr>{cells}</tr></thead><tbody>{body}</tbody></table>"
         )
     title = html.escape(f"{project.name}: the total of {len(project.parties)} parties")
-    style = "body{font:16px sans-serif;margin:2em}td,th{padding:.2em .8em;text-align:left}tr{border-bottom:1px solid}"
+    style = "body{font:16px sans-serif;margin:2em}table{border-collapse:collapse}td,th{padding:.2em .8em;text-align:left}tr{border-bottom:1px solid}"
     page = (
         f"<!doctype html><html lang='en'><meta charset='utf-8'><title>{title}</title><style>{style}</style>"
         f"<h1>{title}</h1>{''.join(parts)}</html>"
