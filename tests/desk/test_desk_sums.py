@@ -34,6 +34,8 @@ def test_from_a_table_to_predictions(world):
     assert "/sums" in home
     for path in ("/release", "/approve", "/explain", "/distil", "/forget"):
         assert f'href="{path}"' not in home
+    onward = re.search(r'class="button" href="(.*?)"', place.client.get("/wrong").text)[1]
+    assert onward == "/sums"
     for path in ("/release", "/approve"):
         assert "shares sums" in plain(place.client.get(path))
         assert "shares sums" in plain(send(place, path))
