@@ -85,7 +85,7 @@ def test_rows_of_a_table_are_warned_of(place, table):
     assert "Anybody with the table has the anchor" in result.stdout
     sampled = replace(agreed, anchor=AnchorRecipe(method="sample", n_rows=60))
     (place / "project.toml").write_text(project_text(sampled, KeyPair.load(place / "a" / "keys.json")))
-    assert "guess each anchor row among 80. Anyone" in seal(place, output="sample.dcanchor").stdout
+    assert "one of the table's 80 rows. Anyone" in seal(place, output="sample.dcanchor").stdout
     found = json.loads(seal(place, "--json", output="again.dcanchor").stdout)["guessing"]
     assert (found["level"], found["bits"]) == ("warning", np.log2(80))
     shown = playing.run("project", "show", place / "project.toml").stdout

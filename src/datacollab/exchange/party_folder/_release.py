@@ -406,7 +406,7 @@ class ReleaseSummary:
         if self.risk is None:
             yield "Risk: not measured; no attack was made."
             return
-        yield "Risk, at most, if somebody with the share, the anchor and candidates makes the attacks tried"
+        yield "Risk, at most, if somebody has the share, the anchor and candidates, and makes this audit's attacks"
         yield f"  (upper ends of 95 % intervals; {self.risk.seconds:.0f} s)"
         for name, words in FIGURES.items():
             measure, found, limit = self.risk.of(name), self.figure(name), self.limits.get(name)

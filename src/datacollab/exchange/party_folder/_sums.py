@@ -69,10 +69,11 @@ _OVERHEAD_BYTES = 3000
 """About what a message takes beside its numbers."""
 _WIDTH = 100
 APART = (
-    "If at least two other institutions do not work with the analyst, the analyst learns nothing of this one alone. It "
-    "learns one total, with noise: that of all institutions, or, if some work with the analyst, that of the others. "
-    "The total tells how many people there are, and how often each outcome occurs. It may reveal a person whose "
-    "outcome is rare. If there is a second total, both may reveal a person who is in only one of them."
+    "If at least two other institutions do not work with the analyst, the analyst learns nothing of your institution "
+    "alone. It learns one total, with noise: that of all institutions, or, if some work with the analyst, that of the "
+    "others. The total tells how many people there are, and how often each outcome occurs. It may reveal a person "
+    "whose outcome is rare. If there is a second total, comparing the two may reveal a person who is in only one of "
+    "them."
 )
 TOGETHER = (
     "If the analyst and one institution work together, or are the same, they guess better than by chance whether "

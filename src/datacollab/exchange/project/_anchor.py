@@ -161,8 +161,8 @@ def guessing(method: str, *, n_public: int | None = None, n_features: int = 1) -
     )
     sentence = {
         "given": "Anybody with the table has the anchor: keep it secret.",
-        "sample": "Do not tell the analyst which table the anchor is made of: it could then guess each anchor row "
-        f"among {n_public or 'its rows'}.",
+        "sample": "Do not tell the analyst which table the anchor is made of: each anchor row is one of "
+        f"the table's {f'{n_public} ' if n_public else ''}rows.",
         "smote": f"Each row lies at a random place between two public rows, {bits:.0f} bits; the table gives the "
         "lines away, not the places.",
     }.get(method, f"Each number is drawn anew, {bits:.0f} bits a row; no table gives it away.")
