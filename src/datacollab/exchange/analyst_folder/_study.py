@@ -88,7 +88,8 @@ def study_files(tables: dict[str, Table], project: Project) -> dict[str, bytes]:
             f"<table><thead><tr>{cells}</tr></thead><tbody>{body}</tbody></table>"
         )
     title = html.escape(f"{project.name}: the total of {len(project.parties)} parties")
-    style = "body{font:16px sans-serif;margin:2em}table{border-collapse:collapse}td,th{padding:.2em .8em;text-align:left}tr{border-bottom:1px solid}"
+    cells = "td,th{padding:.2em .8em;text-align:left}tr{border-bottom:1px solid}"
+    style = f"body{{font:16px sans-serif;margin:2em}}table{{border-collapse:collapse}}{cells}"
     page = (
         f"<!doctype html><html lang='en'><meta charset='utf-8'><title>{title}</title><style>{style}</style>"
         f"<h1>{title}</h1>{''.join(parts)}</html>"
