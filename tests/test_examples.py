@@ -116,8 +116,8 @@ def effect(told):
 
 
 def explained(told):
-    assert (told("collaboration, anchor as background") < 0.02).all()
-    assert (told("Local, anchor as background") > 0.2).all()
+    assert (told("collaboration") < 0.02).all()
+    assert (told("Local") > 0.2).all()
 
 
 def clusters(told):
