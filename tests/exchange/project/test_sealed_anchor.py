@@ -68,6 +68,14 @@ def test_other_methods(make_project, table, method):
         assert {row.tobytes() for row in anchor.rows} <= rows
 
 
+def test_uniform_rows_are_drawn_from_declared_ranges(make_project, table):
+    """Ages are from 0 to 120, whatever the public rows' are."""
+    project = make_project(anchor=AnchorRecipe(method="uniform", n_rows=400))
+    ages = make_anchor(project, table.assign(age=50), where="public.csv", random_state=0).rows[:, 0]
+    assert 0 <= ages.min() < 10
+    assert 110 < ages.max() <= 120
+
+
 def test_a_source_without_a_target_makes_an_anchor_without(project, regression, table):
     assert make_anchor(project, table.drop(columns="ill"), where="public.csv").target is None
     target = make_anchor(regression, table, where="public.csv").target
