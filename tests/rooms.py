@@ -35,6 +35,7 @@ LIBRARY = {
     "share": Room("What a party sends.", "Share", ("bundle", "targets")),
     "anchor": Room("Making the anchor, and finding private rows in it.", "SMOTEAnchor"),
     "sums": Room("Sums over all parties' rows under masks.", "MaskedSum", ("linalg", "bundle")),
+    "study": Room("A study's statistics, as sums under masks.", "StudyPlan", ("linalg", "sums")),
     "model": Room("What goes back: g_k and h, as numbers.", "PartyModel", ("linalg", "bundle", "targets", "survival")),
     "party": Room(
         "The private side: obfuscators, defences, own models.",
@@ -78,17 +79,21 @@ EXCHANGE = {
         "load_project",
         ("bundle", "targets", "anchor", "sums"),
     ),
+    "exchange.study": Room(
+        "A study by files: what both sides make of the project.", "study_statistics", ("study", "exchange.project")
+    ),
     "exchange.sums": Room(
         "Sums by files: what both sides make of the project, and the model's file.",
         "plan_of",
-        ("bundle", "sums", "exchange.project"),
+        ("bundle", "sums", "study", "exchange.project", "exchange.study"),
     ),
     "exchange.party_folder": Room(
         "A party's folder: share once, install, predict.",
         "PartyFolder",
         (
-            *("linalg", "bundle", "targets", "survival", "share", "anchor", "sums", "model", "party", "testing"),
-            *("risk.audit", "exchange.log", "exchange.ledger", "exchange.project", "exchange.sums", "exchange.steps"),
+            *("linalg", "bundle", "targets", "survival", "share", "anchor", "sums", "study", "model", "party"),
+            *("testing", "risk.audit", "exchange.log", "exchange.ledger", "exchange.project", "exchange.study"),
+            *("exchange.sums", "exchange.steps"),
         ),
     ),
     "exchange.steps": Room("The steps of both sides in one table, which commands and pages render.", "STEPS"),
@@ -96,7 +101,7 @@ EXCHANGE = {
         "The analyst's folder: receive, integrate, export.",
         "AnalystFolder",
         (
-            *("linalg", "bundle", "survival", "share", "sums", "model", "analyst", "effects", "risk.attacks"),
+            *("linalg", "bundle", "survival", "share", "sums", "study", "model", "analyst", "effects", "risk.attacks"),
             *("exchange.log", "exchange.project", "exchange.sums"),
         ),
     ),

@@ -52,9 +52,9 @@ PUBLIC = [
 
 ROOMS = [
     *("analyst", "anchor", "bundle", "estimators", "datasets", "linalg", "model"),
-    *("party", "share", "sums", "survival", "targets", "effects", "progress"),
+    *("party", "share", "sums", "study", "survival", "targets", "effects", "progress"),
     *("risk.attacks", "risk.audit", "exchange.log", "exchange.project", "exchange.party_folder"),
-    *("exchange.analyst_folder", "exchange.ledger", "exchange.sums"),
+    *("exchange.analyst_folder", "exchange.ledger", "exchange.study", "exchange.sums"),
 ]
 
 

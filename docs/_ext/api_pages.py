@@ -46,10 +46,10 @@ EVERYDAY = {
 """The names of `datacollab` itself by role, sums first."""
 
 ROOMS = (
-    *("anchor", "party", "share", "sums", "analyst", "model", "estimators", "effects", "survival", "targets"),
+    *("anchor", "party", "share", "sums", "study", "analyst", "model", "estimators", "effects", "survival", "targets"),
     *("datasets", "progress", "testing", "errors", "linalg", "bundle", "risk.attacks", "risk.audit"),
     *("exchange.project", "exchange.party_folder", "exchange.analyst_folder", "exchange.log"),
-    *("exchange.ledger", "exchange.sums"),
+    *("exchange.ledger", "exchange.study", "exchange.sums"),
 )
 """The rooms whose names are public."""
 

@@ -7,32 +7,16 @@ from dataclasses import asdict, dataclass, fields
 from datetime import UTC, datetime
 from typing import Any
 
-import numpy as np
-from numpy.typing import NDArray
-
-from .._typing import FloatArray
 from .._version import __version__
 from ..bundle import Bundle, KeyPair, digest, pack, seal, unpack, unseal
 from ..errors import ExchangeError
-from ..sums import (
-    SUMS_MODEL_KIND,
-    CategoryColumn,
-    Counts,
-    Description,
-    LeastSquares,
-    NumberColumn,
-    RidgeSums,
-    Statistic,
-    StudyPlan,
-    SumsModel,
-    SumsPlan,
-    read_mask_card,
-    recommended,
-)
+from ..study import StudyPlan
+from ..sums import SUMS_MODEL_KIND, RidgeSums, SumsModel, SumsPlan, read_mask_card, recommended
 from .project import Project, declared_alike
+from .study import study_statistics
 
 __all__ = ["DELTA", "SumsFacts", "Withdrawal", "fewest_rows", "model_to_bytes", "plan_of", "read_model"]
-__all__ += ["read_sums_facts", "read_withdrawal", "study_table", "withdrawal_to_bytes"]
+__all__ += ["read_sums_facts", "read_withdrawal", "withdrawal_to_bytes"]
 
 _FEWEST_OWN_ROWS = 20
 """With fewer rows a party hides nobody, so no project may allow them."""
@@ -106,7 +90,7 @@ def plan_of(project: Project, *, anchor_commitment: str, n_components: int) -> S
         "columns": list(project.feature_names),
     }
     if sharing.is_study:
-        return StudyPlan(roster, _study_statistics(project), facts=facts, epsilon=sharing.epsilon, delta=DELTA)
+        return StudyPlan(roster, study_statistics(project), facts=facts, epsilon=sharing.epsilon, delta=DELTA)
     limits = None if task.minimum is None or task.maximum is None else (float(task.minimum), float(task.maximum))
     target: dict[str, Any] = {"classes": task.classes} if task.classes else {"limits": limits}
     noise = sharing.noise
@@ -120,56 +104,6 @@ def plan_of(project: Project, *, anchor_commitment: str, n_components: int) -> S
         least_penalty=recommended(alike=declared_alike(project.columns)).least_penalty,
         facts=facts,
     )
-
-
-def _study_columns(project: Project) -> dict[str, NumberColumn | CategoryColumn]:
-    """Return the columns of a project and its target, last, by name."""
-    columns: dict[str, NumberColumn | CategoryColumn] = {}
-    for each in project.columns:
-        if each.minimum is not None and each.maximum is not None:
-            columns[each.name] = NumberColumn(each.name, each.minimum, each.maximum)
-        else:
-            columns[each.name] = CategoryColumn(each.name, each.levels)
-    task = project.task
-    if task.minimum is not None and task.maximum is not None:
-        return columns | {task.target: NumberColumn(task.target, task.minimum, task.maximum)}
-    return columns | {task.target: CategoryColumn(task.target, task.classes)}
-
-
-def _study_statistics(project: Project) -> list[Statistic]:
-    """Return the statistics that a project's parties add up."""
-    assert project.sharing is not None
-    sharing, columns = project.sharing, _study_columns(project)
-    all_columns, noise = tuple(columns.values()), sharing.noise
-    *others, outcome = all_columns
-    by = None if sharing.by is None else columns[sharing.by]
-    made: list[Statistic] = []
-    if "counts" in sharing.statistics:
-        made.append(Counts([each for each in all_columns if isinstance(each, CategoryColumn)]))
-    if "description" in sharing.statistics:
-        assert not isinstance(by, NumberColumn)
-        made.append(Description(all_columns, by, noise=noise))
-    if "least squares" in sharing.statistics:
-        assert isinstance(outcome, NumberColumn)
-        made.append(LeastSquares(outcome, others, noise=noise))
-    return made
-
-
-def study_table(project: Project, X: FloatArray, target: NDArray[Any]) -> dict[str, NDArray[Any]]:
-    """Return a party's columns from its matrix; an entry is missing only where a column of the matrix says so."""
-    table: dict[str, NDArray[Any]] = {}
-    start = 0
-    for column in project.columns:
-        own = X[:, start : start + column.n_features]
-        missing = (own[:, -1] == 1) & column.flag_missing
-        if column.levels:
-            levels = np.array(column.levels, dtype=object)
-            table[column.name] = levels[np.argmax(own[:, : len(levels)], axis=1)]
-            table[column.name][missing] = None
-        else:
-            table[column.name] = np.where(missing, np.nan, own[:, 0])
-        start += column.n_features
-    return table | {project.task.target: target}
 
 
 _SEALED = "sealed.bin"

@@ -3,44 +3,29 @@
 from .._recommended import MOST_COMPONENTS, UNITS_PER_RANGE, Recommended, columns_alike, recommended
 from ._card import mask_card, read_mask_card
 from ._common_map import CommonMap
-from ._description import COUNT_NOISE, ColumnDescription, Counts, CountsResult, Description, DescriptionResult
 from ._fixed_point import FixedPoint
 from ._key_stream import key_stream, standard_normal
-from ._least_squares import LeastSquares, LeastSquaresResult
 from ._masked_sum import FEWEST_PARTIES, MaskedMessage, MaskedSum, MaskKey, check_mask_key
 from ._membership import MeasuredMembership, measured_membership
 from ._message_file import MASKED_SUM_KIND, message_to_bytes, read_message
 from ._plan import SUMS_MODEL_KIND, SumsModel, SumsPlan
 from ._ridge_sums import RidgeFromSums, RidgeSums
-from ._study import CategoryColumn, NumberColumn, Statistic, StudyPlan
 
 __all__ = [
-    "COUNT_NOISE",
     "FEWEST_PARTIES",
     "MASKED_SUM_KIND",
     "MOST_COMPONENTS",
     "SUMS_MODEL_KIND",
     "UNITS_PER_RANGE",
-    "CategoryColumn",
-    "ColumnDescription",
     "CommonMap",
-    "Counts",
-    "CountsResult",
-    "Description",
-    "DescriptionResult",
     "FixedPoint",
-    "LeastSquares",
-    "LeastSquaresResult",
     "MaskKey",
     "MaskedMessage",
     "MaskedSum",
     "MeasuredMembership",
-    "NumberColumn",
     "Recommended",
     "RidgeFromSums",
     "RidgeSums",
-    "Statistic",
-    "StudyPlan",
     "SumsModel",
     "SumsPlan",
     "check_mask_key",

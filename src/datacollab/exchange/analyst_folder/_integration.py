@@ -35,12 +35,12 @@ from ...model import (
 )
 from ...risk.attacks import find_training_rows
 from ...share import Share
-from ...sums import CountsResult, DescriptionResult, LeastSquaresResult, StudyPlan, SumsPlan
+from ...study import ResultTable, StatisticResult, StudyPlan
+from ...sums import SumsPlan
 from ...survival import SurvivalModel, concordance_index
 from ..project import Project, Task
 from ..sums import fewest_rows, plan_of
 from ._received import SEALED, Received
-from ._study import Table, study_tables
 
 if TYPE_CHECKING:
     from ...analyst import Collaboration, Selection
@@ -64,7 +64,7 @@ class SumsIntegration:
     n_parties: int
     n_components: int
     alpha: float | None
-    tables: dict[str, Table]
+    tables: dict[str, ResultTable]
     class_counts: dict[str, int]
     rare: tuple[str, ...]
     context: str
@@ -425,13 +425,14 @@ def solve_sums(received: Sequence[Received], project: Project, key: KeyPair) -> 
         )
     facts = {name: received[0].facts[name] for name in ("anchor_commitment", "n_components")}
     plan, messages = plan_of(project, **facts), [each.share for each in received]
-    model, tables, n_rows = None, dict[str, Table](), None
+    model, tables, n_rows = None, dict[str, ResultTable](), None
     counts, rare = dict[Any, float](), list[Any]()
     try:
         if isinstance(plan, StudyPlan):
             results = plan.results(messages)
-            n_rows, rare = _check_study(results, project), [each for found in results for each in _rare(found)]
-            tables = study_tables(results)
+            n_rows = _check_study(results, project)
+            rare = [f"{name}={level}" for each in results for name, level in each.rare]
+            tables = {each.title: found.table() for each, found in zip(plan.statistics, results, strict=True)}
         else:
             total = plan.agreed.total(messages)
             n_rows, counts = _check_total(plan, total, project)
@@ -456,29 +457,14 @@ def solve_sums(received: Sequence[Received], project: Project, key: KeyPair) -> 
     )
 
 
-def _rare(result: Any) -> list[str]:
-    """Return the levels that may be rare, as people read them."""
-    return [f"{name}={level}" for name, level in result.rare] if isinstance(result, CountsResult) else []
-
-
-def _check_study(results: Sequence[Any], project: Project) -> float | None:
+def _check_study(results: Sequence[StatisticResult], project: Project) -> float | None:
     """Return the number of rows, if a result says it; refuse numbers that rows cannot give."""
     n_rows = None
     for result in results:
-        if isinstance(result, DescriptionResult):
-            n_rows, slack = result.n_rows[None], _FARTHEST * max(each.noise_of_n for each in result.entries)
-            _refuse_if(_too_few(n_rows, slack, project), project)
-            least = min(min(each.n, each.missing) for each in result.entries)
-            _refuse_if("a count is far below zero" if least < -2 * slack * len(result.entries) else None, project)
-        elif isinstance(result, CountsResult):
-            of_target = result.counts.get(project.task.target)
-            if of_target is not None:
-                n_rows = sum(of_target.values())
-                _refuse_if(_too_few(n_rows, result.noise * _FARTHEST * math.sqrt(len(of_target)), project), project)
-            lowest = min(n for each in result.counts.values() for n in each.values())
-            _refuse_if("a count is far below zero" if lowest < -_FARTHEST * result.noise else None, project)
-        elif isinstance(result, LeastSquaresResult) and n_rows is None:
-            n_rows = result.n_rows
+        if result.size is not None:
+            n_rows, noise = result.size
+            _refuse_if(_too_few(n_rows, _FARTHEST * noise, project), project)
+        _refuse_if(result.fault, project)
     return n_rows
 
 

@@ -22,12 +22,12 @@ from ...anchor import anchor_fit, find_private_rows
 from ...bundle import read_regular, unpack, write_atomically
 from ...errors import AgreementError, ExchangeError
 from ...linalg import gaussian_sigma
+from ...study import StudyPlan
 from ...sums import (
     UNITS_PER_RANGE,
     CommonMap,
     MaskKey,
     MeasuredMembership,
-    StudyPlan,
     SumsPlan,
     measured_membership,
     message_to_bytes,
@@ -44,7 +44,8 @@ from ..project import (
     sharing_sentences,
     table_batches,
 )
-from ..sums import DELTA, Withdrawal, fewest_rows, plan_of, read_withdrawal, study_table, withdrawal_to_bytes
+from ..study import study_table
+from ..sums import DELTA, Withdrawal, fewest_rows, plan_of, read_withdrawal, withdrawal_to_bytes
 from ._folder import (
     Folder,
     check_unchanged,

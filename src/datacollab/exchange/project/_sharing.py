@@ -21,9 +21,10 @@ _ENTITIES_WITHOUT_WARNING = 5
 _FEWEST_ENTITIES = 3
 _LIMITS = {"noise": (0.03, 100.0), "epsilon": (0.01, 100.0), "n_components": (2, 1000), "run": (1, None)}
 _METHODS = ("sample", "uniform")
-_RIDGE, _LEAST_SQUARES = "ridge regression", "least squares"
-STUDY = ("counts", "description", _LEAST_SQUARES)
-"""Statistics of a study, which make no model."""
+_RIDGE = "ridge regression"
+_ANY = ("classification", "regression", "survival", "effect")
+STUDY = {"counts": _ANY, "description": _ANY, "least squares": ("regression", "effect")}
+"""Statistics of a study, which make no model, and the kinds of task that they need."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -97,11 +98,13 @@ def check_sharing(
     sharing: Sharing, parties: Mapping[str, PublicKey], task: Task, columns: Sequence[Column], anchor_method: str
 ) -> None:
     """Refuse entries that contradict the rest of the project."""
-    needed = ("regression",) if _LEAST_SQUARES in sharing.statistics else ("classification", "regression")
-    fault = f"{listed(sharing.statistics)} is there for kind {' and '.join(needed)}, not for {task.kind!r}. "
-    fault += "Take another statistic, or remove the table [sharing]."
-    refuse_if(task.kind not in needed, "[sharing], statistics", fault)
-    grouping = [each.name for each in columns if each.categories] + ([task.target] if task.classes else [])
+    for each in sharing.statistics:
+        needed = STUDY.get(each, ("classification", "regression"))
+        fault = f"{each} is there for kind {' and '.join(needed)}, not for {task.kind!r}. Take another statistic, or "
+        refuse_if(task.kind not in needed, "[sharing], statistics", fault + "remove the table [sharing].")
+    grouping = [each.name for each in columns if each.categories] + [
+        name for name, entries in task.labels.items() if entries
+    ]
     fault = f"{sharing.by!r} is no column of categories or classes; there are {listed(grouping) or 'none'}. Name one."
     refuse_if(sharing.by is not None and sharing.by not in grouping, "[sharing], by", fault)
     fault = "no column has categories or classes to count. Take another statistic."

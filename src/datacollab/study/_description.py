@@ -10,7 +10,19 @@ from typing import Any, ClassVar
 import numpy as np
 
 from .._typing import FloatArray
-from ._study import RIDGE_MOVED, USUAL_NOISE, CategoryColumn, NumberColumn, Statistic, StudyTable
+from ._plan import (
+    FARTHEST,
+    RIDGE_MOVED,
+    USUAL_NOISE,
+    CategoryColumn,
+    NumberColumn,
+    ResultTable,
+    Statistic,
+    StatisticResult,
+    StudyTable,
+    count_text,
+    number_text,
+)
 
 __all__ = ["COUNT_NOISE", "ColumnDescription", "Counts", "CountsResult", "Description", "DescriptionResult"]
 
@@ -27,22 +39,42 @@ _QUARTERS = (0.25, 0.5, 0.75)
 
 
 @dataclass(frozen=True)
-class CountsResult:
+class CountsResult(StatisticResult):
     """Rows of each level, with noise, and the levels that may have fewer than ten rows.
 
     Attributes
     ----------
     counts : mapping of str to mapping
         Rows of each level, by column.
-    rare : tuple of (column, level)
-        Counts below ten and twice the noise.
     noise : float
         Standard deviation of the noise in each count.
     """
 
     counts: dict[str, dict[Any, float]]
-    rare: tuple[tuple[str, Any], ...]
     noise: float
+
+    @property
+    def rare(self) -> tuple[tuple[str, Any], ...]:
+        """Return columns and levels whose count is not above ten by twice the noise."""
+        least = _FEWEST + _CERTAINTY * self.noise
+        return tuple((name, level) for name, each in self.counts.items() for level, n in each.items() if n < least)
+
+    @property
+    def size(self) -> tuple[float, float]:
+        """Return the rows of the column with the most entries, and the standard deviation of its noise."""
+        most = max(self.counts.values(), key=lambda each: sum(each.values()))
+        return sum(most.values()), self.noise * math.sqrt(len(most))
+
+    @property
+    def fault(self) -> str | None:
+        """Return that a count is below zero by more than noise, if one is."""
+        lowest = min(n for each in self.counts.values() for n in each.values())
+        return "a count is far below zero" if lowest < -FARTHEST * self.noise else None
+
+    def table(self) -> ResultTable:
+        """Return the rows of each level."""
+        rows = [(name, str(level), count_text(n)) for name, each in self.counts.items() for level, n in each.items()]
+        return ResultTable(("column", "level", "rows"), rows, _noisy(self.noise))
 
 
 @dataclass(frozen=True)
@@ -81,10 +113,9 @@ class Counts(Statistic):
 
     def result(self, total: FloatArray, *, n_parties: int, noise: float = 1.0) -> CountsResult:
         """Return the counts, and which levels may be rare."""
-        least, numbers = _FEWEST + _CERTAINTY * self.noise * noise, iter(total.tolist())
+        numbers = iter(total.tolist())
         counts = {column.name: dict(zip(column.levels, numbers, strict=False)) for column in self.columns}
-        rare = [(name, level) for name, of_each in counts.items() for level, n in of_each.items() if n < least]
-        return CountsResult(counts, tuple(rare), self.noise * noise)
+        return CountsResult(counts, self.noise * noise)
 
 
 @dataclass(frozen=True)
@@ -126,7 +157,7 @@ class ColumnDescription:
 
 
 @dataclass(frozen=True)
-class DescriptionResult:
+class DescriptionResult(StatisticResult):
     """All rows of the table, by column and group.
 
     Attributes
@@ -138,6 +169,37 @@ class DescriptionResult:
 
     n_rows: dict[Any, float]
     entries: tuple[ColumnDescription, ...]
+
+    @property
+    def _noise(self) -> float:
+        """Return the standard deviation of the noise in each count."""
+        return max(each.noise_of_n for each in self.entries)
+
+    @property
+    def size(self) -> tuple[float, float]:
+        """Return the number of all rows, and the standard deviation of its noise."""
+        return self.n_rows[None], self._noise
+
+    @property
+    def fault(self) -> str | None:
+        """Return that a count is below zero by more than noise, if one is."""
+        least = min(min(each.n, each.missing) for each in self.entries)
+        return "a count is far below zero" if least < -2 * FARTHEST * self._noise * len(self.entries) else None
+
+    def table(self) -> ResultTable:
+        """Return a line for each number, and for each level, in each group."""
+        rows = []
+        for each in self.entries:
+            group, level = ("all" if each.group is None else str(each.group)), each.level
+            figures = map(number_text, (each.share, each.mean, each.deviation, *each.quarters))
+            counts = (count_text(each.n), count_text(each.missing))
+            rows.append((each.column, group, "" if level is None else str(level), *counts, *figures))
+        heads = ("column", "group", "level", "rows", "missing", "share", "mean", "sd", "q1", "median", "q3")
+        return ResultTable(heads, rows, f"{_noisy(self._noise)} Quartiles lie within agreed bins.")
+
+
+def _noisy(noise: float) -> str:
+    return f"Counts have noise with a standard deviation of {noise:.1f} rows."
 
 
 @dataclass(frozen=True)

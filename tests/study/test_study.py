@@ -14,16 +14,8 @@ from sklearn.datasets import load_breast_cancer, load_diabetes, load_wine
 
 from datacollab.errors import AgreementError, NumericalError
 from datacollab.linalg import gaussian_sigma
-from datacollab.sums import (
-    CategoryColumn,
-    Counts,
-    Description,
-    LeastSquares,
-    MaskKey,
-    NumberColumn,
-    RidgeSums,
-    StudyPlan,
-)
+from datacollab.study import CategoryColumn, Counts, Description, LeastSquares, NumberColumn, StudyPlan
+from datacollab.sums import MaskKey, RidgeSums
 
 CLASSES = ("mild", "severe", "fatal")
 COURSE = CategoryColumn("course", CLASSES)

@@ -1,4 +1,4 @@
-"""Statistics of a study that are sums over rows: the columns that they are of, and the plan that all agree on."""
+"""The columns of a study, what a statistic is, and the plan that all parties agree on."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from abc import ABC, abstractmethod
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
-from typing import Any, ClassVar
+from typing import Any, ClassVar, NamedTuple
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -16,16 +16,29 @@ from .._recommended import TABLE
 from .._typing import FloatArray, PartyName
 from ..errors import AgreementError
 from ..linalg import gaussian_sigma
-from ._masked_sum import MaskedMessage, MaskedSum, MaskKey
-from ._ridge_sums import RidgeSums
+from ..sums import MaskedMessage, MaskedSum, MaskKey, RidgeSums
 
-__all__ = ["RIDGE_MOVED", "USUAL_NOISE", "CategoryColumn", "NumberColumn", "Statistic", "StudyPlan", "StudyTable"]
+__all__ = ["RIDGE_MOVED", "USUAL_NOISE", "CategoryColumn", "NumberColumn", "ResultTable", "Statistic"]
+__all__ += ["StatisticResult", "StudyPlan", "StudyTable"]
 
 USUAL_NOISE = TABLE.noise
 RIDGE_MOVED = RidgeSums(1, limits=(0.0, 1.0)).sensitivity
 """How far replacing one row moves the sums of ridge regression, whose noise others are compared with."""
 StudyTable = Mapping[str, ArrayLike]
 """A party's columns by name, all equally long; NaN or None is a missing entry."""
+FARTHEST = 6.0
+"""Standard deviations of noise beyond which a number is not noise."""
+_DIGITS = 4
+
+
+def number_text(value: float) -> str:
+    """Return a number as people read it, with four digits; nothing if it is NaN."""
+    return "" if math.isnan(value) else f"{value:.{_DIGITS}g}"
+
+
+def count_text(value: float) -> str:
+    """Return a number of rows as people read it; noise may have made it negative."""
+    return str(max(0, round(value)))
 
 
 @dataclass(frozen=True)
@@ -118,6 +131,37 @@ def _entries(table: StudyTable, name: str) -> ArrayLike:
         raise AgreementError(f"The table lacks column {name!r}. Give all columns that were agreed on.") from None
 
 
+class ResultTable(NamedTuple):
+    """A result as people read it: the heads of its columns, its rows of texts, and a note."""
+
+    heads: tuple[str, ...]
+    rows: Sequence[tuple[str, ...]]
+    note: str
+
+
+class StatisticResult(ABC):
+    """What follows from the total of one statistic."""
+
+    @property
+    def size(self) -> tuple[float, float] | None:
+        """Return the number of all rows, and the standard deviation of its noise; None if the total does not say."""
+        return None
+
+    @property
+    def fault(self) -> str | None:
+        """Return why no rows can give this total, as the end of a sentence; None if rows can."""
+        return None
+
+    @property
+    def rare(self) -> tuple[tuple[str, Any], ...]:
+        """Return columns and levels that may have fewer than ten rows."""
+        return ()
+
+    @abstractmethod
+    def table(self) -> ResultTable:
+        """Return the result as people read it."""
+
+
 @dataclass(frozen=True)
 class Statistic(ABC):
     """Numbers that each party adds up over its rows, and what follows from their total."""
@@ -151,7 +195,7 @@ class Statistic(ABC):
         return self.finish(self.add_up(table))
 
     @abstractmethod
-    def result(self, total: FloatArray, *, n_parties: int, noise: float = 1.0) -> Any:
+    def result(self, total: FloatArray, *, n_parties: int, noise: float = 1.0) -> StatisticResult:
         """Return what follows from a total whose noise is `noise` times `spread`."""
 
 
@@ -180,7 +224,8 @@ class StudyPlan:
 
     Examples
     --------
-    >>> from datacollab.sums import CategoryColumn, Counts, MaskKey, StudyPlan
+    >>> from datacollab.study import CategoryColumn, Counts, StudyPlan
+    >>> from datacollab.sums import MaskKey
     >>> keys = {name: MaskKey.generate() for name in ("north", "south", "west")}
     >>> roster = {name: key.public for name, key in keys.items()}
     >>> plan = StudyPlan(roster, [Counts([CategoryColumn("course", ["mild", "severe", "fatal"])])])

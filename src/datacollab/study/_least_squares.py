@@ -19,17 +19,28 @@ from scipy import stats
 
 from .._typing import FloatArray
 from ..errors import AgreementError, NumericalError
-from ._study import RIDGE_MOVED, USUAL_NOISE, CategoryColumn, NumberColumn, Statistic, StudyTable
+from ._plan import (
+    RIDGE_MOVED,
+    USUAL_NOISE,
+    CategoryColumn,
+    NumberColumn,
+    ResultTable,
+    Statistic,
+    StatisticResult,
+    StudyTable,
+    number_text,
+)
 
 __all__ = ["LeastSquares", "LeastSquaresResult"]
 
 _ROWS_PER_COEFFICIENT = 10
+_SMALL = 0.001
 _LEAST_EIGENVALUE = 3.0
 """Smallest eigenvalue of the moments, in units of the largest that noise alone has."""
 
 
 @dataclass(frozen=True, eq=False)
-class LeastSquaresResult:
+class LeastSquaresResult(StatisticResult):
     """Coefficients of a linear regression, within parties.
 
     Attributes
@@ -65,6 +76,20 @@ class LeastSquaresResult:
     degrees_of_freedom: float
     residual_deviation: float
     inflation: FloatArray
+
+    def table(self) -> ResultTable:
+        """Return a line for each coefficient."""
+        columns = (self.coefficients, self.errors, self.low, self.high)
+        p_values = ["<0.001" if p < _SMALL else f"{p:.3f}" for p in self.p_values]
+        each = zip(self.names, p_values, *columns, strict=True)
+        rows = [(name, *map(number_text, numbers), p) for name, p, *numbers in each]
+        note = (
+            f"Least squares with an intercept for each party, on about {self.n_rows:.0f} complete rows. Standard "
+            "errors are classical: they suppose one variance of all residuals, and hold the noise of the total (which "
+            f"made them up to {self.inflation.max():.2f} times as large)."
+        )
+        heads = ("column", "coefficient", "standard error", "95 % low", "95 % high", "p")
+        return ResultTable(heads, rows, note)
 
 
 @dataclass(frozen=True)

@@ -1,0 +1,71 @@
+"""A study by files: the statistics that a project's parties add up, and a party's columns."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from .._typing import FloatArray
+from ..study import CategoryColumn, Counts, Description, LeastSquares, NumberColumn, Statistic
+from .project import Project
+
+__all__ = ["study_columns", "study_statistics", "study_table"]
+
+
+def study_columns(project: Project) -> dict[str, NumberColumn | CategoryColumn]:
+    """Return the columns of a project and of its target, last, by name; 1 is treated, or an event that was seen."""
+    columns: dict[str, NumberColumn | CategoryColumn] = {}
+    for each in project.columns:
+        if each.minimum is not None and each.maximum is not None:
+            columns[each.name] = NumberColumn(each.name, each.minimum, each.maximum)
+        else:
+            columns[each.name] = CategoryColumn(each.name, each.levels)
+    task = project.task
+    events = [CategoryColumn(name, (0, 1)) for name in (task.treatment, task.event) if name]
+    columns |= {each.name: each for each in events}
+    if task.classes:
+        return columns | {task.target: CategoryColumn(task.target, task.classes)}
+    assert task.maximum is not None
+    number = task.target or task.outcome or task.time
+    return columns | {number: NumberColumn(number, 0.0 if task.minimum is None else task.minimum, task.maximum)}
+
+
+def study_statistics(project: Project) -> list[Statistic]:
+    """Return the statistics that a project's parties add up."""
+    assert project.sharing is not None
+    sharing, columns = project.sharing, study_columns(project)
+    all_columns, noise = tuple(columns.values()), sharing.noise
+    *others, outcome = all_columns
+    by = None if sharing.by is None else columns[sharing.by]
+    made: list[Statistic] = []
+    if "counts" in sharing.statistics:
+        made.append(Counts([each for each in all_columns if isinstance(each, CategoryColumn)]))
+    if "description" in sharing.statistics:
+        assert not isinstance(by, NumberColumn)
+        made.append(Description(all_columns, by, noise=noise))
+    if "least squares" in sharing.statistics:
+        assert isinstance(outcome, NumberColumn)
+        made.append(LeastSquares(outcome, others, noise=noise))
+    return made
+
+
+def study_table(project: Project, X: FloatArray, target: NDArray[Any]) -> dict[str, NDArray[Any]]:
+    """Return a party's columns from its matrix; an entry is missing only where a column of the matrix says so."""
+    table: dict[str, NDArray[Any]] = {}
+    start = 0
+    for column in project.columns:
+        own = X[:, start : start + column.n_features]
+        missing = (own[:, -1] == 1) & column.flag_missing
+        if column.levels:
+            levels = np.array(column.levels, dtype=object)
+            table[column.name] = levels[np.argmax(own[:, : len(levels)], axis=1)]
+            table[column.name][missing] = None
+        else:
+            table[column.name] = np.where(missing, np.nan, own[:, 0])
+        start += column.n_features
+    if target.dtype.names is None:
+        return table | {project.task.target: target}
+    fields = {name: target[part] for part, name in project.task.fields.items()}
+    return table | {name: own.astype(int) if own.dtype == bool else own for name, own in fields.items()}
