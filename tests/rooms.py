@@ -71,6 +71,9 @@ RISK = {
         ("targets", "share", "party", "analyst", "risk.attacks"),
     ),
 }
+CHOICE = {
+    "choice": Room("The most useful way of sharing rows within limits of risk.", "choose", ("party", "risk.audit"))
+}
 EXCHANGE = {
     "exchange.log": Room("The log of a folder, its chain, and its witnesses.", "AuditLog", ("bundle",)),
     "exchange.ledger": Room("What an institution's rows went into.", "Ledger", ("bundle", "exchange.log")),
@@ -131,13 +134,15 @@ DESK = {
         ("analyst", "exchange.analyst_folder", "exchange.steps", "desk.web"),
     ),
 }
-CLI = {"cli": Room("The commands, one file each.", "main", (*LIBRARY, *RISK, *EXCHANGE, *LOOK, *REMOTE, *DESK))}
+CLI = {
+    "cli": Room("The commands, one file each.", "main", (*LIBRARY, *RISK, *CHOICE, *EXCHANGE, *LOOK, *REMOTE, *DESK))
+}
 
 WINGS = {"risk": RISK, "exchange": EXCHANGE, "desk": DESK}
 WINGS_MAY_IMPORT = {**{"risk": set(), "exchange": {"risk"}}, "desk": {"exchange", "risk"}}
 """Other wings; the desk shows what attacks find."""
 
-ROOMS = LIBRARY | RISK | EXCHANGE | LOOK | REMOTE | DESK | CLI
+ROOMS = LIBRARY | RISK | CHOICE | EXCHANGE | LOOK | REMOTE | DESK | CLI
 EVERYWHERE = {
     *(
         "errors",

@@ -47,7 +47,7 @@ EVERYDAY = {
 
 ROOMS = (
     *("anchor", "party", "share", "sums", "study", "analyst", "model", "estimators", "effects", "survival", "targets"),
-    *("datasets", "progress", "testing", "errors", "linalg", "bundle", "risk.attacks", "risk.audit"),
+    *("datasets", "progress", "testing", "errors", "linalg", "bundle", "risk.attacks", "risk.audit", "choice"),
     *("exchange.project", "exchange.party_folder", "exchange.analyst_folder", "exchange.log"),
     *("exchange.ledger", "exchange.study", "exchange.sums"),
 )

@@ -15,7 +15,8 @@ _NAMES = {
     "anchor": ("GaussianAnchor", "SMOTEAnchor", "SampleAnchor", "UniformAnchor", "find_private_rows"),
     # A party hides its rows behind f_k, looks at what that risks, and shares once.
     "party": ("Party", "obfuscator", "CommonSpace"),
-    "risk.audit": ("audit", "choose"),
+    "risk.audit": ("audit",),
+    "choice": ("choose",),
     "share": ("Share",),
     # Or all add up under masks, and the analyst learns the total alone.
     "sums": ("MaskKey", "SumsPlan", "SumsModel"),
@@ -62,6 +63,7 @@ if TYPE_CHECKING:
     from .anchor import SMOTEAnchor as SMOTEAnchor
     from .anchor import UniformAnchor as UniformAnchor
     from .anchor import find_private_rows as find_private_rows
+    from .choice import choose as choose
     from .errors import DataCollabError as DataCollabError
     from .estimators import Central as Central
     from .estimators import DataCollaborationClassifier as DataCollaborationClassifier
@@ -76,7 +78,6 @@ if TYPE_CHECKING:
     from .party import obfuscator as obfuscator
     from .progress import ProgressBar as ProgressBar
     from .risk.audit import audit as audit
-    from .risk.audit import choose as choose
     from .share import Share as Share
     from .sums import MaskKey as MaskKey
     from .sums import SumsModel as SumsModel

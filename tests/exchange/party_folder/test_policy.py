@@ -7,9 +7,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from datacollab.choice import RiskLimits
 from datacollab.errors import ExchangeError
 from datacollab.exchange.party_folder import Policy, default_policy_text, load_policy
-from datacollab.risk.audit import RiskLimits
 
 
 @pytest.fixture

@@ -18,12 +18,13 @@ from sklearn.model_selection import KFold, StratifiedKFold
 from sklearn.utils import _safe_indexing, check_random_state
 from sklearn.utils.validation import _num_samples
 
-from ..._validation import check_single_targets, require
-from ...errors import AgreementError, DataCollabError, DataCollabWarning
-from ...party import Defence, GaussianNoise, Microaggregation, Party, obfuscator
-from ._findings import ATTACKS, Finding
-from ._run import audit
-from ._scenario import split_public
+from ._validation import check_single_targets, require
+from .errors import AgreementError, DataCollabError, DataCollabWarning
+from .party import Defence, GaussianNoise, Microaggregation, Party, obfuscator
+from .risk.audit import Finding, audit, split_public
+from .risk.audit._findings import ATTACKS
+
+__all__ = ["Assessment", "Choice", "Option", "Risk", "RiskLimits", "choose", "options_for"]
 
 DIMENSIONS = (4, 8, 16, 32)
 _LEVELS = ("T0", "T2", "T2f")
@@ -249,7 +250,7 @@ def choose(
             # scikit-learn refuses folds with too few rows of a class; its words show no entry.
             failed[option.name] = str(error)
             continue
-        risk = risk_of(result.findings)
+        risk = _risk_of(result.findings)
         pairs = zip(astuple(risk), astuple(limits), strict=True)
         # A risk that was not measured is not within its limit.
         allowed = all(limit is None or (value is not None and value <= limit) for value, limit in pairs)
@@ -277,7 +278,7 @@ def _local_utility(
     return float(np.mean(scores))
 
 
-def risk_of(findings: Sequence[Finding]) -> Risk:
+def _risk_of(findings: Sequence[Finding]) -> Risk:
     """Read the risk off an audit's findings."""
     measured = [finding for finding in findings if finding.is_measured]
     uppers = {name: [one.upper for one in measured if one.metric == metric] for name, metric in _MEASURES.items()}

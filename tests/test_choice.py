@@ -4,8 +4,8 @@ import numpy as np
 import pytest
 
 import datacollab as dc
+from datacollab.choice import Option, RiskLimits, choose, options_for
 from datacollab.party import Microaggregation
-from datacollab.risk.audit import Option, RiskLimits, choose, options_for
 
 
 @pytest.fixture(scope="module")
