@@ -108,7 +108,7 @@ class CategoryColumn:
         """
         entries = np.asarray(_entries(table, self.name), dtype=object)
         found = entries[:, None] == np.array(self.levels, dtype=object)
-        missing = np.array([*map(_is_missing, entries)], dtype=np.bool_)
+        missing = np.array([*map(is_missing, entries)], dtype=np.bool_)
         if not (found.any(axis=1) | missing).all():
             raise AgreementError(f"Column {self.name!r}: an entry is none of the levels. Correct it, or make it None.")
         return np.asarray(found, dtype=np.bool_)
@@ -117,7 +117,8 @@ class CategoryColumn:
 Column = NumberColumn | CategoryColumn
 
 
-def _is_missing(entry: object) -> bool:
+def is_missing(entry: object) -> bool:
+    """Return whether an entry is missing."""
     try:
         return entry is None or bool(entry != entry)  # NaN differs from itself.
     except TypeError:

@@ -1,0 +1,58 @@
+"""Rows, or whole clusters of rows, that are dealt secretly at random to groups which all parties agree on."""
+
+from __future__ import annotations
+
+import hashlib
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from ..sums import key_stream
+from ._plan import is_missing
+
+__all__ = ["deal"]
+
+
+def deal(n_rows: int, n_groups: int, secret: bytes, clusters: ArrayLike | None = None) -> NDArray[np.intp]:
+    """Deal rows to groups.
+
+    Rows by themselves fill all groups alike, but for one row.  A cluster goes to a group that a keyed hash of its label
+    chooses, so that batches of a file agree on it, and no other row's group depends on who is in the table.
+
+    Parameters
+    ----------
+    n_rows, n_groups : int
+    secret : bytes of length 32
+        Drawn by the party for one message, for example with `secrets.token_bytes`.
+    clusters : array-like of shape (n_rows,), optional
+        Labels, as texts or numbers.  A row without one (None or NaN) is a cluster of its own.
+
+    Returns
+    -------
+    ndarray of shape (n_rows,)
+        The group of each row, from 0.
+
+    Examples
+    --------
+    >>> groups = deal(4, 2, bytes(32))
+    >>> sorted(groups.tolist())
+    [0, 0, 1, 1]
+    >>> first, second, third = deal(3, 1000, bytes(32), ["Dr A", "Dr B", "Dr A"])
+    >>> bool(first == third), bool(first == second)
+    (True, False)
+    """
+    words = key_stream(secret, n_rows + 1)
+    order = np.empty(n_rows, dtype=np.intp)
+    order[np.argsort(words[1:], kind="stable")] = np.arange(n_rows)
+    if clusters is None:
+        return (order + int(words[0] % np.uint64(n_groups))) % n_groups
+    alone = (words[1:] % np.uint64(n_groups)).tolist()
+    labels = np.asarray(clusters, dtype=object)
+    both = zip(labels, alone, strict=True)
+    return np.array([own if is_missing(label) else _group(label, n_groups, secret) for label, own in both], np.intp)
+
+
+def _group(label: object, n_groups: int, secret: bytes) -> int:
+    """Return the group of a cluster; batches of a file may read 1 as 1.0."""
+    text = repr(float(label)) if isinstance(label, int | float | np.number) else str(label)
+    return int.from_bytes(hashlib.blake2b(text.encode(), key=secret, digest_size=8).digest(), "little") % n_groups
