@@ -169,7 +169,7 @@ def test_one_message_carries_several_statistics():
 @pytest.mark.parametrize("statistic", [Description(COLUMNS, ARM), LeastSquares(DOSE, [AGE, COURSE])])
 def test_batches_of_rows_add_up(statistic):
     frame = table_of(90, 3)
-    sums = sum(statistic.add_up(frame.iloc[start : start + 40]) for start in (0, 40, 80))
+    sums = sum(statistic.add_up(frame.iloc[start : start + 40], bytes(32)) for start in (0, 40, 80))
     assert_allclose(statistic.finish(sums), statistic.part(frame), rtol=1e-12, atol=1e-12)
 
 
@@ -266,7 +266,7 @@ def test_intervals_hold_with_the_noise_of_the_total():
 def test_tables_that_do_not_fit_are_refused_and_not_quoted(table):
     plan = StudyPlan(roster_of(new_keys()), [Counts([COURSE])])
     with pytest.raises(AgreementError) as caught:
-        plan.add_up(table)
+        plan.add_up(table, bytes(32))
     assert "unknown" not in str(caught.value)
 
 

@@ -2,7 +2,7 @@
 
 from ._description import COUNT_NOISE, ColumnDescription, Counts, CountsResult, Description, DescriptionResult
 from ._least_squares import LeastSquares, LeastSquaresResult
-from ._plan import CategoryColumn, NumberColumn, ResultTable, Statistic, StatisticResult, StudyPlan
+from ._plan import CategoryColumn, NumberColumn, ResultTable, Statistic, StatisticResult, StudyPlan, new_secret
 
 __all__ = [
     "COUNT_NOISE",
@@ -19,4 +19,5 @@ __all__ = [
     "Statistic",
     "StatisticResult",
     "StudyPlan",
+    "new_secret",
 ]

@@ -107,7 +107,7 @@ class Counts(Statistic):
         """Return all that was agreed on, for JSON."""
         return {"columns": [asdict(column) for column in self.columns], "noise": self.noise}
 
-    def add_up(self, table: StudyTable) -> FloatArray:
+    def add_up(self, table: StudyTable, secret: bytes) -> FloatArray:
         """Return the counts over some rows of a party, shape (n_numbers,)."""
         return np.concatenate([column.indicators(table).sum(axis=0, dtype=np.float64) for column in self.columns])
 
@@ -275,7 +275,7 @@ class Description(Statistic):
             "n_bins": self.n_bins,
         }
 
-    def add_up(self, table: StudyTable) -> FloatArray:
+    def add_up(self, table: StudyTable, secret: bytes) -> FloatArray:
         """Return the sums over some rows of a party, shape (n_numbers,)."""
         found = []
         for column in self.columns:

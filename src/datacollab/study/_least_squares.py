@@ -175,7 +175,7 @@ class LeastSquares(Statistic):
             "noise": self.noise,
         }
 
-    def add_up(self, table: StudyTable) -> FloatArray:
+    def add_up(self, table: StudyTable, secret: bytes) -> FloatArray:
         """Return moments over some rows of a party: the matrix of [1, x, y], shape ((n_coefficients + 2) ** 2,)."""
         blocks: list[NDArray[Any]] = []
         for column in self.columns:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import secrets
 from abc import ABC, abstractmethod
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
@@ -19,7 +20,7 @@ from ..linalg import gaussian_sigma
 from ..sums import MaskedMessage, MaskedSum, MaskKey, RidgeSums
 
 __all__ = ["RIDGE_MOVED", "USUAL_NOISE", "CategoryColumn", "NumberColumn", "ResultTable", "Statistic"]
-__all__ += ["StatisticResult", "StudyPlan", "StudyTable"]
+__all__ += ["StatisticResult", "StudyPlan", "StudyTable", "new_secret"]
 
 USUAL_NOISE = TABLE.noise
 RIDGE_MOVED = RidgeSums(1, limits=(0.0, 1.0)).sensitivity
@@ -29,6 +30,11 @@ StudyTable = Mapping[str, ArrayLike]
 FARTHEST = 6.0
 """Standard deviations of noise beyond which a number is not noise."""
 _DIGITS = 4
+
+
+def new_secret() -> bytes:
+    """Draw from the operating system what deals rows to groups in one message."""
+    return secrets.token_bytes(32)
 
 
 def number_text(value: float) -> str:
@@ -184,16 +190,19 @@ class Statistic(ABC):
         """Return all that was agreed on, for JSON."""
 
     @abstractmethod
-    def add_up(self, table: StudyTable) -> FloatArray:
-        """Return sums over some rows of a party; those of several batches can be added."""
+    def add_up(self, table: StudyTable, secret: bytes) -> FloatArray:
+        """Return sums over some rows of a party; those of several batches can be added.
+
+        `secret`, 32 bytes that are drawn for one message, deals rows to groups if the statistic has groups.
+        """
 
     def finish(self, sums: FloatArray) -> FloatArray:
         """Return what a party masks, shape (n_numbers,), from the sums over all its rows."""
         return sums
 
-    def part(self, table: StudyTable) -> FloatArray:
+    def part(self, table: StudyTable, secret: bytes | None = None) -> FloatArray:
         """Return what a party with these rows masks, shape (n_numbers,)."""
-        return self.finish(self.add_up(table))
+        return self.finish(self.add_up(table, secret or new_secret()))
 
     @abstractmethod
     def result(self, total: FloatArray, *, n_parties: int, noise: float = 1.0) -> StatisticResult:
@@ -276,10 +285,12 @@ class StudyPlan:
         AgreementError, SharedBeforeError
             If the table does not fit the columns, or as `MaskedSum.mask` raises them.
         """
-        return self.agreed.mask(party, self.finish(self.add_up(table)), key, noise_key=noise_key)
+        return self.agreed.mask(party, self.finish(self.add_up(table, new_secret())), key, noise_key=noise_key)
 
-    def add_up(self, table: StudyTable) -> list[FloatArray]:
+    def add_up(self, table: StudyTable, secret: bytes) -> list[FloatArray]:
         """Return sums over some rows of a party, for each statistic; those of several batches can be added.
+
+        `secret`, as of `new_secret`, is the same for all batches of a message, and for no other.
 
         Raises
         ------
@@ -289,7 +300,7 @@ class StudyPlan:
         lengths = {len(np.asarray(each, dtype=object)) for each in (table[name] for name in table)}
         if len(lengths) > 1:
             raise AgreementError(f"The columns have {len(lengths)} different lengths. Give one entry for each row.")
-        return [each.add_up(table) for each in self.statistics]
+        return [each.add_up(table, secret) for each in self.statistics]
 
     def finish(self, sums: Sequence[FloatArray]) -> FloatArray:
         """Return what a party masks, shape (n_numbers,), from the sums over all its rows."""

@@ -22,7 +22,7 @@ from ...anchor import anchor_fit, find_private_rows
 from ...bundle import read_regular, unpack, write_atomically
 from ...errors import AgreementError, ExchangeError
 from ...linalg import gaussian_sigma
-from ...study import StudyPlan
+from ...study import StudyPlan, new_secret
 from ...sums import (
     UNITS_PER_RANGE,
     CommonMap,
@@ -423,17 +423,18 @@ def _prepared(
             f"Party {name!r}: the mask key in {folder.files.mask} is not the one that project {project.name!r} names. "
             "Send public.key to the project's owner, who writes its third line into the project and signs it again.",
         )
+    secret = new_secret()
     sums, hashed, in_anchor, some = list[FloatArray](), [], set[int](), []
     for batch in batches:
         assert batch.target is not None
-        sums = _added(sums, _sums_over(project, plan, common, batch.X, batch.target))
+        sums = _added(sums, _sums_over(project, plan, common, batch.X, batch.target, secret))
         hashed.append(ledger.fingerprints(batch.X))
         some.append(batch.X[:: -(-batch.n_rows // _LOOKED_AT) or 1])
         in_anchor.update(find_private_rows(anchor.rows, batch.X).tolist() if batch.n_rows else ())
     rows, adjusted = np.concatenate(hashed), batch.adjusted
     n_public = 0
     if sharing.labelled_by == name and anchor.target is not None and isinstance(plan, SumsPlan):
-        sums = _added(sums, _sums_over(project, plan, common, anchor.rows, anchor.target))
+        sums = _added(sums, _sums_over(project, plan, common, anchor.rows, anchor.target, secret))
         n_public = len(anchor.rows)
     part = plan.finish(sums) if isinstance(plan, StudyPlan) else sums[0]
     void, of_left = _left(ledger, project, withdrawals, without)
@@ -508,11 +509,11 @@ def _added(sums: list[FloatArray], further: list[FloatArray]) -> list[FloatArray
 
 
 def _sums_over(
-    project: Project, plan: SumsPlan | StudyPlan, common: ProjectMap, X: FloatArray, target: np.ndarray
+    project: Project, plan: SumsPlan | StudyPlan, common: ProjectMap, X: FloatArray, target: np.ndarray, secret: bytes
 ) -> list[FloatArray]:
     """Return sums over rows, made in batches: the mapped rows have many more columns than the matrix."""
     if isinstance(plan, StudyPlan):
-        return plan.add_up(study_table(project, X, target))
+        return plan.add_up(study_table(project, X, target), secret)
     parts = (
         plan.statistic.part(common.transform(X[start : start + _BATCH_ROWS]), target[start : start + _BATCH_ROWS])
         for start in range(0, len(X), _BATCH_ROWS)
