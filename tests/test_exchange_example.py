@@ -10,6 +10,7 @@ from numpy.testing import assert_array_equal
 from sklearn.ensemble import RandomForestClassifier, RandomForestRegressor
 
 import datacollab as dc
+from datacollab.bundle import is_container, unpack
 from datacollab.exchange.analyst_folder import AnalystFolder
 from datacollab.exchange.party_folder import PartyFolder
 from datacollab.exchange.party_folder._folder import load_party
@@ -72,7 +73,10 @@ def in_memory(directory, model):
 def contents(data):
     """The bytes of a file, and of everything packed into it."""
     yield data
-    if zipfile.is_zipfile(io.BytesIO(data)):
+    if is_container(data):
+        for member in unpack(data).members.values():
+            yield from contents(member)
+    elif zipfile.is_zipfile(io.BytesIO(data)):
         with zipfile.ZipFile(io.BytesIO(data)) as archive:
             for name in archive.namelist():
                 yield from contents(archive.read(name))

@@ -212,7 +212,7 @@ def test_the_owner_stays_the_same(opened):
     [
         (lambda text: text.replace(b"min_rows = 20", b"min_rows = 21"), "SIGNATURE_INVALID"),
         (lambda text: text[: text.index(b"[signature]")], "SIGNATURE_MISSING"),
-        (lambda text: b"PK\x03\x04" + text, "WRONG_KIND"),
+        (lambda text: b"\x40" + bytes(7) + b'{"__metadata__":{"digest":"' + text, "WRONG_KIND"),
         (lambda text: b"\xff" + text, "SPEC_INVALID"),
         (lambda text: b"", "SPEC_INVALID"),
         (lambda text: text.replace(b"[rules]", b"[[rules]]"), "SPEC_INVALID"),

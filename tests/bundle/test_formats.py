@@ -10,7 +10,6 @@ import json
 import re
 import struct
 import unicodedata
-import zlib
 from pathlib import Path
 
 import numpy as np
@@ -61,23 +60,22 @@ def test_keys_seals_passphrases_and_logs(tmp_path):
     assert [entry["event"] for entry in log.entries()] == ["joined", "shared"]
 
 
-def documented_members(data):
-    members, offset, directory = {}, 0, b""
-    while data[offset : offset + 4] == b"PK\3\4":
-        crc, size, size_again, name_length, extra = struct.unpack_from("<IIIHH", data, offset + 14)
-        assert data[offset + 4 : offset + 14] == bytes([20, 0, 0, 0, 0, 0, 0, 0, 33, 0])
-        assert (size, extra) == (size_again, 0)
-        name = data[offset + 30 : offset + 30 + name_length].decode("ascii")
-        body = data[offset + 30 + name_length :][:size]
-        assert zlib.crc32(body) == crc
-        directory += b"PK\1\2\x14\3" + data[offset + 4 : offset + 30] + bytes(6) + b"\0\0\x80\1"
-        directory += struct.pack("<I", offset) + name.encode()
-        members[name] = body
-        offset += 30 + name_length + size
-    n = len(members)
-    end = struct.pack("<4sHHHHIIH", b"PK\5\6", 0, 0, n, n, len(directory), offset, 0)
-    assert data[offset:] == directory + end
-    return members
+def documented(data):
+    """The manifest's text, the signature if there is one, and the members."""
+    length = int.from_bytes(data[:8], "little")
+    header, body = json.loads(data[8 : 8 + length]), data[8 + length :]
+    metadata = header.pop("__metadata__")
+    members, stop = {}, 0
+    for name, size in sorted(
+        (name, each["bytes"]) for name, each in json.loads(metadata["manifest"])["members"].items()
+    ):
+        assert header.pop(name) == {"dtype": "U8", "shape": [size], "data_offsets": [stop, stop + size]}
+        members[name] = body[stop : stop + size]
+        stop += size
+    assert (header, len(body)) == ({}, stop)
+    assert metadata["digest"] == hashlib.sha256(metadata["manifest"].encode()).hexdigest()
+    assert (len(data[: 8 + length]) % 8, data[8 : 8 + length].strip()[-1:]) == (0, b"}")
+    return metadata["manifest"], metadata.get("signature"), members
 
 
 def conforms(value, schema):
@@ -116,7 +114,7 @@ def documented_schema():
 def test_manifests_are_what_the_schema_says():
     schema = documented_schema()
     for name in ("signed.dcshare", "unsigned.dcmodel"):
-        manifest = json.loads(documented_members(file(name))["manifest.json"])
+        manifest = json.loads(documented(file(name))[0])
         assert conforms(manifest, schema)
         for key, wrong in [
             ("format", "x"),
@@ -146,16 +144,15 @@ def documented_fingerprint(halves):
 
 @pytest.mark.parametrize("name", ["signed.dcshare", "unsigned.dcmodel"])
 def test_the_documented_container_and_manifest(name):
-    members = documented_members(file(name))
-    manifest = json.loads(members["manifest.json"])
-    signature = members.pop("SIGNATURE", None)
+    text, signature, members = documented(file(name))
+    manifest = json.loads(text)
     assert (signature is None) == (manifest["signer"] is None)
     if signature is not None:
         signing, _ = documented_key(manifest["signer"])
-        signed = b"datacollab bundle 1\n" + members["manifest.json"]
-        Ed25519PublicKey.from_public_bytes(signing).verify(signature, signed)
+        signed = b"datacollab bundle 1\n" + text.encode()
+        Ed25519PublicKey.from_public_bytes(signing).verify(bytes.fromhex(signature), signed)
     bundle = unpack(HERE / name)
-    assert hashlib.sha256(members.pop("manifest.json")).hexdigest() == bundle.digest
+    assert hashlib.sha256(text.encode()).hexdigest() == bundle.digest
     found = {key: {"bytes": len(body), "sha256": hashlib.sha256(body).hexdigest()} for key, body in members.items()}
     assert found == manifest["members"]
     assert (members, manifest["facts"]) == (bundle.members, bundle.facts)

@@ -6,7 +6,6 @@ The readers below were written from that page alone, without the package.
 import json
 import math
 import struct
-import zipfile
 from pathlib import Path
 
 import numpy as np
@@ -23,7 +22,7 @@ FILES = sorted(file.name for file in FOLDER.glob("*.dc*"))
 EXPECTED = json.loads((FOLDER / "expected.json").read_text(encoding="utf-8"))
 KEY = KeyPair(b"\1" * 32, b"\2" * 32)
 ROWS, TIMES = np.array(EXPECTED["rows"]), np.array(EXPECTED["times"])
-TYPES = {"BOOL": "?", "F64": "<f8", "F32": "<f4", "I32": "<i4", "I64": "<i8"}
+TYPES = {"U8": "u1", "BOOL": "?", "F64": "<f8", "F32": "<f4", "I32": "<i4", "I64": "<i8"}
 ROUND_TRIPS = {
     "datacollab.model": lambda bundle: model_contents(model_from(bundle)),
     "datacollab.share": lambda bundle: share_contents(share_from(bundle)),
@@ -68,13 +67,22 @@ def test_shares_and_answers_are_what_they_were():
 
 
 def tables(data):
-    """Arrays of a safetensors member, by the format's own definition."""
+    """Arrays of a safetensors file, by the format's own definition."""
     (length,) = struct.unpack("<Q", data[:8])
     header, body = json.loads(data[8 : 8 + length]), data[8 + length :]
     return {
         name: np.frombuffer(body[slice(*entry["data_offsets"])], TYPES[entry["dtype"]]).reshape(entry["shape"])
         for name, entry in header.items()
+        if name != "__metadata__"
     }
+
+
+def contents(name):
+    """Facts and members of a kept file."""
+    data = (FOLDER / name).read_bytes()
+    (length,) = struct.unpack("<Q", data[:8])
+    manifest = json.loads(json.loads(data[8 : 8 + length])["__metadata__"]["manifest"])
+    return manifest["facts"], {name: array.tobytes() for name, array in tables(data).items()}
 
 
 def softmax(x):
@@ -214,9 +222,8 @@ def decided(head, arrays, x):
 
 @pytest.mark.parametrize("name", EXPECTED["models"])
 def test_a_reader_written_from_the_page_alone(name):
-    with zipfile.ZipFile(FOLDER / f"{name}.dcmodel") as file:
-        facts = json.loads(file.read("manifest.json"))["facts"]
-        g, h = tables(file.read("g.safetensors")), tables(file.read("h.safetensors"))
+    facts, members = contents(f"{name}.dcmodel")
+    g, h = tables(members["g.safetensors"]), tables(members["h.safetensors"])
     head, expected = facts["head"], EXPECTED["models"][name]
     at = [mapped(facts["integration_function"], g, row) for row in ROWS]
     said = [answered(head, h, x) for x in at]
@@ -248,8 +255,8 @@ def test_every_form_and_kind_of_step_is_among_them():
 
 
 def test_answers_by_the_page():
-    with zipfile.ZipFile(FOLDER / "classes.dcanswers") as file:
-        facts, arrays = json.loads(file.read("manifest.json"))["facts"], tables(file.read("answers.safetensors"))
+    facts, members = contents("classes.dcanswers")
+    arrays = tables(members["answers.safetensors"])
     np.testing.assert_array_equal(arrays["values"], EXPECTED["answers"])
     assert (facts["task"], facts["classes"], facts["n_anchors"]) == ("classification", ["a", "b", "c"], 8)
 

@@ -1,7 +1,7 @@
-"""Bundles: a manifest, its signature, and members, in a ZIP file of a single possible layout.
+"""Bundles: a manifest, its signature, and members, in a safetensors file of a single possible layout.
 
-Nothing is compressed, so equal contents give equal files, and no file can grow when it is opened. A file that deviates
-from the layout by a byte is refused, so nothing hides between members, and no reader has to guess.
+The manifest implies every byte before the members, and has their hashes. A file that deviates from it by a byte is
+refused, so nothing hides between members, and no reader has to guess. Reading one takes json and hashlib alone.
 """
 
 from __future__ import annotations
@@ -10,10 +10,8 @@ import hashlib
 import io
 import os
 import re
-import struct
-import zlib
 from abc import ABC, abstractmethod
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, BinaryIO, ClassVar, Self
@@ -41,20 +39,20 @@ _VERSION = 1
 """The one version of all their formats."""
 _SIGNED = b"datacollab bundle 1\n"
 """The beginning of a signed manifest, which makes the signature useless elsewhere."""
-_MANIFEST, _SIGNATURE = "manifest.json", "SIGNATURE"
+_METADATA, _MANIFEST, _SIGNATURE = "__metadata__", "manifest", "signature"
 _KEYS = {"format", "format_version", "facts", "members", "signer"}
 _SHA256 = re.compile("[0-9a-f]{64}")
-_MEMBER_NAME = re.compile(r"[a-z0-9][a-z0-9._-]{0,63}", re.ASCII)
-_MOST_NAME, _MOST_MEMBERS, _SIGNATURE_BYTES = 64, 62, 64
+_MEMBER_NAME = re.compile(r"[a-z][a-z0-9._-]{0,63}", re.ASCII)
+_MOST_MEMBERS, _PIECE = 62, 2**20
 
 
 @dataclass(frozen=True)
 class Limits:
-    """The most bytes of a bundle, of one member, and of the manifest; larger ones are refused before they are read."""
+    """The most bytes of a bundle, of one member, and of the header; larger ones are refused before they are read."""
 
     total_bytes: int = MOST_BYTES
     member_bytes: int = MOST_BYTES
-    manifest_bytes: int = 1024**2
+    header_bytes: int = 1024**2
 
 
 @dataclass(frozen=True)
@@ -93,7 +91,7 @@ def pack(kind: str, facts: Mapping[str, Any], members: Mapping[str, bytes], *, k
     facts : mapping of str to object
         For JSON.
     members : mapping of str to bytes
-        Names of small letters, digits, dots, hyphens and underscores.
+        Names of small letters, digits, dots, hyphens and underscores, a letter first.
     key : KeyPair, optional
         The signer's.
 
@@ -111,7 +109,7 @@ def pack(kind: str, facts: Mapping[str, Any], members: Mapping[str, bytes], *, k
     """
     if kind not in KINDS:
         raise ValueError(f"Unknown kind {kind!r}; expected one of {', '.join(KINDS)}.")
-    wrong = sorted(name for name in members if not _is_member_name(name))
+    wrong = sorted(name for name in members if not _MEMBER_NAME.fullmatch(name))
     if wrong or len(members) > _MOST_MEMBERS:
         raise ValueError(f"Not what members of a bundle can be called, or too many: {wrong}.")
     contents = {
@@ -122,19 +120,16 @@ def pack(kind: str, facts: Mapping[str, Any], members: Mapping[str, bytes], *, k
         "signer": None if key is None else key.public.text,
     }
     manifest, limits = canonical_json(contents), Limits()
-    if len(manifest) > limits.manifest_bytes:
-        raise ExchangeError(
-            "TOO_LARGE", f"The facts take {len(manifest)} bytes, {limits.manifest_bytes} are allowed. Say less."
-        )
     parse_json(manifest, what="The facts")
-    if sum(map(len, members.values())) > limits.total_bytes - 2 * limits.manifest_bytes:
+    signature = None if key is None else key.sign(_SIGNED + manifest)
+    header = _header(manifest, signature, {name: len(data) for name, data in members.items()})
+    if len(header) > limits.header_bytes:
+        raise ExchangeError(
+            "TOO_LARGE", f"The facts take {len(header)} bytes, {limits.header_bytes} are allowed. Say less."
+        )
+    if sum(map(len, members.values())) > limits.total_bytes - limits.header_bytes:
         raise ExchangeError("TOO_LARGE", f"The members take more than {limits.total_bytes} bytes. Send fewer rows.")
-    signature = {} if key is None else {_SIGNATURE: key.sign(_SIGNED + manifest)}
-    parts, entries = [], []
-    for name, data in ({_MANIFEST: manifest} | signature | dict(sorted(members.items()))).items():
-        entries.append((name, zlib.crc32(data), len(data)))
-        parts += [_local(*entries[-1]), data]
-    return b"".join([*parts, _directory(entries)])
+    return b"".join([header, *(members[name] for name in sorted(members))])
 
 
 def unpack(
@@ -168,8 +163,8 @@ def unpack(
     try:
         with io.BytesIO(source) if isinstance(source, bytes) else open_regular(Path(source)) as file:
             size = len(source) if isinstance(source, bytes) else os.fstat(file.fileno()).st_size
-            pieces = _walk(file, size, None, limits or Limits(), what)
-            envelope, members = _verified(pieces, kind, signed_by, what, keep=True)
+            envelope = _envelope(file, size, kind, signed_by, limits or Limits(), what)
+            members = _verified(file, envelope, what, keep=True)
     except FileNotFoundError:
         raise ExchangeError("BUNDLE_MALFORMED", f"{what} does not exist. Give the file that was sent.") from None
     except OSError as error:
@@ -184,9 +179,10 @@ def unpack(
 def read_envelope(
     stream: BinaryIO, size: int, *, signed_by: PublicKey | None = None, limits: Limits | None = None, what: str
 ) -> Envelope:
-    """Verify all of a bundle of ``size`` bytes, in memory for its manifest alone; as `unpack`, and with its errors."""
-    pieces = _walk(stream, size, _PIECE, limits or Limits(), what)
-    return _verified(pieces, None, signed_by, what, keep=False)[0]
+    """Verify all of a bundle of ``size`` bytes, in memory for its header alone; as `unpack`, and with its errors."""
+    envelope = _envelope(stream, size, None, signed_by, limits or Limits(), what)
+    _verified(stream, envelope, what, keep=False)
+    return envelope
 
 
 def peek(stream: BinaryIO, size: int) -> tuple[str, dict[str, Any], PublicKey] | None:
@@ -199,46 +195,60 @@ def peek(stream: BinaryIO, size: int) -> tuple[str, dict[str, Any], PublicKey] |
     ('datacollab.share', {'party': 'a'})
     """
     try:
-        # Nothing but a manifest is read.
-        name, manifest = next(_walk(stream, min(size, MOST_BYTES), None, Limits(member_bytes=0), "The bundle"))
-        said = parse_json(manifest, what="The manifest")
+        said = parse_json(_opening(stream, size, Limits(size), "The bundle")[1], what="The manifest")
         kind, facts, signer = said["format"], said["facts"], PublicKey.from_text(said["signer"])
-    except (ExchangeError, StopIteration, KeyError, TypeError, AttributeError):
+    except (ExchangeError, KeyError, TypeError, AttributeError):
         return None
-    return (kind, facts, signer) if name == _MANIFEST and isinstance(kind, str) and isinstance(facts, dict) else None
+    return (kind, facts, signer) if isinstance(kind, str) and isinstance(facts, dict) else None
 
 
-def _verified(
-    pieces: Iterable[tuple[str, bytes]], kind: str | None, signed_by: PublicKey | None, what: str, *, keep: bool
-) -> tuple[Envelope, dict[str, bytes]]:
-    """Return the envelope of a bundle and, if they are to be kept, its members."""
-    kept: dict[str, bytes] = {}
-    found: dict[str, tuple[int, Any]] = {}
-    for name, piece in pieces:
-        size, sha256 = found.get(name) or (0, hashlib.sha256())
-        sha256.update(piece)
-        found[name] = (size + len(piece), sha256)
-        if keep or name in (_MANIFEST, _SIGNATURE):
-            kept[name] = kept.get(name, b"") + piece
-    order = [name for name in (_MANIFEST, _SIGNATURE) if name in found]
-    if list(found) != order + sorted(set(found) - set(order)):
-        raise _malformed(what, "has its parts in another order")
-    manifest, signature = kept.pop(_MANIFEST, None), kept.pop(_SIGNATURE, None)
-    if manifest is None:
-        raise _malformed(what, f"has no {_MANIFEST}")
-    envelope = _envelope(manifest, kind, what)
-    if envelope.members.keys() != found.keys() - {_MANIFEST, _SIGNATURE}:
-        raise _malformed(what, "lacks parts, or has others than it lists")
-    for name, described in envelope.members.items():
-        if described != (found[name][0], found[name][1].hexdigest()):
-            raise ExchangeError("HASH_MISMATCH", f"{what}: {name} was changed on its way. Have it sent again.")
-    _check_signature(envelope.signer, _SIGNED + manifest, signature, signed_by, what)
-    return envelope, kept
+def is_container(data: bytes) -> bool:
+    """Return whether bytes begin as a bundle begins; `unpack` says whether they are one."""
+    return data[8:34] == b'{"__metadata__":{"digest":'
 
 
-def _envelope(manifest: bytes, kind: str | None, what: str) -> Envelope:
+def _header(manifest: bytes, signature: bytes | None, sizes: Mapping[str, int]) -> bytes:
+    """Return the bytes before the members, the header's length first; spaces fill it up, as safetensors does."""
+    stop, tensors = 0, {}
+    for name, size in sorted(sizes.items()):
+        start, stop = stop, stop + size
+        tensors[name] = {"dtype": "U8", "shape": [size], "data_offsets": [start, stop]}
+    metadata = {_MANIFEST: manifest.decode(), "digest": digest(manifest)}
+    if signature is not None:
+        metadata[_SIGNATURE] = signature.hex()
+    text = canonical_json(tensors | {_METADATA: metadata})
+    text += b" " * (-len(text) % 8)
+    return len(text).to_bytes(8, "little") + text
+
+
+def _opening(stream: BinaryIO, size: int, limits: Limits, what: str) -> tuple[bytes, bytes, bytes | None]:
+    """Return the bytes before the members, unchecked, and the manifest and the signature in them."""
+    if size > limits.total_bytes:
+        raise _too_large(what, f"{size} bytes, {limits.total_bytes}")
+    start = stream.read(8)
+    if is_encrypted(start):
+        raise ExchangeError("BUNDLE_MALFORMED", f"{what} is under a passphrase; nothing in it can be seen without.")
+    length = int.from_bytes(start, "little")
+    if length > size - 8:
+        raise _malformed(what)
+    if length + 8 > limits.header_bytes:
+        raise _too_large(what, f"{length + 8} bytes in its header, {limits.header_bytes}")
+    text = stream.read(length)
+    try:
+        said = parse_json(text, what=what)[_METADATA]
+        signature = bytes.fromhex(said[_SIGNATURE]) if _SIGNATURE in said else None
+        return start + text, said[_MANIFEST].encode(), signature
+    except (KeyError, TypeError, ValueError, AttributeError):
+        raise _malformed(what) from None
+
+
+def _envelope(
+    stream: BinaryIO, size: int, kind: str | None, signed_by: PublicKey | None, limits: Limits, what: str
+) -> Envelope:
+    """Read the bytes before the members, and verify them."""
+    header, manifest, signature = _opening(stream, size, limits, what)
+    value = parse_json(manifest, what=f"{what}: its manifest")
     fault = "has a manifest that does not say what it has to say"
-    value = parse_json(manifest, what=f"{what}: {_MANIFEST}")
     if not isinstance(value, dict) or not isinstance(value.get("format"), str):
         raise _malformed(what, fault)
     found, version = value["format"], value.get("format_version")
@@ -254,7 +264,7 @@ def _envelope(manifest: bytes, kind: str | None, what: str) -> Envelope:
             f"{what} has format version {version}; this program reads version {_VERSION} of {found}. Upgrade "
             "datacollab, then read it again.",
         )
-    members = _members(value.get("members"))
+    members = _described(value.get("members"))
     if (
         type(version) is not int
         or version != _VERSION
@@ -262,32 +272,55 @@ def _envelope(manifest: bytes, kind: str | None, what: str) -> Envelope:
         or not isinstance(value["facts"], dict)
         or members is None
         or not isinstance(value["signer"], str | None)
+        or canonical_json(value) != manifest
     ):
         raise _malformed(what, fault)
     try:
-        key = None if value["signer"] is None else PublicKey.from_text(value["signer"])
+        signer = None if value["signer"] is None else PublicKey.from_text(value["signer"])
     except ExchangeError:
         raise _malformed(what, fault) from None
-    return Envelope(found, value["facts"], members, key, digest(manifest))
+    sizes = {name: n_bytes for name, (n_bytes, _) in members.items()}
+    for name, n_bytes in sizes.items():
+        if n_bytes > limits.member_bytes:
+            raise _too_large(what, f"{n_bytes} bytes in {name}, {limits.member_bytes}")
+    # Any other header that says the same is refused, and any byte too many.
+    if header != _header(manifest, signature, sizes) or size != len(header) + sum(sizes.values()):
+        raise _malformed(what)
+    _check_signature(signer, _SIGNED + manifest, signature, signed_by, what)
+    return Envelope(found, value["facts"], members, signer, digest(manifest))
 
 
-def _is_member_name(name: str) -> bool:
-    return name != _MANIFEST and _MEMBER_NAME.fullmatch(name) is not None
-
-
-def _members(value: object) -> dict[str, tuple[int, str]] | None:
+def _described(value: object) -> dict[str, tuple[int, str]] | None:
     """Return the members that a manifest lists; None if it is no such list."""
     if not isinstance(value, dict) or len(value) > _MOST_MEMBERS:
         return None
     members = {}
     for name, entry in value.items():
-        if not (_is_member_name(name) and isinstance(entry, dict) and entry.keys() == {"bytes", "sha256"}):
+        if not (_MEMBER_NAME.fullmatch(name) and isinstance(entry, dict) and entry.keys() == {"bytes", "sha256"}):
             return None
         size, sha256 = entry["bytes"], entry["sha256"]
-        if type(size) is not int or not isinstance(sha256, str) or not _SHA256.fullmatch(sha256):
+        if type(size) is not int or size < 0 or not isinstance(sha256, str) or not _SHA256.fullmatch(sha256):
             return None
         members[name] = (size, sha256)
     return members
+
+
+def _verified(stream: BinaryIO, envelope: Envelope, what: str, *, keep: bool) -> dict[str, bytes]:
+    """Verify the members, and return them if they are to be kept; else they are read a piece at a time."""
+    kept = {}
+    for name, (left, sha256) in envelope.members.items():
+        found, piece, most = hashlib.sha256(), b"", left if keep else _PIECE
+        while left:
+            piece = stream.read(min(left, most))
+            if len(piece) != min(left, most):
+                raise _malformed(what)
+            found.update(piece)
+            left -= len(piece)
+        if found.hexdigest() != sha256:
+            raise ExchangeError("HASH_MISMATCH", f"{what}: {name} was changed on its way. Have it sent again.")
+        if keep:
+            kept[name] = piece
+    return kept
 
 
 def _check_signature(
@@ -310,83 +343,6 @@ def _check_signature(
             f"{what} is signed by {signer.fingerprint}; expected {signed_by.fingerprint}. Do not use the file; ask "
             "the sender by another way.",
         )
-
-
-_LOCAL, _CENTRAL, _END = struct.Struct("<4s5H3I2H"), struct.Struct("<4s6H3I5H2I"), struct.Struct("<4s4H2IH")
-_LOCAL_MAGIC, _CENTRAL_MAGIC = b"PK\x03\x04", b"PK\x01\x02"
-_PIECE = 2**20
-_ZIP_2, _DATE = 20, 33
-"""ZIP 2.0; 1 January 1980."""
-_UNIX, _MODE = 3 << 8, 0o600 << 16
-"""A general program unpacks files that are closed to others."""
-
-
-def is_container(data: bytes) -> bool:
-    """Return whether bytes begin as a bundle begins; `unpack` says whether they are one."""
-    return data.startswith(_LOCAL_MAGIC)
-
-
-def _walk(
-    stream: BinaryIO, size: int, piece_bytes: int | None, limits: Limits, what: str
-) -> Iterator[tuple[str, bytes]]:
-    """Yield the name of each member with its bytes, a piece at a time or, without `piece_bytes`, at once."""
-    if size > limits.total_bytes:
-        raise _too_large(what, f"{size} bytes, {limits.total_bytes}")
-    left = size
-
-    def take(n_bytes: int) -> bytes:
-        """Read bytes; nothing is asked for that is not there."""
-        nonlocal left
-        data = stream.read(n_bytes) if n_bytes <= left else b""
-        if len(data) != n_bytes:
-            raise _malformed(what)
-        left -= n_bytes
-        return data
-
-    entries: dict[str, tuple[str, int, int]] = {}
-    while not (header := take(_LOCAL.size)).startswith(_CENTRAL_MAGIC):
-        if is_encrypted(header):
-            raise ExchangeError("BUNDLE_MALFORMED", f"{what} is under a passphrase; nothing in it can be seen without.")
-        *_, checksum, _, length, name_length, _ = _LOCAL.unpack(header)
-        name = take(min(name_length, _MOST_NAME)).decode("latin-1")
-        known = name == _SIGNATURE or _MEMBER_NAME.fullmatch(name)
-        # Any other header that says the same is refused.
-        if not known or header + name.encode() != _local(name, checksum, length):
-            raise _malformed(what)
-        if name in entries or len(entries) == _MOST_MEMBERS + 2:
-            raise _malformed(what)
-        allowed = {_MANIFEST: limits.manifest_bytes, _SIGNATURE: _SIGNATURE_BYTES}.get(name, limits.member_bytes)
-        if length > allowed:
-            raise _too_large(what, f"{length} bytes in {name}, {allowed}")
-        if length > left:
-            raise _malformed(what)
-        end, found = left - length, 0
-        while True:
-            piece = take(min(left - end, piece_bytes or length))
-            found = zlib.crc32(piece, found)
-            yield name, piece
-            if left == end:
-                break
-        if found != checksum:
-            raise ExchangeError("HASH_MISMATCH", f"{what}: {name} was changed on its way. Have it sent again.")
-        entries[name] = (name, checksum, length)
-    directory = _directory(list(entries.values()))
-    if len(header) + left != len(directory) or header + take(left) != directory:
-        raise _malformed(what)
-
-
-def _local(name: str, checksum: int, length: int) -> bytes:
-    fields = (_LOCAL_MAGIC, _ZIP_2, 0, 0, 0, _DATE, checksum, length, length, len(name), 0)
-    return _LOCAL.pack(*fields) + name.encode()
-
-
-def _directory(entries: list[tuple[str, int, int]]) -> bytes:
-    central, offset = b"", 0
-    for name, checksum, length in entries:
-        fields = (_CENTRAL_MAGIC, _UNIX | _ZIP_2, _ZIP_2, 0, 0, 0, _DATE, checksum, length, length, len(name))
-        central += _CENTRAL.pack(*fields, 0, 0, 0, 0, _MODE, offset) + name.encode()
-        offset += _LOCAL.size + len(name) + length
-    return central + _END.pack(b"PK\x05\x06", 0, 0, len(entries), len(entries), len(central), offset, 0)
 
 
 def _malformed(what: str, fault: str = "is not a whole bundle of this program") -> ExchangeError:

@@ -29,6 +29,7 @@ from sklearn.svm import SVC
 from sklearn.tree import DecisionTreeClassifier
 
 import datacollab as dc
+from datacollab.bundle import pack
 from datacollab.errors import RepresentationError
 from datacollab.party import UMAPObfuscator
 from datacollab.risk.attacks import StoredRows, find_training_rows
@@ -246,6 +247,7 @@ FILES = {
     "compressed npz": lambda X: saved(lambda file: np.savez_compressed(file, kept=X.astype(np.float32))),
     "archive in an archive": lambda X: saved(lambda file: np.savez(file, inner=np.void(FILES["npz"](X)))),
     "safetensors": lambda X: safetensors({"other": ("F32", np.ones(3, "f4")), "kept": ("F64", X)}),
+    "bundle": lambda X: pack("datacollab.model", {}, {"g.safetensors": FILES["safetensors"](X)}),
     "joblib": lambda X: saved(lambda file: joblib.dump(KernelPCA(2).fit(X), file)),
     "joblib, compressed": lambda X: saved(lambda file: joblib.dump(KernelPCA(2).fit(X), file, compress=3)),
     "joblib, by columns": lambda X: saved(lambda file: joblib.dump(np.asfortranarray(X), file)),
@@ -327,8 +329,8 @@ def test_a_search_that_was_cut_short_says_so(table, monkeypatch):
     assert "unsearched" in {kind for kind, _ in found([[[]] for _ in range(200)], X).values()}
     monkeypatch.setattr(artefact_arrays, "MAX_ENTRIES", 1000)
     assert found({"kept": np.ones(1001)}, X) == {"dict[entry 0]": ("unsearched", 0)}
-    for pack in (gzip.compress, bz2.compress, lambda zeros: saved(lambda file: np.savez_compressed(file, zeros))):
-        assert "unsearched" in {kind for kind, _ in found(pack(bytes(10**6)), X).values()}
+    for packed in (gzip.compress, bz2.compress, lambda zeros: saved(lambda file: np.savez_compressed(file, zeros))):
+        assert "unsearched" in {kind for kind, _ in found(packed(bytes(10**6)), X).values()}
 
 
 def test_the_work_is_bounded():

@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Any
 
 from ..._require import require
-from ...bundle import KeyPair, canonical_json, open_regular, unpack
+from ...bundle import KeyPair, canonical_json, is_container, open_regular, unpack
 from ...errors import ExchangeError
 from ._column import Column
 from ._entries import entries_of, entry_of, invalid, table_of, types_of
@@ -132,7 +132,7 @@ _TASK_COMMENTS = {
 """What is said about a kind of task, and what to check if it was guessed."""
 _DOMAIN = b"datacollab project file, format 1\n"
 _MOST_BYTES = 2**20
-_ZIP, _UTF_16 = b"PK\x03\x04", (b"\xff\xfe", b"\xfe\xff")
+_UTF_16 = (b"\xff\xfe", b"\xfe\xff")
 _SIGNATURE = re.compile(r"^[ \t]*\[signature\][ \t]*(?:#[^\n]*)?$.*?(?=^[ \t]*\[|\Z)", re.DOTALL | re.MULTILINE)
 
 
@@ -220,11 +220,11 @@ def read_project_text(path: Path) -> str:
 def _read(path: Path) -> tuple[bytes, str]:
     with open_regular(path, code="WRONG_KIND") as file:
         data = file.read(_MOST_BYTES + 1)
-    if data.startswith(_ZIP):
+    if is_container(data):
         try:
             sort = f"a bundle ({unpack(path).kind})"
         except ExchangeError:
-            sort = "a ZIP archive or a damaged bundle"
+            sort = "a damaged bundle"
         raise ExchangeError("WRONG_KIND", f"{path} is {sort}; expected the project file first (project.toml).")
     if len(data) > _MOST_BYTES:
         raise ExchangeError(

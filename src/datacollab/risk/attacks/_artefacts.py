@@ -341,6 +341,9 @@ def _tensors(data: memoryview, header: dict[str, Any]) -> _Children:
             else:
                 values = np.frombuffer(data[start:stop], _DTYPES[entry["dtype"]])
             yield f"/{name}", values.reshape(entry["shape"])
+            if entry["dtype"] == "U8":
+                # A file in a bundle, perhaps.
+                yield f"/{name}", values.tobytes()
 
 
 @dataclass(frozen=True)
