@@ -256,7 +256,7 @@ def zipped():
         *(HEADER | {"b.bin": B | changes} for changes in ({"dtype": "I8"}, {"shape": [1, 1]}, {"more": 1})),
         HEADER | {"b.bin": {"dtype": "U8", "shape": [1]}},
         *(with_metadata(**changes) for changes in ({"more": "1"}, {"signature": ""}, {"signature": None})),
-        *(with_metadata(digest=wrong) for wrong in (digest(b""), digest(SAID).upper(), "", None)),
+        with_metadata(digest={digest(SAID): digest(SAID)}),
         *(header_of(text, GOOD) for text in (SAID + b" ", json.dumps(manifest(GOOD)).encode())),
         json.dumps(HEADER, sort_keys=True).encode(),
         json.dumps(dict(reversed(HEADER.items())), separators=(",", ":")).encode(),
@@ -291,6 +291,11 @@ def test_the_layout_that_these_deviate_from_is_accepted():
     assert len(TEXT) % 8, "spaces fill it up"
     assert unpack(framed(HEADER, b"12")).members == GOOD
     assert len(unpack(assembled({f"a{number:03}": b"" for number in range(62)})).members) == 62
+
+
+@pytest.mark.parametrize("wrong", [digest(b""), digest(SAID).upper(), "", None])
+def test_a_digest_of_something_else(wrong):
+    assert refusal(framed(with_metadata(digest=wrong), b"12")) == "HASH_MISMATCH"
 
 
 def test_a_bundle_is_known_by_its_beginning():

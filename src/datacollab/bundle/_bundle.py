@@ -247,6 +247,8 @@ def _envelope(
 ) -> Envelope:
     """Read the bytes before the members, and verify them."""
     header, manifest, signature = _opening(stream, size, limits, what)
+    if digest(manifest).encode() not in header:
+        raise _changed(what, "its manifest")
     value = parse_json(manifest, what=f"{what}: its manifest")
     fault = "has a manifest that does not say what it has to say"
     if not isinstance(value, dict) or not isinstance(value.get("format"), str):
@@ -317,7 +319,7 @@ def _verified(stream: BinaryIO, envelope: Envelope, what: str, *, keep: bool) ->
             found.update(piece)
             left -= len(piece)
         if found.hexdigest() != sha256:
-            raise ExchangeError("HASH_MISMATCH", f"{what}: {name} was changed on its way. Have it sent again.")
+            raise _changed(what, name)
         if keep:
             kept[name] = piece
     return kept
@@ -347,6 +349,10 @@ def _check_signature(
 
 def _malformed(what: str, fault: str = "is not a whole bundle of this program") -> ExchangeError:
     return ExchangeError("BUNDLE_MALFORMED", f"{what} {fault}. Have it sent again.")
+
+
+def _changed(what: str, name: str) -> ExchangeError:
+    return ExchangeError("HASH_MISMATCH", f"{what}: {name} was changed on its way. Have it sent again.")
 
 
 def _too_large(what: str, found: str) -> ExchangeError:

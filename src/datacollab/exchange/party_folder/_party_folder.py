@@ -20,7 +20,6 @@ from ...errors import AgreementError, ExchangeError, ObfuscationError, PrivateRo
 from ...party import UNDEFENDED, Party, SharingPlan
 from ...party._release import RowDigests
 from ...share import SHARE_KIND, Share, share_contents
-from ..log import CHAIN_START
 from ..project import (
     Anchor,
     EncodedTable,
@@ -65,6 +64,8 @@ _OF_ROWS = ("obfuscator", "n_components", "preset", "epsilon", "group_size", "no
 """Options of `share` that are for rows alone."""
 _LOGGED = ("n_rows", "n_components", "n_anchors", "obfuscator", "row_order", "adjusted")
 """Figures of a share that the log has, besides the results of attacks."""
+_OVERHEAD_BYTES = 3000
+"""Signatures, seals and facts of a file."""
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
@@ -72,7 +73,7 @@ class Prepared:
     """A share that has not left, and what speaks against it.
 
     `order` is the position in the table of each row that would leave, and `own` the rows themselves: both stay.
-    `message` are facts and members of the file, without what is known only when it leaves.
+    `message` are facts and members of the share alone, which are packed and sealed only when it leaves.
     """
 
     party: Party
@@ -381,7 +382,7 @@ def _share_rows(
     with locked(folder):
         check_unchanged(folder, anchor)
         supersedes = _digest_of(_replaceable(folder, again))
-        data = _packed(folder, prepared, supersedes, approved_by, folder.log.head)
+        data = _packed(folder, prepared, anchor, supersedes, approved_by)
         share_digest = unpack(data, signed_by=folder.key.public).digest
         entry = {
             "digest": share_digest,
@@ -416,16 +417,10 @@ def _prepared(
     plan = plan_of(project, policy, rows.n_rows, {name: options[name] for name in options if name not in attacks})
     prepared = prepare_rows(project, policy, folder.name, rows, anchor, plan, **attacks)
     facts, members = share_contents(prepared.share)
-    facts |= {"task": project.task.kind, "project": project.name, "project_digest": project.digest}
-    if project.seal_shares:
-        inner, purpose = pack(SHARE_KIND, facts, members), f"share of {folder.name} in {project.digest}"
-        members = {SEALED: seal(inner, [project.analyst], purpose=purpose)}
-        facts.pop("target", None)  # names of the targets are for the analyst, like the targets
-    facts |= {"anchor_commitment": anchor.commitment(project), "row_order": prepared.summary.row_order}
-    prepared = replace(prepared, message=(facts | {"party": folder.name}, members))
-    size = len(_packed(folder, prepared, _digest_of(earlier), "", CHAIN_START))
+    size = sum(map(len, members.values())) + _OVERHEAD_BYTES
     date = None if earlier is None else earlier["time"][:10]
-    return replace(prepared, summary=replace(prepared.summary, n_bytes=size, earlier_share=date))
+    summary = replace(prepared.summary, n_bytes=size, earlier_share=date)
+    return replace(prepared, summary=summary, message=(facts, members))
 
 
 def prepare_rows(
@@ -488,10 +483,23 @@ def prepare_rows(
     )
 
 
-def _packed(folder: Folder, prepared: Prepared, supersedes: str | None, approved_by: str, log_head: str) -> bytes:
-    facts, members = prepared.message
-    last = {"supersedes": supersedes, "log_head": log_head, "approved_by": approved_by}
-    return pack(SHARE_KIND, facts | last, members, key=folder.key)
+def _packed(folder: Folder, prepared: Prepared, anchor: Anchor, supersedes: str | None, approved_by: str) -> bytes:
+    """Return the file; the folder must be locked."""
+    project, (facts, members) = folder.project, prepared.message
+    facts = facts | {"task": project.task.kind, "project": project.name, "project_digest": project.digest}
+    if project.seal_shares:
+        inner, purpose = pack(SHARE_KIND, facts, members), f"share of {folder.name} in {project.digest}"
+        members = {SEALED: seal(inner, [project.analyst], purpose=purpose)}
+        facts.pop("target", None)  # names of the targets are for the analyst, like the targets
+    facts |= {
+        "party": folder.name,
+        "anchor_commitment": anchor.commitment(project),
+        "row_order": prepared.summary.row_order,
+        "supersedes": supersedes,
+        "log_head": folder.log.head,
+        "approved_by": approved_by,
+    }
+    return pack(SHARE_KIND, facts, members, key=folder.key)
 
 
 def _replaceable(folder: Folder, again: bool) -> dict[str, Any] | None:

@@ -282,7 +282,7 @@ class ReleaseSummary:
     n_rows, n_suppressed, n_private_in_anchor : int
         Rows that leave, rows of the table that a defence keeps back, and rows that are in the anchor.
     n_components, n_anchors, n_bytes : int
-        Columns of the representation, rows of the anchor, and size of the file (of the arrays before it is made).
+        Columns of the representation, rows of the anchor, and about the size of the file.
     class_counts : dict of str to int or None
         Rows that leave of each class; None if there are no classes.
     fitted_on_private_rows, anchor_targets : bool
@@ -383,7 +383,7 @@ class ReleaseSummary:
         yield "guarantee", self.promise or "none (no differential privacy is claimed)"
         yield "own rows in anchor", f"{self.n_private_in_anchor}" if self.n_private_in_anchor else "none"
         yield "besides", _BESIDES
-        yield "size", f"{self.n_bytes:,} bytes"
+        yield "size", f"about {self.n_bytes:,} bytes"
 
     def _turned(self) -> str:
         """Say so if a linear map leaves nothing out of a row."""
