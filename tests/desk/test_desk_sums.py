@@ -2,12 +2,13 @@
 
 import re
 
+import pandas as pd
 import pytest
 from desk_world import finished, opened, opened_by_analyst, plain, send
 
 from datacollab.exchange.party_folder import PartyFolder
 from party_world import events
-from sums_world import new_sums_world
+from sums_world import PARTIES, new_sums_world
 
 
 @pytest.fixture(scope="module")
@@ -78,3 +79,27 @@ def test_from_a_table_to_predictions(world):
     assert "400 predictions." in plain(finished(place))
     send(place, "/evaluate", {"path": str(world.root / "new.csv")})
     assert "400 rows" in plain(finished(place))
+
+
+def test_counts_of_a_study_on_both_desks(tmp_path):
+    made = new_sums_world(tmp_path, parties=PARTIES[:3], sharing={"statistics": ("counts",)})
+    table = pd.read_csv(made.table("east"))
+    table.assign(pulse=table["pulse"] / 10).to_csv(made.table("east"), index=False)
+    place = opened(made.root / "north")
+    send(place, "/table", {"path": str(made.table("north"))})
+    finished(place)
+    send(place, "/sums")
+    assert "counts over 60 of its rows" in plain(finished(place))
+    assert "north.dcsum" in answered(place, decision="yes", name="Officer")
+    made.share_all(["south", "east"])
+    made.analyst.add(made.root / name / "outbox" / f"{name}.dcsum" for name in PARTIES[:3])
+    desk = opened_by_analyst(made.root / "analyst")
+    assert "55" not in plain(desk.client.get("/shares"))
+    assert "Add up" in plain(desk.client.get("/"))
+    assert "model" not in plain(desk.client.get("/integrate"))
+    send(desk, "/integrate")
+    shown = plain(finished(desk))
+    assert "The study's results" in shown
+    assert "Look here first. 'pulse': parties differ" in shown
+    assert "Next: export" not in shown
+    assert "<svg" in desk.client.get("/model/study.html").text

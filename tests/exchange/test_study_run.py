@@ -98,6 +98,8 @@ def test_the_approver_and_the_analyst_are_shown_what_it_is(studied):
     assert "ward=night" in studied.said.output
     page = (studied.root / "analyst" / STUDY_FILES[1]).read_text(encoding="utf-8")
     assert "ward=night" in page
+    assert "ill (days)" in page
+    assert page.count("<svg") == 3 * 3 + 3, "histograms of three numbers in two groups and over all; three intervals"
     assert studied.analyst.log.entries()[-1]["event"] == "integrate"
 
 

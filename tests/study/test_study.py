@@ -70,8 +70,52 @@ def test_counts_are_those_of_each_level(entries):
 
 def test_a_level_is_rare_unless_it_clearly_has_ten_rows():
     least = 10 + 2 * 2 * 1.5
-    found = Counts([COURSE, ARM]).result(np.array([300, least + 0.01, least - 0.01, 90, 2]), n_parties=3, noise=1.5)
+    total = np.array([0, 300, least + 0.01, least - 0.01, *3 * [9], 0, 90, 2, 9, 9])
+    found = Counts([COURSE, ARM]).result(total, n_parties=3, noise=1.5)
     assert found.rare == (("course", "fatal"), ("arm", "new"))
+
+
+@pytest.mark.parametrize("n_parties", [3, 5, 10])
+def test_counts_say_how_much_of_the_variance_lies_between_parties(n_parties):
+    frames = dealt(table_of(400, 8), n_parties)
+    frames[0]["course"] = frames[0]["course"].replace("fatal", "mild")
+    frame = pd.concat(frames)
+    found = pooled(Counts([*COLUMNS, ARM]), frames, noise=0.0)
+    assert found.missing == {name: frame[name].isna().sum() for name in ("age", "dose", "course", "arm")}
+    assert_array_equal(found.bins["dose"], np.histogram(frame["dose"], 10, (-1, 3))[0])
+    assert found.size == (len(frame), 0.0)
+    assert len(found.between) == 2 + 3 + 2
+    for (name, level), (share, noise) in found.between.items():
+        values = [frame[name].dropna() if level is None else frame[name].dropna() == level for frame in frames]
+        pairs = [(each.mean(), len(each)) for each in values]
+        mean = np.average([mean for mean, _ in pairs], weights=[n for _, n in pairs])
+        between = sum(n * (each - mean) ** 2 for each, n in pairs)
+        assert share == pytest.approx(between / np.var(np.concatenate(values)) / sum(n for _, n in pairs), abs=1e-9)
+        assert noise == 0.0
+
+
+def test_another_unit_and_swapped_levels_are_named_and_honest_differences_are_not():
+    """One of five hospitals; the others' means differ by half a standard deviation."""
+    random, frames = np.random.default_rng(0), []
+    for place in range(5):
+        shift = (0.0, 0.5, 0.0, -0.5, 0.5)[place]
+        frame = pd.DataFrame({"age": random.normal(60 + 15 * shift, 15, 300), "dose": random.normal(0.3, 0.1, 300)})
+        frame["arm"] = random.choice(["old", "new"], 300, p=[0.85, 0.15])
+        frames.append(frame)
+    columns = [AGE, DOSE, CategoryColumn("arm", ("old", "new", "none"))]
+    assert pooled(Counts(columns), frames, noise=1.7).unlike == ()
+    frames[0]["dose"] *= 10
+    frames[1]["arm"] = frames[1]["arm"].map({"old": "new", "new": "old"})
+    found = pooled(Counts(columns), frames, noise=1.7)
+    assert found.unlike == ("dose", "arm")
+    unit, code = found.cautions
+    assert unit.startswith("'dose': ")
+    assert "another unit" in unit
+    assert code.startswith("'arm': ")
+    assert "another code" in code
+    rows = {row[:2]: row[4] for row in found.table().rows}
+    assert float(rows["dose", "-1 to 3"]) > 0.3
+    assert rows["arm", "none"] == "", "noise decides about a level without rows"
 
 
 @pytest.mark.parametrize("n_parties", [3, 5, 10])
@@ -96,6 +140,32 @@ def test_a_description_is_that_of_all_rows_in_one_place(n_parties, by):
         assert each.deviation == pytest.approx(entries.std(), rel=1e-8)
         bin_width = 120 / 20 if each.column == "age" else 4 / 20
         assert_allclose(each.quarters, entries.quantile([0.25, 0.5, 0.75]), atol=bin_width)
+
+
+def test_a_first_table_has_a_column_for_each_group():
+    frame = table_of(400, 0)
+    frame["course"] = frame["course"].fillna("mild")
+    heads, rows, note, bars, noise = pooled(Description([AGE, COURSE], ARM), [frame]).printed()
+    assert heads == ("column", "", "all", "old", "new")
+    new = frame[frame["arm"] == "new"]
+    share = 100 * (new["course"] == "fatal").mean()
+    found = {row[:2]: row[2:] for row in rows}
+    assert found["rows", ""] == ("400", str((frame["arm"] == "old").sum()), str(len(new)))
+    assert found["age", "mean (sd)"][2] == f"{new['age'].mean():.4g} ({new['age'].std():.4g})"
+    assert found["course", "fatal"][2] == f"{(new['course'] == 'fatal').sum()} ({share:.1f} %)"
+    assert found["age", "missing"][0] == str(frame["age"].isna().sum())
+    assert ("course", "missing") not in found
+    assert {row for row, _ in bars} == {3}
+    assert {column for _, column in bars} == {2, 3, 4}
+    assert_array_equal(bars[3, 4], np.histogram(new["age"].dropna(), 20, (0, 120))[0])
+    assert noise == 2.0
+    assert "2.0 rows" in note
+
+
+def test_a_deviation_that_noise_decides_is_left_out():
+    found = pooled(Description([NumberColumn("x", 0, 1000)]), [{"x": [499.0, 501.0] * 20}], noise=1.0)
+    assert math.isnan(found.entries[0].deviation)
+    assert found.printed().rows[1][2] == "500 (–)"
 
 
 def test_quarters_lie_where_counts_in_bins_put_them():
@@ -177,7 +247,7 @@ def test_what_was_agreed_on_decides_the_context():
     roster = roster_of(new_keys())
     plans = [
         StudyPlan(roster, [Counts([COURSE])]),
-        StudyPlan(roster, [Counts([COURSE], noise=3.0)]),
+        StudyPlan(roster, [Counts([COURSE], count_noise=3.0)]),
         StudyPlan(roster, [Counts([ARM])]),
         StudyPlan(roster, [Counts([COURSE])], {"run": 2}),
         StudyPlan(roster, [Description([COURSE])]),
@@ -190,6 +260,7 @@ def test_what_was_agreed_on_decides_the_context():
 
 STATISTICS = [
     Counts([COURSE, ARM]),
+    Counts([AGE, DOSE, COURSE, ARM]),
     Description(COLUMNS),
     Description(COLUMNS, ARM),
     LeastSquares(DOSE, [AGE, COURSE]),
@@ -213,7 +284,7 @@ def test_no_row_moves_the_numbers_farther_than_said(statistic, rows, other):
     assert np.linalg.norm(moved) <= statistic.loss * (1 + 1e-12)
 
 
-@pytest.mark.parametrize(("statistic", "least"), [*zip(STATISTICS, (1.0, 0.95, 0.85, 0.37), strict=True)])
+@pytest.mark.parametrize(("statistic", "least"), [*zip(STATISTICS, (0.99, 0.99, 0.95, 0.85, 0.37), strict=True)])
 def test_the_bound_is_about_reached(statistic, least):
     """By a row that goes from one end to the other in every column, among many at the first end.
 
@@ -231,7 +302,7 @@ def test_the_bound_is_about_reached(statistic, least):
 
 def test_epsilon_raises_the_noise_of_the_whole_message():
     roster = roster_of(new_keys())
-    plan, plain = (StudyPlan(roster, STATISTICS[1:4:2], epsilon=epsilon) for epsilon in (2.0, None))
+    plan, plain = (StudyPlan(roster, STATISTICS[2:5:2], epsilon=epsilon) for epsilon in (2.0, None))
     assert 1 / plan.loss == pytest.approx(gaussian_sigma(2.0, 1e-5))
     assert plan.noise_of_sums == pytest.approx(RidgeSums(1, limits=(0, 1)).noise_for(2.0))
     assert (plan.agreed.noise > plain.agreed.noise).all()

@@ -17,6 +17,7 @@ from ..exchange.analyst_folder import (
     SumsIntegration,
     effect_of,
 )
+from ..exchange.project import Project
 from ..exchange.steps import ranking_rows
 from ._command import Folder, sending
 from ._output import Report, show_rows
@@ -61,9 +62,9 @@ def status(report: Report, folder: Folder) -> None:
         if each["created"] is None:
             report.line(f"  {each['party']}: nothing yet")
             continue
-        what = "sums of " if each["n_rows"] is None else f"{each['n_rows']} rows, "
         sent = "; its model is in the outbox" if each["exported"] else ""
-        report.line(f"  {each['party']}: {what}{each['n_components']} columns, {each['created']}{sent}")
+        what = _what(opened.project, each["n_rows"], each["n_components"])
+        report.line(f"  {each['party']}: {what}, {each['created']}{sent}")
     report.line(f"{n_there} of {len(parties)} parties have shared; {quorum} are needed.")
 
 
@@ -125,10 +126,7 @@ def _add(opened: AnalystFolder, files: list[Path], report: Report) -> None:
     added = opened.add(files)
     report.facts["added"] = [each.party for each in added]
     for each in added:
-        n_rows, columns = each.facts.get("n_rows"), each.facts["n_components"]
-        what = f"{n_rows} rows, {columns} columns"
-        if (sharing := opened.project.sharing) is not None:
-            what = "sums of a study" if sharing.is_study else f"sums of {columns} columns"
+        what = _what(opened.project, each.facts.get("n_rows"), each.facts["n_components"])
         report.line(f"{each.party}: {what}, signature and anchor in order")
         replaced = before.get(each.party)
         if replaced is not None and replaced.digest != each.digest:
@@ -137,17 +135,26 @@ def _add(opened: AnalystFolder, files: list[Path], report: Report) -> None:
             )
 
 
+def _what(project: Project, n_rows: int | None, n_components: int) -> str:
+    if project.sharing is None:
+        return f"{n_rows} rows, {n_components} columns"
+    return "sums of a study" if project.sharing.is_study else f"sums of {n_components} columns"
+
+
 def _show_sums(result: SumsIntegration, path: Path, report: Report) -> None:
     if result.alpha is None:
         rows = "" if result.n_rows is None else f": about {result.n_rows} rows"
         report.line(f"A total of {result.n_parties} parties{rows}. A study makes no model.")
-        for name, (heads, entries, note) in result.tables.items():
+        for name, found in result.results.items():
+            heads, entries, note, *_ = found.table()
             report.line(f"\n{name.capitalize()}. {note}")
             widths = [max(map(len, column)) for column in zip(heads, *entries, strict=True)]
             for line in (heads, *entries):
                 report.line(
                     "  " + "  ".join(cell.ljust(width) for cell, width in zip(line, widths, strict=True)).rstrip()
                 )
+        for caution in result.cautions:
+            report.line(f"\nLook here first. {caution}")
         report.line(f"\n{' and '.join(str(path / name) for name in STUDY_FILES)} say the same.")
     else:
         report.line(

@@ -41,7 +41,7 @@ def study_statistics(project: Project) -> list[Statistic]:
     by = None if sharing.by is None else columns[sharing.by]
     made: list[Statistic] = []
     if "counts" in sharing.statistics:
-        made.append(Counts([each for each in all_columns if isinstance(each, CategoryColumn)]))
+        made.append(Counts(all_columns, noise=noise))
     if "description" in sharing.statistics:
         assert not isinstance(by, NumberColumn)
         made.append(Description(all_columns, by, noise=noise))

@@ -8,6 +8,7 @@ from dataclasses import asdict, dataclass
 from typing import Any, ClassVar
 
 import numpy as np
+from numpy.typing import NDArray
 
 from .._typing import FloatArray
 from ._plan import (
@@ -35,22 +36,48 @@ _SQUARE_MOVED = 1 + 1 / 16
 """How far replacing a row moves a sum of numbers from -1/2 to 1/2, and that of their squares: squared."""
 _OUTER_MOVED = 2.0
 """How far replacing a row moves the counts of levels: squared."""
+_SPREAD_MOVED = 2.0
+"""How far replacing a row moves a sum of numbers, that of their squares, and that of squares around the party's mean.
+
+Squared.  A number that moves by d moves them by d, d (a + b) and d (a + b - m - m'), where |a + b| <= 1 - d for its old
+and new values, and |m + m'| <= 1 for the party's means: most by d = 1.  The same holds for two levels of a category.
+"""
+_ALIKE = 0.15
+"""Largest share of the variance between parties that different patients explain: about half a standard deviation."""
+_OF_SHARE = math.sqrt(3)
+"""Noise in squares less those within parties, in units of the noise of each sum, at most."""
+_VAGUE = 0.25
+_QUARTILES = "Quartiles are interpolated in agreed parts of the range. An sd that noise decides is left out."
+_MEAN, _MEDIAN = "mean (sd)", "median [q1, q3]"
 _QUARTERS = (0.25, 0.5, 0.75)
 
 
 @dataclass(frozen=True)
 class CountsResult(StatisticResult):
-    """Rows of each level, with noise, and the levels that may have fewer than ten rows.
+    """Rows by level and by part of a range, with noise; and how much parties differ.
 
     Attributes
     ----------
     counts : mapping of str to mapping
-        Rows of each level, by column.
+        Rows of each level, by column of categories.
+    bins : mapping of str to ndarray of shape (n_bins,)
+        Rows in equal parts of the declared range, by column of numbers.
+    missing : mapping of str to float
+        Rows without an entry, by column.
+    between : mapping
+        Share of the variance that lies between parties, by column and level (None for a number): 0 if their means are
+        equal, near 1 if one of them uses another unit; and the standard deviation of its noise.
+    ranges : mapping of str to tuple of float
+        Declared ranges of the columns of numbers.
     noise : float
         Standard deviation of the noise in each count.
     """
 
     counts: dict[str, dict[Any, float]]
+    bins: dict[str, FloatArray]
+    missing: dict[str, float]
+    between: dict[tuple[str, Any], tuple[float, float]]
+    ranges: dict[str, tuple[float, float]]
     noise: float
 
     @property
@@ -60,62 +87,185 @@ class CountsResult(StatisticResult):
         return tuple((name, level) for name, each in self.counts.items() for level, n in each.items() if n < least)
 
     @property
+    def unlike(self) -> tuple[str, ...]:
+        """Return the columns in which parties differ more than different patients are likely to explain.
+
+        More than .15 of the variance lies between parties, and that is no noise.  docs/study.md says what this finds.
+        """
+        clearly = (name for (name, _), (share, noise) in self.between.items() if share - 3 * noise > _ALIKE)
+        return tuple(dict.fromkeys(clearly))
+
+    @property
     def size(self) -> tuple[float, float]:
-        """Return the rows of the column with the most entries, and the standard deviation of its noise."""
-        most = max(self.counts.values(), key=lambda each: sum(each.values()))
-        return sum(most.values()), self.noise * math.sqrt(len(most))
+        """Return the rows by the column with the fewest counts, and the standard deviation of its noise."""
+        found = {name: [*each.values()] for name, each in self.counts.items()}
+        found |= {name: each.tolist() for name, each in self.bins.items()}
+        name, counts = min(found.items(), key=lambda each: len(each[1]))
+        return sum(counts) + self.missing[name], self.noise * math.sqrt(len(counts) + 1)
 
     @property
     def fault(self) -> str | None:
         """Return that a count is below zero by more than noise, if one is."""
-        lowest = min(n for each in self.counts.values() for n in each.values())
+        counts = [*self.missing.values(), *(n for each in self.counts.values() for n in each.values())]
+        lowest = min([*counts, *(float(each.min()) for each in self.bins.values())])
         return "a count is far below zero" if lowest < -FARTHEST * self.noise else None
 
+    @property
+    def cautions(self) -> tuple[str, ...]:
+        """Return what to do about columns that look as if parties coded them differently."""
+        unit, code = ("unit", "mean"), ("code", "rows of each level")
+        each = ((name, *(unit if name in self.bins else code)) for name in self.unlike)
+        return tuple(
+            f"{name!r}: parties differ more than different patients explain. One may use another {what}: have each "
+            f"compare its own {figure} with what the project says. If patients do differ as much, keep the column."
+            for name, what, figure in each
+        )
+
     def table(self) -> ResultTable:
-        """Return the rows of each level."""
-        rows = [(name, str(level), count_text(n)) for name, each in self.counts.items() for level, n in each.items()]
-        return ResultTable(("column", "level", "rows"), rows, _noisy(self.noise))
+        """Return the rows of each level and column, and how much parties differ."""
+        rows, bars = list[tuple[str, ...]](), {}
+        for name, missing in self.missing.items():
+            if name in self.bins:
+                low, high = self.ranges[name]
+                bars[len(rows), 1] = self.bins[name]
+                levels = {f"{low:g} to {high:g}": float(self.bins[name].sum())}
+            else:
+                levels = self.counts[name]
+            for place, (level, n) in enumerate(levels.items()):
+                share, noise = self.between[name, None if name in self.bins else level]
+                apart = f"{share:.2f}" if noise < _VAGUE else ""
+                gaps = count_text(missing) if not place else ""
+                rows.append((name, str(level), count_text(n), gaps, apart))
+        note = (
+            f"{_noisy(self.noise)} The last figure is the share of the variance that lies between parties: 0 if they "
+            "are alike, near 1 if one uses another unit; empty if noise decides it."
+        )
+        return ResultTable(("column", "level or range", "rows", "missing", "between"), rows, note, bars, self.noise)
 
 
 @dataclass(frozen=True)
 class Counts(Statistic):
-    """The rows of each level, which go first where a level may be rare.
+    """The rows of each level and part of a range, and how much parties differ: what goes first in a study.
+
+    Each party adds, for each level and number, the squares of its entries around its own mean.
 
     Parameters
     ----------
-    columns : sequence of CategoryColumn
-    noise : float, default=2
+    columns : sequence of NumberColumn and CategoryColumn
+    noise : float
+        Of the sums of numbers: a row is hidden as well as by this noise in `RidgeSums`.
+    count_noise : float, default=2
         Standard deviation of the noise in each count of the total, in rows.
+    n_bins : int, default=10
+        Equal parts of a declared range, whose rows are counted.
     """
 
-    columns: Sequence[CategoryColumn]
-    noise: float = COUNT_NOISE
+    columns: Sequence[NumberColumn | CategoryColumn]
+    noise: float = USUAL_NOISE
+    count_noise: float = COUNT_NOISE
+    n_bins: int = 10
 
     title: ClassVar[str] = "counts"
 
     @property
+    def _numbers(self) -> int:
+        return sum(isinstance(column, NumberColumn) for column in self.columns)
+
+    @property
+    def _sizes(self) -> list[tuple[int, int]]:
+        """Return how many counts and sums each column has: rows missing, and squares within parties, among them."""
+        return [
+            (1 + self.n_bins, 3) if isinstance(column, NumberColumn) else (1 + 2 * len(column.levels), 0)
+            for column in self.columns
+        ]
+
+    @property
+    def _noise_of_sums(self) -> float:
+        return self.noise / RIDGE_MOVED * math.sqrt(_SPREAD_MOVED * max(1, self._numbers))
+
+    @property
     def spread(self) -> FloatArray:
         """Return the standard deviation of the noise in each number of the total, shape (n_numbers,)."""
-        return np.full(sum(len(column.levels) for column in self.columns), float(self.noise))
+        parts = ([self.count_noise] * counts + [self._noise_of_sums] * sums for counts, sums in self._sizes)
+        return np.concatenate([*map(np.array, parts)])
 
     @property
     def loss(self) -> float:
         """Return how far replacing one row moves the numbers at most, in units of the noise."""
-        return math.sqrt(_OUTER_MOVED * len(self.columns)) / self.noise
+        p = self._numbers
+        counts = _OUTER_MOVED * p + 2 * _OUTER_MOVED * (len(self.columns) - p)
+        return math.sqrt(counts / self.count_noise**2 + _SPREAD_MOVED * p / self._noise_of_sums**2)
 
     def facts(self) -> dict[str, Any]:
         """Return all that was agreed on, for JSON."""
-        return {"columns": [asdict(column) for column in self.columns], "noise": self.noise}
+        return {
+            "columns": [asdict(column) for column in self.columns],
+            "noise": self.noise,
+            "count_noise": self.count_noise,
+            "n_bins": self.n_bins,
+        }
 
     def add_up(self, table: StudyTable, secret: bytes) -> FloatArray:
-        """Return the counts over some rows of a party, shape (n_numbers,)."""
-        return np.concatenate([column.indicators(table).sum(axis=0, dtype=np.float64) for column in self.columns])
+        """Return rows missing, counts, and sums of numbers and of their squares, over some rows of a party."""
+        found = []
+        for column in self.columns:
+            if isinstance(column, CategoryColumn):
+                levels = column.indicators(table)
+                found.append(np.column_stack([~levels.any(axis=1), levels]).sum(axis=0, dtype=np.float64))
+            else:
+                there, in_bin, z = _in_bins(column, table, self.n_bins)
+                found.append(np.column_stack([~there, in_bin, z, z**2]).sum(axis=0, dtype=np.float64))
+        return np.concatenate(found)
+
+    def finish(self, sums: FloatArray) -> FloatArray:
+        """Return what a party masks: its sums, and the squares of each level and number around the party's mean."""
+        found, start = list[FloatArray](), 0
+        for column in self.columns:
+            if isinstance(column, CategoryColumn):
+                own = sums[start : start + 1 + len(column.levels)]
+                within = own[1:] * (1 - own[1:] / max(own[1:].sum(), 1.0))
+            else:
+                own = sums[start : start + 3 + self.n_bins]
+                within = own[-1:] - own[-2] ** 2 / max(own[1:-2].sum(), 1.0)
+            found += [own, within]
+            start += len(own)
+        return np.concatenate(found)
 
     def result(self, total: FloatArray, *, n_parties: int, noise: float = 1.0) -> CountsResult:
-        """Return the counts, and which levels may be rare."""
-        numbers = iter(total.tolist())
-        counts = {column.name: dict(zip(column.levels, numbers, strict=False)) for column in self.columns}
-        return CountsResult(counts, self.noise * noise)
+        """Return the counts, which levels may be rare, and how much parties differ."""
+        found = CountsResult({}, {}, {}, {}, {}, self.count_noise * noise)
+        ends = np.cumsum([sum(sizes) for sizes in self._sizes])
+        for column, own in zip(self.columns, np.split(total, ends[:-1]), strict=True):
+            name, found.missing[column.name] = column.name, float(own[0])
+            if isinstance(column, NumberColumn):
+                found.bins[name], found.ranges[name] = own[1:-3], (column.low, column.high)
+                first, second, within = own[-3:].tolist()
+                square = second - first**2 / max(float(own[1:-3].sum()), 1.0)
+                found.between[name, None] = _between(square, within, self._noise_of_sums * noise)
+                continue
+            counts, spreads = np.split(own[1:], 2)
+            n = max(float(counts.sum()), 1.0)
+            found.counts[name] = dict(zip(column.levels, counts.tolist(), strict=True))
+            for level, count, within in zip(column.levels, counts.tolist(), spreads.tolist(), strict=True):
+                found.between[name, level] = _between(count * (1 - count / n), within, found.noise)
+        return found
+
+
+def _between(square: float, within: float, noise: float) -> tuple[float, float]:
+    """Return the share of the squares around the mean that is not within parties, and the noise of that share."""
+    whole = max(square, noise)
+    return min(max((square - within) / whole, 0.0), 1.0), _OF_SHARE * noise / whole
+
+
+def _in_bins(
+    column: NumberColumn, table: StudyTable, n_bins: int
+) -> tuple[NDArray[np.bool_], NDArray[np.bool_], FloatArray]:
+    """Return which entries are there, in which part of the range each is, and the scaled entries, 0 if missing."""
+    z = column.scaled(table)
+    there = ~np.isnan(z)
+    z = np.where(there, z, 0.0)
+    bins = np.minimum(((z + 0.5) * n_bins).astype(int), n_bins - 1)
+    return there, (bins[:, None] == np.arange(n_bins)) & there[:, None], z
 
 
 @dataclass(frozen=True)
@@ -136,11 +286,16 @@ class ColumnDescription:
     share : float
         Rows of the level, as a part of those with an entry; NaN for a number.
     mean, deviation : float
-        Of a number, in its own unit; the standard deviation has n - 1 in its denominator.  NaN for a category.
+        Of a number, in its own unit; the standard deviation has n - 1 in its denominator, and is NaN if noise decides
+        it.  NaN for a category.
     quarters : tuple of float
         First quartile, median and third quartile, which are interpolated within agreed bins.
     noise_of_n, noise_of_mean : float
         Standard deviations of the noise in `n` and in `mean`.
+    bins : ndarray of shape (n_bins,) or None
+        Rows in equal parts of the declared range of a number.
+    extent : str
+        That range in words.
     """
 
     column: str
@@ -154,6 +309,8 @@ class ColumnDescription:
     quarters: tuple[float, float, float] = (math.nan, math.nan, math.nan)
     noise_of_n: float = 0.0
     noise_of_mean: float = math.nan
+    bins: FloatArray | None = None
+    extent: str = ""
 
 
 @dataclass(frozen=True)
@@ -188,14 +345,56 @@ class DescriptionResult(StatisticResult):
 
     def table(self) -> ResultTable:
         """Return a line for each number, and for each level, in each group."""
-        rows = []
+        rows, bars = list[tuple[str, ...]](), {}
         for each in self.entries:
+            if each.bins is not None:
+                bars[len(rows), 2] = each.bins
             group, level = ("all" if each.group is None else str(each.group)), each.level
-            figures = map(number_text, (each.share, each.mean, each.deviation, *each.quarters))
+            figures = map(number_text, (each.share, each.mean, each.noise_of_mean, each.deviation, *each.quarters))
             counts = (count_text(each.n), count_text(each.missing))
             rows.append((each.column, group, "" if level is None else str(level), *counts, *figures))
-        heads = ("column", "group", "level", "rows", "missing", "share", "mean", "sd", "q1", "median", "q3")
-        return ResultTable(heads, rows, f"{_noisy(self._noise)} Quartiles lie within agreed bins.")
+        heads = ("column", "group", "level", "rows", "missing", "share", "mean", "noise", "sd", "q1", "median", "q3")
+        return ResultTable(
+            heads, rows, f"{_noisy(self._noise)} {_QUARTILES} The noise of a mean is beside it.", bars, self._noise
+        )
+
+    def printed(self) -> ResultTable:
+        """Return a column of figures for each group: means, quartiles and rows of each level."""
+        groups = (None, *(group for group in self.n_rows if group is not None))
+        gaps = {each.column for each in self.entries if each.group is None and each.missing > 4 * each.noise_of_n}
+        lines: dict[tuple[str, str], dict[Any, ColumnDescription]] = {}
+        for each in self.entries:
+            labels = (str(each.level),) if each.bins is None else (_MEAN, _MEDIAN, f"in {each.extent}")
+            for label in (*labels, *(["missing"] if each.column in gaps else [])):
+                lines.setdefault((each.column, label), {})[each.group] = each
+        columns = [*dict.fromkeys(each.column for each in self.entries)]
+        names = sorted(lines, key=lambda name: (columns.index(name[0]), name[1] == "missing"))
+        bars: dict[tuple[int, int], Any] = {
+            (row, place + 2): lines[name][group].bins
+            for row, name in enumerate(names, start=1)
+            for place, group in enumerate(groups)
+            if name[1].startswith("in ")
+        }
+        rows = [("rows", "", *(count_text(self.n_rows[group]) for group in groups))]
+        rows += [
+            (*name, *(_cell(lines[name][group], name[1]) if group in lines[name] else "" for group in groups))
+            for name in names
+        ]
+        heads = ("column", "", *("all" if group is None else str(group) for group in groups))
+        note = f"{_noisy(self._noise)} {_QUARTILES}"
+        return ResultTable(heads, rows, note, bars, self._noise)
+
+
+def _cell(found: ColumnDescription, label: str) -> str:
+    """Return what an article prints of a column in one group."""
+    if label == "missing":
+        return count_text(found.missing)
+    if label == _MEAN:
+        return f"{number_text(found.mean)} ({number_text(found.deviation) or '–'})"
+    if label == _MEDIAN:
+        low, median, high = map(number_text, found.quarters)
+        return f"{median} [{low}, {high}]"
+    return count_text(found.n) if found.bins is not None else f"{count_text(found.n)} ({100 * found.share:.1f} %)"
 
 
 def _noisy(noise: float) -> str:
@@ -282,11 +481,7 @@ class Description(Statistic):
             if isinstance(column, CategoryColumn):
                 found.append(column.indicators(table).astype(np.float64))
                 continue
-            z = column.scaled(table)
-            there = ~np.isnan(z)
-            z = np.where(there, z, 0.0)
-            bins = np.minimum(((z + 0.5) * self.n_bins).astype(int), self.n_bins - 1)
-            in_bin = (bins[:, None] == np.arange(self.n_bins)) & there[:, None]
+            there, in_bin, z = _in_bins(column, table, self.n_bins)
             found.append(np.column_stack([there, in_bin, z, z**2]).astype(np.float64))
         n_rows = len(found[0])
         rows = np.column_stack([np.ones(n_rows), *found])
@@ -333,7 +528,8 @@ class Description(Statistic):
         n, bins, (first, second) = float(own[0]), np.maximum(own[1:-2], 0.0), own[-2:]
         entries = max(n, 1.0)
         mean = first / entries
-        square = max((second - entries * mean**2) / max(entries - 1, 1.0), 0.0)
+        square = second - entries * mean**2
+        least = 3 * math.sqrt(1 + 4 * mean**2) * self._noise_of_sums * noise
         below = np.r_[0.0, np.cumsum(bins)] / max(float(bins.sum()), 1.0)
         edges = np.linspace(column.low, column.high, self.n_bins + 1)
         low, median, high = (float(np.interp(part, below, edges)) for part in _QUARTERS)
@@ -344,8 +540,10 @@ class Description(Statistic):
             n=n,
             missing=n_rows - n,
             mean=float(column.low + (mean + 0.5) * column.width),
-            deviation=float(math.sqrt(square) * column.width),
+            deviation=math.sqrt(square / (entries - 1)) * column.width if square > least else math.nan,
             quarters=(low, median, high),
             noise_of_n=self.count_noise * noise,
             noise_of_mean=float(self._noise_of_sums * noise / entries * column.width),
+            bins=own[1:-2],
+            extent=f"{column.low:g} to {column.high:g}",
         )

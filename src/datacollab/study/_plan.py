@@ -139,11 +139,17 @@ def _entries(table: StudyTable, name: str) -> ArrayLike:
 
 
 class ResultTable(NamedTuple):
-    """A result as people read it: the heads of its columns, its rows of texts, and a note."""
+    """A result as people read it: the heads of its columns, its rows of texts, and a note.
+
+    `bars` are rows in equal parts of a range, for a small histogram in a cell, by place of its row and column; `noise`
+    is the standard deviation of the noise in each of them.
+    """
 
     heads: tuple[str, ...]
     rows: Sequence[tuple[str, ...]]
     note: str
+    bars: Mapping[tuple[int, int], FloatArray] = {}
+    noise: float = 0.0
 
 
 class StatisticResult(ABC):
@@ -164,9 +170,18 @@ class StatisticResult(ABC):
         """Return columns and levels that may have fewer than ten rows."""
         return ()
 
+    @property
+    def cautions(self) -> tuple[str, ...]:
+        """Return what to look at before the result is used, as sentences."""
+        return ()
+
     @abstractmethod
     def table(self) -> ResultTable:
-        """Return the result as people read it."""
+        """Return the result as people read it, one figure in a cell."""
+
+    def printed(self) -> ResultTable:
+        """Return the result as an article prints it."""
+        return self.table()
 
 
 @dataclass(frozen=True)

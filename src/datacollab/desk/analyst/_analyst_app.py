@@ -14,7 +14,15 @@ from starlette.types import ASGIApp
 
 from ...analyst import Candidate
 from ...errors import ExchangeError
-from ...exchange.analyst_folder import EFFECT_FILES, MODELS, SURVIVAL_MODELS, AnalystFolder, Integration, effect_of
+from ...exchange.analyst_folder import (
+    EFFECT_FILES,
+    MODELS,
+    STUDY_FILES,
+    SURVIVAL_MODELS,
+    AnalystFolder,
+    Integration,
+    effect_of,
+)
 from ...exchange.steps import STEPS
 from ..web import Action, Desk, Job, Page, Pages, Place, Session, chosen_files, create_app, handed_out
 
@@ -22,11 +30,13 @@ __all__ = ["AnalystDesk", "analyst_app"]
 
 SHARES, INTEGRATE, MODEL, EFFECT, EXPORT = "/shares", "/integrate", "/model", "/effect", "/export"
 _FIGURES, _REPORT = EFFECT_FILES
+_STUDY = STUDY_FILES[-1]
 _ESTIMANDS = (
     ("ATE", "on average over all rows"),
     ("ATT", "on average over the treated ones"),
     ("overlap", "on average over rows weighted by overlap"),
 )
+_OF_STUDY = ((INTEGRATE, "Add up"), (MODEL, "The study's results"))
 _MOST = 10
 """Candidates that are shown."""
 
@@ -45,6 +55,12 @@ class AnalystDesk(Desk):
     def of_sums(self) -> bool:
         """Whether parties share sums, and no rows."""
         return self.folder.project.sharing is not None
+
+    @property
+    def of_study(self) -> bool:
+        """Whether a study's statistics are added up, which make no model."""
+        sharing = self.folder.project.sharing
+        return sharing is not None and sharing.is_study
 
     @property
     def ending(self) -> str:
@@ -80,6 +96,9 @@ def _places(desk: AnalystDesk) -> Sequence[Place]:
     there = [name for name in parties if (desk.path / "shares" / f"{name}{desk.ending}").is_file()]
     note = f"{len(there)} of {len(parties)} parties"
     shares = Place(path=SHARES, name=STEPS["analyst add"].title, note=note, is_done=len(there) >= desk.folder.quorum)
+    if desk.of_study:
+        added_up = _made(desk, _STUDY)
+        return (shares, *(Place(path=path, name=name, **added_up) for path, name in _OF_STUDY))
     if desk.folder.project.task.kind == "effect":
         return (shares, Place(path=EFFECT, name=STEPS["analyst effect"].title, **_made(desk, _FIGURES)))
     integrated = _made(desk, "sums-model.dcstate" if desk.of_sums else "collaboration.dcstate")
@@ -133,7 +152,8 @@ def _parts(desk: AnalystDesk) -> Iterator[Page | Action]:
 
     def card(request: Request) -> dict[str, Any]:
         result = desk.done.get("integrate") if desk.of_sums else desk.integration()
-        shown = {"of_sums": desk.of_sums, "result": result}
+        made = _STUDY if desk.of_study and _made(desk, _STUDY)["is_done"] else ""
+        shown = {"of_sums": desk.of_sums, "result": result, "page": made}
         if not isinstance(result, Integration):
             return shown
         missing = [name for name in project.parties if name not in result.share_digests]
@@ -151,9 +171,10 @@ def _parts(desk: AnalystDesk) -> Iterator[Page | Action]:
         effect_of(desk.folder, **options)
 
     def report(request: Request) -> Response:
-        if not (desk.path / _REPORT).is_file():
-            raise FileNotFoundError(f"There is no {_REPORT} in the folder yet. Estimate the effect first.")
-        return FileResponse(desk.path / _REPORT, filename=_REPORT, media_type="application/octet-stream")
+        name = request.url.path.rsplit("/", 1)[-1]
+        if not (desk.path / name).is_file():
+            raise FileNotFoundError(f"There is no {name} in the folder yet. Make it first.")
+        return FileResponse(desk.path / name, filename=name, media_type="application/octet-stream")
 
     def export(job: Job, **options: Any) -> None:
         desk.folder.export(progress=lambda party: job.say(f"For {party}"), **options)
@@ -170,6 +191,7 @@ def _parts(desk: AnalystDesk) -> Iterator[Page | Action]:
     yield Page(EFFECT, effect, "effect.html")
     yield desk.form("effect", estimate, path=EFFECT, fields=("target", "horizon"))
     yield Page(f"{EFFECT}/{_REPORT}", report)
+    yield Page(f"{MODEL}/{_STUDY}", report)
     yield Page(EXPORT, template="export.html")
     yield desk.form("export", export, path=EXPORT, fields=("anchor_predictions",))
     yield Page("/outbox/{name}", lambda request: handed_out(desk.outbox, request.path_params["name"]))

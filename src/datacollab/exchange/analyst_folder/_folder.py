@@ -220,7 +220,7 @@ class AnalystFolder:
                 data, total = solve_sums(self.shares(), self.project, self._key)
                 if data is not None:
                     write_atomically(self._made, data, mode=0o600)
-                for name, content in study_files(total.tables, self.project).items() if total.tables else ():
+                for name, content in study_files(total.results, self.project).items() if total.results else ():
                     write_atomically(self.path / name, content, mode=0o600)
                 self.log.append("integrate", **total.facts())
                 return total

@@ -35,7 +35,7 @@ from ...model import (
 )
 from ...risk.attacks import find_training_rows
 from ...share import Share
-from ...study import ResultTable, StatisticResult, StudyPlan
+from ...study import StatisticResult, StudyPlan
 from ...sums import SumsPlan
 from ...survival import SurvivalModel, concordance_index
 from ..project import Project, Task
@@ -57,14 +57,14 @@ class SumsIntegration:
 
     `alpha`, its penalty, and `model_digest`, which is the same for all parties, are None if there is no model.
     `n_rows` are of all parties, and labelled public ones, or None if a study's statistics do not say; `rare` are
-    classes that have, or levels that may have, fewer than ten.  `tables` are heads, rows and a note of each statistic.
+    classes that have, or levels that may have, fewer than ten.  `results` are those of a study's statistics, by title.
     """
 
     n_rows: int | None
     n_parties: int
     n_components: int
     alpha: float | None
-    tables: dict[str, ResultTable]
+    results: dict[str, StatisticResult]
     class_counts: dict[str, int]
     rare: tuple[str, ...]
     context: str
@@ -73,8 +73,13 @@ class SumsIntegration:
 
     def facts(self) -> dict[str, Any]:
         """Return the same as JSON holds it."""
-        facts = asdict(self) | {"rare": list(self.rare)}
-        return {name: each for name, each in facts.items() if name != "tables"}
+        facts = {name: each for name, each in vars(self).items() if name != "results"}
+        return facts | {"rare": list(self.rare), "cautions": self.cautions}
+
+    @property
+    def cautions(self) -> list[str]:
+        """Return what to look at before the results are used, as sentences."""
+        return [each for result in self.results.values() for each in result.cautions]
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -425,14 +430,14 @@ def solve_sums(received: Sequence[Received], project: Project, key: KeyPair) -> 
         )
     facts = {name: received[0].facts[name] for name in ("anchor_commitment", "n_components")}
     plan, messages = plan_of(project, **facts), [each.share for each in received]
-    model, tables, n_rows = None, dict[str, ResultTable](), None
+    model, found, n_rows = None, dict[str, StatisticResult](), None
     counts, rare = dict[Any, float](), list[Any]()
     try:
         if isinstance(plan, StudyPlan):
             results = plan.results(messages)
             n_rows = _check_study(results, project)
             rare = [f"{name}={level}" for each in results for name, level in each.rare]
-            tables = {each.title: found.table() for each, found in zip(plan.statistics, results, strict=True)}
+            found = {each.title: result for each, result in zip(plan.statistics, results, strict=True)}
         else:
             total = plan.agreed.total(messages)
             n_rows, counts = _check_total(plan, total, project)
@@ -448,7 +453,7 @@ def solve_sums(received: Sequence[Received], project: Project, key: KeyPair) -> 
         n_parties=len(project.parties),
         n_components=facts["n_components"],
         alpha=None if model is None else float(model.fit.alpha),
-        tables=tables,
+        results=found,
         class_counts={str(name): max(0, round(count)) for name, count in counts.items()},
         rare=tuple(map(str, rare)),
         context=plan.agreed.context.hex(),

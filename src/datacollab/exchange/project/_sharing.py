@@ -107,8 +107,6 @@ def check_sharing(
     ]
     fault = f"{sharing.by!r} is no column of categories or classes; there are {listed(grouping) or 'none'}. Name one."
     refuse_if(sharing.by is not None and sharing.by not in grouping, "[sharing], by", fault)
-    fault = "no column has categories or classes to count. Take another statistic."
-    refuse_if("counts" in sharing.statistics and not grouping, "[sharing], statistics", fault)
     refuse_if(
         anchor_method not in _METHODS,
         "[anchor], method",
