@@ -16,6 +16,7 @@ from ..._notebooks import FittedUnseen
 from ..._validation import FloatArray, check_single_targets, count_missing
 from ...anchor._sources import check_table
 from ...errors import AgreementError, AnchorError, RepresentationError
+from ...linalg import leading_left_singular
 
 IntArray = NDArray[np.intp]
 _MAX_GROUPS, _MIN_PER_GROUP = 10, 20
@@ -60,6 +61,12 @@ def centre(rows: FloatArray) -> tuple[FloatArray, FloatArray]:
     differences = rows - rows[0]
     mean = differences.mean(axis=0)
     return differences - mean, rows[0] + mean
+
+
+def least_squares(Z: FloatArray, A: FloatArray) -> FloatArray:
+    """Return the coefficients of minimum norm, shape (n_columns, n_outputs), that best map centred rows to others."""
+    U, singular_values, V = leading_left_singular(Z)
+    return np.asarray((V / singular_values) @ (U.T @ A))
 
 
 def column_scale(rows: FloatArray, standardize: bool) -> FloatArray:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 import time
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
@@ -14,8 +15,7 @@ from scipy.special import gammaln
 from scipy.stats import rankdata
 
 from ..._validation import FloatArray
-from ...linalg import leading_left_singular
-from ._attack import IntArray, check_pairs, check_rows, check_targets
+from ._attack import IntArray, check_pairs, check_rows, check_targets, least_squares
 
 _MOST_VECTORS, _FEASIBLE = 1500, 1e-7
 """Vectors that the programme chooses from, and the largest number that its solver takes for zero."""
@@ -177,15 +177,14 @@ class AffineEstimate:
             errors = self._left_out_errors(A / standardised, Z)
             if np.median(errors) < np.median(self.errors):
                 self._unit, self.errors = standardised, errors
-        self._parts = _affine(A / self._unit, Z)
+        self._map = _affine(A / self._unit, Z)
 
     def _left_out_errors(self, A: FloatArray, Z: FloatArray) -> FloatArray:
         errors = np.full(len(A), np.inf)
         if len(A) >= _FOLDS:
             for fold in range(_FOLDS):
                 out = np.arange(len(A)) % _FOLDS == fold
-                mapped = _apply(_affine(A[~out], Z[~out]), A[out])
-                errors[out] = np.linalg.norm(mapped - Z[out], axis=1) / self.scale
+                errors[out] = np.linalg.norm(_affine(A[~out], Z[~out])(A[out]) - Z[out], axis=1) / self.scale
         return errors
 
     @property
@@ -195,7 +194,7 @@ class AffineEstimate:
 
     def __call__(self, rows: FloatArray) -> FloatArray:
         """Map rows, shape (n_rows, n_intermediate)."""
-        return _apply(self._parts, rows / self._unit)
+        return self._map(rows / self._unit)
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
@@ -315,19 +314,10 @@ def demix(
     return Demixing(groups=groups, members=tuple(members))
 
 
-def _affine(A: FloatArray, Z: FloatArray) -> tuple[FloatArray, FloatArray, FloatArray]:
-    """Return the mean of the rows, the mean of their images, and F."""
+def _affine(A: FloatArray, Z: FloatArray) -> Callable[[FloatArray], FloatArray]:
     centre, image = A.mean(axis=0), Z.mean(axis=0)
-    centred = A - centre
-    if not centred.any():
-        return centre, image, np.zeros((A.shape[1], Z.shape[1]))
-    U, singular_values, V = leading_left_singular(centred)
-    return centre, image, (V / singular_values) @ (U.T @ (Z - image))
-
-
-def _apply(parts: tuple[FloatArray, FloatArray, FloatArray], rows: FloatArray) -> FloatArray:
-    centre, image, coefficients = parts
-    return np.asarray(image + (rows - centre) @ coefficients)
+    coefficients = least_squares(A - centre, Z - image)
+    return lambda rows: np.asarray(image + (rows - centre) @ coefficients)
 
 
 def _tolerance(images: FloatArray, size: int, allowed: float) -> float:

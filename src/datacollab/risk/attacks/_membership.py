@@ -24,7 +24,7 @@ from ..._validation import FloatArray
 from ...errors import AgreementError, RepresentationError
 from ...linalg import column_space, leading_left_singular
 from ...share import Share
-from ._attack import IntArray, check_columns, check_pairs, check_rows, check_targets, learn_target_code
+from ._attack import IntArray, check_columns, check_pairs, check_rows, check_targets, learn_target_code, least_squares
 from ._measures import clustered_interval, wilson_interval
 
 _NEIGHBOURS = 5
@@ -95,8 +95,7 @@ def subspace_scores(
     for table, what in ((A, "leaked original"), (Z, "leaked representation"), (P, "public table")):
         if not table.any():
             raise RepresentationError(f"All rows of the {what} are equal, so nothing can be learnt from it.")
-    U, singular_values, V = leading_left_singular(A)
-    kept = column_space((V / singular_values) @ (U.T @ Z)).basis
+    kept = column_space(least_squares(A, Z)).basis
     _, _, axes = leading_left_singular(P)
     X = X - mean
     lengths = (X**2).sum(axis=1)

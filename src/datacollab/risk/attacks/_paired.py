@@ -13,8 +13,8 @@ from sklearn.neighbors import NearestNeighbors
 from sklearn.utils import gen_batches
 
 from ..._validation import FloatArray, StrOptions
-from ...linalg import Kernel, RidgePath, leading_left_singular, ridge_coefficients, ridge_path
-from ._attack import IntArray, ReconstructionAttack, column_scale
+from ...linalg import Kernel, RidgePath, ridge_coefficients, ridge_path
+from ._attack import IntArray, ReconstructionAttack, column_scale, least_squares
 
 
 class LinearRegressionAttack(ReconstructionAttack):
@@ -31,35 +31,41 @@ class LinearRegressionAttack(ReconstructionAttack):
     """
 
     def _fit(self, Z: FloatArray, A: FloatArray, *side: Any) -> None:
-        U, singular_values, V = leading_left_singular(Z)
-        self.coefficients_ = (V / singular_values) @ (U.T @ A)
+        self.coefficients_ = least_squares(Z, A)
 
     def _reconstruct(self, Z: FloatArray, groups: IntArray | None) -> FloatArray:
         return Z @ self.coefficients_
 
 
-CANDIDATES = (1, 2, 3, 4, 6, 8, 12, 16, 24, 32, 48, 64)
-
-
-class NearestNeighborsAttack(ReconstructionAttack):
-    """Mean of the leaked rows whose representations are nearest; `standardize` is as in `KernelRidgeAttack`.
-
-    The errors of leaked rows left out choose how many these are (``n_neighbors_``, up to 64), whether a neighbour at
-    distance d weighs 1 - (d / h)^2, with h the distance of the first row beyond them (``weights_``), and the scaling.
-    """
+class _Scaling(ReconstructionAttack):
+    """Base of attacks that divide the representation's columns by their standard deviations, or choose whether to."""
 
     _parameter_constraints: ClassVar[dict[str, Any]] = {"standardize": [StrOptions({"auto"}), "boolean"]}
 
     def __init__(self, *, standardize: str | bool = "auto") -> None:
         self.standardize = standardize
 
+    @property
+    def _scalings(self) -> tuple[bool, ...]:
+        return (False, True) if isinstance(self.standardize, str) else (self.standardize,)
+
+
+CANDIDATES = (1, 2, 3, 4, 6, 8, 12, 16, 24, 32, 48, 64)
+
+
+class NearestNeighborsAttack(_Scaling):
+    """Mean of the leaked rows whose representations are nearest; `standardize` is as in `KernelRidgeAttack`.
+
+    The errors of leaked rows left out choose how many these are (``n_neighbors_``, up to 64), whether a neighbour at
+    distance d weighs 1 - (d / h)^2, with h the distance of the first row beyond them (``weights_``), and the scaling.
+    """
+
     def _fit(self, Z: FloatArray, A: FloatArray, *side: Any) -> None:
         most = max(1, len(Z) - 2)
         numbers = sorted({min(number, most) for number in CANDIDATES})
-        scalings = _scalings(self.standardize)
         outputs = leading_directions(A)
-        best: tuple[float, int, str, bool] = np.inf, numbers[0], "uniform", scalings[0]
-        for standardize in scalings:
+        best: tuple[float, int, str, bool] = np.inf, numbers[0], "uniform", False
+        for standardize in self._scalings:
             scaled = Z * column_scale(Z, standardize)
             # Of two rows each has one other only, and there is nothing to choose.
             reach = min(numbers[-1] + 1, len(Z) - 1)
@@ -112,23 +118,15 @@ class Setting:
     alpha: float = 0.0
 
 
-def _scalings(standardize: str | bool) -> tuple[bool, ...]:
-    """List the ways of scaling columns to choose from: both for "auto"."""
-    return (False, True) if isinstance(standardize, str) else (standardize,)
-
-
-def _settings(gammas: Sequence[float], standardize: str | bool = "auto") -> list[Setting]:
+def _settings(gammas: Sequence[float], scalings: Sequence[bool] = (False, True)) -> list[Setting]:
     """List a linear kernel and RBF kernels, for each way of scaling columns."""
     kernels = [("linear", 1.0), *(("rbf", gamma) for gamma in gammas)]
-    return [Setting(kernel, gamma, scaled) for scaled in _scalings(standardize) for kernel, gamma in kernels]
+    return [Setting(kernel, gamma, scaled) for scaled in scalings for kernel, gamma in kernels]
 
 
 @dataclass(frozen=True, eq=False)
 class KernelRegression:
-    """Fitted regression on scaled inputs, with leave-one-out `residuals` of the rows that it was `chosen_on`.
-
-    `error` is their mean square on the outputs' leading directions.
-    """
+    """Fitted regression on scaled inputs, with leave-one-out `residuals` of the rows that it was `chosen_on`."""
 
     setting: Setting
     scale: FloatArray
@@ -136,7 +134,6 @@ class KernelRegression:
     kernel: Kernel
     coefficients: FloatArray
     intercept: FloatArray
-    error: float
     residuals: FloatArray
     chosen_on: IntArray
 
@@ -156,7 +153,7 @@ def kernel_regression(
     """
     order = np.random.default_rng(0).permutation(len(X))
     chosen_on = np.sort(order[:MAX_CHOICE])
-    setting, error, residuals = _choose(X[chosen_on], Y[chosen_on], settings, alphas)
+    setting, residuals = _choose(X[chosen_on], Y[chosen_on], settings, alphas)
     used = np.sort(order[:MAX_PAIRS])
     X, Y = X[used], Y[used]
     scale = column_scale(X, setting.standardize)
@@ -165,7 +162,7 @@ def kernel_regression(
     K, mean = _centred(kernel.between(inputs, inputs))
     coefficients = ridge_coefficients(K, setting.alpha, Y - Y.mean(axis=0))
     intercept = Y.mean(axis=0) - mean @ coefficients
-    return KernelRegression(setting, scale, inputs, kernel, coefficients, intercept, error, residuals, chosen_on)
+    return KernelRegression(setting, scale, inputs, kernel, coefficients, intercept, residuals, chosen_on)
 
 
 def leading_directions(Y: FloatArray, n_directions: int = DIRECTIONS) -> FloatArray:
@@ -180,8 +177,8 @@ def leading_directions(Y: FloatArray, n_directions: int = DIRECTIONS) -> FloatAr
 
 def _choose(
     X: FloatArray, Y: FloatArray, candidates: Sequence[Setting], alphas: Sequence[float]
-) -> tuple[Setting, float, FloatArray]:
-    """Return the setting of the least leave-one-out error, that error, and the errors row by row."""
+) -> tuple[Setting, FloatArray]:
+    """Return the setting of the least leave-one-out error, and the errors row by row."""
     Y = Y - Y.mean(axis=0)
     leading = leading_directions(Y)
     if len(X) > MAX_FIRST:
@@ -190,8 +187,8 @@ def _choose(
         compared = [_best_penalty(X[first], of_first, one, alphas) for one in candidates]
         order = np.argsort([error for error, _, _ in compared], kind="stable")
         candidates = [candidates[number] for number in order[:FINALISTS]]
-    error, setting, path = min((_best_penalty(X, leading, one, alphas) for one in candidates), key=lambda one: one[0])
-    return setting, error, path.left_out_errors_of_centred(setting.alpha, Y)
+    _, setting, path = min((_best_penalty(X, leading, one, alphas) for one in candidates), key=lambda one: one[0])
+    return setting, path.left_out_errors_of_centred(setting.alpha, Y)
 
 
 def _best_penalty(
@@ -229,7 +226,7 @@ def _alphas(first: int, last: int) -> tuple[float, ...]:
     return tuple(10.0 ** (power / 2) for power in range(first, last))
 
 
-class KernelRidgeAttack(ReconstructionAttack):
+class KernelRidgeAttack(_Scaling):
     r"""Kernel ridge regression from the representation to the original, its settings chosen by leave-one-out errors.
 
     A representation z becomes :math:`b + \sum_i \kappa(z, \tilde a_i) \gamma_i`, with an intercept that is not
@@ -243,13 +240,8 @@ class KernelRidgeAttack(ReconstructionAttack):
         indifferent to a rotation of the representation.
     """
 
-    _parameter_constraints: ClassVar[dict[str, Any]] = {"standardize": [StrOptions({"auto"}), "boolean"]}
-
-    def __init__(self, *, standardize: str | bool = "auto") -> None:
-        self.standardize = standardize
-
     def _fit(self, Z: FloatArray, A: FloatArray, *side: Any) -> None:
-        settings = _settings((0.1, 0.3, 1.0, 3.0, 10.0), self.standardize)
+        settings = _settings((0.1, 0.3, 1.0, 3.0, 10.0), self._scalings)
         self.regression_ = kernel_regression(Z, A, settings, _alphas(-12, 3))
 
     def _reconstruct(self, Z: FloatArray, groups: IntArray | None) -> FloatArray:

@@ -292,20 +292,17 @@ def _bullets(items: Sequence[str]) -> str:
     return f"<ul>{listed}</ul>" if items else "<p>Nothing stated.</p>"
 
 
-def _section(name: str, title: str, body: str) -> str:
-    return f'<section aria-labelledby="{name}"><h2 id="{name}">{title}</h2>{body}</section>'
-
-
 def _page(result: AuditResult) -> str:
     """Build the page: HTML that needs nothing from outside."""
     criteria, n = result.all_criteria(), 1 if result.seeds is None else len(result.seeds)
+    among = f"; or from {result.n_open_candidates:,}, with strangers among them"
+    sizes = {name: f"{getattr(result, name):,}" for name in vars(result) if name.startswith("n_")}
+    records = "".join(f"<li>{one.index} <small>{_text(one.level)}</small></li>" for one in result.worst_records)
     by_rating = {rating: [one.name for one in criteria if one.rating == rating] for rating in RATINGS}
     verdict = "; ".join(f"{rating} for {joined(names)}" for rating, names in by_rating.items() if names)
-    guarantee = _section("guarantee", "Differential privacy", f"<p>{_text(result.guarantee)}</p>") + "\n"
-    appendix = (
-        f"{'One repetition' if n == 1 else f'Means of {n} repetitions'}. Rows under attack: {result.n_attacked:,} of "
-        f"{result.n_rows:,}. Candidates: {result.n_candidates:,}, with strangers {result.n_open_candidates:,}. "
-        f"{result.seconds:.0f} s, datacollab {result.version}."
+    guarantee = (
+        '<section aria-labelledby="guarantee"><h2 id="guarantee">Differential privacy</h2>'
+        f"<p>{_text(result.guarantee)}</p></section>\n"
     )
     metrics = dict.fromkeys(
         "attribute" if one.metric.startswith("attribute ") else one.metric for one in result.findings
@@ -337,14 +334,18 @@ def _page(result: AuditResult) -> str:
         green_limit=f"{100 * GREEN_LIMIT:.0f}",
         amber_limit=f"{100 * AMBER_LIMIT:.0f}",
         open_limit=f"{100 * OPEN_WORLD_LIMIT:.0f}",
-        attackers=_attackers(result),
-        records=_records(result),
-        assumed=_section("assumed", "What was assumed", _bullets(result.assumptions)),
-        gaps=_section("gaps", "What was not tested", _bullets(result.not_tested)),
+        attackers="".join(_attacker(result, level) for level in result.levels),
+        among=among if result.n_open_candidates > result.n_candidates else "",
+        records=f'<ol class="records">{records}</ol>' if records else "<p>None listed.</p>",
+        assumed=_bullets(result.assumptions),
+        gaps=_bullets(result.not_tested),
         proven=", but for what is called proven" if result.proven else "",
         repeats="the attacks were made once" if n == 1 else f"the attacks were made {n} times",
         guarantee="" if result.guarantee is None else guarantee,
-        appendix=_text(appendix),
+        repetitions="One repetition" if n == 1 else f"Means of {n} repetitions",
+        **sizes,
+        seconds=f"{result.seconds:.0f}",
+        version=_text(result.version),
         meanings="".join(f"<dt>{_text(name)}</dt><dd>{_text(metric_of(name).meaning)}</dd>" for name in metrics),
         levels=levels,
         strongest=_findings(strongest.values(), deciding, compared),
@@ -367,25 +368,14 @@ def _card(result: AuditResult, criterion: Criterion) -> str:
     )
 
 
-def _attackers(result: AuditResult) -> str:
-    items = []
-    for level in result.levels:
-        sentence, bar = _sentence_of(result, level), ""
-        if sentence.finding is not None:
-            # It repeats the sentence, and so is hidden from screen readers.
-            reached = f"<b>{_text(sentence.count)}</b> of {sentence.base:,}"
-            bar = f'<div class="reached" aria-hidden="true"><span>{reached}</span>{_bar(sentence.finding)}</div>'
-        said = f'<span class="title">{_text(level.title)}</span>{_text(sentence.text)}'
-        items.append(f'<li><span class="name">{_text(level.name)}</span><p>{said}</p>{bar}</li>')
-    among = ""
-    if result.n_open_candidates > result.n_candidates:
-        among = f"; or from {result.n_open_candidates:,}, with strangers among them"
-    note = (
-        f"Pointing to a record: telling it from {result.n_candidates:,} candidates, the records themselves"
-        f"{among}. Bars: what is reached, its 95 % interval, and, dashed, labels alone or guessing."
-    )
-    listed = f'<ol class="attackers">{"".join(items)}</ol><p class="note">{_text(note)}</p>'
-    return _section("attackers", "What each kind of attacker would achieve", listed)
+def _attacker(result: AuditResult, level: Level) -> str:
+    sentence, bar = _sentence_of(result, level), ""
+    if sentence.finding is not None:
+        # It repeats the sentence, and so is hidden from screen readers.
+        reached = f"<b>{_text(sentence.count)}</b> of {sentence.base:,}"
+        bar = f'<div class="reached" aria-hidden="true"><span>{reached}</span>{_bar(sentence.finding)}</div>'
+    said = f'<span class="title">{_text(level.title)}</span>{_text(sentence.text)}'
+    return f'<li><span class="name">{_text(level.name)}</span><p>{said}</p>{bar}</li>'
 
 
 def _bar(finding: Finding) -> str:
@@ -406,13 +396,6 @@ def _bar(finding: Finding) -> str:
     x = at(finding.floor)
     parts += [f'<line class="{name}" x1="{x}" x2="{x}" y1="1" y2="21"/>' for name in ("halo", "without")]
     return f'<svg class="bar" viewBox="0 0 252 22" aria-hidden="true" focusable="false">{"".join(parts)}</svg>'
-
-
-def _records(result: AuditResult) -> str:
-    items = "".join(f"<li>{one.index} <small>{_text(one.level)}</small></li>" for one in result.worst_records)
-    listed = f'<ol class="records">{items}</ol>' if items else "<p>None listed.</p>"
-    note = "Positions in the table, the first being 0, and who singles them out best."
-    return _section("records", "Worst-placed records", f'{listed}<p class="note">{note}</p>')
 
 
 def _table(

@@ -21,7 +21,7 @@ from ...party import Party
 from ...share import Share
 from ...targets import TargetKind, effect_target, no_target, survival_target, target_kind
 from ..attacks import KernelRidgeAttack, class_means
-from ..attacks._attack import IntArray, check_rows
+from ..attacks._attack import IntArray, check_columns, check_rows
 
 _APART = 10.0
 """Distance of the treated from the others, in multiples of the span of outcomes or times."""
@@ -294,25 +294,21 @@ def make_scenario(
     coding = target_numbers(original.target)
     share = with_numbers(original, coding)
 
-    def table(rows: Any, what: str, n_columns: int | None = None) -> Any:
-        """Check a table, if there is one, and its columns."""
+    def table(rows: Any, what: str, like: Any = None) -> Any:
+        """Check a table, if there is one, and that it has the columns of another."""
         if rows is None:
             return None
         try:
             checked = check_rows(rows, what)
         except RepresentationError as error:
             raise AgreementError(f"Party {party.name!r}: {error}") from None
-        if n_columns not in (None, checked.shape[1]):
-            raise AgreementError(
-                f"Party {party.name!r}: X has {n_columns} columns but {what} has {checked.shape[1]}; give the same "
-                "columns in the same order."
-            )
+        if like is not None:
+            check_columns(like, checked, f"Party {party.name!r}: X has", f"{what} has")
         return checked
 
     raw = table(X, "X")
-    n_columns = raw.shape[1]
-    anchor_rows = table(anchor, "anchor", n_columns)
-    known, others = table(public[0], "public", n_columns), table(control[0], "control", n_columns)
+    anchor_rows = table(anchor, "anchor", raw)
+    known, others = table(public[0], "public", raw), table(control[0], "control", raw)
     scale = _scale(np.vstack([raw, anchor_rows if known is None else known]))
     known_target = _other_targets(public[1], known, party, "public_target", coding)
     other_target = _other_targets(control[1], others, party, "control_target", coding)

@@ -5,8 +5,8 @@ from __future__ import annotations
 import math
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
-from functools import cache, partial
+from dataclasses import dataclass, field, replace
+from functools import cached_property, partial
 from typing import Any
 
 import numpy as np
@@ -38,7 +38,6 @@ from ..attacks import (
     reconstruction_distance_scores,
     representation_distance_scores,
     subspace_scores,
-    wilson_interval,
 )
 from ..attacks._attack import IntArray
 from ._findings import (
@@ -58,6 +57,8 @@ from ._findings import (
 from ._scenario import Scenario
 
 Emulate = Callable[[FloatArray], FloatArray]
+Reconstruct = Callable[[FloatArray, NDArray[Any] | None], FloatArray]
+"""From representations and, for an attack that uses them, targets to originals."""
 Attribute = int | Sequence[int] | Callable[[FloatArray], NDArray[Any]]
 """A column of numbers, the columns of a one-hot encoded category, or a function of the table that gives numbers."""
 Tables = Sequence[FloatArray]
@@ -111,26 +112,55 @@ class Trial:
 
 
 @dataclass(frozen=True, eq=False)
-class _Collusion:
-    """Party j whose f_j is fitted on public rows, integrated with the one under attack by KTI.
+class Leak:
+    """Pairs of anchor rows and their representation that an attacker holds, and what it makes of them.
 
-    It undoes its own pairs of anchor rows and points of the common feature space, and with them the other's points.
+    `reconstructed` keeps the rows under attack as each attack reconstructs them.
     """
 
+    level: str
+    name: str
     scenario: Scenario
-    seed: int
+    original: FloatArray
+    representation: FloatArray
+    target: NDArray[Any] | None
+    reconstructed: dict[str, FloatArray] = field(default_factory=dict)
 
-    def reconstruct(self, Z: FloatArray, *, target: NDArray[Any] | None) -> FloatArray:
-        """Guess rows from intermediate representations of the party under attack."""
-        public, anchor, attacked = self.scenario.public, self.scenario.anchor, self.scenario.anchor_representation
-        assert public is not None
-        n_components = min(attacked.shape[1], *public.shape)
-        f_j = obfuscator("pca", n_components=n_components, random_state=np.random.RandomState(self.seed))
-        own = f_j.fit(public).transform(anchor)
-        integrator = KTI(n_components).fit({"attacked": attacked, "other": own})
-        common = integrator.transform({"attacked": Z})["attacked"]
-        pairs = integrator.transform({"other": own})["other"]
-        return KernelRidgeAttack().fit(pairs, anchor).reconstruct(common)
+    @property
+    def averaged(self) -> FloatArray | None:
+        """Average the reconstructions of the attacks in `AVERAGED`, if all were made."""
+        found = [self.reconstructed[attack] for attack in AVERAGED if attack in self.reconstructed]
+        return np.asarray(np.mean(found, axis=0)) if len(found) == len(AVERAGED) else None
+
+    @cached_property
+    def emulator(self) -> Emulate:
+        """Learn f_k as attacks learn to undo it: originals and representations change places."""
+        return KernelRidgeAttack().fit(self.original, self.representation).reconstruct
+
+    @cached_property
+    def affine(self) -> AffineEstimate:
+        return AffineEstimate(self.original, self.representation)
+
+    @property
+    def best_map(self) -> Emulate:
+        """Return the affine estimate of f_k if it is close: it is exact to rounding then, as no kernel can be."""
+        return self.affine if self.affine.is_close else self.emulator
+
+    @cached_property
+    def maps(self) -> list[ForwardMap]:
+        """List an emulator's distances, those of the exact map if f is affine, and the better in units of spread."""
+        scenario = self.scenario
+        ones, spread = np.ones(scenario.Z.shape[1]), scenario.shared.std(axis=0)
+        maps = [ForwardMap(FORWARD, self.emulator, ones)]
+        if self.affine.is_close:
+            maps.append(ForwardMap(EXACT_MAP, self.affine, ones))
+        unit = np.where(spread > 0, spread, 1.0)
+        maps.append(ForwardMap(UNIT_SPREAD, self.best_map, unit))
+        # Numbers may be means of several rows'; fields leave as they are, and tell the more the finer they are.
+        telling = scenario.has_fields or scenario.shared_target.dtype.kind != "f"
+        if scenario.candidate_target is not None and telling:
+            maps.append(ForwardMap(FORWARD_KNOWN, self.best_map, unit, with_targets=True))
+        return maps
 
 
 class Trials:
@@ -159,13 +189,13 @@ class Trials:
         if level == "T0":
             yield from self._zero_leak()
         elif level in ("T1", "T2"):
-            for leak, rows in self._leaks(level):
-                yield from self._paired(level, leak, rows)
+            for leak in self._leaks(level):
+                yield from self._paired(leak)
         elif level == "T2f" and scenario.public is not None and scenario.outsiders is not None:
             yield Trial(level, _ALL, "subspace", lambda: Outcome(membership_of_subspace(scenario)))
         elif level == "T3" and scenario.public is not None:
-            collusion = _Collusion(scenario, self._random.randint(2**31))
-            yield self._reconstructing(level, _ALL, "kernel ridge", lambda: collusion, False)
+            reconstruct = partial(_colluding, scenario, self._random.randint(2**31))
+            yield self._reconstructing(level, _ALL, "kernel ridge", reconstruct)
         elif level == "T4":
             for name, artefact in self._artefacts.items():
                 yield Trial(level, name, "search for stored rows", partial(self._search, name, artefact))
@@ -176,7 +206,7 @@ class Trials:
             return
         for informed in (False, True) if scenario.public_target is not None else (False,):
             attack = ProcrustesAttack(random_state=self._random.randint(2**31))
-            fit = partial(
+            reconstruct = _learning(
                 attack.fit,
                 scenario.shared,
                 scenario.shared_target if informed else None,
@@ -185,17 +215,22 @@ class Trials:
                 anchor_representation=scenario.anchor_representation,
                 anchor_target=scenario.anchor_target if informed else None,
             )
-            yield self._reconstructing("T0", "nothing", "Procrustes", fit, informed)
+            yield self._reconstructing("T0", "nothing", "Procrustes" + WITH_LABELS * informed, reconstruct)
 
-    def _leaks(self, level: str) -> Iterator[tuple[str, IntArray]]:
-        """Yield, one after the other, what has leaked: its name, and the positions of its anchor rows."""
-        n, target = len(self._scenario.anchor), self._scenario.anchor_target
+    def _leaks(self, level: str) -> Iterator[Leak]:
+        """Yield what has leaked, one after the other."""
+        scenario, n, target = self._scenario, len(self._scenario.anchor), self._scenario.anchor_target
+
+        def leak(name: str, rows: IntArray) -> Leak:
+            known = None if target is None else target[rows]
+            return Leak(level, name, scenario, scenario.anchor[rows], scenario.anchor_representation[rows], known)
+
         if level == "T2":
-            yield _ALL, np.arange(n)
+            yield leak(_ALL, np.arange(n))
             return
         for count in (_LEAKED_ROWS, round(_LEAKED_SHARE * n)):
             if 2 <= count < n:
-                yield f"{count} anchor rows at random", np.sort(self._random.choice(n, count, replace=False))
+                yield leak(f"{count} anchor rows at random", np.sort(self._random.choice(n, count, replace=False)))
         if target is None:
             return
         if target.dtype.kind == "f":
@@ -207,50 +242,42 @@ class Trials:
             rows = np.flatnonzero(np.isin(target, first))
             name = f"the {len(rows)} anchor rows of {len(first)} of {len(classes)} classes"
         if 2 <= len(rows) < n:
-            yield name, rows
+            yield leak(name, rows)
 
-    def _paired(self, level: str, leak: str, rows: IntArray) -> Iterator[Trial]:
-        scenario = self._scenario
+    def _paired(self, leak: Leak) -> Iterator[Trial]:
+        scenario, where = self._scenario, (leak.level, leak.name)
         labels = scenario.anchor_target is not None and (scenario.public is None or scenario.public_target is not None)
-        Z, A = scenario.anchor_representation[rows], scenario.anchor[rows]
-        found: dict[str, FloatArray] = {}
         for attack, make in _PAIRED.items():
             if make.needs_public and scenario.public is None:
                 continue
             for informed in (False, True) if labels else (False,):
-                known: dict[str, Any] = {"public": scenario.public}
-                if informed:
-                    assert scenario.anchor_target is not None
-                    known |= {"target": scenario.anchor_target[rows], "public_target": scenario.public_target}
-                fit = partial(make().fit, Z, A, **known)
-                yield self._reconstructing(level, leak, attack, fit, informed, found)
+                reconstruct = _learning(
+                    make().fit,
+                    leak.representation,
+                    leak.original,
+                    target=leak.target if informed else None,
+                    public=scenario.public,
+                    public_target=scenario.public_target if informed else None,
+                )
+                yield self._reconstructing(*where, attack + WITH_LABELS * informed, reconstruct, leak.reconstructed)
         for _ in range(1 + labels):
             # No attack takes these: the published figures rest on what is drawn after them.
             self._random.randint(2**31)
-        if set(AVERAGED) <= set(found):
-            yield Trial(level, leak, AVERAGED_NAME, lambda: self._outcome(_averaged(found), None))
-        # What learns to undo f_k learns f_k itself when originals and representations change places.
-        emulate = cache(lambda: KernelRidgeAttack().fit(A, Z).reconstruct)
-        maps = cache(lambda: forward_maps(scenario, rows, emulate()))
-        yield Trial(level, leak, FORWARD, lambda: Outcome(self._forward(maps())))
+        if (averaged := leak.averaged) is not None:
+            yield Trial(*where, AVERAGED_NAME, lambda: self._outcome(averaged, None))
+        yield Trial(*where, FORWARD, lambda: Outcome(self._forward(leak)))
         if scenario.outsiders is not None:
-            yield Trial(level, leak, "membership", lambda: Outcome(membership_of_share(scenario, maps(), found)))
+            yield Trial(*where, "membership", lambda: Outcome(membership_of_share(leak)))
         if scenario.has_groups:
-            yield Trial(level, leak, DEMIXING, lambda: self._demixing(f"{level}, {leak}", rows, emulate()))
-        if level == "T2" and scenario.can_be_remade and shadow_rows(scenario) is not None:
-            yield Trial(level, leak, SHADOWS, lambda: Outcome(self._shadows(emulate)))
+            yield Trial(*where, DEMIXING, lambda: self._demixing(leak))
+        if leak.level == "T2" and scenario.can_be_remade and shadow_rows(scenario) is not None:
+            yield Trial(*where, SHADOWS, lambda: Outcome(self._shadows(leak)))
 
     def _reconstructing(
-        self,
-        level: str,
-        leak: str,
-        attack: str,
-        fit: Callable[[], Any],
-        informed: bool,
-        keep: dict[str, FloatArray] | None = None,
+        self, level: str, leak: str, attack: str, reconstruct: Reconstruct, keep: dict[str, FloatArray] | None = None
     ) -> Trial:
-        """Make a trial of an attack that reconstructs rows, with targets if it is informed."""
-        name, scenario, n = attack + WITH_LABELS if informed else attack, self._scenario, len(self._scenario.Z)
+        """Make a trial of an attack that reconstructs rows, with targets if its name says so."""
+        scenario, n, informed = self._scenario, len(self._scenario.Z), attack.endswith(WITH_LABELS)
 
         def make() -> Outcome:
             # One call for all, since it may fit.
@@ -259,21 +286,20 @@ class Trials:
             if controls is not None:
                 Z = np.vstack([Z, controls])
                 target = np.concatenate([target, scenario.control_target]) if informed else target
-            rows = fit().reconstruct(Z, target=target if informed else None)
+            rows = reconstruct(Z, target if informed else None)
             if keep is not None:
-                keep[name] = rows[:n]
+                keep[attack] = rows[:n]
             return self._outcome(rows[:n], None if controls is None else rows[n:])
 
-        return Trial(level, leak, name, make)
+        return Trial(level, leak, attack, make)
 
     def _outcome(self, rows: FloatArray, controls: FloatArray | None) -> Outcome:
         scenario, control = self._scenario, dict[str, float]()
         if controls is not None:
             assert scenario.outsiders is not None
             originals = scenario.outsiders[: len(controls)]
-            control = {
-                one.metric: one.value for one in _matches(None, originals, originals[:0], controls, self._random)
-            }
+            alone = (originals, originals[:0], controls)
+            control = {one.metric: one.value for one in _matches(None, alone, self._random)}
         findings = self._compared(self._measured(rows), control)
         margins = [match_margins(scenario.X[group], rows[group]) for group in scenario.groups]
         return Outcome(findings, np.concatenate(margins))
@@ -284,7 +310,7 @@ class Trials:
     def _measured(self, rows: FloatArray) -> list[Finding]:
         """Compute all measures that need nothing but reconstructions of the attacked rows."""
         scenario, X, n = self._scenario, self._scenario.X, len(self._scenario.X)
-        found = list(_matches(scenario, X, scenario.decoys, rows, self._random))
+        found = list(_matches(scenario, (X, scenario.decoys, rows), self._random))
         squared = ((X - rows) ** 2).sum(axis=1)
         within = min((((X - guess) ** 2).sum(axis=1) for guess in scenario.label_only), key=np.sum)
         found.append(self._one_less_ratio("R2c", squared, within))
@@ -293,9 +319,7 @@ class Trials:
             true, guessed = (_attribute_values(attribute, each * scenario.scale) for each in (X, rows))
             metric = f"attribute {name}"
             if true.dtype.kind == "i":
-                right = int((true == guessed).sum())
-                low, high = wilson_interval(right, n)
-                found.append(Finding(metric=metric, value=right / n, low=low, high=high, n=n))
+                found.append(_rate(metric, true == guessed, np.arange(n)))
             else:
                 found.append(self._one_less_ratio(metric, (true - guessed) ** 2, (true - true.mean()) ** 2))
         return found
@@ -322,12 +346,12 @@ class Trials:
             for one in findings
         ]
 
-    def _forward(self, maps: list[ForwardMap]) -> list[Finding]:
+    def _forward(self, leak: Leak) -> list[Finding]:
         """Match without undoing f_k: an estimate of f_k brings the candidates to the share."""
         scenario, findings = self._scenario, []
-        for each in maps:
-            own, decoys, shared = each.tables(scenario, scenario.decoys, scenario.Z, scenario.target)
-            found = self._compared(list(_matches(scenario, own, decoys, shared, self._random)), {})
+        for each in leak.maps:
+            tables = each.tables(scenario, scenario.decoys, scenario.Z, scenario.target)
+            found = self._compared(list(_matches(scenario, tables, self._random)), {})
             if each.with_targets:
                 found = [
                     replace(one, baseline=linked_by_targets(scenario, one.metric))
@@ -337,20 +361,18 @@ class Trials:
             findings += [replace(one, attack=each.attack) for one in found]
         return findings
 
-    def _demixing(self, where: str, rows: IntArray, emulate: Emulate) -> Outcome:
+    def _demixing(self, leak: Leak) -> Outcome:
         """Take the share's groups apart, without the candidates' targets, and then with them, if they are there."""
-        scenario = self._scenario
+        scenario, where = self._scenario, f"{leak.level}, {leak.name}"
         ends = time.monotonic() + min(_DEMIXING_SECONDS, self._deadline - time.monotonic())
-        worlds = {"linkage": scenario.Z[:0]}
-        if len(scenario.decoys):
-            worlds["open-world linkage"] = emulate(scenario.decoys)
-        forward = {}
-        for metric, decoys in worlds.items():
-            cases = _cases(scenario, emulate(scenario.X), decoys, scenario.Z)
-            chances = [link_chances(C, R, persons=who, random_state=self._random) for C, R, who in cases]
-            forward[metric] = np.concatenate(chances)
-        estimate = AffineEstimate(scenario.anchor[rows], scenario.anchor_representation[rows])
-        if not estimate.is_close:
+        own, decoys, shared = leak.maps[0].tables(scenario, scenario.decoys, scenario.Z, scenario.target)
+        forward = {
+            f"{world}linkage": np.concatenate(
+                [link_chances(C, R, persons=who, random_state=self._random) for C, R, who in cases]
+            )
+            for world, cases in _worlds(scenario, (own, decoys, shared))
+        }
+        if not leak.affine.is_close:
             why = "f is not affine, or too few anchor rows are known to recover it."
             return Outcome((), remarks=(f"{where}: means were not taken apart: {why}",))
         findings: list[Finding] = []
@@ -359,7 +381,7 @@ class Trials:
             if attack == KNOWN_TARGETS and targets is None:
                 break
             left = (ends - time.monotonic()) / (2 if attack == DEMIXING else 1)
-            found, of_attack = _demixed_with(scenario, attack, rows, estimate, targets, forward, left)
+            found, of_attack = _demixed_with(leak, attack, targets, forward, left)
             findings += of_attack
             how = "" if targets is None else ", with the candidates’ labels known"
             n_groups, n_solved = len(found.groups), found.n_solved
@@ -375,16 +397,13 @@ class Trials:
         ]
         return Outcome(compared, remarks=remarks)
 
-    def _shadows(self, emulator: Callable[[], Emulate]) -> list[Finding]:
+    def _shadows(self, leak: Leak) -> list[Finding]:
         """Measure membership, record by record, by targets that the auditor knows, or a model of the anchor guesses."""
         scenario, known = self._scenario, shadow_rows(self._scenario)
         assert scenario.recipe is not None
         assert known is not None
-        # If f is affine it is known to rounding, as no kernel can match.
-        estimate = AffineEstimate(scenario.anchor, scenario.anchor_representation)
-        emulate = estimate if estimate.is_close else emulator()
         random = np.random.RandomState(self._random.randint(2**31))
-        images, rows, target = emulate(scenario.people), emulate(known[0]), known[1]
+        images, rows, target = leak.best_map(scenario.people), leak.best_map(known[0]), known[1]
         if scenario.record_target is not None and scenario.outsider_target is not None:
             targets = np.concatenate([scenario.record_target, scenario.outsider_target])
         elif target.dtype.kind == "f":
@@ -407,9 +426,25 @@ class Trials:
         return Outcome((finding,), remarks=remarks)
 
 
-def _averaged(found: Mapping[str, FloatArray]) -> FloatArray:
-    """Average the reconstructions of the attacks in `AVERAGED`, given all by name."""
-    return np.asarray(np.mean([found[attack] for attack in AVERAGED], axis=0))
+def _learning(fit: Callable[..., Any], *pairs: Any, **known: Any) -> Reconstruct:
+    """Return an attack that is fitted when it is first asked for rows."""
+    return lambda Z, target: np.asarray(fit(*pairs, **known).reconstruct(Z, target=target))
+
+
+def _colluding(scenario: Scenario, seed: int, Z: FloatArray, target: NDArray[Any] | None) -> FloatArray:
+    """Guess rows with the help of a party j whose f_j is fitted on public rows, integrated with the attacked by KTI.
+
+    It undoes its own pairs of anchor rows and points of the common feature space, and with them the other's points.
+    """
+    public, anchor, attacked = scenario.public, scenario.anchor, scenario.anchor_representation
+    assert public is not None
+    n_components = min(attacked.shape[1], *public.shape)
+    f_j = obfuscator("pca", n_components=n_components, random_state=np.random.RandomState(seed))
+    own = f_j.fit(public).transform(anchor)
+    integrator = KTI(n_components).fit({"attacked": attacked, "other": own})
+    common = integrator.transform({"attacked": Z})["attacked"]
+    pairs = integrator.transform({"other": own})["other"]
+    return KernelRidgeAttack().fit(pairs, anchor).reconstruct(common)
 
 
 def _attribute_values(attribute: Attribute, rows: FloatArray) -> NDArray[Any]:
@@ -421,10 +456,13 @@ def _attribute_values(attribute: Attribute, rows: FloatArray) -> NDArray[Any]:
     return np.asarray(rows[:, list(attribute)].argmax(axis=1))
 
 
-def _cases(
-    scenario: Scenario | None, originals: FloatArray, decoys: FloatArray, guesses: FloatArray
-) -> list[tuple[FloatArray, FloatArray, IntArray]]:
-    """List candidates, guesses and the candidates' numbers in each closed world; without a scenario there is one."""
+Case = tuple[FloatArray, FloatArray, IntArray]
+"""Candidates, guesses and the candidates' numbers in one closed world."""
+
+
+def _cases(scenario: Scenario | None, tables: Tables) -> list[Case]:
+    """List the closed worlds; without a scenario there is one."""
+    originals, decoys, guesses = tables
     if scenario is None:
         return [(originals, guesses, np.arange(len(originals)))]
     persons = scenario.persons
@@ -435,23 +473,28 @@ def _cases(
     ]
 
 
-def _matches(
-    scenario: Scenario | None,
-    originals: FloatArray,
-    decoys: FloatArray,
-    guesses: FloatArray,
-    random: np.random.RandomState,
-) -> Iterator[Finding]:
-    """Yield rates in closed worlds, and in open ones if there are decoys, as in `_cases`.
+def _worlds(scenario: Scenario | None, tables: Tables) -> Iterator[tuple[str, list[Case]]]:
+    """Yield the cases without strangers, and then, if there are any, with strangers among the candidates."""
+    originals, decoys, guesses = tables
+    yield "", _cases(scenario, (originals, decoys[:0], guesses))
+    if len(decoys):
+        yield "open-world ", _cases(scenario, tables)
 
-    Originals and decoys are as they are or through an estimate of f_k.
+
+def _rate(metric: str, hits: NDArray[Any], clusters: IntArray, **given: Any) -> Finding:
+    """Compute the share of hits, or the mean of chances; those of one cluster count as one try."""
+    low, high = clustered_interval(hits, clusters)
+    return Finding(metric=metric, value=float(hits.mean()), low=low, high=high, n=len(hits), **given)
+
+
+def _matches(scenario: Scenario | None, tables: Tables, random: np.random.RandomState) -> Iterator[Finding]:
+    """Yield rates in closed worlds, and in open ones if there are strangers.
+
+    Originals and strangers are as they are or through an estimate of f_k.
     """
-    alone = np.arange(len(guesses))
+    alone = np.arange(len(tables[2]))
     groups, clusters = ([alone], alone) if scenario is None else (scenario.groups, scenario.clusters)
-    for world, strangers in {"": decoys[:0], "open-world ": decoys}.items():
-        if world and not len(decoys):
-            continue
-        cases = _cases(scenario, originals, strangers, guesses)
+    for world, cases in _worlds(scenario, tables):
         ranks = np.concatenate([nearest_ranks(C, R, persons=who, random_state=random) for C, R, who in cases])
         right = np.concatenate([link_chances(C, R, persons=who, random_state=random) for C, R, who in cases])
         hits = {"re-identification@1": ranks <= 1, "re-identification@5": ranks <= 5, "linkage": right}
@@ -463,10 +506,8 @@ def _matches(
                 # Rows that are taken for each other are one try, and so are those that are shared as one.
                 numbers = (confused(C, R, random_state=random) for C, R, _ in cases)
                 together = np.concatenate([group[each] for group, each in zip(groups, numbers, strict=True)])
-            low, high = clustered_interval(hit, together)
             chance = min(1.0, (5 if name.endswith("@5") else 1) / len(cases[0][0]))
-            value = float(hit.mean())
-            yield Finding(metric=world + name, value=value, low=low, high=high, chance=chance, n=len(clusters))
+            yield _rate(world + name, hit, together, chance=chance)
 
 
 def _target_columns(scenario: Scenario, shared: NDArray[Any]) -> Tables:
@@ -483,7 +524,7 @@ def linked_by_targets(scenario: Scenario, metric: str) -> float:
     """Return the linkage with the candidates' targets and the shared ones, and no representation."""
     originals, strangers, shared = _target_columns(scenario, scenario.target)
     decoys = strangers[: len(scenario.decoys) if metric.startswith("open-world") else 0]
-    chances = [link_chances(C, R, random_state=0) for C, R, _ in _cases(scenario, originals, decoys, shared)]
+    chances = [link_chances(C, R, random_state=0) for C, R, _ in _cases(scenario, (originals, decoys, shared))]
     return float(np.concatenate(chances).mean())
 
 
@@ -511,39 +552,19 @@ class ForwardMap:
         return [np.hstack([each, gap * code[: len(each)]]) for each, code in zip(tables, codes, strict=True)]
 
 
-def forward_maps(scenario: Scenario, rows: IntArray, emulate: Emulate) -> list[ForwardMap]:
-    """List an emulator's distances, those of the exact map if f is affine, and the better in units of spread."""
-    ones = np.ones(scenario.Z.shape[1])
-    maps = [ForwardMap(FORWARD, emulate, ones)]
-    exact = AffineEstimate(scenario.anchor[rows], scenario.anchor_representation[rows])
-    best: Emulate = exact if exact.is_close else emulate
-    if exact.is_close:
-        maps.append(ForwardMap(EXACT_MAP, exact, ones))
-    spread = scenario.shared.std(axis=0)
-    unit = np.where(spread > 0, spread, 1.0)
-    maps.append(ForwardMap(UNIT_SPREAD, best, unit))
-    # Numbers may be means of several rows'; fields leave as they are, and tell the more the finer they are.
-    telling = scenario.has_fields or scenario.shared_target.dtype.kind != "f"
-    if scenario.candidate_target is not None and telling:
-        maps.append(ForwardMap(FORWARD_KNOWN, best, unit, with_targets=True))
-    return maps
-
-
-def membership_of_share(
-    scenario: Scenario, maps: Sequence[ForwardMap], found: Mapping[str, FloatArray]
-) -> list[Finding]:
+def membership_of_share(leak: Leak) -> list[Finding]:
     """Measure how well distances between representations, and from reconstructions, tell members from others."""
+    scenario, scores = leak.scenario, {}
     assert scenario.outsiders is not None
-    scores = {}
-    for each in maps:
+    for each in leak.maps:
         # The shared row nearest to the image counts; of the same class, if that is known.
         *people, shared = each.tables(scenario, scenario.outsiders, scenario.shared, scenario.shared_target)
         scores[f"{each.attack}, distance"] = representation_distance_scores(
             np.vstack(people), shared, lambda images: images
         )
     if scenario.public is not None:
-        averaged = {AVERAGED_NAME: _averaged(found)} if set(AVERAGED) <= set(found) else found
-        for attack, rows in averaged.items():
+        averaged = leak.averaged
+        for attack, rows in (leak.reconstructed if averaged is None else {AVERAGED_NAME: averaged}).items():
             scores[f"{attack}, distance"] = reconstruction_distance_scores(scenario.people, rows, scenario.public)
     return [finding for attack, each in scores.items() for finding in _membership_findings(scenario, attack, each)]
 
@@ -626,31 +647,24 @@ def assigned(target: NDArray[Any], members: IntArray, guess: Guess | None) -> li
 
 
 def _demixed_with(
-    scenario: Scenario,
-    attack: str,
-    rows: IntArray,
-    estimate: AffineEstimate,
-    targets: NDArray[Any] | None,
-    forward: Mapping[str, FloatArray],
-    seconds: float,
+    leak: Leak, attack: str, targets: NDArray[Any] | None, forward: Mapping[str, FloatArray], seconds: float
 ) -> tuple[Demixing, list[Finding]]:
     """Search with the table's rows alone as candidates, and with strangers among them; return the last search too.
 
     `forward` has each attacked row's chance to be linked if its group is not taken apart.
     """
-    ends = time.monotonic() + seconds
+    scenario, ends = leak.scenario, time.monotonic() + seconds
     table = scenario.table / scenario.scale
-    anchor_target = None if scenario.anchor_target is None else scenario.anchor_target[rows]
 
     def search(people: FloatArray, left: float) -> Demixing:
         return demix(
             scenario.shared,
             scenario.shared_target,
             people,
-            estimate,
+            leak.affine,
             candidate_target=None if targets is None else targets[: len(people)],
-            anchor_representation=scenario.anchor_representation[rows],
-            anchor_target=anchor_target,
+            anchor_representation=leak.representation,
+            anchor_target=leak.target,
             seconds=left,
         )
 
@@ -659,22 +673,21 @@ def _demixed_with(
     if scenario.outsiders is not None:
         people = np.vstack([table, scenario.outsiders])
         found = search(people, ends - time.monotonic())
-        scores = found.scores(representation_distance_scores(people, scenario.shared, estimate))
+        scores = found.scores(representation_distance_scores(people, scenario.shared, leak.affine))
         of_attacked = np.concatenate([scores[scenario.index], scores[len(table) :]])
         findings = _membership_findings(scenario, attack, of_attacked)
     guess = None
     if _differ(scenario.shared_target, closed.groups):
         if targets is not None:
             guess = known_targets(targets)
-        elif anchor_target is not None:
-            guess = predicted_targets(scenario.anchor_representation[rows], anchor_target, estimate(table))
+        elif leak.target is not None:
+            guess = predicted_targets(leak.representation, leak.target, leak.affine(table))
     for metric, otherwise in forward.items():
         chances = _chances(scenario, closed if metric == "linkage" else found, guess, otherwise)
-        low, high = clustered_interval(chances, scenario.clusters)
-        n_strangers = len(scenario.decoys) if metric.startswith("open-world") else 0
-        one = Finding(metric=metric, attack=attack, value=float(chances.mean()), low=low, high=high, n=len(scenario.X))
+        n_candidates = len(table) + (len(scenario.decoys) if metric.startswith("open-world") else 0)
         baseline = None if targets is None else linked_by_targets(scenario, metric)
-        findings.append(replace(one, chance=1 / (len(table) + n_strangers), baseline=baseline))
+        known = {"attack": attack, "chance": 1 / n_candidates, "baseline": baseline}
+        findings.append(_rate(metric, chances, scenario.clusters, **known))
     return found, findings
 
 
