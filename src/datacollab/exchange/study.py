@@ -47,13 +47,19 @@ def study_statistics(project: Project) -> list[Statistic]:
         made.append(Description(all_columns, by, noise=noise))
     if "least squares" in sharing.statistics:
         assert isinstance(outcome, NumberColumn)
-        made.append(LeastSquares(outcome, others, noise=noise))
+        errors: Any = sharing.errors
+        made.append(LeastSquares(outcome, others, noise=noise, errors=errors, cluster=sharing.cluster))
     return made
 
 
-def study_table(project: Project, X: FloatArray, target: NDArray[Any]) -> dict[str, NDArray[Any]]:
+def study_table(
+    project: Project, X: FloatArray, target: NDArray[Any], clusters: NDArray[Any] | None = None
+) -> dict[str, NDArray[Any]]:
     """Return a party's columns from its matrix; an entry is missing only where a column of the matrix says so."""
+    assert project.sharing is not None
     table: dict[str, NDArray[Any]] = {}
+    if project.sharing.cluster is not None and clusters is not None:
+        table[project.sharing.cluster] = clusters
     start = 0
     for column in project.columns:
         own = X[:, start : start + column.n_features]

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import hashlib
 
 import numpy as np
@@ -53,6 +54,8 @@ def deal(n_rows: int, n_groups: int, secret: bytes, clusters: ArrayLike | None =
 
 
 def _group(label: object, n_groups: int, secret: bytes) -> int:
-    """Return the group of a cluster; batches of a file may read 1 as 1.0."""
-    text = repr(float(label)) if isinstance(label, int | float | np.number) else str(label)
+    """Return the group of a cluster."""
+    text = str(label)
+    with contextlib.suppress(ValueError):
+        text = repr(float(text))  # A batch of a file may read 1 as 1.0.
     return int.from_bytes(hashlib.blake2b(text.encode(), key=secret, digest_size=8).digest(), "little") % n_groups

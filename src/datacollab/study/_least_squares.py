@@ -1,8 +1,17 @@
 r"""Least squares on a table's own columns, with an intercept for each party, from sums over rows.
 
 Each party centres its rows, so that intercepts of parties drop out, and adds up :math:`\sum u u^\top` with u = [x; y].
-The total gives the coefficients and classical standard errors that all rows in one place would give, with a dummy
-column for each party (Frisch, Waugh and Lovell).
+The total gives the coefficients that all rows in one place would give, with a dummy column for each party (Frisch,
+Waugh and Lovell).
+
+Robust standard errors need more than the total.  Each party deals its rows, or whole clusters, secretly at random to
+ten groups, and adds up each group's part by itself.  The analyst reads ten totals, and how much they differ is all that
+standard errors clustered by group [1]_ need.  The noise of the totals is part of these differences.
+
+References
+----------
+.. [1] Cameron and Miller (2015). A practitioner's guide to cluster-robust inference. Journal of Human Resources 50,
+   317-372.
 """
 
 from __future__ import annotations
@@ -10,7 +19,7 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from dataclasses import asdict, dataclass
-from typing import Any, ClassVar
+from typing import Any, ClassVar, Literal, get_args
 
 import numpy as np
 import scipy.linalg
@@ -19,6 +28,7 @@ from scipy import stats
 
 from .._typing import FloatArray
 from ..errors import AgreementError, NumericalError
+from ._groups import deal
 from ._plan import (
     RIDGE_MOVED,
     USUAL_NOISE,
@@ -28,28 +38,35 @@ from ._plan import (
     Statistic,
     StatisticResult,
     StudyTable,
+    entries_of,
     number_text,
 )
 
 __all__ = ["LeastSquares", "LeastSquaresResult"]
 
+Errors = Literal["robust", "classical"]
+
+N_GROUPS = 10
 _ROWS_PER_COEFFICIENT = 10
+_NOISE_OF_ROWS = 10.0
+"""Noise of each number of rows, in units in which replacing a row moves the moments by 1."""
 _SMALL = 0.001
+_FEWEST_DEGREES = 3.0
+"""Degrees of freedom, as of four groups."""
 _LEAST_EIGENVALUE = 3.0
 """Smallest eigenvalue of the moments, in units of the largest that noise alone has."""
 
 
 @dataclass(frozen=True, eq=False)
 class LeastSquaresResult(StatisticResult):
-    """Coefficients of a linear regression, within parties.
+    r"""Coefficients of a linear regression, within parties.
 
     Attributes
     ----------
     names : tuple of str
         A number's own name, or ``column=level`` against the column's first level.
     coefficients, errors : ndarray of shape (n_coefficients,)
-        In units of the outcome over those of the column.  Standard errors suppose equal variance of residuals, and
-        hold the noise of the total.
+        In units of the outcome over those of the column.  Standard errors hold the noise of the total.
     covariance : ndarray of shape (n_coefficients, n_coefficients)
     low, high : ndarray of shape (n_coefficients,)
         Ends of 95 % intervals by Student's distribution.
@@ -58,11 +75,16 @@ class LeastSquaresResult(StatisticResult):
     n_rows : float
         Complete rows, with noise.
     degrees_of_freedom : float
-        Rows less coefficients and parties.
+        Of Student's distribution: rows less coefficients and parties for classical errors.  For robust ones the
+        number of groups less one, where groups of unequal size count less: :math:`(\sum n_g)^2 / \sum n_g^2 - 1`.
     residual_deviation : float
         In the unit of the outcome.
-    inflation : ndarray of shape (n_coefficients,)
-        Standard errors over those without the noise of the total.
+    noise_errors : ndarray of shape (n_coefficients,)
+        Standard errors that the noise of the total has by itself, to first order.
+    kind : str
+        "robust" or "classical".
+    cluster : str or None
+        The column whose levels hold rows that depend on each other.
     """
 
     names: tuple[str, ...]
@@ -75,7 +97,9 @@ class LeastSquaresResult(StatisticResult):
     n_rows: float
     degrees_of_freedom: float
     residual_deviation: float
-    inflation: FloatArray
+    noise_errors: FloatArray
+    kind: Errors
+    cluster: str | None
 
     def table(self) -> ResultTable:
         """Return a line for each coefficient."""
@@ -83,10 +107,15 @@ class LeastSquaresResult(StatisticResult):
         p_values = ["<0.001" if p < _SMALL else f"{p:.3f}" for p in self.p_values]
         each = zip(self.names, p_values, *columns, strict=True)
         rows = [(name, *map(number_text, numbers), p) for name, p, *numbers in each]
+        noise = min(1.0, ((self.noise_errors / self.errors) ** 2).max())
+        supposed = {
+            "robust": "robust: residuals may vary unequally",
+            "classical": "classical: they suppose that all residuals vary alike, and that rows are independent",
+        }
+        within = "" if self.cluster is None else f", and depend on each other within each {self.cluster}"
         note = (
             f"Least squares with an intercept for each party, on about {self.n_rows:.0f} complete rows. Standard "
-            "errors are classical: they suppose one variance of all residuals, and hold the noise of the total (which "
-            f"made them up to {self.inflation.max():.2f} times as large)."
+            f"errors are {supposed[self.kind]}{within}. Of their squares up to {noise:.0%} is noise of the total."
         )
         heads = ("column", "coefficient", "standard error", "95 % low", "95 % high", "p")
         return ResultTable(heads, rows, note)
@@ -104,23 +133,36 @@ class LeastSquares(Statistic):
     columns : sequence of NumberColumn and CategoryColumn
         A category has a coefficient for each level but the first.
     noise : float
-        A row is hidden as well as by this noise in `RidgeSums`.
+        A row is hidden about as well as by this noise in `RidgeSums`.
+    errors : {"robust", "classical"}, default="robust"
+        Robust errors hold where residuals vary unequally, and make the noise of the coefficients three times as large.
+        Classical ones suppose that residuals vary alike and rows are independent.
+    cluster : str, optional
+        A column of labels: rows with the same label at one party, such as patients of one doctor, may depend on each
+        other.  For robust errors.
 
     Raises
     ------
     AgreementError
-        If the outcome is one of the columns, or there is none.
+        If the outcome is one of the columns, or there is none; or if `errors` and `cluster` do not fit.
     """
 
     outcome: NumberColumn
     columns: Sequence[NumberColumn | CategoryColumn]
     noise: float = USUAL_NOISE
+    errors: Errors = "robust"
+    cluster: str | None = None
 
     title: ClassVar[str] = "least squares"
 
     def __post_init__(self) -> None:
         if not self.columns or self.outcome.name in [column.name for column in self.columns]:
             raise AgreementError(f"LeastSquares: expected columns other than the outcome {self.outcome.name!r}.")
+        if self.errors not in get_args(Errors) or (self.cluster is not None and self.errors != "robust"):
+            raise AgreementError(
+                f"LeastSquares: expected errors from {get_args(Errors)}, and robust ones for clusters; got "
+                f"{self.errors!r} with cluster {self.cluster!r}."
+            )
 
     @property
     def names(self) -> tuple[str, ...]:
@@ -138,34 +180,45 @@ class LeastSquares(Statistic):
         return len(self.names) + 1
 
     @property
-    def _moved(self) -> float:
-        """Return how far replacing one row moves the moments at most, in the Frobenius norm.
+    def _n_groups(self) -> int:
+        return N_GROUPS if self.errors == "robust" else 1
 
-        A row moves the centred moments by n/(n+1) times the outer product of its distance to the mean with itself.
-        Each number is at most 1 from the mean, as are all levels of a category but for a factor of two together.
+    @property
+    def _moved(self) -> float:
+        r"""Return how far replacing one row moves the moments of all groups at most, in the Frobenius norm.
+
+        Replacing a row u by v in a group moves the moments by :math:`b b^\top - a a^\top` with a and b their distances
+        from the mean of the other rows, and the means move, too.  Two numbers, which differ by 1 at most, share a block
+        of this matrix of norm 1 at most; a number and a category one of :math:`\sqrt 2`, two categories one of
+        :math:`\sqrt 6`.  If the row's cluster changes, it leaves one group and enters another.
         """
-        square = sum(1.0 if isinstance(column, NumberColumn) else 2.0 for column in self.columns) + 1.0
-        return float(math.sqrt(2) * square)
+        n_levels = [1 if isinstance(column, NumberColumn) else len(column.levels) - 1 for column in self.columns]
+        categories = sum(n > 1 for n in n_levels)
+        numbers = len(n_levels) + 1 - categories
+        if self.cluster is not None:
+            return math.sqrt(2) * (numbers + 2 * categories)
+        return math.sqrt(numbers**2 + 4 * numbers * categories + 6 * categories**2)
 
     @property
     def _noise(self) -> float:
-        """Return the noise on the diagonal of the moments."""
+        """Return the noise on the diagonal of one group's moments."""
         return self.noise / RIDGE_MOVED * self._moved
 
     @property
     def _noise_of_rows(self) -> float:
-        return self.noise / RIDGE_MOVED
+        return self.noise / RIDGE_MOVED * _NOISE_OF_ROWS
 
     @property
     def spread(self) -> FloatArray:
         """Return the standard deviation of the noise in each number of the total, shape (n_numbers,)."""
         i, j = np.triu_indices(self._size)
-        return np.asarray(np.r_[self._noise_of_rows, np.where(i == j, self._noise, self._noise / math.sqrt(2))])
+        one = np.r_[self._noise_of_rows, np.where(i == j, self._noise, self._noise / math.sqrt(2))]
+        return np.tile(one, self._n_groups)
 
     @property
     def loss(self) -> float:
         """Return how far replacing one row moves the numbers at most, in units of the noise."""
-        return math.hypot(1 / self._noise_of_rows, self._moved / self._noise)
+        return math.hypot(math.sqrt(2) / self._noise_of_rows, self._moved / self._noise)
 
     def facts(self) -> dict[str, Any]:
         """Return all that was agreed on, for JSON."""
@@ -173,10 +226,12 @@ class LeastSquares(Statistic):
             "outcome": asdict(self.outcome),
             "columns": [asdict(column) for column in self.columns],
             "noise": self.noise,
+            "errors": self.errors,
+            "cluster": self.cluster,
         }
 
     def add_up(self, table: StudyTable, secret: bytes) -> FloatArray:
-        """Return moments over some rows of a party: the matrix of [1, x, y], shape ((n_coefficients + 2) ** 2,)."""
+        """Return moments over some rows of a party: for each group the matrix of [1, x, y], one after the other."""
         blocks: list[NDArray[Any]] = []
         for column in self.columns:
             if isinstance(column, NumberColumn):
@@ -186,14 +241,22 @@ class LeastSquares(Statistic):
                 levels[~levels.any(axis=1)] = np.nan
                 blocks.append(levels[:, 1:])
         u = np.column_stack([*blocks, self.outcome.scaled(table)])
-        u = np.column_stack([np.ones(len(u)), u])[~np.isnan(u).any(axis=1)]
-        return np.asarray((u.T @ u).ravel())
+        # Rows are dealt before those with gaps are left out: no row's group depends on another row.
+        labels = None if self.cluster is None else entries_of(table, self.cluster)
+        groups, complete = deal(len(u), self._n_groups, secret, labels), ~np.isnan(u).any(axis=1)
+        u = np.column_stack([np.ones(len(u)), u])
+        of_groups = (u[complete & (groups == place)] for place in range(self._n_groups))
+        return np.concatenate([(rows.T @ rows).ravel() for rows in of_groups])
 
     def finish(self, sums: FloatArray) -> FloatArray:
-        """Return a party's complete rows, and their centred moments, shape (n_numbers,)."""
-        M = sums.reshape(self._size + 1, self._size + 1)
-        centred = M[1:, 1:] - np.outer(M[0, 1:], M[0, 1:]) / max(M[0, 0], 1.0)
-        return np.asarray(np.r_[M[0, 0], centred[np.triu_indices(self._size)]])
+        """Return a party's complete rows and centred moments, by group, shape (n_numbers,)."""
+        M = sums.reshape(self._n_groups, self._size + 1, self._size + 1)
+        n, first = M[:, 0, 0], M[:, 0, 1:]
+        mean = first.sum(axis=0) / max(n.sum(), 1.0)
+        crossed = first[:, :, None] * mean
+        centred = M[:, 1:, 1:] - crossed - np.swapaxes(crossed, 1, 2) + n[:, None, None] * np.outer(mean, mean)
+        i, j = np.triu_indices(self._size)
+        return np.asarray(np.column_stack([n, centred[:, i, j]]).ravel())
 
     def result(self, total: FloatArray, *, n_parties: int, noise: float = 1.0) -> LeastSquaresResult:
         """Return the regression.
@@ -204,36 +267,48 @@ class LeastSquares(Statistic):
             If there are fewer than ten rows for each coefficient, or columns so alike, or so constant, that noise
             could decide.
         """
-        p, n, sigma = len(self.names), float(total[0]), self._noise * noise
-        df = n - p - n_parties
-        if df < 1 or n < _ROWS_PER_COEFFICIENT * p - 3 * self._noise_of_rows * noise:
+        p, parts = len(self.names), total.reshape(self._n_groups, -1)
+        rows, sigma = parts[:, 0], self._noise * noise * math.sqrt(self._n_groups)
+        n = float(rows.sum())
+        left = n - p - n_parties
+        if left < 1 or n < _ROWS_PER_COEFFICIENT * p - 3 * self._noise_of_rows * noise * math.sqrt(self._n_groups):
             raise NumericalError(
                 f"Least squares: {n:.0f} complete rows for {p} coefficients and {n_parties} parties; expected "
                 f"{_ROWS_PER_COEFFICIENT} rows for each coefficient. Agree on fewer columns, or on more rows."
             )
-        M = np.zeros((p + 1, p + 1))
-        M[np.triu_indices(p + 1)] = total[1:]
-        M += np.triu(M, 1).T
-        A, c, square = M[:p, :p], M[:p, p], M[p, p]
+        M = np.zeros((self._n_groups, p + 1, p + 1))
+        i, j = np.triu_indices(p + 1)
+        M[:, i, j] = M[:, j, i] = parts[:, 1:]
+        whole = M.sum(axis=0)
+        A, c, square = whole[:p, :p], whole[:p, p], whole[p, p]
         least = scipy.linalg.eigvalsh(A)[0]
         if least <= max(_LEAST_EIGENVALUE * sigma * math.sqrt(2 * p), 1e-10 * np.trace(A)):
             raise NumericalError(
                 "Least squares: a column hardly varies within parties, or nearly follows from others, for as much "
-                "noise. Leave out or merge such columns and levels, or agree on more rows."
+                "noise. Leave out or merge such columns and levels, or agree on more rows or on classical errors."
             )
         inverse = scipy.linalg.inv(A)
         beta = inverse @ c
-        variance = max(square - c @ beta, 0.0) / df
-        exact = variance * inverse
+        variance = max(square - c @ beta, 0.0) / left
         # Noise E in A and f in c moves the coefficients by inv(A) (f - E beta), to first order.
         moved = sigma**2 / 2 * ((1 + beta @ beta) * np.eye(p) + np.outer(beta, beta))
-        covariance = exact + inverse @ moved @ inverse
+        if self.errors == "classical":
+            df, middle = left, variance * A + moved
+        else:
+            scores = M[:, :p, p] - M[:, :p, :p] @ beta
+            df = n**2 / float(rows @ rows) - 1
+            if df < _FEWEST_DEGREES:
+                raise NumericalError(
+                    f"Least squares: most rows are in {df + 1:.0f} of {N_GROUPS} groups. Agree on clusters that are "
+                    "smaller and more, or on none."
+                )
+            middle = (df + 1) / df * (n - 1) / left * scores.T @ scores
+        covariance = inverse @ middle @ inverse
         unit = self.outcome.width / self._widths
         errors = unit * np.sqrt(np.diag(covariance))
         half = stats.t.ppf(0.975, df) * errors
         with np.errstate(divide="ignore", invalid="ignore"):
             p_values = 2 * stats.t.sf(np.abs(unit * beta) / errors, df)
-            inflation = errors / (unit * np.sqrt(np.diag(exact)))
         return LeastSquaresResult(
             names=self.names,
             coefficients=unit * beta,
@@ -245,7 +320,9 @@ class LeastSquares(Statistic):
             n_rows=n,
             degrees_of_freedom=df,
             residual_deviation=math.sqrt(variance) * self.outcome.width,
-            inflation=inflation,
+            noise_errors=unit * np.sqrt(np.diag(inverse @ moved @ inverse)),
+            kind=self.errors,
+            cluster=self.cluster,
         )
 
     @property

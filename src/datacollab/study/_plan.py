@@ -79,7 +79,7 @@ class NumberColumn:
             If the table lacks the column, or an entry is no number.
         """
         try:
-            numbers = np.asarray(_entries(table, self.name), dtype=np.float64)
+            numbers = np.asarray(entries_of(table, self.name), dtype=np.float64)
         except (TypeError, ValueError):
             # numpy's own message quotes an entry.
             raise AgreementError(f"Column {self.name!r}: an entry is no number. Correct it, or make it NaN.") from None
@@ -112,7 +112,7 @@ class CategoryColumn:
         AgreementError
             If the table lacks the column, or an entry is none of the levels.
         """
-        entries = np.asarray(_entries(table, self.name), dtype=object)
+        entries = np.asarray(entries_of(table, self.name), dtype=object)
         found = entries[:, None] == np.array(self.levels, dtype=object)
         missing = np.array([*map(is_missing, entries)], dtype=np.bool_)
         if not (found.any(axis=1) | missing).all():
@@ -131,7 +131,8 @@ def is_missing(entry: object) -> bool:
         return True  # NA of pandas is neither true nor false.
 
 
-def _entries(table: StudyTable, name: str) -> ArrayLike:
+def entries_of(table: StudyTable, name: str) -> ArrayLike:
+    """Return a column of a table."""
     try:
         return table[name]
     except KeyError:

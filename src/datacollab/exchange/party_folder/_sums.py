@@ -60,6 +60,7 @@ from ._folder import (
 )
 from ._policy import Policy, approved, crafted_anchor, private_rows_in_anchor, refuse
 
+_Batch = tuple[EncodedTable, NDArray[Any] | None]
 _LEDGER_KEY = b"datacollab ledger key 1\n"
 _FILE_ROWS = 32768
 """Rows of a file that are in memory at once."""
@@ -382,16 +383,30 @@ def _make_folder(path: Path) -> None:
         ) from None
 
 
-def _batches(folder: Folder, table: Any, where: str | None) -> Iterator[EncodedTable]:
+def _batches(folder: Folder, table: Any, where: str | None) -> Iterator[_Batch]:
     """Encode a file in batches of rows, so that it need not fit into memory; a frame is one batch."""
     if not isinstance(table, str | os.PathLike):
-        yield encoded(folder, table, where=where)
+        yield encoded(folder, table, where=where), _clusters(folder.project, table, where or "the table")
         return
     before, where = Adjustments(), where or os.fspath(table)
     for frame in table_batches(Path(table), batch_rows=_FILE_ROWS, project=folder.project):
         batch = encode_table(folder.project, frame, where=where, before=before)
         before = batch.adjusted
-        yield batch
+        yield batch, _clusters(folder.project, frame, where)
+
+
+def _clusters(project: Project, frame: Any, where: str) -> NDArray[Any] | None:
+    """Return the labels of rows that depend on each other, if the project has such a column."""
+    assert project.sharing is not None
+    name = project.sharing.cluster
+    if name is None:
+        return None
+    if name not in frame:
+        raise ExchangeError(
+            "SCHEMA_MISSING_COLUMN",
+            f"{where} lacks column {name!r}, the clusters of the project's regression. Add or rename it.",
+        )
+    return np.asarray(frame[name], dtype=object)
 
 
 def _prepared(
@@ -399,7 +414,7 @@ def _prepared(
     policy: Policy,
     anchor: Anchor,
     ledger: Ledger,
-    batches: Iterable[EncodedTable],
+    batches: Iterable[_Batch],
     withdrawals: Sequence[Withdrawal],
     without: Sequence[str],
 ) -> PreparedSum:
@@ -425,9 +440,9 @@ def _prepared(
         )
     secret = new_secret()
     sums, hashed, in_anchor, some = list[FloatArray](), [], set[int](), []
-    for batch in batches:
+    for batch, clusters in batches:
         assert batch.target is not None
-        sums = _added(sums, _sums_over(project, plan, common, batch.X, batch.target, secret))
+        sums = _added(sums, _sums_over(project, plan, common, batch.X, batch.target, secret, clusters))
         hashed.append(ledger.fingerprints(batch.X))
         some.append(batch.X[:: -(-batch.n_rows // _LOOKED_AT) or 1])
         in_anchor.update(find_private_rows(anchor.rows, batch.X).tolist() if batch.n_rows else ())
@@ -509,11 +524,17 @@ def _added(sums: list[FloatArray], further: list[FloatArray]) -> list[FloatArray
 
 
 def _sums_over(
-    project: Project, plan: SumsPlan | StudyPlan, common: ProjectMap, X: FloatArray, target: np.ndarray, secret: bytes
+    project: Project,
+    plan: SumsPlan | StudyPlan,
+    common: ProjectMap,
+    X: FloatArray,
+    target: np.ndarray,
+    secret: bytes,
+    clusters: NDArray[Any] | None = None,
 ) -> list[FloatArray]:
     """Return sums over rows, made in batches: the mapped rows have many more columns than the matrix."""
     if isinstance(plan, StudyPlan):
-        return plan.add_up(study_table(project, X, target), secret)
+        return plan.add_up(study_table(project, X, target, clusters), secret)
     parts = (
         plan.statistic.part(common.transform(X[start : start + _BATCH_ROWS]), target[start : start + _BATCH_ROWS])
         for start in range(0, len(X), _BATCH_ROWS)

@@ -27,11 +27,24 @@ STUDY = {"counts": _ANY, "description": _ANY, "least squares": ("regression", "e
 """Statistics of a study, which make no model, and the kinds of task that they need."""
 
 
+ERRORS = ("robust", "classical")
+
+
 @dataclass(frozen=True, kw_only=True)
 class Sharing:
     """The settings of sums under masks; a project without it shares rows."""
 
-    OPTIONAL: ClassVar = ("statistics", "by", "noise", "n_components", "run", "labelled_by", "epsilon")
+    OPTIONAL: ClassVar = (
+        "statistics",
+        "by",
+        "errors",
+        "cluster",
+        "noise",
+        "n_components",
+        "run",
+        "labelled_by",
+        "epsilon",
+    )
 
     mask_keys: dict[str, str]
     """Cards (`datacollab.sums.mask_card`), by party."""
@@ -43,6 +56,10 @@ class Sharing:
     """What is added up: "ridge regression" alone, or some of `STUDY`."""
     by: str | None = None
     """The column of categories, or of classes, that groups rows in a description."""
+    errors: str = "robust"
+    """Standard errors of least squares: "robust" or "classical"."""
+    cluster: str | None = None
+    """A further column of each party's table, which never leaves: rows with the same entry depend on each other."""
     noise: float = TABLE.noise
     """Standard deviation of the noise on the diagonal of the total; from .03, below which totals tell rows."""
     n_components: int = TABLE.n_components
@@ -71,6 +88,10 @@ class Sharing:
         refuse_if(self.statistics != (_RIDGE,) and not self.is_study, where, fault)
         fault = "it groups rows of a description, and none is asked for. Remove it, or add description."
         refuse_if(self.by is not None and "description" not in self.statistics, "[sharing], by", fault)
+        check_choice("[sharing], errors", self.errors, ERRORS)
+        fault = "it is for robust errors of least squares, and none are asked for. Remove it."
+        has_robust = "least squares" in self.statistics and self.errors == "robust"
+        refuse_if(self.cluster is not None and not has_robust, "[sharing], cluster", fault)
         for name, (least, most) in _LIMITS.items():
             if (value := getattr(self, name)) is not None:
                 why = " With less, a total tells rows." if name == "noise" else ""
