@@ -13,6 +13,7 @@ from datacollab.cli._app import app
 from datacollab.errors import AgreementError
 from datacollab.exchange.analyst_folder import STUDY_FILES
 from datacollab.exchange.project import Column
+from party_world import refusal
 from sums_world import PARTIES, new_sums_world
 
 NAMES = PARTIES[:3]
@@ -26,7 +27,7 @@ COLUMNS = (
 @pytest.fixture(scope="module")
 def studied(tmp_path_factory):
     """Three hospitals of 1,000 rows with gaps, whose stays differ by hospital."""
-    sharing = {"statistics": ("description", "least squares"), "by": "ward"}
+    sharing = {"statistics": ("description", "least squares"), "by": "ward", "cluster": "doctor"}
     world = new_sums_world(
         tmp_path_factory.mktemp("study"), "regression", parties=NAMES, sharing=sharing, columns=COLUMNS
     )
@@ -36,9 +37,11 @@ def studied(tmp_path_factory):
         table["ward"] = random.choice(["day", "night"], 1000).astype(object)
         table["ill"] = 20 * place + 0.5 * table["age"] - 10 * (table["ward"] == "night") + random.normal(0, 15, 1000)
         table["ill"] = table["ill"].clip(-100, 100)
+        table["doctor"] = [f"Dr {name}" for name in random.integers(0, 40, 1000)]
         table.loc[:49, "age"] = np.nan
         table.loc[30:79, "ward"] = None
         table.to_csv(world.table(name), index=False)
+    world.without_doctor = refusal("SCHEMA_MISSING_COLUMN", world.folder(name).prepare, table.drop(columns="doctor"))
     world.summaries = []
     world.files = [world.share(name, approve=lambda summary: world.summaries.append(summary) or "me") for name in NAMES]
     arguments = ["analyst", "integrate", *map(str, world.files), "-C", str(world.root / "analyst")]
@@ -88,7 +91,13 @@ def test_the_regression_is_that_of_all_complete_rows(studied):
     for place, each in enumerate(found):
         error = float(each["standard error"])
         assert abs(float(each["coefficient"]) - expected.params[place]) < 5 * error
-        assert expected.bse[place] * 0.95 < error < expected.bse[place] * 1.6
+        assert expected.bse[place] * 0.5 < error < expected.bse[place] * 4
+    assert "depend on each other within each doctor" in " ".join(studied.said.output.split())
+
+
+def test_clusters_do_not_leave_and_must_be_there(studied):
+    assert all(b"Dr " not in file.read_bytes() for file in studied.files)
+    assert "lacks column 'doctor'" in studied.without_doctor
 
 
 def test_the_approver_and_the_analyst_are_shown_what_it_is(studied):
