@@ -1,11 +1,15 @@
 """Statistics of a study that are sums over all parties' rows: the analyst learns the totals alone."""
 
+from ._additive_hazards import AdditiveHazards, AdditiveHazardsResult
 from ._description import COUNT_NOISE, ColumnDescription, Counts, CountsResult, Description, DescriptionResult
 from ._least_squares import LeastSquares, LeastSquaresResult
 from ._plan import CategoryColumn, NumberColumn, ResultTable, Statistic, StatisticResult, StudyPlan, new_secret
+from ._survival import Survival, SurvivalCurve, SurvivalResult
 
 __all__ = [
     "COUNT_NOISE",
+    "AdditiveHazards",
+    "AdditiveHazardsResult",
     "CategoryColumn",
     "ColumnDescription",
     "Counts",
@@ -19,5 +23,8 @@ __all__ = [
     "Statistic",
     "StatisticResult",
     "StudyPlan",
+    "Survival",
+    "SurvivalCurve",
+    "SurvivalResult",
     "new_secret",
 ]

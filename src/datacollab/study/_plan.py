@@ -207,10 +207,14 @@ class Statistic(ABC):
 
     @abstractmethod
     def add_up(self, table: StudyTable, secret: bytes) -> FloatArray:
-        """Return sums over some rows of a party; those of several batches can be added.
+        """Return sums over some rows of a party; `join` makes one of those of two batches.
 
         `secret`, 32 bytes that are drawn for one message, deals rows to groups if the statistic has groups.
         """
+
+    def join(self, first: FloatArray, second: FloatArray) -> FloatArray:
+        """Return the sums over the rows of both batches."""
+        return first + second
 
     def finish(self, sums: FloatArray) -> FloatArray:
         """Return what a party masks, shape (n_numbers,), from the sums over all its rows."""
@@ -304,7 +308,7 @@ class StudyPlan:
         return self.agreed.mask(party, self.finish(self.add_up(table, new_secret())), key, noise_key=noise_key)
 
     def add_up(self, table: StudyTable, secret: bytes) -> list[FloatArray]:
-        """Return sums over some rows of a party, for each statistic; those of several batches can be added.
+        """Return sums over some rows of a party, for each statistic; `join` makes one of those of two batches.
 
         `secret`, as of `new_secret`, is the same for all batches of a message, and for no other.
 
@@ -317,6 +321,10 @@ class StudyPlan:
         if len(lengths) > 1:
             raise AgreementError(f"The columns have {len(lengths)} different lengths. Give one entry for each row.")
         return [each.add_up(table, secret) for each in self.statistics]
+
+    def join(self, first: Sequence[FloatArray], second: Sequence[FloatArray]) -> list[FloatArray]:
+        """Return the sums over the rows of both batches, for each statistic."""
+        return [each.join(*own) for each, *own in zip(self.statistics, first, second, strict=True)]
 
     def finish(self, sums: Sequence[FloatArray]) -> FloatArray:
         """Return what a party masks, shape (n_numbers,), from the sums over all its rows."""

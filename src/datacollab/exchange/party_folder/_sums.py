@@ -442,14 +442,14 @@ def _prepared(
     sums, hashed, in_anchor, some = list[FloatArray](), [], set[int](), []
     for batch, clusters in batches:
         assert batch.target is not None
-        sums = _added(sums, _sums_over(project, plan, common, batch.X, batch.target, secret, clusters))
+        sums = _joined(plan, sums, _sums_over(project, plan, common, batch.X, batch.target, secret, clusters))
         hashed.append(ledger.fingerprints(batch.X))
         some.append(batch.X[:: -(-batch.n_rows // _LOOKED_AT) or 1])
         in_anchor.update(find_private_rows(anchor.rows, batch.X).tolist() if batch.n_rows else ())
     rows, adjusted = np.concatenate(hashed), batch.adjusted
     n_public = 0
     if sharing.labelled_by == name and anchor.target is not None and isinstance(plan, SumsPlan):
-        sums = _added(sums, _sums_over(project, plan, common, anchor.rows, anchor.target, secret))
+        sums = _joined(plan, sums, _sums_over(project, plan, common, anchor.rows, anchor.target, secret))
         n_public = len(anchor.rows)
     part = plan.finish(sums) if isinstance(plan, StudyPlan) else sums[0]
     void, of_left = _left(ledger, project, withdrawals, without)
@@ -519,8 +519,10 @@ def _prepared(
     )
 
 
-def _added(sums: list[FloatArray], further: list[FloatArray]) -> list[FloatArray]:
-    return [first + second for first, second in zip(sums, further, strict=True)] if sums else further
+def _joined(plan: SumsPlan | StudyPlan, sums: list[FloatArray], further: list[FloatArray]) -> list[FloatArray]:
+    if not sums:
+        return further
+    return plan.join(sums, further) if isinstance(plan, StudyPlan) else [sums[0] + further[0]]
 
 
 def _sums_over(
