@@ -8,7 +8,16 @@ import numpy as np
 from numpy.typing import NDArray
 
 from .._typing import FloatArray
-from ..study import CategoryColumn, Counts, Description, LeastSquares, NumberColumn, Statistic
+from ..study import (
+    AdditiveHazards,
+    CategoryColumn,
+    Counts,
+    Description,
+    LeastSquares,
+    NumberColumn,
+    Statistic,
+    Survival,
+)
 from .project import Project
 
 __all__ = ["study_columns", "study_statistics", "study_table"]
@@ -39,16 +48,23 @@ def study_statistics(project: Project) -> list[Statistic]:
     all_columns, noise = tuple(columns.values()), sharing.noise
     *others, outcome = all_columns
     by = None if sharing.by is None else columns[sharing.by]
+    assert not isinstance(by, NumberColumn)
     made: list[Statistic] = []
     if "counts" in sharing.statistics:
         made.append(Counts(all_columns, noise=noise))
     if "description" in sharing.statistics:
-        assert not isinstance(by, NumberColumn)
         made.append(Description(all_columns, by, noise=noise))
     if "least squares" in sharing.statistics:
         assert isinstance(outcome, NumberColumn)
         errors: Any = sharing.errors
         made.append(LeastSquares(outcome, others, noise=noise, errors=errors, cluster=sharing.cluster))
+    if "survival" in sharing.statistics:
+        assert isinstance(outcome, NumberColumn)
+        made.append(Survival(outcome, project.task.event, by, noise=noise))
+    if "additive hazards" in sharing.statistics:
+        assert isinstance(outcome, NumberColumn)
+        explaining = [each for each in others if each.name != project.task.event]
+        made.append(AdditiveHazards(outcome, project.task.event, explaining, noise=noise))
     return made
 
 

@@ -198,7 +198,7 @@ class SurvivalResult(StatisticResult):
                 rates = (each.person_time[k], each.rates[k], each.rates_low[k], each.rates_high[k])
                 ends = map(number_text, self.edges[k : k + 2])
                 rows.append((group, *ends, *map(count_text, counts), *map(number_text, (*figures, *rates))))
-        first = ("group", "from", "to", "at risk", "events", "censored", "survival", "95 % low", "95 % high")
+        first = ("group", "from", "to", "at risk", "events", "censored", "survival", "low", "high")
         return ResultTable((*first, "person-time", "rate", "rate low", "rate high"), rows, " ".join(self._sentences()))
 
     def _sentences(self) -> Iterator[str]:

@@ -24,7 +24,10 @@ _METHODS = ("sample", "uniform")
 _RIDGE = "ridge regression"
 _ANY = ("classification", "regression", "survival", "effect")
 STUDY = {"counts": _ANY, "description": _ANY, "least squares": ("regression", "effect")}
+STUDY |= {"survival": ("survival",), "additive hazards": ("survival",)}
 """Statistics of a study, which make no model, and the kinds of task that they need."""
+_GROUPED = ("description", "survival")
+"""Those that have rows in groups."""
 
 
 ERRORS = ("robust", "classical")
@@ -55,7 +58,7 @@ class Sharing:
     statistics: tuple[str, ...] = (_RIDGE,)
     """What is added up: "ridge regression" alone, or some of `STUDY`."""
     by: str | None = None
-    """The column of categories, or of classes, that groups rows in a description."""
+    """The column of categories, or of classes, that groups rows in a description or by survival."""
     errors: str = "robust"
     """Standard errors of least squares: "robust" or "classical"."""
     cluster: str | None = None
@@ -86,8 +89,9 @@ class Sharing:
             check_choice(where, each, (_RIDGE, *STUDY))
         fault = f"expected {_RIDGE} alone, or some of {listed(STUDY)}, each once."
         refuse_if(self.statistics != (_RIDGE,) and not self.is_study, where, fault)
-        fault = "it groups rows of a description, and none is asked for. Remove it, or add description."
-        refuse_if(self.by is not None and "description" not in self.statistics, "[sharing], by", fault)
+        fault = f"it groups rows for {' and '.join(_GROUPED)}, and none is asked for. Remove it, or add one."
+        is_used = not set(_GROUPED).isdisjoint(self.statistics)
+        refuse_if(self.by is not None and not is_used, "[sharing], by", fault)
         check_choice("[sharing], errors", self.errors, ERRORS)
         fault = "it is for robust errors of least squares, and none are asked for. Remove it."
         has_robust = "least squares" in self.statistics and self.errors == "robust"
@@ -123,8 +127,9 @@ def check_sharing(
         needed = STUDY.get(each, ("classification", "regression"))
         fault = f"{each} is there for kind {' and '.join(needed)}, not for {task.kind!r}. Take another statistic, or "
         refuse_if(task.kind not in needed, "[sharing], statistics", fault + "remove the table [sharing].")
+    survives = "survival" in sharing.statistics
     grouping = [each.name for each in columns if each.categories] + [
-        name for name, entries in task.labels.items() if entries
+        name for name, entries in task.labels.items() if entries and not (name == task.event and survives)
     ]
     fault = f"{sharing.by!r} is no column of categories or classes; there are {listed(grouping) or 'none'}. Name one."
     refuse_if(sharing.by is not None and sharing.by not in grouping, "[sharing], by", fault)
