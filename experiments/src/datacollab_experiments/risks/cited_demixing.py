@@ -76,7 +76,7 @@ def demixed(
     def auc(scores: Array) -> float:
         return membership(scores[:n_members], scores[n_members:]).auc
 
-    distances = representation_distance_scores(people, share.representation, estimate)
+    distances = representation_distance_scores(estimate(people), share.representation)
     return Demixed(
         sizes=tuple(len(rows) for rows in found.groups),
         solved=tuple(len(rows) for rows, _ in pairs),

@@ -56,17 +56,15 @@ _BLOCK, _LARGEST_MEETING = 2_000_000, 30_000_000
 """Pairs of halves that agree along one direction, at a time and in all: with more, the tolerance tells too little."""
 
 
-def find_subset(
-    vectors: FloatArray, total: FloatArray, size: int, tolerance: float, seconds: float = math.inf
-) -> IntArray | None:
-    r"""Find vectors, 1 to 9 of them, that add up to a total; return their positions, ascending, or None.
+def find_subset(vectors: FloatArray, size: int, tolerance: float, seconds: float = math.inf) -> IntArray | None:
+    r"""Find vectors, 1 to 9 of them, that add up to zero; return their positions, ascending, or None.
 
     The sums of all halves are sorted along one direction, and each meets those that complete it; of an odd number, one
     vector is tried after the other.  Pairs that fit along the direction are compared in all coordinates.
     """
     ends = time.monotonic() + seconds
     if size == 1:
-        distances = np.linalg.norm(vectors - total, axis=1)
+        distances = np.linalg.norm(vectors, axis=1)
         return np.array([distances.argmin()]) if len(vectors) and distances.min() <= tolerance else None
     half, odd = divmod(size, 2)
     # The direction in which the vectors differ most has the fewest sums that fit by chance.
@@ -78,8 +76,7 @@ def find_subset(
         table = _Halves(first, direction, half)
         # One vector of the subset is enough, and it is rare that none of the first ones is in it.
         for pivot in range(min(n, _PIVOTS)) if odd else (-1,):
-            rest = total - first[pivot] if odd else total
-            found = table.meet(rest, tolerance, pivot)
+            found = table.meet(-first[pivot] if odd else np.zeros(vectors.shape[1]), tolerance, pivot)
             if found is not None or time.monotonic() > ends:
                 return found
     return None
@@ -303,7 +300,7 @@ def demix(
             allowed = _tolerance(gaps, size, tolerance * estimate.scale * math.sqrt(size))
             found, left = None, ends - time.monotonic()
             if size <= _LARGEST_SUBSET:
-                found = find_subset(gaps, np.zeros(gaps.shape[1]), size, allowed, min(left, _SECONDS_PER_GROUP))
+                found = find_subset(gaps, size, allowed, min(left, _SECONDS_PER_GROUP))
             if found is None and size > 1 and failures < _FAILURES:
                 left = min(ends - time.monotonic(), _SECONDS_PER_PROGRAMME)
                 found = find_subset_by_programme(gaps, size, allowed, left)

@@ -30,25 +30,16 @@ from ._measures import clustered_interval, wilson_interval
 _NEIGHBOURS = 5
 
 
-def representation_distance_scores(
-    rows: ArrayLike, representation: ArrayLike, emulator: Callable[[FloatArray], ArrayLike]
-) -> FloatArray:
+def representation_distance_scores(images: ArrayLike, representation: ArrayLike) -> FloatArray:
     r"""Score rows, supposed members, by how close they are mapped to a shared row, :math:`-\min_i |\hat f(x) - z_i|`.
 
     Parameters
     ----------
-    rows, representation : array-like of shape (n_rows, n_features) and (n_samples, n_intermediate)
-    emulator : callable
-        The attacker's estimate of f.
+    images, representation : array-like of shape (n_rows, n_intermediate) and (n_samples, n_intermediate)
+        The rows under an estimate of f, and the shared ones.
     """
-    X = check_rows(rows, "The table of rows")
-    Z = check_rows(representation, "The representation")
-    mapped = check_rows(emulator(X), "What the emulator returned")
-    if mapped.shape != (len(X), Z.shape[1]):
-        raise AgreementError(
-            f"The emulator returned shape {mapped.shape}, but {(len(X), Z.shape[1])} was expected; fit it to the same "
-            "representation."
-        )
+    mapped, Z = check_rows(images, "The table of images"), check_rows(representation, "The representation")
+    check_columns(mapped, Z, "The images have", "the representation has")
     return -_smallest_distances(mapped, Z, 1)[:, 0]
 
 

@@ -353,11 +353,8 @@ class Trials:
             tables = each.tables(scenario, scenario.decoys, scenario.Z, scenario.target)
             found = self._compared(list(_matches(scenario, tables, self._random)), {})
             if each.with_targets:
-                found = [
-                    replace(one, baseline=linked_by_targets(scenario, one.metric))
-                    for one in found
-                    if one.metric in ("linkage", "open-world linkage")
-                ]
+                linked = (one for one in found if one.metric.endswith("linkage"))
+                found = [replace(one, baseline=linked_by_targets(scenario, one.metric)) for one in linked]
             findings += [replace(one, attack=each.attack) for one in found]
         return findings
 
@@ -375,13 +372,14 @@ class Trials:
         if not leak.affine.is_close:
             why = "f is not affine, or too few anchor rows are known to recover it."
             return Outcome((), remarks=(f"{where}: means were not taken apart: {why}",))
+        tries: dict[str, NDArray[Any] | None] = {DEMIXING: None}
+        if scenario.candidate_target is not None:
+            tries[KNOWN_TARGETS] = scenario.candidate_target
         findings: list[Finding] = []
         remarks = []
-        for attack, targets in {DEMIXING: None, KNOWN_TARGETS: scenario.candidate_target}.items():
-            if attack == KNOWN_TARGETS and targets is None:
-                break
+        for attack, targets in tries.items():
             left = (ends - time.monotonic()) / (2 if attack == DEMIXING else 1)
-            found, of_attack = _demixed_with(leak, attack, targets, forward, left)
+            found, of_attack = self._demixed(leak, attack, targets, forward, left)
             findings += of_attack
             how = "" if targets is None else ", with the candidates’ labels known"
             n_groups, n_solved = len(found.groups), found.n_solved
@@ -391,11 +389,51 @@ class Trials:
             if n_solved == n_groups and not _differ(scenario.shared_target, found.groups):
                 # Targets say nothing more then.
                 break
-        compared = [
-            one if one.baseline is not None else replace(one, baseline=self._label_only.get(one.metric))
-            for one in findings
-        ]
-        return Outcome(compared, remarks=remarks)
+        return Outcome(findings, remarks=remarks)
+
+    def _demixed(
+        self, leak: Leak, attack: str, targets: NDArray[Any] | None, forward: Mapping[str, FloatArray], seconds: float
+    ) -> tuple[Demixing, list[Finding]]:
+        """Search with the table's rows alone as candidates, and with strangers among them; return the last search too.
+
+        `forward` has each attacked row's chance to be linked if its group is not taken apart.
+        """
+        scenario, ends = self._scenario, time.monotonic() + seconds
+        table = scenario.table / scenario.scale
+
+        def search(people: FloatArray, left: float) -> Demixing:
+            return demix(
+                scenario.shared,
+                scenario.shared_target,
+                people,
+                leak.affine,
+                candidate_target=None if targets is None else targets[: len(people)],
+                anchor_representation=leak.representation,
+                anchor_target=leak.target,
+                seconds=left,
+            )
+
+        closed = found = search(table, seconds if scenario.outsiders is None else seconds / 2)
+        findings: list[Finding] = []
+        if scenario.outsiders is not None:
+            people = np.vstack([table, scenario.outsiders])
+            found = search(people, ends - time.monotonic())
+            scores = found.scores(representation_distance_scores(leak.affine(people), scenario.shared))
+            of_attacked = np.concatenate([scores[scenario.index], scores[len(table) :]])
+            findings = _membership_findings(scenario, attack, of_attacked)
+        guess = None
+        if _differ(scenario.shared_target, closed.groups):
+            if targets is not None:
+                guess = known_targets(targets)
+            elif leak.target is not None:
+                guess = predicted_targets(leak.representation, leak.target, leak.affine(table))
+        for metric, otherwise in forward.items():
+            chances = _chances(scenario, closed if metric == "linkage" else found, guess, otherwise)
+            n_candidates = len(table) + (len(scenario.decoys) if metric.startswith("open-world") else 0)
+            baseline = self._label_only[metric] if targets is None else linked_by_targets(scenario, metric)
+            known = {"attack": attack, "chance": 1 / n_candidates, "baseline": baseline}
+            findings.append(_rate(metric, chances, scenario.clusters, **known))
+        return found, findings
 
     def _shadows(self, leak: Leak) -> list[Finding]:
         """Measure membership, record by record, by targets that the auditor knows, or a model of the anchor guesses."""
@@ -559,9 +597,7 @@ def membership_of_share(leak: Leak) -> list[Finding]:
     for each in leak.maps:
         # The shared row nearest to the image counts; of the same class, if that is known.
         *people, shared = each.tables(scenario, scenario.outsiders, scenario.shared, scenario.shared_target)
-        scores[f"{each.attack}, distance"] = representation_distance_scores(
-            np.vstack(people), shared, lambda images: images
-        )
+        scores[f"{each.attack}, distance"] = representation_distance_scores(np.vstack(people), shared)
     if scenario.public is not None:
         averaged = leak.averaged
         for attack, rows in (leak.reconstructed if averaged is None else {AVERAGED_NAME: averaged}).items():
@@ -631,64 +667,18 @@ def predicted_targets(representation: FloatArray, target: NDArray[Any], images: 
     return fits
 
 
-def assigned(target: NDArray[Any], members: IntArray, guess: Guess | None) -> list[dict[int, float]]:
-    """Return the chance that the attacker joins each row of a group to each member, a dictionary for each row.
+def assigned(target: NDArray[Any], members: IntArray, guess: Guess | None) -> FloatArray:
+    """Return the chance that the attacker joins each row of a group to each member, shape (n_rows, n_members).
 
     Strangers taken for members are left out of `members`; without `guess` nothing tells rows apart.
     """
-    if guess is None or len(np.unique(target)) == 1 or not len(members):
-        return [dict.fromkeys(members.tolist(), 1 / len(target)) for _ in target]
-    rows, columns = linear_sum_assignment(guess(target, members))
-    joined: dict[Any, list[int]] = {}
-    for row, column in zip(rows, columns, strict=True):
-        joined.setdefault(target[row].item(), []).append(int(members[column]))
+    if guess is None:
+        return np.full((len(target), len(members)), 1 / len(target))
+    joined = np.zeros((len(target), len(members)))
+    joined[linear_sum_assignment(guess(target, members))] = 1
     # Nothing distinguishes rows with one target.
-    return [dict.fromkeys(joined.get(shown.item(), []), 1 / max(1, int((target == shown).sum()))) for shown in target]
-
-
-def _demixed_with(
-    leak: Leak, attack: str, targets: NDArray[Any] | None, forward: Mapping[str, FloatArray], seconds: float
-) -> tuple[Demixing, list[Finding]]:
-    """Search with the table's rows alone as candidates, and with strangers among them; return the last search too.
-
-    `forward` has each attacked row's chance to be linked if its group is not taken apart.
-    """
-    scenario, ends = leak.scenario, time.monotonic() + seconds
-    table = scenario.table / scenario.scale
-
-    def search(people: FloatArray, left: float) -> Demixing:
-        return demix(
-            scenario.shared,
-            scenario.shared_target,
-            people,
-            leak.affine,
-            candidate_target=None if targets is None else targets[: len(people)],
-            anchor_representation=leak.representation,
-            anchor_target=leak.target,
-            seconds=left,
-        )
-
-    closed = found = search(table, seconds if scenario.outsiders is None else seconds / 2)
-    findings: list[Finding] = []
-    if scenario.outsiders is not None:
-        people = np.vstack([table, scenario.outsiders])
-        found = search(people, ends - time.monotonic())
-        scores = found.scores(representation_distance_scores(people, scenario.shared, leak.affine))
-        of_attacked = np.concatenate([scores[scenario.index], scores[len(table) :]])
-        findings = _membership_findings(scenario, attack, of_attacked)
-    guess = None
-    if _differ(scenario.shared_target, closed.groups):
-        if targets is not None:
-            guess = known_targets(targets)
-        elif leak.target is not None:
-            guess = predicted_targets(leak.representation, leak.target, leak.affine(table))
-    for metric, otherwise in forward.items():
-        chances = _chances(scenario, closed if metric == "linkage" else found, guess, otherwise)
-        n_candidates = len(table) + (len(scenario.decoys) if metric.startswith("open-world") else 0)
-        baseline = None if targets is None else linked_by_targets(scenario, metric)
-        known = {"attack": attack, "chance": 1 / n_candidates, "baseline": baseline}
-        findings.append(_rate(metric, chances, scenario.clusters, **known))
-    return found, findings
+    alike = np.equal.outer(target, target)
+    return np.asarray(alike @ joined / alike.sum(axis=1, keepdims=True))
 
 
 def _differ(target: NDArray[Any], groups: Sequence[IntArray]) -> bool:
@@ -698,14 +688,11 @@ def _differ(target: NDArray[Any], groups: Sequence[IntArray]) -> bool:
 
 def _chances(scenario: Scenario, found: Demixing, guess: Guess | None, otherwise: FloatArray) -> FloatArray:
     """Return each attacked row's chance to be joined to its record: within its group by targets, if these differ."""
-    attacked = {int(row): place for place, row in enumerate(scenario.places)}
-    chances, n_rows = otherwise.copy(), len(scenario.table)
+    chances = otherwise.copy()
     for group, members in zip(found.groups, found.members, strict=True):
-        if members is None:
-            continue
-        of_rows = assigned(scenario.shared_target[group], members[members < n_rows], guess)
-        for row, joined in zip(group, of_rows, strict=True):
-            if int(row) in attacked:
-                place = attacked[int(row)]
-                chances[place] = joined.get(int(scenario.index[place]), 0.0)
+        if members is not None:
+            own = members[members < len(scenario.table)]
+            joined = assigned(scenario.shared_target[group], own, guess)
+            row, place = np.nonzero(group[:, None] == scenario.places)
+            chances[place] = (joined[row] * (own == scenario.index[place][:, None])).sum(axis=1)
     return chances
