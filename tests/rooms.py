@@ -53,7 +53,7 @@ LIBRARY = {
     "estimators": Room(
         "All roles in one process, and the baselines.",
         "DataCollaborationClassifier",
-        ("targets", "survival", "share", "sums", "model", "party", "analyst"),
+        ("datasets", "targets", "survival", "share", "sums", "model", "party", "analyst"),
     ),
     "plugins": Room("Commands and kinds of remote that other distributions bring.", "plugins"),
     "progress": Room("A progress bar in a notebook or at a terminal.", "ProgressBar"),

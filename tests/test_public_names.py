@@ -47,6 +47,7 @@ PUBLIC = [
     "errors",
     "find_private_rows",
     "obfuscator",
+    "simulate_parties",
     "testing",
 ]
 

@@ -31,6 +31,7 @@ _NAMES = {
     "estimators": (
         *("DataCollaborationClassifier", "DataCollaborationRegressor", "DataCollaborationSurvival"),
         *("DataCollaborationClusterer", "PartyStratifiedKFold", "Local", "Central"),
+        "simulate_parties",
     ),
     # A bar for long steps, and what goes wrong.
     "progress": ("ProgressBar",),
@@ -72,6 +73,7 @@ if TYPE_CHECKING:
     from .estimators import DataCollaborationSurvival as DataCollaborationSurvival
     from .estimators import Local as Local
     from .estimators import PartyStratifiedKFold as PartyStratifiedKFold
+    from .estimators import simulate_parties as simulate_parties
     from .model import PartyModel as PartyModel
     from .party import CommonSpace as CommonSpace
     from .party import Party as Party

@@ -36,7 +36,7 @@ IN_A_FOLDER = {
     *(("hub", "log", name) for name in ("export", "verify")),
 }
 WRITE_WHERE_TOLD = {
-    *(("demo",), ("compare",), ("audit",), ("project", "new"), ("anchor", "seal")),
+    *(("demo",), ("trial",), ("compare",), ("audit",), ("project", "new"), ("anchor", "seal")),
     *(
         ("party", "predict"),
         ("party", "explain"),

@@ -25,6 +25,7 @@ Anything that may disclose private data, in private
     context_settings={"help_option_names": ["-h", "--help"]},
 )
 add_step(app, "demo")
+add_step(app, "trial")
 app.command("audit")(audit)
 add_step(app, "desk")
 for name, about in GROUPS.items():

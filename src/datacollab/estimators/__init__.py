@@ -1,4 +1,4 @@
-"""All roles in one process, as scikit-learn estimators, beside the baselines Central and Local."""
+"""All roles in one process, as scikit-learn estimators, the baselines Central and Local, and simulated parties."""
 
 from ._baselines import Central, Local, PartyStratifiedKFold
 from ._data_collaboration import (
@@ -7,6 +7,7 @@ from ._data_collaboration import (
     DataCollaborationRegressor,
     DataCollaborationSurvival,
 )
+from ._simulation import PartySimulation, simulate_parties
 
 __all__ = [
     "Central",
@@ -15,5 +16,7 @@ __all__ = [
     "DataCollaborationRegressor",
     "DataCollaborationSurvival",
     "Local",
+    "PartySimulation",
     "PartyStratifiedKFold",
+    "simulate_parties",
 ]

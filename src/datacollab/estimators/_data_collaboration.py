@@ -55,6 +55,7 @@ class PlayedSums:
         limits: tuple[float, float] | None,
         epsilon: float | None,
         random_state: np.random.RandomState | None,
+        space: CommonSpace | None = None,
     ) -> None:
         if len(rows) < FEWEST_PARTIES:
             raise AgreementError(
@@ -63,7 +64,7 @@ class PlayedSums:
             )
         draw = secrets.token_bytes if random_state is None else random_state.bytes
         keys = {party: MaskKey(draw(32)) for party in rows}
-        self.space = CommonSpace(anchor, draw(32))
+        self.space = CommonSpace(anchor, draw(32)) if space is None else space
         target: dict[str, Any] = {"classes": None if classes is None else tuple(classes.tolist()), "limits": limits}
         noise = self.space.recommended.noise
         if epsilon is not None:

@@ -162,7 +162,11 @@ class CommonSpace:
         AgreementError
             If the columns are not the anchor's, or cannot be read.
         """
-        return self._map.transform(self._encoder.encode(X) * self._units)
+        return self._map.transform(self.encode(X))
+
+    def encode(self, X: Any) -> FloatArray:
+        """Return rows as the numbers that are mapped, shape (n_rows, n_encoded); errors are as in `transform`."""
+        return self._encoder.encode(X) * self._units
 
     def __repr__(self) -> str:
         return f"CommonSpace(n_components={self.n_components})"

@@ -1,0 +1,369 @@
+"""Simulated parties: one table dealt to several, and what each would predict alone and together."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, Any, Literal
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+from scipy import stats
+from sklearn.base import clone
+from sklearn.linear_model import LogisticRegression, RidgeCV
+from sklearn.metrics import accuracy_score, log_loss, mean_squared_error, roc_auc_score
+from sklearn.model_selection import train_test_split
+from sklearn.pipeline import make_pipeline
+from sklearn.preprocessing import StandardScaler
+from sklearn.utils import _safe_indexing, check_consistent_length, check_random_state
+
+from .._threads import one_thread
+from .._validation import FloatArray, require
+from ..datasets import split_parties
+from ..errors import AgreementError
+from ..party import CommonSpace
+from ..sums import FEWEST_PARTIES
+from ._data_collaboration import DataCollaborationClassifier, DataCollaborationRegressor, PlayedSums
+
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure
+
+WAYS = {
+    "constant": ("always the same", "#777777", "|"),
+    "local": ("one party alone", "#D55E00", "s"),
+    "average": ("average of local models", "#E69F00", "D"),
+    "sums": ("sums under masks", "#0072B2", "o"),
+    "central": ("all rows in one place", "#222222", "^"),
+}
+"""What is compared: in words, and its colour (Okabe and Ito's palette) and mark."""
+_LOCAL, _SUMS = 1, 3
+_SIGN = {"AUC": 1, "accuracy": 1, "log loss": -1, "RMSE": -1}
+_MOST_ROWS, _MOST_ANCHORS, _USUAL_PUBLIC = 3000, 1000, 100
+_FEWEST_ROWS, _FEWEST_OF_A_CLASS = 20, 10
+_LEAST_PROBABILITY = 1e-3
+_IN_MAP = "ridge regression in the common map, without noise"
+_CHOSEN = (
+    "Alone, average and one place are the better of two models: a linear one, and ridge regression in the map of the "
+    "sums. The better one was picked on the rows held out, which favours these three."
+)
+_SIMULATED = (
+    "These parties are simulated: their rows are all of one kind. Real parties may see other people and measure "
+    "otherwise, which no table of one of them shows."
+)
+
+
+@dataclass(frozen=True, kw_only=True, eq=False)
+class PartySimulation:
+    """Scores of simulated parties on rows held out, over several draws.
+
+    Attributes
+    ----------
+    metrics : tuple of str
+        "AUC" for two classes, "accuracy" and "log loss" for more, "RMSE" for numbers.
+    settings : tuple of (int, int)
+        Number of parties, and rows of each.
+    scores : ndarray of shape (n_metrics, n_settings, 5, n_draws)
+        Of a constant, one party alone (the mean over parties), the average of local models, sums, and all rows in one
+        place.
+    notes : tuple of str
+        What was simulated, and what that cannot show.
+    """
+
+    metrics: tuple[str, ...]
+    settings: tuple[tuple[int, int], ...]
+    scores: FloatArray
+    notes: tuple[str, ...]
+
+    def difference(self, metric: str | None = None) -> FloatArray:
+        """Return the score of sums less that of one party alone, and its 95 % interval, shape (n_settings, 3).
+
+        The interval is Student's over draws; the variance is corrected for the rows that draws share, as Nadeau and
+        Bengio (2003) do.  By default it is of the first metric.
+        """
+        found = self.scores[self.metrics.index(metric or self.metrics[0])]
+        less = found[:, _SUMS] - found[:, _LOCAL]
+        mean, half = less.mean(axis=-1), stats.t.ppf(0.975, less.shape[-1] - 1) * _standard_error(less)
+        return np.stack([mean, mean - half, mean + half], axis=-1)
+
+    @property
+    def sentence(self) -> str:
+        """Say for each metric in how many settings the interval of the difference excludes 0."""
+        parts, n = [], len(self.settings)
+        for metric in self.metrics:
+            low, _, high = np.sort(self.difference(metric) * _SIGN[metric]).T
+            better, worse = int((low > 0).sum()), int((high < 0).sum())
+            said = f"excludes 0 in {better + worse} of {n} settings: sums are better in {better}, worse in {worse}"
+            parts.append(f"{metric} {said if better + worse else 'includes 0 in every setting'}.")
+        return f"In this simulation the 95 % interval of sums less one party alone in {' In '.join(parts)}"
+
+    def table(self) -> Any:
+        """Return means, standard errors and differences as a pandas data frame, a row per metric and setting."""
+        names = ["metric", "parties", "rows_each", *WAYS, *(f"{way}_standard_error" for way in WAYS)]
+        means, errors = self.scores.mean(axis=-1), _standard_error(self.scores)
+        rows = [
+            (metric, *setting, *means[i, j], *errors[i, j], *self.difference(metric)[j])
+            for i, metric in enumerate(self.metrics)
+            for j, setting in enumerate(self.settings)
+        ]
+        return require("pandas", "cli").DataFrame(rows, columns=[*names, "sums_less_local", "low", "high"])
+
+    def summary(self) -> str:
+        """Say in plain lines what came out."""
+        lines = []
+        for metric, means, errors in zip(
+            self.metrics, self.scores.mean(axis=-1), _standard_error(self.scores), strict=True
+        ):
+            lines += [f"{_words(metric)}: mean and standard error on rows held out", ""]
+            heads = ("alone", "average", "sums", "one place")
+            lines.append(f"{'parties':>9}{'constant':>10}" + "".join(f"{head:>15}" for head in heads))
+            below = ["", f"{metric} of sums less one party alone, and 95 % interval", ""]
+            for place, (k, each) in enumerate(self.settings):
+                said = [f"{_text(*pair):>15}" for pair in zip(means[place, 1:], errors[place, 1:], strict=True)]
+                lines.append(f"{f'{k} x {each}':>9}{_text(means[place, 0]):>10}" + "".join(said))
+                mean, low, high = (_text(number, sign="+") for number in self.difference(metric)[place])
+                below.append(f"{f'{k} x {each}':>9}{mean:>10}   {low} to {high}")
+            lines += [*below, ""]
+        return "\n".join([*lines, self.sentence, *self.notes])
+
+    def plot(self) -> Figure:
+        """Draw scores by the first metric, and below them what sums have more or less than one party alone.
+
+        Raises
+        ------
+        MissingExtraError
+            If matplotlib is not installed.
+        """
+        n, metric, style = len(self.settings), self.metrics[0], {"markersize": 8, "mew": 2, "elinewidth": 2}
+        new: type[Figure] = require("matplotlib.figure", "plots").Figure
+        figure, places = new(figsize=(6.4, 3.4 + 0.95 * n), layout="constrained"), np.arange(n)
+        above, below = figure.subplots(2, 1, height_ratios=(1.7, 1))
+        means, errors = self.scores[0].mean(axis=-1).T, _standard_error(self.scores[0]).T
+        for way, (words, colour, mark) in enumerate(WAYS.values()):
+            at = places + 0.16 * (way - 2)
+            above.errorbar(means[way], at, xerr=errors[way], fmt=mark, color=colour, label=words, **style)
+        mean, low, high = self.difference().T
+        below.axvline(0.0, color=WAYS["local"][1], linewidth=1.5, zorder=0)
+        below.errorbar(mean, places, xerr=[mean - low, high - mean], fmt="o", color=WAYS["sums"][1], capsize=5, **style)
+        above.set_xlabel(f"{_words(metric)}, with standard errors", fontsize=12)
+        below.set_xlabel(f"{metric} of sums less one party alone, 95 % interval", fontsize=12)
+        for axes in (above, below):
+            axes.set_yticks(places, [f"{k} parties\nof {each} rows" for k, each in self.settings], fontsize=11)
+            axes.set_ylim(n - 0.5, -0.5)
+            axes.tick_params(axis="x", labelsize=11)
+            axes.spines[["top", "right"]].set_visible(False)
+            axes.hlines(places[1:] - 0.5, *axes.get_xlim(), color="0.88", linewidth=1, zorder=0)
+        figure.legend(*above.get_legend_handles_labels(), loc="outside upper left", ncols=2, frameon=False, fontsize=11)
+        return figure
+
+
+def _standard_error(values: FloatArray) -> FloatArray:
+    # A third is held out, so the rows held out are half as many as the others.
+    return np.asarray(values.std(axis=-1, ddof=1) * np.sqrt(1 / values.shape[-1] + 1 / 2))
+
+
+def _text(value: float, error: float | None = None, sign: str = "") -> str:
+    text = f"{value:{sign}.3f}" if abs(value) < 10 else f"{value:{sign}.4g}"
+    return text if error is None else f"{text} ({_text(error)})"
+
+
+def _words(metric: str) -> str:
+    return f"{metric} ({'higher' if _SIGN[metric] > 0 else 'lower'} is better)"
+
+
+@one_thread
+def simulate_parties(
+    X: Any,
+    y: ArrayLike,
+    *,
+    anchor: Any = None,
+    anchor_target: ArrayLike | None = None,
+    n_parties: int | Sequence[int] = (3, 5, 10),
+    scheme: Literal["iid", "stratified", "label-skew", "feature-shift"] = "iid",
+    estimator: Any = None,
+    task: Literal["auto", "classification", "regression"] = "auto",
+    n_draws: int = 5,
+    random_state: int | np.random.RandomState | None = None,
+    progress: Callable[[int, int, str], None] | None = None,
+) -> PartySimulation:
+    """Deal one table to simulated parties, and compare what each predicts alone with what sums bring.
+
+    Each draw holds out a third of the rows, deals the others, and scores all ways on those held out.  For each number
+    of parties, rows are as many as there are, and also as few as the most parties have.  Of more than 3,000 rows,
+    3,000 are taken by chance.  Real parties may differ in what no table of one of them shows.
+
+    Parameters
+    ----------
+    X : array-like or dataframe of shape (n_samples, n_features)
+        Numbers and categories; entries may be missing.
+    y : array-like of shape (n_samples,)
+    anchor : array-like or dataframe of shape (n_anchors, n_features), optional
+        Public rows.  None takes 100 rows of `X`, or a tenth of them if that is less, without their targets.
+    anchor_target : array-like of shape (n_anchors,), optional
+        Targets of the public rows.  All ways learn from them then.
+    n_parties : int or sequence of int, default=(3, 5, 10)
+        At least 3.  Numbers that leave a party fewer than 20 rows are left out.
+    scheme : {"iid", "stratified", "label-skew", "feature-shift"}, default="iid"
+        How rows are dealt; see `datasets.split_parties`.
+    estimator : estimator, default=None
+        The model of one party, and of all rows in one place, on columns as numbers.  None takes the better of two,
+        picked on the rows held out: logistic or ridge regression, and ridge regression in the common map without noise.
+    task : {"auto", "classification", "regression"}, default="auto"
+        "auto" takes targets of a float type for a regression.
+    n_draws : int, default=5
+        At least 2.
+    random_state : int, RandomState or None, default=None
+    progress : callable, optional
+        Called before each step: how many are done, how many there are, and its name.
+
+    Returns
+    -------
+    PartySimulation
+
+    Raises
+    ------
+    ValueError
+        If a parameter is out of range, or rows are too few.
+    AgreementError, AnchorError
+        If targets are missing, a class has fewer than 10 rows, or no common map can be made.
+
+    Examples
+    --------
+    >>> import datacollab as dc
+    >>> X, y = dc.datasets.load("digits")
+    >>> found = dc.simulate_parties(X[:500], y[:500] >= 5, n_parties=4, n_draws=2, random_state=0)
+    >>> found.metrics, found.settings
+    (('AUC',), ((4, 71),))
+    >>> constant, local, average, sums, central = found.scores[0, 0].mean(axis=-1)
+    >>> bool(local < sums < central)
+    True
+    """
+    random, numbers = check_random_state(random_state), sorted({*np.atleast_1d(np.asarray(n_parties)).tolist()})
+    if (
+        n_draws < 2
+        or not numbers
+        or numbers[0] < FEWEST_PARTIES
+        or task not in ("auto", "classification", "regression")
+    ):
+        raise ValueError(
+            f"n_draws={n_draws}, n_parties={n_parties}, task={task!r}: expected at least 2 draws, at least "
+            f"{FEWEST_PARTIES} parties, and task 'auto', 'classification' or 'regression'."
+        )
+    is_number = np.asarray(y).dtype.kind == "f" if task == "auto" else task == "regression"
+    like = DataCollaborationRegressor() if is_number else DataCollaborationClassifier()
+    target = like._targets(y, "y")
+    check_consistent_length(X, target)
+    kept = np.sort(random.permutation(len(target))[:_MOST_ROWS])
+    n_given, X, target = len(target), _safe_indexing(X, kept), target[kept]
+    options = like._target_options(target)
+    few = () if is_number else np.flatnonzero(np.unique(target, return_counts=True)[1] < _FEWEST_OF_A_CLASS)
+    if not is_number and (len(few) or len(options["classes"]) < 2):
+        raise AgreementError(
+            f"y has {len(options['classes'])} classes, {len(few)} with fewer than {_FEWEST_OF_A_CLASS} rows; expected "
+            f"at least two classes, each of {_FEWEST_OF_A_CLASS} rows or more. Merge rare classes; for numbers pass "
+            "task='regression' to simulate_parties."
+        )
+    n_test, n_public = len(target) // 3, 0 if anchor is not None else min(_USUAL_PUBLIC, len(target) // 10)
+    n_dealt = len(target) - n_test - n_public
+    feasible = [k for k in numbers if n_dealt // k >= _FEWEST_ROWS]
+    if not feasible:
+        raise ValueError(
+            f"{numbers[0]} parties would have {n_dealt // numbers[0]} rows each, of {len(target)}; expected at least "
+            f"{_FEWEST_ROWS}. Give more rows, or fewer parties."
+        )
+    settings = sorted({(k, each) for k in feasible for each in (n_dealt // feasible[-1], n_dealt // k)})
+    linear = RidgeCV(np.geomspace(1e-2, 1e4, 13)) if is_number else LogisticRegression(max_iter=500)
+    learners = (make_pipeline(StandardScaler(), linear), _IN_MAP) if estimator is None else (estimator,)
+    labels, n_anchors = None if anchor_target is None else np.asarray(anchor_target), n_public
+    if anchor is not None:
+        n_anchors = np.shape(anchor)[0]
+    scores = []
+    for place in range(n_draws):
+        stratify, seed = None if is_number else target, random.randint(2**31 - 1)
+        rest, test = train_test_split(np.arange(len(target)), test_size=n_test, stratify=stratify, random_state=seed)
+        public, known, dealt = _safe_indexing(X, rest[:n_public]), labels, rest[n_public:]
+        if anchor is not None:
+            some = random.permutation(n_anchors)[:_MOST_ANCHORS]
+            public, known = _safe_indexing(anchor, some), None if labels is None else labels[some]
+        draw = _Draw(X, target, test, public, known, CommonSpace(public, random.bytes(32)), options)
+        for setting, (k, each) in enumerate(settings):
+            if progress is not None:
+                progress(place * len(settings) + setting, n_draws * len(settings), f"{k} parties of {each} rows")
+            split = split_parties(draw.Z[dealt], target[dealt], k, each, scheme=scheme, random_state=random)
+            scores.append(draw.scores({party: dealt[rows] for party, rows in split.indices.items()}, learners, random))
+    taken = f"{n_given} rows" if n_given == len(target) else f"{len(target)} of {n_given} rows, taken by chance"
+    of_public = f"{n_public} others play public rows without targets"
+    if anchor is not None:
+        of_public = (
+            f"{n_anchors} public rows, {'without targets' if labels is None else 'from whose targets all learn'}"
+        )
+        of_public = f"takes {_MOST_ANCHORS} of {of_public}" if n_anchors > _MOST_ANCHORS else f"there are {of_public}"
+    notes = [f"{taken}; each of {n_draws} draws holds out a third, {n_test} rows, and {of_public}."]
+    notes += [f"{k} parties: left out, with fewer than {_FEWEST_ROWS} rows each." for k in numbers if k > feasible[-1]]
+    notes += [_SIMULATED] if estimator is not None else [_CHOSEN, _SIMULATED]
+    # (n_draws, n_settings, n_ways, n_metrics) the other way round.
+    found = np.reshape(scores, (n_draws, len(settings), *np.shape(scores)[1:])).transpose(3, 1, 2, 0)
+    return PartySimulation(metrics=draw.metrics, settings=tuple(settings), scores=found, notes=tuple(notes))
+
+
+class _Draw:
+    """The rows of one draw: as given, as numbers, and in the common map; public rows with targets come last."""
+
+    def __init__(
+        self, X: Any, y: Any, test: Any, public: Any, labels: Any, space: CommonSpace, options: dict[str, Any]
+    ) -> None:
+        self.X, self.test, self.public, self.labels, self.space, self.options = X, test, public, labels, space, options
+        self.Z, self.V, self.y, self.classes = space.encode(X), space.transform(X), y, options["classes"]
+        self.shared = np.arange(len(y), len(y) + (0 if labels is None else len(labels)))
+        if labels is not None:
+            self.Z, self.V = np.vstack([self.Z, space.encode(public)]), np.vstack([self.V, space.anchor])
+            self.y = np.append(y, labels)
+        few = ("RMSE",) if self.classes is None else ("AUC",)
+        self.metrics = few if self.classes is None or len(self.classes) == 2 else ("accuracy", "log loss")
+
+    def scores(self, parties: Any, learners: tuple[Any, ...], random: np.random.RandomState) -> FloatArray:
+        """Return what all ways score with these parties' rows, shape (n_ways, n_metrics)."""
+        played: dict[str, Any] = {"epsilon": None, "random_state": random, "space": self.space}
+        sums = PlayedSums(self.X, self.y, parties, self.public, self.labels, **self.options, **played)
+        own = [np.concatenate([rows, self.shared]) for rows in parties.values()]
+        everybody = np.concatenate([*parties.values(), self.shared])
+        found = []
+        for learner in learners:
+            local = [self._learnt(learner, rows, sums) for rows in own]
+            alone = np.mean([self._score(each) for each in local], axis=0)
+            central = self._score(self._learnt(learner, everybody, sums))
+            found.append((alone, self._score(np.mean(local, axis=0)), central))
+        signs = np.array([_SIGN[metric] for metric in self.metrics])
+        alone, average, central = signs * np.max(signs * np.array(found), axis=0)
+        y = self.y[everybody]
+        usual = y.mean() if self.classes is None else (y[:, None] == self.classes).mean(axis=0)
+        constant = self._score(np.broadcast_to(usual, (len(self.test), *np.shape(usual))))
+        return np.stack([constant, alone, average, self._score(self._outputs(sums.model, self.V)), central])
+
+    def _learnt(self, learner: Any, rows: NDArray[np.intp], sums: PlayedSums) -> FloatArray:
+        """Return the outputs, for the rows held out, of a model of some rows."""
+        y, statistic = self.y[rows], sums.plan.statistic
+        if learner is _IN_MAP:
+            fit = statistic.solve(statistic.part(self.V[rows], y), noise=0.0)
+            return self._outputs(replace(sums.model, fit=fit), self.V)
+        if self.classes is not None and len(np.unique(y)) == 1:
+            return np.tile((self.classes == y[0]).astype(np.float64), (len(self.test), 1))
+        return self._outputs(clone(learner).fit(self.Z[rows], y), self.Z)
+
+    def _outputs(self, model: Any, rows: FloatArray) -> FloatArray:
+        """Return numbers, shape (n_test,), or probabilities, shape (n_test, n_classes)."""
+        if self.classes is None:
+            return np.asarray(model.predict(rows[self.test]), dtype=np.float64)
+        found, of_model = np.zeros((len(self.test), len(self.classes))), getattr(model, "classes_", self.classes)
+        found[:, np.searchsorted(self.classes, of_model)] = model.predict_proba(rows[self.test])
+        return found
+
+    def _score(self, outputs: FloatArray) -> FloatArray:
+        """Return the score of outputs by each metric, shape (n_metrics,)."""
+        truth = self.y[self.test]
+        if self.classes is None:
+            return np.array([np.sqrt(mean_squared_error(truth, outputs))])
+        if len(self.classes) == 2:
+            return np.array([roc_auc_score(truth == self.classes[1], outputs[:, 1])])
+        kept = np.maximum(outputs, _LEAST_PROBABILITY)
+        loss = log_loss(truth, kept / kept.sum(axis=1, keepdims=True), labels=self.classes)
+        return np.array([accuracy_score(truth, self.classes[outputs.argmax(axis=1)]), loss])
