@@ -13,7 +13,6 @@ from .._require import require
 from ..bundle import KeyPair
 from ..estimators import simulate_parties
 from ..exchange.project import Project, draft_project, encode_table, read_table
-from ..exchange.study import study_table
 from ._output import Report, closed_file, listed, record_number_questions
 from ._progress import shown_progress
 
@@ -68,9 +67,10 @@ def trial(
 
 def _read(project: Project, table: Any, path: Path) -> tuple[Any, Any]:
     """Return a table's columns as a data frame, filled in as the project does, and its targets if it has any."""
-    has_target = project.task.target in table.columns
-    found = encode_table(project, table, where=str(path), with_target=has_target)
-    y = found.target if found.target is not None else np.zeros(len(table))
-    columns = study_table(project, found.X, y)
-    del columns[project.task.target]
-    return require("pandas", "cli").DataFrame(columns), y if has_target else None
+    found = encode_table(project, table, where=str(path), with_target=project.task.target in table.columns)
+    blocks = np.split(found.X, np.cumsum([column.n_features for column in project.columns])[:-1], axis=1)
+    columns = {
+        column.name: np.array(column.levels)[block.argmax(axis=1)] if column.levels else block[:, 0]
+        for column, block in zip(project.columns, blocks, strict=True)
+    }
+    return require("pandas", "cli").DataFrame(columns), found.target
