@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import functools
 import hashlib
 
 import numpy as np
@@ -48,9 +49,9 @@ def deal(n_rows: int, n_groups: int, secret: bytes, clusters: ArrayLike | None =
     if clusters is None:
         return (order + int(words[0] % np.uint64(n_groups))) % n_groups
     alone = (words[1:] % np.uint64(n_groups)).tolist()
-    labels = np.asarray(clusters, dtype=object)
-    both = zip(labels, alone, strict=True)
-    return np.array([own if is_missing(label) else _group(label, n_groups, secret) for label, own in both], np.intp)
+    group = functools.cache(lambda label: _group(label, n_groups, secret))
+    both = zip(np.asarray(clusters, dtype=object), alone, strict=True)
+    return np.array([own if is_missing(label) else group(label) for label, own in both], dtype=np.intp)
 
 
 def _group(label: object, n_groups: int, secret: bytes) -> int:

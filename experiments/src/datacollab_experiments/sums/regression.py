@@ -1,0 +1,234 @@
+"""How often intervals of a study's regression hold, and how wide they are beside those of all rows in one place.
+
+Simulated studies have site effects, and residuals that vary alike, vary with a column, depend on each other within a
+doctor's patients, or have heavy tails.  Compared are robust and classical errors of one message, and robust ones of a
+second message: products of residuals for coefficients that the first gave, each message with half of the privacy.
+
+Run ``python -m datacollab_experiments.sums.regression --output FILE``.  It takes half an hour.
+"""
+
+from __future__ import annotations
+
+import argparse
+import csv
+import math
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from itertools import product
+from pathlib import Path
+
+import numpy as np
+from scipy import stats
+
+from datacollab.errors import NumericalError
+from datacollab.study import LeastSquares, NumberColumn
+from datacollab.study._least_squares import N_GROUPS
+from datacollab.study._plan import RIDGE_MOVED
+
+WORLDS = ("alike", "unequal", "clustered", "heavy tails")
+METHODS = ("robust", "classical", "second message")
+NOISES, N_COLUMNS, ROWS_PER_COLUMN = (0.1, 0.03), (3, 10, 20), (10, 100, 300, 1000)
+N_DOCTORS, WITHIN = 10, 0.2
+
+
+@dataclass(frozen=True)
+class Rows:
+    """All rows of a simulated study, with each row's party and doctor, and the true coefficients."""
+
+    X: np.ndarray
+    y: np.ndarray
+    party: np.ndarray
+    doctor: np.ndarray
+    true: np.ndarray
+
+
+def simulate(world: str, n_rows: int, n_columns: int, n_parties: int, random: np.random.Generator) -> Rows:
+    """Draw a study: columns of standard deviation 1 and range 6, an outcome of range 16, unequal parties."""
+    parts = np.sqrt(np.arange(1, n_parties + 1))
+    party = np.sort(np.r_[np.arange(n_parties), random.choice(n_parties, n_rows - n_parties, p=parts / parts.sum())])
+    doctor = N_DOCTORS * party + random.integers(0, N_DOCTORS, n_rows)
+    X = random.normal(size=(n_rows, n_columns))
+    X[:, 1] = 0.5 * X[:, 0] + math.sqrt(0.75) * X[:, 1]
+    of_doctors = random.normal(size=(2, N_DOCTORS * n_parties))[:, doctor]
+    residuals = random.normal(size=n_rows)
+    if world == "unequal":
+        residuals *= 0.4 + 0.8 * np.abs(X[:, 0])
+    elif world == "clustered":
+        X[:, 0] = math.sqrt(0.5) * (X[:, 0] + of_doctors[0])
+        residuals = math.sqrt(WITHIN) * of_doctors[1] + math.sqrt(1 - WITHIN) * residuals
+    elif world == "heavy tails":
+        residuals = random.standard_t(3, size=n_rows) / math.sqrt(3)
+    X = np.clip(X + 0.3 * random.normal(size=(n_parties, n_columns))[party], -3, 3)
+    true = np.r_[0.5, -0.25, np.zeros(n_columns - 2)]
+    return Rows(X, np.clip(X @ true + random.normal(size=n_parties)[party] + residuals, -8, 8), party, doctor, true)
+
+
+@dataclass(frozen=True)
+class Intervals:
+    """Coefficients, and half of the width of their intervals."""
+
+    coefficients: np.ndarray
+    half: np.ndarray
+
+
+def in_one_place(rows: Rows, world: str) -> Intervals:
+    """Return intervals of all rows in one place: HC3, or clustered by doctor."""
+    X, y = rows.X.copy(), rows.y.copy()
+    sizes = np.bincount(rows.party)
+    for values in (*X.T, y):
+        values -= (np.bincount(rows.party, values) / sizes)[rows.party]
+    n, p = X.shape
+    left = n - p - len(sizes)
+    inverse = np.linalg.inv(X.T @ X)
+    beta = inverse @ X.T @ y
+    residuals = y - X @ beta
+    if world == "clustered":
+        scores = np.array([np.bincount(rows.doctor, column * residuals) for column in X.T])
+        m = len(np.unique(rows.doctor))
+        middle, df = scores @ scores.T * (m / (m - 1) * (n - 1) / left), m - 1
+    else:
+        leverage = ((X @ inverse) * X).sum(axis=1) + 1 / sizes[rows.party]
+        scores, df = X * (residuals / (1 - leverage))[:, None], left
+        middle = scores.T @ scores
+    return Intervals(beta, stats.t.ppf(0.975, df) * np.sqrt(np.diag(inverse @ middle @ inverse)))
+
+
+def statistics_of(n_columns: int, noise: float, world: str) -> dict[str, LeastSquares]:
+    """Return what parties add up, by the kind of errors."""
+    columns = [NumberColumn(f"x{place}", -3, 3) for place in range(n_columns)]
+    outcome = NumberColumn("y", -8, 8)
+    cluster = "doctor" if world == "clustered" else None
+    return {
+        "robust": LeastSquares(outcome, columns, noise=noise, cluster=cluster),
+        "classical": LeastSquares(outcome, columns, noise=noise, errors="classical"),
+    }
+
+
+def excess_of(n_parties: int) -> float:
+    """Return by how much noise is raised against half of the parties, as `MaskedSum` raises it."""
+    return math.sqrt(n_parties / (n_parties - min(math.ceil(n_parties / 2), n_parties - 2)))
+
+
+def by_sums(
+    rows: Rows, world: str, noise: float, random: np.random.Generator, parts: dict[str, np.ndarray]
+) -> dict[str, Intervals | None]:
+    """Return intervals of each method, or None if it refuses; `parts` are totals without noise."""
+    n_parties = int(rows.party[-1]) + 1
+    excess = excess_of(n_parties)
+    found: dict[str, Intervals | None] = dict.fromkeys(METHODS)
+    for method, statistic in statistics_of(rows.X.shape[1], noise, world).items():
+        try:
+            noisy = parts[method] + excess * statistic.spread * random.normal(size=len(parts[method]))
+            result = statistic.result(noisy, n_parties=n_parties, noise=excess)
+            found[method] = Intervals(result.coefficients, (result.high - result.low) / 2)
+        except NumericalError:
+            continue
+    if world != "clustered":
+        found["second message"] = _with_second_message(rows, noise * excess, random, parts["classical"])
+    return found
+
+
+def _with_second_message(rows: Rows, noise: float, random: np.random.Generator, part: np.ndarray) -> Intervals | None:
+    """Return intervals by HC0 from two messages, each with half of the privacy; residuals are clipped to 4."""
+    n_columns, n_parties = rows.X.shape[1], int(rows.party[-1]) + 1
+    statistic = statistics_of(n_columns, math.sqrt(2), "alike")["classical"]
+    noisy = part + noise * statistic.spread * random.normal(size=len(part))
+    try:
+        first = statistic.result(noisy, n_parties=n_parties, noise=noise)
+    except NumericalError:
+        return None
+    sizes = np.bincount(rows.party)
+    X, y = (
+        values - np.column_stack([np.bincount(rows.party, column) / sizes for column in values.T])[rows.party]
+        for values in (rows.X / 6, rows.y[:, None] / 16)
+    )
+    residuals = np.clip(y[:, 0] - X @ (first.coefficients * 6 / 16), -0.25, 0.25)
+    scores = X * residuals[:, None]
+    # A replaced row moves the products by less than sqrt(2) times its longest distance, times the largest residual.
+    spread = math.sqrt(2) * noise / RIDGE_MOVED * math.sqrt(2) * n_columns * 0.25**2
+    error = random.normal(size=(n_columns, n_columns)) * spread / math.sqrt(2)
+    products = scores.T @ scores + (error + error.T) / math.sqrt(2)
+    i, j = np.triu_indices(n_columns + 1)
+    moments = np.zeros((n_columns + 1, n_columns + 1))
+    moments[i, j] = moments[j, i] = noisy[1:]
+    inverse = np.linalg.inv(moments[:-1, :-1])
+    squares = np.diag(inverse @ products @ inverse) * (16 / 6) ** 2 + first.noise_errors**2
+    return Intervals(first.coefficients, 1.96 * np.sqrt(np.maximum(squares, 0)))
+
+
+def totals_of(rows: Rows, world: str, random: np.random.Generator) -> dict[str, np.ndarray]:
+    """Return the totals that parties' messages would have without noise."""
+    statistic = statistics_of(rows.X.shape[1], 1.0, world)["robust"]
+    total = np.zeros(len(statistic.spread))
+    for party in range(int(rows.party[-1]) + 1):
+        own = rows.party == party
+        table = {f"x{place}": column for place, column in enumerate(rows.X[own].T)}
+        total += statistic.part(table | {"y": rows.y[own], "doctor": rows.doctor[own]}, random.bytes(32))
+    return {"robust": total, "classical": total.reshape(N_GROUPS, -1).sum(axis=0)}
+
+
+def settings() -> Iterator[tuple[str, int, int, int]]:
+    """Yield worlds, rows, columns and parties."""
+    for world, n_columns in product(WORLDS, N_COLUMNS):
+        for per_column in ROWS_PER_COLUMN:
+            yield world, per_column * n_columns, n_columns, 5
+        for n_parties in (3, 10):
+            yield world, 300 * n_columns, n_columns, n_parties
+
+
+def figures(n_studies: int, worlds: Sequence[str]) -> Iterator[dict[str, object]]:
+    """Yield for each setting, noise and method how many studies it answers, and how its intervals are."""
+    for number, (world, n_rows, n_columns, n_parties) in enumerate(settings()):
+        if world not in worlds:
+            continue
+        held = {each: list[np.ndarray]() for each in product(NOISES, METHODS)}
+        width = {each: list[np.ndarray]() for each in held}
+        whole = []
+        for seed in range(n_studies):
+            random = np.random.default_rng([number, seed])
+            rows = simulate(world, n_rows, n_columns, n_parties, random)
+            best, totals = in_one_place(rows, world), totals_of(rows, world, random)
+            whole.append(np.abs(best.coefficients - rows.true) <= best.half)
+            for noise in NOISES:
+                for method, found in by_sums(rows, world, noise, random, totals).items():
+                    if found is not None:
+                        held[noise, method].append(np.abs(found.coefficients - rows.true) <= found.half)
+                        width[noise, method].append(found.half / best.half)
+        for (noise, method), each in held.items():
+            if method == "second message" and world == "clustered":
+                continue
+            of_columns = np.mean(each, axis=0) if each else np.full(n_columns, np.nan)
+            yield {
+                "residuals": world,
+                "columns": n_columns,
+                "rows": n_rows,
+                "parties": n_parties,
+                "noise": noise,
+                "errors": method,
+                "answered": round(len(each) / n_studies, 3),
+                "coverage": round(float(of_columns.mean()), 3),
+                "of the first column": round(float(of_columns[0]), 3),
+                "width": round(float(np.median(width[noise, method])), 2) if each else math.nan,
+                "in one place": round(float(np.mean(whole)), 3),
+            }
+
+
+def main() -> None:
+    """Measure all, and write a table."""
+    parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0] if __doc__ else None)
+    parser.add_argument("--output", type=Path, required=True)
+    parser.add_argument("--studies", type=int, default=500)
+    parser.add_argument("--worlds", nargs="+", choices=WORLDS, default=WORLDS)
+    given = parser.parse_args()
+    with given.output.open("w", newline="", encoding="utf-8") as stream:
+        writer = None
+        for row in figures(given.studies, given.worlds):
+            writer = writer or csv.DictWriter(stream, list(row))
+            if stream.tell() == 0:
+                writer.writeheader()
+            writer.writerow(row)
+            stream.flush()
+
+
+if __name__ == "__main__":
+    main()
