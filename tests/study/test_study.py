@@ -15,7 +15,7 @@ from sklearn.datasets import load_breast_cancer, load_diabetes, load_wine
 
 from datacollab.errors import AgreementError, NumericalError
 from datacollab.linalg import gaussian_sigma
-from datacollab.study import CategoryColumn, Counts, Description, LeastSquares, NumberColumn, StudyPlan
+from datacollab.study import CategoryColumn, Counts, Description, LeastSquares, NumberColumn, Refused, StudyPlan
 from datacollab.study._groups import deal
 from datacollab.sums import MaskKey, RidgeSums
 
@@ -382,6 +382,51 @@ def test_noise_of_the_totals_is_in_robust_errors_by_itself():
     squares = np.mean([each.errors**2 for each in found], axis=0)
     assert_allclose(squares, np.mean([each.noise_errors**2 for each in found], axis=0), rtol=0.1)
     assert_allclose(squares, np.var([each.coefficients for each in found], axis=0), rtol=0.2)
+
+
+@pytest.mark.parametrize(
+    ("options", "is_read"),
+    [({}, False), ({"errors": "classical"}, False), ({"errors": "classical", "noise": 0.03}, True)],
+)
+def test_whether_a_level_with_one_person_reads_its_record(options, is_read):
+    """The attackers know all rows but that one, take these from the total, and read the level's sums.
+
+    Errors are those of three parties, one of which colludes, beside those of guessing the columns' means.  Where the
+    record is read, counts that go first are what protects it.
+    """
+    random, columns = np.random.default_rng(0), [NumberColumn(name, 0, 1) for name in "abcy"]
+    statistic = LeastSquares(columns[3], [*columns[:3], COURSE], **options)
+    excess, level, numbers = math.sqrt(3 / 2), statistic.names.index("course=fatal"), [0, 1, 2, len(statistic.names)]
+    i, j = np.triu_indices(len(statistic.names) + 1)
+    read, guessed = [], []
+    for _ in range(60):
+        rows = pd.DataFrame(random.normal(0.5, 1 / 6, (200, 4)).clip(0, 1), columns=[*"abcy"])
+        rows["course"] = ["fatal"] + 99 * ["mild"] + 100 * ["severe"]
+        secret = random.bytes(32)
+        total = statistic.part(rows, secret) + excess * statistic.spread * random.normal(size=len(statistic.spread))
+        others = rows.iloc[1:]
+        moments = np.zeros((len(statistic.names) + 1,) * 2)
+        moments[i, j] = moments[j, i] = (
+            (total - statistic.part(others, secret)).reshape(-1, 1 + len(i))[:, 1:].sum(axis=0)
+        )
+        mean, person = others[[*"abcy"]].mean().to_numpy(), rows.loc[0, [*"abcy"]].to_numpy(dtype=float)
+        read.append(mean + moments[level, numbers] - person)
+        guessed.append(mean - person)
+    assert (np.square(read).mean() < np.square(guessed).mean()) == is_read
+    with pytest.raises(NumericalError, match="course=fatal has fewer than 10 rows"):
+        statistic.result(total, n_parties=3, noise=excess)
+
+
+def test_one_refused_statistic_leaves_the_others():
+    keys, statistics = new_keys(), [Counts([ARM]), LeastSquares(NumberColumn("y", 0, 1), [NumberColumn("a", 0, 1)])]
+    table = {"arm": ["old"] * 9, "a": [0.0] * 9, "y": [1.0] * 9}
+    counts, refused = (plan := StudyPlan(roster_of(keys), statistics)).results(
+        [plan.message(name, table, key) for name, key in keys.items()]
+    )
+    assert set(counts.counts["arm"]) == {"old", "new"}
+    assert isinstance(refused, Refused)
+    assert "hardly varies" in refused.cautions[0]
+    assert not refused.table().rows
 
 
 @pytest.mark.parametrize(

@@ -3,7 +3,7 @@
 from ._additive_hazards import AdditiveHazards, AdditiveHazardsResult
 from ._description import COUNT_NOISE, ColumnDescription, Counts, CountsResult, Description, DescriptionResult
 from ._least_squares import LeastSquares, LeastSquaresResult
-from ._plan import CategoryColumn, NumberColumn, ResultTable, Statistic, StatisticResult, StudyPlan, new_secret
+from ._plan import CategoryColumn, NumberColumn, Refused, ResultTable, Statistic, StatisticResult, StudyPlan, new_secret
 from ._survival import Survival, SurvivalCurve, SurvivalResult
 
 __all__ = [
@@ -19,6 +19,7 @@ __all__ = [
     "LeastSquares",
     "LeastSquaresResult",
     "NumberColumn",
+    "Refused",
     "ResultTable",
     "Statistic",
     "StatisticResult",

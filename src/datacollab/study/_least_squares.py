@@ -48,6 +48,7 @@ Errors = Literal["robust", "classical"]
 
 N_GROUPS = 10
 _ROWS_PER_COEFFICIENT = 10
+_FEWEST_ROWS = 10
 _NOISE_OF_ROWS = 10.0
 """Noise of each number of rows, in units in which replacing a row moves the moments by 1."""
 _SMALL = 0.001
@@ -264,8 +265,8 @@ class LeastSquares(Statistic):
         Raises
         ------
         NumericalError
-            If there are fewer than ten rows for each coefficient, or columns so alike, or so constant, that noise
-            could decide.
+            If there are fewer than ten rows for each coefficient or for a level, or columns so alike, or so constant,
+            that noise could decide; or if clusters are too large and few.
         """
         p, parts = len(self.names), total.reshape(self._n_groups, -1)
         rows, sigma = parts[:, 0], self._noise * noise * math.sqrt(self._n_groups)
@@ -281,6 +282,11 @@ class LeastSquares(Statistic):
         M[:, i, j] = M[:, j, i] = parts[:, 1:]
         whole = M.sum(axis=0)
         A, c, square = whole[:p, :p], whole[:p, p], whole[p, p]
+        if thin := self._thin_levels(A, n):
+            raise NumericalError(
+                f"Least squares: {', '.join(thin)} has fewer than {_FEWEST_ROWS} rows, or hardly varies within parties. "
+                "A coefficient might reveal these people. Merge the level with another."
+            )
         least = scipy.linalg.eigvalsh(A)[0]
         if least <= max(_LEAST_EIGENVALUE * sigma * math.sqrt(2 * p), 1e-10 * np.trace(A)):
             raise NumericalError(
@@ -324,6 +330,20 @@ class LeastSquares(Statistic):
             kind=self.errors,
             cluster=self.cluster,
         )
+
+    def _thin_levels(self, A: FloatArray, n_rows: float) -> list[str]:
+        """Return levels, the first ones too, that vary less than a level of ten rows does in one party."""
+        thin, start = list[str](), 0
+        for column in self.columns:
+            if isinstance(column, NumberColumn):
+                start += 1
+                continue
+            block = A[start : start + len(column.levels) - 1, start : start + len(column.levels) - 1]
+            start += len(block)
+            squares = zip(column.levels, (block.sum(), *np.diag(block)), strict=True)
+            least = _FEWEST_ROWS * (1 - _FEWEST_ROWS / n_rows)
+            thin += [f"{column.name}={level}" for level, square in squares if square < least]
+        return thin
 
     @property
     def _widths(self) -> FloatArray:

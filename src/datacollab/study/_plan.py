@@ -15,12 +15,12 @@ from numpy.typing import ArrayLike, NDArray
 
 from .._recommended import TABLE
 from .._typing import FloatArray, PartyName
-from ..errors import AgreementError
+from ..errors import AgreementError, NumericalError
 from ..linalg import gaussian_sigma
 from ..sums import MaskedMessage, MaskedSum, MaskKey, RidgeSums
 
-__all__ = ["RIDGE_MOVED", "USUAL_NOISE", "CategoryColumn", "NumberColumn", "ResultTable", "Statistic"]
-__all__ += ["StatisticResult", "StudyPlan", "StudyTable", "new_secret"]
+__all__ = ["RIDGE_MOVED", "USUAL_NOISE", "CategoryColumn", "NumberColumn", "Refused", "ResultTable"]
+__all__ += ["Statistic", "StatisticResult", "StudyPlan", "StudyTable", "new_secret"]
 
 USUAL_NOISE = TABLE.noise
 RIDGE_MOVED = RidgeSums(1, limits=(0.0, 1.0)).sensitivity
@@ -186,6 +186,22 @@ class StatisticResult(ABC):
 
 
 @dataclass(frozen=True)
+class Refused(StatisticResult):
+    """Why one statistic of several cannot be had from their total."""
+
+    reason: str
+
+    @property
+    def cautions(self) -> tuple[str, ...]:
+        """Return the reason."""
+        return (self.reason,)
+
+    def table(self) -> ResultTable:
+        """Return no rows."""
+        return ResultTable((), (), "There is no result.")
+
+
+@dataclass(frozen=True)
 class Statistic(ABC):
     """Numbers that each party adds up over its rows, and what follows from their total."""
 
@@ -331,7 +347,7 @@ class StudyPlan:
         return np.concatenate([each.finish(own) for each, own in zip(self.statistics, sums, strict=True)])
 
     def results(self, messages: Sequence[MaskedMessage]) -> list[Any]:
-        """Add up the messages of all parties, and return the result of each statistic.
+        """Add up the messages of all parties, and return the result of each statistic, or `Refused` for one of several.
 
         Raises
         ------
@@ -341,8 +357,16 @@ class StudyPlan:
         ends = np.cumsum([len(each.spread) for each in self.statistics])[:-1]
         parts = np.split(self.agreed.total(messages), ends)
         noise = self._raised * self.agreed.excess
-        both = zip(self.statistics, parts, strict=True)
-        return [each.result(part, n_parties=len(self.roster), noise=noise) for each, part in both]
+        return [self._result(each, part, noise) for each, part in zip(self.statistics, parts, strict=True)]
+
+    def _result(self, statistic: Statistic, part: FloatArray, noise: float) -> StatisticResult:
+        try:
+            return statistic.result(part, n_parties=len(self.roster), noise=noise)
+        except NumericalError as error:
+            if len(self.statistics) == 1:
+                raise
+            # The same rows are not shared again, so that the others must not be lost.
+            return Refused(str(error))
 
     @cached_property
     def _raised(self) -> float:

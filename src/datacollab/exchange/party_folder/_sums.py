@@ -87,6 +87,11 @@ INVENTED = (
     "by telephone, with people of these institutions whom you know."
 )
 
+NOT_COUNTED = (
+    "No counts of exactly these rows were shared before. If a level has few people in the total, this study may reveal "
+    "them. Best have the owner ask for counts alone first, and merge what is rare."
+)
+
 
 @dataclass(frozen=True, kw_only=True)
 class SumsSummary:
@@ -453,6 +458,9 @@ def _prepared(
         n_public = len(anchor.rows)
     part = plan.finish(sums) if isinstance(plan, StudyPlan) else sums[0]
     void, of_left = _left(ledger, project, withdrawals, without)
+    counted = [entry for entry in ledger.entries if "counts" in entry.statistic.split(", ")]
+    if isinstance(plan, StudyPlan) and "counts" not in sharing.statistics and all(e.n_different(rows) for e in counted):
+        of_left.append(NOT_COUNTED)
     n_numbers, noise_before = len(part), ledger.noise_left(rows)
     noise = plan.noise_of_sums if isinstance(plan, StudyPlan) else plan.noise
     fit = None
