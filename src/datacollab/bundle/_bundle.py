@@ -1,7 +1,7 @@
 """Bundles: a manifest, its signature, and members, in a safetensors file of a single possible layout.
 
-The manifest implies every byte before the members, and has their hashes. A file that deviates from it by a byte is
-refused, so nothing hides between members, and no reader has to guess. Reading one takes json and hashlib alone.
+The manifest and its signature imply every byte before the members, and the manifest has their hashes. A file that
+deviates by a byte is refused, so nothing hides between members. The container needs json and hashlib alone.
 """
 
 from __future__ import annotations
@@ -213,6 +213,7 @@ def _header(manifest: bytes, signature: bytes | None, sizes: Mapping[str, int]) 
     for name, size in sorted(sizes.items()):
         start, stop = stop, stop + size
         tensors[name] = {"dtype": "U8", "shape": [size], "data_offsets": [start, stop]}
+    # The digest shows an accident in a file that nobody has signed.
     metadata = {_MANIFEST: manifest.decode(), "digest": digest(manifest)}
     if signature is not None:
         metadata[_SIGNATURE] = signature.hex()
