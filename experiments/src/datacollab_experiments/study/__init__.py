@@ -1,0 +1,1 @@
+"""How often what a study says holds."""

@@ -1,0 +1,131 @@
+"""How often intervals of survival under masks hold, and how often the log-rank test rejects without a difference.
+
+Hazards and the parts of the groups differ between parties.  Times are Weibull with a shape of one half, so that most
+events are early.  The noise is the usual one, raised for as many colluding parties as usual.
+
+```console
+$ python -m datacollab_experiments.study.survival_coverage
+```
+"""
+
+from __future__ import annotations
+
+import math
+import sys
+from collections import defaultdict
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from datacollab.errors import NumericalError
+from datacollab.study import AdditiveHazards, CategoryColumn, NumberColumn, Statistic, StudyPlan, Survival
+from datacollab.sums import MaskKey
+
+__all__ = ["measured"]
+
+N_STUDIES = 1000
+ARM = CategoryColumn("arm", ("old", "new"))
+TIME, X, SEX = NumberColumn("time", 0, 10), NumberColumn("x", 0, 1), CategoryColumn("sex", ("f", "m"))
+_X, _SEX = 0.1, 0.05
+"""Effects on the hazard."""
+
+
+@dataclass(frozen=True)
+class World:
+    """Parties of equal size, whose cumulative hazards at the end are from `least` to `most`."""
+
+    n_parties: int
+    n_rows: int
+    least: float
+    most: float
+    ratio: float = 1.0
+    """Of the hazard with the new treatment."""
+
+    def hazards(self) -> np.ndarray:
+        return np.linspace(self.least, self.most, self.n_parties)
+
+    def survival(self, t: float) -> float:
+        """With equal parts of both treatments."""
+        hazard = self.hazards() * math.sqrt(t / TIME.high)
+        return float(np.mean([np.exp(-hazard), np.exp(-self.ratio * hazard)]))
+
+    def tables(self, random: np.random.Generator, *, grouped: bool) -> Iterator[dict[str, np.ndarray]]:
+        n = self.n_rows // self.n_parties
+        for place, hazard in enumerate(self.hazards()):
+            part = 0.5 + grouped * 0.3 * (place / (self.n_parties - 1) - 0.5)
+            new = random.random(n) < part
+            scale = hazard * np.where(new, self.ratio, 1.0)
+            event = TIME.high * (random.exponential(size=n) / scale) ** 2
+            yield _censored(event, random) | {"arm": np.where(new, "new", "old")}
+
+    def additive_tables(self, random: np.random.Generator) -> Iterator[dict[str, np.ndarray]]:
+        n = self.n_rows // self.n_parties
+        for place, hazard in enumerate(self.hazards()):
+            x, male = random.beta(1 + place, 2, n), random.random(n) < 0.3 + 0.1 * place
+            slope = _X * x + _SEX * male
+            event = np.minimum(
+                TIME.high * (random.exponential(size=n) / hazard) ** 2,
+                random.exponential(size=n) / np.maximum(slope, 1e-9),
+            )
+            yield _censored(event, random) | {"x": x, "sex": np.where(male, "m", "f")}
+
+
+def _censored(event: np.ndarray, random: np.random.Generator) -> dict[str, np.ndarray]:
+    end = random.uniform(0, 2 * TIME.high, len(event))
+    return {"time": np.minimum(event, end), "seen": (event <= end).astype(int)}
+
+
+def _excess(n_parties: int, statistic: Statistic) -> float:
+    roster: dict[str | int, bytes] = {place: MaskKey.generate().public for place in range(n_parties)}
+    return StudyPlan(roster, [statistic]).agreed.excess
+
+
+def measured(world: World, seed: int, n_studies: int = N_STUDIES) -> dict[str, tuple[float, int]]:
+    """How often each interval held, or the test rejected, and in how many studies."""
+    curve, groups = Survival(TIME, "seen"), Survival(TIME, "seen", ARM)
+    additive = AdditiveHazards(TIME, "seen", [X, SEX])
+    excess, random = _excess(world.n_parties, curve), np.random.default_rng(seed)
+    found: dict[str, list[bool]] = defaultdict(list)
+
+    def result(statistic: Statistic, tables: Iterator[dict[str, np.ndarray]]) -> Any:
+        total = sum(statistic.part(table) for table in tables)
+        total = total + excess * statistic.spread * random.normal(size=len(total))
+        return statistic.result(total, n_parties=world.n_parties, noise=excess)
+
+    for _ in range(n_studies):
+        (one,) = result(curve, world.tables(random, grouped=False)).curves
+        for k in (0, 1, 4, 9, 14):
+            true = world.survival((k + 1) * TIME.high / 20)
+            if not np.isnan(one.low[k]):
+                found[f"survival {true:.2f}"].append(one.low[k] <= true <= one.high[k])
+        compared = result(groups, world.tables(random, grouped=True))
+        if not np.isnan(compared.p_value):
+            found["log-rank test rejects"].append(compared.p_value < 0.05)
+        ratio, low, high = compared.hazard_ratio
+        if not np.isnan(ratio):
+            found[f"hazard ratio {world.ratio:g}"].append(low <= world.ratio <= high)
+        try:
+            effects = result(additive, world.additive_tables(random))
+        except NumericalError:
+            continue
+        for place, true in enumerate((_X, _SEX)):
+            found[f"additive hazards, {effects.names[place]}"].append(effects.low[place] <= true <= effects.high[place])
+    return {name: (float(np.mean(held)), len(held)) for name, held in found.items()}
+
+
+WORLDS = {
+    "60 rows, 3 parties": World(3, 60, 0.1, 0.3),
+    "300 rows, 4 parties": World(4, 300, 0.3, 1.2),
+    "1,000 rows, 4 parties": World(4, 1000, 0.3, 1.2),
+    "1,000 rows, 4 parties, halved hazard": World(4, 1000, 0.3, 1.2, ratio=0.5),
+    "3,000 rows, 5 parties": World(5, 3000, 0.2, 2.0),
+}
+
+
+if __name__ == "__main__":
+    for number, (name, world) in enumerate(WORLDS.items()):
+        for measure, (part, n) in measured(world, number).items():
+            sys.stdout.write(f"| {name} | {measure} | {part:.3f} | {n:,} |\n")
+            sys.stdout.flush()
