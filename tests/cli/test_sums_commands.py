@@ -48,6 +48,26 @@ def place(tmp_path_factory):
     return at
 
 
+def test_a_study_of_survival_is_drafted_with_sums(place, tmp_path):
+    table = rows_of(100, 2).drop(columns="ill").assign(month=[*range(1, 51)] * 2, died=["yes", "no"] * 50)
+    table.to_csv(tmp_path / "public.csv", index=False)
+    members = [option for name in PARTIES for option in ("--party", f"{name}={place / name / 'public.key'}")]
+    draft = (
+        *("new", "lives", "--like", tmp_path / "public.csv", "--time", "month", "--event", "died", *members),
+        *("--purpose", "How long?", "--analyst", place / "analyst" / "public.key", "-C", place / "north"),
+    )
+    text = done(project(*draft, "--statistic", "survival", "--statistic", "counts", "-o", tmp_path / "lives.toml"))
+    assert "sums under masks: survival and counts" in text
+    file = tmp_path / "lives.toml"
+    file.write_text(file.read_text().replace('errors = "robust"', 'by = "ward"'))
+    done(project("sign", file, "-C", place / "north"))
+    assert "survival: died after month" in done(project("show", file))
+    wrong = project(*draft, "--statistic", "survival", "--rows", "-o", tmp_path / "other.toml")
+    assert_refused(wrong, "SPEC_INVALID", 13)
+    file.write_text(file.read_text().replace('by = "ward"', 'by = "died"'))
+    assert_refused(project("sign", file, "-C", place / "north"), "SPEC_INVALID", 13)
+
+
 def test_from_check_to_predictions(place):
     text = done(party("check", place / "north.csv", "-C", place / "north"))
     assert "personal data" in text

@@ -35,9 +35,12 @@ def new(
 ) -> None:
     files, last_day = _named_files(party), _day(deadline)
     owner, table = folder.keys(), projects.read_table(like)
-    for_sums = not rows and target is not None and options["task"] in (None, "classification", "regression")
+    if rows and options["statistics"]:
+        raise ExchangeError("SPEC_INVALID", "--rows is for rows, and --statistic for sums. Give one of them.")
+    is_predicted = target is not None and options["task"] in (None, "classification", "regression")
+    for_sums = bool(options["statistics"]) or (not rows and is_predicted)
     classes, valid_range = options["classes"], options["valid_range"]
-    options |= {name: options[name] or () for name in ("classes", "seen", "treated", "without")}
+    options |= {name: options[name] or () for name in ("classes", "seen", "treated", "without", "statistics")}
     project = projects.draft_project(
         table,
         target=target,
@@ -89,7 +92,7 @@ def new(
                 f'rare at the parties, count first: statistics = ["counts"] in [sharing].'
             )
     if not (rows or for_sums):
-        report.line("Parties share rows: sums are for a class or a number to predict.")
+        report.line("Parties share rows: sums are for a class or a number to predict, or for a study (--statistic).")
     report.line(f"Check what is marked CHECK; after an edit: datacollab project sign {output} -C {folder.path}")
 
 

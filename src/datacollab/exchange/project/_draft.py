@@ -236,6 +236,7 @@ def draft_project(
     anchor_rows: int | None = None,
     max_components: int | None = None,
     mask_keys: Mapping[str, str] | None = None,
+    statistics: Sequence[str] = (),
     **agreed: Any,
 ) -> Project:
     """Guess columns and task from public rows; all that is found in them is written into the project.
@@ -273,6 +274,8 @@ def draft_project(
         Cards, one of each party: the project then shares sums, and the anchor is a sample of the public rows.  Names
         stand for legal entities until somebody writes them.  If the public rows have targets, the owner, or else the
         first party, adds them to its own.  By default the project shares rows.
+    statistics : sequence of str, optional
+        Those of a study, which are shared in place of a model's sums.
     **agreed
         Further entries of `Project`: name, purpose, analyst, and its rules.
 
@@ -308,7 +311,8 @@ def draft_project(
             entities={each: each for each in (*mask_keys, ANALYST)},
             noise=usual.noise,
             n_components=usual.n_components,
-            labelled_by=owns if target in names else None,
+            labelled_by=owns if target in names and not statistics else None,
+            **({"statistics": tuple(statistics)} if statistics else {}),
         )
         # Sums need real rows, and a sample has no more of them than it is drawn from.
         method, n_anchors = "sample", max(2, min(n_anchors, len(table)))
