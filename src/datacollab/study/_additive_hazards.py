@@ -98,7 +98,7 @@ class AdditiveHazardsResult(StatisticResult):
 
 @dataclass(frozen=True)
 class AdditiveHazards(Statistic):
-    """The sums of a regression with additive hazards and a baseline for each party [LinYing1994]_.
+    """The sums of a regression with additive hazards and a baseline for each party [Lin1994]_.
 
     Rows with a missing entry are left out.  Numbers are clipped to their declared ranges.  Events count less where few
     of a party survive, as in `Survival`.
