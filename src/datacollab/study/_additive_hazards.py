@@ -19,7 +19,6 @@ from scipy import stats
 
 from .._typing import FloatArray
 from ..errors import AgreementError, NumericalError
-from ._least_squares import LeastSquares
 from ._plan import (
     RIDGE_MOVED,
     USUAL_NOISE,
@@ -29,7 +28,11 @@ from ._plan import (
     Statistic,
     StatisticResult,
     StudyTable,
+    coefficient_names,
+    coefficient_widths,
+    design,
     number_text,
+    p_text,
 )
 from ._survival import (
     SQUARED_WEIGHTS,
@@ -38,7 +41,6 @@ from ._survival import (
     WEIGHTS_CHANGE,
     check_time,
     observed_times,
-    p_text,
     risk_sets,
 )
 
@@ -135,7 +137,7 @@ class AdditiveHazards(Statistic):
     @property
     def names(self) -> tuple[str, ...]:
         """Return the name of each coefficient."""
-        return LeastSquares(self.time, self.columns).names
+        return coefficient_names(self.columns)
 
     @property
     def _moved(self) -> FloatArray:
@@ -177,14 +179,7 @@ class AdditiveHazards(Statistic):
 
     def add_up(self, table: StudyTable, secret: bytes) -> FloatArray:
         """Return the complete rows of a party: time, event and columns, shape (n_rows, 2 + n_coefficients)."""
-        blocks = [observed_times(self.time, self.event, table)]
-        for column in self.columns:
-            if isinstance(column, NumberColumn):
-                blocks.append(column.scaled(table)[:, None])
-            else:
-                levels = column.indicators(table)
-                blocks.append(np.where(levels.any(axis=1, keepdims=True), levels, np.nan)[:, 1:])
-        rows = np.column_stack(blocks)
+        rows = np.column_stack([observed_times(self.time, self.event, table), design(self.columns, table)])
         return np.asarray(rows[~np.isnan(rows).any(axis=1)])
 
     def join(self, first: FloatArray, second: FloatArray) -> FloatArray:
@@ -225,8 +220,9 @@ class AdditiveHazards(Statistic):
             )
         A, B = np.zeros((p, p)), np.zeros((p, p))
         upper, n = np.triu_indices(p), p * (p + 1) // 2
-        A[upper], b, B[upper] = total[2 : 2 + n], total[2 + n : 2 + n + p], total[2 + n + p :]
-        A, B = (M + np.triu(M, 1).T for M in (A, B))
+        A[upper] = A.T[upper] = total[2 : 2 + n]
+        b, B[upper] = total[2 + n : 2 + n + p], total[2 + n + p :]
+        B.T[upper] = B[upper]
         if scipy.linalg.eigvalsh(A)[0] <= max(_LEAST_EIGENVALUE * of_A * math.sqrt(2 * p), 1e-10 * np.trace(A)):
             raise NumericalError(
                 "Additive hazards: a column hardly varies within parties, or nearly follows from others, for as much "
@@ -247,7 +243,7 @@ class AdditiveHazards(Statistic):
         variance = exact + np.diag(inverse @ moved @ inverse)
         with np.errstate(divide="ignore"):
             freedom = np.minimum(2 * (variance / of_variance) ** 2, 1e9)
-        unit = 1 / (self.time.high * LeastSquares(self.time, self.columns)._widths)
+        unit = 1 / (self.time.high * coefficient_widths(self.columns))
         errors = unit * np.sqrt(variance)
         half = stats.t.ppf(0.975, freedom) * errors
         return AdditiveHazardsResult(

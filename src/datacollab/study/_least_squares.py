@@ -23,7 +23,6 @@ from typing import Any, ClassVar, Literal, get_args
 
 import numpy as np
 import scipy.linalg
-from numpy.typing import NDArray
 from scipy import stats
 
 from .._typing import FloatArray
@@ -38,8 +37,12 @@ from ._plan import (
     Statistic,
     StatisticResult,
     StudyTable,
+    coefficient_names,
+    coefficient_widths,
+    design,
     entries_of,
     number_text,
+    p_text,
 )
 
 __all__ = ["LeastSquares", "LeastSquaresResult"]
@@ -51,7 +54,6 @@ _ROWS_PER_COEFFICIENT = 10
 _FEWEST_ROWS = 10
 _NOISE_OF_ROWS = 10.0
 """Noise of each number of rows, in units in which replacing a row moves the moments by 1."""
-_SMALL = 0.001
 _FEWEST_DEGREES = 3.0
 """Degrees of freedom, as of four groups."""
 _LEAST_EIGENVALUE = 3.0
@@ -105,8 +107,7 @@ class LeastSquaresResult(StatisticResult):
     def table(self) -> ResultTable:
         """Return a line for each coefficient."""
         columns = (self.coefficients, self.errors, self.low, self.high)
-        p_values = ["<0.001" if p < _SMALL else f"{p:.3f}" for p in self.p_values]
-        each = zip(self.names, p_values, *columns, strict=True)
+        each = zip(self.names, map(p_text, self.p_values), *columns, strict=True)
         rows = [(name, *map(number_text, numbers), p) for name, p, *numbers in each]
         noise = min(1.0, ((self.noise_errors / self.errors) ** 2).max())
         supposed = {
@@ -168,13 +169,7 @@ class LeastSquares(Statistic):
     @property
     def names(self) -> tuple[str, ...]:
         """Return the name of each coefficient."""
-        names: list[str] = []
-        for column in self.columns:
-            if isinstance(column, NumberColumn):
-                names.append(column.name)
-            else:
-                names += [f"{column.name}={level}" for level in column.levels[1:]]
-        return tuple(names)
+        return coefficient_names(self.columns)
 
     @property
     def _size(self) -> int:
@@ -233,15 +228,7 @@ class LeastSquares(Statistic):
 
     def add_up(self, table: StudyTable, secret: bytes) -> FloatArray:
         """Return moments over some rows of a party: for each group the matrix of [1, x, y], one after the other."""
-        blocks: list[NDArray[Any]] = []
-        for column in self.columns:
-            if isinstance(column, NumberColumn):
-                blocks.append(column.scaled(table)[:, None])
-            else:
-                levels = column.indicators(table).astype(np.float64)
-                levels[~levels.any(axis=1)] = np.nan
-                blocks.append(levels[:, 1:])
-        u = np.column_stack([*blocks, self.outcome.scaled(table)])
+        u = np.column_stack([design(self.columns, table), self.outcome.scaled(table)])
         # Rows are dealt before those with gaps are left out: no row's group depends on another row.
         labels = None if self.cluster is None else entries_of(table, self.cluster)
         groups, complete = deal(len(u), self._n_groups, secret, labels), ~np.isnan(u).any(axis=1)
@@ -310,7 +297,7 @@ class LeastSquares(Statistic):
                 )
             middle = (df + 1) / df * (n - 1) / left * scores.T @ scores
         covariance = inverse @ middle @ inverse
-        unit = self.outcome.width / self._widths
+        unit = self.outcome.width / coefficient_widths(self.columns)
         errors = unit * np.sqrt(np.diag(covariance))
         half = stats.t.ppf(0.975, df) * errors
         with np.errstate(divide="ignore", invalid="ignore"):
@@ -344,11 +331,3 @@ class LeastSquares(Statistic):
             least = _FEWEST_ROWS * (1 - _FEWEST_ROWS / n_rows)
             thin += [f"{column.name}={level}" for level, square in squares if square < least]
         return thin
-
-    @property
-    def _widths(self) -> FloatArray:
-        """Return the widths of the columns' ranges, 1 for levels, shape (n_coefficients,)."""
-        widths: list[float] = []
-        for column in self.columns:
-            widths += [column.width] if isinstance(column, NumberColumn) else [1.0] * (len(column.levels) - 1)
-        return np.array(widths)

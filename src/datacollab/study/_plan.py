@@ -30,6 +30,7 @@ StudyTable = Mapping[str, ArrayLike]
 FARTHEST = 6.0
 """Standard deviations of noise beyond which a number is not noise."""
 _DIGITS = 4
+_SMALL_P = 0.001
 
 
 def new_secret() -> bytes:
@@ -45,6 +46,11 @@ def number_text(value: float) -> str:
 def count_text(value: float) -> str:
     """Return a number of rows as people read it; noise may have made it negative."""
     return str(max(0, round(value)))
+
+
+def p_text(p: float) -> str:
+    """Return a p value as people read it."""
+    return "<0.001" if p < _SMALL_P else f"{p:.3f}"
 
 
 @dataclass(frozen=True)
@@ -121,6 +127,33 @@ class CategoryColumn:
 
 
 Column = NumberColumn | CategoryColumn
+
+
+def coefficient_names(columns: Sequence[Column]) -> tuple[str, ...]:
+    """Return the name of each coefficient: a category has one for each level but the first."""
+    names: list[str] = []
+    for each in columns:
+        names += [each.name] if isinstance(each, NumberColumn) else [f"{each.name}={one}" for one in each.levels[1:]]
+    return tuple(names)
+
+
+def coefficient_widths(columns: Sequence[Column]) -> FloatArray:
+    """Return the widths of the columns' ranges, 1 for levels, shape (n_coefficients,)."""
+    return np.concatenate(
+        [[each.width] if isinstance(each, NumberColumn) else np.ones(len(each.levels) - 1) for each in columns]
+    )
+
+
+def design(columns: Sequence[Column], table: StudyTable) -> FloatArray:
+    """Return scaled numbers and indicators of levels, shape (n_rows, n_coefficients); NaN if missing."""
+    blocks = list[FloatArray]()
+    for column in columns:
+        if isinstance(column, NumberColumn):
+            blocks.append(column.scaled(table)[:, None])
+        else:
+            levels = column.indicators(table)
+            blocks.append(np.where(levels.any(axis=1, keepdims=True), levels, np.nan)[:, 1:])
+    return np.column_stack(blocks)
 
 
 def is_missing(entry: object) -> bool:

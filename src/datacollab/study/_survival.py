@@ -34,10 +34,11 @@ from ._plan import (
     StudyTable,
     count_text,
     number_text,
+    p_text,
 )
 
 __all__ = ["RiskSets", "Survival", "SurvivalCurve", "SurvivalResult", "check_time", "observed_times"]
-__all__ += ["p_text", "risk_sets"]
+__all__ += ["risk_sets"]
 
 _FULL, _NONE = 3.0, 5.0
 """Cumulative hazards of a party up to which an event has weight 1, and from which on it has weight 0."""
@@ -56,7 +57,6 @@ _COUNTS_MOVED = 2.5
 """How far replacing a row moves counts (2) and centred times within intervals (1/2): squared."""
 _CERTAIN = 3.0
 """Standard deviations of its noise that a number has to be above 0, to divide by it."""
-_SMALL = 0.001
 _LEVEL = 0.95
 _Z = float(stats.norm.ppf((1 + _LEVEL) / 2))
 _MANY = 1e12
@@ -104,11 +104,6 @@ def check_time(time: NumberColumn, what: str) -> None:
     """Refuse times that do not begin at 0."""
     if time.low != 0:
         raise AgreementError(f"{what}: expected {time.name!r} to begin at 0, got {time.low:g}. Count times from 0.")
-
-
-def p_text(p: float) -> str:
-    """Return a p value as people read it."""
-    return "<0.001" if p < _SMALL else f"{p:.3f}"
 
 
 @dataclass(frozen=True, eq=False)
@@ -385,8 +380,7 @@ class Survival(Statistic):
         ratio = (math.nan, math.nan, math.nan)
         if self.by is not None:
             compared, V = total[counts.size :][: self._n_compared], np.zeros((p, p))
-            V[np.triu_indices(p)] = total[counts.size + self._n_compared :]
-            V += np.triu(V, 1).T
+            V[np.triu_indices(p)] = V.T[np.triu_indices(p)] = total[counts.size + self._n_compared :]
             chi_square, p_value = self._test(compared, V, noise)
             if len(compared) == 2 and not math.isnan(p_value):
                 ratio = self._ratio(compared, float(V[0, 0]), noise)
