@@ -2,6 +2,7 @@
 
 import csv
 import io
+from dataclasses import replace
 
 import numpy as np
 import pandas as pd
@@ -89,9 +90,9 @@ def test_the_regression_is_that_of_all_complete_rows(studied):
     found = figures(studied, "least squares")
     assert [each["column"] for each in found] == ["age", "pulse", "ward=night"]
     for place, each in enumerate(found):
-        error = float(each["standard error"])
-        assert abs(float(each["coefficient"]) - expected.params[place]) < 5 * error
-        assert expected.bse[place] * 0.5 < error < expected.bse[place] * 4
+        assert abs(float(each["coefficient"]) - expected.params[place]) < 10 * expected.bse[place]
+        # Ten groups estimate the error, and the noise of the total is part of it.
+        assert expected.bse[place] * 0.1 < float(each["standard error"]) < expected.bse[place] * 6
     assert "depend on each other within each doctor" in " ".join(studied.said.output.split())
 
 
@@ -114,5 +115,15 @@ def test_the_approver_and_the_analyst_are_shown_what_it_is(studied):
 
 
 def test_a_study_makes_no_model_and_no_part_of_it_is_made_twice(studied, tmp_path):
+    """Counts of exactly the same rows may follow, and nothing of nearly the same ones."""
     with pytest.raises(AgreementError, match="makes no model"):
         studied.analyst.export()
+    world = studied.copied(tmp_path)
+    table = pd.read_csv(world.table("north"))
+    for statistic, hindered in (("least squares", (True, True)), ("counts", (False, True))):
+        sharing = replace(world.project.sharing, statistics=(statistic,), by=None, cluster=None)
+        world.project = replace(world.project, sharing=sharing)
+        world.next_run()
+        for rows, is_hindered in zip((table, table.iloc[1:]), hindered, strict=True):
+            reasons = world.folder("north").prepare(rows).reasons
+            assert [each.code for each in reasons] == ["ALREADY_SHARED"] * is_hindered
