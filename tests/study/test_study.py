@@ -77,6 +77,28 @@ def test_a_level_is_rare_unless_it_clearly_has_ten_rows():
     assert found.rare == (("course", "fatal"), ("arm", "new"))
 
 
+def test_noise_of_a_mean_and_of_differences_is_as_said():
+    """400 draws of the noise; the mean is far from the middle of the range, where the noise of counts matters."""
+    frames, random = dealt(table_of(300, 4), 3), np.random.default_rng(0)
+    for frame in frames:
+        frame["age"] /= 2
+    described, counts = Description([AGE]), Counts([AGE, COURSE])
+    means, apart, said = [], [], []
+    for statistic in (described, counts):
+        total = sum(statistic.part(frame) for frame in frames)
+        for _ in range(400):
+            noisy = total + 1.5 * statistic.spread * random.normal(size=len(total))
+            found = statistic.result(noisy, n_parties=3, noise=1.5)
+            if statistic is described:
+                means.append((found.entries[0].mean, found.entries[0].noise_of_mean))
+            else:
+                apart.append([share for share, _ in found.between.values()])
+                said.append([noise for _, noise in found.between.values()])
+    values, noise = np.transpose(means)
+    assert np.std(values) == pytest.approx(np.mean(noise), rel=0.1)
+    assert (np.std(apart, axis=0) < 1.1 * np.mean(said, axis=0)).all()
+
+
 @pytest.mark.parametrize("n_parties", [3, 5, 10])
 def test_counts_say_how_much_of_the_variance_lies_between_parties(n_parties):
     frames = dealt(table_of(400, 8), n_parties)
@@ -319,7 +341,7 @@ def test_no_row_moves_the_numbers_farther_than_said(statistic, rows, other, copi
 
 
 @pytest.mark.parametrize(
-    ("statistic", "least"), [*zip(STATISTICS, (0.99, 0.99, 0.95, 0.85, 0.92, 0.92, 0.65, 0.92), strict=True)]
+    ("statistic", "least"), [*zip(STATISTICS, (0.99, 0.92, 0.87, 0.85, 0.92, 0.92, 0.65, 0.92), strict=True)]
 )
 def test_the_bound_is_about_reached(statistic, least):
     """By a row that goes from one end to the other in every column, among many at the first end."""

@@ -32,20 +32,24 @@ _FEWEST = 10
 """Each row of a level with fewer rows in a total may be recognised."""
 _CERTAINTY = 2.0
 """Standard deviations of noise that a level has to be above the fewest rows."""
-_SQUARE_MOVED = 1 + 1 / 16
-"""How far replacing a row moves a sum of numbers from -1/2 to 1/2, and that of their squares: squared."""
+_ENTRY_MOVED = 1 + 1 / 4 + 1 / 16
+"""How far adding a row moves the entries of numbers from -1/2 to 1/2, their sum and that of squares: squared.
+
+Replacing one moves them no farther among all rows, and twice as far if it changes its group.
+"""
 _OUTER_MOVED = 2.0
 """How far replacing a row moves the counts of levels: squared."""
-_SPREAD_MOVED = 2.0
-"""How far replacing a row moves a sum of numbers, that of their squares, and that of squares around the party's mean.
+_SPREAD_MOVED = 2 + 5 / 16
+"""How far replacing a row moves entries, their sum, that of squares, and that of squares around the mean: squared.
 
-Squared.  A number that moves by d moves them by d, d (a + b) and d (a + b - m - m'), where |a + b| <= 1 - d for its old
-and new values, and |m + m'| <= 1 for the party's means: most by d = 1.  The same holds for two levels of a category.
+If the old and new values a and b are d apart, and m and m' the party's means, it moves these by 0, d, d (a + b) and
+d (a + b - m - m').  As |a + b| <= 1 - d and |m + m'| <= 1, the squares add up to 2 at most.  A value in place of a
+missing one moves them by 1, 1/2, 1/4 and 1 at most.
 """
 _ALIKE = 0.15
 """Largest share of the variance between parties that different patients explain: about half a standard deviation."""
-_OF_SHARE = math.sqrt(3)
-"""Noise in squares less those within parties, in units of the noise of each sum, at most."""
+_OF_SHARE = 7 / 4
+"""Noise in squares of numbers less those within parties, in units of the noise of each sum, at most."""
 _VAGUE = 0.25
 _QUARTILES = "Quartiles are interpolated in agreed parts of the range. An sd that noise decides is left out."
 _MEAN, _MEDIAN = "mean (sd)", "median [q1, q3]"
@@ -175,7 +179,7 @@ class Counts(Statistic):
     def _sizes(self) -> list[tuple[int, int]]:
         """Return how many counts and sums each column has: rows missing, and squares within parties, among them."""
         return [
-            (1 + self.n_bins, 3) if isinstance(column, NumberColumn) else (1 + 2 * len(column.levels), 0)
+            (1 + self.n_bins, 4) if isinstance(column, NumberColumn) else (1 + 2 * len(column.levels), 0)
             for column in self.columns
         ]
 
@@ -206,7 +210,7 @@ class Counts(Statistic):
         }
 
     def add_up(self, table: StudyTable, secret: bytes) -> FloatArray:
-        """Return rows missing, counts, and sums of numbers and of their squares, over some rows of a party."""
+        """Return rows missing, counts, entries, and sums of numbers and of their squares, over some rows of a party."""
         found = []
         for column in self.columns:
             if isinstance(column, CategoryColumn):
@@ -214,7 +218,7 @@ class Counts(Statistic):
                 found.append(np.column_stack([~levels.any(axis=1), levels]).sum(axis=0, dtype=np.float64))
             else:
                 there, in_bin, z = _in_bins(column, table, self.n_bins)
-                found.append(np.column_stack([~there, in_bin, z, z**2]).sum(axis=0, dtype=np.float64))
+                found.append(np.column_stack([~there, in_bin, there, z, z**2]).sum(axis=0, dtype=np.float64))
         return np.concatenate(found)
 
     def finish(self, sums: FloatArray) -> FloatArray:
@@ -225,8 +229,8 @@ class Counts(Statistic):
                 own = sums[start : start + 1 + len(column.levels)]
                 within = own[1:] * (1 - own[1:] / max(own[1:].sum(), 1.0))
             else:
-                own = sums[start : start + 3 + self.n_bins]
-                within = own[-1:] - own[-2] ** 2 / max(own[1:-2].sum(), 1.0)
+                own = sums[start : start + 4 + self.n_bins]
+                within = own[-1:] - own[-2] ** 2 / max(own[-3], 1.0)
             found += [own, within]
             start += len(own)
         return np.concatenate(found)
@@ -238,23 +242,25 @@ class Counts(Statistic):
         for column, own in zip(self.columns, np.split(total, ends[:-1]), strict=True):
             name, found.missing[column.name] = column.name, float(own[0])
             if isinstance(column, NumberColumn):
-                found.bins[name], found.ranges[name] = own[1:-3], (column.low, column.high)
-                first, second, within = own[-3:].tolist()
-                square = second - first**2 / max(float(own[1:-3].sum()), 1.0)
-                found.between[name, None] = _between(square, within, self._noise_of_sums * noise)
+                found.bins[name], found.ranges[name] = own[1:-4], (column.low, column.high)
+                n, first, second, within = own[-4:].tolist()
+                noise_apart = _OF_SHARE * self._noise_of_sums * noise
+                found.between[name, None] = _between(second - first**2 / max(n, 1.0), within, noise_apart)
                 continue
             counts, spreads = np.split(own[1:], 2)
             n = max(float(counts.sum()), 1.0)
             found.counts[name] = dict(zip(column.levels, counts.tolist(), strict=True))
             for level, count, within in zip(column.levels, counts.tolist(), spreads.tolist(), strict=True):
-                found.between[name, level] = _between(count * (1 - count / n), within, found.noise)
+                p = min(max(count / n, 0.0), 1.0)
+                noise_apart = found.noise * math.sqrt(1 + (1 - p) ** 4 + (len(column.levels) - 1) * p**4)
+                found.between[name, level] = _between(count * (1 - count / n), within, noise_apart)
         return found
 
 
 def _between(square: float, within: float, noise: float) -> tuple[float, float]:
-    """Return the share of the squares around the mean that is not within parties, and the noise of that share."""
-    whole = max(square, noise)
-    return min(max((square - within) / whole, 0.0), 1.0), _OF_SHARE * noise / whole
+    """Return the share of the squares around the mean that is not within parties, and its noise."""
+    whole = max(square, noise, 1e-12)
+    return min(max((square - within) / whole, 0.0), 1.0), noise / whole
 
 
 def _in_bins(
@@ -322,26 +328,24 @@ class DescriptionResult(StatisticResult):
     n_rows : mapping
         Rows of each group, and of all under None.
     entries : tuple of ColumnDescription
+    count_noise : float
+        Standard deviation of the noise in counts of rows, of levels and of parts of a range.
     """
 
     n_rows: dict[Any, float]
     entries: tuple[ColumnDescription, ...]
-
-    @property
-    def _noise(self) -> float:
-        """Return the standard deviation of the noise in each count."""
-        return max(each.noise_of_n for each in self.entries)
+    count_noise: float
 
     @property
     def size(self) -> tuple[float, float]:
         """Return the number of all rows, and the standard deviation of its noise."""
-        return self.n_rows[None], self._noise
+        return self.n_rows[None], self.count_noise
 
     @property
     def fault(self) -> str | None:
         """Return that a count is below zero by more than noise, if one is."""
         least = min(min(each.n, each.missing) for each in self.entries)
-        return "a count is far below zero" if least < -2 * FARTHEST * self._noise * len(self.entries) else None
+        return "a count is far below zero" if least < -2 * FARTHEST * self.count_noise * len(self.entries) else None
 
     def table(self) -> ResultTable:
         """Return a line for each number, and for each level, in each group."""
@@ -354,14 +358,13 @@ class DescriptionResult(StatisticResult):
             counts = (count_text(each.n), count_text(each.missing))
             rows.append((each.column, group, "" if level is None else str(level), *counts, *figures))
         heads = ("column", "group", "level", "rows", "missing", "share", "mean", "noise", "sd", "q1", "median", "q3")
-        return ResultTable(
-            heads, rows, f"{_noisy(self._noise)} {_QUARTILES} The noise of a mean is beside it.", bars, self._noise
-        )
+        note = f"{_noisy(self.count_noise)} {_QUARTILES} The noise of a mean is beside it."
+        return ResultTable(heads, rows, note, bars, self.count_noise)
 
     def printed(self) -> ResultTable:
         """Return a column of figures for each group: means, quartiles and rows of each level."""
         groups = (None, *(group for group in self.n_rows if group is not None))
-        gaps = {each.column for each in self.entries if each.group is None and each.missing > 4 * each.noise_of_n}
+        gaps = {each.column for each in self.entries if each.group is None and each.missing > 4 * self.count_noise}
         lines: dict[tuple[str, str], dict[Any, ColumnDescription]] = {}
         for each in self.entries:
             labels = (str(each.level),) if each.bins is None else (_MEAN, _MEDIAN, f"in {each.extent}")
@@ -381,8 +384,8 @@ class DescriptionResult(StatisticResult):
             for name in names
         ]
         heads = ("column", "", *("all" if group is None else str(group) for group in groups))
-        note = f"{_noisy(self._noise)} {_QUARTILES}"
-        return ResultTable(heads, rows, note, bars, self._noise)
+        note = f"{_noisy(self.count_noise)} {_QUARTILES}"
+        return ResultTable(heads, rows, note, bars, self.count_noise)
 
 
 def _cell(found: ColumnDescription, label: str) -> str:
@@ -434,8 +437,7 @@ class Description(Statistic):
     def _sizes(self) -> list[tuple[int, int]]:
         """Return how many counts and sums each column has, in one group."""
         return [
-            (1 + self.n_bins, 2) if isinstance(column, NumberColumn) else (len(column.levels), 0)
-            for column in self.columns
+            (self.n_bins, 3) if isinstance(column, NumberColumn) else (len(column.levels), 0) for column in self.columns
         ]
 
     @property
@@ -444,8 +446,13 @@ class Description(Statistic):
 
     @property
     def _noise_of_sums(self) -> float:
-        """Return the noise of each sum: that of one row is the more, the more columns there are."""
-        return self.noise / RIDGE_MOVED * math.sqrt(_SQUARE_MOVED * max(1, self._numbers))
+        """Return the noise of each sum: a row is in the more of them, the more columns and groups there are."""
+        return self.noise / RIDGE_MOVED * math.sqrt(max(1.0, self._copies / 2) * _ENTRY_MOVED * max(1, self._numbers))
+
+    @property
+    def _copies(self) -> int:
+        """Return in how many groups replacing a row changes sums, if all rows count as one."""
+        return 1 if self.by is None else 3
 
     @property
     def spread(self) -> FloatArray:
@@ -459,10 +466,8 @@ class Description(Statistic):
     def loss(self) -> float:
         """Return how far replacing one row moves the numbers at most, in units of the noise."""
         p = self._numbers
-        counts = 2 + 4 * p + _OUTER_MOVED * (len(self.columns) - p)
-        moved = counts / self.count_noise**2 + _SQUARE_MOVED * p / self._noise_of_sums**2
-        # A row is in the numbers of all rows, and in those of its group.
-        return math.sqrt(moved * (1 if self.by is None else 2))
+        counts = (1 if self.by is None else 2) * _OUTER_MOVED * (1 + len(self.columns))
+        return math.sqrt(counts / self.count_noise**2 + self._copies * _ENTRY_MOVED * p / self._noise_of_sums**2)
 
     def facts(self) -> dict[str, Any]:
         """Return all that was agreed on, for JSON."""
@@ -482,7 +487,7 @@ class Description(Statistic):
                 found.append(column.indicators(table).astype(np.float64))
                 continue
             there, in_bin, z = _in_bins(column, table, self.n_bins)
-            found.append(np.column_stack([there, in_bin, z, z**2]).astype(np.float64))
+            found.append(np.column_stack([in_bin, there, z, z**2]).astype(np.float64))
         n_rows = len(found[0])
         rows = np.column_stack([np.ones(n_rows), *found])
         if self.by is None:
@@ -505,7 +510,7 @@ class Description(Statistic):
                     entries += self._levels(column, group, own, n_rows[group], noise)
                 else:
                     entries.append(self._number(column, group, own, n_rows[group], noise))
-        return DescriptionResult(n_rows, tuple(entries))
+        return DescriptionResult(n_rows, tuple(entries), self.count_noise * noise)
 
     def _levels(
         self, column: CategoryColumn, group: Any, own: FloatArray, n_rows: float, noise: float
@@ -525,11 +530,12 @@ class Description(Statistic):
     def _number(
         self, column: NumberColumn, group: Any, own: FloatArray, n_rows: float, noise: float
     ) -> ColumnDescription:
-        n, bins, (first, second) = float(own[0]), np.maximum(own[1:-2], 0.0), own[-2:]
+        bins, (n, first, second) = np.maximum(own[:-3], 0.0), own[-3:].tolist()
         entries = max(n, 1.0)
         mean = first / entries
         square = second - entries * mean**2
-        least = 3 * math.sqrt(1 + 4 * mean**2) * self._noise_of_sums * noise
+        of_sums = self._noise_of_sums * noise
+        least = 3 * math.hypot(1, 2 * mean, mean**2) * of_sums
         below = np.r_[0.0, np.cumsum(bins)] / max(float(bins.sum()), 1.0)
         edges = np.linspace(column.low, column.high, self.n_bins + 1)
         low, median, high = (float(np.interp(part, below, edges)) for part in _QUARTERS)
@@ -542,8 +548,8 @@ class Description(Statistic):
             mean=float(column.low + (mean + 0.5) * column.width),
             deviation=math.sqrt(square / (entries - 1)) * column.width if square > least else math.nan,
             quarters=(low, median, high),
-            noise_of_n=self.count_noise * noise,
-            noise_of_mean=float(self._noise_of_sums * noise / entries * column.width),
-            bins=own[1:-2],
+            noise_of_n=of_sums,
+            noise_of_mean=math.hypot(1, mean) * of_sums / entries * column.width,
+            bins=own[:-3],
             extent=f"{column.low:g} to {column.high:g}",
         )
