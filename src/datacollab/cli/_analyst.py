@@ -166,6 +166,8 @@ def _show_sums(result: SumsIntegration, path: Path, report: Report) -> None:
         report.line(f"Rows of each class, with the noise: {counts}.")
     for name in result.rare:
         merge = 'merge it with another: a class in the table [task.merged] of the project, a category as "other"'
+        if name.endswith("=other"):
+            merge = 'write unknown = "refuse" at the column, if all categories are in the project'
         report.line(
             f"{name!r} {'may have' if result.alpha is None else 'has'} fewer than 10 rows in the total, and each may "
             f"be recognised. Have the owner {merge}."

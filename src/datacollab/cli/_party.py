@@ -126,7 +126,9 @@ def share(
     report.facts |= {"share": str(file), "bytes": size}
     report.line(f"{file}: {size:,} bytes, {who}. {sending(folder.path, 'the analyst')}")
     report.line(
-        "Keep this folder: only it can predict with the model that comes back. It is as sensitive as the table."
+        "No model comes back from a study."
+        if opened.project.sharing is not None and opened.project.sharing.is_study
+        else "Keep this folder: only it can predict with the model that comes back. It is as sensitive as the table."
     )
 
 
