@@ -224,14 +224,9 @@ class Refused(StatisticResult):
 
     reason: str
 
-    @property
-    def cautions(self) -> tuple[str, ...]:
-        """Return the reason."""
-        return (self.reason,)
-
     def table(self) -> ResultTable:
-        """Return no rows."""
-        return ResultTable((), (), "There is no result.")
+        """Return the reason."""
+        return ResultTable(("no result",), [(self.reason,)], "")
 
 
 @dataclass(frozen=True)

@@ -4,7 +4,7 @@ Simulated studies have site effects, and residuals that vary alike, vary with a 
 doctor's patients, or have heavy tails.  Compared are robust and classical errors of one message, and robust ones of a
 second message: products of residuals for coefficients that the first gave, each message with half of the privacy.
 
-Run ``python -m datacollab_experiments.sums.regression --output FILE``.  It takes half an hour.
+Run ``python -m datacollab_experiments.study.regression_coverage --output FILE``.  It takes half an hour.
 """
 
 from __future__ import annotations
