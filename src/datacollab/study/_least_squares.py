@@ -271,8 +271,8 @@ class LeastSquares(Statistic):
         A, c, square = whole[:p, :p], whole[:p, p], whole[p, p]
         if thin := self._thin_levels(A, n):
             raise NumericalError(
-                f"Least squares: {', '.join(thin)} has fewer than {_FEWEST_ROWS} rows, or hardly varies within parties. "
-                "A coefficient might reveal these people. Merge the level with another."
+                f"Least squares: {', '.join(thin)} has fewer than {_FEWEST_ROWS} rows, and a coefficient might "
+                "reveal these people; or it hardly varies within parties. Merge the level with another."
             )
         least = scipy.linalg.eigvalsh(A)[0]
         if least <= max(_LEAST_EIGENVALUE * sigma * math.sqrt(2 * p), 1e-10 * np.trace(A)):
