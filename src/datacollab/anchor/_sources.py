@@ -27,10 +27,10 @@ def drawing_generator(random_state: int | np.random.RandomState | None) -> np.ra
     return generator
 
 
-def check_table(values: ArrayLike | None, what: str) -> FloatArray:
-    """Return a table as a finite, two-dimensional float64 array, or raise an AnchorError that names it by `what`."""
+def check_table(values: ArrayLike | None, what: str, error: type[ValueError] = AnchorError) -> FloatArray:
+    """Return a table as a finite, two-dimensional float64 array, or raise an error that names it by `what`."""
     if sparse.issparse(values):
-        raise AnchorError(f"{what} is a sparse matrix; expected a dense table. Call .toarray() on it first.")
+        raise error(f"{what} is a sparse matrix; expected a dense table. Call .toarray() on it first.")
     try:
         table: FloatArray = check_array(
             values,
@@ -43,20 +43,20 @@ def check_table(values: ArrayLike | None, what: str) -> FloatArray:
         )
     except (TypeError, ValueError):
         # The original message may quote an entry, so it is dropped.
-        raise AnchorError(
+        raise error(
             f"{what} must be a table of real numbers; got {type(values).__name__} that cannot be read as such. "
             "Encode categories, impute missing values and drop identifiers first."
         ) from None
     if table.ndim != 2:
-        raise AnchorError(
+        raise error(
             f"{what} must be two-dimensional (rows, columns); got shape {table.shape}. "
             "Reshape your data: one row is array.reshape(1, -1), one column array.reshape(-1, 1)."
         )
     if 0 in table.shape:
-        raise AnchorError(f"{what} is empty (shape {table.shape}); expected at least one row and one column.")
+        raise error(f"{what} is empty (shape {table.shape}); expected at least one row and one column.")
     if not np.isfinite(table).all():
         bad = int((~np.isfinite(table)).any(axis=1).sum())
-        raise AnchorError(
+        raise error(
             f"{what} contains NaN or infinity in {bad} of {table.shape[0]} rows. Impute or drop missing values first."
         )
     return table

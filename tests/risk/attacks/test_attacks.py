@@ -14,7 +14,7 @@ from datacollab.risk.attacks import (
     KernelRidgeAttack,
     LinearRegressionAttack,
     NearestNeighborsAttack,
-    _paired,
+    _attack,
 )
 
 ATTACKS = {
@@ -69,7 +69,7 @@ def test_rows_are_reconstructed_one_by_one(attack, pairs):
 
 def test_reconstructions_do_not_depend_on_the_blocks(attack, pairs, monkeypatch):
     whole = fit(attack, *pairs).reconstruct(pairs[0])
-    monkeypatch.setattr(_paired, "BLOCK_ENTRIES", 90)
+    monkeypatch.setattr(_attack, "BLOCK_ENTRIES", 90)
     assert_allclose(attack.reconstruct(pairs[0]), whole, atol=1e-10)
 
 

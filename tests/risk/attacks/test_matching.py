@@ -10,8 +10,7 @@ from scipy.optimize import linear_sum_assignment
 from scipy.spatial.distance import cdist
 
 from datacollab.errors import AgreementError, RepresentationError
-from datacollab.risk.attacks import _measures as matching
-from datacollab.risk.attacks import confused, link_chances, match_margins, nearest_ranks
+from datacollab.risk.attacks import _attack, confused, link_chances, match_margins, nearest_ranks
 
 SEEDS = st.integers(0, 1000)
 
@@ -159,7 +158,7 @@ def test_margin_of_a_row_that_is_there_twice_is_one():
 def test_blocks_change_nothing(monkeypatch):
     candidates, guesses = draw(0, 40, 30)
     whole = nearest_ranks(candidates, guesses), link_chances(candidates, guesses), match_margins(candidates, guesses)
-    monkeypatch.setattr(matching, "_BLOCK_ENTRIES", 200)
+    monkeypatch.setattr(_attack, "BLOCK_ENTRIES", 200)
     for before, after in zip(
         whole,
         (nearest_ranks(candidates, guesses), link_chances(candidates, guesses), match_margins(candidates, guesses)),

@@ -70,19 +70,21 @@ class _RowSearch:
         fractional = (np.round(X) != X).any(axis=1)
         self._telling = (several | fractional) & (X.shape[1] > 1)
 
-    def rows(self, array: NDArray[np.generic]) -> tuple[str, int] | None:
-        """Return in which form, and how many, of the table's rows the array holds, or None."""
-        for name, found in self._matches(array):
+    def look(self, held: Any) -> tuple[Any, str, int] | None:
+        """Return what of the table an array or bytes hold: the kind, the form, and how many rows; or None."""
+        if held is UNSEARCHED:
+            return "unsearched", "too large to look into", 0
+        if isinstance(held, bytes):
+            return ("rows", "byte by byte", n_found) if (n_found := self._raw(held)) else None
+        for name, found in self._matches(held):
             many = self._X.shape[1] >= 8 and 2 * found.sum() >= len(found)
             if (found & self._telling).any() or (many and len(np.unique(self._X[found], axis=0)) >= 5):
-                return name, int(found.sum())
+                return "rows" if name == "as they are" else "transformed rows", name, int(found.sum())
+        if any(mean.found_in(view).any() for mean in self._means for view in _views(held, self._X.shape[1])):
+            return "mean", "mean of all rows", 0
         return None
 
-    def mean(self, array: NDArray[np.generic]) -> bool:
-        """Return whether the array holds the mean of the table's rows."""
-        return any(mean.found_in(view).any() for mean in self._means for view in _views(array, self._X.shape[1]))
-
-    def raw(self, blob: bytes) -> int:
+    def _raw(self, blob: bytes) -> int:
         """Count the rows, of those looked for, that stand byte by byte in a file of an unknown kind."""
         few = max(4, _MOST_BYTES // max(1, 4 * len(blob)))
 
@@ -389,16 +391,6 @@ def find_training_rows(artefact: Any, X: ArrayLike) -> list[StoredRows]:
     """
     table = check_rows(X, "The private table")
     search = _RowSearch(table)
-    findings: list[StoredRows] = []
-    for path, array in _arrays_in(artefact.read_bytes() if isinstance(artefact, Path) else artefact):
-        if array is UNSEARCHED:
-            findings.append(StoredRows(path, "unsearched", "too large to look into", 0, len(table)))
-        elif isinstance(array, bytes):
-            if n_found := search.raw(array):
-                findings.append(StoredRows(path, "rows", "byte by byte", n_found, len(table)))
-        elif (found := search.rows(array)) is not None:
-            as_is = found[0] == "as they are"
-            findings.append(StoredRows(path, "rows" if as_is else "transformed rows", *found, len(table)))
-        elif search.mean(array):
-            findings.append(StoredRows(path, "mean", "mean of all rows", 0, len(table)))
-    return findings
+    held = _arrays_in(artefact.read_bytes() if isinstance(artefact, Path) else artefact)
+    looked = ((path, search.look(each)) for path, each in held)
+    return [StoredRows(path, *found, len(table)) for path, found in looked if found is not None]

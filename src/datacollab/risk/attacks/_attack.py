@@ -3,32 +3,32 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
+from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any, ClassVar, Self
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from sklearn.base import BaseEstimator
-from sklearn.utils import check_random_state
+from sklearn.utils import check_random_state, gen_batches
 from sklearn.utils.validation import check_is_fitted
 
 from ..._notebooks import FittedUnseen
 from ..._validation import FloatArray, check_single_targets, count_missing
 from ...anchor._sources import check_table
-from ...errors import AgreementError, AnchorError, RepresentationError
+from ...errors import AgreementError, RepresentationError
 from ...linalg import leading_left_singular
 
 IntArray = NDArray[np.intp]
 _MAX_GROUPS, _MIN_PER_GROUP = 10, 20
 """Groups into which quantiles of a numeric target cut the rows, at most, and rows in each, at least."""
+BLOCK_ENTRIES = 2**22
+"""Entries of a matrix of distances or of a kernel in memory at a time (32 MiB)."""
 
 
-def check_rows(values: ArrayLike, what: str) -> FloatArray:
+def check_rows(values: ArrayLike, what: str, error: type[ValueError] = RepresentationError) -> FloatArray:
     """Turn an array, a list or a data frame into a finite, two-dimensional float64 array, called `what` in errors."""
-    try:
-        return check_table(values, what)
-    except AnchorError as error:
-        raise RepresentationError(str(error)) from None
+    return check_table(values, what, error)
 
 
 def check_pairs(A: ArrayLike, Z: ArrayLike) -> tuple[FloatArray, FloatArray]:
@@ -61,6 +61,11 @@ def centre(rows: FloatArray) -> tuple[FloatArray, FloatArray]:
     differences = rows - rows[0]
     mean = differences.mean(axis=0)
     return differences - mean, rows[0] + mean
+
+
+def row_blocks(n_rows: int, n_columns: int) -> Iterator[slice]:
+    """Cut a matrix into blocks of rows that are in memory at a time."""
+    yield from gen_batches(n_rows, max(1, BLOCK_ENTRIES // n_columns))
 
 
 def least_squares(Z: FloatArray, A: FloatArray) -> FloatArray:

@@ -9,11 +9,10 @@ import numpy as np
 from numpy.typing import ArrayLike
 from scipy import stats
 from scipy.optimize import linear_sum_assignment
-from sklearn.utils import gen_batches
 
 from ..._validation import FloatArray
 from ...errors import AgreementError
-from ._attack import IntArray, check_columns, check_rows, check_targets, learn_target_code, own_generator
+from ._attack import IntArray, check_columns, check_rows, check_targets, learn_target_code, own_generator, row_blocks
 
 _Z = float(stats.norm.ppf(0.975))
 
@@ -64,8 +63,6 @@ def _wilson(share: float, n: float, z: float) -> tuple[float, float]:
 _JITTER, _LEAST_JITTER = 1e-15, 1e-290
 """Size of the noise that decides ties, relative to the terms of a squared distance: that of rounding."""
 _SHORT_ROUND = 3
-_BLOCK_ENTRIES = 2**22
-"""Distances in memory at a time where not all are needed at once (32 MiB)."""
 
 
 def nearest_ranks(
@@ -210,7 +207,7 @@ def _cost_blocks(
     C, R = C - centre, R - centre
     squares = (C**2).sum(axis=1)
     lengths = np.sqrt(squares)
-    for rows in gen_batches(len(R), max(1, _BLOCK_ENTRIES // len(C))):
+    for rows in row_blocks(len(R), len(C)):
         costs = squares - 2 * (R[rows] @ C.T)
         if random is not None:
             scale = _JITTER * (squares + np.linalg.norm(R[rows], axis=1)[:, None] * lengths)

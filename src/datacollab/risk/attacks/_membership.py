@@ -301,6 +301,7 @@ _LEAST_SHADOWS, _RECORDS, _LEAST_SPREAD = 8, 1500, 1e-9
 """Shares that are made at least, and public rows at most that are learnt from; each is in some of the tables."""
 
 
+@dataclass(eq=False, repr=False)
 class ShadowAttack:
     """Membership attack on one share, by shares made for the purpose [1]_.
 
@@ -323,16 +324,10 @@ class ShadowAttack:
        IEEE Symposium on Security and Privacy.
     """
 
-    def __init__(
-        self,
-        make_share: Callable[[FloatArray, NDArray[Any], np.random.RandomState], Share],
-        n_shadows: int = 64,
-        *,
-        seconds: float = math.inf,
-        random_state: int | np.random.RandomState | None = None,
-    ) -> None:
-        self.make_share, self.n_shadows, self.seconds = make_share, n_shadows, seconds
-        self.random_state = random_state
+    make_share: Callable[[FloatArray, NDArray[Any], np.random.RandomState], Share]
+    n_shadows: int = 64
+    seconds: float = math.inf
+    random_state: int | np.random.RandomState | None = None
 
     def fit(self, images: ArrayLike, target: ArrayLike, table_target: ArrayLike) -> Self:
         """Make shares of public rows, and learn how figures change with a record.

@@ -10,11 +10,10 @@ import numpy as np
 import scipy.linalg
 from sklearn.covariance import ledoit_wolf
 from sklearn.neighbors import NearestNeighbors
-from sklearn.utils import gen_batches
 
 from ..._validation import FloatArray, StrOptions
 from ...linalg import Kernel, RidgePath, ridge_coefficients, ridge_path
-from ._attack import IntArray, ReconstructionAttack, column_scale, least_squares
+from ._attack import IntArray, ReconstructionAttack, column_scale, least_squares, row_blocks
 
 
 class LinearRegressionAttack(ReconstructionAttack):
@@ -104,8 +103,6 @@ MAX_FIRST, FINALISTS, MAX_CHOICE, MAX_PAIRS = 400, 2, 1000, 5000
 """Rows that compare all settings, settings that are compared again, rows for that, and rows that are learnt from."""
 DIRECTIONS = 64
 """Principal directions of the outputs on which the errors are computed; the rest cannot be distinguished from noise."""
-BLOCK_ENTRIES = 2**22
-"""Entries of the kernel matrix between new rows and pairs that are in memory at a time (32 MiB)."""
 
 
 @dataclass(frozen=True)
@@ -138,7 +135,7 @@ class KernelRegression:
     chosen_on: IntArray
 
     def predict(self, X: FloatArray) -> FloatArray:
-        blocks = gen_batches(len(X), max(1, BLOCK_ENTRIES // len(self.inputs)))
+        blocks = row_blocks(len(X), len(self.inputs))
         kernels = (self.kernel.between(X[block] * self.scale, self.inputs) for block in blocks)
         return np.concatenate([K @ self.coefficients + self.intercept for K in kernels])
 
@@ -152,9 +149,8 @@ def kernel_regression(
     out is :math:`(y_i - (HY)_i)/(1 - h_{ii})`, with the smoother H, exactly, for a given kernel and scaling.
     """
     order = np.random.default_rng(0).permutation(len(X))
-    chosen_on = np.sort(order[:MAX_CHOICE])
+    chosen_on, used = np.sort(order[:MAX_CHOICE]), np.sort(order[:MAX_PAIRS])
     setting, residuals = _choose(X[chosen_on], Y[chosen_on], settings, alphas)
-    used = np.sort(order[:MAX_PAIRS])
     X, Y = X[used], Y[used]
     scale = column_scale(X, setting.standardize)
     inputs = X * scale
@@ -290,7 +286,7 @@ class EmulatorAttack(ReconstructionAttack):
 
     def _reconstruct(self, Z: FloatArray, groups: IntArray | None) -> FloatArray:
         guesses = np.empty((len(Z), self._library.shape[1]))
-        for block in gen_batches(len(Z), max(1, BLOCK_ENTRIES // len(self._library))):
+        for block in row_blocks(len(Z), len(self._library)):
             exponents = self._exponents(Z[block], None if groups is None else groups[block])
             guesses[block] = _softmax(exponents / self.temperature_) @ self._library
         return guesses

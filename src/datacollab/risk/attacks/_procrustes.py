@@ -8,7 +8,7 @@ from typing import Any, ClassVar, Self
 
 import numpy as np
 import scipy.linalg
-from numpy.typing import ArrayLike
+from numpy.typing import ArrayLike, NDArray
 from scipy.optimize import linear_sum_assignment
 from scipy.spatial.distance import cdist
 
@@ -140,8 +140,7 @@ def _pooled(X: FloatArray, groups: Sequence[IntArray], shares: FloatArray) -> tu
 def _roots(covariance: FloatArray, whiten: bool) -> tuple[FloatArray, FloatArray]:
     """Return matrices that take rows to size one, and back."""
     if not whiten:
-        size = float(np.sqrt(np.trace(covariance)))
-        size = size if size > 0 else 1.0
+        size = float(np.sqrt(np.trace(covariance))) or 1.0
         return np.eye(len(covariance)) / size, np.eye(len(covariance)) * size
     eigenvalues, V = scipy.linalg.eigh(covariance)
     # Directions that hardly vary would be blown up, and are noise.
@@ -194,12 +193,14 @@ def _moments(X: FloatArray) -> tuple[FloatArray, FloatArray]:
 
 def _starts(first: FloatArray, skewness: FloatArray, random: np.random.Generator) -> list[FloatArray]:
     """Lay principal axis on principal axis, with signs by means or skewness, then try other rotations."""
-    d = len(first)
-    signs = np.where(np.diag(first) < 0, -1.0, 1.0)
-    starts = [np.diag(signs), _orthogonal(first + 1e-9 * np.diag(signs)), np.diag(np.where(skewness < 0, -1.0, 1.0))]
+
+    def signs(negative: NDArray[np.bool_]) -> FloatArray:
+        return np.diag(np.where(negative, -1.0, 1.0))
+
+    by_means, d = signs(np.diag(first) < 0), len(first)
+    starts = [by_means, _orthogonal(first + 1e-9 * by_means), signs(skewness < 0)]
     for number in range(len(starts), STARTS):
-        turned = _orthogonal(random.normal(size=(d, d))) if number % 2 == 0 else None
-        starts.append(np.diag(np.where(random.random(d) < 0.5, -1.0, 1.0)) if turned is None else turned)
+        starts.append(signs(random.random(d) < 0.5) if number % 2 else _orthogonal(random.normal(size=(d, d))))
     return starts
 
 

@@ -191,16 +191,9 @@ def joined(items: Sequence[str]) -> str:
 
 @dataclass(frozen=True, kw_only=True)
 class Criterion:
-    """Verdict on "singling out", "linkability", "inference" or "membership".
+    """Verdict on "singling out", "linkability", "inference" or "membership", with its `reason` in words.
 
-    Attributes
-    ----------
-    name : str
-    rating : {"red", "amber", "green", "inconclusive", "not tested"}
-    finding : Finding or None
-        The finding that decides: of those with this rating, that with the largest excess over the labels alone.
-    reason : str
-        In one or two sentences.
+    The `finding` that decides has the largest excess over the labels alone among those with this rating.
     """
 
     name: str

@@ -121,7 +121,7 @@ class AuditResult:
 
     def sentences(self) -> dict[str, str]:
         """Say in natural frequencies what every threat level comes to, keyed by its name."""
-        return {level.name: _sentence_of(self, level).text for level in self.levels}
+        return {level.name: _sentence_of(self, level)[0] for level in self.levels}
 
     def summary(self) -> str:
         """Say in plain lines what was found."""
@@ -193,18 +193,8 @@ _SUMMED_UP = (_POINTED, _OPEN, ("membership AUC",), ("membership TPR",), ("train
 """Measures by which a threat level is summed up, the first that were taken."""
 
 
-@dataclass(frozen=True, kw_only=True)
-class _Sentence:
-    """Summary of a threat level in words, its finding (None if the level was not tried), and how many of `base`."""
-
-    text: str
-    finding: Finding | None = None
-    count: str = ""
-    base: int = 100
-
-
-def _sentence_of(result: AuditResult, level: Level) -> _Sentence:
-    """Say what the strongest attack of a threat level would achieve."""
+def _sentence_of(result: AuditResult, level: Level) -> tuple[str, Finding | None, int]:
+    """Say what the strongest attack of a threat level would achieve; return its finding, and of how many it counts."""
     findings = [finding for finding in result.findings if finding.level == level.name and finding.is_measured]
 
     def strongest(metrics: Sequence[str]) -> Finding | None:
@@ -212,7 +202,7 @@ def _sentence_of(result: AuditResult, level: Level) -> _Sentence:
 
     finding = next((one for one in map(strongest, _SUMMED_UP) if one is not None), None)
     if finding is None:
-        return _Sentence(text="Not tested.")
+        return "Not tested.", None, 100
     metric, base = finding.metric, 100
     records = f"every 100 of your records, sought among {result.n_candidates:,} at a time"
     if result.n_candidates == result.n_attacked == result.n_rows and metric != "membership AUC":
@@ -239,7 +229,7 @@ def _sentence_of(result: AuditResult, level: Level) -> _Sentence:
         text += f" With {strangers:,} strangers among the candidates, to {count(hidden.value)}."
     if finding.is_inconclusive and not is_search:
         text += " Inconclusive: the attack was too weak to show anything."
-    return _Sentence(text=text, finding=finding, count=reached, base=base)
+    return text, finding, base
 
 
 def _facts(result: AuditResult) -> list[str]:
@@ -311,7 +301,6 @@ def _page(result: AuditResult) -> str:
         ["Level", "Who", "Holds", "Attacks"],
         [("", [one.name, one.title, "; ".join(one.holds), "; ".join(one.attacks)]) for one in result.levels],
         caption="Who attacks, with what in hand, and how.",
-        n_texts=4,
         kind="stacked named",
     )
     deciding = [criterion.finding for criterion in criteria]
@@ -369,12 +358,12 @@ def _card(result: AuditResult, criterion: Criterion) -> str:
 
 
 def _attacker(result: AuditResult, level: Level) -> str:
-    sentence, bar = _sentence_of(result, level), ""
-    if sentence.finding is not None:
+    (text, finding, base), bar = _sentence_of(result, level), ""
+    if finding is not None:
         # It repeats the sentence, and so is hidden from screen readers.
-        reached = f"<b>{_text(sentence.count)}</b> of {sentence.base:,}"
-        bar = f'<div class="reached" aria-hidden="true"><span>{reached}</span>{_bar(sentence.finding)}</div>'
-    said = f'<span class="title">{_text(level.title)}</span>{_text(sentence.text)}'
+        reached = f"<b>{round(finding.value * base):,}</b> of {base:,}"
+        bar = f'<div class="reached" aria-hidden="true"><span>{reached}</span>{_bar(finding)}</div>'
+    said = f'<span class="title">{_text(level.title)}</span>{_text(text)}'
     return f'<li><span class="name">{_text(level.name)}</span><p>{said}</p>{bar}</li>'
 
 
@@ -398,19 +387,18 @@ def _bar(finding: Finding) -> str:
     return f'<svg class="bar" viewBox="0 0 252 22" aria-hidden="true" focusable="false">{"".join(parts)}</svg>'
 
 
-def _table(
-    names: Sequence[str], rows: Iterable[tuple[str, Sequence[str]]], *, caption: str, n_texts: int, kind: str
-) -> str:
-    """Build a table of rows (class, entries); the first `n_texts` columns are texts, the first of them a heading."""
+def _table(names: Sequence[str], rows: Iterable[tuple[str, Sequence[str]]], *, caption: str, kind: str) -> str:
+    """Build a table of rows (class, entries); the first four columns are texts, the first of them a heading."""
 
     def cell(position: int, entry: str) -> str:
         tag, scope = ("th", ' scope="row"') if position == 0 else ("td", "")
-        numeric = ' class="number"' if position >= n_texts else ""
+        numeric = ' class="number"' if position >= 4 else ""
         label = f' data-name="{_text(names[position])}"' if position else ""
         return f"<{tag}{scope}{numeric}{label}>{_text(entry)}</{tag}>"
 
-    classes = ["" if position < n_texts else " class=number" for position in range(len(names))]
-    head = "".join(f'<th scope="col"{of}>{_text(name)}</th>' for of, name in zip(classes, names, strict=True))
+    head = "".join(
+        f'<th scope="col"{" class=number" * (position >= 4)}>{_text(name)}</th>' for position, name in enumerate(names)
+    )
     body = "".join(
         f"<tr{f' class={_text(name)}' if name else ''}>{''.join(cell(*pair) for pair in enumerate(entries))}</tr>"
         for name, entries in rows
@@ -429,22 +417,15 @@ _COLUMNS = (
 
 def _findings(findings: Iterable[Finding], deciding: Sequence[Finding | None], caption: str) -> str:
     """Build the table of findings, those that decide a criterion in bold."""
-    rows = [("headline" if one in deciding else "", _entries(one)) for one in findings]
-    return _table(_COLUMNS, rows, caption=caption, n_texts=4, kind="findings")
-
-
-def _entries(finding: Finding) -> list[str]:
-    interval = "–"
-    if finding.low is not None and finding.high is not None:
-        low, high = (shown(value, finding.metric) for value in (finding.low, finding.high))
-        interval = f"{low.removesuffix(' %')} to {high}"
-    compared = (finding.baseline, finding.chance, finding.mean_reconstruction, finding.control)
-    return [
-        *(finding.level, finding.leak, finding.metric, finding.attack),
-        shown(finding.value, finding.metric),
-        interval,
-        *(shown(value, finding.metric) for value in compared),
-        f"{finding.n:,}",
-        " ".join(decimal(value) for value in finding.per_seed) or "–",
-        rating_of(finding) if metric_of(finding.metric).criterion else "reported",
-    ]
+    rows = []
+    for one in findings:
+        compared = (one.baseline, one.chance, one.mean_reconstruction, one.control)
+        value, low, high, *others = (shown(each, one.metric) for each in (one.value, one.low, one.high, *compared))
+        entries = [
+            *(one.level, one.leak, one.metric, one.attack, value),
+            "–" if one.low is None or one.high is None else f"{low.removesuffix(' %')} to {high}",
+            *(*others, f"{one.n:,}", " ".join(decimal(each) for each in one.per_seed) or "–"),
+            rating_of(one) if metric_of(one.metric).criterion else "reported",
+        ]
+        rows.append(("headline" if one in deciding else "", entries))
+    return _table(_COLUMNS, rows, caption=caption, kind="findings")

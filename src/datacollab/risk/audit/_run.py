@@ -12,6 +12,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 from sklearn.utils import check_random_state
 
+from ..._notebooks import class_names
 from ..._threads import one_thread
 from ..._validation import FloatArray
 from ..._version import __version__
@@ -65,9 +66,8 @@ def _not_tested(
         "no_strangers": scenario.outsiders is None,
         "no_controls": scenario.control_representation is None,
         "no_shadows": "T2" in found and scenario.can_be_remade and SHADOWS not in names,
-        "never": True,
     }
-    return [*sentences, *(SAID[name] for name, is_gap in gaps.items() if is_gap)]
+    return [*sentences, *(SAID[name] for name, is_gap in gaps.items() if is_gap), SAID["never"]]
 
 
 _WORST, _LARGEST_MARGIN = 10, 1e6
@@ -234,8 +234,7 @@ def _worst(scenario: Scenario, margins: Iterable[tuple[str, FloatArray | None]])
 
 def _description(party: Party) -> str:
     """Describe f_k by the name of its class, with the defences; no parameter, which may be a secret."""
-    steps = [step for _, step in getattr(party.obfuscator, "steps", [("", party.obfuscator)])]
-    name = " and ".join(type(step).__name__ for step in steps)
+    name = class_names(party.obfuscator).replace(", ", " and ")
     if party.fit_on is not None:
         name += " fitted on other rows than the party's, and rotated"
     return ", then ".join([name, *(type(defence).__name__ for defence in party.defences)])

@@ -16,7 +16,7 @@ from sklearn.utils import _safe_indexing
 from sklearn.utils.validation import _num_samples
 
 from ..._validation import FloatArray, check_single_targets
-from ...errors import AgreementError, DataCollabWarning, RepresentationError
+from ...errors import AgreementError, DataCollabWarning
 from ...party import Party
 from ...share import Share
 from ...targets import TargetKind, effect_target, no_target, survival_target, target_kind
@@ -73,16 +73,16 @@ def target_numbers(target: NDArray[Any]) -> TargetNumbers:
     return TargetNumbers(kind)
 
 
-def single_out(target: NDArray[Any], shown: NDArray[Any]) -> str | None:
+def single_out(target: NDArray[Any], shown: NDArray[Any]) -> list[str]:
     """Say how many rows have a time that no other has, before and after rounding, if there are times."""
     if "time" not in (target.dtype.names or ()):
-        return None
+        return []
     exact, rounded = (100 * np.sum(np.unique(each, return_counts=True)[1] == 1) / len(each) for each in (target, shown))
-    return (
+    return [
         f"{exact:.0f} % of the rows have a time, with all else of their target, that no other row of the party "
         f"has; as times are shared, {rounded:.0f} % do. Somebody who knows such a time finds the row by it, "
         "whatever hides its features."
-    )
+    ]
 
 
 def with_numbers(share: Share, coding: TargetNumbers) -> Share:
@@ -298,10 +298,7 @@ def make_scenario(
         """Check a table, if there is one, and that it has the columns of another."""
         if rows is None:
             return None
-        try:
-            checked = check_rows(rows, what)
-        except RepresentationError as error:
-            raise AgreementError(f"Party {party.name!r}: {error}") from None
+        checked = check_rows(rows, f"Party {party.name!r}: {what}", AgreementError)
         if like is not None:
             check_columns(like, checked, f"Party {party.name!r}: X has", f"{what} has")
         return checked
@@ -313,8 +310,7 @@ def make_scenario(
     known_target = _other_targets(public[1], known, party, "public_target", coding)
     other_target = _other_targets(control[1], others, party, "control_target", coding)
     own_target = _own_targets(y, party, X, share, order, coding)
-    sentence = single_out(party.fitted_target, party.shown_target(party.fitted_target))
-    remarks = [] if sentence is None else [sentence]
+    remarks = single_out(party.fitted_target, party.shown_target(party.fitted_target))
     if known is not None:
         keep = ~_is_in(known, raw)
         known, known_target = known[keep], None if known_target is None else known_target[keep]
@@ -324,10 +320,8 @@ def make_scenario(
         remarks.append(f"{n_in_anchor} anchor rows are the party’s own: every party sees them as they are.")
     kept = np.arange(0)
     if others is not None:
-        taken = [raw, anchor_rows]
-        if party.fit_on is not None:
-            taken.append(table(party.fit_on, "fit_on"))
-        free = ~np.any([_is_in(others, rows) for rows in taken], axis=0)
+        taken = [raw, anchor_rows, table(party.fit_on, "fit_on")]
+        free = ~np.any([_is_in(others, rows) for rows in taken if rows is not None], axis=0)
         if n_dropped := int((~free).sum()):
             remarks.append(
                 f"{n_dropped} rows that nobody should hold are in the table, the anchor or what f was fitted on, and "

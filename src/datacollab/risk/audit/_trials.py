@@ -195,7 +195,8 @@ class Trials:
             yield Trial(level, _ALL, "subspace", lambda: Outcome(membership_of_subspace(scenario)))
         elif level == "T3" and scenario.public is not None:
             reconstruct = partial(_colluding, scenario, self._random.randint(2**31))
-            yield self._reconstructing(level, _ALL, "kernel ridge", reconstruct)
+            leak = self._leak(level, _ALL, np.arange(len(scenario.anchor)))
+            yield self._reconstructing(leak, "kernel ridge", reconstruct)
         elif level == "T4":
             for name, artefact in self._artefacts.items():
                 yield Trial(level, name, "search for stored rows", partial(self._search, name, artefact))
@@ -204,33 +205,33 @@ class Trials:
         scenario = self._scenario
         if scenario.public is None:
             return
+        nothing = self._leak("T0", "nothing", np.arange(0))
+        known = {"public": scenario.public, "anchor_representation": scenario.anchor_representation}
+        targets = {
+            "target": scenario.shared_target,
+            "public_target": scenario.public_target,
+            "anchor_target": scenario.anchor_target,
+        }
         for informed in (False, True) if scenario.public_target is not None else (False,):
             attack = ProcrustesAttack(random_state=self._random.randint(2**31))
-            reconstruct = _learning(
-                attack.fit,
-                scenario.shared,
-                scenario.shared_target if informed else None,
-                public=scenario.public,
-                public_target=scenario.public_target if informed else None,
-                anchor_representation=scenario.anchor_representation,
-                anchor_target=scenario.anchor_target if informed else None,
-            )
-            yield self._reconstructing("T0", "nothing", "Procrustes" + WITH_LABELS * informed, reconstruct)
+            reconstruct = _learning(attack.fit, scenario.shared, **known, **(targets if informed else {}))
+            yield self._reconstructing(nothing, "Procrustes" + WITH_LABELS * informed, reconstruct)
+
+    def _leak(self, level: str, name: str, rows: IntArray) -> Leak:
+        scenario = self._scenario
+        target = None if scenario.anchor_target is None else scenario.anchor_target[rows]
+        return Leak(level, name, scenario, scenario.anchor[rows], scenario.anchor_representation[rows], target)
 
     def _leaks(self, level: str) -> Iterator[Leak]:
         """Yield what has leaked, one after the other."""
-        scenario, n, target = self._scenario, len(self._scenario.anchor), self._scenario.anchor_target
-
-        def leak(name: str, rows: IntArray) -> Leak:
-            known = None if target is None else target[rows]
-            return Leak(level, name, scenario, scenario.anchor[rows], scenario.anchor_representation[rows], known)
-
+        n, target = len(self._scenario.anchor), self._scenario.anchor_target
         if level == "T2":
-            yield leak(_ALL, np.arange(n))
+            yield self._leak(level, _ALL, np.arange(n))
             return
         for count in (_LEAKED_ROWS, round(_LEAKED_SHARE * n)):
             if 2 <= count < n:
-                yield leak(f"{count} anchor rows at random", np.sort(self._random.choice(n, count, replace=False)))
+                rows = np.sort(self._random.choice(n, count, replace=False))
+                yield self._leak(level, f"{count} anchor rows at random", rows)
         if target is None:
             return
         if target.dtype.kind == "f":
@@ -242,24 +243,19 @@ class Trials:
             rows = np.flatnonzero(np.isin(target, first))
             name = f"the {len(rows)} anchor rows of {len(first)} of {len(classes)} classes"
         if 2 <= len(rows) < n:
-            yield leak(name, rows)
+            yield self._leak(level, name, rows)
 
     def _paired(self, leak: Leak) -> Iterator[Trial]:
         scenario, where = self._scenario, (leak.level, leak.name)
         labels = scenario.anchor_target is not None and (scenario.public is None or scenario.public_target is not None)
+        targets = {"target": leak.target, "public_target": scenario.public_target}
         for attack, make in _PAIRED.items():
             if make.needs_public and scenario.public is None:
                 continue
             for informed in (False, True) if labels else (False,):
-                reconstruct = _learning(
-                    make().fit,
-                    leak.representation,
-                    leak.original,
-                    target=leak.target if informed else None,
-                    public=scenario.public,
-                    public_target=scenario.public_target if informed else None,
-                )
-                yield self._reconstructing(*where, attack + WITH_LABELS * informed, reconstruct, leak.reconstructed)
+                known = {"public": scenario.public} | (targets if informed else {})
+                reconstruct = _learning(make().fit, leak.representation, leak.original, **known)
+                yield self._reconstructing(leak, attack + WITH_LABELS * informed, reconstruct)
         for _ in range(1 + labels):
             # No attack takes these: the published figures rest on what is drawn after them.
             self._random.randint(2**31)
@@ -270,12 +266,10 @@ class Trials:
             yield Trial(*where, "membership", lambda: Outcome(membership_of_share(leak)))
         if scenario.has_groups:
             yield Trial(*where, DEMIXING, lambda: self._demixing(leak))
-        if leak.level == "T2" and scenario.can_be_remade and shadow_rows(scenario) is not None:
-            yield Trial(*where, SHADOWS, lambda: Outcome(self._shadows(leak)))
+        if leak.level == "T2" and scenario.can_be_remade and (pool := shadow_rows(scenario)) is not None:
+            yield Trial(*where, SHADOWS, lambda: Outcome(self._shadows(leak, *pool)))
 
-    def _reconstructing(
-        self, level: str, leak: str, attack: str, reconstruct: Reconstruct, keep: dict[str, FloatArray] | None = None
-    ) -> Trial:
+    def _reconstructing(self, leak: Leak, attack: str, reconstruct: Reconstruct) -> Trial:
         """Make a trial of an attack that reconstructs rows, with targets if its name says so."""
         scenario, n, informed = self._scenario, len(self._scenario.Z), attack.endswith(WITH_LABELS)
 
@@ -287,11 +281,10 @@ class Trials:
                 Z = np.vstack([Z, controls])
                 target = np.concatenate([target, scenario.control_target]) if informed else target
             rows = reconstruct(Z, target if informed else None)
-            if keep is not None:
-                keep[attack] = rows[:n]
+            leak.reconstructed[attack] = rows[:n]
             return self._outcome(rows[:n], None if controls is None else rows[n:])
 
-        return Trial(level, leak, attack, make)
+        return Trial(leak.level, leak.name, attack, make)
 
     def _outcome(self, rows: FloatArray, controls: FloatArray | None) -> Outcome:
         scenario, control = self._scenario, dict[str, float]()
@@ -362,12 +355,12 @@ class Trials:
         """Take the share's groups apart, without the candidates' targets, and then with them, if they are there."""
         scenario, where = self._scenario, f"{leak.level}, {leak.name}"
         ends = time.monotonic() + min(_DEMIXING_SECONDS, self._deadline - time.monotonic())
-        own, decoys, shared = leak.maps[0].tables(scenario, scenario.decoys, scenario.Z, scenario.target)
+        tables = leak.maps[0].tables(scenario, scenario.decoys, scenario.Z, scenario.target)
         forward = {
             f"{world}linkage": np.concatenate(
                 [link_chances(C, R, persons=who, random_state=self._random) for C, R, who in cases]
             )
-            for world, cases in _worlds(scenario, (own, decoys, shared))
+            for world, cases in _worlds(scenario, tables).items()
         }
         if not leak.affine.is_close:
             why = "f is not affine, or too few anchor rows are known to recover it."
@@ -435,13 +428,11 @@ class Trials:
             findings.append(_rate(metric, chances, scenario.clusters, **known))
         return found, findings
 
-    def _shadows(self, leak: Leak) -> list[Finding]:
+    def _shadows(self, leak: Leak, pool: FloatArray, target: NDArray[Any]) -> list[Finding]:
         """Measure membership, record by record, by targets that the auditor knows, or a model of the anchor guesses."""
-        scenario, known = self._scenario, shadow_rows(self._scenario)
+        scenario, random = self._scenario, np.random.RandomState(self._random.randint(2**31))
         assert scenario.recipe is not None
-        assert known is not None
-        random = np.random.RandomState(self._random.randint(2**31))
-        images, rows, target = leak.best_map(scenario.people), leak.best_map(known[0]), known[1]
+        images, rows = leak.best_map(scenario.people), leak.best_map(pool)
         if scenario.record_target is not None and scenario.outsider_target is not None:
             targets = np.concatenate([scenario.record_target, scenario.outsider_target])
         elif target.dtype.kind == "f":
@@ -498,25 +489,20 @@ Case = tuple[FloatArray, FloatArray, IntArray]
 """Candidates, guesses and the candidates' numbers in one closed world."""
 
 
-def _cases(scenario: Scenario | None, tables: Tables) -> list[Case]:
-    """List the closed worlds; without a scenario there is one."""
+def _worlds(scenario: Scenario | None, tables: Tables) -> dict[str, list[Case]]:
+    """Return the closed worlds and, if there are strangers, the open ones; without a scenario there is one world."""
     originals, decoys, guesses = tables
     if scenario is None:
-        return [(originals, guesses, np.arange(len(originals)))]
-    persons = scenario.persons
-    strangers = persons[len(persons) - len(decoys) :]
-    return [
-        (np.vstack([originals[group], decoys]), guesses[group], np.concatenate([persons[group], strangers]))
-        for group in scenario.groups
-    ]
-
-
-def _worlds(scenario: Scenario | None, tables: Tables) -> Iterator[tuple[str, list[Case]]]:
-    """Yield the cases without strangers, and then, if there are any, with strangers among the candidates."""
-    originals, decoys, guesses = tables
-    yield "", _cases(scenario, (originals, decoys[:0], guesses))
-    if len(decoys):
-        yield "open-world ", _cases(scenario, tables)
+        return {"": [(originals, guesses, np.arange(len(originals)))]}
+    own, strangers = np.split(scenario.persons, [len(originals)])
+    return {
+        world: [
+            (np.vstack([originals[rows], others]), guesses[rows], np.append(own[rows], strangers[: len(others)]))
+            for rows in scenario.groups
+        ]
+        for world, others in {"": decoys[:0], "open-world ": decoys}.items()
+        if not world or len(decoys)
+    }
 
 
 def _rate(metric: str, hits: NDArray[Any], clusters: IntArray, **given: Any) -> Finding:
@@ -532,7 +518,7 @@ def _matches(scenario: Scenario | None, tables: Tables, random: np.random.Random
     """
     alone = np.arange(len(tables[2]))
     groups, clusters = ([alone], alone) if scenario is None else (scenario.groups, scenario.clusters)
-    for world, cases in _worlds(scenario, tables):
+    for world, cases in _worlds(scenario, tables).items():
         ranks = np.concatenate([nearest_ranks(C, R, persons=who, random_state=random) for C, R, who in cases])
         right = np.concatenate([link_chances(C, R, persons=who, random_state=random) for C, R, who in cases])
         hits = {"re-identification@1": ranks <= 1, "re-identification@5": ranks <= 5, "linkage": right}
@@ -561,8 +547,8 @@ def _target_columns(scenario: Scenario, shared: NDArray[Any]) -> Tables:
 def linked_by_targets(scenario: Scenario, metric: str) -> float:
     """Return the linkage with the candidates' targets and the shared ones, and no representation."""
     originals, strangers, shared = _target_columns(scenario, scenario.target)
-    decoys = strangers[: len(scenario.decoys) if metric.startswith("open-world") else 0]
-    chances = [link_chances(C, R, random_state=0) for C, R, _ in _cases(scenario, (originals, decoys, shared))]
+    worlds = _worlds(scenario, (originals, strangers[: len(scenario.decoys)], shared))
+    chances = [link_chances(C, R, random_state=0) for C, R, _ in worlds[metric.removesuffix("linkage")]]
     return float(np.concatenate(chances).mean())
 
 
