@@ -29,13 +29,12 @@ if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
 WAYS = {
-    "constant": ("always the same", "#777777", "|"),
     "local": ("one party alone", "#D55E00", "s"),
     "average": ("average of local models", "#E69F00", "D"),
     "sums": ("sums under masks", "#0072B2", "o"),
     "central": ("all rows in one place", "#222222", "^"),
 }
-"""What is compared: in words, and its colour (Okabe and Ito's palette) and mark."""
+"""What is compared, beside a constant: in words, and its colour (Okabe and Ito's palette) and mark."""
 _LOCAL, _SUMS = 1, 3
 _SIGN = {"AUC": 1, "accuracy": 1, "log loss": -1, "RMSE": -1}
 _MOST_ROWS, _MOST_ANCHORS, _USUAL_PUBLIC = 3000, 1000, 100
@@ -98,7 +97,8 @@ class PartySimulation:
 
     def table(self) -> Any:
         """Return means, standard errors and differences as a pandas data frame, a row per metric and setting."""
-        names = ["metric", "parties", "rows_each", *WAYS, *(f"{way}_standard_error" for way in WAYS)]
+        ways = ("constant", *WAYS)
+        names = ["metric", "parties", "rows_each", *ways, *(f"{way}_standard_error" for way in ways)]
         means, errors = self.scores.mean(axis=-1), _standard_error(self.scores)
         rows = [
             (metric, *setting, *means[i, j], *errors[i, j], *self.difference(metric)[j])
@@ -109,10 +109,8 @@ class PartySimulation:
 
     def summary(self) -> str:
         """Say in plain lines what came out."""
-        lines = []
-        for metric, means, errors in zip(
-            self.metrics, self.scores.mean(axis=-1), _standard_error(self.scores), strict=True
-        ):
+        lines, figures = [], (self.metrics, self.scores.mean(axis=-1), _standard_error(self.scores))
+        for metric, means, errors in zip(*figures, strict=True):
             lines += [f"{_words(metric)}: mean and standard error on rows held out", ""]
             heads = ("alone", "average", "sums", "one place")
             lines.append(f"{'parties':>9}{'constant':>10}" + "".join(f"{head:>15}" for head in heads))
@@ -133,25 +131,26 @@ class PartySimulation:
         MissingExtraError
             If matplotlib is not installed.
         """
-        n, metric, style = len(self.settings), self.metrics[0], {"markersize": 8, "mew": 2, "elinewidth": 2}
+        n, metric, style = len(self.settings), self.metrics[0], {"markersize": 9, "elinewidth": 2}
         new: type[Figure] = require("matplotlib.figure", "plots").Figure
-        figure, places = new(figsize=(6.4, 3.4 + 0.95 * n), layout="constrained"), np.arange(n)
+        figure, places = new(figsize=(6.4, 3.2 + 0.9 * n), layout="constrained"), np.arange(n)
         above, below = figure.subplots(2, 1, height_ratios=(1.7, 1))
         means, errors = self.scores[0].mean(axis=-1).T, _standard_error(self.scores[0]).T
-        for way, (words, colour, mark) in enumerate(WAYS.values()):
-            at = places + 0.16 * (way - 2)
+        for way, (words, colour, mark) in enumerate(WAYS.values(), start=1):
+            at = places + 0.2 * (way - 2.5)
             above.errorbar(means[way], at, xerr=errors[way], fmt=mark, color=colour, label=words, **style)
         mean, low, high = self.difference().T
         below.axvline(0.0, color=WAYS["local"][1], linewidth=1.5, zorder=0)
         below.errorbar(mean, places, xerr=[mean - low, high - mean], fmt="o", color=WAYS["sums"][1], capsize=5, **style)
-        above.set_xlabel(f"{_words(metric)}, with standard errors", fontsize=12)
-        below.set_xlabel(f"{metric} of sums less one party alone, 95 % interval", fontsize=12)
+        above.set_xlabel(f"{_words(metric)}, standard error; a constant has {_text(means[0].mean())}", fontsize=11)
+        below.set_xlabel(f"{metric} of sums less one party alone, 95 % interval", fontsize=11)
         for axes in (above, below):
             axes.set_yticks(places, [f"{k} parties\nof {each} rows" for k, each in self.settings], fontsize=11)
             axes.set_ylim(n - 0.5, -0.5)
-            axes.tick_params(axis="x", labelsize=11)
+            axes.tick_params(labelsize=11, left=False)
             axes.spines[["top", "right"]].set_visible(False)
-            axes.hlines(places[1:] - 0.5, *axes.get_xlim(), color="0.88", linewidth=1, zorder=0)
+            for edge in places[1:]:
+                axes.axhline(edge - 0.5, color="0.88", linewidth=1, zorder=0)
         figure.legend(*above.get_legend_handles_labels(), loc="outside upper left", ncols=2, frameon=False, fontsize=11)
         return figure
 
@@ -238,12 +237,8 @@ def simulate_parties(
     True
     """
     random, numbers = check_random_state(random_state), sorted({*np.atleast_1d(np.asarray(n_parties)).tolist()})
-    if (
-        n_draws < 2
-        or not numbers
-        or numbers[0] < FEWEST_PARTIES
-        or task not in ("auto", "classification", "regression")
-    ):
+    known_task = task in ("auto", "classification", "regression")
+    if n_draws < 2 or not numbers or numbers[0] < FEWEST_PARTIES or not known_task:
         raise ValueError(
             f"n_draws={n_draws}, n_parties={n_parties}, task={task!r}: expected at least 2 draws, at least "
             f"{FEWEST_PARTIES} parties, and task 'auto', 'classification' or 'regression'."
@@ -273,9 +268,8 @@ def simulate_parties(
     settings = sorted({(k, each) for k in feasible for each in (n_dealt // feasible[-1], n_dealt // k)})
     linear = RidgeCV(np.geomspace(1e-2, 1e4, 13)) if is_number else LogisticRegression(max_iter=500)
     learners = (make_pipeline(StandardScaler(), linear), _IN_MAP) if estimator is None else (estimator,)
-    labels, n_anchors = None if anchor_target is None else np.asarray(anchor_target), n_public
-    if anchor is not None:
-        n_anchors = np.shape(anchor)[0]
+    labels = None if anchor_target is None else np.asarray(anchor_target)
+    n_anchors = 0 if anchor is None else np.shape(anchor)[0]
     scores = []
     for place in range(n_draws):
         stratify, seed = None if is_number else target, random.randint(2**31 - 1)
@@ -293,10 +287,10 @@ def simulate_parties(
     taken = f"{n_given} rows" if n_given == len(target) else f"{len(target)} of {n_given} rows, taken by chance"
     of_public = f"{n_public} others play public rows without targets"
     if anchor is not None:
+        some = f"{_MOST_ANCHORS} of {n_anchors}" if n_anchors > _MOST_ANCHORS else f"{n_anchors}"
         of_public = (
-            f"{n_anchors} public rows, {'without targets' if labels is None else 'from whose targets all learn'}"
+            f"takes {some} public rows, {'without targets' if labels is None else 'from whose targets all learn'}"
         )
-        of_public = f"takes {_MOST_ANCHORS} of {of_public}" if n_anchors > _MOST_ANCHORS else f"there are {of_public}"
     notes = [f"{taken}; each of {n_draws} draws holds out a third, {n_test} rows, and {of_public}."]
     notes += [f"{k} parties: left out, with fewer than {_FEWEST_ROWS} rows each." for k in numbers if k > feasible[-1]]
     notes += [_SIMULATED] if estimator is not None else [_CHOSEN, _SIMULATED]
