@@ -26,6 +26,12 @@ DEALT, HELD_OUT, PUBLIC = np.arange(180), np.arange(180, 270), RANDOM.normal(siz
 PARTIES = {party: DEALT[party::3] for party in range(3)}
 
 
+@pytest.fixture(autouse=True)
+def few_landmarks(monkeypatch):
+    """A map that is made quickly."""
+    monkeypatch.setattr("datacollab.sums._common_map._MOST_LANDMARKS", 60)
+
+
 @pytest.fixture
 def dealt(monkeypatch):
     """Rows that are held out and dealt by no chance, so that a test knows whose they are."""
@@ -162,9 +168,8 @@ def test_of_many_rows_some_are_taken_and_the_notes_say_so():
 
 
 @pytest.mark.slow
-def test_targets_of_noise_are_said_to_differ_by_chance_alone(monkeypatch):
+def test_targets_of_noise_are_said_to_differ_by_chance_alone():
     """The interval is meant to include 0 in 95 % of tables or more; it did in all 40."""
-    monkeypatch.setattr("datacollab.sums._common_map._MOST_LANDMARKS", 60)
     found = []
     for seed in range(40):
         random = np.random.default_rng(seed)
