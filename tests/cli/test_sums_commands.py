@@ -61,7 +61,9 @@ def test_a_study_of_survival_is_drafted_with_sums(place, tmp_path):
     file = tmp_path / "lives.toml"
     file.write_text(file.read_text().replace('errors = "robust"', 'by = "ward"'))
     done(project("sign", file, "-C", place / "north"))
-    assert "survival: died after month" in done(project("show", file))
+    text = done(project("show", file))
+    assert "survival: died after month" in text
+    assert "rounded" not in text, "times stay"
     wrong = project(*draft, "--statistic", "survival", "--rows", "-o", tmp_path / "other.toml")
     assert_refused(wrong, "SPEC_INVALID", 13)
     file.write_text(file.read_text().replace('by = "ward"', 'by = "died"'))

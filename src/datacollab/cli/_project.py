@@ -221,7 +221,7 @@ def _show(project: projects.Project, report: Report) -> None:
     lines = [
         f"Project   {project.name}" + (f", revision {project.revision}" if project.revision > 1 else ""),
         *(f"          {line}" for line in project.purpose.splitlines()),
-        *_headed("Task", projects.task_lines(project.task)),
+        *_headed("Task", projects.task_lines(project)),
         *_headed("Anchor", projects.anchor_lines(project)),
         *_headed("Rules", [projects.rules_line(project)]),
         *(_headed("Sharing", projects.sharing_lines(project)) if project.sharing is not None else ()),

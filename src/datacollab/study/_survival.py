@@ -4,6 +4,12 @@ Each party counts events and censored rows by agreed intervals, and makes its ow
 A row changes that statistic through the risk sets of all earlier events, by up to the cumulative hazard of the party.
 So an event counts in full up to a cumulative hazard of 3, where 5 % survive, and less and less up to 5, where its
 weight is 0.  The weights depend on earlier times alone, so that the test stays valid.
+
+Why that bounds what a row changes: where a row is added to n at risk, their mean moves by 1/(n+1) of its distance.
+Weighted by d, these moves add up to the area below the weights, and one step at most (`WEIGHTS`).  The cumulative
+hazard before a time changes by 1/(n+1) at most, as the sum of d/(n(n+1)) over earlier times does not exceed that, and
+the row's own event adds no more.  The change of a weight is at most the slope times that, where the hazard is within
+1/2 of the slope's ends; so weights change sums of d by the slope times its width, 1, and a step (`WEIGHTS_CHANGE`).
 """
 
 from __future__ import annotations
@@ -57,10 +63,7 @@ _COUNTS_MOVED = 2.5
 """How far replacing a row moves counts (2) and centred times within intervals (1/2): squared."""
 _CERTAIN = 3.0
 """Standard deviations of its noise that a number has to be above 0, to divide by it."""
-_LEVEL = 0.95
-_Z = float(stats.norm.ppf((1 + _LEVEL) / 2))
-_MANY = 1e12
-"""Degrees of freedom of a variance without noise."""
+_Z = float(stats.norm.ppf(0.975))
 
 
 class RiskSets(NamedTuple):

@@ -36,7 +36,7 @@ def agreement(visit: Visiting, project: str, revision: Revision = None) -> Respo
         said=said,
         is_current=said.digest == status["digest"],
         revisions=service.project_revisions(visit.hub, project),
-        task=task_lines(said.task),
+        task=task_lines(said),
         anchor=anchor_lines(said),
         columns=column_rows(said.columns),
         keys={"Owner": said.owner, "Analyst": said.analyst}

@@ -10,15 +10,15 @@ from ._column import Column
 from ._encoding import range_words
 from ._project import Project
 from ._sharing import ANALYST, sharing_sentences
-from ._task import Task
 
 __all__ = ["anchor_lines", "column_rows", "rules_line", "sharing_lines", "task_lines"]
 
 _MOST_ALIKE = 4
 
 
-def task_lines(task: Task) -> list[str]:
+def task_lines(project: Project) -> list[str]:
     """Return lines on the task: its kind, and the entries of its columns."""
+    task, shares_rows = project.task, project.sharing is None
     possible = range_words(task.minimum, task.maximum, task.unit) if task.minimum is not None else ""
     if task.is_single:
         merged = "".join(f"; {entry} is taken for {name}" for entry, name in (task.merged or {}).items())
@@ -31,9 +31,10 @@ def task_lines(task: Task) -> list[str]:
     if task.outcome:
         lines.append(f"{task.outcome}: {possible}")
     if task.time:
-        rounded = f"rounded up to {task.rounding:.10g} before they leave" if task.rounding else "NOT rounded"
-        lines.append(f"{task.time}: at most {task.maximum:.10g}{task.unit and ' ' + task.unit}, {rounded}")
-    if task.time and not task.rounding:
+        rounded = f", rounded up to {task.rounding:.10g} before they leave" if task.rounding else ", NOT rounded"
+        unit = task.unit and f" {task.unit}"
+        lines.append(f"{task.time}: at most {task.maximum:.10g}{unit}{rounded if shares_rows else ''}")
+    if task.time and not task.rounding and shares_rows:
         lines.append(
             "warning: times are not rounded (rounding is 0): a row's own exact time can identify it, and no defence of "
             "its features changes that. Agree on a rounding."

@@ -306,13 +306,14 @@ def draft_project(
     if mask_keys is not None:
         owns = next((each for each, key in parties.items() if key == owner), next(iter(parties)))
         usual = recommended(alike=declared_alike(columns))
+        of_study: dict[str, Any] = {"statistics": tuple(statistics)} if statistics else {}
         sharing = Sharing(
             mask_keys=dict(mask_keys),
             entities={each: each for each in (*mask_keys, ANALYST)},
             noise=usual.noise,
             n_components=usual.n_components,
             labelled_by=owns if target in names and not statistics else None,
-            **({"statistics": tuple(statistics)} if statistics else {}),
+            **of_study,
         )
         # Sums need real rows, and a sample has no more of them than it is drawn from.
         method, n_anchors = "sample", max(2, min(n_anchors, len(table)))
