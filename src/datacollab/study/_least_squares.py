@@ -78,8 +78,9 @@ class LeastSquaresResult(StatisticResult):
     n_rows : float
         Complete rows, with noise.
     degrees_of_freedom : float
-        Of Student's distribution: rows less coefficients and parties for classical errors.  For robust ones the
-        number of groups less one, where groups of unequal size count less: :math:`(\sum n_g)^2 / \sum n_g^2 - 1`.
+        Of Student's distribution.  For classical errors rows less coefficients and parties.  For robust ones the number
+        of groups less one; groups that hold unequal parts of the rows count as fewer (:math:`1 / \sum w_g^2 - 1`, with w
+        a group's part of the variance).
     residual_deviation : float
         In the unit of the outcome.
     noise_errors : ndarray of shape (n_coefficients,)
@@ -289,13 +290,16 @@ class LeastSquares(Statistic):
             df, middle = left, variance * A + moved
         else:
             scores = M[:, :p, p] - M[:, :p, :p] @ beta
-            df = n**2 / float(rows @ rows) - 1
+            middle = scores.T @ scores
+            noisy = min(1.0, float(np.trace(moved) / max(np.trace(middle), np.finfo(float).tiny)))
+            shares = (1 - noisy) * rows / n + noisy / N_GROUPS
+            df = 1 / float(shares @ shares) - 1
             if df < _FEWEST_DEGREES:
                 raise NumericalError(
                     f"Least squares: most rows are in {df + 1:.0f} of {N_GROUPS} groups. Agree on clusters that are "
                     "smaller and more, or on none."
                 )
-            middle = (df + 1) / df * (n - 1) / left * scores.T @ scores
+            middle *= (df + 1) / df * (n - 1) / left
         covariance = inverse @ middle @ inverse
         unit = self.outcome.width / coefficient_widths(self.columns)
         errors = unit * np.sqrt(np.diag(covariance))
