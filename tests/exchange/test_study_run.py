@@ -2,7 +2,9 @@
 
 import csv
 import io
+import re
 from dataclasses import replace
+from xml.etree import ElementTree
 
 import numpy as np
 import pandas as pd
@@ -13,7 +15,9 @@ from typer.testing import CliRunner
 from datacollab.cli._app import app
 from datacollab.errors import AgreementError
 from datacollab.exchange.analyst_folder import STUDY_FILES
-from datacollab.exchange.project import Column
+from datacollab.exchange.analyst_folder._study import study_files
+from datacollab.exchange.project import Column, Task
+from datacollab.study import CategoryColumn, NumberColumn, Survival
 from party_world import refusal
 from sums_world import PARTIES, new_sums_world
 
@@ -127,3 +131,31 @@ def test_a_study_makes_no_model_and_no_part_of_it_is_made_twice(studied, tmp_pat
         for rows, is_hindered in zip((table, table.iloc[1:]), hindered, strict=True):
             reasons = world.folder("north").prepare(rows).reasons
             assert [each.code for each in reasons] == ["ALREADY_SHARED"] * is_hindered
+
+
+def test_a_page_shows_curves_with_rows_at_risk(studied):
+    """Without a table of hundreds of figures in the way; groups that are not colours do not break it."""
+    time, arm = NumberColumn("time", 0, 10), CategoryColumn("arm", ("<old>", "new"))
+    random = np.random.default_rng(0)
+    table = {"time": random.uniform(0, 10, 600), "died": random.integers(0, 2, 600)}
+    table["arm"] = random.choice(["<old>", "new"], 600)
+    survival = Survival(time, "died", by=arm)
+    found = survival.result(survival.part(table, bytes(32)), n_parties=1)
+    task = Task(
+        kind="survival",
+        time="time",
+        event="died",
+        seen=("1",),
+        not_seen=("0",),
+        unit="years",
+        maximum=10.0,
+        rounding=0.5,
+    )
+    project = replace(studied.project, sharing=None, task=task)
+    page = study_files({"survival": found}, project)[STUDY_FILES[1]].decode()
+    figure = re.search("<figure.*?</figure>", page, re.DOTALL)[0]
+    ElementTree.fromstring(figure)
+    assert "time (years)" in figure
+    assert "<old>" not in page
+    assert len(re.findall("#0072b2", figure)) > 1
+    assert "<details>" in page

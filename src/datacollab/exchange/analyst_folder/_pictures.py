@@ -1,0 +1,92 @@
+"""Pictures of a study's results, as SVG for its page: histograms, intervals, and curves of survival."""
+
+from __future__ import annotations
+
+import html
+import io
+from typing import Any
+
+import numpy as np
+
+from ..._require import require
+from ..._typing import FloatArray
+from ...study import SurvivalResult
+
+__all__ = ["curves", "histogram", "interval"]
+
+_WIDE, _HIGH = 120, 26
+"""Width and height of small pictures."""
+_COLOURS = ("#0072b2", "#d55e00", "#009e73", "#cc79a7", "#56b4e9", "#e69f00")
+"""Of Okabe and Ito, whom colour-blind readers can distinguish."""
+_TICKS = 5
+_MOST_CURVES = len(_COLOURS)
+
+
+def histogram(heights: FloatArray, noise: float) -> str:
+    """Return a small histogram, whose bars within the noise of none are grey."""
+    scale, width = _HIGH / max(float(heights.max()), 1.0), _WIDE // len(heights)
+    drawn = "".join(
+        f"<rect class='{'bar' if n > 2 * noise else 'noise'}' x='{width * place}' y='{_HIGH - n * scale:.1f}' "
+        f"width='{width - 1}' height='{n * scale:.1f}'/>"
+        for place, n in enumerate(heights.clip(0).tolist())
+    )
+    label = f"rows in equal parts: {' '.join(f'{n:.0f}' for n in heights.clip(0))}"
+    return _small(label, f"{drawn}<path class='axis' d='M0 {_HIGH + 0.5}H{width * len(heights)}'/>")
+
+
+def interval(low: float, high: float) -> str:
+    """Return an interval, with no effect in the middle and the farther end at an edge."""
+    scale = (_WIDE / 2 - 4) / max(abs(low), abs(high), 1e-300)
+    first, centre, last = (f"{_WIDE / 2 + scale * end:.1f}" for end in (low, (low + high) / 2, high))
+    drawn = (
+        f"<path class='axis' d='M{_WIDE / 2} 2V{_HIGH}'/><path class='line' d='M{first} {_HIGH / 2}H{last}'/>"
+        f"<circle class='bar' cx='{centre}' cy='{_HIGH / 2}' r='4'/>"
+    )
+    return _small(f"interval from {low:g} to {high:g}", drawn)
+
+
+def _small(label: str, drawn: str) -> str:
+    return f"<svg role='img' aria-label='{label}' width='{_WIDE}' height='{_HIGH + 1}'>{drawn}</svg>"
+
+
+def curves(result: SurvivalResult, time: str) -> str:
+    """Return curves of survival with bands of 95 %, and rows at risk below; nothing if there are too many groups."""
+    if len(result.curves) > _MOST_CURVES:
+        return ""
+    require("matplotlib", "plots")
+    from matplotlib import rc_context
+    from matplotlib.figure import Figure
+
+    names = ["all" if each.group is None else str(each.group) for each in result.curves]
+    with rc_context({"svg.fonttype": "none", "svg.hashsalt": "study", "font.size": 9, "font.family": "sans-serif"}):
+        figure = Figure(figsize=(4.6, 3.1 + 0.2 * len(names)), layout="constrained")
+        above, below = figure.subplots(2, 1, sharex=True, height_ratios=(10, 1 + len(names)))
+        for colour, each in zip(_COLOURS, result.curves, strict=False):
+            # Lines, no steps: where in an interval its events lie is not known.
+            above.plot(result.edges, np.r_[1.0, each.survival], color=colour)
+            low, high = np.r_[1.0, each.low], np.r_[1.0, each.high]
+            above.fill_between(result.edges, low, high, color=colour, alpha=0.2, lw=0)
+        above.set_ylim(0, 1)
+        above.set_ylabel("without event")
+        above.tick_params(labelbottom=True)
+        above.set_xlabel(time)
+        _at_risk(below, result, names)
+        for axes, hidden in ((above, ["top", "right"]), (below, ["top", "right", "left", "bottom"])):
+            axes.spines[hidden].set_visible(False)
+        file = io.StringIO()
+        figure.savefig(file, format="svg", metadata={"Date": None}, transparent=True)
+    label = html.escape(f"survival of {', '.join(names)}", quote=True)
+    return f"<figure role='img' aria-label='{label}'>{file.getvalue().partition('?>')[2].partition('>')[2]}</figure>"
+
+
+def _at_risk(axes: Any, result: SurvivalResult, names: list[str]) -> None:
+    """Write rows at risk below the curves, each group in the colour of its curve."""
+    at = np.linspace(0, len(result.edges) - 1, _TICKS, endpoint=False).astype(int)
+    axes.set_ylim(len(names), -1)
+    axes.set_title("rows at risk", loc="left", fontsize=9)
+    axes.set_yticks(range(len(names)), names)
+    axes.tick_params(length=0, labelbottom=False)
+    for place, (colour, each) in enumerate(zip(_COLOURS, result.curves, strict=False)):
+        axes.get_yticklabels()[place].set_color(colour)
+        for k in at[~np.isnan(each.survival[at])]:
+            axes.text(result.edges[k], place, f"{each.at_risk[k]:.0f}", ha="center", va="center")
