@@ -78,9 +78,8 @@ class LeastSquaresResult(StatisticResult):
     n_rows : float
         Complete rows, with noise.
     degrees_of_freedom : float
-        Of Student's distribution.  For classical errors rows less coefficients and parties.  For robust ones the number
-        of groups less one; groups that hold unequal parts of the rows count as fewer (:math:`1 / \sum w_g^2 - 1`, with w
-        a group's part of the variance).
+        Of Student's distribution.  For classical errors rows less coefficients and parties.  For robust ones the
+        number of groups less one; groups with unequal parts w of the variance count as fewer, :math:`1 / \sum w^2 - 1`.
     residual_deviation : float
         In the unit of the outcome.
     noise_errors : ndarray of shape (n_coefficients,)
