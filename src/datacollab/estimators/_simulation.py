@@ -46,8 +46,8 @@ _CHOSEN = (
     "sums. The better one was picked on the rows held out, which favours these three."
 )
 _SIMULATED = (
-    "These parties are simulated: their rows are all of one kind. Real parties may see other people and measure "
-    "otherwise, which no table of one of them shows."
+    "These parties are simulated: their rows come from one table, so they are of one kind. Real parties may see other "
+    "people and measure otherwise, which no table of one of them shows."
 )
 
 
