@@ -88,7 +88,7 @@ def in_one_place(rows: Rows, world: str) -> Intervals:
         middle, df = scores @ scores.T * (m / (m - 1) * (n - 1) / left), m - 1
     else:
         leverage = ((X @ inverse) * X).sum(axis=1) + 1 / sizes[rows.party]
-        scores, df = X * (residuals / (1 - leverage))[:, None], left
+        scores, df = X * (residuals / np.maximum(1 - leverage, 1e-9))[:, None], left
         middle = scores.T @ scores
     return Intervals(beta, stats.t.ppf(0.975, df) * np.sqrt(np.diag(inverse @ middle @ inverse)))
 
