@@ -83,8 +83,9 @@ def page():
 
 
 def test_manifests_have_the_documented_kinds_and_keys():
-    sections = [page().partition(f"{heading}\n")[2].partition("\n#")[0] for heading in ("# File formats", "### Manifest")]
-    files, manifest = sections
+    files, manifest = (
+        page().partition(f"{heading}\n")[2].partition("\n#")[0] for heading in ("# File formats", "### Manifest")
+    )
     assert set(re.findall(r"`(datacollab\.[a-z-]+)`", files)) == set(KINDS)
     keys = set(re.findall(r"^\| `(\w+)` \|", manifest, flags=re.MULTILINE))
     for name in ("signed.dcshare", "unsigned.dcmodel"):
