@@ -108,6 +108,7 @@ def test_clusters_do_not_leave_and_must_be_there(studied):
 def test_the_approver_and_the_analyst_are_shown_what_it_is(studied):
     text = " ".join(studied.summaries[0].to_text().split())
     assert "description, least squares over 1000 of its rows" in text
+    assert "The total tells: description: means" in text
     assert "AUC" not in text
     assert "No counts of exactly these rows were shared before" in text
     assert "ward=night" in studied.said.output

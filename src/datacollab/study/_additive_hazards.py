@@ -128,6 +128,7 @@ class AdditiveHazards(Statistic):
     noise: float = USUAL_NOISE
 
     title: ClassVar[str] = "additive hazards"
+    tells: ClassVar[str] = "how events become more or less frequent with each column, within parties"
 
     def __post_init__(self) -> None:
         check_time(self.time, "AdditiveHazards")

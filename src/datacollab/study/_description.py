@@ -170,6 +170,7 @@ class Counts(Statistic):
     n_bins: int = 10
 
     title: ClassVar[str] = "counts"
+    tells: ClassVar[str] = "rows of each level and part of a range, rows missing, and how much parties differ"
 
     @property
     def _numbers(self) -> int:
@@ -428,6 +429,7 @@ class Description(Statistic):
     n_bins: int = 20
 
     title: ClassVar[str] = "description"
+    tells: ClassVar[str] = "means, standard deviations, quartiles and rows of each level, in all and in each group"
 
     @property
     def _numbers(self) -> int:

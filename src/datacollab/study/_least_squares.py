@@ -156,6 +156,7 @@ class LeastSquares(Statistic):
     cluster: str | None = None
 
     title: ClassVar[str] = "least squares"
+    tells: ClassVar[str] = "how the outcome changes with the other columns, within parties"
 
     def __post_init__(self) -> None:
         if not self.columns or self.outcome.name in [column.name for column in self.columns]:

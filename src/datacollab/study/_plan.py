@@ -234,6 +234,8 @@ class Statistic(ABC):
     """Numbers that each party adds up over its rows, and what follows from their total."""
 
     title: ClassVar[str]
+    tells: ClassVar[str] = "see docs/study.md"
+    """What the total tells, for approvers."""
 
     @property
     @abstractmethod

@@ -273,6 +273,7 @@ class Survival(Statistic):
     count_noise: float = COUNT_NOISE
 
     title: ClassVar[str] = "survival"
+    tells: ClassVar[str] = "rows at risk and events by interval, in each group, and how groups differ"
 
     def __post_init__(self) -> None:
         check_time(self.time, "Survival")

@@ -97,10 +97,12 @@ def _places(desk: PartyDesk) -> Sequence[Place]:
         _place("distil", DISTIL, desk.has("learned.dcstate"), is_beside=True),
         _place("forget", FORGET, desk.has_forgotten(), is_beside=True),
     )
-    # No model of an effect comes back, and without targets there is nothing to evaluate.
+    # No model of an effect or a study comes back, and without targets there is nothing to evaluate.
     models = (EVALUATE, EXPLAIN, DISTIL)
     without = {"effect": models, "none": models, "survival": (DISTIL,)}.get(task.kind, ())
-    without = (EXPLAIN, DISTIL, FORGET) if desk.of_sums else without
+    sharing = desk.opened().project.sharing
+    if sharing is not None:
+        without = (EXPLAIN, DISTIL, FORGET, *([EVALUATE] if sharing.is_study else []))
     table = "" if desk.table is None else desk.table.name
     return (
         _place("join", JOIN, has_anchor, "" if has_anchor else "no anchor"),
@@ -113,7 +115,7 @@ def _places(desk: PartyDesk) -> Sequence[Place]:
         ),
         *leaving,
         Place(path=OUTBOX, name="Outbox", note=when and "to be sent by you", is_done=is_shared),
-        *(() if task.kind == "effect" else after),
+        *(() if task.kind == "effect" or (sharing is not None and sharing.is_study) else after),
         *(place for place in beside if place.path not in without),
     )
 

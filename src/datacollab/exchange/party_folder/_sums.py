@@ -108,8 +108,9 @@ class SumsSummary:
         with any of these rows, or None.
     epsilon : float or None
         Of differential privacy, if the project asks for it.
-    others, sentences : tuple of str
-        Each other party with its institution and its key's fingerprint; and warnings about the participants.
+    tells, others, sentences : tuple of str
+        What each statistic of a study tells; each other party with its institution and its key's fingerprint; and
+        warnings about the participants.
     measured : tuple of MeasuredMembership
         Attacks on such totals.
     adjusted : dict of str to object
@@ -122,6 +123,7 @@ class SumsSummary:
     n_rows: int
     n_public: int
     statistic: str
+    tells: tuple[str, ...]
     of_study: bool
     n_components: int
     n_numbers: int
@@ -144,7 +146,9 @@ class SumsSummary:
 
     def to_dict(self) -> dict[str, Any]:
         """Return the same as what JSON can hold."""
-        listed = {"sentences": list(self.sentences), "others": list(self.others), "who": [APART, TOGETHER]}
+        listed = {name: list(getattr(self, name)) for name in ("tells", "sentences", "others")} | {
+            "who": [APART, TOGETHER]
+        }
         return asdict(self) | {"way": "sums", **listed}
 
     def to_text(self) -> str:
@@ -161,6 +165,7 @@ class SumsSummary:
             f"Masks hide them: only the total of all {self.n_parties} parties, {self.n_entities} institutions, can be "
             f"read, {noise}.",
             "No row leaves, and no target.",
+            *([] if not self.tells else ["", "The total tells:", *(f"  {each}" for each in self.tells)]),
             "",
             *textwrap.wrap(APART, _WIDTH),
             *textwrap.wrap(TOGETHER, _WIDTH),
@@ -491,6 +496,7 @@ def _prepared(
         n_rows=len(rows),
         n_public=n_public,
         statistic=", ".join(sharing.statistics),
+        tells=tuple(f"{each.title}: {each.tells}" for each in plan.statistics) if isinstance(plan, StudyPlan) else (),
         of_study=sharing.is_study,
         n_components=common.n_components,
         n_numbers=n_numbers,
