@@ -55,7 +55,7 @@ def test_left_out_predictions_are_those_of_a_fit_without_the_row(rng, monkeypatc
     shares = world(rng, n_rows=15)
     h = LandmarkRidgeRegressor(kernel="linear", alphas=[0.5])
     shares = [changed(s, target=np.arange(15.0) ** k, anchor_target=np.ones(60)) for k, s in enumerate(shares, 1)]
-    collaboration = dc.Analyst(dc.ODC(), h, left_out=True, anchor_weight=0.3).fit(shares)
+    collaboration = dc.Analyst(dc.ODC(), h, left_out=True, anchor_weight=0.3, strata=None).fit(shares)
     rows = np.vstack(list(collaboration.representations_.values()))
     anchor = np.mean(
         [collaboration.integrator_.integration_functions_[s.party](s.anchor_representation) for s in shares], axis=0

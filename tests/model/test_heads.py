@@ -9,12 +9,15 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from hypothesis.extra import numpy as hnp
 from model_examples import MAPS, ROWS, bundle_of, changed_arrays, fitted, refused, targets
+from numpy.testing import assert_allclose
 from predictor_examples import Average
 from scipy.special import softmax
 from sklearn.linear_model import LogisticRegression, Ridge
 from sklearn.metrics.pairwise import rbf_kernel
+from sklearn.model_selection import GridSearchCV
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
+from sklearn.svm import LinearSVC
 
 from datacollab.bundle import arrays_to_bytes, bytes_to_arrays
 from datacollab.errors import ExchangeError
@@ -27,9 +30,12 @@ from datacollab.model import (
     estimator_kind,
     head_from,
     head_to,
+    levelled,
     model_contents,
     model_from,
 )
+from datacollab.survival import CoxRegression
+from datacollab.targets import survival_target
 from refusals import each, refused_with
 
 LANDMARKS = MAPS["rbf"](ROWS[:15])
@@ -380,3 +386,38 @@ def test_a_model_without_the_party_for_something_else_is_refused(make):
     bundle = bundle_of(ridge())
     changed = replace(bundle, facts=bundle.facts | {"without_party": head}, members=bundle.members | members)
     assert refused(changed) == "MODEL_MALFORMED"
+
+
+LEVELS = {"steps": LogisticRegression(), "landmark-ridge": LandmarkRidgeClassifier(kernel="linear")}
+
+
+@pytest.mark.parametrize("form", LEVELS)
+def test_a_level_is_read_again_and_moves_probabilities(form):
+    plain = fitted(LEVELS[form])
+    level = np.linspace(-0.5, 0.5, len(plain.estimator.classes_))
+    read = model_from(bundle_of(replace(plain, estimator=levelled(plain.estimator, level))))
+    odds = plain.predict_proba(ROWS) * np.exp(level)
+    assert_allclose(read.predict_proba(ROWS), odds / odds.sum(axis=1, keepdims=True), rtol=1e-9)
+    assert bundle_of(read).facts["estimator"] == type(plain.estimator).__name__
+
+
+def test_of_a_search_the_best_model_gets_the_level():
+    search = fitted(GridSearchCV(LogisticRegression(), {"C": [0.1, 1.0]}, cv=2))
+    level = np.linspace(-0.5, 0.5, len(search.estimator.classes_))
+    assert (
+        bundle_of(replace(search, estimator=levelled(search.estimator, level))).facts["estimator"]
+        == "LogisticRegression"
+    )
+
+
+@pytest.mark.parametrize("level", [np.zeros(1), np.array(0.0), np.full(3, 101.0), np.full(3, np.nan)], ids=str)
+def test_a_level_that_does_not_fit_is_refused(level):
+    bundle = bundle_of(fitted(LogisticRegression()))
+    assert refused(changed_arrays(bundle, lambda arrays: arrays.update(level=level))) == "MODEL_MALFORMED"
+
+
+@pytest.mark.parametrize("estimator", [LinearSVC(), CoxRegression()], ids=lambda each: type(each).__name__)
+def test_what_has_neither_probabilities_nor_numbers_has_no_level(estimator):
+    y = survival_target(ROWS[:, 0] > 0, np.abs(ROWS[:, 1]) + 0.1) if isinstance(estimator, CoxRegression) else None
+    bundle = bundle_of(fitted(estimator, y=y))
+    assert refused(changed_arrays(bundle, lambda arrays: arrays.update(level=np.zeros(3)))) == "MODEL_MALFORMED"

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -13,11 +14,12 @@ from .._notebooks import card, chain, class_names, table
 from .._threads import one_thread, one_thread_if_small
 from .._validation import FloatArray, PartyName
 from ..errors import AgreementError, UnknownPartyError
-from ..model import AnchorPredictions, PartyModel, anchor_predictions
+from ..model import AnchorPredictions, PartyModel, anchor_predictions, levelled
 from ..share import Share
 from ..survival import SurvivalModel
 from ..targets import TargetKind
 from ._choice import ANCHOR_WEIGHTS, Choice, NamedModel, Search, Selection, default_integrators, trained_again
+from ._levels import Levels, levels_of
 from ._linear import BaseIntegrator
 from ._training import TrainingRows, common_kind, training_rows
 
@@ -40,6 +42,8 @@ class Collaboration:
         All candidates that were tried, with their losses on rows left out, where there was a choice.
     left_out_ : dict of party to ndarray of shape (n_samples,) or (n_samples, n_classes)
         What h says of each row of a share, in its order, with that row left out; of parties whose rows are their own.
+    levels_ : dict of party to ndarray of shape (n_classes,) or ()
+        Each party's own intercept, beside those of h, which goes to that party alone; see `Analyst`.
     without_ : dict of party to estimator
         h trained without a party, for those whose shared rows are not their own rows one by one.
     anchors_ : dict of party to ndarray of shape (n_anchors, n_intermediate)
@@ -54,6 +58,7 @@ class Collaboration:
         *,
         selection: Selection | None = None,
         left_out: Mapping[PartyName, FloatArray] | None = None,
+        levels: Mapping[PartyName, FloatArray] | None = None,
         without: Mapping[PartyName, Any] | None = None,
         anchors: Mapping[PartyName, FloatArray] | None = None,
     ) -> None:
@@ -62,6 +67,7 @@ class Collaboration:
         self.representations_ = dict(representations)
         self.selection_ = selection
         self.left_out_ = dict(left_out or {})
+        self.levels_ = dict(levels or {})
         self.without_ = dict(without or {})
         self.anchors_ = dict(anchors or {})
 
@@ -71,7 +77,7 @@ class Collaboration:
         return list(self.integrator_.integration_functions_)
 
     def party_model(self, party: PartyName) -> PartyModel:
-        """Return what goes back to one party: its own g_k, h, and what h says of its rows left out.
+        """Return what goes back to one party: its own g_k, h at its own level, and what h says of its rows left out.
 
         Raises
         ------
@@ -81,11 +87,15 @@ class Collaboration:
         if party not in self.integrator_.integration_functions_:
             raise UnknownPartyError(f"Party {party!r} took no part; the parties are {self.parties!r}.")
         estimator = self.estimator_
+        if isinstance(estimator, SurvivalModel):
+            # A model with strata gives a party its own.
+            estimator = estimator.for_party(party)
+        elif party in self.levels_:
+            estimator = levelled(estimator, self.levels_[party])
         return PartyModel(
             party=party,
             integration_function=self.integrator_.integration_functions_[party],
-            # A model with strata gives a party its own.
-            estimator=estimator.for_party(party) if isinstance(estimator, SurvivalModel) else estimator,
+            estimator=estimator,
             left_out=self.left_out_.get(party),
             without_party=self.without_.get(party),
         )
@@ -169,8 +179,9 @@ class Analyst:
         Whether to say of each row what h makes of it when it is left out, or h without a party where its rows are not
         its own; parties compare and combine with it.  "auto" does where there was a choice.
     strata : "party" or None, default="party"
-        For estimators that take strata, as `CoxRegression` does: "party" lets every party have risks of its own over
-        time, with common hazard ratios.
+        "party" lets every party have risks of its own over time, with common hazard ratios, where the estimator takes
+        strata, as `CoxRegression` does.  Of classes and numbers, it gives every party whose rows are its own a level of
+        its own: shrunken intercepts, where `left_out` is and rows left out speak for them.
     n_jobs, random_state : int
         For random forests.
     progress : callable, default=None
@@ -275,6 +286,10 @@ class Analyst:
         """Return the integrator and the model that predict best what was left out."""
         choice, selection = self._search(named, training).run()
         representations = {party: choice.rows[rows] for party, rows in training.parties.items()}
+        levels = None
+        if self.strata is not None and self._wants_left_out:
+            levels = self._levels(training, choice)
+            choice = replace(choice, left_out=levels.left_out)
         left_out, without = self._left_out(named, training, choice) if self._wants_left_out else ({}, {})
         return Collaboration(
             choice.integrator,
@@ -282,6 +297,7 @@ class Analyst:
             representations,
             selection=selection if self._has_choice else None,
             left_out=left_out,
+            levels=None if levels is None else levels.sent,
             without=without,
             anchors={party: share.anchor_representation for party, share in named.items()},
         )
@@ -369,6 +385,16 @@ class Analyst:
         strata = None if self.strata is None else training.strata
         trained = training.train(self.estimator, integrator, shares, weights, strata=strata)
         return Collaboration(integrator, *trained, anchors=anchors)
+
+    def _levels(self, training: TrainingRows, choice: Choice) -> Levels:
+        """Return the levels of the parties whose rows are their own."""
+        target, classes = training.target, getattr(choice.estimator, "classes_", None)
+        weights = training.counts(None if classes is None else self.class_weight)
+        if classes is not None:
+            target = (target[:, None] == classes).astype(np.float64)
+            weights = weights * target.any(axis=1)
+        parties = {party: place for party, place in training.parties.items() if training.are_own[party]}
+        return levels_of(choice.left_out, target, weights, training.groups, parties)
 
     def _left_out(
         self, shares: Mapping[PartyName, Share], training: TrainingRows, choice: Choice

@@ -23,8 +23,10 @@ from ._models import (
     CalibratedForestClassifier,
     LandmarkRidgeClassifier,
     LandmarkRidgeRegressor,
+    at_level,
     fit_left_out,
     fit_weighted,
+    levelled,
     log_loss_of,
     probabilities_of,
 )
@@ -41,8 +43,8 @@ from ._received import (
 __all__ = ["ALPHAS", "MODEL_KIND", "PREDICTIONS_KIND", "SENDABLE"]
 __all__ += ["AnchorPredictions", "AveragedClassifier", "AveragedRegressor", "CalibratedForestClassifier"]
 __all__ += ["IntegrationFunction", "KernelMap", "LandmarkRidgeClassifier", "LandmarkRidgeRegressor"]
-__all__ += ["LinearMap", "PartyModel", "ReceivedClassifier", "ReceivedRegressor", "ReceivedSurvival"]
-__all__ += ["anchor_predictions", "estimator_kind", "fit_left_out", "fit_weighted", "head_from", "head_to"]
+__all__ += ["LinearMap", "PartyModel", "ReceivedClassifier", "ReceivedRegressor", "ReceivedSurvival", "at_level"]
+__all__ += ["anchor_predictions", "estimator_kind", "fit_left_out", "fit_weighted", "head_from", "head_to", "levelled"]
 __all__ += ["log_loss_of", "map_from", "map_to", "mixture_classes", "mixture_novelty", "model_contents"]
 __all__ += ["model_from", "nearest_centre", "plain_facts", "predictions_contents", "predictions_from"]
 __all__ += ["probabilities_of", "task_of"]

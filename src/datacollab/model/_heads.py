@@ -7,12 +7,20 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
+from sklearn.base import RegressorMixin
 
 from .._typing import FloatArray
 from ..bundle import arrays_to_bytes, bytes_to_arrays
 from ..errors import ExchangeError
 from ._export import sent_form
-from ._models import AveragedClassifier, AveragedRegressor, LandmarkRidgeClassifier, LandmarkRidgeRegressor
+from ._models import (
+    AveragedClassifier,
+    AveragedRegressor,
+    LandmarkRidgeClassifier,
+    LandmarkRidgeRegressor,
+    Levelled,
+    levelled,
+)
 from ._received import read_predictor, write_predictor
 from ._refusals import (
     MOST_CLASSES,
@@ -32,6 +40,7 @@ _LEAST_POSITIVE = float(np.nextafter(0.0, 1.0))
 _ROUNDING = 1e-9
 _NANOSECONDS_PRODUCT, _NANOSECONDS_EXPONENTIAL, _NANOSECONDS_EACH = 0.25, 20.0, 10.0
 """What one number of a product, one exponential, and one number that is copied or added cost, roughly."""
+_LEVEL, _MOST_LEVEL = "level", 100.0
 _FORMS = ("average", "landmark-ridge", "steps")
 
 _Ridge = LandmarkRidgeClassifier | LandmarkRidgeRegressor
@@ -152,6 +161,9 @@ def head_to(estimator: Any, stem: str) -> tuple[dict[str, Any], dict[str, bytes]
     ExchangeError
         MODEL_UNSUPPORTED, or TOO_LARGE.
     """
+    level = {}
+    if isinstance(estimator, Levelled):
+        level, estimator = {_LEVEL: np.asarray(estimator.level, dtype=np.float64)}, estimator.estimator
     if isinstance(estimator, _Ridge):
         facts, arrays = _ridge_to(estimator)
     elif isinstance(estimator, _Average) and all(isinstance(each, _Ridge) for each in estimator.estimators_):
@@ -159,7 +171,7 @@ def head_to(estimator: Any, stem: str) -> tuple[dict[str, Any], dict[str, bytes]
     else:
         facts, arrays = write_predictor(sent_form(estimator))
         facts = {"form": "steps"} | facts
-    return facts, {f"{stem}.safetensors": arrays_to_bytes(arrays)}
+    return facts, {f"{stem}.safetensors": arrays_to_bytes(arrays | level)}
 
 
 def head_from(facts: Any, members: Mapping[str, bytes], stem: str, n_components: int) -> Any:
@@ -180,17 +192,27 @@ def head_from(facts: Any, members: Mapping[str, bytes], stem: str, n_components:
         arrays = bytes_to_arrays(members[f"{stem}.safetensors"], what=f"{stem}.safetensors")
     except ExchangeError:
         raise malformed("the numbers of its estimator cannot be read") from None
-    if form == "steps":
-        return read_predictor(facts, arrays, n_components)
+    level = {_LEVEL: arrays.pop(_LEVEL)} if _LEVEL in arrays else {}
     budget, estimator = Budget(), None
-    if form == "average":
+    if form == "steps":
+        estimator = read_predictor(facts, arrays, n_components)
+    elif form == "average":
         estimator = _average_from(facts, arrays, n_components, budget)
     else:
         landmarks = _landmarks(arrays, "landmarks", n_components, budget) if "landmarks" in arrays else None
         estimator = _ridge_from(Parts(facts, arrays, "", budget), landmarks, n_components)
-    if arrays:
+    if arrays and form != "steps":
         raise bad_predictor("has arrays of none of its models")
-    return estimator
+    return _levelled_from(estimator, Parts({}, level, "", budget)) if level else estimator
+
+
+def _levelled_from(estimator: Any, parts: Parts) -> Any:
+    """Return the estimator at the level of its party."""
+    if isinstance(estimator, RegressorMixin):
+        return levelled(estimator, parts.table(_LEVEL, ()))
+    if not hasattr(estimator, "predict_proba"):
+        raise bad_predictor("has a level of its party, which moves probabilities and numbers alone")
+    return levelled(estimator, parts.table(_LEVEL, estimator.classes_.shape, most=_MOST_LEVEL))
 
 
 def estimator_kind(estimator: Any) -> str:

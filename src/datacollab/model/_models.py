@@ -565,6 +565,46 @@ class AveragedRegressor(RegressorMixin, _Averaged):
         return np.concatenate([self._mean(each.predict(rows) for each in self.estimators_) for rows in batches])
 
 
+class Levelled(FittedAlready):
+    """A fitted model at the level of one party: its own intercepts beside those of the common model."""
+
+    def __init__(self, estimator: Any, level: FloatArray) -> None:
+        self.estimator, self.level = estimator, level
+        self.n_features_in_ = estimator.n_features_in_
+        self.name = estimator.name if isinstance(estimator, FittedAlready) else type(estimator).__name__
+
+
+class LevelledClassifier(_Probable, Levelled):
+    r"""With :math:`p_k(c \mid x) \propto p(c \mid x)\, e^{d_{kc}}`; the level d has shape (n_classes,)."""
+
+    def __init__(self, estimator: Any, level: FloatArray) -> None:
+        super().__init__(estimator, level)
+        self.classes_ = estimator.classes_
+
+    def _probabilities(self, X: ArrayLike) -> Iterator[FloatArray]:
+        yield at_level(self.estimator.predict_proba(X), self.level)
+
+
+class LevelledRegressor(RegressorMixin, Levelled):
+    """With a level that is added."""
+
+    def predict(self, X: ArrayLike) -> FloatArray:
+        """Return predicted numbers, shape (n_rows,)."""
+        return np.asarray(self.estimator.predict(X) + self.level)
+
+
+def levelled(estimator: Any, level: FloatArray) -> Levelled:
+    """Return a fitted classifier or regressor at the level of one party."""
+    kind = LevelledClassifier if is_classifier(estimator) else LevelledRegressor
+    return kind(getattr(estimator, "best_estimator_", estimator), level)
+
+
+def at_level(probabilities: FloatArray, level: FloatArray) -> FloatArray:
+    """Return class probabilities moved to a party's level, shape (n_rows, n_classes)."""
+    raised = probabilities * np.exp(level)
+    return np.asarray(raised / raised.sum(axis=1, keepdims=True))
+
+
 def probabilities_of(probabilities: FloatArray, known: NDArray[Any], classes: NDArray[Any]) -> FloatArray:
     """Return probabilities of the known classes in the order of more, sorted ones; others get probability 0."""
     spread = np.zeros((len(probabilities), len(classes)))

@@ -142,6 +142,18 @@ def test_numbers(place):
     assert result.score.low < result.score.value < result.score.high < result.score.baseline
 
 
+def test_each_party_gets_its_own_level_and_nobody_elses(place):
+    there = place(task=Task(kind="regression", target="digit", minimum=-50.0, maximum=50.0))
+    target = there.digits[1].astype(float)
+    target[200:300] -= 30  # north's rows, before south's
+    target[300:400] += 30
+    there.folder.add([there.send(name, target=target) for name in ("north", "south")])
+    there.folder.integrate(budget=0)
+    models = {file.stem: model_from(inside(file, there)) for file in there.folder.export()}
+    levels = {name: float(model.estimator.level) for name, model in models.items()}
+    assert levels["north"] < -10 < 10 < levels["south"]
+
+
 def lint(there, estimator):
     received = there.folder.shares()
     return training_rows_sent(dc.Analyst(dc.LTI(8), estimator).fit(each.share for each in received), received)

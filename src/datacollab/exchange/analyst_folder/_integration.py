@@ -28,6 +28,7 @@ from ...model import (
     fit_weighted,
     head_from,
     head_to,
+    levelled,
     map_from,
     map_to,
     model_contents,
@@ -537,7 +538,9 @@ def pack_collaboration(collaboration: Collaboration, result: Integration) -> byt
             left_out[f"{number}"] = np.asarray(model.left_out, dtype=np.float64)
         # Members of a bundle are few, and parties may be many: so their models follow one another in one member.
         without.append(_packed_head(model.without_party))
+        level = collaboration.levels_.get(party)
         facts.append({"party": party, "map": map_facts, "without_bytes": len(without[-1])})
+        facts[-1]["level"] = None if level is None else np.asarray(level).tolist()
         if isinstance(model.estimator, SurvivalModel):
             own.append(_packed_head(model.estimator.for_party(party)))
             facts[-1]["own_bytes"] = len(own[-1])
@@ -573,10 +576,11 @@ def _models(bundle: Bundle) -> Iterator[tuple[str, PartyModel]]:
             estimator = _opened_head(own.read(entry["own_bytes"]), g.n_components)
         elif estimator is None:
             estimator = _read_head(head, bundle.members, g.n_components)
+        level = entry["level"]
         model = PartyModel(
             party=party,
             integration_function=g,
-            estimator=estimator,
+            estimator=estimator if level is None else levelled(estimator, np.asarray(level)),
             left_out=left_out.get(f"{number}"),
             without_party=_opened_head(without.read(entry["without_bytes"]), g.n_components),
         )
