@@ -45,7 +45,7 @@ __all__ = ["cells", "main", "report"]
 
 Floats = NDArray[np.float64]
 
-N_PUBLIC, MOST_ROWS, FEWEST_ROWS, N_COLUMNS = 100, 80, 30, 8
+N_PUBLIC, MOST_ROWS, FEWEST_ROWS, FEWEST_OF_A_CLASS, N_COLUMNS = 100, 80, 30, 5, 8
 N_PARTIES = (3, 5, 10)
 DEALT = ("breast-cancer", "digits", "hmda", "fair", "diabetes", "randhie")
 REAL = ("Hsb82", "Exam", "Contraception", "guPrenat")
@@ -123,12 +123,12 @@ def dealt(name: str, kind: str, n_parties: int, seed: int) -> tuple[Floats, NDAr
 
 
 def cells(name: str, kind: str, n_parties: int, seed: int) -> Iterator[dict[str, Any]]:
-    """Loss and accuracy of every head and method; none if the parties have one class between them."""
+    """Loss and accuracy of every head and method; none if nearly all rows have one class."""
     warnings.simplefilter("ignore")
     X, y, halves, public = dealt(name, kind, n_parties, seed)
     width = min(X.shape[1], N_COLUMNS)
     of_classes = y.dtype.kind != "f"
-    if of_classes and len(np.unique(y[np.concatenate([train for train, _ in halves])])) < 2:
+    if of_classes and np.sort(np.bincount(y[np.concatenate([train for train, _ in halves])]))[-2] < FEWEST_OF_A_CLASS:
         return
     parties, shares = [], []
     for k, (train, _) in enumerate(halves):
@@ -137,7 +137,7 @@ def cells(name: str, kind: str, n_parties: int, seed: int) -> Iterator[dict[str,
         shares.append(parties[-1].share(X[public]))
     heads: dict[str, Any] = {"ridge": LandmarkRidgeRegressor(kernel="linear")}
     if of_classes:
-        logistic, forest = LogisticRegression(max_iter=2000), CalibratedForestClassifier(100, random_state=seed)
+        logistic, forest = LogisticRegression(max_iter=2000), CalibratedForestClassifier(50, random_state=seed)
         heads = {"ridge": LandmarkRidgeClassifier(kernel="linear"), "logistic": logistic, "forest": forest}
     for head, model in heads.items():
         estimator = make_pipeline(StandardScaler(), model) if head == "logistic" else model
@@ -161,7 +161,7 @@ def cells(name: str, kind: str, n_parties: int, seed: int) -> Iterator[dict[str,
             yield {"table": name, "kind": kind, "K": n_parties, "seed": seed, "head": head, "method": method} | figures
 
 
-def _listed(*task: Any) -> list[dict[str, Any]]:
+def _listed(task: tuple[str, str, int, int]) -> list[dict[str, Any]]:
     return list(cells(*task))
 
 
@@ -272,12 +272,13 @@ def main(arguments: list[str] | None = None) -> int:
     parser.add_argument("--n-jobs", type=int, default=1)
     parser.add_argument("--output", type=Path, help="a CSV file of all figures")
     options = parser.parse_args(arguments)
-    tasks = [(*setting, K, seed) for setting in SETTINGS for K in N_PARTIES for seed in range(options.seeds)]
+    tasks = [(*setting, K, seed) for seed in range(options.seeds) for setting in SETTINGS for K in N_PARTIES]
+    found = pd.DataFrame()
     with get_context("fork").Pool(options.n_jobs) as pool:
-        done = pool.starmap(_listed, tasks, chunksize=5)
-    found = pd.DataFrame([figures for each in done for figures in each])
-    if options.output is not None:
-        found.to_csv(options.output, index=False)
+        for number, figures in enumerate(pool.imap(_listed, tasks)):
+            found = pd.concat([found, pd.DataFrame(figures)])
+            if options.output is not None and (number + 1) % len(SETTINGS) == 0:
+                found.to_csv(options.output, index=False)
     print(report(found))
     return 0
 
