@@ -13,6 +13,7 @@ from ..study import (
     CategoryColumn,
     Counts,
     Description,
+    Effect,
     LeastSquares,
     NumberColumn,
     Statistic,
@@ -41,8 +42,8 @@ def study_columns(project: Project) -> dict[str, NumberColumn | CategoryColumn]:
     return columns | {number: NumberColumn(number, 0.0 if task.minimum is None else task.minimum, task.maximum)}
 
 
-def study_statistics(project: Project) -> list[Statistic]:
-    """Return the statistics that a project's parties add up."""
+def study_statistics(project: Project, *, n_components: int) -> list[Statistic]:
+    """Return the statistics that a project's parties add up; some need the columns of its common map."""
     assert project.sharing is not None
     sharing, columns = project.sharing, study_columns(project)
     all_columns, noise = tuple(columns.values()), sharing.noise
@@ -65,6 +66,11 @@ def study_statistics(project: Project) -> list[Statistic]:
         assert isinstance(outcome, NumberColumn)
         explaining = [each for each in others if each.name != project.task.event]
         made.append(AdditiveHazards(outcome, project.task.event, explaining, noise=noise))
+    if "effect" in sharing.statistics:
+        *covariates, treatment = others
+        assert isinstance(outcome, NumberColumn)
+        assert isinstance(treatment, CategoryColumn)
+        made.append(Effect(treatment, outcome, n_components, covariates, sharing.cluster, noise=noise))
     return made
 
 

@@ -90,7 +90,13 @@ def plan_of(project: Project, *, anchor_commitment: str, n_components: int) -> S
         "columns": list(project.feature_names),
     }
     if sharing.is_study:
-        return StudyPlan(roster, study_statistics(project), facts=facts, epsilon=sharing.epsilon, delta=DELTA)
+        return StudyPlan(
+            roster,
+            study_statistics(project, n_components=n_components),
+            facts=facts,
+            epsilon=sharing.epsilon,
+            delta=DELTA,
+        )
     limits = None if task.minimum is None or task.maximum is None else (float(task.minimum), float(task.maximum))
     target: dict[str, Any] = {"classes": task.classes} if task.classes else {"limits": limits}
     noise = sharing.noise

@@ -22,7 +22,7 @@ from ...anchor import anchor_fit, find_private_rows
 from ...bundle import read_regular, unpack, write_atomically
 from ...errors import AgreementError, ExchangeError
 from ...linalg import gaussian_sigma
-from ...study import StudyPlan, new_secret
+from ...study import EFFECT_COMPONENTS, MAPPED, StudyPlan, new_secret
 from ...sums import (
     UNITS_PER_RANGE,
     CommonMap,
@@ -273,7 +273,9 @@ def project_map(project: Project, anchor: Anchor) -> ProjectMap:
         if column.minimum is not None and column.maximum is not None:
             units[start] = (column.maximum - column.minimum) / UNITS_PER_RANGE
         start += column.n_features
-    common = CommonMap.from_anchor(anchor.rows / units, anchor.secret, n_components=project.sharing.n_components)
+    most = project.sharing.n_components
+    most = min(most, EFFECT_COMPONENTS) if project.sharing.is_study else most
+    common = CommonMap.from_anchor(anchor.rows / units, anchor.secret, n_components=most)
     return ProjectMap(common, units)
 
 
@@ -469,7 +471,7 @@ def _prepared(
     n_numbers, noise_before = len(part), ledger.noise_left(rows)
     noise = plan.noise_of_sums if isinstance(plan, StudyPlan) else plan.noise
     fit = None
-    if len(rows) and not sharing.is_study:  # A study has no map, and so no use for the anchor.
+    if len(rows) and sharing.has_map:  # Otherwise there is no use for the anchor.
         fit = anchor_fit(anchor.rows, np.vstack(some), expected=expected_rows(project))
     least = max(fewest_rows(project), policy.min_rows)
     reasons: list[ExchangeError] = []
@@ -549,12 +551,14 @@ def _sums_over(
     clusters: NDArray[Any] | None = None,
 ) -> list[FloatArray]:
     """Return sums over rows, made in batches: the mapped rows have many more columns than the matrix."""
+    batches = (slice(start, start + _BATCH_ROWS) for start in range(0, max(len(X), 1), _BATCH_ROWS))
     if isinstance(plan, StudyPlan):
-        return plan.add_up(study_table(project, X, target, clusters), secret)
-    parts = (
-        plan.statistic.part(common.transform(X[start : start + _BATCH_ROWS]), target[start : start + _BATCH_ROWS])
-        for start in range(0, len(X), _BATCH_ROWS)
-    )
+        table = study_table(project, X, target, clusters)
+        assert project.sharing is not None
+        if project.sharing.has_map:
+            table[MAPPED] = np.concatenate([common.transform(X[rows]) for rows in batches])
+        return plan.add_up(table, secret)
+    parts = (plan.statistic.part(common.transform(X[rows]), target[rows]) for rows in batches)
     return [np.asarray(sum(parts, np.zeros(plan.statistic.n_numbers)))]
 
 

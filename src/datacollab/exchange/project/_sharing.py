@@ -24,7 +24,7 @@ _METHODS = ("sample", "uniform")
 _RIDGE = "ridge regression"
 _ANY = ("classification", "regression", "survival", "effect")
 STUDY = {"counts": _ANY, "description": _ANY, "least squares": ("regression", "effect")}
-STUDY |= {"survival": ("survival",), "additive hazards": ("survival",)}
+STUDY |= {"survival": ("survival",), "additive hazards": ("survival",), "effect": ("effect",)}
 """Statistics of a study, which make no model, and the kinds of task that they need."""
 _GROUPED = ("description", "survival")
 """Those that have rows in groups."""
@@ -93,8 +93,8 @@ class Sharing:
         is_used = not set(_GROUPED).isdisjoint(self.statistics)
         refuse_if(self.by is not None and not is_used, "[sharing], by", fault)
         check_choice("[sharing], errors", self.errors, ERRORS)
-        fault = "it is for robust errors of least squares, and none are asked for. Remove it."
-        has_robust = "least squares" in self.statistics and self.errors == "robust"
+        fault = "it is for an effect, or robust errors of least squares, and none are asked for. Remove it."
+        has_robust = "effect" in self.statistics or ("least squares" in self.statistics and self.errors == "robust")
         refuse_if(self.cluster is not None and not has_robust, "[sharing], cluster", fault)
         for name, (least, most) in _LIMITS.items():
             if (value := getattr(self, name)) is not None:
@@ -107,6 +107,11 @@ class Sharing:
     def is_study(self) -> bool:
         """Whether statistics of a study are added up, which make no model."""
         return 0 < len(set(self.statistics)) == len(self.statistics) and set(self.statistics) <= set(STUDY)
+
+    @property
+    def has_map(self) -> bool:
+        """Whether rows are added up in the common map."""
+        return not self.is_study or "effect" in self.statistics
 
     def entity(self, name: str) -> str:
         """Return the legal entity of a party or of the analyst, in a form in which equal ones are equal."""
@@ -127,6 +132,8 @@ def check_sharing(
         needed = STUDY.get(each, ("classification", "regression"))
         fault = f"{each} is there for kind {' and '.join(needed)}, not for {task.kind!r}. Take another statistic, or "
         refuse_if(task.kind not in needed, "[sharing], statistics", fault + "remove the table [sharing].")
+    fault = "an effect by sums is on a number. Name the outcome, or remove the table [sharing]."
+    refuse_if("effect" in sharing.statistics and task.time, "[task], time", fault)
     survives = "survival" in sharing.statistics
     grouping = [each.name for each in columns if each.categories] + [
         name for name, entries in task.labels.items() if entries and not (name == task.event and survives)

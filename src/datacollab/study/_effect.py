@@ -1,0 +1,406 @@
+r"""The effect of a treatment on a number, from cross-fitted sums in the common map.
+
+The model is partially linear [1]_: with T the treatment (0 or 1), v a row in the common map and a an intercept of each
+party,
+
+.. math:: Y = \theta T + g(v) + a + \varepsilon, \qquad T = m(v) + b + \nu.
+
+Each party deals its rows to groups at random, centres u = [v; T; Y] within each group, so that its intercepts drop out,
+and adds up :math:`\sum u u^\top` of each group.  From the totals of all other groups the analyst fits ridge regression
+of T and of Y on v; the total of the group itself has the moments of their residuals, and so the orthogonal score [2]_.
+The noise of that total is independent of the fit, so that it has no bias.  The standard error is the jackknife's over
+groups, each of which is left out of both fit and scores.
+
+References
+----------
+.. [1] Robinson (1988). Root-N-consistent semiparametric regression. Econometrica 56(4), 931-954.
+.. [2] Chernozhukov et al. (2018). Double/debiased machine learning for treatment and structural parameters.
+   Econometrics Journal 21(1), C1-C68.
+.. [3] Newey, Hsieh and Robins (2004). Twicing kernels and a small bias property of semiparametric estimators.
+   Econometrica 72(3), 947-962.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import asdict, dataclass
+from typing import Any, ClassVar
+
+import numpy as np
+from numpy.typing import ArrayLike
+from scipy import stats
+
+from .._typing import FloatArray
+from ..errors import AgreementError, NumericalError
+from ._description import COUNT_NOISE
+from ._groups import deal
+from ._plan import (
+    FARTHEST,
+    RIDGE_MOVED,
+    USUAL_NOISE,
+    CategoryColumn,
+    NumberColumn,
+    ResultTable,
+    Statistic,
+    StatisticResult,
+    StudyTable,
+    entries_of,
+    number_text,
+)
+
+__all__ = ["EFFECT_COMPONENTS", "MAPPED", "BalanceOfColumn", "Effect", "EffectResult"]
+
+MAPPED = "rows in the common map"
+"""The name under which a party's table holds them."""
+EFFECT_COMPONENTS = 24
+"""The most columns of the common map: the noise of each group grows with them."""
+_SCALE = 2.0
+"""Width of treatment and outcome beside the unit ball of the common map: noise of their moments counts most."""
+_OF_BALANCE = 0.1
+"""The part of what hides a row (one over squared noise) that the balance of columns uses up."""
+_N_GROUPS = 5
+"""With more, intervals are shorter where rows are many, and longer where they are few."""
+_FEWEST_ROWS = 100
+_PENALTIES = np.geomspace(1e-3, 1e3, 37)
+_LEAST_OVERLAP = 0.2
+"""The least share of the treatment's variance that columns leave unexplained, below which there is a warning."""
+_SMALL = 0.001
+
+
+@dataclass(frozen=True)
+class BalanceOfColumn:
+    """How far a column's mean differs between treated and untreated rows of the same party.
+
+    Attributes
+    ----------
+    name : str
+        A number's own name, or ``column=level``.
+    before, after : float
+        In standard deviations of the column within parties; after, rows weigh as they do in the effect.
+    """
+
+    name: str
+    before: float
+    after: float
+
+
+@dataclass(frozen=True, eq=False)
+class EffectResult(StatisticResult):
+    """The effect of a treatment, within parties.
+
+    Attributes
+    ----------
+    estimand : str
+        What is estimated.
+    effect, error : float
+        In the unit of the outcome.  The standard error comes from leaving out each group, and holds the noise.
+    low, high, p_value : float
+        95 % interval and test by Student's distribution with one degree of freedom less than groups.
+    noise : float
+        Standard error that the noise of the total has by itself, to first order.
+    overlap : float
+        Share of the treatment's variance within parties that columns leave unexplained.
+    balance : tuple of BalanceOfColumn
+    n_rows, noise_of_rows : float
+        All rows, with noise, and its standard deviation.
+    """
+
+    estimand: str
+    effect: float
+    error: float
+    low: float
+    high: float
+    p_value: float
+    noise: float
+    overlap: float
+    balance: tuple[BalanceOfColumn, ...]
+    n_rows: float
+    noise_of_rows: float
+
+    @property
+    def size(self) -> tuple[float, float]:
+        """Return the number of all rows, and the standard deviation of its noise."""
+        return self.n_rows, self.noise_of_rows
+
+    @property
+    def cautions(self) -> tuple[str, ...]:
+        """Return that there is little overlap, if so."""
+        if self.overlap >= _LEAST_OVERLAP:
+            return ()
+        return (
+            f"Columns explain all but {self.overlap:.0%} of who is treated: the effect rests on few rows, and on the "
+            "model.",
+        )
+
+    def table(self) -> ResultTable:
+        """Return a line for the effect, one for the overlap, and one for the balance of each column."""
+        p = "<0.001" if self.p_value < _SMALL else f"{self.p_value:.3f}"
+        found = map(number_text, (self.effect, self.error, self.low, self.high))
+        rows = [(self.estimand, *found, p, "", "")]
+        rows.append(("variance of treatment left by columns", number_text(self.overlap), *[""] * 6))
+        rows += [
+            (
+                f"balance of {each.name}",
+                *[""] * 5,
+                *(number_text(round(number, 2) + 0.0) for number in (each.before, each.after)),
+            )
+            for each in self.balance
+        ]
+        note = (
+            f"An average over about {self.n_rows:.0f} rows, in which those count most whose treatment columns explain "
+            "least. If effects differ between rows, this is not the average over all rows; whether they differ is not "
+            f"tested. The standard error comes from {_N_GROUPS} random groups of rows: residuals may vary "
+            f"unequally. Of its square about {min((self.noise / max(self.error, 1e-300)) ** 2, 1):.0%} is noise of the "
+            "total. Balance is the difference of the arms' means within parties, in standard deviations, before and "
+            "after adjustment."
+        )
+        heads = ("figure", "value", "standard error", "95 % low", "95 % high", "p", "before", "after")
+        return ResultTable(heads, rows, note)
+
+
+@dataclass(frozen=True)
+class Effect(Statistic):
+    """The effect of a treatment on a number, with an intercept for each party in all models.
+
+    A party's table holds its rows in the common map (`datacollab.sums.CommonMap`) under the name `MAPPED`, beside its
+    columns.  Treatment and outcome may have no gap; gaps of numbers count as the middle of their range in the balance.
+
+    Parameters
+    ----------
+    treatment : CategoryColumn
+        Of two levels; rows of the second are treated.
+    outcome : NumberColumn
+    n_components : int
+        Columns of the common map.
+    columns : sequence of NumberColumn and CategoryColumn, default=()
+        Columns whose balance is shown.
+    cluster : str, optional
+        A column whose equal entries are one cluster of rows: standard errors then hold what the rows of one cluster
+        have in common.
+    noise : float
+        A row is hidden as well as by this noise in `RidgeSums`.
+
+    Raises
+    ------
+    AgreementError
+        If the treatment has not two levels.
+    """
+
+    treatment: CategoryColumn
+    outcome: NumberColumn
+    n_components: int
+    columns: Sequence[NumberColumn | CategoryColumn] = ()
+    cluster: str | None = None
+    noise: float = USUAL_NOISE
+
+    title: ClassVar[str] = "effect"
+
+    def __post_init__(self) -> None:
+        if len(self.treatment.levels) != 2:
+            raise AgreementError(f"Effect: expected a treatment of two levels, got {len(self.treatment.levels)}.")
+
+    @property
+    def _size(self) -> int:
+        return self.n_components + 2
+
+    @property
+    def _names(self) -> tuple[str, ...]:
+        names: list[str] = []
+        for each in self.columns:
+            if isinstance(each, NumberColumn):
+                names.append(each.name)
+            else:
+                names += [f"{each.name}={level}" for level in each.levels]
+        return tuple(names)
+
+    @property
+    def _n_balanced(self) -> int:
+        """Return how many numbers of a row, the treatment among them, have cross moments."""
+        return len(self._names) + 1 if self.columns else 0
+
+    @property
+    def _moved(self) -> tuple[float, float, float]:
+        """Return how far replacing one row moves groups' moments, columns' cross moments and their squares.
+
+        In the Frobenius norm.  All rows u lie in a ball of radius r.  With m the mean of the other rows, a = u - m and
+        b = u' - m, moments of n + 1 rows change by n/(n + 1) times aaᵀ - bbᵀ, whose norm is at most 4r².  With
+        clusters the row may go to another group: then two of them change by at most 4r² each.  Cross moments of x and
+        w are a block of the moments of [cx; w/c], which holds them twice.
+        """
+        w = 1 + _SCALE**2 / 4
+        x = 0.25 + sum(0.25 if isinstance(each, NumberColumn) else 1 - 1 / len(each.levels) for each in self.columns)
+        moments = 4 * (w + _SCALE**2 / 4) * (1 if self.cluster is None else math.sqrt(2))
+        return moments, 4 * math.sqrt(2 * w * x), 4 * x
+
+    @property
+    def _noises(self) -> tuple[float, float, float, float]:
+        """Return the noise of a count of rows, of the diagonal of moments, of cross moments and of squares."""
+        unit, (moments, cross, squares) = self.noise / RIDGE_MOVED, self._moved
+        of_balance = math.sqrt(2 / _OF_BALANCE) if self.columns else 0.0
+        of_moments = 1 / math.sqrt(1 - _OF_BALANCE) if self.columns else 1.0
+        return COUNT_NOISE, unit * moments * of_moments, unit * cross * of_balance, unit * squares * of_balance
+
+    @property
+    def spread(self) -> FloatArray:
+        """Return the standard deviation of the noise in each number of the total, shape (n_numbers,)."""
+        rows, moments, cross, squares = self._noises
+        i, j = np.triu_indices(self._size)
+        group, p = np.where(i == j, moments, moments / math.sqrt(2)), self._n_balanced
+        of_columns = np.repeat([cross, squares], [p * (self._size - 1), p])
+        return np.asarray(np.r_[rows, np.tile(group, _N_GROUPS), of_columns])
+
+    @property
+    def loss(self) -> float:
+        """Return how far replacing one row moves the numbers at most, in units of the noise; it leaves their count."""
+        moved = zip(self._moved, self._noises[1:], strict=True)
+        return math.hypot(*(farthest / noise for farthest, noise in moved if noise))
+
+    def facts(self) -> dict[str, Any]:
+        """Return all that was agreed on, for JSON."""
+        return {
+            "treatment": asdict(self.treatment),
+            "outcome": asdict(self.outcome),
+            "n_components": self.n_components,
+            "columns": [asdict(column) for column in self.columns],
+            "cluster": self.cluster,
+            "noise": self.noise,
+            "n_groups": _N_GROUPS,
+        }
+
+    def add_up(self, table: StudyTable, secret: bytes) -> FloatArray:
+        """Return moments over some rows of a party: of [1, v, T, Y] by group, and of [1, v, T] with [1, x, T].
+
+        Raises
+        ------
+        AgreementError
+            If the table does not fit, a treatment or outcome is missing, or rows are none of the common map.
+        """
+        v = np.asarray(entries_of(table, MAPPED), dtype=np.float64)
+        if v.ndim != 2 or v.shape[1] != self.n_components or not (np.linalg.norm(v, axis=1) <= 1 + 1e-9).all():
+            raise AgreementError(
+                f"Effect: expected rows of the common map, {self.n_components} numbers of length 1 at most; got "
+                f"shape {v.shape}."
+            )
+        arms, y = self.treatment.indicators(table), self.outcome.scaled(table)
+        if not arms.any(axis=1).all() or np.isnan(y).any():
+            raise AgreementError("Effect: a treatment or outcome is missing. Leave such rows out.")
+        one = np.ones(len(v))
+        u = np.column_stack([one, v, _SCALE * (arms[:, 1] - 0.5), _SCALE * y])
+        x = [
+            np.nan_to_num(each.scaled(table))[:, None] if isinstance(each, NumberColumn) else each.indicators(table)
+            for each in self.columns
+        ]
+        X = np.column_stack([one, *x, arms[:, 1] - 0.5] if x else [one]).astype(np.float64)
+        groups = deal(len(v), _N_GROUPS, secret, None if self.cluster is None else entries_of(table, self.cluster))
+        moments = [u[groups == g].T @ u[groups == g] for g in range(_N_GROUPS)]
+        return np.concatenate([np.ravel(moments), (X.T @ u[:, :-1]).ravel(), (X[:, 1:] ** 2).sum(axis=0)])
+
+    def finish(self, sums: FloatArray) -> FloatArray:
+        """Return a party's rows, and moments centred within each of its groups, and over all of them."""
+        m, G, p = self._size, _N_GROUPS, self._n_balanced
+        each = sums[: G * (m + 1) ** 2].reshape(G, m + 1, m + 1)
+        cross, squares = sums[each.size : len(sums) - p].reshape(-1, m), sums[len(sums) - p :]
+        n = float(each[:, 0, 0].sum())
+        moments = np.array([_centred(M, M[:, 0], M[0]) for M in each])[:, 1:, 1:]
+        i, j = np.triu_indices(m)
+        C = _centred(cross, cross[:, 0], cross[0])
+        own = squares - cross[1:, 0] ** 2 / max(n, 1.0)
+        return np.asarray(np.r_[n, moments[:, i, j].ravel(), C[1:, 1:].ravel(), own])
+
+    def result(self, total: FloatArray, *, n_parties: int, noise: float = 1.0) -> EffectResult:
+        """Return the effect.
+
+        Raises
+        ------
+        NumericalError
+            If there are fewer than 100 rows, or treatments within parties vary so little, or follow so nearly from
+            columns, that noise could decide.
+        """
+        m, G, D = self._size, _N_GROUPS, self.n_components
+        _, sigma, _, of_squares = (noise * each for each in self._noises)
+        n, (i, j) = float(total[0]), np.triu_indices(m)
+        if n < _FEWEST_ROWS - 3 * COUNT_NOISE * noise:
+            raise NumericalError(f"Effect: {n:.0f} rows; expected {_FEWEST_ROWS} at least. Agree on more rows.")
+        moments = np.zeros((G, m, m))
+        moments[:, i, j] = moments[:, j, i] = total[1 : 1 + G * len(i)].reshape(G, -1)
+        least = sigma * math.sqrt(2 * D * (G - 1))
+        penalties = [self._penalty(moments, column, least) for column in (D, D + 1)]
+        w, z, left, both = self._cross_fitted(moments, penalties)
+        treated, d = float(moments[:, D, D].sum()), float(left.sum())
+        of_left = sigma * math.sqrt(float((np.sum(w**2, axis=1) ** 2).sum()))
+        if d <= max(FARTHEST * of_left, 1e-8 * treated):
+            raise NumericalError(
+                "Effect: treatments hardly vary within parties, or nearly follow from the columns, for as much noise. "
+                "Agree on more rows, on columns that do not decide the treatment, or on a narrower population."
+            )
+        theta = float(both.sum()) / d
+        without = np.zeros(G)
+        for g in range(G):
+            *_, own, other = self._cross_fitted(np.delete(moments, g, axis=0), penalties)
+            without[g] = other.sum() / own.sum()
+        error = math.sqrt((G - 1) / G * float(((without - theta) ** 2).sum()))
+        rest = z - theta * w
+        crossed = (w**2).sum(1) * (rest**2).sum(1) + (w * rest).sum(1) ** 2
+        of_noise = sigma * math.sqrt(float(crossed.sum()) / 2) / d
+        unit = self.outcome.width
+        half = stats.t.ppf(0.975, G - 1) * error
+        return EffectResult(
+            estimand=f"effect of {self.treatment.name} on {self.outcome.name}, weighted by overlap (partially linear)",
+            effect=theta * unit,
+            error=error * unit,
+            low=(theta - half) * unit,
+            high=(theta + half) * unit,
+            p_value=float(2 * stats.t.sf(abs(theta) / error, G - 1)) if error else float("nan"),
+            noise=of_noise * unit,
+            overlap=min(d / max(treated, 1e-12), 1.0),
+            balance=self._balance(total[1 + G * len(i) :], w.mean(axis=0), n - n_parties, FARTHEST * of_squares),
+            n_rows=n,
+            noise_of_rows=COUNT_NOISE * noise,
+        )
+
+    def _cross_fitted(
+        self, moments: FloatArray, penalties: Sequence[float]
+    ) -> tuple[FloatArray, FloatArray, FloatArray, FloatArray]:
+        """Return what makes residuals of treatment and outcome, and each group's moments of the first with both."""
+        w, z = self._residuals(moments, penalties)
+        along = np.einsum("gi,gij->gj", w, moments)
+        return w, z, (along * w).sum(axis=1), (along * z).sum(axis=1)
+
+    def _penalty(self, moments: FloatArray, column: int, least: float) -> float:
+        """Choose the penalty whose residuals have the least sum of squares, each in the group left out."""
+        grid = np.array([max(least, 1e-9), *_PENALTIES[least < _PENALTIES]])
+        found = self._residuals(moments, grid, np.full(len(grid), column))
+        return float(grid[np.argmin(np.einsum("kgi,gij,kgj->k", found, moments, found, optimize=True))])
+
+    def _residuals(self, moments: FloatArray, penalties: ArrayLike, columns: ArrayLike | None = None) -> FloatArray:
+        """Return what makes residuals of columns of u, fitted on all other groups; shape (n_columns, n_groups, size).
+
+        The residuals of ridge regression are fitted once more, which leaves less bias ("twicing" [3]_).
+        """
+        D = self.n_components
+        of = np.array([D, D + 1]) if columns is None else np.asarray(columns)
+        others = moments.sum(axis=0) - moments
+        e, Q = np.linalg.eigh(others[:, :D, :D])
+        along = Q.swapaxes(1, 2) @ others[:, :D, of]
+        penalty = np.asarray(penalties)
+        shrunk = 1 / (np.maximum(e, 0.0)[:, :, None] + penalty)
+        r = np.zeros((len(of), len(moments), self._size))
+        r[np.arange(len(of)), :, of] = 1
+        r[:, :, :D] = -np.moveaxis(Q @ (along * shrunk * (1 + penalty * shrunk)), 2, 0)
+        return r
+
+    def _balance(self, numbers: FloatArray, w: FloatArray, df: float, least: float) -> tuple[BalanceOfColumn, ...]:
+        """Return the balance of each column; NaN if its sum of squares is not above the least."""
+        p = self._n_balanced
+        C, squares = numbers[: len(numbers) - p].reshape(p, self._size - 1), numbers[len(numbers) - p :]
+        deviation = np.sqrt(np.where(squares > least, squares, np.nan) / max(df, 1.0))
+        # The last row is that of the treatment itself.
+        before, after = (each / (each[-1:] * deviation) for each in (C[:, -1], C @ w[:-1]))
+        found = zip(self._names, before.tolist(), after.tolist(), strict=False)
+        return tuple(BalanceOfColumn(*each) for each in found)
+
+
+def _centred(sums: FloatArray, first: FloatArray, second: FloatArray) -> FloatArray:
+    """Return sums of products of numbers less their means; both numbers begin with 1."""
+    return np.asarray(sums - np.outer(first, second) / max(float(first[0]), 1.0))
