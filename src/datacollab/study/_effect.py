@@ -8,8 +8,8 @@ party,
 Each party deals its rows to groups at random, centres u = [v; T; Y] within each group, so that its intercepts drop out,
 and adds up :math:`\sum u u^\top` of each group.  From the totals of all other groups the analyst fits ridge regression
 of T and of Y on v; the total of the group itself has the moments of their residuals, and so the orthogonal score [2]_.
-The noise of that total is independent of the fit, so that it has no bias.  The standard error is the jackknife's over
-groups, each of which is left out of both fit and scores.
+The noise of that total is independent of the fit, so that it adds no bias.  The standard error is the jackknife's:
+each group in turn is left out of both fit and scores.
 
 References
 ----------
