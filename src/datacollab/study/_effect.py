@@ -195,6 +195,9 @@ class Effect(Statistic):
     noise: float = USUAL_NOISE
 
     title: ClassVar[str] = "effect"
+    tells: ClassVar[str] = (
+        "how the outcome differs with the treatment, within parties, and how the arms differ in columns"
+    )
 
     def __post_init__(self) -> None:
         if len(self.treatment.levels) != 2:

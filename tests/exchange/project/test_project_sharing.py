@@ -98,7 +98,7 @@ def test_what_has_no_default_is_wanted(project, keys, tmp_path, name):
         ({"statistics": ("least squares",)}, "for kind regression"),
         ({"by": "ward"}, "none is asked for"),
         ({"errors": "exact"}, "robust or classical"),
-        ({"cluster": "doctor"}, "for robust errors of least squares"),
+        ({"cluster": "doctor"}, "for robust errors of an effect"),
         ({"statistics": ("least squares",), "errors": "classical", "cluster": "doctor"}, "for robust errors"),
         ({"statistics": ("description",), "by": "age"}, "ward"),
         ({"noise": 0.02}, "a total tells rows"),

@@ -93,7 +93,7 @@ class Sharing:
         is_used = not set(_GROUPED).isdisjoint(self.statistics)
         refuse_if(self.by is not None and not is_used, "[sharing], by", fault)
         check_choice("[sharing], errors", self.errors, ERRORS)
-        fault = "it is for an effect, or robust errors of least squares, and none are asked for. Remove it."
+        fault = "it is for robust errors of an effect or of least squares, and none are asked for. Remove it."
         has_robust = "effect" in self.statistics or ("least squares" in self.statistics and self.errors == "robust")
         refuse_if(self.cluster is not None and not has_robust, "[sharing], cluster", fault)
         for name, (least, most) in _LIMITS.items():
