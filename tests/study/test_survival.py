@@ -267,6 +267,7 @@ STATISTICS = [
     Survival(TIME, "seen", WARD, n_intervals=3),
     AdditiveHazards(TIME, "seen", [AGE]),
     AdditiveHazards(TIME, "seen", [AGE, NumberColumn("dose", 0, 1), WARD]),
+    AdditiveHazards(TIME, "seen", [AGE, ARM]),
 ]
 ROWS = st.fixed_dictionaries(
     {
@@ -280,7 +281,7 @@ ROWS = st.fixed_dictionaries(
 
 
 def named(rows, statistic):
-    levels = ARM.levels if getattr(statistic, "by", None) == ARM else WARD.levels
+    levels = WARD.levels if WARD in (getattr(statistic, "by", None), *getattr(statistic, "columns", ())) else ARM.levels
     return pd.DataFrame([row | {"arm": levels[row["place"] % len(levels)]} for row in rows]).astype(object)
 
 

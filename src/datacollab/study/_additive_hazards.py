@@ -147,9 +147,9 @@ class AdditiveHazards(Statistic):
         A row is an event once, moves the mean of a risk set by 1/(n+1) times its distance, and the weights.  Rows are
         at most the square root of `square` apart, and have variances of at most `variance` together.
         """
-        numbers = sum(isinstance(column, NumberColumn) for column in self.columns)
-        levels = len(self.columns) - numbers
-        square, variance = numbers + 2.0 * levels, numbers / 4 + levels
+        categories = sum(isinstance(column, CategoryColumn) and len(column.levels) > 2 for column in self.columns)
+        numbers = len(self.columns) - categories
+        square, variance = numbers + 2.0 * categories, numbers / 4 + categories
         moved_A = math.sqrt(2) * square + (WEIGHTS_CHANGE - 1) * variance
         moved_b = math.sqrt(square) * (2 + WEIGHTS + 2 * WEIGHTS_CHANGE)
         moved_B = square * (math.sqrt(2) + 2 * SQUARED_WEIGHTS + 2 * SQUARED_WEIGHTS_CHANGE)
