@@ -290,7 +290,7 @@ class Analyst:
         if self.strata is not None and self._wants_left_out:
             levels = self._levels(training, choice)
             choice = replace(choice, left_out=levels.left_out)
-        left_out, without = self._left_out(named, training, choice) if self._wants_left_out else ({}, {})
+        left_out, without = self._left_out(training, choice) if self._wants_left_out else ({}, {})
         return Collaboration(
             choice.integrator,
             choice.estimator,
@@ -397,7 +397,7 @@ class Analyst:
         return levels_of(choice.left_out, target, weights, training.groups, parties)
 
     def _left_out(
-        self, shares: Mapping[PartyName, Share], training: TrainingRows, choice: Choice
+        self, training: TrainingRows, choice: Choice
     ) -> tuple[dict[PartyName, FloatArray], dict[PartyName, Any]]:
         """Return predictions for the rows of each party left out or, if it shared other rows, the model without them.
 

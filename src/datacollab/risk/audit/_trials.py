@@ -456,7 +456,7 @@ class Trials:
 
 
 def _learning(fit: Callable[..., Any], *pairs: Any, **known: Any) -> Reconstruct:
-    """Return an attack that is fitted when it is first asked for rows."""
+    """Return an attack that is fitted when it is asked for rows."""
     return lambda Z, target: np.asarray(fit(*pairs, **known).reconstruct(Z, target=target))
 
 
