@@ -8,7 +8,7 @@ from numpy.testing import assert_allclose
 from scipy import stats
 from sklearn import metrics
 
-from datacollab.linalg import auc_with_interval, ranking_figures
+from datacollab.linalg import auc_with_interval, ranking_figures, wilson
 
 
 @given(n=st.integers(4, 80), seed=st.integers(0, 999), ties=st.booleans(), find=st.sampled_from([0.1, 0.5, 0.8, 1.0]))
@@ -102,3 +102,9 @@ def test_one_class_or_no_rows_are_not_ranked():
     only = ranking_figures(np.zeros(3, dtype=bool), np.array([0.1, 0.2, 0.3]), 0.8)
     assert (only["auc"], only["top"], only["threshold"], only["prevalence"]) == (None, None, None, 0.0)
     assert only["expected"] == pytest.approx(0.2)
+
+
+@pytest.mark.parametrize(("right", "n"), [(0, 1), (1, 1), (7, 10), (0, 30), (999, 1000)])
+def test_the_interval_of_a_share_is_wilsons(right, n):
+    expected = stats.binomtest(right, n).proportion_ci(method="wilson")
+    assert_allclose(wilson(right / n, n), [expected.low, expected.high], atol=1e-12)

@@ -45,7 +45,7 @@ from ._kernel_ridge import (
 )
 from ._kernels import Kernel, KernelBlocks, kernel_expansion, median_gamma, scale_gamma, symmetric_product
 from ._panels import PanelCholesky, panel_cholesky, refined_solution
-from ._ranking import auc_with_interval, ranking_figures
+from ._ranking import auc_with_interval, ranking_figures, wilson
 
 __all__ = [
     "ARRAY_KERNELS",
@@ -98,5 +98,6 @@ __all__ = [
     "symmetric_product",
     "times_upper",
     "weighted_ridge_path",
+    "wilson",
     "zeros",
 ]

@@ -1,7 +1,8 @@
-"""Measures of ranking and calibration for probabilities of one of two classes, with 95 % intervals."""
+"""Measures of ranking and calibration for probabilities of one of two classes, and of shares, with 95 % intervals."""
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable
 from typing import Any
 
@@ -16,6 +17,14 @@ from .._typing import FloatArray
 LEVEL = 0.95
 TOP = 0.1
 """Share of the rows, with the highest probabilities, whose calibration is reported."""
+
+
+def wilson(share: float, n: float, z: float = float(special.ndtri((1 + LEVEL) / 2))) -> tuple[float, float]:
+    """Return Wilson's score interval ([Wilson1927]_) of a share of n tries, at the quantile z."""
+    centre = (share + z**2 / (2 * n)) / (1 + z**2 / n)
+    half_width = z / (1 + z**2 / n) * math.sqrt(share * (1 - share) / n + (z / (2 * n)) ** 2)
+    # At the ends the interval touches 0 or 1 exactly, which rounding would miss.
+    return (0.0 if share == 0 else centre - half_width, 1.0 if share == 1 else centre + half_width)
 
 
 def ranking_figures(target: NDArray[np.bool_], probabilities: FloatArray, find: float) -> dict[str, Any]:

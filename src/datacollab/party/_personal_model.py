@@ -16,6 +16,7 @@ from sklearn.utils.validation import _num_samples
 from .._threads import one_thread
 from .._validation import FloatArray, PartyName, check_single_targets
 from ..errors import AgreementError
+from ..linalg import wilson
 from ..model import PartyModel
 from ._common_space import TableEncoder
 from ._local_party import LocalParty, one_per_row
@@ -48,8 +49,8 @@ class Estimate:
 
 def accuracy_of(right: NDArray[np.bool_]) -> Estimate:
     """Return share of right predictions with Wilson's interval."""
-    interval = stats.binomtest(int(right.sum()), len(right)).proportion_ci(_CONFIDENCE, method="wilson")
-    return Estimate(value=float(right.mean()), low=float(interval.low), high=float(interval.high))
+    low, high = wilson(float(right.mean()), len(right))
+    return Estimate(value=float(right.mean()), low=low, high=high)
 
 
 def accuracy_gain(right: NDArray[np.bool_], right_before: NDArray[np.bool_]) -> Estimate:

@@ -1,14 +1,13 @@
 from types import SimpleNamespace
 
 import numpy as np
-import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from numpy.testing import assert_allclose
 from scipy import stats
 from sklearn import metrics
 
-from datacollab.exchange.party_folder._predict import figures_of, wilson
+from datacollab.exchange.party_folder._predict import figures_of
 
 NUMBERS = SimpleNamespace(kind="regression", is_single=True)
 
@@ -32,12 +31,6 @@ def test_classification_is_scored_as_scikit_learn_does(n, n_classes, texts, seed
     assert_allclose(scores["balanced_accuracy"], np.mean(recalls))
     low, high = scores["accuracy_interval"]
     assert 0 <= low <= scores["accuracy"] <= high <= 1
-
-
-@pytest.mark.parametrize(("right", "n"), [(0, 1), (1, 1), (7, 10), (0, 30), (999, 1000)])
-def test_the_interval_of_an_accuracy_is_wilsons(right, n):
-    expected = stats.binomtest(right, n).proportion_ci(method="wilson")
-    assert_allclose(wilson(right, n), [expected.low, expected.high], atol=1e-12)
 
 
 @given(n=st.integers(2, 60), shift=st.sampled_from([0.0, 1e6]), seed=st.integers(0, 99))

@@ -13,14 +13,14 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy import special, stats
+from scipy import stats
 
 from ..._require import require
 from ..._threads import one_thread
 from ..._typing import FloatArray
 from ...bundle import write_atomically
 from ...errors import AgreementError, DataCollabError, ExchangeError, NumericalError, ObfuscationError
-from ...linalg import ranking_figures
+from ...linalg import ranking_figures, wilson
 from ...model import PartyModel
 from ...survival import concordance_index
 from ..project import Adjustments, Project, Task, encode_table, read_table, table_batches, table_format, write_table
@@ -320,7 +320,7 @@ def _of_classes(classes: Sequence[str | int], target: NDArray[Any], predicted: N
     there = per_class > 0
     return {
         "accuracy": right / n_rows if n_rows else None,
-        "accuracy_interval": wilson(right, n_rows) if n_rows else None,
+        "accuracy_interval": list(wilson(right / n_rows, n_rows)) if n_rows else None,
         "balanced_accuracy": float((confusion.diagonal()[there] / per_class[there]).mean()) if n_rows else None,
         "classes": list(classes),
         "confusion": confusion.tolist(),
@@ -348,15 +348,6 @@ def _median_interval(ascending: FloatArray) -> list[float] | None:
     n = len(ascending)
     below = int(stats.binom.ppf((1 - _LEVEL) / 2, n, 0.5)) if n else 0
     return [float(ascending[below - 1]), float(ascending[n - below])] if below else None
-
-
-def wilson(right: int, n: int) -> list[float]:
-    """Return Wilson's interval of a proportion."""
-    z = float(special.ndtri((1 + _LEVEL) / 2))
-    centre = (right + z**2 / 2) / (n + z**2)
-    half = z / (n + z**2) * np.sqrt(right * (n - right) / n + z**2 / 4)
-    # At the ends rounding would leave the proportion just outside.
-    return [float(centre - half) if right else 0.0, float(centre + half) if right < n else 1.0]
 
 
 ROW, OUTPUT, BASE, ANSWER = "row", "class", "base_value", "answer"

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Iterator
 
 import numpy as np
@@ -12,9 +11,8 @@ from scipy.optimize import linear_sum_assignment
 
 from ..._validation import FloatArray
 from ...errors import AgreementError
+from ...linalg import wilson
 from ._attack import IntArray, check_columns, check_rows, check_targets, learn_target_code, own_generator, row_blocks
-
-_Z = float(stats.norm.ppf(0.975))
 
 
 def wilson_interval(hits: int, n: int) -> tuple[float, float]:
@@ -29,7 +27,7 @@ def wilson_interval(hits: int, n: int) -> tuple[float, float]:
     """
     if not 0 <= hits <= n or n < 1:
         raise ValueError(f"hits={hits} of n={n} is no rate; give at least one try, and no more hits than tries.")
-    return _wilson(hits / n, n, _Z)
+    return wilson(hits / n, n)
 
 
 def clustered_interval(values: ArrayLike, groups: ArrayLike) -> tuple[float, float]:
@@ -50,14 +48,7 @@ def clustered_interval(values: ArrayLike, groups: ArrayLike) -> tuple[float, flo
     variance = n_groups / (n_groups - 1) * float((sums**2).sum()) / n**2
     # All groups alike show as much as so many groups, each of one try, could.
     tries = min(n, share * (1 - share) / variance) if variance > 0 else n_groups
-    return _wilson(share, tries, float(stats.t.ppf(0.975, n_groups - 1)))
-
-
-def _wilson(share: float, n: float, z: float) -> tuple[float, float]:
-    centre = (share + z**2 / (2 * n)) / (1 + z**2 / n)
-    half_width = z / (1 + z**2 / n) * math.sqrt(share * (1 - share) / n + (z / (2 * n)) ** 2)
-    # At the ends the interval touches 0 or 1 exactly, which rounding would miss.
-    return (0.0 if share == 0 else centre - half_width, 1.0 if share == 1 else centre + half_width)
+    return wilson(share, tries, float(stats.t.ppf(0.975, n_groups - 1)))
 
 
 _JITTER, _LEAST_JITTER = 1e-15, 1e-290
