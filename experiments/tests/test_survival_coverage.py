@@ -1,4 +1,4 @@
-"""The coverage study of survival: its worlds have the survival that they say, and its figures are those of intervals."""
+"""The coverage study of survival: its worlds have the survival that they say, and it counts intervals that hold."""
 
 import math
 

@@ -371,6 +371,21 @@ def test_noise_where_few_are_at_risk_does_not_change_the_curve_before():
     assert np.mean(held) > 0.9, "the noise alone is beyond the interval of a sample without it"
 
 
+def test_the_only_person_of_a_group_is_hardly_read_from_the_total():
+    """The likeliest of 40 records, for somebody who knows all other rows; three parties, one of which colludes."""
+    statistic, random = Survival(TIME, "seen", ARM), np.random.default_rng(0)
+    others = simulated(300, 11).assign(arm="old")
+    records = [{"time": (k + 0.5) / 2, "seen": seen, "arm": "new"} for k in range(20) for seen in (0, 1)]
+    totals = [statistic.part(pd.concat([others, pd.DataFrame([each])])) / statistic.spread for each in records]
+    true = np.repeat(np.arange(40), 50)
+    noisy = np.array(totals)[true] + math.sqrt(3 / 2) * random.normal(size=(len(true), len(totals[0])))
+    squares = (np.array(totals) ** 2).sum(axis=1) - 2 * noisy @ np.transpose(totals)
+    guessed = squares.argmin(axis=1)
+    assert (guessed // 2 == true // 2).mean() < 0.2
+    assert (guessed == true).mean() < 0.14, "10 % on the page"
+    assert (guessed % 2 == true % 2).mean() < 0.78, "72 %"
+
+
 def test_no_test_is_made_of_too_few_events():
     frame = simulated(400, 9)
     few = frame.assign(seen=frame["seen"] * (frame.index < 8))
