@@ -15,7 +15,16 @@ from sklearn.datasets import load_breast_cancer, load_diabetes, load_wine
 
 from datacollab.errors import AgreementError, NumericalError
 from datacollab.linalg import gaussian_sigma
-from datacollab.study import CategoryColumn, Counts, Description, LeastSquares, NumberColumn, Refused, StudyPlan
+from datacollab.study import (
+    CategoryColumn,
+    Counts,
+    Description,
+    LeastSquares,
+    NumberColumn,
+    Refused,
+    StudyPlan,
+    Survival,
+)
 from datacollab.study._groups import deal
 from datacollab.sums import MaskKey, RidgeSums
 
@@ -464,6 +473,30 @@ def test_texts_are_no_numbers():
     with pytest.raises(AgreementError, match="'age'") as caught:
         Description([AGE]).part({"age": [1.0, "secret"]})
     assert "secret" not in str(caught.value)
+
+
+@pytest.mark.parametrize("gap", [None, math.nan, pd.NA, pd.NaT])
+def test_gaps_of_pandas_are_missing_entries(gap):
+    entries = {"age": [20.0, gap], "arm": ["old", gap], "died": [1, gap], "month": [3.0, gap]}
+    table = {name: np.array(each, dtype=object) for name, each in entries.items()}
+    found = pooled(Counts([AGE, ARM, CategoryColumn("died", (0, 1))]), [table])
+    assert found.missing == {"age": 1, "arm": 1, "died": 1}
+    assert Survival(NumberColumn("month", 0, 12), "died").add_up(table, bytes(32)).tolist() == [[0.25, 1, 1]]
+
+
+def test_dates_are_no_numbers():
+    with pytest.raises(AgreementError, match="'age': an entry is no number"):
+        Counts([AGE]).part({"age": pd.Series(pd.to_datetime(["2020-01-01", None]))})
+
+
+def test_few_clusters_of_a_party_never_stand_alone_in_a_group():
+    random = np.random.default_rng(0)
+    plan = StudyPlan(roster_of(keys := new_keys()), [LeastSquares(DOSE, [AGE], cluster="doctor")])
+    table = {"age": random.uniform(0, 120, 500), "dose": random.uniform(-1, 3, 500)}
+    for n_clusters in (1, 6):
+        with pytest.raises(AgreementError, match="'doctor' fill . of 10 groups at this party"):
+            plan.message("party 1", table | {"doctor": np.arange(500) % n_clusters}, keys["party 1"])
+    plan.message("party 1", table | {"doctor": np.arange(500) % 40}, keys["party 1"])
 
 
 @pytest.mark.parametrize(

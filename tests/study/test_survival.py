@@ -355,6 +355,16 @@ def test_a_rare_group_is_named_and_its_curve_is_not_shown():
     assert not any(row[0] == "c" for row in found.table().rows)
 
 
+def test_three_groups_have_no_hazard_ratio():
+    frame = simulated(600, 8, WARD.levels)
+    frame.loc[frame["arm"] != "a", "time"] /= 3
+    found = pooled(Survival(TIME, "seen", WARD), dealt(frame, 3), noise=0.0)
+    assert found.degrees_of_freedom == 2
+    assert found.p_value < 0.001
+    assert np.isnan(found.hazard_ratio).all()
+    assert "Hazard ratio" not in found.table().note
+
+
 def test_noise_where_few_are_at_risk_does_not_change_the_curve_before():
     """Curves with noise fall, and intervals hold the curve without it."""
     random, statistic, held = np.random.default_rng(1), Survival(TIME, "seen", count_noise=10.0), []

@@ -54,6 +54,8 @@ _ROWS_PER_COEFFICIENT = 10
 _FEWEST_ROWS = 10
 _NOISE_OF_ROWS = 10.0
 """Noise of each number of rows, in units in which replacing a row moves the moments by 1."""
+_FEWEST_GROUPS = 7
+"""Groups with rows of each party, if clusters are dealt: twenty clusters nearly always reach as many."""
 _FEWEST_DEGREES = 3.0
 """Degrees of freedom, as of four groups."""
 _LEAST_EIGENVALUE = 3.0
@@ -141,7 +143,8 @@ class LeastSquares(Statistic):
         Classical ones suppose that residuals vary alike and rows are independent.
     cluster : str, optional
         A column of labels: rows with the same label at one party, such as patients of one doctor, may depend on each
-        other.  For robust errors.
+        other.  For robust errors.  A party with fewer than about ten clusters cannot take part: a group's total might
+        be its own.
 
     Raises
     ------
@@ -236,6 +239,17 @@ class LeastSquares(Statistic):
         u = np.column_stack([np.ones(len(u)), u])
         of_groups = (u[complete & (groups == place)] for place in range(self._n_groups))
         return np.concatenate([(rows.T @ rows).ravel() for rows in of_groups])
+
+    def fault(self, sums: FloatArray) -> str | None:
+        """Return that clusters are so few that a group's total might be that of one party, if they are."""
+        there = np.count_nonzero(sums.reshape(self._n_groups, -1)[:, 0])
+        if self.cluster is None or there >= _FEWEST_GROUPS:
+            return None
+        return (
+            f"Least squares: the clusters by {self.cluster!r} fill {there} of {N_GROUPS} groups at this party; "
+            f"expected {_FEWEST_GROUPS}, or a group's total might be this party's alone. Nothing was sent. Agree on "
+            "smaller clusters, twenty or more at each party, or on none."
+        )
 
     def finish(self, sums: FloatArray) -> FloatArray:
         """Return a party's complete rows and centred moments, by group, shape (n_numbers,)."""

@@ -76,20 +76,28 @@ class NumberColumn:
         """Return the width of the range."""
         return self.high - self.low
 
-    def scaled(self, table: StudyTable) -> FloatArray:
-        """Return the entries with the range moved to [-1/2, 1/2], and clipped to it; NaN if missing.
+    def numbers(self, table: StudyTable) -> FloatArray:
+        """Return the entries; NaN if missing.
 
         Raises
         ------
         AgreementError
             If the table lacks the column, or an entry is no number.
         """
+        entries = np.asarray(entries_of(table, self.name))
         try:
-            numbers = np.asarray(entries_of(table, self.name), dtype=np.float64)
+            if entries.dtype == object:  # NA of pandas is no number.
+                entries = np.array([math.nan if is_missing(each) else each for each in entries])
+            if entries.dtype.kind in "mM":  # Dates would turn into numbers of their own.
+                raise TypeError
+            return np.asarray(entries, dtype=np.float64)
         except (TypeError, ValueError):
             # numpy's own message quotes an entry.
             raise AgreementError(f"Column {self.name!r}: an entry is no number. Correct it, or make it NaN.") from None
-        return np.clip((numbers - self.low) / self.width - 0.5, -0.5, 0.5)
+
+    def scaled(self, table: StudyTable) -> FloatArray:
+        """Return the entries with the range moved to [-1/2, 1/2], and clipped to it; see `numbers`."""
+        return np.clip((self.numbers(table) - self.low) / self.width - 0.5, -0.5, 0.5)
 
 
 @dataclass(frozen=True)
@@ -118,9 +126,10 @@ class CategoryColumn:
         AgreementError
             If the table lacks the column, or an entry is none of the levels.
         """
-        entries = np.asarray(entries_of(table, self.name), dtype=object)
-        found = entries[:, None] == np.array(self.levels, dtype=object)
+        entries = np.array(entries_of(table, self.name), dtype=object)
         missing = np.array([*map(is_missing, entries)], dtype=np.bool_)
+        entries[missing] = None  # NA of pandas cannot be compared.
+        found = entries[:, None] == np.array(self.levels, dtype=object)
         if not (found.any(axis=1) | missing).all():
             raise AgreementError(f"Column {self.name!r}: an entry is none of the levels. Correct it, or make it None.")
         return np.asarray(found, dtype=np.bool_)
@@ -266,6 +275,10 @@ class Statistic(ABC):
         """Return what a party masks, shape (n_numbers,), from the sums over all its rows."""
         return sums
 
+    def fault(self, sums: FloatArray) -> str | None:
+        """Return why the sums over all rows of a party must not go into a total; None if they may."""
+        return None
+
     def part(self, table: StudyTable, secret: bytes | None = None) -> FloatArray:
         """Return what a party with these rows masks, shape (n_numbers,)."""
         return self.finish(self.add_up(table, secret or new_secret()))
@@ -373,7 +386,16 @@ class StudyPlan:
         return [each.join(*own) for each, *own in zip(self.statistics, first, second, strict=True)]
 
     def finish(self, sums: Sequence[FloatArray]) -> FloatArray:
-        """Return what a party masks, shape (n_numbers,), from the sums over all its rows."""
+        """Return what a party masks, shape (n_numbers,), from the sums over all its rows.
+
+        Raises
+        ------
+        AgreementError
+            If clusters are so few that a total might be of one party alone.
+        """
+        for each, own in zip(self.statistics, sums, strict=True):
+            if fault := each.fault(own):
+                raise AgreementError(fault)
         return np.concatenate([each.finish(own) for each, own in zip(self.statistics, sums, strict=True)])
 
     def results(self, messages: Sequence[MaskedMessage]) -> list[Any]:

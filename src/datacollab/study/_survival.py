@@ -99,7 +99,7 @@ def observed_times(time: NumberColumn, event: str, table: StudyTable) -> FloatAr
     """Return times over the longest one, and whether an event was seen by then, shape (n_rows, 2); NaN if missing."""
     scaled = time.scaled(table) + 0.5
     seen = CategoryColumn(event, (0, 1)).indicators(table)
-    beyond = np.asarray(table[time.name], dtype=np.float64) > time.high
+    beyond = time.numbers(table) > time.high
     return np.column_stack([scaled, np.where(seen.any(axis=1), seen[:, 1] & ~beyond, np.nan)])
 
 
@@ -386,7 +386,7 @@ class Survival(Statistic):
             compared, V = total[counts.size :][: self._n_compared], np.zeros((p, p))
             V[np.triu_indices(p)] = V.T[np.triu_indices(p)] = total[counts.size + self._n_compared :]
             chi_square, p_value = self._test(compared, V, noise)
-            if len(compared) == 2 and not math.isnan(p_value):
+            if len(self._groups) == 2 and not math.isnan(p_value):
                 ratio = self._ratio(compared, float(V[0, 0]), noise)
         edges = np.linspace(0.0, self.time.high, self.n_intervals + 1)
         by, of_count = None if self.by is None else self.by.name, float(np.max(self._noise_of_counts[0]))
