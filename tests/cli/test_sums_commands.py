@@ -70,6 +70,20 @@ def test_a_study_of_survival_is_drafted_with_sums(place, tmp_path):
     assert_refused(project("sign", file, "-C", place / "north"), "SPEC_INVALID", 13)
 
 
+def test_a_study_of_an_effect_is_drafted_with_sums(place, tmp_path):
+    table = rows_of(100, 2).drop(columns="ill").assign(drug=[0, 1] * 50, stay=[*range(50)] * 2)
+    table.to_csv(tmp_path / "public.csv", index=False)
+    members = [option for name in PARTIES for option in ("--party", f"{name}={place / name / 'public.key'}")]
+    draft = (
+        *("new", "drug", "--like", tmp_path / "public.csv", "--treatment", "drug", "--outcome", "stay", *members),
+        *("--purpose", "Does it help?", "--analyst", place / "analyst" / "public.key", "-C", place / "north"),
+    )
+    text = done(project(*draft, "--statistic", "effect", "-o", tmp_path / "drug.toml"))
+    assert "sums under masks: effect" in text
+    assert "Representations" not in text
+    assert "effect of drug on stay" in done(project("show", tmp_path / "drug.toml"))
+
+
 def test_from_check_to_predictions(place):
     text = done(party("check", place / "north.csv", "-C", place / "north"))
     assert "personal data" in text

@@ -159,14 +159,15 @@ def test_without_columns_it_is_the_difference_of_arms_within_parties_and_groups(
 def test_balance_is_that_of_arms_within_parties():
     tables, n_components = dealt(*parts("diabetes"), 5)
     found = pooled(Effect(TREATED, GAIN, n_components, [AGE, COURSE]), tables, noise=0.0)
-    assert [each.name for each in found.balance] == ["age", "course=mild", "course=severe", "course=fatal"]
+    assert [*found.balance] == ["age", "course=mild", "course=severe", "course=fatal"]
     own = [pd.DataFrame({name: table[name] for name in ("age", "treated")}) for table in tables]
     centred = pd.concat([frame - frame.mean() for frame in own])
     deviation = np.sqrt((centred["age"] ** 2).sum() / (len(centred) - 5))
     difference = (centred["age"] @ centred["treated"]) / (centred["treated"] @ centred["treated"])
-    assert found.balance[0].before == pytest.approx(difference / deviation, rel=1e-8)
-    assert found.balance[0].before > 0.4
-    assert abs(found.balance[0].after) < 0.2
+    before, after = found.balance["age"]
+    assert before == pytest.approx(difference / deviation, rel=1e-8)
+    assert before > 0.4
+    assert abs(after) < 0.2
 
 
 def arms(random, n, shift):

@@ -64,7 +64,7 @@ def new(
         f"{output}: {len(project.columns)} columns ({project.n_features} in the matrix), {project.task.words}, "
         f"{len(project.parties)} parties. Digest {project.digest}"
     )
-    if project.task.kind == "effect":
+    if project.sharing is None and project.task.kind == "effect":
         report.line(
             f"Representations may have all of the {project.n_free} numbers that tell a row, as what they lose is "
             "not adjusted for. They hide nothing then; defences have to."

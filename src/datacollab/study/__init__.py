@@ -2,7 +2,7 @@
 
 from ._additive_hazards import AdditiveHazards, AdditiveHazardsResult
 from ._description import COUNT_NOISE, ColumnDescription, Counts, CountsResult, Description, DescriptionResult
-from ._effect import EFFECT_COMPONENTS, MAPPED, BalanceOfColumn, Effect, EffectResult
+from ._effect import EFFECT_COMPONENTS, MAPPED, Effect, EffectResult
 from ._least_squares import LeastSquares, LeastSquaresResult
 from ._plan import CategoryColumn, NumberColumn, Refused, ResultTable, Statistic, StatisticResult, StudyPlan, new_secret
 from ._survival import Survival, SurvivalCurve, SurvivalResult
@@ -13,7 +13,6 @@ __all__ = [
     "MAPPED",
     "AdditiveHazards",
     "AdditiveHazardsResult",
-    "BalanceOfColumn",
     "CategoryColumn",
     "ColumnDescription",
     "Counts",

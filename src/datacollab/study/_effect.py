@@ -49,7 +49,7 @@ from ._plan import (
     number_text,
 )
 
-__all__ = ["EFFECT_COMPONENTS", "MAPPED", "BalanceOfColumn", "Effect", "EffectResult"]
+__all__ = ["EFFECT_COMPONENTS", "MAPPED", "Effect", "EffectResult"]
 
 MAPPED = "rows in the common map"
 """The name under which a party's table holds them."""
@@ -68,23 +68,6 @@ _LEAST_OVERLAP = 0.2
 _SMALL = 0.001
 
 
-@dataclass(frozen=True)
-class BalanceOfColumn:
-    """How far a column's mean differs between treated and untreated rows of the same party.
-
-    Attributes
-    ----------
-    name : str
-        A number's own name, or ``column=level``.
-    before, after : float
-        In standard deviations of the column within parties; after, rows weigh as they do in the effect.
-    """
-
-    name: str
-    before: float
-    after: float
-
-
 @dataclass(frozen=True, eq=False)
 class EffectResult(StatisticResult):
     """The effect of a treatment, within parties.
@@ -101,7 +84,9 @@ class EffectResult(StatisticResult):
         Standard error that the noise of the total has by itself, to first order.
     overlap : float
         Share of the treatment's variance within parties that columns leave unexplained.
-    balance : tuple of BalanceOfColumn
+    balance : dict of str to (float, float)
+        How far the mean of each column (a number, or ``column=level``) differs between arms of one party, in standard
+        deviations within parties: in all rows, and weighted as in the effect.
     n_rows, noise_of_rows : float
         All rows, with noise, and its standard deviation.
     """
@@ -114,7 +99,7 @@ class EffectResult(StatisticResult):
     p_value: float
     noise: float
     overlap: float
-    balance: tuple[BalanceOfColumn, ...]
+    balance: dict[str, tuple[float, float]]
     n_rows: float
     noise_of_rows: float
 
@@ -139,14 +124,8 @@ class EffectResult(StatisticResult):
         found = map(number_text, (self.effect, self.error, self.low, self.high))
         rows = [(self.estimand, *found, p, "", "")]
         rows.append(("variance of treatment left by columns", number_text(self.overlap), *[""] * 6))
-        rows += [
-            (
-                f"balance of {each.name}",
-                *[""] * 5,
-                *(number_text(round(number, 2) + 0.0) for number in (each.before, each.after)),
-            )
-            for each in self.balance
-        ]
+        for name, differences in self.balance.items():
+            rows.append((f"balance of {name}", *[""] * 5, *(number_text(round(each, 2) + 0.0) for each in differences)))
         note = (
             f"An average over about {self.n_rows:.0f} rows, in which those count most whose treatment columns explain "
             "least. If effects differ between rows, this is not the average over all rows; whether they differ is not "
@@ -393,15 +372,14 @@ class Effect(Statistic):
         r[:, :, :D] = -np.moveaxis(Q @ (along * shrunk * (1 + penalty * shrunk)), 2, 0)
         return r
 
-    def _balance(self, numbers: FloatArray, w: FloatArray, df: float, least: float) -> tuple[BalanceOfColumn, ...]:
+    def _balance(self, numbers: FloatArray, w: FloatArray, df: float, least: float) -> dict[str, tuple[float, float]]:
         """Return the balance of each column; NaN if its sum of squares is not above the least."""
         p = self._n_balanced
         C, squares = numbers[: len(numbers) - p].reshape(p, self._size - 1), numbers[len(numbers) - p :]
         deviation = np.sqrt(np.where(squares > least, squares, np.nan) / max(df, 1.0))
         # The last row is that of the treatment itself.
         before, after = (each / (each[-1:] * deviation) for each in (C[:, -1], C @ w[:-1]))
-        found = zip(self._names, before.tolist(), after.tolist(), strict=False)
-        return tuple(BalanceOfColumn(*each) for each in found)
+        return dict(zip(self._names, zip(before.tolist(), after.tolist(), strict=True), strict=False))
 
 
 def _centred(sums: FloatArray, first: FloatArray, second: FloatArray) -> FloatArray:

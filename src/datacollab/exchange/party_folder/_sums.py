@@ -416,7 +416,7 @@ def _clusters(project: Project, frame: Any, where: str) -> NDArray[Any] | None:
     if name not in frame:
         raise ExchangeError(
             "SCHEMA_MISSING_COLUMN",
-            f"{where} lacks column {name!r}, the clusters of the project's regression. Add or rename it.",
+            f"{where} lacks column {name!r}, the project's clusters. Add or rename it.",
         )
     return np.asarray(frame[name], dtype=object)
 
