@@ -21,7 +21,7 @@ from collections.abc import Iterator
 from functools import lru_cache
 from multiprocessing import get_context
 from pathlib import Path
-from typing import Any
+from typing import Any, Literal
 
 import numpy as np
 import pandas as pd
@@ -36,7 +36,13 @@ from sklearn.preprocessing import StandardScaler
 
 import datacollab as dc
 from datacollab.datasets import split_parties
-from datacollab.model import ALPHAS, CalibratedForestClassifier, LandmarkRidgeClassifier, LandmarkRidgeRegressor
+from datacollab.model import (
+    ALPHAS,
+    CalibratedForestClassifier,
+    LandmarkRidgeClassifier,
+    LandmarkRidgeRegressor,
+    at_level,
+)
 
 from ..harness import markdown
 from ..pays.tables import load_table
@@ -99,7 +105,7 @@ def dealt(name: str, kind: str, n_parties: int, seed: int) -> tuple[Floats, NDAr
     """Rows and targets, each party's places to train and to test on, and those of public rows."""
     X, y, party = table(name)
     rng = np.random.default_rng([seed, n_parties])
-    if kind == "real":
+    if party is not None:
         sizes = pd.Series(party).value_counts()
         names = rng.choice(sizes[sizes >= FEWEST_ROWS].index.to_numpy(), n_parties, replace=False)
         own = [rng.permutation(np.flatnonzero(party == each))[:MOST_ROWS] for each in names]
@@ -107,7 +113,7 @@ def dealt(name: str, kind: str, n_parties: int, seed: int) -> tuple[Floats, NDAr
     else:
         codes = y if y.dtype.kind != "f" else np.searchsorted(np.quantile(y, [0.2, 0.4, 0.6, 0.8]), y)
         n_rows = min(MOST_ROWS, (len(y) - N_PUBLIC) // n_parties)
-        scheme = "label-skew" if kind == "label skew" else "iid"
+        scheme: Literal["label-skew", "iid"] = "label-skew" if kind == "label skew" else "iid"
         split = split_parties(X, codes, n_parties, n_rows, scheme=scheme, random_state=int(rng.integers(2**31)))
         own, rest = list(split.indices.values()), split.rest
     if kind == "levels":
@@ -128,7 +134,8 @@ def cells(name: str, kind: str, n_parties: int, seed: int) -> Iterator[dict[str,
     X, y, halves, public = dealt(name, kind, n_parties, seed)
     width = min(X.shape[1], N_COLUMNS)
     of_classes = y.dtype.kind != "f"
-    if of_classes and np.sort(np.bincount(y[np.concatenate([train for train, _ in halves])]))[-2] < FEWEST_OF_A_CLASS:
+    counts = np.bincount(y[np.concatenate([train for train, _ in halves])], minlength=2) if of_classes else None
+    if counts is not None and np.sort(counts)[-2] < FEWEST_OF_A_CLASS:
         return
     parties, shares = [], []
     for k, (train, _) in enumerate(halves):
@@ -156,8 +163,13 @@ def cells(name: str, kind: str, n_parties: int, seed: int) -> Iterator[dict[str,
             target = np.concatenate([share.target for share in shares])
             said |= _with_intercepts(rows, target, tests, known, seed, logistic=head == "logistic")
         truth = np.concatenate([y[test] for _, test in halves])
+        everybody = np.concatenate(said[COMMON])
+        elsewhere = {COMMON: everybody, LEVEL: np.concatenate([_moved(everybody, made, each.name) for each in parties])}
         for method, found in said.items():
             figures = _scores(np.concatenate(found), truth, known, y.std())
+            if method in elsewhere:
+                n_times = len(elsewhere[method]) // len(truth)
+                figures["everybody"] = _scores(elsewhere[method], np.tile(truth, n_times), known, y.std())["loss"]
             yield {"table": name, "kind": kind, "K": n_parties, "seed": seed, "head": head, "method": method} | figures
 
 
@@ -167,6 +179,12 @@ def _listed(task: tuple[str, str, int, int]) -> list[dict[str, Any]]:
 
 def _said(estimator: Any, Z: Floats) -> Floats:
     return np.asarray(estimator.predict_proba(Z) if hasattr(estimator, "predict_proba") else estimator.predict(Z))
+
+
+def _moved(said: Floats, made: dc.Collaboration, party: Any) -> Floats:
+    """What a party's model says of everybody's rows."""
+    level = made.levels_.get(party)
+    return said if level is None else at_level(said, level) if said.ndim == 2 else said + level
 
 
 def _scores(said: Floats, truth: NDArray[Any], classes: NDArray[Any] | None, unit: float) -> dict[str, float]:
@@ -261,8 +279,8 @@ def report(found: pd.DataFrame) -> str:
             line.append(f"{losses[method].mean():.3f}{beside}")
         n_cells = losses.groupby(keys).ngroups
         right = "" if is_number else f"{accuracy[COMMON].mean():.3f} → {accuracy[LEVEL].mean():.3f}"
-        lines.append([*line, str(n_cells), right])
-    head = ["deal", "head, loss", *METHODS, "cells", "accuracy, common → own level"]
+        lines.append([*line, str(n_cells), right, f"{some['everybody'][some['method'] == LEVEL].mean():.3f}"])
+    head = ["deal", "head, loss", *METHODS, "cells", "accuracy, common → own level", "own level, everybody's rows"]
     return markdown(head, sorted(lines, key=lambda line: ([*KINDS, "real"].index(line[0]), line[1])))
 
 
