@@ -2,6 +2,7 @@
 
 import csv
 import io
+from dataclasses import replace
 
 import numpy as np
 import pandas as pd
@@ -12,6 +13,7 @@ from datacollab.cli._app import app
 from datacollab.errors import ExchangeError
 from datacollab.exchange.analyst_folder import STUDY_FILES
 from datacollab.exchange.project import Column, Task
+from datacollab.exchange.study import study_statistics
 from datacollab.study import EFFECT_COMPONENTS
 from sums_world import PARTIES, new_sums_world, rows_of
 
@@ -78,6 +80,12 @@ def test_the_approver_is_shown_what_it_is(studied):
     assert "effect over 600 of its rows" in " ".join(summary.to_text().split())
     assert summary.noise == pytest.approx(studied.project.sharing.noise)
     assert 2 <= summary.n_components <= EFFECT_COMPONENTS
+
+
+def test_clusters_of_an_effect_leave_classical_errors_beside_it(studied):
+    sharing = replace(studied.project.sharing, statistics=("effect", "least squares"), errors="classical")
+    regression, effect = study_statistics(replace(studied.project, sharing=sharing), n_components=4)
+    assert (regression.errors, regression.cluster, effect.cluster) == ("classical", None, "doctor")
 
 
 def test_its_anchor_is_checked_as_that_of_a_model(tmp_path, monkeypatch):

@@ -16,9 +16,11 @@ from sklearn.datasets import load_breast_cancer, load_diabetes, load_wine
 from datacollab.errors import AgreementError, NumericalError
 from datacollab.linalg import gaussian_sigma
 from datacollab.study import (
+    MAPPED,
     CategoryColumn,
     Counts,
     Description,
+    Effect,
     LeastSquares,
     NumberColumn,
     Refused,
@@ -484,17 +486,29 @@ def test_gaps_of_pandas_are_missing_entries(gap):
     assert Survival(NumberColumn("month", 0, 12), "died").add_up(table, bytes(32)).tolist() == [[0.25, 1, 1]]
 
 
+def test_a_description_names_rare_levels_and_groups():
+    table = {"course": ["mild"] * 200 + ["severe"] * 100 + ["fatal"] * 8, "arm": ["old"] * 299 + ["new"] * 9}
+    assert pooled(Description([COURSE]), [table], noise=0.0).rare == (("course", "fatal"),)
+    assert pooled(Description([AGE], ARM), [table | {"age": [50.0] * 308}], noise=0.0).rare == (("arm", "new"),)
+
+
 def test_dates_are_no_numbers():
     with pytest.raises(AgreementError, match="'age': an entry is no number"):
         Counts([AGE]).part({"age": pd.Series(pd.to_datetime(["2020-01-01", None]))})
 
 
-def test_few_clusters_of_a_party_never_stand_alone_in_a_group():
+@pytest.mark.parametrize(
+    ("statistic", "few"),
+    [(LeastSquares(DOSE, [AGE], cluster="doctor"), (1, 6)), (Effect(ARM, DOSE, 2, cluster="doctor"), (1, 3))],
+    ids=["least squares", "effect"],
+)
+def test_few_clusters_of_a_party_never_stand_alone_in_a_group(statistic, few):
     random = np.random.default_rng(0)
-    plan = StudyPlan(roster_of(keys := new_keys()), [LeastSquares(DOSE, [AGE], cluster="doctor")])
-    table = {"age": random.uniform(0, 120, 500), "dose": random.uniform(-1, 3, 500)}
-    for n_clusters in (1, 6):
-        with pytest.raises(AgreementError, match="'doctor' fill . of 10 groups at this party"):
+    plan = StudyPlan(roster_of(keys := new_keys()), [statistic])
+    table = {"age": random.uniform(0, 120, 500), "dose": random.uniform(-1, 3, 500), MAPPED: np.zeros((500, 2))}
+    table["arm"] = random.choice(ARM.levels, 500)
+    for n_clusters in few:
+        with pytest.raises(AgreementError, match=r"'doctor' fill . of \d+ groups at this party"):
             plan.message("party 1", table | {"doctor": np.arange(500) % n_clusters}, keys["party 1"])
     plan.message("party 1", table | {"doctor": np.arange(500) % 40}, keys["party 1"])
 

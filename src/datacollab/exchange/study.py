@@ -58,7 +58,8 @@ def study_statistics(project: Project, *, n_components: int) -> list[Statistic]:
     if "least squares" in sharing.statistics:
         assert isinstance(outcome, NumberColumn)
         errors: Any = sharing.errors
-        made.append(LeastSquares(outcome, others, noise=noise, errors=errors, cluster=sharing.cluster))
+        cluster = sharing.cluster if errors == "robust" else None  # That of an effect beside it.
+        made.append(LeastSquares(outcome, others, noise=noise, errors=errors, cluster=cluster))
     if "survival" in sharing.statistics:
         assert isinstance(outcome, NumberColumn)
         made.append(Survival(outcome, project.task.event, by, noise=noise))

@@ -331,16 +331,29 @@ class DescriptionResult(StatisticResult):
     entries : tuple of ColumnDescription
     count_noise : float
         Standard deviation of the noise in counts of rows, of levels and of parts of a range.
+    by : str or None
+        The column that groups rows.
     """
 
     n_rows: dict[Any, float]
     entries: tuple[ColumnDescription, ...]
     count_noise: float
+    by: str | None = None
 
     @property
     def size(self) -> tuple[float, float]:
         """Return the number of all rows, and the standard deviation of its noise."""
         return self.n_rows[None], self.count_noise
+
+    @property
+    def rare(self) -> tuple[tuple[str, Any], ...]:
+        """Return columns and levels whose count is not above ten by twice the noise."""
+        counts = {(self.by, group): n for group, n in self.n_rows.items() if group is not None}
+        counts |= {
+            (each.column, each.level): each.n for each in self.entries if each.group is None and each.bins is None
+        }
+        least = _FEWEST + _CERTAINTY * self.count_noise
+        return tuple((name, level) for (name, level), n in counts.items() if name is not None and n < least)
 
     @property
     def fault(self) -> str | None:
@@ -512,7 +525,8 @@ class Description(Statistic):
                     entries += self._levels(column, group, own, n_rows[group], noise)
                 else:
                     entries.append(self._number(column, group, own, n_rows[group], noise))
-        return DescriptionResult(n_rows, tuple(entries), self.count_noise * noise)
+        by = None if self.by is None else self.by.name
+        return DescriptionResult(n_rows, tuple(entries), self.count_noise * noise, by)
 
     def _levels(
         self, column: CategoryColumn, group: Any, own: FloatArray, n_rows: float, noise: float

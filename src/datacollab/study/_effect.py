@@ -34,7 +34,7 @@ from scipy import stats
 from .._typing import FloatArray
 from ..errors import AgreementError, NumericalError
 from ._description import COUNT_NOISE
-from ._groups import deal
+from ._groups import alone, deal
 from ._plan import (
     FARTHEST,
     RIDGE_MOVED,
@@ -277,6 +277,11 @@ class Effect(Statistic):
         groups = deal(len(v), _N_GROUPS, secret, None if self.cluster is None else entries_of(table, self.cluster))
         moments = [u[groups == g].T @ u[groups == g] for g in range(_N_GROUPS)]
         return np.concatenate([np.ravel(moments), (X.T @ u[:, :-1]).ravel(), (X[:, 1:] ** 2).sum(axis=0)])
+
+    def fault(self, sums: FloatArray) -> str | None:
+        """Return that clusters are so few that a group's total might be that of one party, if they are."""
+        moments = sums[: _N_GROUPS * (self._size + 1) ** 2].reshape(_N_GROUPS, -1)
+        return alone(moments[:, 0], self.cluster)
 
     def finish(self, sums: FloatArray) -> FloatArray:
         """Return a party's rows, and moments centred within each of its groups, and over all of them."""

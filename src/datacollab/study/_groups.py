@@ -5,6 +5,7 @@ from __future__ import annotations
 import contextlib
 import functools
 import hashlib
+import math
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -12,7 +13,10 @@ from numpy.typing import ArrayLike, NDArray
 from ..sums import key_stream
 from ._plan import is_missing
 
-__all__ = ["deal"]
+__all__ = ["alone", "deal"]
+
+_FEWEST = 0.7
+"""Groups that have rows of each party, if clusters are dealt; twenty clusters nearly always fill as many."""
 
 
 def deal(n_rows: int, n_groups: int, secret: bytes, clusters: ArrayLike | None = None) -> NDArray[np.intp]:
@@ -52,6 +56,27 @@ def deal(n_rows: int, n_groups: int, secret: bytes, clusters: ArrayLike | None =
     group = functools.cache(lambda label: _group(label, n_groups, secret))
     both = zip(np.asarray(clusters, dtype=object), alone, strict=True)
     return np.array([own if is_missing(label) else group(label) for label, own in both], dtype=np.intp)
+
+
+def alone(rows: NDArray[np.float64], cluster: str | None) -> str | None:
+    """Return that a party's clusters are so few that a group's total might be its own, if they are.
+
+    Parameters
+    ----------
+    rows : ndarray of shape (n_groups,)
+        The party's rows in each group.
+    cluster : str or None
+        The column of clusters.
+    """
+    n_groups, there = len(rows), np.count_nonzero(rows)
+    least = math.ceil(_FEWEST * n_groups)
+    if cluster is None or there >= least:
+        return None
+    return (
+        f"The clusters by {cluster!r} fill {there} of {n_groups} groups at this party; expected {least}, or a group's "
+        "total might be this party's alone. Nothing was sent. Agree on smaller clusters, twenty or more at each "
+        "party, or on none."
+    )
 
 
 def _group(label: object, n_groups: int, secret: bytes) -> int:

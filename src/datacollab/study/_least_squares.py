@@ -27,7 +27,7 @@ from scipy import stats
 
 from .._typing import FloatArray
 from ..errors import AgreementError, NumericalError
-from ._groups import deal
+from ._groups import alone, deal
 from ._plan import (
     RIDGE_MOVED,
     USUAL_NOISE,
@@ -54,8 +54,6 @@ _ROWS_PER_COEFFICIENT = 10
 _FEWEST_ROWS = 10
 _NOISE_OF_ROWS = 10.0
 """Noise of each number of rows, in units in which replacing a row moves the moments by 1."""
-_FEWEST_GROUPS = 7
-"""Groups with rows of each party, if clusters are dealt: twenty clusters nearly always reach as many."""
 _FEWEST_DEGREES = 3.0
 """Degrees of freedom, as of four groups."""
 _LEAST_EIGENVALUE = 3.0
@@ -242,14 +240,7 @@ class LeastSquares(Statistic):
 
     def fault(self, sums: FloatArray) -> str | None:
         """Return that clusters are so few that a group's total might be that of one party, if they are."""
-        there = np.count_nonzero(sums.reshape(self._n_groups, -1)[:, 0])
-        if self.cluster is None or there >= _FEWEST_GROUPS:
-            return None
-        return (
-            f"Least squares: the clusters by {self.cluster!r} fill {there} of {N_GROUPS} groups at this party; "
-            f"expected {_FEWEST_GROUPS}, or a group's total might be this party's alone. Nothing was sent. Agree on "
-            "smaller clusters, twenty or more at each party, or on none."
-        )
+        return alone(sums.reshape(self._n_groups, -1)[:, 0], self.cluster)
 
     def finish(self, sums: FloatArray) -> FloatArray:
         """Return a party's complete rows and centred moments, by group, shape (n_numbers,)."""

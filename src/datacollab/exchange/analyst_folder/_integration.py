@@ -437,7 +437,7 @@ def solve_sums(received: Sequence[Received], project: Project, key: KeyPair) -> 
         if isinstance(plan, StudyPlan):
             results = plan.results(messages)
             n_rows = _check_study(results, project)
-            rare = [f"{name}={level}" for each in results for name, level in each.rare]
+            rare = [*dict.fromkeys(f"{name}={level}" for each in results for name, level in each.rare)]
             found = {each.title: result for each, result in zip(plan.statistics, results, strict=True)}
         else:
             total = plan.agreed.total(messages)
