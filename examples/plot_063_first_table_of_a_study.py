@@ -59,14 +59,15 @@ def total(statistic: Statistic, own: pd.DataFrame = table) -> Any:
 
 
 # %%
-# **Counts first.**  They say which levels are rare, and whether agencies code alike.  Had one of them given the years up
-# to 18 without school, the counts would name the column.
+# **Counts first.**  They say which levels are rare, and whether agencies code alike.  Had one of them swapped the codes
+# of a column, the counts would name it.
 
 counted = total(Counts([trained, *columns]))
 print("rare levels:", *counted.rare or ["none"])
 print("look as if coded differently:", *counted.unlike or ["none"])
-otherwise = table.assign(education=np.where(agency == "C", 18 - table["education"], table["education"]))
-print("if C gave years without school:", *total(Counts([trained, *columns]), otherwise).unlike)
+swapped = table["married"].map({"yes": "no", "no": "yes"})
+otherwise = table.assign(married=table["married"].where(agency != "C", swapped))
+print("if C swapped married:", *total(Counts([trained, *columns]), otherwise).unlike)
 
 # %%
 # **The first table**, beside the published one.

@@ -59,7 +59,11 @@ def test_a_study_of_survival_is_drafted_with_sums(place, tmp_path):
     text = done(project(*draft, "--statistic", "survival", "--statistic", "counts", "-o", tmp_path / "lives.toml"))
     assert "sums under masks: survival and counts" in text
     file = tmp_path / "lives.toml"
-    file.write_text(file.read_text().replace('noise = 0.1', 'by = "ward"\nnoise = 0.1'))
+    drafted = file.read_text()
+    assert drafted.count("\nflag_missing = true") == 3, "what is missing is no number of a study"
+    assert 'unknown = "missing"' in drafted
+    assert 'method = "uniform"' in drafted
+    file.write_text(file.read_text().replace("noise = 0.1", 'by = "ward"\nnoise = 0.1'))
     done(project("sign", file, "-C", place / "north"))
     text = done(project("show", file))
     assert "survival: died after month" in text

@@ -12,7 +12,7 @@ from ..._require import require
 from ..._typing import FloatArray
 from ...study import SurvivalResult
 
-__all__ = ["curves", "histogram", "interval"]
+__all__ = ["balance", "curves", "histogram", "interval"]
 
 _WIDE, _HIGH = 120, 26
 """Width and height of small pictures."""
@@ -43,6 +43,16 @@ def interval(low: float, high: float) -> str:
         f"<circle class='bar' cx='{centre}' cy='{_HIGH / 2}' r='4'/>"
     )
     return _small(f"interval from {low:g} to {high:g}", drawn)
+
+
+def balance(before: float, after: float) -> str:
+    """Return two differences of arms in standard deviations, from -1 to 1: hollow before, full after adjustment."""
+    first, last = (f"{_WIDE / 2 * (1 + min(max(each, -1), 1) * 0.9):.1f}" for each in (before, after))
+    drawn = (
+        f"<path class='axis' d='M{_WIDE / 2} 2V{_HIGH}'/><circle class='hollow' cx='{first}' cy='{_HIGH / 2}' r='4'/>"
+        f"<circle class='bar' cx='{last}' cy='{_HIGH / 2}' r='4'/>"
+    )
+    return _small(f"from {before:g} to {after:g}", drawn)
 
 
 def _small(label: str, drawn: str) -> str:

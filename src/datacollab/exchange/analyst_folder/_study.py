@@ -10,10 +10,12 @@ from typing import Any
 
 from ...study import ResultTable, StatisticResult, SurvivalResult
 from ..project import Project
-from ._pictures import curves, histogram, interval
+from ._pictures import balance, curves, histogram, interval
 
 __all__ = ["STUDY_FILES", "study_files"]
 
+_OF_INTERVALS = " Lines are the intervals, each on its own scale; the upright one is at no effect."
+_OF_BALANCE = " Circles are the balance from -1 to 1, hollow before and full after."
 STUDY_FILES = ("study.csv", "study.html")
 _STYLE = """
 body{font:16px/1.45 system-ui,"DejaVu Sans",sans-serif;color:#1d2329;background:#fff;max-width:66rem;margin:1.5rem auto;
@@ -22,11 +24,11 @@ font-size:.88rem}.look{border-left:4px solid #d55e00;padding-left:.8rem}.wide{ov
 table{border-collapse:collapse;font-size:.92rem;font-variant-numeric:tabular-nums}
 th,td{padding:.25rem .9rem .25rem 0;text-align:left;vertical-align:top}thead th{border-bottom:2px solid #1d2329}
 tbody .new>*{border-top:1px solid #c9d1d8}tbody th{font-weight:600}td{white-space:nowrap}svg{display:block}
-.bar{fill:#0072b2}.noise{fill:#c9d1d8}.axis{stroke:#55606b}.line{stroke:#0072b2;stroke-width:2}
+.bar{fill:#0072b2}.noise{fill:#c9d1d8}.axis{stroke:#55606b}.hollow{fill:none;stroke:#0072b2;stroke-width:1.5}.line{stroke:#0072b2;stroke-width:2}
 figure{margin:1rem 0}figure svg{width:100%;max-width:36rem;height:auto}
 @media(max-width:40rem){th,td{padding-right:.55rem}table{font-size:.82rem}}
 """
-_ENDS = ("95 % low", "95 % high")
+_ENDS, _BALANCE = ("95 % low", "95 % high"), ("before", "after")
 
 
 def study_files(results: Mapping[str, StatisticResult], project: Project) -> dict[str, bytes]:
@@ -58,22 +60,24 @@ def _part(name: str, result: StatisticResult, project: Project) -> str:
     pictures = {place: histogram(heights, noise) for place, heights in bars.items()}
     if bars:
         note += " Small histograms span the declared range; grey bars are within the noise of none."
-    if set(_ENDS) <= set(heads):
-        low, high = map(heads.index, _ENDS)
-        ends = ((place, row[low], row[high]) for place, row in enumerate(rows) if row[low] and row[high])
-        drawn = {(place, len(heads)): interval(float(first), float(last)) for place, first, last in ends}
-        pictures, heads, rows = pictures | drawn, (*heads, "interval"), [(*row, "") for row in rows]
-        note += " Lines are the intervals, each on its own scale; the upright one is at no effect."
+    for ends, draw, says in ((_ENDS, interval, _OF_INTERVALS), (_BALANCE, balance, _OF_BALANCE)):
+        if set(ends) <= set(heads):
+            low, high = map(heads.index, ends)
+            pairs = ((place, row[low], row[high]) for place, row in enumerate(rows) if row[low] and row[high])
+            pictures |= {(place, len(rows[0])): draw(float(one), float(other)) for place, one, other in pairs}
+            note += says
+    if any(column == len(heads) for _, column in pictures):
+        heads, rows = (*heads, "picture"), [(*row, "") for row in rows]
     units = _units(project)
-    lines, before = [], None
+    lines, above = list[str](), None
     for place, (first, *others) in enumerate(rows):
         cells = [html.escape(cell) + pictures.get((place, column), "") for column, cell in enumerate(others, start=1)]
         lines.append(
-            f"<tr{' class=new' * (first != before)}><th scope='row'>"
-            f"{'' if first == before else html.escape(units.get(first, first))}</th>"
+            f"<tr{' class=new' * (first != above)}><th scope='row'>"
+            f"{'' if first == above else html.escape(units.get(first, first))}</th>"
             f"{''.join(f'<td>{cell}</td>' for cell in cells)}</tr>"
         )
-        before = first
+        above = first
     looks = (f"<p class='look'><strong>Look here first.</strong> {html.escape(each)}</p>" for each in result.cautions)
     columns = "".join(f"<th scope='col'>{html.escape(head)}</th>" for head in heads)
     table = f"<div class='wide'><table><thead><tr>{columns}</tr></thead><tbody>{''.join(lines)}</tbody></table></div>"

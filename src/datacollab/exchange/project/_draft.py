@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 import re
 from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -275,7 +276,8 @@ def draft_project(
         stand for legal entities until somebody writes them.  If the public rows have targets, the owner, or else the
         first party, adds them to its own.  By default the project shares rows.
     statistics : sequence of str, optional
-        Those of a study, which are shared in place of a model's sums.
+        Those of a study, which are shared in place of a model's sums.  Missing and unknown entries are then counted as
+        missing, and the anchor holds draws from the declared ranges unless an effect is estimated.
     **agreed
         Further entries of `Project`: name, purpose, analyst, and its rules.
 
@@ -298,6 +300,10 @@ def draft_project(
         for position, found in enumerate(names)
         if found not in given.values() and found not in without
     )
+    if statistics:  # A study counts what is missing, and describes what is there.
+        columns = tuple(
+            replace(each, flag_missing=True, unknown="missing" if each.categories else each.unknown) for each in columns
+        )
     refuse_if(not columns, "The public table", "it has no column besides the target. Give one with all columns.")
     entries = {each: table.iloc[:, names.index(each)] for each in needed}
     said: dict[str, Any] = {"seen": seen, "treated": treated, "classes": classes, "target_range": target_range}
@@ -315,8 +321,9 @@ def draft_project(
             labelled_by=owns if target in names and not statistics else None,
             **of_study,
         )
-        # Sums need real rows, and a sample has no more of them than it is drawn from.
-        method, n_anchors = "sample", max(2, min(n_anchors, len(table)))
+        # A common map needs real rows, and a sample has no more of them than it is drawn from.  Most studies have none.
+        is_mapped = not statistics or "effect" in statistics
+        method, n_anchors = "sample" if is_mapped else "uniform", max(2, min(n_anchors, len(table)))
     if max_components is None:
         max_components = usual_components(sum(column.n_free for column in columns), drafted)
     return Project(
