@@ -40,7 +40,7 @@ def skewed(random: np.random.Generator, n: int, shift: float, *, median: float, 
 
 def level(random: np.random.Generator, n: int, shift: float, *, rate: float) -> Entries:
     """Draw rows of a column of two levels."""
-    return (random.random(n) < np.clip(rate + shift * np.sqrt(rate * (1 - rate)), 0.0, 1.0)).astype(float)
+    return np.asarray(random.random(n) < rate + shift * np.sqrt(rate * (1 - rate)), dtype=np.float64)
 
 
 creatinine = partial(skewed, median=85.0, spread=0.4)

@@ -1,0 +1,22 @@
+"""The simulation of columns that one party codes otherwise: named if so, and not if not."""
+
+import numpy as np
+import pytest
+
+from datacollab_experiments.study.coding import CASES, excess, main, named
+
+
+@pytest.mark.parametrize("name", [name for name in CASES if "0.45" not in name and "0 %" not in name])
+def test_another_unit_is_named_and_the_same_is_not(name):
+    draw, convert = CASES[name]
+    random, noise = np.random.default_rng(0), excess(3)
+    parts = [draw(random, 600, shift) for shift in (-0.3, 0.0, 0.3)]
+    assert not named(random, parts, noise)
+    assert named(random, [convert(parts[0]), *parts[1:]], noise)
+
+
+def test_the_table_has_a_line_for_each_case(capsys):
+    assert main(["--studies", "3"]) == 0
+    lines = capsys.readouterr().out.splitlines()
+    assert len(lines) == 2 + len(CASES)
+    assert lines[2].startswith("| weight")
