@@ -57,7 +57,7 @@ def study_statistics(project: Project, *, n_components: int) -> list[Statistic]:
         made.append(Description(all_columns, by, noise=noise))
     if "least squares" in sharing.statistics:
         assert isinstance(outcome, NumberColumn)
-        errors: Any = sharing.errors
+        errors: Any = sharing.errors or "robust"
         cluster = sharing.cluster if errors == "robust" else None  # That of an effect beside it.
         made.append(LeastSquares(outcome, others, noise=noise, errors=errors, cluster=cluster))
     if "survival" in sharing.statistics:

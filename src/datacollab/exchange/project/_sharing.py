@@ -59,8 +59,8 @@ class Sharing:
     """What is added up: "ridge regression" alone, or some of `STUDY`."""
     by: str | None = None
     """The column of categories, or of classes, that groups rows in a description or by survival."""
-    errors: str = "robust"
-    """Standard errors of least squares: "robust" or "classical"."""
+    errors: str | None = None
+    """Standard errors of least squares: "robust", also if left out, or "classical"."""
     cluster: str | None = None
     """A further column of each party's table, which never leaves: rows with the same entry depend on each other."""
     noise: float = TABLE.noise
@@ -92,9 +92,9 @@ class Sharing:
         fault = f"it groups rows for {' and '.join(_GROUPED)}, and none is asked for. Remove it, or add one."
         is_used = not set(_GROUPED).isdisjoint(self.statistics)
         refuse_if(self.by is not None and not is_used, "[sharing], by", fault)
-        check_choice("[sharing], errors", self.errors, ERRORS)
+        check_choice("[sharing], errors", self.errors or ERRORS[0], ERRORS)
         fault = "it is for robust errors of an effect or of least squares, and none are asked for. Remove it."
-        has_robust = "effect" in self.statistics or ("least squares" in self.statistics and self.errors == "robust")
+        has_robust = "effect" in self.statistics or ("least squares" in self.statistics and self.errors != "classical")
         refuse_if(self.cluster is not None and not has_robust, "[sharing], cluster", fault)
         for name, (least, most) in _LIMITS.items():
             if (value := getattr(self, name)) is not None:
