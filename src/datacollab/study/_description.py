@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator, Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 from typing import Any, ClassVar
 
 import numpy as np
@@ -38,7 +38,10 @@ _ENTRY_MOVED = 1 + 1 / 4 + 1 / 16
 Replacing one moves them no farther among all rows, and twice as far if it changes its group.
 """
 _OUTER_MOVED = 2.0
-"""How far replacing a row moves the counts of levels: squared."""
+"""How far replacing a row moves the counts of levels, and their squares around the party's means: squared, each.
+
+Those squares, c - c^2 / n, change for two levels, by 1 at most for each.
+"""
 _SPREAD_MOVED = 2 + 5 / 16
 """How far replacing a row moves entries, their sum, that of squares, and that of squares around the mean: squared.
 
@@ -200,15 +203,6 @@ class Counts(Statistic):
         p = self._numbers
         counts = _OUTER_MOVED * p + 2 * _OUTER_MOVED * (len(self.columns) - p)
         return math.sqrt(counts / self.count_noise**2 + _SPREAD_MOVED * p / self._noise_of_sums**2)
-
-    def facts(self) -> dict[str, Any]:
-        """Return all that was agreed on, for JSON."""
-        return {
-            "columns": [asdict(column) for column in self.columns],
-            "noise": self.noise,
-            "count_noise": self.count_noise,
-            "n_bins": self.n_bins,
-        }
 
     def add_up(self, table: StudyTable, secret: bytes) -> FloatArray:
         """Return rows missing, counts, entries, and sums of numbers and of their squares, over some rows of a party."""
@@ -483,16 +477,6 @@ class Description(Statistic):
         p = self._numbers
         counts = (1 if self.by is None else 2) * _OUTER_MOVED * (1 + len(self.columns))
         return math.sqrt(counts / self.count_noise**2 + self._copies * _ENTRY_MOVED * p / self._noise_of_sums**2)
-
-    def facts(self) -> dict[str, Any]:
-        """Return all that was agreed on, for JSON."""
-        return {
-            "columns": [asdict(column) for column in self.columns],
-            "by": None if self.by is None else asdict(self.by),
-            "noise": self.noise,
-            "count_noise": self.count_noise,
-            "n_bins": self.n_bins,
-        }
 
     def add_up(self, table: StudyTable, secret: bytes) -> FloatArray:
         """Return the sums over some rows of a party, shape (n_numbers,)."""

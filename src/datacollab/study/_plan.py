@@ -6,7 +6,7 @@ import math
 import secrets
 from abc import ABC, abstractmethod
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import asdict, dataclass, field
 from functools import cached_property
 from typing import Any, ClassVar, NamedTuple
 
@@ -256,9 +256,9 @@ class Statistic(ABC):
     def loss(self) -> float:
         """Return how far replacing one row moves the numbers at most, each in units of its noise."""
 
-    @abstractmethod
     def facts(self) -> dict[str, Any]:
         """Return all that was agreed on, for JSON."""
+        return asdict(self)
 
     @abstractmethod
     def add_up(self, table: StudyTable, secret: bytes) -> FloatArray:
