@@ -10,8 +10,8 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from dataclasses import asdict, dataclass
-from typing import Any, ClassVar
+from dataclasses import dataclass
+from typing import ClassVar
 
 import numpy as np
 import scipy.linalg
@@ -173,10 +173,6 @@ class AdditiveHazards(Statistic):
     def loss(self) -> float:
         """Return how far replacing one row moves the numbers at most, in units of the noise."""
         return RIDGE_MOVED / self.noise
-
-    def facts(self) -> dict[str, Any]:
-        """Return all that was agreed on, for JSON."""
-        return asdict(self)
 
     def add_up(self, table: StudyTable, secret: bytes) -> FloatArray:
         """Return the complete rows of a party: time, event and columns, shape (n_rows, 2 + n_coefficients)."""

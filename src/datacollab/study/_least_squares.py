@@ -18,8 +18,8 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from dataclasses import asdict, dataclass
-from typing import Any, ClassVar, Literal, get_args
+from dataclasses import dataclass
+from typing import ClassVar, Literal, get_args
 
 import numpy as np
 import scipy.linalg
@@ -217,16 +217,6 @@ class LeastSquares(Statistic):
     def loss(self) -> float:
         """Return how far replacing one row moves the numbers at most, in units of the noise."""
         return math.hypot(math.sqrt(2) / self._noise_of_rows, self._moved / self._noise)
-
-    def facts(self) -> dict[str, Any]:
-        """Return all that was agreed on, for JSON."""
-        return {
-            "outcome": asdict(self.outcome),
-            "columns": [asdict(column) for column in self.columns],
-            "noise": self.noise,
-            "errors": self.errors,
-            "cluster": self.cluster,
-        }
 
     def add_up(self, table: StudyTable, secret: bytes) -> FloatArray:
         """Return moments over some rows of a party: for each group the matrix of [1, x, y], one after the other."""

@@ -16,7 +16,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 from typing import Any, ClassVar, NamedTuple
 
 import numpy as np
@@ -333,10 +333,6 @@ class Survival(Statistic):
         """Return how far replacing one row moves the numbers at most, in units of the noise."""
         counts = math.sqrt(_COUNTS_MOVED) / self.count_noise
         return counts if self.by is None else math.hypot(counts, RIDGE_MOVED / self.noise)
-
-    def facts(self) -> dict[str, Any]:
-        """Return all that was agreed on, for JSON."""
-        return asdict(self)
 
     def add_up(self, table: StudyTable, secret: bytes) -> FloatArray:
         """Return the complete rows of a party: time, event and group, shape (n_rows, 2 + n_groups)."""
