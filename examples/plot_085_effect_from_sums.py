@@ -20,8 +20,8 @@ import matplotlib.pyplot as plt
 import numpy as np
 from numpy.typing import ArrayLike
 
-from datacollab.study import EFFECT_COMPONENTS, MAPPED, CategoryColumn, Effect, NumberColumn, StudyPlan
-from datacollab.sums import UNITS_PER_RANGE, CommonMap, MaskKey
+from datacollab.study import MAPPED, CategoryColumn, Effect, NumberColumn, StudyPlan, effect_map
+from datacollab.sums import UNITS_PER_RANGE, MaskKey
 
 if find_spec("causaldata") is None:
     print("The table is in the package causaldata: pip install 'datacollab[oracles,plots]'")
@@ -55,7 +55,7 @@ def numbers(rows: Mapping[str, ArrayLike]) -> np.ndarray:
 random = np.random.default_rng(0)
 drawn = {column.name: random.uniform(column.low, column.high, 1000) for column in columns[: len(ranges)]}
 drawn |= {column.name: random.choice(column.levels, 1000) for column in columns[len(ranges) :]}
-common = CommonMap.from_anchor(numbers(drawn), secrets.token_bytes(32), n_components=EFFECT_COMPONENTS)
+common = effect_map(numbers(drawn), secrets.token_bytes(32))
 
 # %%
 # **Add up.**  A clinic maps its rows at home.  Its file has the moments of mapped rows, treatment and outcome in five

@@ -1,6 +1,7 @@
 """The effect of a treatment from cross-fitted sums, against the same computation on rows, DoubleML and statsmodels."""
 
 import itertools
+from dataclasses import replace
 
 import numpy as np
 import pandas as pd
@@ -9,6 +10,7 @@ import statsmodels.api as sm
 from doubleml import DoubleMLData, DoubleMLPLR
 from hypothesis import given
 from hypothesis import strategies as st
+from numpy.testing import assert_allclose
 from scipy import stats
 from scipy.special import expit
 from sklearn.base import BaseEstimator, RegressorMixin
@@ -18,7 +20,6 @@ from sklearn.preprocessing import scale
 from datacollab.errors import AgreementError, NumericalError
 from datacollab.linalg import gaussian_sigma
 from datacollab.study import (
-    EFFECT_COMPONENTS,
     MAPPED,
     CategoryColumn,
     Effect,
@@ -26,6 +27,7 @@ from datacollab.study import (
     NumberColumn,
     StudyPlan,
     _effect,
+    effect_map,
 )
 from datacollab.study._groups import deal
 from datacollab.sums import CommonMap, MaskKey
@@ -198,6 +200,17 @@ def test_parties_whose_rates_and_outcomes_rise_together_do_not_bias_the_effect()
     assert np.median(errors) > 0.3, "noise is no small part of the errors here"
 
 
+def test_directions_of_the_map_for_effects_differ_less_in_spread():
+    """Over the rows that the map was made of, before rows are shortened."""
+    anchor = np.random.default_rng(3).normal(size=(1000, 3))
+    spread = []
+    for common in (CommonMap.from_anchor(anchor, SECRET, n_components=12), effect_map(anchor, SECRET, most=12)):
+        spread.append(np.linalg.svd(replace(common, length=1e6).transform(anchor), compute_uv=False))
+    usual, flatter = (each / each[0] for each in spread)
+    assert_allclose(flatter, usual**0.75, rtol=1e-6)
+    assert effect_map(anchor, SECRET).n_components == 24
+
+
 def test_rows_of_one_cluster_are_in_one_group():
     statistic = Effect(TREATED, GAIN, 2, cluster="ward")
     random, table = np.random.default_rng(0), {}
@@ -327,4 +340,4 @@ def test_what_is_needed_is_asked_for():
     with pytest.raises(AgreementError, match="rows in the common map"):
         Effect(TREATED, GAIN, 3).part(table)
     with pytest.raises(AgreementError, match="two levels"):
-        Effect(COURSE, GAIN, EFFECT_COMPONENTS)
+        Effect(COURSE, GAIN, 3)

@@ -2,14 +2,13 @@
 
 from ._additive_hazards import AdditiveHazards, AdditiveHazardsResult
 from ._description import COUNT_NOISE, ColumnDescription, Counts, CountsResult, Description, DescriptionResult
-from ._effect import EFFECT_COMPONENTS, MAPPED, Effect, EffectResult
+from ._effect import MAPPED, Effect, EffectResult, effect_map
 from ._least_squares import LeastSquares, LeastSquaresResult
 from ._plan import CategoryColumn, NumberColumn, Refused, ResultTable, Statistic, StatisticResult, StudyPlan, new_secret
 from ._survival import Survival, SurvivalCurve, SurvivalResult
 
 __all__ = [
     "COUNT_NOISE",
-    "EFFECT_COMPONENTS",
     "MAPPED",
     "AdditiveHazards",
     "AdditiveHazardsResult",
@@ -32,5 +31,6 @@ __all__ = [
     "Survival",
     "SurvivalCurve",
     "SurvivalResult",
+    "effect_map",
     "new_secret",
 ]

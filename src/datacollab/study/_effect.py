@@ -33,6 +33,7 @@ from scipy import stats
 
 from .._typing import FloatArray
 from ..errors import AgreementError, NumericalError
+from ..sums import CommonMap
 from ._description import COUNT_NOISE
 from ._groups import alone, deal
 from ._plan import (
@@ -49,12 +50,16 @@ from ._plan import (
     number_text,
 )
 
-__all__ = ["EFFECT_COMPONENTS", "MAPPED", "Effect", "EffectResult"]
+__all__ = ["MAPPED", "Effect", "EffectResult", "effect_map"]
 
 MAPPED = "rows in the common map"
 """The name under which a party's table holds them."""
-EFFECT_COMPONENTS = 24
+_COMPONENTS = 24
 """The most columns of the common map: the noise of each group grows with them."""
+_FLATTEN = 0.25
+"""Directions of little spread hold bends of the confounding, and the noise is the same in all."""
+_LEAST_PENALTY = 0.7
+"""Of the ridge, as a multiple of the operator norm of the noise."""
 _SCALE = 2.0
 """Width of treatment and outcome beside the unit ball of the common map: noise of their moments counts most."""
 _OF_BALANCE = 0.1
@@ -142,7 +147,7 @@ class EffectResult(StatisticResult):
 class Effect(Statistic):
     """The effect of a treatment on a number, with an intercept for each party in all models.
 
-    A party's table holds its rows in the common map (`datacollab.sums.CommonMap`) under the name `MAPPED`, beside its
+    A party's table holds its rows in the common map (of `effect_map`) under the name `MAPPED`, beside its
     columns.  Treatment and outcome may have no gap; gaps of numbers count as the middle of their range in the balance.
 
     Parameters
@@ -248,6 +253,7 @@ class Effect(Statistic):
             "cluster": self.cluster,
             "noise": self.noise,
             "n_groups": _N_GROUPS,
+            "flatten": _FLATTEN,
         }
 
     def add_up(self, table: StudyTable, secret: bytes) -> FloatArray:
@@ -311,7 +317,7 @@ class Effect(Statistic):
             raise NumericalError(f"Effect: {n:.0f} rows; expected {_FEWEST_ROWS} at least. Agree on more rows.")
         moments = np.zeros((G, m, m))
         moments[:, i, j] = moments[:, j, i] = total[1 : 1 + G * len(i)].reshape(G, -1)
-        least = sigma * math.sqrt(2 * D * (G - 1))
+        least = _LEAST_PENALTY * sigma * math.sqrt(2 * D * (G - 1))
         penalties = [self._penalty(moments, column, least) for column in (D, D + 1)]
         w, z, left, both = self._cross_fitted(moments, penalties)
         treated, d = float(moments[:, D, D].sum()), float(left.sum())
@@ -385,6 +391,11 @@ class Effect(Statistic):
         # The last row is that of the treatment itself.
         before, after = (each / (each[-1:] * deviation) for each in (C[:, -1], C @ w[:-1]))
         return dict(zip(self._names, zip(before.tolist(), after.tolist(), strict=True), strict=False))
+
+
+def effect_map(anchor: ArrayLike, secret: bytes, *, most: int = _COMPONENTS) -> CommonMap:
+    """Return the common map for effects, of at most 24 columns; see `datacollab.sums.CommonMap.from_anchor`."""
+    return CommonMap.from_anchor(anchor, secret, n_components=min(most, _COMPONENTS), flatten=_FLATTEN)
 
 
 def _centred(sums: FloatArray, first: FloatArray, second: FloatArray) -> FloatArray:

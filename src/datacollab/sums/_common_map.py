@@ -100,6 +100,7 @@ class CommonMap:
         *,
         n_components: int = MOST_COMPONENTS,
         n_rows: int = 1000,
+        flatten: float = 0.0,
     ) -> CommonMap:
         """Make the map.
 
@@ -117,6 +118,8 @@ class CommonMap:
             Upper bound; the anchor's rank may leave fewer.
         n_rows : int
             How many rows the map is made of, those between others included.
+        flatten : float
+            How alike the spread of all directions is: with 0 it is that of φ, with 1 all have the same.
 
         Raises
         ------
@@ -150,7 +153,7 @@ class CommonMap:
         # the rotation is the orthogonal matrix nearest to secret numbers, one row of them for each anchor row, in U.
         normal = standard_normal(_derived(secret, b"rotation"), len(A) * d).reshape(len(A), d)
         left, _, right = np.linalg.svd(U[:, :d].T @ normal)
-        directions = Wt[:d].T @ left @ right
+        directions = (Wt[:d].T * s[:d] ** -flatten) @ left @ right
         lengths = np.linalg.norm((F - feature_mean) @ directions, axis=1)
         return cls(
             mean=mean,

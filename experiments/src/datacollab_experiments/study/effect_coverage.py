@@ -19,8 +19,8 @@ import numpy as np
 from scipy.special import expit
 
 from datacollab.errors import NumericalError
-from datacollab.study import EFFECT_COMPONENTS, MAPPED, CategoryColumn, Effect, NumberColumn, StudyPlan
-from datacollab.sums import CommonMap, MaskKey
+from datacollab.study import MAPPED, CategoryColumn, Effect, NumberColumn, StudyPlan, effect_map
+from datacollab.sums import MaskKey
 
 __all__ = ["measured"]
 
@@ -67,9 +67,7 @@ class World:
 def measured(world: World, seed: int, *, noise: bool = True, n_studies: int = N_STUDIES) -> dict[str, float]:
     """Bias, standard deviation, mean standard error and coverage; and the part of studies that was refused."""
     random = np.random.default_rng(seed)
-    common = CommonMap.from_anchor(
-        random.normal(size=(1000, len(COLUMNS))).clip(-4, 4) / 2, bytes(32), n_components=EFFECT_COMPONENTS
-    )
+    common = effect_map(random.normal(size=(1000, len(COLUMNS))).clip(-4, 4) / 2, bytes(32))
     cluster = "cluster" if world.kind == "clustered" else None
     statistic = Effect(TREATED, GAIN, common.n_components, COLUMNS, cluster)
     roster: dict[str | int, bytes] = {place: MaskKey.generate().public for place in range(world.n_parties)}

@@ -22,7 +22,7 @@ from ...anchor import anchor_fit, find_private_rows
 from ...bundle import read_regular, unpack, write_atomically
 from ...errors import AgreementError, ExchangeError
 from ...linalg import gaussian_sigma
-from ...study import EFFECT_COMPONENTS, MAPPED, StudyPlan, new_secret
+from ...study import MAPPED, StudyPlan, effect_map, new_secret
 from ...sums import (
     UNITS_PER_RANGE,
     CommonMap,
@@ -274,7 +274,8 @@ def project_map(project: Project, anchor: Anchor) -> ProjectMap:
             units[start] = (column.maximum - column.minimum) / UNITS_PER_RANGE
         start += column.n_features
     most = project.sharing.n_components
-    most = min(most, EFFECT_COMPONENTS) if project.sharing.is_study else most
+    if project.sharing.is_study:
+        return ProjectMap(effect_map(anchor.rows / units, anchor.secret, most=most), units)
     common = CommonMap.from_anchor(anchor.rows / units, anchor.secret, n_components=most)
     return ProjectMap(common, units)
 
