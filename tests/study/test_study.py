@@ -492,6 +492,14 @@ def test_a_description_names_rare_levels_and_groups():
     assert pooled(Description([AGE], ARM), [table | {"age": [50.0] * 308}], noise=0.0).rare == (("arm", "new"),)
 
 
+def test_noise_alone_is_no_standard_deviation():
+    statistic = Description([AGE])
+    total = statistic.part({"age": []}, bytes(32))
+    total[-1] = 9 * statistic.spread[-1]  # Squares of nobody.
+    (found,) = statistic.result(total, n_parties=3).entries
+    assert math.isnan(found.deviation)
+
+
 def test_dates_are_no_numbers():
     with pytest.raises(AgreementError, match="'age': an entry is no number"):
         Counts([AGE]).part({"age": pd.Series(pd.to_datetime(["2020-01-01", None]))})

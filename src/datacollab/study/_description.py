@@ -546,7 +546,7 @@ class Description(Statistic):
             n=n,
             missing=n_rows - n,
             mean=float(column.low + (mean + 0.5) * column.width),
-            deviation=math.sqrt(square / (entries - 1)) * column.width if square > least else math.nan,
+            deviation=math.sqrt(square / (n - 1)) * column.width if n > 1 and square > least else math.nan,
             quarters=(low, median, high),
             noise_of_n=of_sums,
             noise_of_mean=math.hypot(1, mean) * of_sums / entries * column.width,
