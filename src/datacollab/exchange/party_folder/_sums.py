@@ -458,7 +458,8 @@ def _prepared(
         sums = _joined(plan, sums, _sums_over(project, plan, common, batch.X, batch.target, secret, clusters))
         hashed.append(ledger.fingerprints(batch.X))
         some.append(batch.X[:: -(-batch.n_rows // _LOOKED_AT) or 1])
-        in_anchor.update(find_private_rows(anchor.rows, batch.X).tolist() if batch.n_rows else ())
+        if batch.n_rows and sharing.has_map:  # Otherwise there is no use for the anchor.
+            in_anchor.update(find_private_rows(anchor.rows, batch.X).tolist())
     rows, adjusted = np.concatenate(hashed), batch.adjusted
     n_public = 0
     if sharing.labelled_by == name and anchor.target is not None and isinstance(plan, SumsPlan):
@@ -472,7 +473,7 @@ def _prepared(
     n_numbers, noise_before = len(part), ledger.noise_left(rows)
     noise = plan.noise_of_sums if isinstance(plan, StudyPlan) else plan.noise
     fit = None
-    if len(rows) and sharing.has_map:  # Otherwise there is no use for the anchor.
+    if len(rows) and sharing.has_map:
         fit = anchor_fit(anchor.rows, np.vstack(some), expected=expected_rows(project))
     least = max(fewest_rows(project), policy.min_rows)
     reasons: list[ExchangeError] = []
