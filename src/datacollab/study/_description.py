@@ -422,7 +422,8 @@ class Description(Statistic):
     by : CategoryColumn, optional
         Groups rows; rows without an entry there count overall alone.
     noise : float
-        Of the sums of numbers: a row is hidden as well as by this noise in `RidgeSums`.
+        Of the sums of numbers: a row is hidden as well as by this noise in `RidgeSums`, or by 0.7 times as much if
+        there are groups.
     count_noise : float, default=2
         Standard deviation of the noise in each count of the total, in rows.
     n_bins : int, default=20
