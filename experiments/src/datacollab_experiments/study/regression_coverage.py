@@ -28,7 +28,7 @@ from datacollab.study._plan import RIDGE_MOVED
 WORLDS = ("alike", "unequal", "clustered", "heavy tails")
 METHODS = ("robust", "classical", "second message")
 NOISES, N_COLUMNS, ROWS_PER_COLUMN = (0.1, 0.03), (3, 10, 20), (10, 100, 300, 1000)
-N_DOCTORS, WITHIN = 10, 0.2
+N_DOCTORS, WITHIN = 20, 0.2
 
 
 @dataclass(frozen=True)
@@ -46,10 +46,11 @@ def simulate(world: str, n_rows: int, n_columns: int, n_parties: int, random: np
     """Draw a study: columns of standard deviation 1 and range 6, an outcome of range 16, unequal parties."""
     parts = np.sqrt(np.arange(1, n_parties + 1))
     party = np.sort(np.r_[np.arange(n_parties), random.choice(n_parties, n_rows - n_parties, p=parts / parts.sum())])
-    doctor = N_DOCTORS * party + random.integers(0, N_DOCTORS, n_rows)
+    n_doctors = N_DOCTORS if world == "clustered" else 10  # Elsewhere they have no part.
+    doctor = n_doctors * party + random.integers(0, n_doctors, n_rows)
     X = random.normal(size=(n_rows, n_columns))
     X[:, 1] = 0.5 * X[:, 0] + math.sqrt(0.75) * X[:, 1]
-    of_doctors = random.normal(size=(2, N_DOCTORS * n_parties))[:, doctor]
+    of_doctors = random.normal(size=(2, n_doctors * n_parties))[:, doctor]
     residuals = random.normal(size=n_rows)
     if world == "unequal":
         residuals *= 0.4 + 0.8 * np.abs(X[:, 0])
