@@ -24,7 +24,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 from typing import Any, ClassVar
 
 import numpy as np
@@ -245,16 +245,7 @@ class Effect(Statistic):
 
     def facts(self) -> dict[str, Any]:
         """Return all that was agreed on, for JSON."""
-        return {
-            "treatment": asdict(self.treatment),
-            "outcome": asdict(self.outcome),
-            "n_components": self.n_components,
-            "columns": [asdict(column) for column in self.columns],
-            "cluster": self.cluster,
-            "noise": self.noise,
-            "n_groups": _N_GROUPS,
-            "flatten": _FLATTEN,
-        }
+        return super().facts() | {"n_groups": _N_GROUPS, "flatten": _FLATTEN}
 
     def add_up(self, table: StudyTable, secret: bytes) -> FloatArray:
         """Return moments over some rows of a party: of [1, v, T, Y] by group, and of [1, v, T] with [1, x, T].
