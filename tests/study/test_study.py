@@ -369,6 +369,22 @@ def test_the_bound_is_about_reached(statistic, least):
     assert least * statistic.loss <= moved * (1 + 1e-12) <= statistic.loss * (1 + 1e-11)
 
 
+@pytest.mark.parametrize("columns", [[AGE], COLUMNS])
+def test_the_only_person_of_a_group_is_hardly_read_from_a_description(columns):
+    """By somebody who knows all other rows: the likeliest age, on average, beside guessing the mean."""
+    statistic, random = Description(columns, ARM), np.random.default_rng(0)
+    ages = np.linspace(0, 120, 49)
+    alone = {"dose": [1.0], "course": ["mild"], "arm": ["new"]}
+    totals = np.array([statistic.part({"age": [age], **alone}) / statistic.spread for age in ages])
+    usual = np.exp(-(((ages - 60) / 20) ** 2) / 2)  # What the attacker knows of ages: a sixth of the range.
+    true = random.choice(len(ages), 2000, p=usual / usual.sum())
+    noisy = totals[true] + random.normal(size=(2000, totals.shape[1]))
+    likely = usual * np.exp(noisy @ totals.T - (totals**2).sum(axis=1) / 2)
+    guessed = (likely @ ages) / likely.sum(axis=1)
+    error, known = np.sqrt(np.mean((guessed - ages[true]) ** 2)), np.std(ages[true])
+    assert error > 0.75 * known
+
+
 def test_epsilon_raises_the_noise_of_the_whole_message():
     roster = roster_of(new_keys())
     plan, plain = (StudyPlan(roster, STATISTICS[2:5:2], epsilon=epsilon) for epsilon in (2.0, None))

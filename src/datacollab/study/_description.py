@@ -56,6 +56,8 @@ _OF_SHARE = 7 / 4
 _VAGUE = 0.25
 _QUARTILES = "Quartiles are interpolated in agreed parts of the range. An sd that noise decides is left out."
 _MEAN, _MEDIAN = "mean (sd)", "median [q1, q3]"
+_LEAST_NOISE = 0.4
+"""In widths of a range.  With it, not even somebody who knows all other rows reads a number; means hardly suffer."""
 _QUARTERS = (0.25, 0.5, 0.75)
 
 
@@ -422,8 +424,8 @@ class Description(Statistic):
     by : CategoryColumn, optional
         Groups rows; rows without an entry there count overall alone.
     noise : float
-        Of the sums of numbers: a row is hidden as well as by this noise in `RidgeSums`, or by 0.7 times as much if
-        there are groups.
+        Of the sums of numbers: a row is hidden at least as well as by this noise in `RidgeSums`, or by 0.7 times as
+        much if there are groups.
     count_noise : float, default=2
         Standard deviation of the noise in each count of the total, in rows.
     n_bins : int, default=20
@@ -457,7 +459,8 @@ class Description(Statistic):
     @property
     def _noise_of_sums(self) -> float:
         """Return the noise of each sum: a row is in the more of them, the more columns and groups there are."""
-        return self.noise / RIDGE_MOVED * math.sqrt(max(1.0, self._copies / 2) * _ENTRY_MOVED * max(1, self._numbers))
+        usual = self.noise / RIDGE_MOVED * math.sqrt(max(1.0, self._copies / 2) * _ENTRY_MOVED * max(1, self._numbers))
+        return max(usual, _LEAST_NOISE)
 
     @property
     def _copies(self) -> int:

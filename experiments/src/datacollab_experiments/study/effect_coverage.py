@@ -32,22 +32,30 @@ _PER_CLUSTER = 5
 
 @dataclass(frozen=True)
 class World:
-    """Six hospitals of equal size."""
+    """Six hospitals, of equal size unless it is of kind "unequal"."""
 
     n_rows: int
     kind: str = "linear"
-    """Or "nonlinear", "heteroscedastic", "clustered", "heterogeneous"."""
+    """Or "nonlinear", "heteroscedastic", "clustered", "heterogeneous", on which the statistic was designed; "unequal",
+    "steps", "product", "kink", which were run once, when it was finished."""
     n_parties: int = 6
 
     def rows(self, level: float, random: np.random.Generator) -> tuple[np.ndarray, ...]:
         """Columns, treatment, outcome, probability of treatment and effect; level is from -1 to 1."""
-        n = self.n_rows // self.n_parties
+        part = (0.7 * (level + 1) + 0.3) if self.kind == "unequal" else 1.0  # of the mean size: .3 to 1.7
+        n = round(self.n_rows / self.n_parties * part)
         x = random.normal(size=(n, len(COLUMNS))).clip(-4, 4)
         score = 0.5 * x[:, 0] - 0.4 * x[:, 1]
         outcome = x[:, 0] + 0.5 * x[:, 2] - 0.5 * x[:, 1]
         if self.kind == "nonlinear":
             wave = np.cos(1.2 * x[:, 0])
             score, outcome = 0.7 * wave + 0.4 * x[:, 1], 1.2 * wave + x[:, 1]
+        if self.kind == "steps":
+            score, outcome = 0.8 * (x[:, 0] > 0) - 0.6 * (x[:, 1] > 0), 1.5 * (x[:, 0] > 0) + (x[:, 2] > 0)
+        if self.kind == "product":
+            score, outcome = 0.6 * x[:, 0] * x[:, 1], x[:, 0] * x[:, 1]
+        if self.kind == "kink":
+            score, outcome = 0.6 * np.abs(x[:, 0]), 1.2 * np.abs(x[:, 0])
         deviation, effect = np.ones(n), np.full(n, 2.0)
         shared = np.zeros(n)
         if self.kind == "clustered":
@@ -107,6 +115,7 @@ WORLDS = [
     World(600),
     World(3000),
     *(World(3000, kind) for kind in ("nonlinear", "heteroscedastic", "clustered", "heterogeneous")),
+    *(World(3000, kind) for kind in ("unequal", "steps", "product", "kink")),
 ]
 
 
