@@ -212,8 +212,8 @@ class SurvivalResult(StatisticResult):
             yield "No log-rank test: there are too few events for as much noise."
             return
         yield (
-            f"Log-rank test, stratified by party: chi-square {self.chi_square:.2f}, {self.degrees_of_freedom} degrees "
-            f"of freedom, p {p_text(self.p_value)}."
+            f"Log-rank test, stratified by party: chi-square {self.chi_square:.2f} (df {self.degrees_of_freedom}), "
+            f"p {p_text(self.p_value)}."
         )
         if not math.isnan(self.hazard_ratio[0]):
             ratio, low, high = map(number_text, self.hazard_ratio)

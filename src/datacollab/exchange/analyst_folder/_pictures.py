@@ -92,6 +92,7 @@ def curves(result: SurvivalResult, time: str) -> str:
 def _at_risk(axes: Any, result: SurvivalResult, names: list[str]) -> None:
     """Write rows at risk below the curves, each group in the colour of its curve."""
     at = np.linspace(0, len(result.edges) - 1, _TICKS, endpoint=False).astype(int)
+    axes.set_xticks(result.edges[at], [f"{each:g}" for each in result.edges[at]])
     axes.set_ylim(len(names), -1)
     axes.set_title("rows at risk", loc="left", fontsize=9)
     axes.set_yticks(range(len(names)), names)
