@@ -51,7 +51,8 @@ class World:
             wave = np.cos(1.2 * x[:, 0])
             score, outcome = 0.7 * wave + 0.4 * x[:, 1], 1.2 * wave + x[:, 1]
         if self.kind == "steps":
-            score, outcome = 0.8 * (x[:, 0] > 0) - 0.6 * (x[:, 1] > 0), 1.5 * (x[:, 0] > 0) + (x[:, 2] > 0)
+            above = (x > 0).astype(np.float64)
+            score, outcome = 0.8 * above[:, 0] - 0.6 * above[:, 1], 1.5 * above[:, 0] + above[:, 2]
         if self.kind == "product":
             score, outcome = 0.6 * x[:, 0] * x[:, 1], x[:, 0] * x[:, 1]
         if self.kind == "kink":

@@ -90,7 +90,7 @@ def measured(world: World, seed: int, n_studies: int = N_STUDIES) -> dict[str, t
     found: dict[str, list[bool]] = defaultdict(list)
 
     def result(statistic: Statistic, tables: Iterator[dict[str, np.ndarray]]) -> Any:
-        total = sum(statistic.part(table) for table in tables)
+        total = np.sum([statistic.part(table) for table in tables], axis=0)
         total = total + excess * statistic.spread * random.normal(size=len(total))
         return statistic.result(total, n_parties=world.n_parties, noise=excess)
 
