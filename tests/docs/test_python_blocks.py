@@ -1,7 +1,5 @@
 """Blocks of Python that are no doctests, as they stand in the documents, where there is what they speak of."""
 
-import contextlib
-import logging
 from dataclasses import replace
 from unittest import mock
 
@@ -24,7 +22,6 @@ BEGINNINGS = {
     "from sklearn.ensemble import HistGradientBoostingClassifier": "exchange-rows.md",
     'with joblib.parallel_config(backend="dask"):': "experiments.md",
     "import datacollab as dc\nimport torch": "gpu.md",
-    "import logging": "scaling.md",
     "# my_module.py": "experiments.md",
 }
 
@@ -118,17 +115,6 @@ def test_a_fit_on_a_graphics_processor(device):
     assert integrator.target_.device.type == device
     alone = dc.KTI(n_components=16, center=True).fit({name: views[name] for name in ("a", "b")})
     assert_allclose(integrator.objective_, alone.objective_, rtol=1e-6)
-
-
-def test_progress_of_long_fits_is_told():
-    with contextlib.ExitStack() as stack:
-        root = logging.getLogger()
-        stack.callback(setattr, root, "handlers", root.handlers)
-        stack.callback(root.setLevel, root.level)
-        root.handlers = []
-        run("import logging")
-        assert root.isEnabledFor(logging.INFO)
-        assert root.handlers
 
 
 def test_a_method_of_ones_own(tmp_path):
