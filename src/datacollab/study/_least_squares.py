@@ -135,7 +135,7 @@ class LeastSquares(Statistic):
     columns : sequence of NumberColumn and CategoryColumn
         A category has a coefficient for each level but the first.
     noise : float
-        A row is hidden about as well as by this noise in `RidgeSums`.
+        A row is hidden about as well as by this noise in `RidgeSums`; with classical errors, as by 0.1 at least.
     errors : {"robust", "classical"}, default="robust"
         Robust errors hold where residuals vary unequally, and make the noise of the coefficients three times as large.
         Classical ones suppose that residuals vary alike and rows are independent.
@@ -198,13 +198,23 @@ class LeastSquares(Statistic):
         return math.sqrt(numbers**2 + 4 * numbers * categories + 6 * categories**2)
 
     @property
+    def _unit(self) -> float:
+        """Return the noise of one total for moments that a row moves by 1.
+
+        A single total has the usual noise at least, about what ten totals with the least noise of a project have
+        together: otherwise, somebody who knows all other rows could read the only row of a level.
+        """
+        least = USUAL_NOISE if self.errors == "classical" else 0.0
+        return max(self.noise, least) / RIDGE_MOVED
+
+    @property
     def _noise(self) -> float:
         """Return the noise on the diagonal of one group's moments."""
-        return self.noise / RIDGE_MOVED * self._moved
+        return self._unit * self._moved
 
     @property
     def _noise_of_rows(self) -> float:
-        return self.noise / RIDGE_MOVED * _NOISE_OF_ROWS
+        return self._unit * _NOISE_OF_ROWS
 
     @property
     def spread(self) -> FloatArray:
