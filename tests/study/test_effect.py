@@ -188,7 +188,7 @@ def test_parties_whose_rates_and_outcomes_rise_together_do_not_bias_the_effect()
         total = np.zeros(len(statistic.spread))
         for shift in np.linspace(-1, 1, 6):
             x, t, y = arms(random, 100, shift)
-            total += statistic.part({MAPPED: common.transform(x), "treated": t, "gain": y})
+            total += statistic.part({MAPPED: common.transform(x), "treated": t, "gain": y}, random.bytes(32))
         found = statistic.result(
             total + 1.4 * statistic.spread * random.normal(size=len(total)), n_parties=6, noise=1.4
         )

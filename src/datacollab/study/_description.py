@@ -178,10 +178,6 @@ class Counts(Statistic):
     tells: ClassVar[str] = "rows of each level and part of a range, rows missing, and how much parties differ"
 
     @property
-    def _numbers(self) -> int:
-        return sum(isinstance(column, NumberColumn) for column in self.columns)
-
-    @property
     def _sizes(self) -> list[tuple[int, int]]:
         """Return how many counts and sums each column has: rows missing, and squares within parties, among them."""
         return [
@@ -191,7 +187,7 @@ class Counts(Statistic):
 
     @property
     def _noise_of_sums(self) -> float:
-        return self.noise / RIDGE_MOVED * math.sqrt(_SPREAD_MOVED * max(1, self._numbers))
+        return max(self.noise / RIDGE_MOVED * math.sqrt(_SPREAD_MOVED * max(1, _n_numbers(self.columns))), _LEAST_NOISE)
 
     @property
     def spread(self) -> FloatArray:
@@ -202,7 +198,7 @@ class Counts(Statistic):
     @property
     def loss(self) -> float:
         """Return how far replacing one row moves the numbers at most, in units of the noise."""
-        p = self._numbers
+        p = _n_numbers(self.columns)
         counts = _OUTER_MOVED * p + 2 * _OUTER_MOVED * (len(self.columns) - p)
         return math.sqrt(counts / self.count_noise**2 + _SPREAD_MOVED * p / self._noise_of_sums**2)
 
@@ -258,6 +254,10 @@ def _between(square: float, within: float, noise: float) -> tuple[float, float]:
     """Return the share of the squares around the mean that is not within parties, and its noise."""
     whole = max(square, noise, 1e-12)
     return min(max((square - within) / whole, 0.0), 1.0), noise / whole
+
+
+def _n_numbers(columns: Sequence[NumberColumn | CategoryColumn]) -> int:
+    return sum(isinstance(column, NumberColumn) for column in columns)
 
 
 def _in_bins(
@@ -442,10 +442,6 @@ class Description(Statistic):
     tells: ClassVar[str] = "means, standard deviations, quartiles and rows of each level, in all and in each group"
 
     @property
-    def _numbers(self) -> int:
-        return sum(isinstance(column, NumberColumn) for column in self.columns)
-
-    @property
     def _sizes(self) -> list[tuple[int, int]]:
         """Return how many counts and sums each column has, in one group."""
         return [
@@ -459,7 +455,11 @@ class Description(Statistic):
     @property
     def _noise_of_sums(self) -> float:
         """Return the noise of each sum: a row is in the more of them, the more columns and groups there are."""
-        usual = self.noise / RIDGE_MOVED * math.sqrt(max(1.0, self._copies / 2) * _ENTRY_MOVED * max(1, self._numbers))
+        usual = (
+            self.noise
+            / RIDGE_MOVED
+            * math.sqrt(max(1.0, self._copies / 2) * _ENTRY_MOVED * max(1, _n_numbers(self.columns)))
+        )
         return max(usual, _LEAST_NOISE)
 
     @property
@@ -478,7 +478,7 @@ class Description(Statistic):
     @property
     def loss(self) -> float:
         """Return how far replacing one row moves the numbers at most, in units of the noise."""
-        p = self._numbers
+        p = _n_numbers(self.columns)
         counts = (1 if self.by is None else 2) * _OUTER_MOVED * (1 + len(self.columns))
         return math.sqrt(counts / self.count_noise**2 + self._copies * _ENTRY_MOVED * p / self._noise_of_sums**2)
 

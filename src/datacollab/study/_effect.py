@@ -48,6 +48,7 @@ from ._plan import (
     StudyTable,
     entries_of,
     number_text,
+    p_text,
 )
 
 __all__ = ["MAPPED", "Effect", "EffectResult", "effect_map"]
@@ -70,7 +71,6 @@ _FEWEST_ROWS = 100
 _PENALTIES = np.geomspace(1e-3, 1e3, 37)
 _LEAST_OVERLAP = 0.2
 """The least share of the treatment's variance that columns leave unexplained, below which there is a warning."""
-_SMALL = 0.001
 
 
 @dataclass(frozen=True, eq=False)
@@ -125,9 +125,8 @@ class EffectResult(StatisticResult):
 
     def table(self) -> ResultTable:
         """Return a line for the effect, one for the overlap, and one for the balance of each column."""
-        p = "<0.001" if self.p_value < _SMALL else f"{self.p_value:.3f}"
         found = map(number_text, (self.effect, self.error, self.low, self.high))
-        rows = [(self.estimand, *found, p, "", "")]
+        rows = [(self.estimand, *found, p_text(self.p_value), "", "")]
         rows.append(("variance of treatment left by columns", number_text(self.overlap), *[""] * 6))
         for name, differences in self.balance.items():
             rows.append((f"balance of {name}", *[""] * 5, *(number_text(round(each, 2) + 0.0) for each in differences)))
