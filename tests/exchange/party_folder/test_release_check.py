@@ -30,6 +30,7 @@ from datacollab.exchange.project import Anchor, EncodedTable
 from datacollab.linalg import gaussian_sigma
 from datacollab.party import OBFUSCATORS, Microaggregation, SharingPlan
 from datacollab.risk.audit import audit
+from datacollab.risk.audit._findings import AMBER_LIMIT, rating_of
 from party_world import refused
 
 NO_LIMITS = {"max_linkage": None, "max_reidentification": None, "max_membership": None}
@@ -331,6 +332,25 @@ def test_risk_is_only_shown_where_the_policy_warns(example):
     assert text.count("ABOVE") == 1
     assert summary.above_limits == ("linkage", "membership")
     assert summary_of().above_limits == ()
+
+
+def test_the_default_limits_let_nothing_leave_that_the_audit_rates_red(example):
+    """The limits are where red begins; and a criterion that another measure makes red is refused by them as well."""
+    limits = Policy().risk_limits
+    assert limits == {"linkage": AMBER_LIMIT, "reidentification": AMBER_LIMIT, "membership": 0.5 + AMBER_LIMIT}
+    at_limit = (finding("open-world re-identification", 0.1, low=0.1, high=limits["reidentification"]),)
+    at_limit += (finding("membership AUC", 0.6, low=0.6, high=limits["membership"], baseline=None, chance=0.5),)
+    assert [rating_of(each) for each in at_limit] == ["amber", "amber"]
+    figures = RiskFigures(linkage=0.1, reidentification=0.1, membership=0.6, ratings={"membership": "red"})
+    summary = summary_of(risk=figures, limits=limits)
+    assert summary.above_limits == ("membership",)
+    assert "0.60   limit 0.7     RED" in summary.to_text()
+    found = reasons_against(summary, Policy(min_class_rows=1), example[0])
+    raised = replace(summary, limits=limits | {"membership": 0.75})
+    assert raised.above_limits == ()
+    assert replace(summary, guarantee="It is private.").above_limits == ()
+    assert [reason.code for reason in found] == ["RISK_TOO_HIGH"]
+    assert "red by another measure" in str(found[0])
 
 
 def test_every_reason_is_told_not_only_the_first(example):

@@ -7,8 +7,9 @@ from numpy.random import RandomState
 import datacollab as dc
 from audit_example import audited_rows, value_of
 from datacollab.errors import AgreementError
-from datacollab.party import GaussianMechanism, Microaggregation
+from datacollab.party import GaussianMechanism, GaussianNoise, Microaggregation
 from datacollab.risk.audit import audit
+from datacollab.risk.audit._findings import rating_of
 
 ATTACKS = ("forward emulator", "membership", "demixing", "shadow shares")
 
@@ -85,6 +86,15 @@ def test_what_is_proven_stands_beside_what_was_tried(digits):
     assert "“At most” is over the attacks tried" in sheet
     assert "but for what is called proven" in sheet
     assert "shadow shares" in appendix
+    assert result.worst_records == ()
+
+
+def test_records_are_listed_where_attacks_point_to_more_than_chance_does(digits):
+    """With much noise, chance alone would pick records; without any defence most are found."""
+    hidden, plain = (audited(digits, *given, attacks=("linear regression",)) for given in ((GaussianNoise(20.0),), ()))
+    assert {rating_of(each) for each in hidden.findings if each.metric == "linkage"} <= {"green", "inconclusive"}
+    assert (len(hidden.worst_records), len(plain.worst_records)) == (0, 10)
+    assert "none is pointed to more often than by chance" in hidden.summary()
 
 
 def test_targets_are_those_of_the_rows_not_of_the_share(digits):

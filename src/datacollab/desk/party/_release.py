@@ -280,6 +280,7 @@ def _picture(summary: ReleaseSummary, name: str) -> dict[str, Any]:
         "limit": "" if limit is None else limit_text(name, limit),
         "known": "; ".join(known),
         "is_above": name in summary.above_limits,
+        "is_red": summary.is_red(name) and not (found is not None and limit is not None and found > limit),
         "found": found,
         "allowed": limit,
     }

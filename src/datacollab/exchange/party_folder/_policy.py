@@ -67,9 +67,9 @@ class Policy:
     max_anchor_density: float = _entry(
         1.2, "a number from 1 on", lambda value: type(value) in (int, float) and 1 <= value < math.inf
     )
-    max_linkage: float | None = _share(0.25, 0)
-    max_reidentification: float | None = _share(0.25, 0)
-    max_membership: float | None = _share(0.75, 0.5)
+    max_linkage: float | None = _share(0.2, 0)
+    max_reidentification: float | None = _share(0.2, 0)
+    max_membership: float | None = _share(0.7, 0.5)
     audit: str = _one_of("required", "required", "warn", "off")
     approvers: tuple[str, ...] = _entry((), "a list of names", _are_texts)
     ledger: str = _entry("", "the path of a folder, as text", lambda value: isinstance(value, str))

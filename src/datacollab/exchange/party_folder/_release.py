@@ -70,6 +70,8 @@ FIGURES = {
     "reidentification": "re-identified among strangers",
     "membership": "membership inference (AUC)",
 }
+CRITERIA = {"linkage": "linkability", "reidentification": "singling out", "membership": "membership"}
+"""The audit's criterion to which each figure belongs."""
 _LONE_ROWS = 20
 _BATCH_ROWS = 500
 """Rows that are mapped together: company enough for its influence to show."""
@@ -336,11 +338,20 @@ class ReleaseSummary:
 
     @property
     def above_limits(self) -> tuple[str, ...]:
-        """Figures of the risk that are above their limits, or should have been measured."""
+        """Figures of the risk that are above their limits or rated red, or should have been measured."""
         if self.risk is None:
             return ()
         found = {name: self.figure(name) for name in self.limits}
-        return tuple(name for name, figure in found.items() if figure is None or figure > self.limits[name])
+        return tuple(
+            name for name, figure in found.items() if figure is None or figure > self.limits[name] or self.is_red(name)
+        )
+
+    def is_red(self, name: str) -> bool:
+        """Return whether another measure makes the figure's criterion red, and the limit is not above the default."""
+        if self.risk is None or self.guarantee is not None:
+            return False
+        usual = Policy().risk_limits[name]
+        return self.limits.get(name, 1.0) <= usual and self.risk.ratings.get(CRITERIA[name]) == "red"
 
     def figure(self, name: str) -> float | None:
         """Return a figure of the risk as it is compared with limits: the measured one, or a proven bound below it."""
@@ -412,7 +423,8 @@ class ReleaseSummary:
             measure, found, limit = self.risk.of(name), self.figure(name), self.limits.get(name)
             measured = "not measured" if measure is None else figure_text(name, measure)
             allowed = "" if limit is None else f"limit {limit_text(name, limit)}"
-            over = "ABOVE" if found is not None and limit is not None and found > limit else ""
+            over = "RED" if self.is_red(name) else ""
+            over = "ABOVE" if found is not None and limit is not None and found > limit else over
             alone = self.risk.targets_alone.get(name)
             known = "" if alone is None else f"targets alone: {figure_text(name, alone)}"
             if name in self.proven:
@@ -629,6 +641,13 @@ def _risks(summary: ReleaseSummary, policy: Policy) -> Iterator[ExchangeError]:
                 "RISK_TOO_HIGH",
                 f"{who}: {name} ({FIGURES[name]}) reaches up to {figure_text(name, found)} in the audit; the policy "
                 f"allows {limit_text(name, limit)}. {_advice(summary, name, limit)}.",
+            )
+        elif found is not None and summary.is_red(name):
+            yield ExchangeError(
+                "RISK_TOO_HIGH",
+                f"{who}: the audit rates {CRITERIA[name]} red by another measure than {name} ({FIGURES[name]}), and "
+                f"only a limit above {limit_text(name, Policy().risk_limits[name])} lets that leave. "
+                f"{_advice(summary, name, limit)}.",
             )
     if unknown := [name for name in policy.risk_limits if summary.figure(name) is None]:
         yield ExchangeError(

@@ -125,7 +125,7 @@ class AuditResult:
 
     def summary(self) -> str:
         """Say in plain lines what was found."""
-        worst = ", ".join(str(record.index) for record in self.worst_records) or "none listed"
+        worst = ", ".join(str(record.index) for record in self.worst_records) or _NONE_WORST
         return "\n".join(
             [
                 f"Privacy audit of party {self.party!r}",
@@ -188,6 +188,7 @@ def _written(text: str, path: str | Path | None) -> str:
 
 
 _STOPPED_EARLY = "The time budget ended this audit early: what was not tried may be worse than what was."
+_NONE_WORST = "none is pointed to more often than by chance"
 _POINTED, _OPEN = ("linkage", "re-identification@1"), ("open-world linkage", "open-world re-identification")
 _SUMMED_UP = (_POINTED, _OPEN, ("membership AUC",), ("membership TPR",), ("training rows in files",))
 """Measures by which a threat level is summed up, the first that were taken."""
@@ -325,7 +326,7 @@ def _page(result: AuditResult) -> str:
         open_limit=f"{100 * OPEN_WORLD_LIMIT:.0f}",
         attackers="".join(_attacker(result, level) for level in result.levels),
         among=among if result.n_open_candidates > result.n_candidates else "",
-        records=f'<ol class="records">{records}</ol>' if records else "<p>None listed.</p>",
+        records=f'<ol class="records">{records}</ol>' if records else f"<p>{_NONE_WORST.capitalize()}.</p>",
         assumed=_bullets(result.assumptions),
         gaps=_bullets(result.not_tested),
         proven=", but for what is called proven" if result.proven else "",

@@ -18,10 +18,25 @@ from ..._validation import FloatArray
 from ..._version import __version__
 from ...errors import AgreementError, NoGuaranteeError
 from ...party import Party
-from ._findings import ATTACKS, FORWARD, LEVELS, NEEDS, SAID, SHADOWS, WITH_LABELS, Finding, Record, mean_findings
+from ._findings import (
+    ATTACKS,
+    FORWARD,
+    LEVELS,
+    NEEDS,
+    SAID,
+    SHADOWS,
+    WITH_LABELS,
+    Finding,
+    Record,
+    mean_findings,
+    rating_of,
+)
 from ._result import AuditResult
 from ._scenario import Scenario, make_scenario
 from ._trials import Attribute, Outcome, Trial, Trials
+
+_POINTED = ("re-identification@1", "open-world re-identification", "linkage", "open-world linkage")
+"""Measures of attacks that point to a record."""
 
 
 def _assumptions(scenario: Scenario) -> list[str]:
@@ -199,7 +214,7 @@ def audit(
         n_components=scenario.Z.shape[1],
         findings=findings,
         levels=tuple(LEVELS[level] for level in asked),
-        worst_records=_worst(scenario, [(trial.level, outcome.margins) for trial, outcome in made]),
+        worst_records=() if statement else _worst(scenario, made, findings),
         assumptions=(*_assumptions(scenario), *scenario.remarks, *remarks),
         not_tested=tuple(_not_tested(scenario, asked, findings, left, attacks)),
         seeds=tuple(range(n_seeds)),
@@ -211,12 +226,18 @@ def audit(
     )
 
 
-def _worst(scenario: Scenario, margins: Iterable[tuple[str, FloatArray | None]]) -> tuple[Record, ...]:
-    """List the records that the attacks of some level single out best, by the median over its attacks."""
+def _worst(
+    scenario: Scenario, made: Iterable[tuple[Trial, Outcome]], findings: Iterable[Finding]
+) -> tuple[Record, ...]:
+    """List the records that the attacks of some level single out best, by the median over its attacks.
+
+    Levels without an amber or red rate of records pointed to are left out: chance picks the records there.
+    """
+    telling = {each.level for each in findings if each.metric in _POINTED and rating_of(each) in ("amber", "red")}
     of_level: dict[str, list[FloatArray]] = {}
-    for level, values in margins:
-        if values is not None:
-            of_level.setdefault(level, []).append(values)
+    for trial, outcome in made:
+        if outcome.margins is not None and trial.level in telling:
+            of_level.setdefault(trial.level, []).append(outcome.margins)
     if not of_level:
         return ()
     typical = np.stack([np.median(values, axis=0) for values in of_level.values()])
