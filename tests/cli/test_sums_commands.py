@@ -1,6 +1,7 @@
 """A project that shares sums, by commands: three parties, from keys to predictions."""
 
 import json
+import re
 
 import pandas as pd
 import pytest
@@ -89,9 +90,14 @@ def test_a_study_of_an_effect_is_drafted_with_sums(place, tmp_path):
 
 
 def test_from_check_to_predictions(place):
-    text = done(party("check", place / "north.csv", "-C", place / "north"))
+    check = ("check", place / "north.csv", "--dpia", place / "dpia.md", "-C", place / "north")
+    text = done(party(*check))
     assert "personal data" in text
     assert "This may be shared" in text
+    form = (place / "dpia.md").read_text(encoding="utf-8")
+    assert "The southern hospital" in form
+    assert re.search(r"One file with [\d,]+ numbers", form)[0].removeprefix("One file with ") in text
+    assert party(*check).exit_code == 2  # it is there already
     refused = party("share", place / "north.csv", "-C", place / "north")
     assert refused.exit_code == 12
     assert "NOT_APPROVED" in refused.stderr

@@ -13,11 +13,11 @@ import typer
 
 from ..bundle import PublicKey
 from ..errors import ExchangeError
-from ..exchange.party_folder import Explained, PartyFolder, ReleaseSummary, SumsSummary, deadline_passed
+from ..exchange.party_folder import Explained, PartyFolder, ReleaseSummary, SumsSummary, assessment, deadline_passed
 from ..exchange.project import read_table
 from ..exchange.steps import SIDES, STEPS, score_rows
 from ._command import Folder, says_yes, sending
-from ._output import Report, record_number_questions, show_adjusted, show_rows
+from ._output import Report, closed_file, record_number_questions, show_adjusted, show_rows
 from ._progress import shown_progress
 
 _MOST_SHOWN = 10
@@ -25,9 +25,11 @@ _MOST_SHOWN = 10
 _MOST_CLASSES = 12
 
 
-def check(report: Report, folder: Folder, table: Path, **options: Any) -> None:
+def check(report: Report, folder: Folder, table: Path, dpia: Path | None, **options: Any) -> None:
     """Show what would leave, and the reasons against it."""
     opened = folder.party()
+    if dpia is not None and dpia.exists():
+        raise typer.BadParameter(f"{dpia} is there already; name another file.", param_hint="--dpia")
     of_sums = opened.project.sharing is not None
     with shown_progress(quiet=report.as_json) as progress:
         prepared: Any = opened.prepare(table, **options, progress=progress)
@@ -52,6 +54,9 @@ def check(report: Report, folder: Folder, table: Path, **options: Any) -> None:
     report.line(prepared.summary.to_text())
     show_adjusted(prepared.summary.adjusted, report, is_summarised=True)
     report.line()
+    if dpia is not None:
+        closed_file(dpia).write_text(assessment(opened.project, opened.policy, prepared.summary), encoding="utf-8")
+        report.line(f"{dpia}: a draft of an impact assessment. Fill in what stands in brackets.")
     if not (of_sums or report.as_json):
         numbers = [column.name for column in opened.project.columns if column.kind == "number"]
         advice = "do not share: ask the project's owner to leave it out"

@@ -7,13 +7,15 @@ A step is a function of a `Folder`; `PartyFolder` has them as methods.
 * The analyst's model comes back: `_install`, `_predict`.
 """
 
+from ._assessment import assessment, measured_for, membership_rows
 from ._folder import make_mask_key, public_key_text
 from ._party_folder import PartyFolder, Prepared
 from ._policy import Policy, deadline_passed, default_policy_text, load_policy
 from ._predict import Explained
 from ._release import FIGURES, NamedTargets, ReleaseSummary, figure_text, limit_text, undefended_rows
-from ._sums import PreparedSum, SumsSummary
+from ._sums import APART, TOGETHER, PreparedSum, SumsSummary
 
 __all__ = ["FIGURES", "Explained", "NamedTargets", "PartyFolder", "Policy", "Prepared", "PreparedSum", "ReleaseSummary"]
 __all__ += ["SumsSummary", "deadline_passed", "default_policy_text", "figure_text", "limit_text", "load_policy"]
-__all__ += ["make_mask_key", "public_key_text", "undefended_rows"]
+__all__ += ["APART", "TOGETHER", "assessment", "make_mask_key", "measured_for", "membership_rows", "public_key_text"]
+__all__ += ["undefended_rows"]

@@ -82,6 +82,12 @@ TOGETHER = (
     "somebody they know is among the rows. The noise promises no anonymity, so the file remains personal data."
 )
 
+ATTACKERS = {
+    "analyst": "the analyst alone",
+    "party": "one party alone, from the model",
+    "together": "the analyst and one party together",
+}
+"""In words, by the attributes of `MeasuredMembership`."""
 INVENTED = (
     "If one person made up all the other parties, they could read your part. Compare the fingerprints of at least two, "
     "by telephone, with people of these institutions whom you know."
@@ -195,28 +201,23 @@ class SumsSummary:
             "attackers distinguished people in a total from others, as an AUC (.50 is guessing, 1.00 is certain)."
         )
         heads = ("Rows of all parties together:", *(f"{each.n_rows:,}" for each in people))
-        by_attacker = {
-            "the analyst alone": "analyst",
-            "one party alone, from the model": "party",
-            "the analyst and one party together": "together",
-        }
         table = [heads]
-        table += [(name, *(_auc(getattr(each, who)) for each in people)) for name, who in by_attacker.items()]
+        table += [(name, *(auc_text(getattr(each, who)) for each in people)) for who, name in ATTACKERS.items()]
         width = max(len(line[0]) for line in table)
         lines = [f"  {name:<{width}}{''.join(f'{value:>8}' for value in values)}" for name, *values in table]
         fewest = (self.n_rows_together - self.n_rows) // (self.n_parties - 1)
         rest = (
             f"In this project the total has at least {self.n_rows_together:,} rows (your {self.n_rows:,}, and "
             f"{fewest:,} or more from each other party). Fewer rows reveal more, and so does a rare class: with ten "
-            f"people of a class among {rare.n_rows:,} rows, the analyst alone reached {_auc(rare.analyst)}, one party "
-            f"{_auc(rare.party)}, both together {_auc(rare.together)}."
+            f"people of a class among {rare.n_rows:,} rows, the analyst alone reached {auc_text(rare.analyst)}, one "
+            f"party {auc_text(rare.party)}, both together {auc_text(rare.together)}."
         )
         if self.noise < rare.noise or self.n_components > rare.n_components:
             rest += " This total has less noise or more columns than those measured, and reveals more."
         return [*textwrap.wrap(title, _WIDTH), *lines, *textwrap.wrap(rest, _WIDTH)]
 
 
-def _auc(value: float) -> str:
+def auc_text(value: float) -> str:
     """Return the value as a table shows it; guessing is the least."""
     return f"{max(value, 0.5):.2f}".removeprefix("0")
 

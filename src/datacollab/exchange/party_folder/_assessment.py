@@ -1,0 +1,172 @@
+"""A draft of a data protection impact assessment, with the facts of a project, a policy and what would leave."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from datetime import UTC, datetime
+from pathlib import Path
+from string import Template
+
+from ...sums import MeasuredMembership
+from ..project import Project
+from ._policy import Policy
+from ._release import CRITERIA, FIGURES, ReleaseSummary, figure_text, limit_text
+from ._sums import APART, ATTACKERS, INVENTED, TOGETHER, SumsSummary, auc_text, promise
+
+_TEMPLATE = Template(Path(__file__).with_name("assessment.md").read_text(encoding="utf-8"))
+_AMBER, _RED = 0.55, 0.7
+_SUMS_STAY = "records, targets, sums of this party alone, keys, policy and log"
+_OF_ROWS = (
+    "The analyst gets what is listed above, each row with its target. With the anchor, which every party has, it "
+    "can link rows to people whose records it knows. The figures below are for the analyst and one party together."
+)
+_DOES = (
+    "files are signed and checked before use; a share is {sealed}; secret files are closed to other accounts; a log "
+    "shows later changes; nothing leaves that the policy forbids or nobody approved"
+)
+_OF_SUMS = (
+    "; masks that cancel only in the total; noise; a ledger that refuses most second totals over nearly the same rows"
+)
+
+
+def grade(auc: float) -> str:
+    """Return the audit's rating of membership for a measured area under the curve.
+
+    Examples
+    --------
+    >>> [grade(auc) for auc in (0.55, 0.56, 0.7, 0.71)]
+    ['green', 'amber', 'amber', 'red']
+    """
+    shown = round(auc, 2)
+    return "red" if shown > _RED else "amber" if shown > _AMBER else "green"
+
+
+def measured_for(measured: Sequence[MeasuredMembership], n_rows: int) -> tuple[str, MeasuredMembership]:
+    """Return the measured total with this number of rows or the next smaller one, and how both compare.
+
+    Examples
+    --------
+    >>> from datacollab.sums import measured_membership
+    >>> measured_for(measured_membership(), 700)[0]
+    'measured on public tables with 250 rows; more rows reveal less'
+    """
+    people = [each for each in measured if not each.rare]
+    fewer = [each for each in people if each.n_rows <= n_rows]
+    found = fewer[-1] if fewer else people[0]
+    but = "" if found.n_rows == n_rows else "; more rows reveal less" if fewer else "; fewer rows reveal more"
+    return f"measured on public tables with {found.n_rows:,} rows{but}", found
+
+
+def membership_rows(found: MeasuredMembership) -> list[tuple[str, str, str]]:
+    """Return each attacker in words, with its area under the curve and the rating of that."""
+    return [(words, auc_text(value := getattr(found, name)), grade(value)) for name, words in ATTACKERS.items()]
+
+
+def assessment(project: Project, policy: Policy, summary: SumsSummary | ReleaseSummary) -> str:
+    """Fill the form of an assessment (Markdown) in, as far as the project and what would leave tell.
+
+    Parameters
+    ----------
+    project : Project
+    policy : Policy
+    summary : SumsSummary or ReleaseSummary
+        As `PartyFolder.prepare` returns it.
+    """
+    sums = summary if isinstance(summary, SumsSummary) else None
+    stays = ", ".join(summary.stays) if isinstance(summary, ReleaseSummary) else _SUMS_STAY
+    sharing, is_study = project.sharing, sums is not None and sums.of_study
+    entities = {} if sharing is None else sharing.entities
+    others = (
+        _harmless(f"- {name} ({entities.get(name, '[legal entity]')}): {key.fingerprint}")
+        for name, key in project.parties.items()
+        if name != summary.party
+    )
+    facts = {
+        "project": project.name,
+        "party": summary.party,
+        "date": datetime.now(UTC).date().isoformat(),
+        "purpose": _harmless(" ".join(project.purpose.split())),
+        "made": f"{'a study' if is_study else 'a model'} ({project.task.words})",
+        "revision": project.revision,
+        "fingerprint": project.fingerprint,
+        "deadline": project.deadline or "none",
+        "n_rows": f"{summary.n_rows:,}",
+        "columns": f"{len(project.columns)}, and what is to be predicted: {_named(project)}",
+        "stays": stays,
+        "analyst": _harmless(f"{entities.get('analyst', '[legal entity]')}, key {summary.analyst}"),
+        "others": "\n".join(others),
+        "cut_off": "the first party shares" if sums is not None else "`party share`",
+        "measures": _DOES.format(sealed="encrypted for the analyst" if project.seal_shares else "NOT encrypted")
+        + ("" if sums is None else _OF_SUMS),
+        "policy": policy.digest,
+        "file": f"{summary.party}.{'dcshare' if sums is None else 'dcsum'}",
+        "product": "the study's result" if is_study else "the model, which reveals a little of its rows",
+        "holders": "analyst, and those it is given to" if is_study else "all parties, analyst",
+    }
+    if sums is not None:
+        facts |= _of_sums(project, policy, sums)
+    elif isinstance(summary, ReleaseSummary):
+        facts |= _of_rows(policy, summary)
+    return _TEMPLATE.substitute(facts)
+
+
+def _of_sums(project: Project, policy: Policy, summary: SumsSummary) -> dict[str, str]:
+    public = f" and {summary.n_public} labelled public ones" if summary.n_public else ""
+    rows = f"{summary.n_rows:,} records{public}"
+    lines = [APART, TOGETHER, INVENTED, *(f"Warning: {each}" for each in summary.sentences)]
+    risk = [] if summary.epsilon is None else [promise(summary.epsilon)]
+    if not summary.of_study:
+        how, found = measured_for(summary.measured, summary.n_rows_together)
+        rare = next(each for each in reversed(summary.measured) if each.rare)
+        table = [f"| {words} | {auc} | {rating} |" for words, auc, rating in membership_rows(found)]
+        risk += [
+            "**Can somebody tell whether a known person is in the total?** As an AUC: .50 is guessing, 1.00 is "
+            f"certain. The total has at least {summary.n_rows_together:,} rows. The figures are {how}. The rating is "
+            "the audit's scale, here for means: above .55 amber, above .70 red.",
+            "\n".join(["| attacker | AUC | rating |", "| --- | ---: | --- |", *table]),
+            f"If ten people are of a class, among {rare.n_rows:,} rows: "
+            + ", ".join(f"{words} {auc} ({rating})" for words, auc, rating in membership_rows(rare))
+            + ". Of this project's classes, the smallest is expected to have [number] people in the total.",
+        ]
+    elif summary.epsilon is None:
+        risk.append("No attack on a study is measured before it leaves. Its noise hides a row, and proves nothing.")
+    return {
+        "leaves": f"One file with {summary.n_numbers:,} numbers (about {summary.n_bytes:,} bytes), once: "
+        f"{summary.statistic} over {rows}, under masks, with noise of {summary.noise:.2g} in the total of all "
+        f"{summary.n_parties} parties ({summary.n_entities} institutions)."
+        + "".join(f"\n- {each}" for each in summary.tells),
+        "who": "\n\n".join(lines),
+        "risk": "\n\n".join(risk),
+        "limits": f"at least {max(policy.min_rows, project.min_rows)} rows; {_approvers(policy)}. There is no limit "
+        "of risk for sums: [name] accepts the figures of section 4",
+    }
+
+
+def _of_rows(policy: Policy, summary: ReleaseSummary) -> dict[str, str]:
+    rows = []
+    for name, words in FIGURES.items():
+        found, limit = summary.figure(name), summary.limits.get(name)
+        rating = "not measured" if summary.risk is None else summary.risk.ratings.get(CRITERIA[name], "not measured")
+        measured = "not measured" if found is None else figure_text(name, found)
+        rows.append(f"| {words} | {measured} | {'none' if limit is None else limit_text(name, limit)} | {rating} |")
+    table = ["| at most, by the attacks tried | figure | limit | rating |", "| --- | ---: | ---: | --- |", *rows]
+    return {
+        "leaves": "".join(f"\n- {name}: {text}" for name, text in summary.facts()),
+        "who": _OF_ROWS,
+        "risk": "\n".join(table),
+        "limits": f"at least {policy.min_rows} rows; the limits of section 4, audit {policy.audit!r}; "
+        f"{_approvers(policy)}",
+    }
+
+
+def _approvers(policy: Policy) -> str:
+    return f"approvers: {', '.join(policy.approvers) or 'anybody who can read the folder'}"
+
+
+def _named(project: Project) -> str:
+    return _harmless(f"{', '.join(each.name for each in project.columns)}; {project.task.words}")
+
+
+def _harmless(text: str) -> str:
+    """Keep a text of the project from ending a cell, or from being markup."""
+    return text.replace("|", "\\|").replace("<", "&lt;")

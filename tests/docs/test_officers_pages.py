@@ -1,0 +1,98 @@
+"""What the pages for the data protection officer say is what the program does, and prints."""
+
+import re
+from pathlib import Path
+
+import pytest
+from blocks import ROOT
+
+from datacollab.cli._command import COMMANDS
+from datacollab.exchange.ledger import FEWEST_DIFFERENT
+from datacollab.exchange.party_folder import Policy
+from datacollab.exchange.party_folder._assessment import _AMBER, _RED, grade
+from datacollab.exchange.party_folder._release import LEAST_ROWS
+from datacollab.exchange.party_folder._sums import ATTACKERS, auc_text
+from datacollab.exchange.steps import STEPS
+from datacollab.exchange.sums import _FEWEST_OWN_ROWS
+from datacollab.risk.audit._findings import AMBER_LIMIT, CRITERIA, GREEN_LIMIT
+from datacollab.sums import measured_membership
+
+PAGES = {path.stem: path.read_text(encoding="utf-8") for path in (ROOT / "docs").glob("*.md")}
+DPIA, GDPR = PAGES["dpia"], PAGES["gdpr"]
+
+
+def test_the_figures_are_those_that_a_check_prints():
+    *people, rare = sorted(measured_membership(), key=lambda each: (each.rare, each.n_rows))
+    for name, words in ATTACKERS.items():
+        figures = " | ".join(auc_text(getattr(each, name)) for each in (*people, rare))
+        assert f"| {words} | {figures} |" in DPIA
+    assert "ten people of a class, of 1,000 |" in DPIA
+    assert rare.n_rows == 1000
+
+
+def test_one_scale_is_on_all_pages_in_the_policy_and_in_the_audit():
+    assert (_AMBER, _RED) == (0.5 + GREEN_LIMIT, 0.5 + AMBER_LIMIT)
+    assert [grade(_RED), grade(_RED + 0.01)] == ["amber", "red"]
+    policy = Policy()
+    limits = f"membership {policy.max_membership:g}, linkage and re-identification {policy.max_linkage:g}"
+    assert policy.max_linkage == policy.max_reidentification == AMBER_LIMIT
+    assert limits in DPIA.replace("\n", " ")
+    assert f"above .{100 * _AMBER:.0f} is amber, above .{100 * _RED:.0f} is red" in DPIA
+    levels = PAGES["threat-model"]
+    assert f"an AUC above .{100 * _RED:.0f}" in levels
+    assert f"an AUC above .{100 * _AMBER:.0f}" in levels
+
+
+def test_the_fewest_rows_are_the_programs():
+    assert f"A party adds at least {_FEWEST_OWN_ROWS} rows. If rows are shared, fewer than {LEAST_ROWS} are" in DPIA
+    assert Policy().min_rows == _FEWEST_OWN_ROWS
+    assert f"Fewer than {LEAST_ROWS} shared rows are refused besides" in PAGES["release"]
+
+
+@pytest.mark.parametrize("criterion", [name for name in CRITERIA if name != "membership"])
+def test_the_opinions_criteria_are_those_of_the_audit(criterion):
+    assert re.search(rf"^\| {criterion} \|", GDPR, flags=re.MULTILINE)
+
+
+def test_commands_and_options_on_the_pages_are_there():
+    steps = {**STEPS, **COMMANDS}
+    typed = re.findall(r"`(?:datacollab )?((?:party|remote|log) \w+|trial)\b([^`]*)`", DPIA + GDPR)
+    assert {name for name, _ in typed} >= {"party check", "remote withdraw", "party withdraw", "party forget", "trial"}
+    for name, rest in typed:
+        for option in re.findall(r"--[\w-]+", rest):
+            assert option in {each.option.partition(",")[0] for each in steps[name].inputs}, (name, option)
+
+
+def test_what_can_be_taken_back_is_said_alike():
+    """The three ways of withdrawing, on the page, in the help and on the desk."""
+    help = " ".join(STEPS["party withdraw"].does.split())
+    assert "A file that the analyst has is out of reach" in help
+    assert "`datacollab remote withdraw`" in help
+    templates = ROOT / "src" / "datacollab" / "desk" / "party" / "templates"
+    said = [path.read_text(encoding="utf-8") for path in Path(templates).glob("*.html")]
+    said += [text for name, text in PAGES.items() if name != "gdpr"]
+    for text in said:
+        for before in re.findall(r"([^.:;]*)cannot be called back", text.replace("\n", " ")):
+            assert "received" in before or "models that were sent" in before
+    assert "A file that the analyst has received **cannot be called back**" in GDPR
+
+
+def test_articles_stand_where_they_belong():
+    cited = {
+        "controller (Art. 4(7))": 1,
+        "joint controllers (Art. 26)": 1,
+        "processor (Art. 28)": 1,
+        "safeguards of Art. 89(1)": 1,
+        "access (Art. 15)": 1,
+        "rectification (Art. 16)": 1,
+        "erasure (Art. 17), objection (Art. 21)": 1,
+        "impact assessment (Art. 35(3)(b))": 1,
+        "Security (Art. 32)": 1,
+        "Breaches (Art. 33, 34)": 1,
+    }
+    assert {words: GDPR.count(words) for words in cited} == cited
+
+
+def test_the_ledger_refuses_fewer_rows_than_the_page_says():
+    assert FEWEST_DIFFERENT == 10
+    assert "fewer than ten rows differ" in DPIA
