@@ -46,7 +46,7 @@ _WORTH_SAYING = 2000
 
 
 class KTI(BaseIntegrator):
-    r"""Kernel-based target-normalised integration (Theorem 2 of the paper).
+    r"""Kernel-based target-normalised integration (Theorem 2 of the paper, whose printed version calls it NKI).
 
     Brings representations that are bent against each other, as those of UMAP or kernel PCA are, into one feature space,
     by a smooth function for each party.  For linear obfuscators such as PCA try `LTI` as well.

@@ -253,7 +253,7 @@ class _OntoTarget(LinearIntegrator):
 
 
 class LTI(_OntoTarget):
-    r"""Linear target-normalised integration (Theorem 1 of the paper [1]_).
+    r"""Linear target-normalised integration (Theorem 1 of the paper [1]_, whose printed version calls it LKI).
 
     Minimises :math:`\sum_k \|\tilde A^{(k)} G^{(k)} - Z\|_F^2` over maps and target together, with
     :math:`Z^\top Z = I` (eq. linear-formulation).  The target is spanned by the leading left singular vectors of
