@@ -19,7 +19,7 @@ from datacollab.exchange.analyst_folder._study import study_files
 from datacollab.exchange.project import Column, Task
 from datacollab.study import CategoryColumn, NumberColumn, Survival
 from party_world import refusal
-from sums_world import PARTIES, new_sums_world
+from sums_world import PARTIES, ROWS, new_sums_world, rows_of
 
 NAMES = PARTIES[:3]
 COLUMNS = (
@@ -132,6 +132,28 @@ def test_a_study_makes_no_model_and_no_part_of_it_is_made_twice(studied, tmp_pat
         for rows, is_hindered in zip((table, table.iloc[1:]), hindered, strict=True):
             reasons = world.folder("north").prepare(rows).reasons
             assert [each.code for each in reasons] == ["ALREADY_SHARED"] * is_hindered
+
+
+def test_a_study_that_gives_nothing_says_of_each_statistic_why_and_what_to_do(tmp_path):
+    """60 rows of one ward at each party are too few for the noise; with counts, these are printed and written."""
+    for statistics in (("least squares",), ("least squares", "counts")):
+        (root := tmp_path / statistics[-1]).mkdir()
+        world = new_sums_world(root, "regression", parties=NAMES, sharing={"statistics": statistics})
+        files = [world.share(name, rows_of(ROWS, 1, "regression").assign(ward="day")) for name in NAMES]
+        arguments = ["analyst", "integrate", *map(str, files), "-C", str(root / "analyst")]
+        said = CliRunner().invoke(app, arguments, catch_exceptions=False)
+        written = (root / "analyst" / STUDY_FILES[0]).exists()
+        if len(statistics) == 1:
+            assert said.exit_code == 16
+            assert said.stderr.startswith("datacollab: STUDY_REFUSED: No statistic of project 'wards' can be given.")
+            assert "ward=night has fewer than 10" in said.stderr
+            assert "Merge the level with another." in said.stderr
+            assert not written
+        else:
+            assert said.exit_code == 0, said.output
+            assert "ward=night has fewer than 10" in said.output
+            assert "Counts have noise" in said.output
+            assert written
 
 
 def test_a_page_shows_curves_with_rows_at_risk(studied):

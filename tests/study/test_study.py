@@ -460,7 +460,86 @@ def test_a_level_with_one_person_does_not_read_its_record(options):
         read.append(mean + moments[level, numbers] - person)
         guessed.append(mean - person)
     assert np.square(read).mean() > np.square(guessed).mean()
-    with pytest.raises(NumericalError, match="course=fatal has fewer than 10 rows"):
+    with pytest.raises(NumericalError, match="course=fatal has fewer than 10 rows beyond noise"):
+        statistic.result(total, n_parties=3, noise=excess)
+
+
+def nearly_the_same(random, n_apart, *, opposite=False):
+    """300 rows whose new arm is at night, but for the first ones; or is never at night, but for them."""
+    rows = pd.DataFrame(random.normal(0.5, 1 / 6, (300, 2)).clip(0, 1), columns=[*"xy"])
+    rows["arm"] = random.choice(["old", "new"], 300)
+    rows["ward"] = np.where((rows["arm"] == "new") ^ opposite, "night", random.choice(["day", "eve"], 300))
+    rows.loc[: n_apart - 1, ["arm", "ward"]] = ["new", "night" if opposite else "day"]
+    return rows
+
+
+WARD = CategoryColumn("ward", ("day", "eve", "night"))
+X, Y = NumberColumn("x", 0, 1), NumberColumn("y", 0, 1)
+
+
+@pytest.mark.parametrize("opposite", [False, True])
+def test_levels_that_one_person_holds_apart_are_refused_as_their_coefficients_tell_the_outcome(opposite):
+    rows = nearly_the_same(np.random.default_rng(0), 1, opposite=opposite)
+    design = np.column_stack([rows["x"], rows["arm"] == "new", rows["ward"] == "eve", rows["ward"] == "night"])
+    if opposite:  # Who is never at night is in the day or in the evening.
+        rows["ward"] = rows["ward"].replace("eve", "day")
+        design = np.delete(design, 2, axis=1)
+    fitted = sm.OLS(rows["y"].to_numpy(), sm.add_constant(design.astype(float))).fit()
+    assert fitted.fittedvalues[0] == pytest.approx(rows["y"][0], abs=1e-9), "the attack: the coefficients' own answer"
+    statistic = LeastSquares(Y, [X, ARM, CategoryColumn("ward", ("day", "night")) if opposite else WARD])
+    with pytest.raises(NumericalError, match=r"arm=\w+ and ward=\w+ separate the same people but for fewer than 10"):
+        pooled(statistic, [rows], noise=0.0)
+
+
+def test_only_pairs_of_levels_that_ten_people_hold_apart_and_noise_lets_tell_are_given():
+    random = np.random.default_rng(1)
+    statistic = LeastSquares(Y, [X, ARM, WARD], errors="classical")
+    for n_apart, noise, is_refused in ((7, 0.0, True), (11, 0.0, False), (11, 2.0, True), (40, 2.0, False)):
+        total = statistic.part(nearly_the_same(random, n_apart))
+        if is_refused:
+            with pytest.raises(NumericalError, match="separate the same people"):
+                statistic.result(total, n_parties=1, noise=noise)
+        else:
+            statistic.result(total, n_parties=1, noise=noise)
+
+
+def test_one_person_in_a_cell_of_levels_that_are_otherwise_apart_stays_hidden():
+    """No sum holds products of three columns: the person's outcome is as far from the model's answer as others'."""
+    random, far = np.random.default_rng(2), []
+    for _ in range(25):
+        rows = nearly_the_same(random, 0)
+        rows["arm"] = np.where(rows["ward"] == "night", "old", rows["arm"])
+        rows.loc[:29, "arm"], rows.loc[0, "ward"] = "new", "night"
+        rows.loc[1:29, "ward"] = "day"
+        found = pooled(LeastSquares(Y, [X, ARM, WARD], errors="classical"), [rows], noise=0.0)
+        answers = found.coefficients @ np.array(
+            [rows["x"], rows["arm"] == "new", rows["ward"] == "eve", rows["ward"] == "night"]
+        )
+        off = rows["y"] - answers
+        far.append(abs(off - off[1:].mean())[0])
+    assert np.mean(far) > 0.7 * 0.8 / 6, "residuals have a deviation of a sixth"
+
+
+@pytest.mark.parametrize("options", [{"noise": 0.03}, {"errors": "classical", "noise": 0.03}])
+def test_the_one_person_who_holds_levels_apart_is_not_read_from_the_total(options):
+    """By attackers who know all other rows, from the difference of both levels' sums; three parties, one colludes."""
+    random, excess = np.random.default_rng(0), math.sqrt(3 / 2)
+    statistic = LeastSquares(Y, [X, ARM, WARD], **options)
+    arm, night = map(statistic.names.index, ("arm=new", "ward=night"))
+    i, j = np.triu_indices(len(statistic.names) + 1)
+    read, guessed = [], []
+    for _ in range(40):
+        rows, secret = nearly_the_same(random, 1), random.bytes(32)
+        total = statistic.part(rows, secret) + excess * statistic.spread * random.normal(size=len(statistic.spread))
+        moments = np.zeros((len(statistic.names) + 1,) * 2)
+        known = (total - statistic.part(rows.iloc[1:], secret)).reshape(-1, 1 + len(i))[:, 1:]
+        moments[i, j] = moments[j, i] = known.sum(axis=0)
+        mean, person = rows.loc[1:, [*"xy"]].mean().to_numpy(), rows.loc[0, [*"xy"]].to_numpy(dtype=float)
+        # What the person adds to the moments of both levels, around the means, leaves the person's own numbers.
+        read.append(mean + (moments[arm] - moments[night])[[0, -1]] - person)
+        guessed.append(mean - person)
+    assert np.square(read).mean() > np.square(guessed).mean()
+    with pytest.raises(NumericalError, match=r"separate the same people|noise"):
         statistic.result(total, n_parties=3, noise=excess)
 
 

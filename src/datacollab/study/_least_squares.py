@@ -52,6 +52,8 @@ Errors = Literal["robust", "classical"]
 N_GROUPS = 10
 _ROWS_PER_COEFFICIENT = 10
 _FEWEST_ROWS = 10
+_CERTAINTY = 2.0
+"""Standard deviations of noise that a level has to be above the fewest rows."""
 _NOISE_OF_ROWS = 10.0
 """Noise of each number of rows, in units in which replacing a row moves the moments by 1."""
 _FEWEST_DEGREES = 3.0
@@ -258,8 +260,8 @@ class LeastSquares(Statistic):
         Raises
         ------
         NumericalError
-            If there are fewer than ten rows for each coefficient or for a level, or columns so alike, or so constant,
-            that noise could decide; or if clusters are too large and few.
+            If there are fewer than ten rows for each coefficient or for a level, or in which levels of two columns
+            differ; if columns are so alike, or so constant, that noise could decide; or if clusters are large and few.
         """
         p, parts = len(self.names), total.reshape(self._n_groups, -1)
         rows, sigma = parts[:, 0], self._noise * noise * math.sqrt(self._n_groups)
@@ -275,11 +277,8 @@ class LeastSquares(Statistic):
         M[:, i, j] = M[:, j, i] = parts[:, 1:]
         whole = M.sum(axis=0)
         A, c, square = whole[:p, :p], whole[:p, p], whole[p, p]
-        if thin := self._thin_levels(A, n):
-            raise NumericalError(
-                f"Least squares: {', '.join(thin)} has fewer than {_FEWEST_ROWS} rows, and a coefficient might "
-                "reveal these people; or it hardly varies within parties. Merge the level with another."
-            )
+        if few := self._too_few(A, n, sigma):
+            raise NumericalError(f"Least squares: {few}.")
         least = scipy.linalg.eigvalsh(A)[0]
         if least <= max(_LEAST_EIGENVALUE * sigma * math.sqrt(2 * p), 1e-10 * np.trace(A)):
             raise NumericalError(
@@ -327,16 +326,39 @@ class LeastSquares(Statistic):
             cluster=self.cluster,
         )
 
-    def _thin_levels(self, A: FloatArray, n_rows: float) -> list[str]:
-        """Return levels, the first ones too, that vary less than a level of ten rows does in one party."""
-        thin, start = list[str](), 0
+    def _too_few(self, A: FloatArray, n_rows: float, sigma: float) -> str | None:
+        """Return which levels, or pairs of levels, may have too few rows to hide these, as a sentence; None if none.
+
+        A level varies at least as ten rows of it do in one party.  So does the difference, or the sum, of levels of two
+        columns: otherwise both separate the same people but for a few, whose outcomes the coefficients would tell.
+        """
+        names, directions, start = list[str](), list[FloatArray](), 0
         for column in self.columns:
-            if isinstance(column, NumberColumn):
-                start += 1
-                continue
-            block = A[start : start + len(column.levels) - 1, start : start + len(column.levels) - 1]
-            start += len(block)
-            squares = zip(column.levels, (block.sum(), *np.diag(block)), strict=True)
-            least = _FEWEST_ROWS * (1 - _FEWEST_ROWS / n_rows)
-            thin += [f"{column.name}={level}" for level, square in squares if square < least]
-        return thin
+            stop = start + (1 if isinstance(column, NumberColumn) else len(column.levels) - 1)
+            if isinstance(column, CategoryColumn):
+                own = np.eye(len(A))[start:stop]
+                directions.append(np.vstack([-own.sum(axis=0), own]))
+                names += [f"{column.name}={level}" for level in column.levels]
+            start = stop
+        if not names:
+            return None
+        V, which = np.vstack(directions), np.repeat(np.arange(len(directions)), [*map(len, directions)])
+        # Noise counts against a level: the difference to what is enough, less twice its standard deviation.
+        enough = _FEWEST_ROWS * (1 - _FEWEST_ROWS / n_rows)
+        spare, norms = V @ A @ V.T, V @ V.T
+        square, norm = np.diag(spare), np.diag(norms)
+        if thin := [names[each] for each in np.flatnonzero(square - _CERTAINTY * sigma * norm < enough)]:
+            return (
+                f"{', '.join(thin)} has fewer than {_FEWEST_ROWS} rows beyond noise, and a coefficient might reveal "
+                "these people; or it hardly varies within parties. Merge the level with another"
+            )
+        for sign in (-2, 2):
+            both = np.add.outer(square, square) + sign * spare
+            both -= _CERTAINTY * sigma * (np.add.outer(norm, norm) + sign * norms)
+            for one, other in np.argwhere((both < enough) & np.less.outer(which, which)):
+                return (
+                    f"{names[one]} and {names[other]} separate the same people but for fewer than {_FEWEST_ROWS} "
+                    "beyond noise, whose outcomes the coefficients might tell. Leave out one of both columns, or merge "
+                    "levels"
+                )
+        return None

@@ -399,24 +399,27 @@ class StudyPlan:
         return np.concatenate([each.finish(own) for each, own in zip(self.statistics, sums, strict=True)])
 
     def results(self, messages: Sequence[MaskedMessage]) -> list[Any]:
-        """Add up the messages of all parties, and return the result of each statistic, or `Refused` for one of several.
+        """Add up the messages of all parties, and return the result of each statistic, or `Refused` for some of them.
 
         Raises
         ------
-        AgreementError, ShareError, NumericalError
-            As `MaskedSum.total` and the statistics raise them.
+        AgreementError, ShareError
+            As `MaskedSum.total` raises them.
+        NumericalError
+            If no statistic can be had from the total; the message has the reason of each.
         """
         ends = np.cumsum([len(each.spread) for each in self.statistics])[:-1]
         parts = np.split(self.agreed.total(messages), ends)
         noise = self._raised * self.agreed.excess
-        return [self._result(each, part, noise) for each, part in zip(self.statistics, parts, strict=True)]
+        found = [self._result(each, part, noise) for each, part in zip(self.statistics, parts, strict=True)]
+        if all(isinstance(each, Refused) for each in found):
+            raise NumericalError(" ".join(each.reason for each in found if isinstance(each, Refused)))
+        return found
 
     def _result(self, statistic: Statistic, part: FloatArray, noise: float) -> StatisticResult:
         try:
             return statistic.result(part, n_parties=len(self.roster), noise=noise)
         except NumericalError as error:
-            if len(self.statistics) == 1:
-                raise
             # The same rows are not shared again, so that the others must not be lost.
             return Refused(str(error))
 

@@ -209,7 +209,8 @@ class AnalystFolder:
         Raises
         ------
         ExchangeError
-            QUORUM_NOT_MET; or SHARE_MALFORMED if sums do not fit each other, or their total is not one of rows.
+            QUORUM_NOT_MET; SHARE_MALFORMED if sums do not fit each other, or their total is not one of rows; or
+            STUDY_REFUSED if no statistic of a study can be given.
         AgreementError
             If the project is one of an effect (see `effect_of`), or clusters are asked for or missing.
         DataCollabError, ValueError

@@ -447,6 +447,10 @@ def solve_sums(received: Sequence[Received], project: Project, key: KeyPair) -> 
     except ExchangeError:
         raise
     except DataCollabError as error:
+        if isinstance(plan, StudyPlan) and isinstance(error, NumericalError):
+            raise ExchangeError(
+                "STUDY_REFUSED", f"No statistic of project {project.name!r} can be given. {error}"
+            ) from None
         raise ExchangeError("SHARE_MALFORMED", str(error)) from None
     data = None if model is None else model.to_bytes(key=key)
     return data, SumsIntegration(
