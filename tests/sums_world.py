@@ -111,10 +111,13 @@ class SumsWorld:
         self.project = project
         owner = self.keys[next(name for name, key in project.parties.items() if key == project.owner)]
         (self.root / "project.toml").write_text(project_text(project, owner))
-        anchor = make_anchor(project, rows_of(200, 1, self.task), where="public.csv", random_state=0)
-        (self.root / "anchor.dcanchor").write_bytes(seal_anchor(anchor, project, owner))
+        file = None
+        if project.has_anchor:
+            file = self.root / "anchor.dcanchor"
+            anchor = make_anchor(project, rows_of(200, 1, self.task), where="public.csv", random_state=0)
+            file.write_bytes(seal_anchor(anchor, project, owner))
         for name in project.parties:
-            PartyFolder.join(self.root / name, self.root / "project.toml", self.root / "anchor.dcanchor")
+            PartyFolder.join(self.root / name, self.root / "project.toml", file)
 
     def next_run(self, without=()):
         """The same agreement once more, with new mask keys; some parties may be left out."""

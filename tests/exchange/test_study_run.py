@@ -12,11 +12,14 @@ import pytest
 import statsmodels.api as sm
 from typer.testing import CliRunner
 
+from datacollab.bundle import unpack
 from datacollab.cli._app import app
 from datacollab.errors import AgreementError
 from datacollab.exchange.analyst_folder import STUDY_FILES
 from datacollab.exchange.analyst_folder._study import study_files
-from datacollab.exchange.project import Column, Task
+from datacollab.exchange.party_folder import PartyFolder
+from datacollab.exchange.project import Column, Task, make_anchor
+from datacollab.exchange.project._file import parse_project
 from datacollab.study import CategoryColumn, NumberColumn, Survival
 from party_world import refusal
 from sums_world import PARTIES, ROWS, new_sums_world, rows_of
@@ -154,6 +157,24 @@ def test_a_study_that_gives_nothing_says_of_each_statistic_why_and_what_to_do(tm
             assert "ward=night has fewer than 10" in said.output
             assert "Counts have noise" in said.output
             assert written
+
+
+def test_without_an_effect_there_is_no_anchor(studied, tmp_path):
+    """None is sealed, opened or named; a table [anchor] that was left in the project file means nothing."""
+    world, text = studied.copied(tmp_path), (studied.root / "project.toml").read_text()
+    assert "[anchor]" not in text
+    assert not [*world.root.glob("**/*anchor*")]
+    facts = unpack(world.files[0]).facts
+    assert (facts["anchor_commitment"], facts["n_components"]) == ("", 0)
+    added = text.replace("[rules]", '[anchor]\nmethod = "smote"\nn_rows = 50\n\n[rules]')
+    assert parse_project(added)[0].digest == world.project.digest
+    with_model = re.sub(r"statistics = \[[^\]]*\]\n|by = .*\n|cluster = .*\n", "", text)
+    assert "anchor is missing" in refusal("SPEC_INVALID", parse_project, with_model)
+    rows = rows_of(120, 1, "regression")
+    assert "needs no anchor" in refusal("ANCHOR_UNFIT", make_anchor, world.project, rows, where="public.csv")
+    (world.root / "some.dcanchor").write_bytes(b"x")
+    again = (PartyFolder.join, world.root / "north", world.root / "project.toml", world.root / "some.dcanchor")
+    assert "join with the project file alone" in refusal("ANCHOR_UNFIT", *again)
 
 
 def test_a_page_shows_curves_with_rows_at_risk(studied):

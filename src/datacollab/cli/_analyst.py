@@ -127,7 +127,7 @@ def _add(opened: AnalystFolder, files: list[Path], report: Report) -> None:
     report.facts["added"] = [each.party for each in added]
     for each in added:
         what = _what(opened.project, each.facts.get("n_rows"), each.facts["n_components"])
-        report.line(f"{each.party}: {what}, signature and anchor in order")
+        report.line(f"{each.party}: {what}, signature{' and anchor' if opened.project.has_anchor else ''} in order")
         replaced = before.get(each.party)
         if replaced is not None and replaced.digest != each.digest:
             report.line(

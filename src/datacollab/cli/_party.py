@@ -96,7 +96,7 @@ def join(report: Report, folder: Folder, project: Path, anchor: Path | None, own
         report.line(f"Owner {agreed.owner.fingerprint}, analyst {agreed.analyst.fingerprint},")
         report.line(f"project {agreed.fingerprint}: compare them with the owner by telephone.")
     report.line(f"What may leave is up to you: look at {folder.path / 'policy.toml'}.")
-    if anchor is None:
+    if anchor is None and agreed.has_anchor:
         report.line("The anchor is missing; join again with it before you share.")
 
 

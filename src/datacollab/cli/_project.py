@@ -143,9 +143,12 @@ def sign(report: Report, folder: Folder, file: Path) -> None:
     report.line(f"{file}: signed, revision {project.revision}. New digest {project.digest}")
     for sentence in () if project.sharing is None else projects.sharing_sentences(project.sharing):
         report.line(f"warning: {sentence}")
+    where, seal = ("", "")
+    if project.has_anchor:
+        where, seal = "the anchor and in ", "seal the anchor again (datacollab anchor seal), "
     report.line(
-        "The digest is in the anchor and in the parties' folders: send the file to all, seal the anchor again "
-        "(datacollab anchor seal), and let the parties join again (datacollab party join)."
+        f"The digest is in {where}the parties' folders: send the file to all, {seal}and let the parties join again "
+        "(datacollab party join)."
     )
 
 

@@ -45,9 +45,11 @@ def study_columns(project: Project) -> dict[str, NumberColumn | CategoryColumn]:
 def study_statistics(project: Project, *, n_components: int) -> list[Statistic]:
     """Return the statistics that a project's parties add up; some need the columns of its common map."""
     assert project.sharing is not None
-    sharing, columns = project.sharing, study_columns(project)
+    sharing, task, columns = project.sharing, project.task, study_columns(project)
     all_columns, noise = tuple(columns.values()), sharing.noise
-    *others, outcome = all_columns
+    covariates = [columns[each.name] for each in project.columns if each.name != sharing.outcome]
+    explaining = [*covariates, *([columns[task.treatment]] if task.treatment else [])]
+    outcome = columns[sharing.outcome or task.outcome or task.time or task.target]
     by = None if sharing.by is None else columns[sharing.by]
     assert not isinstance(by, NumberColumn)
     made: list[Statistic] = []
@@ -59,16 +61,16 @@ def study_statistics(project: Project, *, n_components: int) -> list[Statistic]:
         assert isinstance(outcome, NumberColumn)
         errors: Any = sharing.errors or "robust"
         cluster = sharing.cluster if errors == "robust" else None  # That of an effect beside it.
-        made.append(LeastSquares(outcome, others, noise=noise, errors=errors, cluster=cluster))
+        made.append(LeastSquares(outcome, explaining, noise=noise, errors=errors, cluster=cluster))
+    time = columns.get(task.time)
     if "survival" in sharing.statistics:
-        assert isinstance(outcome, NumberColumn)
-        made.append(Survival(outcome, project.task.event, by, noise=noise))
+        assert isinstance(time, NumberColumn)
+        made.append(Survival(time, task.event, by, noise=noise))
     if "additive hazards" in sharing.statistics:
-        assert isinstance(outcome, NumberColumn)
-        explaining = [each for each in others if each.name != project.task.event]
-        made.append(AdditiveHazards(outcome, project.task.event, explaining, noise=noise))
+        assert isinstance(time, NumberColumn)
+        made.append(AdditiveHazards(time, task.event, explaining, noise=noise))
     if "effect" in sharing.statistics:
-        *covariates, treatment = others
+        treatment = columns[task.treatment]
         assert isinstance(outcome, NumberColumn)
         assert isinstance(treatment, CategoryColumn)
         made.append(Effect(treatment, outcome, n_components, covariates, sharing.cluster, noise=noise))

@@ -31,9 +31,9 @@ class SumsFacts:
 
     project_digest: str
     anchor_commitment: str
-    """Of the party's anchor (`Anchor.commitment`); equal in all files of one sum."""
+    """Of the party's anchor (`Anchor.commitment`); equal in all files of one sum, and empty if it has no anchor."""
     n_components: int
-    """Columns of the common map: those of the project, or fewer if the anchor's rank is smaller."""
+    """Columns of the common map: those of the project, or fewer if the anchor's rank is smaller; 0 without anchor."""
     created: str
     """In ISO 8601."""
 
@@ -52,9 +52,12 @@ def read_sums_facts(facts: Mapping[str, Any], project: Project, party: str, wher
     assert project.sharing is not None
     try:
         said = SumsFacts(**{each.name: facts[each.name] for each in fields(SumsFacts)})
-        if not (set(said.anchor_commitment) <= _DIGITS and len(said.anchor_commitment) == _HASH_DIGITS):
+        n_digits, least, most = _HASH_DIGITS, 1, project.sharing.n_components
+        if not project.has_anchor:
+            n_digits = least = most = 0
+        if not (set(said.anchor_commitment) <= _DIGITS and len(said.anchor_commitment) == n_digits):
             raise ValueError
-        if type(said.n_components) is not int or not 1 <= said.n_components <= project.sharing.n_components:
+        if type(said.n_components) is not int or not least <= said.n_components <= most:
             raise ValueError
         created = datetime.fromisoformat(said.created)
         if created.tzinfo is None or created.astimezone(UTC).isoformat(timespec="seconds") != said.created:

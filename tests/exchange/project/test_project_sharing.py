@@ -95,8 +95,12 @@ def test_what_has_no_default_is_wanted(project, keys, tmp_path, name):
         ({"statistics": ("ridge regression", "counts")}, "ridge regression alone"),
         ({"statistics": ("counts", "counts")}, "each once"),
         ({"statistics": ()}, "some of"),
-        ({"statistics": ("least squares",)}, "for kind regression"),
+        ({"statistics": ("least squares",)}, "least squares needs a number"),
         ({"by": "ward"}, "none is asked for"),
+        ({"outcome": "age"}, "none is asked for"),
+        ({"statistics": ("least squares",), "outcome": "ward"}, "'ward' is no column of numbers; there are age, pulse"),
+        ({"statistics": ("effect",), "outcome": "age"}, "effect needs kind effect"),
+        ({"statistics": ("survival",)}, "survival needs event and time"),
         ({"errors": "exact"}, "robust or classical"),
         ({"cluster": "doctor"}, "for robust errors of an effect"),
         ({"statistics": ("least squares",), "errors": "classical", "cluster": "doctor"}, "for robust errors"),
@@ -130,9 +134,9 @@ def test_fewer_than_three_parties_are_refused(keys):
 
 
 def test_other_tasks_and_interpolated_anchors_are_refused(project):
-    with refused("SPEC_INVALID", "classification and regression"):
+    with refused("SPEC_INVALID", "ridge regression needs a class or number to predict"):
         replace(project, task=Task(kind="none"))
-    with refused("SPEC_INVALID", "counts is there for kind classification and regression"):
+    with refused("SPEC_INVALID", "counts needs a target"):
         replace(changed(project, statistics=("counts",)), task=Task(kind="none"))
     for method in ("smote", "gaussian"):
         with refused("SPEC_INVALID", "sample or uniform"):

@@ -83,6 +83,11 @@ class PartyDesk(Desk):
         """Return whether a file is in the folder."""
         return (self.path / name).is_file()
 
+    @property
+    def has_anchor(self) -> bool:
+        """Return whether the anchor is in the folder, or the project needs none."""
+        return self.has("anchor.dcstate") or (self.has("project.toml") and not self.opened().project.has_anchor)
+
     def offered(self, offer: Offer | None) -> None:
         """Put another project, or none, in the place of the one that was looked at last."""
         last, self.offer = self.offer, offer

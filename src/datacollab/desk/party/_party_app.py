@@ -76,7 +76,8 @@ def _places(desk: PartyDesk) -> Sequence[Place]:
     if not desk.has("project.toml"):
         return (_place("join", JOIN, False),)
     shared, seen, looked = desk.shared_entry(), desk.seen, desk.looked
-    has_anchor, is_shared, task = desk.has("anchor.dcstate"), shared is not None, desk.opened().project.task
+    is_shared, project = shared is not None, desk.opened().project
+    has_anchor, task, sharing = desk.has_anchor, project.task, project.sharing
     when = "" if shared is None else f"shared {shared['time'][:10]}"
     found = "" if seen is None else (seen.refusal.code if seen.refusal else f"{seen.n_rows} rows read")
     may = "" if looked is None else ("may not leave" if looked.reasons else "may leave")
@@ -100,7 +101,6 @@ def _places(desk: PartyDesk) -> Sequence[Place]:
     # No model of an effect or a study comes back, and without targets there is nothing to evaluate.
     models = (EVALUATE, EXPLAIN, DISTIL)
     without = {"effect": models, "none": models, "survival": (DISTIL,)}.get(task.kind, ())
-    sharing = desk.opened().project.sharing
     if sharing is not None:
         without = (EXPLAIN, DISTIL, FORGET, *([EVALUATE] if sharing.is_study else []))
     table = "" if desk.table is None else desk.table.name

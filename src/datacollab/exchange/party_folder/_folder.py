@@ -468,7 +468,7 @@ def _digests_of(entries: list[dict[str, Any]]) -> list[Any]:
     return [entry["facts"].get("digest") for entry in entries]
 
 
-def check_unchanged(folder: Folder, anchor: Anchor) -> None:
+def check_unchanged(folder: Folder, anchor: Anchor | None) -> None:
     """Raise if project or anchor have changed since the command read them; the folder must be locked."""
     project = folder.project
     if load_project(folder.files.project).digest != project.digest:
@@ -477,7 +477,7 @@ def check_unchanged(folder: Folder, anchor: Anchor) -> None:
             f"{folder.path} was joined to another project, or another version of it, while this command ran. Nothing "
             "left; run it again.",
         )
-    if folder.anchor.commitment(project) != anchor.commitment(project):
+    if anchor is not None and folder.anchor.commitment(project) != anchor.commitment(project):
         raise ExchangeError(
             "BUSY", f"Another command opened another anchor in {folder.path} while this one ran. Run this one again."
         )

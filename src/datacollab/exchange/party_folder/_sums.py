@@ -256,6 +256,8 @@ class ProjectMap:
 
     common: CommonMap
     units: FloatArray
+    kept: NDArray[np.bool_]
+    """The columns of the matrix that are mapped: all but the outcome."""
 
     @property
     def n_components(self) -> int:
@@ -263,29 +265,30 @@ class ProjectMap:
 
     def transform(self, X: FloatArray) -> FloatArray:
         """Map rows of the matrix, shape (n_rows, n_components); no row is longer than 1."""
-        return self.common.transform(np.asarray(X) / self.units)
+        return self.common.transform((np.asarray(X) / self.units)[:, self.kept])
 
 
 def project_map(project: Project, anchor: Anchor) -> ProjectMap:
     """Return the map that all parties of a project make of its anchor."""
     assert project.sharing is not None
-    units, start = np.ones(project.n_features), 0
+    units, kept, start = np.ones(project.n_features), np.ones(project.n_features, dtype=bool), 0
     for column in project.columns:
+        kept[start : start + column.n_features] = column.name != project.sharing.outcome
         if column.minimum is not None and column.maximum is not None:
             units[start] = (column.maximum - column.minimum) / UNITS_PER_RANGE
         start += column.n_features
     most = project.sharing.n_components
+    rows = (anchor.rows / units)[:, kept]
     if project.sharing.is_study:
-        return ProjectMap(effect_map(anchor.rows / units, anchor.secret, most=most), units)
-    common = CommonMap.from_anchor(anchor.rows / units, anchor.secret, n_components=most)
-    return ProjectMap(common, units)
+        return ProjectMap(effect_map(rows, anchor.secret, most=most), units, kept)
+    return ProjectMap(CommonMap.from_anchor(rows, anchor.secret, n_components=most), units, kept)
 
 
 def prepare(folder: Folder, table: Any, *, where: str | None = None) -> PreparedSum:
     """Do all that `share` does in a project that shares sums, but let it leave."""
     policy = folder.policy
     ledger = _ledger_of(folder, policy)
-    return _prepared(folder, policy, folder.anchor, ledger, _batches(folder, table, where), (), ())
+    return _prepared(folder, policy, _anchor_of(folder), ledger, _batches(folder, table, where), (), ())
 
 
 def share(
@@ -305,7 +308,7 @@ def share(
         if not closed and (sent := send_again(folder)) is not None:
             return sent
     project.check_deadline(datetime.now(UTC).date())
-    anchor = folder.anchor
+    anchor = _anchor_of(folder)
     said = [read_withdrawal(read_regular(file), where=str(file)) for file in map(Path, withdrawals)]
     prepared = _prepared(folder, policy, anchor, ledger, _batches(folder, table, where), said, without)
     refuse(prepared.reasons)
@@ -342,6 +345,10 @@ def share(
             "entry": entry,
         }
         return commit_sum(folder, ledger, data, facts, prepared.rows, prepared.void)
+
+
+def _anchor_of(folder: Folder) -> Anchor | None:
+    return folder.anchor if folder.project.has_anchor else None
 
 
 def withdraw(folder: Folder) -> Path:
@@ -426,7 +433,7 @@ def _clusters(project: Project, frame: Any, where: str) -> NDArray[Any] | None:
 def _prepared(
     folder: Folder,
     policy: Policy,
-    anchor: Anchor,
+    anchor: Anchor | None,
     ledger: Ledger,
     batches: Iterable[_Batch],
     withdrawals: Sequence[Withdrawal],
@@ -443,9 +450,10 @@ def _prepared(
             "For a new run make one with `datacollab keys mask`, and send public.key to the owner of project "
             f"{project.name!r}.",
         )
-    common = project_map(project, anchor)
-    commitment = anchor.commitment(project)
-    plan = plan_of(project, anchor_commitment=commitment, n_components=common.n_components)
+    common = None if anchor is None else project_map(project, anchor)
+    commitment = "" if anchor is None else anchor.commitment(project)
+    n_components = 0 if common is None else common.n_components
+    plan = plan_of(project, anchor_commitment=commitment, n_components=n_components)
     if plan.roster[name] != mask_key.public:
         raise ExchangeError(
             "NOT_A_MEMBER",
@@ -459,11 +467,11 @@ def _prepared(
         sums = _joined(plan, sums, _sums_over(project, plan, common, batch.X, batch.target, secret, clusters))
         hashed.append(ledger.fingerprints(batch.X))
         some.append(batch.X[:: -(-batch.n_rows // _LOOKED_AT) or 1])
-        if batch.n_rows and sharing.has_map:  # Otherwise there is no use for the anchor.
+        if batch.n_rows and anchor is not None:
             in_anchor.update(find_private_rows(anchor.rows, batch.X).tolist())
     rows, adjusted = np.concatenate(hashed), batch.adjusted
     n_public = 0
-    if sharing.labelled_by == name and anchor.target is not None and isinstance(plan, SumsPlan):
+    if sharing.labelled_by == name and anchor is not None and anchor.target is not None and isinstance(plan, SumsPlan):
         sums = _joined(plan, sums, _sums_over(project, plan, common, anchor.rows, anchor.target, secret))
         n_public = len(anchor.rows)
     part = plan.finish(sums) if isinstance(plan, StudyPlan) else sums[0]
@@ -474,8 +482,10 @@ def _prepared(
     n_numbers, noise_before = len(part), ledger.noise_left(rows)
     noise = plan.noise_of_sums if isinstance(plan, StudyPlan) else plan.noise
     fit = None
-    if len(rows) and sharing.has_map:
-        fit = anchor_fit(anchor.rows, np.vstack(some), expected=expected_rows(project))
+    if len(rows) and anchor is not None and common is not None:
+        kept, expected = common.kept, expected_rows(project)
+        expected = None if expected is None else expected[:, kept]
+        fit = anchor_fit(anchor.rows[:, kept], np.vstack(some)[:, kept], expected=expected)
     least = max(fewest_rows(project), policy.min_rows)
     reasons: list[ExchangeError] = []
     if len(rows) < least:
@@ -486,7 +496,7 @@ def _prepared(
                 "more rows, or have the owner leave the party out.",
             )
         )
-    reasons += private_rows_in_anchor(name, len(in_anchor), len(anchor.rows), policy)
+    reasons += private_rows_in_anchor(name, len(in_anchor), 0 if anchor is None else len(anchor.rows), policy)
     reasons += crafted_anchor(name, fit, most_dense=policy.max_anchor_density)
     try:
         context, statistic = plan.agreed.context.hex(), ", ".join(sharing.statistics)
@@ -503,7 +513,7 @@ def _prepared(
         statistic=", ".join(sharing.statistics),
         tells=tuple(f"{each.title}: {each.tells}" for each in plan.statistics) if isinstance(plan, StudyPlan) else (),
         of_study=sharing.is_study,
-        n_components=common.n_components,
+        n_components=n_components,
         n_numbers=n_numbers,
         n_bytes=8 * (n_numbers + 1) + _OVERHEAD_BYTES,
         noise=noise,
@@ -526,7 +536,7 @@ def _prepared(
         outside={
             "project_digest": project.digest,
             "anchor_commitment": commitment,
-            "n_components": common.n_components,
+            "n_components": n_components,
             "created": datetime.now(UTC).isoformat(timespec="seconds"),
         },
         part=part,
@@ -547,7 +557,7 @@ def _joined(plan: SumsPlan | StudyPlan, sums: list[FloatArray], further: list[Fl
 def _sums_over(
     project: Project,
     plan: SumsPlan | StudyPlan,
-    common: ProjectMap,
+    common: ProjectMap | None,
     X: FloatArray,
     target: np.ndarray,
     secret: bytes,
@@ -557,10 +567,10 @@ def _sums_over(
     batches = (slice(start, start + _BATCH_ROWS) for start in range(0, max(len(X), 1), _BATCH_ROWS))
     if isinstance(plan, StudyPlan):
         table = study_table(project, X, target, clusters)
-        assert project.sharing is not None
-        if project.sharing.has_map:
+        if common is not None:
             table[MAPPED] = np.concatenate([common.transform(X[rows]) for rows in batches])
         return plan.add_up(table, secret)
+    assert common is not None
     parts = (plan.statistic.part(common.transform(X[rows]), target[rows]) for rows in batches)
     return [np.asarray(sum(parts, np.zeros(plan.statistic.n_numbers)))]
 

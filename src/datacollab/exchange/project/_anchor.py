@@ -191,6 +191,7 @@ def make_anchor(project: Project, table: Any, *, where: str, random_state: int |
     ExchangeError, AnchorError
         If the rows do not fit the project, or the recipe cannot be followed, such as with too few public rows.
     """
+    check_has_anchor(project)
     encoded = encode_table(project, table, where=where, with_target=_has_target(project, table))
     recipe = project.anchor
     low, high = _bounds(project)
@@ -206,6 +207,16 @@ def make_anchor(project: Project, table: Any, *, where: str, random_state: int |
     }
     rows, target = samplers[recipe.method].sample(encoded.X / scale, encoded.target, random_state=random_state)
     return _fitting(Anchor(rows=rows * scale, target=target), project, where)
+
+
+def check_has_anchor(project: Project) -> None:
+    """Refuse an anchor for a project that needs none."""
+    if not project.has_anchor:
+        raise ExchangeError(
+            "ANCHOR_UNFIT",
+            f"Project {project.name!r} needs no anchor: its statistics are sums over the table's own columns. Parties "
+            "join with the project file alone.",
+        )
 
 
 def expected_rows(project: Project) -> FloatArray | None:
@@ -224,6 +235,7 @@ def anchor_of_rows(project: Project, table: Any, *, where: str) -> Anchor:
     The table has the columns of the project's matrix (`Project.feature_names`), which are taken as they are, or else
     the project's own columns.  Rows that do not fit the project raise an ExchangeError.
     """
+    check_has_anchor(project)
     found, task = [str(name) for name in table.columns], project.task
     if set(project.feature_names) - set(found):
         encoded = encode_table(project, table, where=where, with_target=_has_target(project, table))
@@ -322,6 +334,7 @@ def open_anchor(path: Path, project: Project, key: KeyPair) -> Anchor:
     An ExchangeError is raised if the file is not the owner's, belongs to another version of the project, was changed,
     is not for this key, or holds an anchor that does not fit the project.
     """
+    check_has_anchor(project)
     bundle = unpack(path, kind=_KIND, signed_by=project.owner)
     if bundle.facts.get("project_digest") != project.digest:
         raise ExchangeError(

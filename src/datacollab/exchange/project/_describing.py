@@ -44,6 +44,8 @@ def task_lines(project: Project) -> list[str]:
 
 def anchor_lines(project: Project) -> list[str]:
     """Return lines on the anchor's recipe, and on how hard the anchor is to guess."""
+    if not project.has_anchor:
+        return ["none: the statistics need none"]
     recipe = project.anchor
     found = guessing(recipe.method, n_features=project.n_features)
     return [
@@ -68,10 +70,12 @@ def sharing_lines(project: Project) -> list[str]:
     if sharing is None:
         return []
     labelled = "" if sharing.labelled_by is None else f"; {sharing.labelled_by} adds labelled public rows"
+    mapped = f", at most {sharing.n_components} columns in the common map" if sharing.has_map else ""
+    labelled += "" if sharing.outcome is None else f"; {sharing.outcome} is the outcome"
     private = "" if sharing.epsilon is None else f"; noise enough for an epsilon of {sharing.epsilon:g}"
     return [
-        f"sums under masks: {' and '.join(sharing.statistics)}, noise {sharing.noise:g}, at most "
-        f"{sharing.n_components} columns in the common map, run {sharing.run}{labelled}{private}",
+        f"sums under masks: {' and '.join(sharing.statistics)}, noise {sharing.noise:g}{mapped}, run {sharing.run}"
+        f"{labelled}{private}",
         *(f"{name}: {sharing.entities[name]}" for name in (*project.parties, ANALYST)),
         *(f"warning: {sentence}" for sentence in sharing_sentences(sharing)),
     ]

@@ -277,7 +277,7 @@ def draft_project(
         first party, adds them to its own.  By default the project shares rows.
     statistics : sequence of str, optional
         Those of a study, which are shared in place of a model's sums.  Missing and unknown entries are then counted as
-        missing, and the anchor holds draws from the declared ranges unless an effect is estimated.
+        missing, there is an anchor for an effect alone, and `outcome` may be a column beside a target or times.
     **agreed
         Further entries of `Project`: name, purpose, analyst, and its rules.
 
@@ -287,6 +287,9 @@ def draft_project(
         If a column can be neither numbers nor categories, or the entries contradict one another.
     """
     names = [str(found) for found in table.columns]
+    explained = None
+    if statistics and outcome is not None and (time or target):  # A column beside the task's own target.
+        explained, outcome = outcome, None
     parts = {"target": target, "event": event, "time": time, "treatment": treatment, "outcome": outcome}
     given = {part: each for part, each in parts.items() if each is not None}
     is_given = bool(classes) or target_range is not None
@@ -312,7 +315,7 @@ def draft_project(
     if mask_keys is not None:
         owns = next((each for each, key in parties.items() if key == owner), next(iter(parties)))
         usual = recommended(alike=declared_alike(columns))
-        of_study: dict[str, Any] = {"statistics": tuple(statistics)} if statistics else {}
+        of_study: dict[str, Any] = {"statistics": tuple(statistics), "outcome": explained} if statistics else {}
         sharing = Sharing(
             mask_keys=dict(mask_keys),
             entities={each: each for each in (*mask_keys, ANALYST)},
@@ -321,9 +324,9 @@ def draft_project(
             labelled_by=owns if target in names and not statistics else None,
             **of_study,
         )
-        # A common map needs real rows, and a sample has no more of them than it is drawn from.  Most studies have none.
-        is_mapped = not statistics or "effect" in statistics
-        method, n_anchors = "sample" if is_mapped else "uniform", max(2, min(n_anchors, len(table)))
+        # A common map needs real rows, and a sample has no more of them than it is drawn from.
+        if sharing.has_map:
+            method, n_anchors = "sample", max(2, min(n_anchors, len(table)))
     if max_components is None:
         max_components = usual_components(sum(column.n_free for column in columns), drafted)
     return Project(

@@ -73,7 +73,10 @@ def _project(found: dict[str, Any]) -> tuple[Project, bytes | None]:
         )
     if version != FORMAT_VERSION:
         raise invalid("[project], format_version", f"expected {FORMAT_VERSION}, got {version}.")
-    file = entries_of(found, _TABLES, "The file", tuple(_TABLES), ("sharing", "signature"))
+    file = entries_of(found, _TABLES, "The file", tuple(_TABLES), ("anchor", "sharing", "signature"))
+    sharing = table_of(Sharing, file["sharing"], "[sharing]") if "sharing" in file else None
+    if "anchor" not in file and (sharing is None or sharing.has_map):
+        raise invalid("The file", "anchor is missing. Add it: a table.")
     _check_size(file["columns"])
     signature = _signature(file["signature"]) if "signature" in file else None
     own: dict[str, Any] = {}
@@ -84,9 +87,9 @@ def _project(found: dict[str, Any]) -> tuple[Project, bytes | None]:
     project = Project(
         **own,
         task=table_of(Task, file["task"], "[task]"),
-        anchor=table_of(AnchorRecipe, file["anchor"], "[anchor]"),
+        anchor=table_of(AnchorRecipe, file["anchor"], "[anchor]") if "anchor" in file else AnchorRecipe(),
         columns=tuple(_column(column, position) for position, column in enumerate(file["columns"], start=1)),
-        sharing=table_of(Sharing, file["sharing"], "[sharing]") if "sharing" in file else None,
+        sharing=sharing,
     )
     return project, signature
 

@@ -148,6 +148,11 @@ class Project:
         )
 
     @property
+    def has_anchor(self) -> bool:
+        """Whether the parties need an anchor: for rows, a model of sums, or an effect."""
+        return self.sharing is None or self.sharing.has_map
+
+    @property
     def feature_names(self) -> tuple[str, ...]:
         """Names of the columns of the matrix, in order."""
         return tuple(name for column in self.columns for name in column.feature_names)
@@ -213,7 +218,7 @@ def project_content(project: Project) -> dict[str, Any]:
     return {
         "project": general,
         "task": _content(project.task),
-        "anchor": _content(project.anchor),
+        **({"anchor": _content(project.anchor)} if project.has_anchor else {}),
         "rules": rules,
         "columns": [_content(column) for column in project.columns],
         "members": members,

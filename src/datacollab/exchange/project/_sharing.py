@@ -22,10 +22,12 @@ _FEWEST_ENTITIES = 3
 _LIMITS = {"noise": (0.03, 100.0), "epsilon": (0.01, 100.0), "n_components": (2, 1000), "run": (1, None)}
 _METHODS = ("sample", "uniform")
 _RIDGE = "ridge regression"
-_ANY = ("classification", "regression", "survival", "effect")
-STUDY = {"counts": _ANY, "description": _ANY, "least squares": ("regression", "effect")}
-STUDY |= {"survival": ("survival",), "additive hazards": ("survival",), "effect": ("effect",)}
-"""Statistics of a study, which make no model, and the kinds of task that they need."""
+_TO_PREDICT, _TIMES = "a class or number to predict", "event and time in [task]"
+_NUMBER = "a number: as target or outcome in [task], or as outcome in [sharing]"
+_EFFECT = f"kind effect, and {_NUMBER}"
+STUDY = {"counts": "a target", "description": "a target", "least squares": _NUMBER, "effect": _EFFECT}
+STUDY |= {"survival": _TIMES, "additive hazards": _TIMES}
+"""Statistics of a study, which make no model, and what each needs."""
 _GROUPED = ("description", "survival")
 """Those that have rows in groups."""
 
@@ -40,6 +42,7 @@ class Sharing:
     OPTIONAL: ClassVar = (
         "statistics",
         "by",
+        "outcome",
         "errors",
         "cluster",
         "noise",
@@ -59,6 +62,8 @@ class Sharing:
     """What is added up: "ridge regression" alone, or some of `STUDY`."""
     by: str | None = None
     """The column of categories, or of classes, that groups rows in a description or by survival."""
+    outcome: str | None = None
+    """A column of numbers that least squares explain, and the effect is on, if the task has none of its own."""
     errors: str | None = None
     """Standard errors of least squares: "robust", also if left out, or "classical"."""
     cluster: str | None = None
@@ -96,6 +101,9 @@ class Sharing:
         fault = "it is for robust errors of an effect or of least squares, and none are asked for. Remove it."
         has_robust = "effect" in self.statistics or ("least squares" in self.statistics and self.errors != "classical")
         refuse_if(self.cluster is not None and not has_robust, "[sharing], cluster", fault)
+        fault = "least squares or an effect explain it, and none is asked for. Remove it, or add one."
+        explains = not {"least squares", "effect"}.isdisjoint(self.statistics)
+        refuse_if(self.outcome is not None and not explains, "[sharing], outcome", fault)
         for name, (least, most) in _LIMITS.items():
             if (value := getattr(self, name)) is not None:
                 why = " With less, a total tells rows." if name == "noise" else ""
@@ -128,12 +136,20 @@ def check_sharing(
     sharing: Sharing, parties: Mapping[str, PublicKey], task: Task, columns: Sequence[Column], anchor_method: str
 ) -> None:
     """Refuse entries that contradict the rest of the project."""
+    own = task.outcome or (task.target if task.kind == "regression" else "")
+    number = sharing.outcome or own
+    has = {_TO_PREDICT: task.is_single, "a target": task.columns, _NUMBER: number, _TIMES: task.time}
+    has[_EFFECT] = number and task.treatment
     for each in sharing.statistics:
-        needed = STUDY.get(each, ("classification", "regression"))
-        fault = f"{each} is there for kind {' and '.join(needed)}, not for {task.kind!r}. Take another statistic, or "
-        refuse_if(task.kind not in needed, "[sharing], statistics", fault + "remove the table [sharing].")
-    fault = "an effect by sums is on a number. Name the outcome, or remove the table [sharing]."
-    refuse_if("effect" in sharing.statistics and task.time, "[task], time", fault)
+        needed = STUDY.get(each, _TO_PREDICT)
+        fault = f"{each} needs {needed}. Name it, take another statistic, or remove the table [sharing]."
+        refuse_if(not has[needed], "[sharing], statistics", fault)
+    if sharing.outcome is not None:
+        numbers = [each.name for each in columns if each.minimum is not None]
+        fault = f"the task has a number of its own, {own!r}. Remove the entry."
+        refuse_if(own, "[sharing], outcome", fault)
+        fault = f"{sharing.outcome!r} is no column of numbers; there are {listed(numbers) or 'none'}. Name one."
+        refuse_if(sharing.outcome not in numbers, "[sharing], outcome", fault)
     survives = "survival" in sharing.statistics
     grouping = [each.name for each in columns if each.categories] + [
         name for name, entries in task.labels.items() if entries and not (name == task.event and survives)
@@ -141,7 +157,7 @@ def check_sharing(
     fault = f"{sharing.by!r} is no column of categories or classes; there are {listed(grouping) or 'none'}. Name one."
     refuse_if(sharing.by is not None and sharing.by not in grouping, "[sharing], by", fault)
     refuse_if(
-        anchor_method not in _METHODS,
+        sharing.has_map and anchor_method not in _METHODS,
         "[anchor], method",
         f"{anchor_method!r}, but sums need an anchor of real public rows or of draws from the declared ranges. Choose "
         f"{' or '.join(_METHODS)}, or remove the table [sharing].",
