@@ -63,7 +63,7 @@ def test_a_study_of_survival_is_drafted_with_sums(place, tmp_path):
     drafted = file.read_text()
     assert drafted.count("\nflag_missing = true") == 3, "what is missing is no number of a study"
     assert 'unknown = "missing"' in drafted
-    assert 'method = "uniform"' in drafted
+    assert "[anchor]" not in drafted, "no anchor is needed"
     file.write_text(file.read_text().replace("noise = 0.1", 'by = "ward"\nnoise = 0.1'))
     done(project("sign", file, "-C", place / "north"))
     text = done(project("show", file))

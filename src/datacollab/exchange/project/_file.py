@@ -73,10 +73,9 @@ def _project(found: dict[str, Any]) -> tuple[Project, bytes | None]:
         )
     if version != FORMAT_VERSION:
         raise invalid("[project], format_version", f"expected {FORMAT_VERSION}, got {version}.")
-    file = entries_of(found, _TABLES, "The file", tuple(_TABLES), ("anchor", "sharing", "signature"))
-    sharing = table_of(Sharing, file["sharing"], "[sharing]") if "sharing" in file else None
-    if "anchor" not in file and (sharing is None or sharing.has_map):
-        raise invalid("The file", "anchor is missing. Add it: a table.")
+    sharing = table_of(Sharing, found["sharing"], "[sharing]") if "sharing" in found else None
+    spare = ("sharing", "signature") if sharing is None or sharing.has_map else ("anchor", "sharing", "signature")
+    file = entries_of(found, _TABLES, "The file", tuple(_TABLES), spare)
     _check_size(file["columns"])
     signature = _signature(file["signature"]) if "signature" in file else None
     own: dict[str, Any] = {}
