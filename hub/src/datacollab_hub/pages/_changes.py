@@ -53,7 +53,7 @@ def _sections(project: Project) -> list[dict[str, Any]]:
     general = {
         _NAMES.get((section, name), f"{section.capitalize()}: {name.replace('_', ' ')}"): _words(value)
         for section in ("project", "task", "anchor", "rules")
-        for name, value in content[section].items()
+        for name, value in content.get(section, {}).items()
         if name != "revision"
     }
     members = {"Owner": project.owner, "Analyst": project.analyst}
