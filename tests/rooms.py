@@ -150,6 +150,7 @@ EVERYWHERE = {
         "_codes",
         "_notebooks",
         "_methods",
+        "_notices",
         "_obfuscators",
         "_recommended",
         "_require",

@@ -19,8 +19,8 @@ def table(rng):
 UNREADABLE = {
     "ragged": (f"age,dose\n1,2\n3,4,{SECRET}\n", "line 3"),
     "empty": ("", "empty"),
-    "binary": (b"\x89PNG\r\n\x1a\n" + SECRET.encode() + b"\xff\xfe", "UTF-8"),
-    "latin-1": (f"age,name\n1,{SECRET} M\xfcller\n".encode("latin-1"), "UTF-8"),
+    "binary": (b"\x89PNG\r\n\x1a\n" + SECRET.encode() + b"\xff\xfe", "is no text"),
+    "code page": (f"age,name\n1,{SECRET} M\x81ller\n".encode("latin-1"), "UTF-8"),
     "quote": (f'age,dose\n1,"{SECRET}\n', "quotation mark"),
 }
 

@@ -17,6 +17,7 @@ from typing import Any
 
 import typer
 
+from .._notices import notices_to
 from ..errors import DataCollabError, DataCollabWarning, ExchangeError
 
 __all__ = ["FAILED", "Report", "check_numeric", "closed_file", "listed", "one_line_errors", "record_number_questions"]
@@ -38,6 +39,8 @@ class Report:
     """What JSON can hold."""
     unchanged: str = "Nothing was changed."
     """What an interruption leaves behind, in words."""
+    tables: list[str] = field(default_factory=list)
+    """What was understood of each table that was read."""
     exit_code: int = 0
     """With which a command ends that has printed what it found."""
 
@@ -45,6 +48,13 @@ class Report:
         """Print a line for people."""
         if not self.as_json:
             typer.echo(_CONTROL.sub("\N{REPLACEMENT CHARACTER}", text))
+
+    def understood(self, line: str, is_plain: bool) -> None:
+        """Print once what was understood of a table, unless it is the plain case."""
+        if line not in self.tables:
+            self.tables.append(line)
+            if not is_plain:
+                warn(line)
 
 
 def warn(text: str) -> None:
@@ -81,7 +91,7 @@ def reported(as_json: bool, *, unchanged: str = "Nothing was changed.") -> Itera
     """
     report = Report(as_json, unchanged=unchanged)
     try:
-        with _warnings_as_lines():
+        with _warnings_as_lines(), notices_to(report.understood):
             yield report
     except ExchangeError as error:
         _fail(as_json, error.code, str(error), error.exit_code)
@@ -100,6 +110,8 @@ def reported(as_json: bool, *, unchanged: str = "Nothing was changed.") -> Itera
         )
         _fail(as_json, "BUG", sentence, BUG)
     if as_json:
+        if report.tables and isinstance(report.facts, dict):
+            report.facts["tables"] = report.tables
         typer.echo(json.dumps(report.facts, indent=2, allow_nan=False))
     if report.exit_code:
         raise typer.Exit(report.exit_code)
@@ -116,7 +128,8 @@ def _fail(as_json: bool, code: str, message: str, exit_code: int) -> None:
 def one_line_errors(interrupted: str) -> Iterator[None]:
     """Exit with 1 and the message after an error that the user can act on; with 130 after Ctrl-C."""
     try:
-        yield
+        with notices_to(Report(as_json=False).understood):
+            yield
     except (DataCollabError, ValueError, OSError) as error:
         typer.echo(f"datacollab: {error}", err=True)
         raise typer.Exit(FAILED) from None

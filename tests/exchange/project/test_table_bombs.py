@@ -52,7 +52,7 @@ BOMBS = {
 def test_small_files_that_ask_for_gigabytes_are_refused(tmp_path, monkeypatch, bomb):
     suffix, write, allowed = BOMBS[bomb]
     if allowed < 512:
-        monkeypatch.setattr("datacollab.exchange.project._tables._LEAST_MEMORY", allowed * MIB)
+        monkeypatch.setattr("datacollab.exchange.project._limits._LEAST_MEMORY", allowed * MIB)
     path = tmp_path / f"table.{suffix}"
     write(path)
     assert path.stat().st_size < 5 * MIB
