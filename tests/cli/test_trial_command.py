@@ -1,9 +1,14 @@
+import base64
+import html
 import json
+import re
 
 import numpy as np
 import pandas as pd
 import pytest
 
+from datacollab.exchange.party_folder import APART, TOGETHER, message_bytes
+from datacollab.sums import RidgeSums, measured_membership
 from playing import assert_one_line, interrupted, run
 
 
@@ -23,11 +28,12 @@ def tables(tmp_path_factory):
 
 
 def test_a_trial_prints_and_writes_what_came_out(tables, tmp_path):
-    given = (tables / "own.csv", "--public", tables / "public.csv", "--target", "died", "--parties", "3")
+    given = (tables / "own.csv", tables / "public.csv", "--target", "died", "--parties", "3")
     result = run("trial", *given, "--without", "record", "-o", tmp_path / "out", "--json")
     assert result.exit_code == 0, result.output
     facts = json.loads(result.stdout)
-    (scores,) = facts["scores"]
+    scores, losses = facts["scores"]
+    assert losses["metric"] == "log loss"
     assert (scores["metric"], scores["parties"], scores["rows_each"]) == ("AUC", 3, 24)
     assert scores["constant"] == 0.5 < scores["local"] <= scores["central"] + 0.1
     assert scores["low"] < scores["sums_less_local"] < scores["high"]
@@ -35,8 +41,35 @@ def test_a_trial_prints_and_writes_what_came_out(tables, tmp_path):
     assert "10 rows without a target are left out." in facts["notes"]
     written = pd.read_csv(tmp_path / "out" / "trial.csv")
     assert written["sums"][0] == pytest.approx(scores["sums"])
-    assert (tmp_path / "out" / "trial.png").read_bytes().startswith(b"\x89PNG")
+    picture = (tmp_path / "out" / "trial.png").read_bytes()
+    assert picture.startswith(b"\x89PNG")
+    page = (tmp_path / "out" / "trial.html").read_text(encoding="utf-8")
+    assert base64.b64encode(picture).decode() in page
+    assert not re.search(r"(src|href)=.(?!data:)|<script|url\(|@import", page)
+    for text in (facts["sentence"], *facts["notes"], *facts["leaves"], *facts["knows"]):
+        assert html.escape(text) in page
     assert not (tmp_path / "out" / "trial.csv").stat().st_mode & 0o077
+
+
+def test_what_would_leave_and_who_would_know_is_that_of_a_project_like_this(tables, tmp_path):
+    """The numbers of a real message, the texts of `party check`, and the figures for three tables and ten like this."""
+    public = pd.read_csv(tables / "public.csv").assign(ward="day")
+    public.iloc[:2] = pd.read_csv(tables / "own.csv")[["age", "ward", "died"]].fillna("day").iloc[20:22]
+    public.to_csv(tmp_path / "public.csv", index=False)
+    given = ("--target", "died", "--parties", "3,10", "--without", "record", "--json")
+    facts = json.loads(run("trial", tables / "own.csv", tmp_path / "public.csv", *given).stdout)
+    leaves = " ".join(facts["leaves"])
+    numbers = int(re.search(r"once: about ([\d,]+) numbers", leaves)[1].replace(",", ""))
+    sizes = {RidgeSums(n, classes=("no", "yes")).n_numbers: n for n in range(1, 129)}
+    assert f" {message_bytes(numbers):,} bytes" in leaves
+    assert sizes[numbers] <= 60
+    assert "2 columns go into the map: age, ward." in leaves
+    assert {APART, TOGETHER} <= set(facts["knows"])
+    people = [each for each in measured_membership() if not each.rare]
+    together = facts["attackers"][2]
+    assert together["3 parties, 330 rows"] == f".{100 * people[0].together:.0f} red"
+    assert together["10 parties, 1,100 rows"] == f".{100 * people[1].together:.0f} red"
+    assert re.match(r"\d+ rows of .*public.csv equal rows of .*own.csv: `party share` refuses", facts["notes"][-1])
 
 
 @pytest.mark.slow

@@ -9,14 +9,14 @@ import pytest
 from numpy.testing import assert_allclose
 from scipy import stats
 from sklearn.linear_model import LogisticRegression, Ridge
-from sklearn.metrics import mean_squared_error, roc_auc_score
+from sklearn.metrics import log_loss, mean_squared_error, roc_auc_score
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 
 import datacollab as dc
 from datacollab.errors import AgreementError
 from datacollab.estimators import PartySimulation
-from datacollab.sums import Recommended
+from datacollab.sums import Recommended, RidgeSums
 
 CONSTANT, LOCAL, AVERAGE, SUMS, CENTRAL = range(5)
 RANDOM = np.random.default_rng(0)
@@ -60,10 +60,15 @@ def test_every_way_scores_what_a_direct_fit_of_its_rows_does(dealt, labels):
         AVERAGE: roc_auc_score(Y[HELD_OUT], np.mean(local, axis=0)),
         CENTRAL: roc_auc_score(Y[HELD_OUT], fitted(DEALT)),
     }
-    assert found.metrics == ("AUC",)
+    assert found.metrics == ("AUC", "log loss")
     assert found.settings == ((3, 60),)
     for way, value in expected.items():
         assert_allclose(found.scores[0, 0, way], value, rtol=1e-8)
+    assert_allclose(found.scores[1, 0, CENTRAL], log_loss(Y[HELD_OUT], fitted(DEALT)), rtol=1e-3)
+    usual = Y[DEALT] if labels is None else np.append(Y[DEALT], labels)
+    assert_allclose(found.scores[1, 0, CONSTANT], log_loss(Y[HELD_OUT], np.full(90, usual.mean())), rtol=1e-12)
+    columns = dc.CommonSpace(PUBLIC, bytes(32)).n_components  # The secret decides on one or two.
+    assert found.n_numbers in [RidgeSums(columns + d, classes=(0, 1)).n_numbers for d in (-2, -1, 0, 1, 2)]
 
 
 def test_numbers_have_the_error_of_a_direct_fit(dealt):
@@ -96,9 +101,10 @@ def test_mixed_frames_with_gaps_are_dealt_to_few_and_many_parties():
     assert "30 parties: left out, with fewer than 20 rows each." in found.notes
     assert "simulated" in found.notes[-1]
     table = found.table()
-    assert list(table["rows_each"]) == [30, 51, 30]
+    first = table[table["metric"] == "AUC"]
+    assert list(table["rows_each"]) == [30, 51, 30] * 2
     assert_allclose(
-        table["sums_less_local"], found.scores.mean(axis=-1)[0, :, SUMS] - found.scores.mean(axis=-1)[0, :, LOCAL]
+        first["sums_less_local"], found.scores.mean(axis=-1)[0, :, SUMS] - found.scores.mean(axis=-1)[0, :, LOCAL]
     )
     assert max(map(len, found.summary().split(found.sentence)[0].splitlines())) <= 80
 
@@ -106,16 +112,16 @@ def test_mixed_frames_with_gaps_are_dealt_to_few_and_many_parties():
 def test_a_seed_repeats_a_simulation_whose_parties_may_be_skewed():
     y = np.digitize(X[:, 0], [-0.5, 0.5])
     found, again = (simulated(y=y, n_parties=3, scheme="label-skew", random_state=3) for _ in range(2))
-    assert found.metrics == ("accuracy", "log loss")
+    assert found.metrics == ("log loss", "accuracy")
     assert_allclose(found.scores, again.scores)
     by_chance = simulated(y=y, n_parties=3, random_state=3)
-    assert (found.scores.mean(axis=-1)[0, :, LOCAL] < by_chance.scores.mean(axis=-1)[0, :, LOCAL]).all()
+    assert (found.scores.mean(axis=-1)[1, :, LOCAL] < by_chance.scores.mean(axis=-1)[1, :, LOCAL]).all()
 
 
 def made(metric, local, sums):
     scores = np.full((1, len(local), 5, len(local[0])), 0.5)
     scores[0, :, LOCAL], scores[0, :, SUMS] = local, sums
-    return PartySimulation(metrics=(metric,), settings=((3, 20),) * len(local), scores=scores, notes=())
+    return PartySimulation(metrics=(metric,), settings=((3, 20),) * len(local), scores=scores, notes=(), n_numbers=10)
 
 
 def test_the_interval_is_students_with_the_corrected_variance():

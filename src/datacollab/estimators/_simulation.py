@@ -58,7 +58,7 @@ class PartySimulation:
     Attributes
     ----------
     metrics : tuple of str
-        "AUC" for two classes, "accuracy" and "log loss" for more, "RMSE" for numbers.
+        "AUC" and "log loss" for two classes, "log loss" and "accuracy" for more, "RMSE" for numbers.
     settings : tuple of (int, int)
         Number of parties, and rows of each.
     scores : ndarray of shape (n_metrics, n_settings, 5, n_draws)
@@ -66,12 +66,15 @@ class PartySimulation:
         place.
     notes : tuple of str
         What was simulated, and what that cannot show.
+    n_numbers : int
+        How many numbers the message of one party holds.
     """
 
     metrics: tuple[str, ...]
     settings: tuple[tuple[int, int], ...]
     scores: FloatArray
     notes: tuple[str, ...]
+    n_numbers: int
 
     def difference(self, metric: str | None = None) -> FloatArray:
         """Return the score of sums less that of one party alone, and its 95 % interval, shape (n_settings, 3).
@@ -92,8 +95,8 @@ class PartySimulation:
             low, _, high = np.sort(self.difference(metric) * _SIGN[metric]).T
             better, worse = int((low > 0).sum()), int((high < 0).sum())
             said = f"excludes 0 in {better + worse} of {n} settings: sums are better in {better}, worse in {worse}"
-            parts.append(f"{metric} {said if better + worse else 'includes 0 in every setting'}.")
-        return f"In this simulation the 95 % interval of sums less one party alone in {' In '.join(parts)}"
+            parts.append(f"in {metric}, {said if better + worse else 'includes 0 in every setting'}")
+        return f"In this simulation the 95 % interval of sums less one party alone, {'; '.join(parts)}."
 
     def table(self) -> Any:
         """Return means, standard errors and differences as a pandas data frame, a row per metric and setting."""
@@ -107,20 +110,30 @@ class PartySimulation:
         ]
         return require("pandas", "cli").DataFrame(rows, columns=[*names, "sums_less_local", "low", "high"])
 
+    def tables(self) -> list[tuple[str, tuple[str, ...], list[tuple[str, ...]]]]:
+        """Return for each metric its name in words, the heads of its columns, and a row of texts for each setting."""
+        heads, found = ("constant", "alone", "average", "sums", "one place", "sums less alone"), []
+        for metric, means, errors in zip(
+            self.metrics, self.scores.mean(axis=-1), _standard_error(self.scores), strict=True
+        ):
+            rows = []
+            for place, (k, each) in enumerate(self.settings):
+                mean, low, high = (_text(number, sign="+") for number in self.difference(metric)[place])
+                said = [_text(*pair) for pair in zip(means[place, 1:], errors[place, 1:], strict=True)]
+                rows.append((f"{k} x {each}", _text(means[place, 0]), *said, f"{mean}   {low} to {high}"))
+            found.append((_words(metric), heads, rows))
+        return found
+
     def summary(self) -> str:
         """Say in plain lines what came out."""
-        lines, figures = [], (self.metrics, self.scores.mean(axis=-1), _standard_error(self.scores))
-        for metric, means, errors in zip(*figures, strict=True):
-            lines += [f"{_words(metric)}: mean and standard error on rows held out", ""]
-            heads = ("alone", "average", "sums", "one place")
-            lines.append(f"{'parties':>9}{'constant':>10}" + "".join(f"{head:>15}" for head in heads))
-            below = ["", f"{metric} of sums less one party alone, and 95 % interval", ""]
-            for place, (k, each) in enumerate(self.settings):
-                said = [f"{_text(*pair):>15}" for pair in zip(means[place, 1:], errors[place, 1:], strict=True)]
-                lines.append(f"{f'{k} x {each}':>9}{_text(means[place, 0]):>10}" + "".join(said))
-                mean, low, high = (_text(number, sign="+") for number in self.difference(metric)[place])
-                below.append(f"{f'{k} x {each}':>9}{mean:>10}   {low} to {high}")
-            lines += [*below, ""]
+        lines: list[str] = []
+        for words, heads, rows in self.tables():
+            lines += [f"{words}: mean and standard error on rows held out", ""]
+            widths = (9, 10, 15, 15, 15, 15)
+            for row in (("parties", *heads), *rows):
+                lines.append("".join(f"{entry:>{width}}" for entry, width in zip(row, widths, strict=False)))
+            lines += ["", f"{words.split(' (')[0]} of sums less one party alone, and 95 % interval", ""]
+            lines += [*(f"{row[0]:>9}{row[-1]:>30}" for row in rows), ""]
         return "\n".join([*lines, self.sentence, *self.notes])
 
     def plot(self) -> Figure:
@@ -133,7 +146,7 @@ class PartySimulation:
         """
         n, metric, style = len(self.settings), self.metrics[0], {"markersize": 9, "elinewidth": 2}
         new: type[Figure] = require("matplotlib.figure", "plots").Figure
-        figure, places = new(figsize=(6.4, 3.2 + 0.9 * n), layout="constrained"), np.arange(n)
+        figure, places = new(figsize=(5.4, 3.2 + 0.9 * n), layout="constrained"), np.arange(n)
         above, below = figure.subplots(2, 1, height_ratios=(1.7, 1))
         means, errors = self.scores[0].mean(axis=-1).T, _standard_error(self.scores[0]).T
         for way, (words, colour, mark) in enumerate(WAYS.values(), start=1):
@@ -142,12 +155,13 @@ class PartySimulation:
         mean, low, high = self.difference().T
         below.axvline(0.0, color=WAYS["local"][1], linewidth=1.5, zorder=0)
         below.errorbar(mean, places, xerr=[mean - low, high - mean], fmt="o", color=WAYS["sums"][1], capsize=5, **style)
-        above.set_xlabel(f"{_words(metric)}, standard error; a constant has {_text(means[0].mean())}", fontsize=11)
+        above.set_xlabel(f"{_words(metric)}; a constant has {_text(means[0].mean())}", fontsize=11)
         below.set_xlabel(f"{metric} of sums less one party alone, 95 % interval", fontsize=11)
         for axes in (above, below):
             axes.set_yticks(places, [f"{k} parties\nof {each} rows" for k, each in self.settings], fontsize=11)
             axes.set_ylim(n - 0.5, -0.5)
             axes.tick_params(labelsize=11, left=False)
+            axes.locator_params(axis="x", nbins=5)
             axes.spines[["top", "right"]].set_visible(False)
             for edge in places[1:]:
                 axes.axhline(edge - 0.5, color="0.88", linewidth=1, zorder=0)
@@ -231,7 +245,7 @@ def simulate_parties(
     >>> X, y = dc.datasets.load("digits")
     >>> found = dc.simulate_parties(X[:500], y[:500] >= 5, n_parties=4, n_draws=2, random_state=0)
     >>> found.metrics, found.settings
-    (('AUC',), ((4, 71),))
+    (('AUC', 'log loss'), ((4, 71),))
     >>> constant, local, average, sums, central = found.scores[0, 0].mean(axis=-1)
     >>> bool(local < sums < central)
     True
@@ -296,7 +310,9 @@ def simulate_parties(
     notes += [_SIMULATED] if estimator is not None else [_CHOSEN, _SIMULATED]
     # (n_draws, n_settings, n_ways, n_metrics) the other way round.
     found = np.reshape(scores, (n_draws, len(settings), *np.shape(scores)[1:])).transpose(3, 1, 2, 0)
-    return PartySimulation(metrics=draw.metrics, settings=tuple(settings), scores=found, notes=tuple(notes))
+    return PartySimulation(
+        metrics=draw.metrics, settings=tuple(settings), scores=found, notes=tuple(notes), n_numbers=draw.n_numbers
+    )
 
 
 class _Draw:
@@ -311,13 +327,15 @@ class _Draw:
         if labels is not None:
             self.Z, self.V = np.vstack([self.Z, space.encode(public)]), np.vstack([self.V, space.anchor])
             self.y = np.append(y, labels)
-        few = ("RMSE",) if self.classes is None else ("AUC",)
-        self.metrics = few if self.classes is None or len(self.classes) == 2 else ("accuracy", "log loss")
+        of_classes = ("AUC", "log loss") if np.size(self.classes) == 2 else ("log loss", "accuracy")
+        self.metrics = ("RMSE",) if self.classes is None else of_classes
+        self.n_numbers = 0
 
     def scores(self, parties: Any, learners: tuple[Any, ...], random: np.random.RandomState) -> FloatArray:
         """Return what all ways score with these parties' rows, shape (n_ways, n_metrics)."""
         played: dict[str, Any] = {"epsilon": None, "random_state": random, "space": self.space}
         sums = PlayedSums(self.X, self.y, parties, self.public, self.labels, **self.options, **played)
+        self.n_numbers = sums.plan.statistic.n_numbers
         own = [np.concatenate([rows, self.shared]) for rows in parties.values()]
         everybody = np.concatenate([*parties.values(), self.shared])
         found = []
@@ -356,8 +374,8 @@ class _Draw:
         truth = self.y[self.test]
         if self.classes is None:
             return np.array([np.sqrt(mean_squared_error(truth, outputs))])
-        if len(self.classes) == 2:
-            return np.array([roc_auc_score(truth == self.classes[1], outputs[:, 1])])
         kept = np.maximum(outputs, _LEAST_PROBABILITY)
         loss = log_loss(truth, kept / kept.sum(axis=1, keepdims=True), labels=self.classes)
-        return np.array([accuracy_score(truth, self.classes[outputs.argmax(axis=1)]), loss])
+        if len(self.classes) == 2:
+            return np.array([roc_auc_score(truth == self.classes[1], outputs[:, 1]), loss])
+        return np.array([loss, accuracy_score(truth, self.classes[outputs.argmax(axis=1)])])

@@ -222,6 +222,11 @@ def auc_text(value: float) -> str:
     return f"{max(value, 0.5):.2f}".removeprefix("0")
 
 
+def message_bytes(n_numbers: int) -> int:
+    """Return about how many bytes a message of so many numbers takes."""
+    return 8 * (n_numbers + 1) + _OVERHEAD_BYTES
+
+
 def promise(epsilon: float) -> str:
     """Say what differential privacy of the total promises."""
     auc = ndtr(1 / gaussian_sigma(epsilon, DELTA) / math.sqrt(2))
@@ -515,7 +520,7 @@ def _prepared(
         of_study=sharing.is_study,
         n_components=n_components,
         n_numbers=n_numbers,
-        n_bytes=8 * (n_numbers + 1) + _OVERHEAD_BYTES,
+        n_bytes=message_bytes(n_numbers),
         noise=noise,
         epsilon=sharing.epsilon,
         noise_before=None if math.isinf(noise_before) else noise_before,
