@@ -88,7 +88,9 @@ def test_counts_of_a_study_on_both_desks(tmp_path):
     place = opened(made.root / "north")
     assert "anchor" not in plain(place.client.get("/"))
     assert "Join again when the owner sends a new revision" in plain(place.client.get("/join"))
-    assert "dcanchor" not in place.client.get("/join").text.partition("<code>datacollab party join")[2].partition("<")[0]
+    assert (
+        "dcanchor" not in place.client.get("/join").text.partition("<code>datacollab party join")[2].partition("<")[0]
+    )
     send(place, "/join", {"path": str(made.root / "project.toml")})
     assert "none is needed" in plain(place.client.get("/join"))
     send(place, "/join/decline")

@@ -77,6 +77,13 @@ def test_what_can_be_taken_back_is_said_alike():
     assert "A file that the analyst has received **cannot be called back**" in GDPR
 
 
+def test_a_signature_is_asked_for_where_the_page_says():
+    assert "The program asks for no signature; assessment and audit have a line for yours." in DPIA
+    source = ROOT / "src" / "datacollab"
+    for place in ("exchange/party_folder/assessment.md", "risk/audit/page.html"):
+        assert re.search(r"Decision.*signature", (source / place).read_text(encoding="utf-8"))
+
+
 def test_articles_stand_where_they_belong():
     cited = {
         "controller (Art. 4(7))": 1,

@@ -112,11 +112,12 @@ class PartySimulation:
 
     def tables(self) -> list[tuple[str, tuple[str, ...], list[tuple[str, ...]]]]:
         """Return for each metric its name in words, the heads of its columns, and a row of texts for each setting."""
-        heads, found = ("constant", "alone", "average", "sums", "one place", "sums less alone"), []
+        heads = ("constant", "alone", "average", "sums", "one place", "sums less alone")
+        found: list[tuple[str, tuple[str, ...], list[tuple[str, ...]]]] = []
         for metric, means, errors in zip(
             self.metrics, self.scores.mean(axis=-1), _standard_error(self.scores), strict=True
         ):
-            rows = []
+            rows: list[tuple[str, ...]] = []
             for place, (k, each) in enumerate(self.settings):
                 mean, low, high = (_text(number, sign="+") for number in self.difference(metric)[place])
                 said = [_text(*pair) for pair in zip(means[place, 1:], errors[place, 1:], strict=True)]
