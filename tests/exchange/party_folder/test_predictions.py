@@ -52,6 +52,21 @@ def test_all_formats_come_in_and_go_out(suffix, world):
     assert_allclose(frame["proba_no"] + frame["proba_yes"], 1)
 
 
+def test_a_german_table_gets_german_predictions_and_keeps_its_ids(world):
+    folder = world.installed()
+    ids = ["NA", "None", "007", *map(str, range(77))]
+    source, output = world.root / "neu.csv", world.root / "out.csv"
+    world.table.assign(id=ids).to_csv(source, index=False, sep=";", decimal=",", encoding="cp1252")
+    folder.predict(source, output, proba=True, keep=["id"], batch_rows=30)
+    frame = pd.read_csv(output, sep=";", decimal=",", encoding="utf-8-sig", dtype={"id": str}, keep_default_na=False)
+    (expected,) = folder.predict_batches(world.root / "new.csv", proba=True)
+    assert frame["id"].tolist() == ids
+    assert frame["prediction"].tolist() == expected["prediction"].tolist()
+    assert frame["proba_no"].tolist() == expected["proba_no"].tolist()
+    folder.predict(world.root / "new.csv", output, keep=["id"])
+    assert output.read_text().startswith("id,prediction\n")
+
+
 def test_batches_change_nothing(world):
     folder = world.installed()
     (whole,) = folder.predict_batches(world.root / "new.csv", proba=True)

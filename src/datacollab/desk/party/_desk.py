@@ -44,6 +44,8 @@ class Seen:
     n_rows: int = 0
     adjusted: dict[str, Any] = field(default_factory=dict)
     targets: dict[str, int] = field(default_factory=dict)
+    understood: str = ""
+    """How the file was read, in one line."""
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)

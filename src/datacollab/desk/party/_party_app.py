@@ -15,6 +15,7 @@ from starlette.requests import Request
 from starlette.responses import FileResponse, RedirectResponse, Response
 from starlette.types import ASGIApp
 
+from ..._notices import notices_to
 from ...errors import ExchangeError
 from ...exchange.party_folder import PartyFolder
 from ...exchange.project import Column, Project, adjusted_details, adjusted_text, read_project
@@ -255,15 +256,17 @@ def _table_parts(desk: PartyDesk) -> Iterator[Page | Action]:
 
 def _seen_in(folder: PartyFolder, table: Path) -> Seen:
     """Return what is wrong with a table; a refusal is a finding here."""
+    lines: list[str] = []
     try:
-        encoded = folder.encoded(table)
+        with notices_to(lambda line, is_plain: lines.append(line)):
+            encoded = folder.encoded(table)
     except ExchangeError as error:
-        return Seen(refusal=refusal_of(error))
+        return Seen(refusal=refusal_of(error), understood=" ".join(lines))
     targets: dict[str, int] = {}
     if folder.project.task.kind == "classification" and encoded.target is not None:
         counts = Counter(encoded.target.tolist())
         targets = {str(name): counts[name] for name in folder.project.task.classes}
-    return Seen(n_rows=encoded.n_rows, adjusted=encoded.adjusted.to_dict(), targets=targets)
+    return Seen(n_rows=encoded.n_rows, adjusted=encoded.adjusted.to_dict(), targets=targets, understood=" ".join(lines))
 
 
 _RULES = {

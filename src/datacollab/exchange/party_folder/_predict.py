@@ -106,7 +106,7 @@ def predict(
     force : bool, default=False
         Whether another file may be replaced, too; ALREADY_THERE otherwise.
     """
-    check_output(Path(output), Path(source), force=force)
+    check_output(Path(output), Path(source), folder.project, force=force)
     batches = predict_batches(folder, source, using=using, proba=proba, keep=keep, batch_rows=batch_rows, tell=tell)
     n_rows = write_table(Path(output), batches, mode=0o600)
     record(folder, "predict", file=Path(source).name, n_rows=n_rows)
@@ -215,13 +215,15 @@ def _frames(
         adjusted = encoded.adjusted
         columns = {name: table[name].array for name in keep}
         if not encoded.n_rows:
-            yield pandas.DataFrame(columns | dict.fromkeys([PREDICTION, *names], ()))
-            continue
-        columns[PREDICTION] = _predicted(project, side, encoded.X, source)
-        if names:
-            find = _survival if project.task.kind == "survival" else _probabilities
-            columns |= dict(zip(names, find(project, side, encoded.X, source).T, strict=True))
-        yield pandas.DataFrame(columns)
+            columns |= dict.fromkeys([PREDICTION, *names], ())
+        else:
+            columns[PREDICTION] = _predicted(project, side, encoded.X, source)
+            if names:
+                find = _survival if project.task.kind == "survival" else _probabilities
+                columns |= dict(zip(names, find(project, side, encoded.X, source).T, strict=True))
+        frame = pandas.DataFrame(columns)
+        frame.attrs = table.attrs  # with semicolons if the table has them
+        yield frame
     tell(adjusted)
 
 
@@ -274,7 +276,7 @@ def _malformed(side: Side, what: str) -> ExchangeError:
 
 
 def check_output(
-    output: Path, source: Path, *, force: bool, what: str = "predictions", column: str = PREDICTION
+    output: Path, source: Path, project: Project, *, force: bool, what: str = "predictions", column: str = PREDICTION
 ) -> None:
     """Refuse a place for predictions, or explanations, before any work is done.
 
@@ -288,7 +290,9 @@ def check_output(
         raise ValueError(f"{output} is the table itself; write the {what} to another file.")
     is_of_the_kind = False
     with suppress(DataCollabError):
-        is_of_the_kind = output.is_file() and column in next(table_batches(output, batch_rows=1)).columns
+        is_of_the_kind = (
+            output.is_file() and column in next(table_batches(output, batch_rows=1, project=project)).columns
+        )
     if not (force or is_of_the_kind):
         raise ExchangeError(
             "ALREADY_THERE",
@@ -468,7 +472,7 @@ def explain(
         if value < 1:
             raise ValueError(f"{name} must be at least 1; got {value!r}.")
     table_format(output)
-    check_output(output, source, force=force, what="explanations", column=BASE)
+    check_output(output, source, folder.project, force=force, what="explanations", column=BASE)
     if figure is not None:
         check_figure(Path(figure), (source, output), force=force)
     home = at_home(folder)

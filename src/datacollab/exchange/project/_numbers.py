@@ -12,7 +12,18 @@ import numpy as np
 
 from ..._require import require
 
-__all__ = ["COMMA", "MISSING_WORDS", "POINT", "UNDECIDED", "Numbers", "is_any_number", "marks", "readings", "shapes_of"]
+__all__ = [
+    "COMMA",
+    "MISSING_WORDS",
+    "POINT",
+    "POINT_SHAPES",
+    "UNDECIDED",
+    "Numbers",
+    "is_any_number",
+    "marks",
+    "readings",
+    "shapes_of",
+]
 
 MISSING_WORDS = frozenset(
     ("", "#N/A", "#NA", "-NaN", "-nan", "<NA>", "N/A", "NA", "NULL", "NaN", "None", "n/a", "nan", "null")
@@ -40,10 +51,10 @@ _SHAPE = re.compile(
     re.VERBOSE | re.ASCII,
 )
 _NINES = str.maketrans("12345678", "99999999")
-_BY_POINT, _BY_COMMA = {"point", "comma_groups"}, {"comma", "point_groups"}
+POINT_SHAPES, _BY_COMMA = {"point", "comma_groups"}, {"comma", "point_groups"}
 _EITHER = {"point_three", "comma_three"}
 _WHOLE = {"short", "long"}
-_NUMBERS = {*_BY_POINT, *_BY_COMMA, *_EITHER, *_WHOLE, "power"}
+_NUMBERS = {*POINT_SHAPES, *_BY_COMMA, *_EITHER, *_WHOLE, "power"}
 
 
 def is_any_number(text: str) -> bool:
@@ -91,11 +102,11 @@ def readings(shapes: Mapping[Any, Iterable[str]], *, usual: str | None) -> dict[
     """
     kinds = {name: frozenset(each) for name, each in shapes.items()}
     pure = [each for each in kinds.values() if each <= _NUMBERS | {"empty", "word"}]
-    seen = {POINT: any(each & _BY_POINT for each in pure), COMMA: any(each & _BY_COMMA for each in pure)}
+    seen = {POINT: any(each & POINT_SHAPES for each in pure), COMMA: any(each & _BY_COMMA for each in pure)}
     of_file = next((each for each in seen if seen[each]), None) if sum(seen.values()) == 1 else None
     found = {}
     for name, each in kinds.items():
-        by_point, by_comma = bool(each & _BY_POINT), bool(each & _BY_COMMA)
+        by_point, by_comma = bool(each & POINT_SHAPES), bool(each & _BY_COMMA)
         if by_point != by_comma:
             found[name] = POINT if by_point else COMMA
         elif by_point or not each & _EITHER:
@@ -139,7 +150,7 @@ class Numbers:
     def __init__(self, shapes: set[str], reading: str, *, is_declared: bool) -> None:
         held = shapes - {"empty", "word"}
         self.is_truth = not is_declared and held == {"truth"} and "word" not in shapes
-        others = _BY_COMMA if reading == POINT else _BY_POINT
+        others = _BY_COMMA if reading == POINT else POINT_SHAPES
         self.is_pure = held <= _NUMBERS | {"zeros", "huge"} and not held & others
         is_number = is_declared or (self.is_pure and held <= _NUMBERS and bool(held or shapes <= {"empty"}))
         self.is_doubtful = is_number and reading == UNDECIDED
@@ -179,7 +190,7 @@ class Numbers:
         shape = _shape(text)
         if shape == "truth":
             return float(text.strip().lower() == "true")
-        if shape == "text" or shape in (_BY_COMMA if self.reading == POINT else _BY_POINT):
+        if shape == "text" or shape in (_BY_COMMA if self.reading == POINT else POINT_SHAPES):
             return text
         return self._number(text)
 

@@ -191,7 +191,10 @@ def write_table(path: Path, batches: Iterable[Any], *, mode: int = 0o666) -> int
     """Write data frames one after another into a CSV, Parquet or Arrow file, and return the number of rows.
 
     There is at least one frame, and all have the same columns.  The end of the name is the format; an unknown one is
-    refused.  The file appears when all of it is on the disk; if anything goes wrong, an earlier file is unchanged.  Its
+    refused.  A CSV file has commas and points, or what ``attrs["style"]`` of the first frame says: semicolons and
+    decimal commas if the frame was read from such a table.
+
+    The file appears when all of it is on the disk; if anything goes wrong, an earlier file is unchanged. Its
     permissions are `mode`, less the umask, from the first moment on.
     """
     path, n_rows = Path(path), 0
@@ -210,8 +213,11 @@ def write_table(path: Path, batches: Iterable[Any], *, mode: int = 0o666) -> int
 def _writer(file: BinaryIO, kind: str, first: Any, stack: contextlib.ExitStack) -> Callable[[Any], object]:
     """Return a function that writes one batch after another, with the columns and types of the first."""
     if kind == "CSV":
-        file.write(first.iloc[:0].to_csv(index=False, lineterminator="\n").encode())
-        return lambda batch: file.write(batch.to_csv(index=False, header=False, lineterminator="\n").encode())
+        style = first.attrs.get("style", {})
+        how = {"index": False, "lineterminator": "\n", **style}
+        # An Excel that writes semicolons takes text for UTF-8 if a mark says so.
+        file.write(first.iloc[:0].to_csv(**how).encode("utf-8-sig" if style else "utf-8"))
+        return lambda batch: file.write(batch.to_csv(header=False, **how).encode())
     pyarrow = require("pyarrow", "tables")
     schema = pyarrow.Schema.from_pandas(first, preserve_index=False)
     if kind == "Parquet":

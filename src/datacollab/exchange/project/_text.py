@@ -16,7 +16,7 @@ from ..._require import require
 from ._delimited import Layout, header_place, layout_of
 from ._entries import listed
 from ._limits import ambiguous, check_memory, check_size, unreadable
-from ._numbers import MISSING_WORDS, POINT, Numbers, is_any_number, marks, readings, shapes_of
+from ._numbers import MISSING_WORDS, POINT, POINT_SHAPES, Numbers, is_any_number, marks, readings, shapes_of
 from ._workbook import sheet_rows
 
 if TYPE_CHECKING:
@@ -277,8 +277,10 @@ def _planned(table: _Text, batch_rows: int | None, project: Project | None) -> I
         raise ambiguous(f"{table.path}: column {listed(map(repr, doubtful))}", _THREE_DIGITS)
     used = [marks(shapes[place], each.reading) for place, each in columns.items() if each.is_number]
     table.words[1:1] = sorted({mark for each in used for mark in each})
+    has_points = any(each.reading == POINT and shapes[place] & POINT_SHAPES for place, each in columns.items())
+    style = {"sep": ";", "decimal": "." if has_points else ","} if table.words[0] == "semicolons" else {}
     table.tell()
-    pandas, n_read = require("pandas", "cli"), 0
+    pandas = require("pandas", "cli")
     text = Numbers({"text"}, POINT, is_declared=False)
     parts = []
     for chunk in table.chunks(batch_rows or _PLAN_ROWS):
@@ -288,7 +290,7 @@ def _planned(table: _Text, batch_rows: int | None, project: Project | None) -> I
                 missing = _missing(name, labels) if project is not None else _NOTHING
                 made[name] = columns.get(place, text).converted(chunk[place].to_numpy(), missing=missing)
         frame = settled(pandas.DataFrame(made, index=range(len(chunk))), project)
-        n_read += len(chunk)
+        frame.attrs["style"] = style
         if batch_rows is None:
             parts.append(frame)
         else:
