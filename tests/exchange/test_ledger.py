@@ -8,7 +8,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from datacollab.errors import ExchangeError
 from datacollab.exchange.ledger import Ledger
+from datacollab.study import CategoryColumn, Counts
 from party_world import refusal
 
 KEY = bytes(range(32))
@@ -60,6 +62,28 @@ def test_another_statistic_is_made_of_exactly_the_same_rows_alone(ledger, rows, 
     enter(ledger, rng.permutation(rows), 1)
     for statistic in ("class counts", "ridge regression"):
         refusal("ALREADY_SHARED", enter, ledger, rows, 2, statistic=statistic)
+
+
+def test_no_party_repeats_a_total_in_which_another_party_has_new_rows(tmp_path, rng):
+    """The attack: two totals of one kind, in which all but one party have the same rows, tell what that one added."""
+    counts, words = Counts([CategoryColumn("course", ("mild", "fatal"))]), np.array(["mild", "fatal"], dtype=object)
+    tables = [rng.integers(0, 2, size=(40, 1)) for _ in range(3)]
+    added = np.array([[0]] * 9 + [[1]])
+    later = [*tables[:2], np.vstack([tables[2], added])]
+    first, second = (
+        sum(counts.add_up({"course": words[each[:, 0]]}, bytes(32)) for each in run) for run in (tables, later)
+    )
+    assert (second - first).tolist() == [0, 9, 1], "ten people of one hospital, in the clear but for noise"
+    repeats = []
+    for place, (own, again) in enumerate(zip(tables, later, strict=True)):
+        (tmp_path / str(place)).mkdir()
+        ledger = Ledger(tmp_path / str(place) / "ledger.json", KEY)
+        enter(ledger, own, 0, statistic="counts")
+        try:
+            enter(ledger, again, 1, statistic="counts")
+        except ExchangeError:
+            repeats.append(place)
+    assert repeats == [0, 1], "its own ledger allows ten new rows, and those of the others refuse the repeat"
 
 
 @pytest.mark.parametrize("parties", [("a", "b", "c"), ("a", "b"), ("a", "b", "d")])

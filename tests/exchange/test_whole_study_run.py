@@ -76,7 +76,7 @@ def test_one_message_carries_all_six(studied):
     explaining = [frame["age"], frame["pulse"], frame["ward"] == "night", frame["drug"] == "yes", party]
     expected = sm.OLS(frame["stay"].to_numpy(), np.column_stack(explaining).astype(float)).fit()
     regression = studied.total.results["least squares"]
-    assert regression.names == ("age", "pulse", "ward=night", "drug=1")
+    assert regression.names == ("age", "pulse", "ward=night", "drug=yes")
     assert (np.abs(regression.coefficients - expected.params[:4]) < 5 * regression.errors).all()
     assert regression.coefficients[3] == pytest.approx(-5, abs=1)
     lines = [*csv.reader(io.StringIO((studied.root / "analyst" / STUDY_FILES[0]).read_text(encoding="utf-8")))]
@@ -85,8 +85,8 @@ def test_one_message_carries_all_six(studied):
     assert float(effect[2]) == pytest.approx(-5, abs=1)
     heads = lines[[line[1] for line in lines].index("group")]
     curve = [dict(zip(heads, line, strict=False)) for line in lines if line[0] == "survival"]
-    for group, said in (("0", "no"), ("1", "yes")):
-        rows = frame[frame["drug"] == said]
+    for group in ("no", "yes"):
+        rows = frame[frame["drug"] == group]
         exact = KaplanMeierFitter().fit(rows["month"], rows["died"] == "yes")
         for each in (point for point in curve if point["group"] == group):
             found = exact.survival_function_at_times(float(each["to"])).item()

@@ -19,13 +19,13 @@ from ..study import (
     Statistic,
     Survival,
 )
-from .project import Project
+from .project import Project, Task
 
 __all__ = ["study_columns", "study_statistics", "study_table"]
 
 
 def study_columns(project: Project) -> dict[str, NumberColumn | CategoryColumn]:
-    """Return the columns of a project and of its target, last, by name; 1 is treated, or an event that was seen."""
+    """Return the columns of a project and of its target, last, by name; an event that was seen is 1."""
     columns: dict[str, NumberColumn | CategoryColumn] = {}
     for each in project.columns:
         if each.minimum is not None and each.maximum is not None:
@@ -33,8 +33,10 @@ def study_columns(project: Project) -> dict[str, NumberColumn | CategoryColumn]:
         else:
             columns[each.name] = CategoryColumn(each.name, each.levels)
     task = project.task
-    events = [CategoryColumn(name, (0, 1)) for name in (task.treatment, task.event) if name]
-    columns |= {each.name: each for each in events}
+    if task.treatment:
+        columns[task.treatment] = CategoryColumn(task.treatment, _arms(task))
+    if task.event:
+        columns[task.event] = CategoryColumn(task.event, (0, 1))
     if task.classes:
         return columns | {task.target: CategoryColumn(task.target, task.classes)}
     assert task.maximum is not None
@@ -96,7 +98,15 @@ def study_table(
         else:
             table[column.name] = np.where(missing, np.nan, own[:, 0])
         start += column.n_features
+    task = project.task
     if target.dtype.names is None:
-        return table | {project.task.target: target}
-    fields = {name: target[part] for part, name in project.task.fields.items()}
+        return table | {task.target: target}
+    fields = {name: target[part] for part, name in task.fields.items()}
+    if task.treatment:
+        fields[task.treatment] = np.array(_arms(task), dtype=object)[fields[task.treatment].astype(int)]
     return table | {name: own.astype(int) if own.dtype == bool else own for name, own in fields.items()}
+
+
+def _arms(task: Task) -> tuple[str, str]:
+    """Return the entries that mean untreated, and treated, in words."""
+    return "/".join(map(str, task.untreated)), "/".join(map(str, task.treated))
