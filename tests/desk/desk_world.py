@@ -4,6 +4,7 @@ import re
 import threading
 import time
 from contextlib import contextmanager
+from functools import partial
 from types import SimpleNamespace
 
 import pytest
@@ -13,9 +14,10 @@ pytest.importorskip("jinja2", reason="the extra 'desk' is not installed")
 
 from starlette.testclient import TestClient
 
+from datacollab.cli._command import COMMANDS, STEPS, Folder, lines_of
 from datacollab.desk.analyst import AnalystDesk, analyst_app
 from datacollab.desk.party import PartyDesk, party_app
-from datacollab.desk.web import Session, bound_socket
+from datacollab.desk.web import Commands, Session, bound_socket
 
 HOST = "127.0.0.1:8123"
 
@@ -27,10 +29,15 @@ def browser(app, session, **options):
     return client
 
 
+def party_desk(path):
+    """A party's desk, with the commands that it runs."""
+    return PartyDesk(path, Commands(STEPS | COMMANDS, partial(lines_of, Folder(path))))
+
+
 def opened(path):
     """A party's desk, its session and a browser that was let in."""
     session = Session(HOST)
-    desk = PartyDesk(path)
+    desk = party_desk(path)
     app = party_app(desk, session)
     return SimpleNamespace(desk=desk, session=session, app=app, client=browser(app, session))
 
@@ -81,7 +88,7 @@ def at_loopback(path):
 
     bound, host = bound_socket()
     session = Session(host)
-    app = party_app(PartyDesk(path), session)
+    app = party_app(party_desk(path), session)
     server = uvicorn.Server(uvicorn.Config(app, log_level="critical", access_log=False, lifespan="off", ws="none"))
     thread = threading.Thread(target=server.run, kwargs={"sockets": [bound]}, daemon=True)
     thread.start()

@@ -231,10 +231,15 @@ class Selection:
         """Return candidates that were tried, from the smallest loss on."""
         return sorted((each for each in self.candidates if each.failure is None), key=lambda each: each.loss)
 
+    def best(self, most: int) -> list[Candidate]:
+        """Return the best candidates, so many at most; the one that was taken is among them."""
+        best = self.ranked()[:most]
+        return best if self.chosen in best else [*best[: most - 1], self.chosen]
+
     def table(self, most: int = 10) -> str:
         """Return the best candidates as text, the chosen one marked."""
         lines = [f"{self.metric} on {self.n_judges} rows: {_JUDGED_ON[self.judged_on]}"]
-        for each in self.ranked()[:most]:
+        for each in self.best(most):
             mark = "*" if each.chosen else " "
             alpha = "" if each.alpha is None else f", penalty {each.alpha:g}"
             what = f"{each.integrator}, {each.model}{alpha}, anchor rows × {each.anchor_weight:.2g}"

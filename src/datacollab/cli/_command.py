@@ -8,9 +8,9 @@ import os
 import shlex
 import sys
 import tomllib
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from importlib import import_module
 from inspect import Parameter
 from pathlib import Path
@@ -22,7 +22,7 @@ from typer.core import TyperGroup
 
 from ..errors import ExchangeError
 from ..exchange.steps import STEPS, Input, read_steps
-from ._output import reported
+from ._output import KeptReport, reported
 
 if TYPE_CHECKING:
     from ..bundle import KeyPair
@@ -111,12 +111,16 @@ class Folder:
 
     path: Path
     passphrase_file: Path | None = None
+    known: str | None = field(default=None, repr=False)
+    """The passphrase, if it was given before."""
 
     @property
     def passphrase(self) -> str | None:
         """The passphrase; somebody at a terminal is asked if the keys need one and none was given."""
         from ..bundle import KeyFile
 
+        if self.known is not None:
+            return self.known
         given, keys = passphrase(self.passphrase_file), self.path / "keys.json"
         if given is None and at_terminal() and keys.exists() and KeyFile.read(keys).encrypted:
             return ask()
@@ -159,8 +163,7 @@ def add_step(app: typer.Typer, name: str) -> None:
         as_json = given.pop("as_json", False)
         place = (Folder(given.pop("folder"), given.pop("passphrase_file", None)),) if whose else ()
         with reported(as_json, unchanged=of.unchanged) as report:
-            module = import_module(f"._{role}", __package__)
-            getattr(module, f"{verb}_" if hasattr(builtins, verb) else verb)(report, *place, **given)
+            _function(name)(report, *place, **given)
 
     parameters = [_parameter(each) for each in of.inputs]
     if whose:
@@ -171,6 +174,30 @@ def add_step(app: typer.Typer, name: str) -> None:
     run.__signature__ = inspect.Signature(parameters)  # type: ignore[attr-defined]
     run.__annotations__ = {each.name: each.annotation for each in parameters}
     app.command(verb, help=help)(run)
+
+
+def _function(name: str) -> Callable[..., None]:
+    role, verb = name.split()[0], name.split()[-1]
+    module = import_module(f"._{role}", __package__)
+    found: Callable[..., None] = getattr(module, f"{verb}_" if hasattr(builtins, verb) else verb)
+    return found
+
+
+def lines_of(folder: Folder, name: str, /, **given: Any) -> list[str]:
+    """Run a command in a folder, with inputs by their names, and return the lines that it prints.
+
+    Raises
+    ------
+    ExchangeError, ValueError
+        As the command; a ValueError in place of a wrong use.
+    """
+    of, report = (STEPS | COMMANDS)[name], KeptReport()
+    place = (folder,) if of.folder or name.split()[0] in ("party", "analyst") else ()
+    try:
+        _function(name)(report, *place, **{each.name: each.default for each in of.inputs} | given)
+    except typer.BadParameter as error:
+        raise ValueError(error.format_message()) from None
+    return report.lines
 
 
 def _keyword(name: str, annotation: Any, default: Any) -> Parameter:

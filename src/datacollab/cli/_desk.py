@@ -5,18 +5,19 @@ from __future__ import annotations
 import threading
 import webbrowser
 from contextlib import ExitStack, suppress
+from functools import partial
 from typing import TYPE_CHECKING
 
 from .._require import require
-from ._command import Folder
+from ._command import COMMANDS, STEPS, Folder, lines_of
 from ._output import Report
 
 if TYPE_CHECKING:
-    from starlette.types import ASGIApp
+    from starlette.types import ASGIApp, Receive, Scope, Send
 
     from ..desk.web import Session
 
-__all__ = ["desk"]
+__all__ = ["desk", "desk_app"]
 
 
 def desk(report: Report, folder: Folder, port: int, no_browser: bool) -> None:
@@ -24,12 +25,13 @@ def desk(report: Report, folder: Folder, port: int, no_browser: bool) -> None:
         require(package, "desk")
     from ..desk.web import Session, bound_socket, door_page, serve
 
-    passphrase = folder.passphrase
+    folder.path.mkdir(mode=0o700, parents=True, exist_ok=True)
+    folder = Folder(folder.path, known=folder.passphrase)
     bound, host = bound_socket(port)
     # Interrupted in order from the first line on: somebody who reads it may press the keys at once.
     with bound, suppress(KeyboardInterrupt), ExitStack() as stack:
         session = Session(host)
-        app = _app(folder, passphrase, session)
+        app = desk_app(folder, session)
         report.line(f"The desk of {folder.path.absolute()} is open, on this machine alone. This link works once:")
         report.line(f"  {session.link}")
         report.line("Ctrl-C closes it.")
@@ -41,16 +43,36 @@ def desk(report: Report, folder: Folder, port: int, no_browser: bool) -> None:
     report.line("The desk is closed.")
 
 
-def _app(folder: Folder, passphrase: str | None, session: Session) -> ASGIApp:
-    """Return the desk of the role that the folder's key has."""
+def desk_app(folder: Folder, session: Session) -> ASGIApp:
+    """Return the pages of a folder: the analyst's once it has a project in which its key is the analyst's.
+
+    Until then, and for parties and owners, they are a party's; a folder without keys makes them first.
+    """
+    from ..desk.analyst import AnalystDesk, analyst_app
+    from ..desk.party import PartyDesk, party_app
+    from ..desk.web import Commands
+
+    commands = Commands(STEPS | COMMANDS, partial(lines_of, folder))
+    made: dict[bool, ASGIApp] = {}
+
+    def current() -> ASGIApp:
+        if (is_analyst := _is_analyst(folder)) not in made:
+            if is_analyst:
+                made[True] = analyst_app(AnalystDesk(folder.path, passphrase=folder.known), session)
+            else:
+                made[False] = party_app(PartyDesk(folder.path, commands, passphrase=folder.known), session)
+        return made[is_analyst]
+
+    async def app(scope: Scope, receive: Receive, send: Send) -> None:
+        await current()(scope, receive, send)
+
+    current()
+    return app
+
+
+def _is_analyst(folder: Folder) -> bool:
     from ..bundle import KeyFile
     from ..exchange.project import load_project
 
-    project = folder.path / "project.toml"
-    if project.is_file() and KeyFile.read(folder.path / "keys.json").public == load_project(project).analyst:
-        from ..desk.analyst import AnalystDesk, analyst_app
-
-        return analyst_app(AnalystDesk(folder.path, passphrase=passphrase), session)
-    from ..desk.party import PartyDesk, party_app
-
-    return party_app(PartyDesk(folder.path, passphrase=passphrase), session)
+    keys, project = folder.path / "keys.json", folder.path / "project.toml"
+    return keys.is_file() and project.is_file() and KeyFile.read(keys).public == load_project(project).analyst

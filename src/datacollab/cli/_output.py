@@ -20,7 +20,7 @@ import typer
 from .._notices import notices_to
 from ..errors import DataCollabError, DataCollabWarning, ExchangeError
 
-__all__ = ["FAILED", "Report", "check_numeric", "closed_file", "listed", "one_line_errors", "record_number_questions"]
+__all__ = ["FAILED", "KeptReport", "Report", "check_numeric", "closed_file", "listed", "one_line_errors", "record_number_questions"]
 __all__ += ["reported", "show_adjusted", "show_rows", "shown", "warn"]
 
 FAILED, BUG, INTERRUPTED = 1, 70, 130
@@ -55,6 +55,18 @@ class Report:
             self.tables.append(line)
             if not is_plain:
                 warn(line)
+
+
+class KeptReport(Report):
+    """A report whose lines are kept, and not printed."""
+
+    def __init__(self) -> None:
+        super().__init__(as_json=False)
+        self.lines: list[str] = []
+
+    def line(self, text: str = "") -> None:
+        """Keep a line."""
+        self.lines.append(text)
 
 
 def warn(text: str) -> None:

@@ -199,7 +199,7 @@ def _parts(desk: AnalystDesk) -> Iterator[Page | Action]:
 
 def _card(result: Integration) -> dict[str, Any]:
     """Return what the card shows."""
-    ranked = [] if result.selection is None else result.selection.ranked()[:_MOST]
+    ranked = [] if result.selection is None else result.selection.best(_MOST)
     return {
         "candidates": [{"name": _named(each), "found": each, "figures": _difference(each)} for each in ranked],
         "n_candidates": 0 if result.selection is None else len(result.selection.candidates),

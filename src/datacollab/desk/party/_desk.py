@@ -8,11 +8,11 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from ...bundle import KeyPair, PublicKey
+from ...bundle import KeyFile, KeyPair, PublicKey
 from ...errors import ExchangeError
 from ...exchange.party_folder import PartyFolder
 from ...exchange.project import Project
-from ..web import Chosen, Desk, Refusal
+from ..web import Chosen, Commands, Desk, Refusal
 
 if TYPE_CHECKING:
     from ...exchange.party_folder import Prepared
@@ -57,7 +57,7 @@ class Looked:
 
 
 class PartyDesk(Desk):
-    """A party's desk over its folder, with the passphrase of its keys.
+    """A party's or an owner's desk over its folder, which may still be empty, with the passphrase of its keys.
 
     ``table`` is the party's table, and ``seen`` what is wrong with it. ``options`` say how it is to be shared, as
     `PartyFolder.prepare` takes them; ``looked`` is what would leave then.
@@ -65,8 +65,9 @@ class PartyDesk(Desk):
 
     role = "party"
 
-    def __init__(self, path: Path, *, passphrase: str | None = None) -> None:
+    def __init__(self, path: Path, commands: Commands, *, passphrase: str | None = None) -> None:
         super().__init__(path)
+        self.commands = commands
         self.offer: Offer | None = None
         self._passphrase = passphrase
         self._lock = threading.Lock()
@@ -75,11 +76,16 @@ class PartyDesk(Desk):
         self.seen: Seen | None = None
         self.options: dict[str, Any] = {}
         self.looked: Looked | None = None
-        keys = self.path / "keys.json"
-        if self.has("project.toml") or not keys.is_file():
-            self.key: PublicKey = self.opened().key.public
-        else:
-            self.key = KeyPair.load(keys, passphrase).public
+        self.public: Path | None = self.files.kept("public")
+        if self.has("project.toml"):
+            self.opened()
+        elif self.has("keys.json"):
+            KeyPair.load(self.path / "keys.json", passphrase)
+
+    @property
+    def key(self) -> PublicKey | None:
+        """The public key of the folder; None if it has no keys yet."""
+        return KeyFile.read(self.path / "keys.json").public if self.has("keys.json") else None
 
     def has(self, name: str) -> bool:
         """Return whether a file is in the folder."""

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import shlex
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import ExitStack
@@ -35,6 +34,7 @@ from ..web import (
     text,
 )
 from ._desk import Offer, PartyDesk, Seen
+from ._owner import KEYS, owner_parts, owner_places
 from ._release import APPROVE, OUTBOX, RELEASE, SUMS, release_parts
 
 __all__ = ["party_app"]
@@ -51,20 +51,20 @@ def party_app(desk: PartyDesk, session: Session) -> ASGIApp:
 
     def title() -> str:
         if not desk.has("project.toml"):
-            return "A party that has joined no project yet"
+            return "A folder that has joined no project yet"
         opened = desk.opened()
         return f"Party {opened.name} of project {opened.project.name}"
 
     def home(request: Request) -> Response | dict[str, Any]:
         if not desk.has("project.toml"):
-            return RedirectResponse(JOIN, 303)
+            return RedirectResponse(KEYS if desk.key is None else JOIN, 303)
         following = next((place for place in _places(desk) if not (place.is_done or place.is_beside)), None)
         return {"following": None if desk.has_forgotten() else following}
 
     templates = Path(__file__).parent / "templates"
     shown = {"desk": desk, "adjusted_text": adjusted_text, "adjusted_details": adjusted_details}
     pages = Pages(session, desk.jobs, templates, title, lambda: _places(desk), described=_described, **shown)
-    parts = (*_join_parts(desk), *_table_parts(desk), *release_parts(desk), *_result_parts(desk))
+    parts = (*owner_parts(desk), *_join_parts(desk), *_table_parts(desk), *release_parts(desk), *_result_parts(desk))
     return create_app(session, pages, desk.jobs, [Page("/", home, "home.html"), *parts])
 
 
@@ -74,8 +74,11 @@ def _place(verb: str, path: str, is_done: bool, note: str = "", *, is_beside: bo
 
 def _places(desk: PartyDesk) -> Sequence[Place]:
     """Return the party's steps, and how far it is."""
+    has_keys = desk.key is not None
+    keys = Place(path=KEYS, name="Keys", is_done=has_keys)
+    owner = owner_places(desk)
     if not desk.has("project.toml"):
-        return (_place("join", JOIN, False),)
+        return (keys, *([_place("join", JOIN, False)] if has_keys else []), *owner)
     shared, seen, looked = desk.shared_entry(), desk.seen, desk.looked
     is_shared, project = shared is not None, desk.opened().project
     has_anchor, task, sharing = desk.has_anchor, project.task, project.sharing
@@ -106,6 +109,7 @@ def _places(desk: PartyDesk) -> Sequence[Place]:
         without = (EXPLAIN, DISTIL, FORGET, *([EVALUATE] if sharing.is_study else []))
     table = "" if desk.table is None else desk.table.name
     return (
+        keys,
         _place("join", JOIN, has_anchor, "" if has_anchor else "no anchor"),
         Place(path=TABLE, name="Choose the table", note=table, is_done=desk.table is not None or is_shared),
         Place(
@@ -118,6 +122,7 @@ def _places(desk: PartyDesk) -> Sequence[Place]:
         Place(path=OUTBOX, name="Outbox", note=when and "to be sent by you", is_done=is_shared),
         *(() if task.kind == "effect" or (sharing is not None and sharing.is_study) else after),
         *(place for place in beside if place.path not in without),
+        *owner,
     )
 
 
@@ -128,7 +133,9 @@ def _join_parts(desk: PartyDesk) -> Iterator[Page | Action]:
     def show(request: Request) -> dict[str, Any]:
         offer, there = desk.offer, desk.opened().project if desk.has("project.toml") else None
         name = None if offer is None else _own_name(desk, offer.project)
-        return {"offer": offer, "there": there, "name": name, "letters": _letters}
+        files = [desk.path / "owner" / name for name in ("project.toml", "anchor.dcanchor")]
+        made = [file if file.is_file() else "" for file in files]
+        return {"offer": offer, "there": there, "name": name, "letters": _letters, "made": made}
 
     def look(form: FormData) -> str:
         with ExitStack() as chosen:
@@ -163,7 +170,10 @@ def _join_parts(desk: PartyDesk) -> Iterator[Page | Action]:
             job.say("Checking project and anchor" if offer.anchor else "Checking the project")
             anchor = None if offer.anchor is None else offer.anchor.path
             try:
-                desk.join(offer.file.path, anchor, owner=offer.project.owner)
+                if offer.project.analyst == desk.key:
+                    desk.commands.run("analyst init", project=offer.file.path)
+                else:
+                    desk.join(offer.file.path, anchor, owner=offer.project.owner)
             finally:
                 offer.discard()
             job.where = "/"
@@ -187,20 +197,18 @@ def _join_parts(desk: PartyDesk) -> Iterator[Page | Action]:
 
 
 def _own_name(desk: PartyDesk, project: Project) -> str:
-    """Return which party this folder's key is, in the project."""
+    """Return whose this folder's key is, in the project: a party's name, or "analyst"."""
     for name, public in project.parties.items():
         if public == desk.key:
             return name
+    if desk.key is None:
+        raise ExchangeError("KEY_MISSING", "This folder has no keys. Make them first, on the page Keys.")
     if project.analyst == desk.key:
-        raise ExchangeError(
-            "NOT_A_MEMBER",
-            f"The key in this folder is the analyst's in project {project.name!r}. Run `datacollab analyst init "
-            f"project.toml -C {shlex.quote(str(desk.path))}`, and open the desk again.",
-        )
+        return "analyst"
     raise ExchangeError(
         "NOT_A_MEMBER",
-        f"The key in this folder ({desk.key.fingerprint}) is none of the parties' in project {project.name!r}. Send "
-        "the owner the file public.key, and ask for a new project file.",
+        f"The key in this folder ({desk.key.fingerprint}) is none of the parties' in project {project.name!r}, nor the "
+        "analyst's. Send the owner the file public.key, and ask for a new project file.",
     )
 
 

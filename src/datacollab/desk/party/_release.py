@@ -91,8 +91,9 @@ def release_parts(desk: PartyDesk) -> Iterator[Page | Action]:
 
     def share(form: FormData) -> None:
         table, opened, again = desk.chosen_table(), desk.opened_for_rows(), checked(form, "again")
-        # What was looked at in vain is not what somebody chose.
-        options = {} if desk.looked is None else desk.options
+        # What was looked at leaves as it is: no secret is drawn anew, and no figure changes.
+        looked = desk.looked
+        options: dict[str, Any] = {} if looked is None else {"prepared": looked.prepared}
 
         def make(job: Job) -> Path:
             def ask(summary: ReleaseSummary) -> str | None:
@@ -101,7 +102,11 @@ def release_parts(desk: PartyDesk) -> Iterator[Page | Action]:
                     raise undefended_rows(summary.party, summary.obfuscator)
                 return None if approval is None else approval.name
 
-            return opened.share(table, approve=ask, again=again, undefended=True, progress=job.say, **options)
+            if looked is None:
+                options["progress"] = job.say
+            made = opened.share(table, approve=ask, again=again, undefended=True, **options)
+            desk.looked = None
+            return made
 
         desk.jobs.start(_SHARE.doing, APPROVE, lambda job: _unless_declined(job, make))
 

@@ -9,7 +9,7 @@ import signal
 import socket
 import tempfile
 import threading
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from hmac import compare_digest
@@ -28,12 +28,13 @@ from starlette.routing import Route
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from ...bundle import write_atomically
-from ...exchange.steps import STEPS
+from ...exchange.steps import STEPS, Step
 from ...look import HEADERS, STYLE, templates_in
 from ._forms import DeskFiles, chosen_file, files_in, given, remote_commands
 from ._jobs import Job, Jobs, Refusal, refusal_of
 
-__all__ = ["Action", "Desk", "Page", "Pages", "Place", "Session", "bound_socket", "create_app", "door_page", "serve"]
+__all__ = ["Action", "Commands", "Desk", "Page", "Pages", "Place", "Session", "bound_socket", "create_app", "door_page"]
+__all__ += ["serve"]
 
 
 class Session:
@@ -256,6 +257,15 @@ class Action:
     path: str
     act: Callable[[FormData], Response | str | None]
     most_files: int = 1
+
+
+@dataclass(frozen=True)
+class Commands:
+    """Commands that a desk runs in its folder, such as ``keys new``."""
+
+    steps: Mapping[str, Step]
+    run: Callable[..., list[str]]
+    """Takes the command's name and its inputs; returns the lines that it prints."""
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -172,6 +172,11 @@ def _entry(of: Input, written: str) -> Any:
         return [name for name in (part.strip() for part in written.split(",")) if name]
     if of.kind is Path:
         return _path(written, what=of.label or of.words)
+    if of.kind not in (str, int, float):
+        ends = tuple(float(number(_label(of), each, least=-float("inf"))) for each in written.split())
+        if len(ends) != 2:  # noqa: PLR2004
+            raise ValueError(f"{_label(of)}: expected two numbers with a blank between, such as 0 14.")
+        return ends
     if of.kind in (int, float):
         scale = 100 if of.is_percent else 1
         most = None if of.most is None else of.most * scale

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import secrets
+import shlex
 import warnings
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
@@ -73,7 +74,8 @@ class Prepared:
     """A share that has not left, and what speaks against it.
 
     `order` is the position in the table of each row that would leave, and `own` the rows themselves: both stay.
-    `message` are facts and members of the share alone, which are packed and sealed only when it leaves.
+    `message` are facts and members of the share alone, which are packed and sealed only when it leaves, and `basis`
+    are digests of the project, the policy and the anchor.
     """
 
     party: Party
@@ -84,6 +86,7 @@ class Prepared:
     reasons: list[ExchangeError]
     own: OwnRows = field(repr=False)
     message: tuple[dict[str, Any], dict[str, bytes]] = field(default_factory=lambda: ({}, {}), repr=False)
+    basis: tuple[str, ...] = field(default=(), repr=False)
 
 
 def prepare(folder: Folder, table: Any, *, where: str | None = None, **options: Any) -> Prepared | _sums.PreparedSum:
@@ -123,6 +126,7 @@ def share(
     withdrawals: Sequence[Path] = (),
     without: Sequence[str] = (),
     where: str | None = None,
+    prepared: Prepared | None = None,
     **options: Any,
 ) -> Path:
     """Obfuscate the table, have it approved, and put the share into the outbox; or add up its rows under masks.
@@ -145,6 +149,8 @@ def share(
         Of parties that left an earlier run of sums over these rows; see `withdraw`.
     without : sequence of str
         Parties that left one and gave no withdrawal: if their files arrived, both totals tell their sums.
+    prepared : Prepared, optional
+        What `prepare` gave, if it is to leave as it is; no secret is drawn anew.  For rows alone.
     where, **options
         As in `prepare`.
 
@@ -160,7 +166,8 @@ def share(
         BUSY; or the errors and reasons of `prepare`.  Nothing left the party.
     """
     if folder.project.sharing is None:
-        return _share_rows(folder, table, approve=approve, again=again, undefended=undefended, where=where, **options)
+        options |= {"where": where, "prepared": prepared}
+        return _share_rows(folder, table, approve=approve, again=again, undefended=undefended, **options)
     _check_no_options_of_rows(folder.project, options)
     return _sums.share(folder, table, approve=approve, where=where, withdrawals=withdrawals, without=without)
 
@@ -194,6 +201,12 @@ class PartyFolder(Folder):
 
     def __init__(self, path: Path, *, passphrase: str | None = None) -> None:
         if not Files(Path(path)).project.is_file():
+            if not (Path(path) / "keys.json").is_file():
+                raise ExchangeError(
+                    "KEY_MISSING",
+                    f"{path} has no keys and no project. Run `datacollab keys new -C {shlex.quote(str(path))}` first, and "
+                    "send public.key to the project's owner, who sends the project.",
+                )
             raise ExchangeError(
                 "FOLDER_MISSING",
                 f"{path} is no party's folder: there is no project.toml. Run `datacollab party join project.toml "
@@ -363,6 +376,7 @@ def _share_rows(
     again: bool = False,
     undefended: bool = False,
     where: str | None = None,
+    prepared: Prepared | None = None,
     **options: Any,
 ) -> Path:
     """Obfuscate the table, have it approved, and put the share into the outbox; see `share`."""
@@ -374,7 +388,14 @@ def _share_rows(
     with locked(folder):
         earlier = _replaceable(folder, again)
     policy, anchor = folder.policy, folder.anchor
-    prepared = _prepared(folder, policy, anchor, table, where, options, earlier)
+    if prepared is None:
+        prepared = _prepared(folder, policy, anchor, table, where, options, earlier)
+    elif prepared.basis != _basis(project, policy, anchor):
+        raise ExchangeError(
+            "NOT_APPROVED",
+            f"Party {folder.name!r}: the project, the policy or the anchor changed after this share was looked at. "
+            "Look at what would leave once more.",
+        )
     refuse(prepared.reasons)
     state, members = state_of(prepared.party, prepared.share, anchor, prepared.own)
     approved_by = approved(policy, approve, prepared.summary)
@@ -420,7 +441,11 @@ def _prepared(
     size = sum(map(len, members.values())) + _OVERHEAD_BYTES
     date = None if earlier is None else earlier["time"][:10]
     summary = replace(prepared.summary, n_bytes=size, earlier_share=date)
-    return replace(prepared, summary=summary, message=(facts, members))
+    return replace(prepared, summary=summary, message=(facts, members), basis=_basis(project, policy, anchor))
+
+
+def _basis(project: Project, policy: Policy, anchor: Anchor) -> tuple[str, ...]:
+    return project.digest, policy.digest, anchor.commitment(project)
 
 
 def prepare_rows(

@@ -1,0 +1,86 @@
+"""From empty folders to a joined project by pages alone: keys, members, draft, signature, anchor, joining."""
+
+import re
+from types import SimpleNamespace
+
+import pytest
+from desk_world import HOST, browser, finished, plain, send
+
+from datacollab.cli._command import Folder
+from datacollab.cli._desk import desk_app
+from datacollab.desk.web import Session
+from datacollab.exchange.analyst_folder import AnalystFolder
+from datacollab.exchange.party_folder import PartyFolder
+from datacollab.exchange.project import load_project
+from party_world import made_up_table
+
+NAMES = ("north", "south", "east", "analyst")
+
+
+def at(path):
+    """The pages of a folder, whoever it is of."""
+    session = Session(HOST)
+    return SimpleNamespace(session=session, client=browser(desk_app(Folder(path), session), session))
+
+
+def join(place, project, anchor=None):
+    files = {"upload": ("project.toml", project)} | ({"anchor_upload": ("a.dcanchor", anchor)} if anchor else {})
+    shown = plain(send(place, "/join", files=files))
+    offer = re.search(r'name="offer" value="(\w+)"', place.client.get("/join").text)[1]
+    send(place, "/join/accept", {"offer": offer, "compared": "yes"})
+    finished(place)
+    return shown
+
+
+@pytest.fixture(scope="module")
+def places(tmp_path_factory):
+    """Four folders whose keys the desk made; north has drafted the project."""
+    root = tmp_path_factory.mktemp("empty")
+    made = {}
+    for name in NAMES:
+        (root / name).mkdir()
+        made[name] = at(root / name)
+        assert made[name].client.get("/").url.path == "/keys"
+        assert "First this folder gets keys" in plain(made[name].client.get("/keys"))
+        assert 'href="/join"' not in made[name].client.get("/keys").text
+        assert "Fingerprint" in plain(send(made[name], "/keys"))
+    owner = made["north"]
+    for name in NAMES:
+        key = made[name].client.get("/keys/public.key").content
+        role = {"role": "analyst"} if name == "analyst" else {"role": "party", "member": name}
+        send(owner, "/project/member", role, files={} if name == "north" else {"member_upload": ("public.key", key)})
+    public = made_up_table(80, seed=7).drop(columns=["id"], errors="ignore")
+    public.to_csv(root / "public.csv", index=False)
+    draft = {"path": str(root / "public.csv"), "name": "wards", "target": "ill", "purpose": "Tests."}
+    assert "TABLE" not in send(owner, "/project", draft).text
+    assert "3 parties" in plain(finished(owner))
+    return SimpleNamespace(root=root, **made)
+
+
+def test_an_edit_is_signed_and_a_wrong_one_stays_to_be_mended(places):
+    owner, file = places.north, places.root / "north" / "owner" / "project.toml"
+    written = file.read_text()
+    assert "CHECK" in plain(owner.client.get("/project"))
+    assert "Signed." in plain(owner.client.get("/project"))
+    wrong = send(owner, "/project/sign", {"text": written.replace("[task]", "[tusk]")})
+    assert wrong.status_code == 422
+    assert "Not signed." in plain(owner.client.get("/project"))
+    send(owner, "/project/sign", {"text": written.replace("Tests.", "Other tests.")})
+    assert load_project(file).purpose == "Other tests."
+    assert "name" in plain(send(owner, "/project/member", {"role": "party", "member": "../x"})).lower()
+    assert len(list((places.root / "north" / "owner").glob("*.key"))) == 4
+
+
+def test_all_join_by_pages_and_the_analyst_gets_the_analysts_pages(places):
+    owner = places.north
+    send(owner, "/anchor", {"path": str(places.root / "public.csv")})
+    assert "The anchor is sealed." in plain(finished(owner))
+    project = owner.client.get("/project/project.toml").content
+    anchor = owner.client.get("/anchor/anchor.dcanchor").content
+    assert "your key is party south" in join(places.south, project, anchor)
+    assert PartyFolder(places.root / "south").anchor is not None
+    assert "/project" not in re.findall(r'href="(.*?)"', places.south.client.get("/").text)
+    assert "Draft" not in plain(places.analyst.client.get("/"))
+    assert "the analyst’s" in join(places.analyst, project)
+    assert AnalystFolder(places.root / "analyst").project.name == "wards"
+    assert "Analyst of project wards" in places.analyst.client.get("/").text
