@@ -20,7 +20,16 @@ import typer
 from .._notices import notices_to
 from ..errors import DataCollabError, DataCollabWarning, ExchangeError
 
-__all__ = ["FAILED", "KeptReport", "Report", "check_numeric", "closed_file", "listed", "one_line_errors", "record_number_questions"]
+__all__ = [
+    "FAILED",
+    "KeptReport",
+    "Report",
+    "check_numeric",
+    "closed_file",
+    "listed",
+    "one_line_errors",
+    "record_number_questions",
+]
 __all__ += ["reported", "show_adjusted", "show_rows", "shown", "warn"]
 
 FAILED, BUG, INTERRUPTED = 1, 70, 130

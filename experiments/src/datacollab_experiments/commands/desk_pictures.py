@@ -22,7 +22,13 @@ from datacollab.desk.web import Session, bound_socket
 from .costs import PARTIES, hospital
 
 DOCS = Path(__file__).parents[4] / "docs" / "images"
-SHOWN = {"keys": "keys", "join-letters": "join", "sums-question": "share", "model-done": "install", "predict-done": "predict"}
+SHOWN = {
+    "keys": "keys",
+    "join-letters": "join",
+    "sums-question": "share",
+    "model-done": "install",
+    "predict-done": "predict",
+}
 """Pictures of the documentation, by the names of what is taken."""
 _WIDTH, _HEIGHT, _PATIENCE = 1280, 800, 120_000
 
@@ -222,7 +228,9 @@ def _documented(pictures: Path) -> None:
 
     for name, shown in SHOWN.items():
         image = Image.open(pictures / f"{name}.png").convert("RGB")
-        image = image.crop((0, 0, image.width, min(image.height, 900))).resize((960, min(image.height, 900) * 960 // image.width))
+        image = image.crop((0, 0, image.width, min(image.height, 900))).resize(
+            (960, min(image.height, 900) * 960 // image.width)
+        )
         image.quantize(32).save(DOCS / f"desk-{shown}.png", optimize=True)
 
 

@@ -174,7 +174,7 @@ def _entry(of: Input, written: str) -> Any:
         return _path(written, what=of.label or of.words)
     if of.kind not in (str, int, float):
         ends = tuple(float(number(_label(of), each, least=-float("inf"))) for each in written.split())
-        if len(ends) != 2:  # noqa: PLR2004
+        if len(ends) != 2:
             raise ValueError(f"{_label(of)}: expected two numbers with a blank between, such as 0 14.")
         return ends
     if of.kind in (int, float):

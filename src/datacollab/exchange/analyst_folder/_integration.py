@@ -22,6 +22,8 @@ from ...linalg import ranking_figures
 from ...model import (
     MODEL_KIND,
     PREDICTIONS_KIND,
+    LandmarkRidgeClassifier,
+    LandmarkRidgeRegressor,
     PartyModel,
     anchor_predictions,
     estimator_kind,
@@ -282,6 +284,8 @@ def _score(collaboration: Collaboration, shares: Sequence[Share], task: Task, n_
         return _survival_score(collaboration, shares, n_folds)
     known = [(share.target, collaboration.left_out_.get(share.party)) for share in shares]
     pairs = [(target, left_out) for target, left_out in known if left_out is not None]
+    if not pairs and isinstance(collaboration.estimator_, LandmarkRidgeClassifier | LandmarkRidgeRegressor):
+        pairs = [_left_out(collaboration, shares)]
     if pairs:
         target, left_out = (np.concatenate(parts) for parts in zip(*pairs, strict=True))
         if task.kind == "classification":
@@ -299,6 +303,15 @@ def _score(collaboration: Collaboration, shares: Sequence[Share], task: Task, n_
     rows = np.vstack([collaboration.representations_[share.party] for share in shares])
     target = np.concatenate([share.target for share in shares])
     return _cross_validated(collaboration.estimator_, rows, target, _rows_together(shares), task, n_folds)
+
+
+def _left_out(collaboration: Collaboration, shares: Sequence[Share]) -> tuple[NDArray[Any], FloatArray]:
+    """Return targets, and predictions of a ridge regression for each row without it and those equal to it, exactly."""
+    from sklearn.base import clone
+
+    rows = np.vstack([collaboration.representations_[share.party] for share in shares])
+    target = np.concatenate([share.target for share in shares])
+    return target, clone(collaboration.estimator_).fit_left_out(rows, target, groups=_rows_together(shares))
 
 
 def _score_of_classes(target: NDArray[Any], probabilities: FloatArray, classes: NDArray[Any], task: Task) -> Score:

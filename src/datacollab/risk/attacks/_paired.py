@@ -99,7 +99,7 @@ def _weighted_mean(rows: FloatArray, distances: FloatArray, neighbors: IntArray,
     return mean
 
 
-MAX_FIRST, FINALISTS, MAX_CHOICE, MAX_PAIRS = 400, 2, 1000, 5000
+MAX_FIRST, FINALISTS, MAX_CHOICE, MAX_PAIRS = 250, 2, 500, 5000
 """Rows that compare all settings, settings that are compared again, rows for that, and rows that are learnt from."""
 DIRECTIONS = 64
 """Principal directions of the outputs on which the errors are computed; the rest cannot be distinguished from noise."""
