@@ -1,6 +1,7 @@
 """What whoever waits is shown."""
 
 import io
+import time
 
 import pytest
 import rich.console
@@ -48,6 +49,16 @@ def test_a_share_may_be_told(clock, capsys):
         clock(40)
         say("3 of 12: LTI", 0.2)
     assert capsys.readouterr().err == "40 s: 3 of 12: LTI (about 160 s left)\n"
+
+
+def test_a_step_that_takes_long_is_named_once_and_then_how_long_it_takes(clock, capsys):
+    with shown_progress(first="predicting") as say:
+        clock(12)
+        time.sleep(1.2)
+        clock(12)
+        time.sleep(1.2)
+        say("writing")
+    assert capsys.readouterr().err == "12 s: predicting\n24 s: the same\n"
 
 
 def test_quiet_is_quiet(clock, capsys):

@@ -43,7 +43,7 @@ _LARGE_ALPHAS = (0.1, 1.0, 10.0)
 _VERY_LARGE_ALPHAS = (1.0, 10.0)
 _BEYOND = 0.7
 """Part of the difference between two anchor rows that a landmark lies beyond a third."""
-FEW_LANDMARKS, MANY_LANDMARKS = 400, 1200
+FEW_LANDMARKS, MANY_LANDMARKS = 400, 1000
 """In the search, and for the model that is taken in the end."""
 MORE_LANDMARKS = ", more landmarks"
 """What is added to the name of a model that has many."""

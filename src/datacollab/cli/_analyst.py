@@ -104,7 +104,8 @@ def effect(report: Report, folder: Folder, files: list[Path] | None, random_stat
     opened = folder.analyst()
     if files:
         _add(opened, files, report)
-    found = effect_of(opened, random_state=random_state or 0, **options)
+    with shown_progress(quiet=report.as_json, first="estimating the effect"):
+        found = effect_of(opened, random_state=random_state or 0, **options)
     written = [str(folder.path / name) for name in EFFECT_FILES]
     report.facts |= found.to_dict() | {"written": written}
     report.line(f"{opened.project.task.words}, {len(found.parties)} parties")
@@ -114,7 +115,9 @@ def effect(report: Report, folder: Folder, files: list[Path] | None, random_stat
 
 def export(report: Report, folder: Folder, anchor_predictions: bool) -> None:
     """Write the files, and say for whom each is."""
-    written = folder.analyst().export(anchor_predictions=anchor_predictions)
+    opened = folder.analyst()
+    with shown_progress(quiet=report.as_json, steps=len(opened.project.parties), first="writing") as progress:
+        written = opened.export(anchor_predictions=anchor_predictions, progress=lambda party: progress(f"for {party}"))
     report.facts = {"anchor_predictions" if anchor_predictions else "models": [str(file) for file in written]}
     for file in written:
         report.line(f"{file}: {file.stat().st_size:,} bytes, for {file.stem} alone")

@@ -120,7 +120,7 @@ def audit(
                 n_seeds=seeds,
                 random_state=random,
                 time_budget=time_budget,
-                progress=progress,
+                progress=lambda done, total, name: progress(f"attack {done + 1} of {total}: {name}", done / total),
             )
     with one_line_errors(f"The files in {output} may be incomplete; run the command again."):
         page, result_file, table = written = [closed_file(output / f"audit.{each}") for each in ("html", "json", "csv")]

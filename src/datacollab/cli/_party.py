@@ -171,9 +171,10 @@ def predict(
     if proba and opened.project.task.kind == "survival":
         raise typer.BadParameter("Probabilities of no event are there without it.", param_hint="--proba")
     adjusted: dict[str, Any] = {}
-    n_rows = opened.predict(
-        table, output, proba=proba, keep=keep or (), tell=lambda found: adjusted.update(found.to_dict()), **options
-    )
+    with shown_progress(quiet=report.as_json, first="predicting"):
+        n_rows = opened.predict(
+            table, output, proba=proba, keep=keep or (), tell=lambda found: adjusted.update(found.to_dict()), **options
+        )
     report.facts = {"predictions": str(output), "n_rows": n_rows, "adjusted": adjusted}
     report.line(f"{output}: {n_rows} predictions")
     show_adjusted(adjusted, report)
@@ -182,7 +183,8 @@ def predict(
 def evaluate(report: Report, folder: Folder, table: Path, **options: Any) -> None:
     """Evaluate, and show all figures."""
     opened = folder.party()
-    report.facts = scores = opened.evaluate(table, **options)
+    with shown_progress(quiet=report.as_json, first="evaluating"):
+        report.facts = scores = opened.evaluate(table, **options)
     report.line(f"{scores['n_rows']} rows, target {scores['target']}; intervals of 95 %")
     if scores["n_rows"]:
         if len(scores["sides"]) > 1:
@@ -259,7 +261,8 @@ def explain(
 
 def distil(report: Report, folder: Folder, answers: Path, tree: int | None) -> None:
     """Distil a model, and say how near it is to the predictions."""
-    facts = folder.party().distil(answers, tree=tree)
+    with shown_progress(quiet=report.as_json, first="distilling"):
+        facts = folder.party().distil(answers, tree=tree)
     names = ("party", "project", "method", "estimator", "n_parties", "n_rows", "n_anchors", "created")
     report.facts = {name: facts.get(name) for name in (*names, "r2", "agreement", "remoteness", "tree")}
     report.line(

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import threading
 import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
@@ -11,8 +12,8 @@ import typer
 
 __all__ = ["Say", "shown_progress"]
 
-EVERY = 20.0
-"""Seconds between lines where there is no terminal: quick commands stay silent, and logs short."""
+EVERY = 10.0
+"""Seconds between lines where there is no terminal: quick commands stay silent, and others never longer."""
 
 
 class Say(Protocol):
@@ -42,15 +43,8 @@ def shown_progress(quiet: bool = False, *, steps: int | None = None, first: str 
         return say
 
     if not console.is_terminal:
-        last = start
-
-        def show_line(step: str, share: float | None, left: str) -> None:
-            nonlocal last
-            if (now := time.monotonic()) - last >= EVERY:
-                last = now
-                typer.echo(f"{now - start:.0f} s: {step}{left and f' ({left})'}", err=True)
-
-        yield said(show_line)
+        with _lines(start, first) as show_line:
+            yield said(show_line)
         return
     columns = (
         *(SpinnerColumn(), TextColumn("{task.description:<60}"), BarColumn(20), TimeElapsedColumn()),
@@ -65,6 +59,38 @@ def shown_progress(quiet: bool = False, *, steps: int | None = None, first: str 
             bar.update(task, description=step, total=total, completed=share or 0.0, left=left, refresh=True)
 
         yield said(show_bar)
+
+
+@contextmanager
+def _lines(start: float, first: str) -> Iterator[Callable[[str, float | None, str], None]]:
+    """Yield what prints a line every ten seconds, of what goes on; a step that takes longer is named once."""
+    lock, ended, last, now_on, named = threading.Lock(), threading.Event(), start, (first, ""), ""
+
+    def show(now: float) -> None:
+        nonlocal last, named
+        last, (step, left) = now, now_on
+        said = "the same" if step == named else step
+        named = step
+        typer.echo(f"{now - start:.0f} s: {said}{left and f' ({left})'}", err=True)
+
+    def show_line(step: str, share: float | None, left: str) -> None:
+        nonlocal now_on
+        with lock:
+            now_on = step, left
+            if (now := time.monotonic()) - last >= EVERY:
+                show(now)
+
+    def watch() -> None:
+        while not ended.wait(1.0):
+            with lock:
+                if (now := time.monotonic()) - last >= EVERY and not ended.is_set():
+                    show(now)
+
+    threading.Thread(target=watch, daemon=True).start()
+    try:
+        yield show_line
+    finally:
+        ended.set()
 
 
 def time_left(elapsed: float, share: float | None) -> str:

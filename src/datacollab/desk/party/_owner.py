@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator
+from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
@@ -32,12 +33,10 @@ def owner_places(desk: PartyDesk) -> tuple[Place, ...]:
     """Return an owner's steps; none without keys, or where another owner's project was joined."""
     if desk.key is None or (desk.has("project.toml") and desk.opened().project.owner != desk.key):
         return ()
+    steps = ((PROJECT, "draft the project", "project.toml"), (ANCHOR, "make the anchor", "anchor.dcanchor"))
     return tuple(
-        Place(path=path, name=name, is_done=(desk.path / "owner" / file).is_file(), is_beside=True)
-        for path, name, file in (
-            (PROJECT, "As owner: draft the project", "project.toml"),
-            (ANCHOR, "As owner: make the anchor", "anchor.dcanchor"),
-        )
+        Place(path=path, name=f"As owner: {name}", is_done=(desk.path / "owner" / file).is_file(), is_beside=True)
+        for path, name, file in steps
     )
 
 
@@ -63,11 +62,8 @@ def owner_parts(desk: PartyDesk) -> Iterator[Page | Action]:
         step, there = commands.steps["project new"], project.is_file()
         rest = [each for each in step.inputs if each.name not in (*_ASKED, *_ELSEWHERE)]
         written, is_signed = (project.read_text(encoding="utf-8") if there else ""), False
-        if there:
-            try:
-                is_signed = bool(load_project(project))
-            except ExchangeError:
-                pass
+        with suppress(ExchangeError, FileNotFoundError):
+            is_signed = bool(load_project(project))
         return {
             "members": members(),
             "step": step,

@@ -250,7 +250,7 @@ def describe(
 
 
 _MOST_ROWS = 5000
-"""Of more rows, so many are looked for."""
+"""Of more rows, so many are looked for, and so many judge a ridge regression."""
 
 
 def training_rows_sent(collaboration: Collaboration, received: Sequence[Received]) -> list[str]:
@@ -306,12 +306,17 @@ def _score(collaboration: Collaboration, shares: Sequence[Share], task: Task, n_
 
 
 def _left_out(collaboration: Collaboration, shares: Sequence[Share]) -> tuple[NDArray[Any], FloatArray]:
-    """Return targets, and predictions of a ridge regression for each row without it and those equal to it, exactly."""
+    """Return targets, and predictions of a ridge regression for each row without it and those equal to it, exactly.
+
+    Of more than 5,000 rows so many are drawn and fitted.
+    """
     from sklearn.base import clone
 
     rows = np.vstack([collaboration.representations_[share.party] for share in shares])
-    target = np.concatenate([share.target for share in shares])
-    return target, clone(collaboration.estimator_).fit_left_out(rows, target, groups=_rows_together(shares))
+    target, groups = np.concatenate([share.target for share in shares]), _rows_together(shares)
+    drawn = np.random.default_rng(0).permutation(len(rows))[:_MOST_ROWS]
+    judged = clone(collaboration.estimator_).fit_left_out(rows[drawn], target[drawn], groups=groups[drawn])
+    return target[drawn], judged
 
 
 def _score_of_classes(target: NDArray[Any], probabilities: FloatArray, classes: NDArray[Any], task: Task) -> Score:

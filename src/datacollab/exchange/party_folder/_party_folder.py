@@ -99,8 +99,8 @@ def prepare(folder: Folder, table: Any, *, where: str | None = None, **options: 
         As in `encoded`.
     **options
         As for `datacollab.party.SharingPlan.of`, with the default "groups" on standardised columns; and of the attacks:
-        `audit`, False for none, `time_budget`, seconds after which none is begun, and `progress`, called with a line
-        before each.
+        `audit`, False for none, `time_budget`, seconds after which none is begun, and `progress`, called with a
+        line before each and the part that is done.
 
     Raises
     ------
@@ -204,8 +204,8 @@ class PartyFolder(Folder):
             if not (Path(path) / "keys.json").is_file():
                 raise ExchangeError(
                     "KEY_MISSING",
-                    f"{path} has no keys and no project. Run `datacollab keys new -C {shlex.quote(str(path))}` first, and "
-                    "send public.key to the project's owner, who sends the project.",
+                    f"{path} has no keys and no project. Run `datacollab keys new -C {shlex.quote(str(path))}` first, "
+                    "and send public.key to the project's owner, who sends the project.",
                 )
             raise ExchangeError(
                 "FOLDER_MISSING",
@@ -458,7 +458,7 @@ def prepare_rows(
     *,
     audit: bool = True,
     time_budget: float | None = None,
-    progress: Callable[[str], None] | None = None,
+    progress: Callable[[str, float | None], None] | None = None,
 ) -> Prepared:
     """Obfuscate by a plan, attack the result, and compare it with policy and project.  Nothing is written.
 

@@ -28,7 +28,7 @@ from ._policy import Policy, private_rows_in_anchor
 if TYPE_CHECKING:
     from ...risk.audit import AuditResult
 
-Progress = Callable[[str], None]
+Progress = Callable[[str, float | None], None]
 LEAST_ROWS = 50
 """With fewer rows none are kept apart: every interval would be too wide."""
 _HELD, _APART = 0.6, 0.2
@@ -120,23 +120,32 @@ def risk_figures(
     """
     started = time.monotonic()
     random = check_random_state(random_state)
+    n_rehearsals = 0 if len(X) < LEAST_ROWS else _REHEARSALS if len(X) < _MANY_ROWS else 1
+    parts = iter(range(1 + n_rehearsals))
 
     def attacked(of: Party, X: FloatArray, y: NDArray[Any], levels: Sequence[str], **others: Any) -> AuditResult:
         from ...risk.audit import audit
 
         left = None if time_budget is None else max(0.0, time_budget - (time.monotonic() - started))
-        others |= {"anchor_target": anchor_target, "random_state": random, "progress": progress}
+        part = next(parts)
+
+        def say(done: int, total: int, name: str) -> None:
+            if progress is not None:
+                words = f"measuring the risk, part {part + 1} of {1 + n_rehearsals}, attack {done + 1} of {total}"
+                progress(words, (part + done / total) / (1 + n_rehearsals))
+
+        others |= {"anchor_target": anchor_target, "random_state": random, "progress": say}
         return audit(of, X, anchor_rows, y=y, levels=levels, attacks=ATTACKS, time_budget=left, **others)
 
     share, notes = _attempt("The share", lambda: attacked(party, X, y, ["T2"]))
     rehearsals: list[AuditResult] = []
-    if len(X) < LEAST_ROWS:
+    if not n_rehearsals:
         notes += (
             f"Re-identification among strangers and membership are not measured with {len(X)} rows: {LEAST_ROWS} are "
             "needed to keep some apart.",
         )
     else:
-        for _ in range(_REHEARSALS if len(X) < _MANY_ROWS else 1):
+        for _ in range(n_rehearsals):
             made, more = _attempt("The rehearsal", lambda: _rehearsed(party, X, y, random, attacked))
             notes += tuple(note for note in more if note not in notes)
             rehearsals += [] if made is None else [made]

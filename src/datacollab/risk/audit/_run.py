@@ -109,7 +109,7 @@ def audit(
     n_seeds: int = 1,
     random_state: int | np.random.RandomState | None = None,
     time_budget: float | None = None,
-    progress: Callable[[str], None] | None = None,
+    progress: Callable[[int, int, str], None] | None = None,
 ) -> AuditResult:
     """Attack a party's share with everything that an attacker may hold; runs at the party, and nothing leaves.
 
@@ -146,7 +146,7 @@ def audit(
     time_budget : float, optional
         Seconds after which no further attack is begun; the result then names the attacks left out.
     progress : callable, optional
-        Called with a line before each attack.
+        Called before each attack with how many were made, how many there are, and its name.
 
     Returns
     -------
@@ -191,15 +191,20 @@ def audit(
     trials = Trials(scenario, attributes or {}, artefacts or {}, random, deadline)
     made: list[tuple[Trial, Outcome]] = []
     left: set[str] = set()
+
+    def is_asked(trial: Trial) -> bool:
+        return attacks is None or trial.attack.removesuffix(WITH_LABELS) in attacks
+
+    total = 0 if progress is None else n_seeds * trials.count(asked, is_asked)
     for _ in range(n_seeds):
         for trial in (trial for level in asked for trial in trials.of(level)):
-            if attacks is not None and trial.attack.removesuffix(WITH_LABELS) not in attacks:
+            if not is_asked(trial):
                 continue
             if left or time.monotonic() > deadline:
                 left.add(f"{trial.level}: {trial.attack}")
                 continue
             if progress is not None:
-                progress(str(trial))
+                progress(len(made), max(total, len(made) + 1), f"{trial.level}: {trial.attack}")
             made.append((trial, trial.run()))
     findings = mean_findings(outcome.findings for _, outcome in made)
     remarks = (remark for _, outcome in made for remark in outcome.remarks)

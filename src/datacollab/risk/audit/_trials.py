@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import math
 import time
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from copy import copy, deepcopy
 from dataclasses import dataclass, field, replace
 from functools import cached_property, partial
 from typing import Any
@@ -182,6 +183,12 @@ class Trials:
             for metric in guesses[0]
         }
         self._mean_rows = self._values(scenario.mean_rows)
+
+    def count(self, levels: Iterable[str], is_asked: Callable[[Trial], bool]) -> int:
+        """Count the attacks of these levels that are asked for; nothing is drawn for it."""
+        apart = copy(self)
+        apart._random = deepcopy(self._random)
+        return sum(is_asked(trial) for level in levels for trial in apart.of(level))
 
     def of(self, level: str) -> Iterator[Trial]:
         """Yield the attacks of one threat level that have what they need, to be run one by one, as they come."""
