@@ -119,6 +119,8 @@ def test_a_task_with_a_number_of_its_own_takes_no_other_outcome(studied):
     sharing = replace(studied.project.sharing, statistics=("least squares",), by=None)
     with refused("SPEC_INVALID", "a number of its own, 'ill'"):
         replace(studied.project, task=task, sharing=sharing)
+    with refused("SPEC_INVALID", "no other column explains it"):
+        replace(studied.project, columns=COLUMNS[2:3], max_components=1)
 
 
 def test_a_draft_takes_an_outcome_beside_times(studied, tmp_path):

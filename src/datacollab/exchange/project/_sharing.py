@@ -150,6 +150,7 @@ def check_sharing(
         refuse_if(own, "[sharing], outcome", fault)
         fault = f"{sharing.outcome!r} is no column of numbers; there are {listed(numbers) or 'none'}. Name one."
         refuse_if(sharing.outcome not in numbers, "[sharing], outcome", fault)
+        refuse_if(len(columns) == 1, "[sharing], outcome", "no other column explains it. Declare one.")
     survives = "survival" in sharing.statistics
     grouping = [each.name for each in columns if each.categories] + [
         name for name, entries in task.labels.items() if entries and not (name == task.event and survives)
