@@ -138,6 +138,7 @@ SAID = {
     "one row": ("a\n1\n", "1 row, 1 column; one column, UTF-8", True),
     "german": ("a;b\n1,5;é\n2;y\n".encode("cp1252"), "semicolons, decimal commas, Windows-1252", False),
     "separator line": ("sep=;\na;b\n1;x\n", "semicolons, UTF-8; header in line 2", False),
+    "padded titles": ("Stand:;1.1.;;\na;b;c;d\n1;x;y;z\n", "semicolons, UTF-8; header in line 2", False),
     "titles": ("Klinik\n\na,b\n1,x\n", "commas, UTF-8; header in line 3", False),
     "thousands": ('a,b\n"1,005",1.5\n37,2.5\n', "commas, thousands marks, UTF-8", False),
     "german thousands": ("a;b\n1.005,50;x\n37;y\n", "semicolons, decimal commas, thousands marks, UTF-8", False),
@@ -272,10 +273,10 @@ def test_titles_hidden_sheets_and_an_index_of_a_workbook(workbook):
         book.create_sheet("empty")
         book.active.merge_cells("A1:C1")
 
-    cells = [["Klinik, Stand 1.1.2026"], [], ["", "age", "ward"], [0, 40, "n"], [1, 41, "s"]]
+    cells = [["Klinik"], [], ["Stand:", "1.1.2026"], ["", "age", "ward", "x"], [0, 40, "n", 1], [1, 41, "s", 2]]
     table, line, _ = understood(workbook(cells, hide))
-    assert table.to_dict("list") == {"age": [40, 41], "ward": ["n", "s"]}
-    assert "Excel workbook; header in line 3; the first column, which counts the rows, is left out" in line
+    assert table.to_dict("list") == {"age": [40, 41], "ward": ["n", "s"], "x": [1, 2]}
+    assert "Excel workbook; header in line 4; the first column, which counts the rows, is left out" in line
 
 
 def test_workbooks_with_two_readings_are_asked_about(workbook):

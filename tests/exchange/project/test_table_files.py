@@ -239,7 +239,8 @@ def test_a_row_is_short_whatever_stands_in_it(tmp_path, rows, line_end, data):
 
     header = [f"x{column}" for column in range(len(rows[0]) if rows else 2)]
     written([header, *rows])
-    assert read_table(path).shape == (len(rows), len(header))
+    # Rows without any entry are left out.
+    assert read_table(path).shape == (sum(any(map(str.strip, row)) for row in rows), len(header))
     if rows:
         place = data.draw(st.integers(0, len(rows) - 1))
         before = path.read_bytes()

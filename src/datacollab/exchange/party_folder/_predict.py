@@ -15,6 +15,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy import stats
 
+from ..._notices import notices_to
 from ..._require import require
 from ..._threads import one_thread
 from ..._typing import FloatArray
@@ -289,7 +290,7 @@ def check_output(
     if output.samefile(source):
         raise ValueError(f"{output} is the table itself; write the {what} to another file.")
     is_of_the_kind = False
-    with suppress(DataCollabError):
+    with suppress(DataCollabError), notices_to(lambda line, is_plain: None):
         is_of_the_kind = (
             output.is_file() and column in next(table_batches(output, batch_rows=1, project=project)).columns
         )

@@ -213,9 +213,10 @@ def header_place(rows: Sequence[Sequence[str]]) -> tuple[int, int]:
     width = max(widths, key=lambda each: (widths[each], each))
     filled = [sum(bool(entry.strip()) for entry in row) for row in rows]
     n_titles = 0
-    for n_filled, row in zip(filled[: min(len(rows) - 1, _MOST_TITLES)], rows, strict=False):
-        is_single = n_filled == 1 and bool(row[0].strip()) and max(filled[n_titles + 1 :]) > 1
-        if not (width > 1 and (is_single or (n_filled <= 2 and 4 <= width != len(row) < width))):
+    while n_titles < min(len(rows) - 1, _MOST_TITLES) and width > 1:
+        n_filled, most = filled[n_titles], max(filled[n_titles + 1 :])
+        is_single = n_filled == 1 < most and bool(rows[n_titles][0].strip())
+        if not (is_single or (n_filled <= 2 < most and width >= 4)):
             break
         n_titles += 1
     return n_titles, width

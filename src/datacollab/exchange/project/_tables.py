@@ -68,7 +68,7 @@ def table_batches(path: Path, *, batch_rows: int = 16384, project: Project | Non
     """Read a table as `read_table` does, in batches of rows, so that it need not fit into memory.
 
     Every batch has the same columns, and with a project the same types.  A table without rows is one empty batch.
-    Errors may come after some batches, if a later row is malformed.  Of a workbook, all is in memory.
+    Errors may come after some batches, if a later row is malformed.  A workbook is in memory as a whole.
     """
     if (kind := _kind(path)) in _READ_AS_TEXT:
         return text_frames(path, is_workbook=kind == "Excel", batch_rows=batch_rows, project=project)

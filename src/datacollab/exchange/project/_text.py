@@ -152,8 +152,7 @@ def _respelt(found: Sequence[str], names: Sequence[str]) -> list[str]:
 def _text_chunks(layout: Layout, n_rows: int) -> Iterator[Any]:
     for chunk in layout.chunks(n_rows, dtype=object, na_filter=False):
         if layout.n_hollow:
-            is_hollow = (chunk == "").all(axis=1)
-            chunk = chunk[~is_hollow].reset_index(drop=True)
+            chunk = chunk[(chunk.map(str.strip) != "").any(axis=1)].reset_index(drop=True)
         yield chunk
 
 

@@ -78,10 +78,10 @@ def _packed_anew(path: Path, check: Callable[[int], None]) -> bytes:
                     check(taken)
                     parts.append(part)
             contents[member.filename] = b"".join(parts)
-    strings = next((each for name, each in contents.items() if name.lower().endswith("sharedstrings.xml")), b"")
+    strings = max(contents.values(), key=lambda content: len(_STRING.findall(content)), default=b"")
     lengths = np.diff([*(found.start() for found in _STRING.finditer(strings)), len(strings)])
-    for name, content in contents.items():
-        if "/worksheets/" in name:
+    for content in contents.values():
+        if b"sheetData" in content:
             places = _PLACE.findall(content)
             if sum(1 for _ in _CELL.finditer(content)) > len(places):
                 raise unreadable(path, "has cells without a place. Save it again with Excel or LibreOffice.")
