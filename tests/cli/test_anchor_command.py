@@ -1,3 +1,5 @@
+import json
+
 import numpy as np
 import pandas as pd
 import pytest
@@ -107,3 +109,15 @@ def test_a_copy_is_one_whatever_way_it_took(write):
     rows = np.random.default_rng(0).normal(size=(2000, 3)) * 10.0 ** np.arange(-12, 24, 12)
     private = write("patients.csv", pd.DataFrame(rows, columns=FEATURES))
     assert_one_line(run("check", private, private), "2000 rows of the anchor", code=3)
+
+
+def test_json_says_how_each_table_was_read(table, tmp_path, write):
+    german = tmp_path / "german.csv"
+    table.to_csv(german, index=False, sep=";", decimal=",")
+    result = run("check", german, write("patients.csv", table), "--json")
+    assert result.exit_code == 3
+    read = "german.csv: 60 rows, 3 columns; semicolons, decimal commas, UTF-8"
+    plain = "patients.csv: 60 rows, 3 columns; commas, UTF-8"
+    assert json.loads(result.stdout)["tables"] == [read, plain]
+    assert result.stderr.count(read) == 1
+    assert plain not in result.stderr

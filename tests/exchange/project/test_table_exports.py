@@ -169,7 +169,10 @@ ASKED = {
     "rows with a number": (",a\n17,x\n4,y\n", "column 1 has no name and holds entries"),
     "rows with a name": (",a\nHuber,1\nMaier,2\n", "column 1 has no name"),
     "an unnamed column": ("a,,b\n1,x,2\n", "column 2 has no name"),
+    "a title, or a name of two": ("a;\nb;c\nd;e\n", "column 2 has no name"),
     "cyrillic": ("имя;a\nАнна;1\n".encode("cp1251"), "may be Windows-1252 or a code page of other letters"),
+    "polish": ("a;b\nMiłosz;1\n".encode("iso8859-2"), "a code page of other letters"),
+    "one broken letter": ("a;b\nMüller;1\n".encode() + b"\xff;2\n", "a code page of other letters"),
     "old code page": ("a;b\nMüller;1\n".encode("cp850"), "a code page of other letters"),
 }
 

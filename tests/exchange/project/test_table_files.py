@@ -176,6 +176,7 @@ WORDS = {
     "old Excel": (b"\xd0\xcf\x11\xe0\xa1\xb1\x1a\xe1" + b"\0" * 16, "a workbook of an old Excel"),
     "Parquet": (b"PAR1\x15\x04", "is a Parquet file by its contents. Let its name end in .parquet"),
     "Arrow": (b"ARROW1\0\0", "Let its name end in .arrow"),
+    "a web page": (b"<html>" + SECRET.encode(), "is a web page or XML"),
     "compressed": (b"\x1f\x8b\x08\0", "is compressed. Unpack it first."),
     "UTF-16 cut off": ("a,b\n1,2\n".encode("utf-16")[:-1], "begins as UTF-16 and is something else"),
     "UTF-32": ("a,b\n1,2\n".encode("utf-32"), ""),

@@ -28,13 +28,13 @@ _BY_CONTENTS = {
     b"ARROW1": "is an Arrow file by its contents. Let its name end in .arrow.",
     b"\x1f\x8b": "is compressed. Unpack it first.",
     b"PK\x03\x04": "is an Excel workbook or an archive by its contents. Let the name of a workbook end in .xlsx.",
+    b"<": "is a web page or XML by its contents. Save it as CSV or .xlsx.",
     b"\xd0\xcf\x11\xe0": "is a workbook of an old Excel. Save it as .xlsx.",
 }
 _MARKS = {codecs.BOM_UTF8: "utf-8", codecs.BOM_UTF16_LE: "utf-16-le", codecs.BOM_UTF16_BE: "utf-16-be"}
 _ENCODINGS = {"utf-8": "UTF-8", "cp1252": "Windows-1252", "utf-16-le": "UTF-16", "utf-16-be": "UTF-16"}
-_FOREIGN = re.compile(
-    "[a-zA-Z][\u20ac\u201a\u0192\u201e\u2026\u2020\u2021\u02c6\u2030\u201c\u201d\u0178][a-z]|[À-ÿ]{3}"
-)
+_SIGNS = "\u20ac\u201a\u0192\u201e\u2026\u2020\u2021\u02c6\u2030\u201c\u201d\u0178¡-¦¨-¬®¯±-³¶¸-¿"
+_FOREIGN = re.compile(f"[a-zA-ZÀ-ÿ][{_SIGNS}][a-zà-ÿ]|[À-ÿ]{{3}}")
 """Text of another code page, read as Windows-1252: signs between letters, or three accented letters in sequence."""
 _CONTROL = re.compile(rb"[\x00-\x08\x0e-\x1f]")
 _SEPARATOR_LINE = re.compile(r'"?sep=(.)"?\s*', re.IGNORECASE)
@@ -215,7 +215,8 @@ def header_place(rows: Sequence[Sequence[str]]) -> tuple[int, int]:
     n_titles = 0
     while n_titles < min(len(rows) - 1, _MOST_TITLES) and width > 1:
         n_filled, most = filled[n_titles], max(filled[n_titles + 1 :])
-        is_single = n_filled == 1 < most and bool(rows[n_titles][0].strip())
+        row = rows[n_titles]
+        is_single = n_filled == 1 < most and bool(row[0].strip()) and (width > 2 or len(row) < width)
         if not (is_single or (n_filled <= 2 < most and width >= 4)):
             break
         n_titles += 1
