@@ -112,7 +112,7 @@ def test_exact_times_are_warned_of(tmp_path):
     text = exchange.project.read_text()
     (line,) = [line for line in text.splitlines() if line.startswith("rounding = ")]
     exchange.project.write_text(text.replace(line, "rounding = 0"))
-    done("project", "sign", exchange.project, "-C", tmp_path / "a")
+    done("project", "revise", exchange.project, "-C", tmp_path / "a")
     shown = done("project", "show", exchange.project)
     assert "NOT rounded" in shown
     assert "warning: times are not rounded" in shown

@@ -81,7 +81,7 @@ def test_a_draft_is_signed_and_says_what_to_check(new, keys, tmp_path):
     project = load_project(path)
     assert f"{path}: 2 columns (4 in the matrix), classification of died, 3 parties." in result.stdout
     assert project.digest in result.stdout
-    assert f"datacollab project sign {path}" in result.stdout
+    assert f"datacollab project revise {path}" in result.stdout
     assert (project.min_rows, project.min_class_rows, project.max_components) == (30, 1, 2)
     assert (project.seal_shares, project.anchor.n_rows, project.anchor.method) == (True, 40, "sample")
     assert project.deadline.isoformat() == TOMORROW
@@ -125,10 +125,11 @@ def test_public_rows_need_no_targets(new, public, tmp_path):
 def test_record_numbers_are_asked_about(new, public, tmp_path):
     numbered = tmp_path / "numbered.csv"
     pd.read_csv(public).assign(record=range(900, 950)).to_csv(numbered, index=False)
-    asked = "Column 'record' has another whole number in every row."
-    assert asked in new(like=numbered).stdout
-    assert "another whole number" not in new(like=numbered, without=("id", "record"), output="again.toml").stdout
-    assert "another whole number" not in new(output="plain.toml").stdout
+    asked = "Column 'record' has another whole number in every row: --without record leaves it out, --as record=number"
+    assert_refused(new(like=numbered), "SPEC_INVALID", 13, asked)
+    assert new("--as", "record=number", like=numbered).exit_code == 0
+    assert load_project(tmp_path / "project.toml").columns[-1].name == "record"
+    assert new(like=numbered, without=("id", "record"), output="again.toml").exit_code == 0
 
 
 def test_a_deadline_that_is_over_is_refused(new, tmp_path, monkeypatch):
@@ -233,18 +234,19 @@ def test_an_edited_project_is_signed_again(file, keys):
     edited = file.read_text().replace("maximum = 140.0", "maximum = 110  # years")
     assert edited.count("# years") == 1
     file.write_text(edited)
-    assert_refused(run("verify", file), "SIGNATURE_INVALID", 11, "project sign")
-    assert_refused(run("sign", file, "-C", keys / "b"), "NOT_A_MEMBER", 10, "owner")
+    assert_refused(run("verify", file), "SIGNATURE_INVALID", 11, "project revise")
+    assert_refused(run("revise", file, "-C", keys / "b"), "NOT_A_MEMBER", 10, "owner")
     assert file.read_text() == edited
-    result = run("sign", file, "-C", keys / "a")
+    result = run("revise", file, "-C", keys / "a")
     assert result.exit_code == 0, result.output
     after = load_project(file)
     assert after.digest != before
-    first, warning, second = result.stdout.splitlines()
+    first, warning, *others = result.stdout.splitlines()
     assert "Only 3 legal entities" in warning
     assert first == f"{file}: signed, revision 2. New digest {after.digest}"
-    assert "datacollab anchor seal" in second
-    assert "datacollab party join" in second
+    assert others[0] == f"Send {file} to the analyst, and to a, b, c."
+    assert "datacollab anchor seal" in others[1]
+    assert "datacollab party join" in others[2]
     assert "# years" in file.read_text()
     assert run("verify", file).exit_code == 0
 
@@ -255,19 +257,19 @@ def test_signing_what_says_the_same_changes_nothing(file, keys, edit):
     text = (edit + file.read_text()).encode()
     file.write_bytes(text)
     before = file.stat()
-    result = run("sign", file, "-C", keys / "a")
+    result = run("revise", file, "-C", keys / "a")
     assert result.stdout == f"{file}: unchanged, and signed already. Digest {load_project(file).digest}\n"
     assert file.read_bytes() == text
     assert (file.stat().st_ino, file.stat().st_mtime_ns) == (before.st_ino, before.st_mtime_ns)
-    facts = json.loads(run("sign", file, "-C", keys / "a", "--json").stdout)
+    facts = json.loads(run("revise", file, "-C", keys / "a", "--json").stdout)
     assert (facts["changed"], facts["written"]) == (False, None)
-    assert_refused(run("sign", file, "-C", keys / "b"), "NOT_A_MEMBER", 10, "owner")
+    assert_refused(run("revise", file, "-C", keys / "b"), "NOT_A_MEMBER", 10, "owner")
 
 
 def test_a_signature_that_was_lost_is_written(file, keys):
     text = file.read_text()
     file.write_text(text[: text.index("[signature]")])
-    facts = json.loads(run("sign", file, "-C", keys / "a", "--json").stdout)
+    facts = json.loads(run("revise", file, "-C", keys / "a", "--json").stdout)
     assert (facts["changed"], facts["written"]) == (True, str(file))
     assert load_project(file).digest == facts["project_digest"]
 
@@ -282,7 +284,7 @@ def test_encrypted_keys_want_their_passphrase(new, keys, tmp_path, monkeypatch):
     assert_refused(new("-C", folder), "PASSPHRASE_WRONG", 10, "--passphrase-file")
     result = new("-C", folder, "--passphrase-file", words)
     assert result.exit_code == 0, result.output
-    result = run("sign", tmp_path / "project.toml", "-C", folder, "--passphrase-file", words)
+    result = run("revise", tmp_path / "project.toml", "-C", folder, "--passphrase-file", words)
     assert result.exit_code == 0, result.output
 
 

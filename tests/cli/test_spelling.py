@@ -21,7 +21,7 @@ COMMANDS = {path: each for path, each in BELOW.items() if path not in GROUPS}
 PROJECT = tomllib.loads((Path(__file__).parents[2] / "pyproject.toml").read_text(encoding="utf-8"))["project"]
 IN_A_FOLDER = {
     *(("keys", name) for name in ("new", "mask", "public", "show")),
-    *(("project", name) for name in ("new", "sign")),
+    *(("project", name) for name in ("new", "revise")),
     ("anchor", "seal"),
     *(("party", name) for name in ("join", "check", "share", "install", "predict", "evaluate")),
     *(("party", name) for name in ("distil", "forget", "explain", "withdraw")),
@@ -36,7 +36,7 @@ IN_A_FOLDER = {
     *(("hub", "log", name) for name in ("export", "verify")),
 }
 WRITE_WHERE_TOLD = {
-    *(("demo",), ("trial",), ("compare",), ("audit",), ("project", "new"), ("anchor", "seal")),
+    *(("demo",), ("trial",), ("compare",), ("audit",), ("project", "new"), ("project", "revise"), ("anchor", "seal")),
     *(
         ("party", "predict"),
         ("party", "explain"),

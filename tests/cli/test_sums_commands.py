@@ -40,7 +40,7 @@ def place(tmp_path_factory):
     assert "Only 3 legal entities" in text
     file = at / "project.toml"
     file.write_text(file.read_text().replace('south = "south"', 'south = "The southern hospital"'))
-    done(project("sign", file, "-C", at / "north"))
+    done(project("revise", file, "-C", at / "north"))
     assert "The southern hospital" in done(project("show", file))
     done(anchor("seal", at / "public.csv", "--project", file, "-C", at / "north", "-o", at / "anchor.dcanchor"))
     for name in PARTIES:
@@ -65,14 +65,14 @@ def test_a_study_of_survival_is_drafted_with_sums(place, tmp_path):
     assert 'unknown = "missing"' in drafted
     assert "[anchor]" not in drafted, "no anchor is needed"
     file.write_text(file.read_text().replace("noise = 0.1", 'by = "ward"\nnoise = 0.1'))
-    done(project("sign", file, "-C", place / "north"))
+    done(project("revise", file, "-C", place / "north"))
     text = done(project("show", file))
     assert "survival: died after month" in text
     assert "rounded" not in text, "times stay"
     wrong = project(*draft, "--statistic", "survival", "--rows", "-o", tmp_path / "other.toml")
     assert_refused(wrong, "SPEC_INVALID", 13)
     file.write_text(file.read_text().replace('by = "ward"', 'by = "died"'))
-    assert_refused(project("sign", file, "-C", place / "north"), "SPEC_INVALID", 13)
+    assert_refused(project("revise", file, "-C", place / "north"), "SPEC_INVALID", 13)
 
 
 def test_a_study_of_an_effect_is_drafted_with_sums(place, tmp_path):

@@ -13,7 +13,7 @@ import typer
 from typer import Option
 
 from .._obfuscators import OBFUSCATORS
-from ._output import closed_file, listed, one_line_errors, record_number_questions
+from ._output import closed_file, listed, one_line_errors
 from ._progress import shown_progress
 
 if TYPE_CHECKING:
@@ -211,7 +211,9 @@ def _party(
 def _say(features: Features, components: int | None, table: Any) -> None:
     """Say which entries did not fit, which column may be no feature, and whether anything is reduced."""
     numbers = [name for name, place in features.positions.items() if isinstance(place, int)]
-    questions = record_number_questions(table, numbers, "leave it out, with --without")
+    from ..exchange.project import column_questions
+
+    questions = column_questions(table, numbers, "leave it out, with --without")
     for sentence in (*features.adjusted, *questions):
         typer.echo(sentence, err=True)
     if components is not None and components >= features.n_free > 1:

@@ -20,16 +20,7 @@ import typer
 from .._notices import notices_to
 from ..errors import DataCollabError, DataCollabWarning, ExchangeError
 
-__all__ = [
-    "FAILED",
-    "KeptReport",
-    "Report",
-    "check_numeric",
-    "closed_file",
-    "listed",
-    "one_line_errors",
-    "record_number_questions",
-]
+__all__ = ["FAILED", "KeptReport", "Report", "check_numeric", "closed_file", "listed", "one_line_errors"]
 __all__ += ["reported", "show_adjusted", "show_rows", "shown", "warn"]
 
 FAILED, BUG, INTERRUPTED = 1, 70, 130
@@ -189,16 +180,6 @@ def show_rows(rows: Sequence[tuple[str, str]], report: Report) -> None:
     width = max((len(name) for name, _ in rows), default=0) + 2
     for name, said in rows:
         report.line(f"  {name:<{width}}{said}")
-
-
-def record_number_questions(table: Any, names: Sequence[str], advice: str) -> list[str]:
-    """Return a question for each column of numbers that looks like record numbers, with what to do if it is one."""
-    from ..exchange.project import like_record_numbers
-
-    return [
-        f"Column {name!r} has another whole number in every row. If it is a record number, {advice}."
-        for name in like_record_numbers(table, names)
-    ]
 
 
 def check_numeric(path: Path, table: Any) -> None:

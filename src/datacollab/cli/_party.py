@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import getpass
 import shlex
+from collections import Counter
 from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager
 from pathlib import Path
@@ -14,10 +15,10 @@ import typer
 from ..bundle import PublicKey
 from ..errors import ExchangeError
 from ..exchange.party_folder import Explained, PartyFolder, ReleaseSummary, SumsSummary, assessment, deadline_passed
-from ..exchange.project import read_table
+from ..exchange.project import column_questions, load_project, project_changes, table_batches, unknown_levels
 from ..exchange.steps import SIDES, STEPS, score_rows
 from ._command import Folder, says_yes, sending
-from ._output import Report, closed_file, record_number_questions, show_adjusted, show_rows
+from ._output import Report, closed_file, listed, show_adjusted, show_rows
 from ._progress import shown_progress
 
 _MOST_SHOWN = 10
@@ -25,11 +26,15 @@ _MOST_SHOWN = 10
 _MOST_CLASSES = 12
 
 
-def check(report: Report, folder: Folder, table: Path, dpia: Path | None, **options: Any) -> None:
+def check(
+    report: Report, folder: Folder, table: Path, dpia: Path | None, show_levels: bool, **options: Any
+) -> None:
     """Show what would leave, and the reasons against it."""
     opened = folder.party()
     if dpia is not None and dpia.exists():
         raise typer.BadParameter(f"{dpia} is there already; name another file.", param_hint="--dpia")
+    if show_levels:
+        _show_levels(opened, table, report)
     of_sums = opened.project.sharing is not None
     with shown_progress(quiet=report.as_json) as progress:
         prepared: Any = opened.prepare(table, **options, progress=progress)
@@ -57,10 +62,11 @@ def check(report: Report, folder: Folder, table: Path, dpia: Path | None, **opti
     if dpia is not None:
         closed_file(dpia).write_text(assessment(opened.project, opened.policy, prepared.summary), encoding="utf-8")
         report.line(f"{dpia}: a draft of an impact assessment. Fill in what stands in brackets.")
-    if not (of_sums or report.as_json):
+    if not report.as_json:
         numbers = [column.name for column in opened.project.columns if column.kind == "number"]
         advice = "do not share: ask the project's owner to leave it out"
-        for question in record_number_questions(read_table(table, project=opened.project), numbers, advice):
+        first = next(iter(table_batches(table, project=opened.project)))
+        for question in column_questions(first, numbers, advice):
             report.line(question)
     if shared_before:
         report.line("The party has shared before. A second share of the same rows tells the analyst more.")
@@ -77,12 +83,25 @@ def check(report: Report, folder: Folder, table: Path, dpia: Path | None, **opti
     report.line(f"  {command}")
 
 
-def join(report: Report, folder: Folder, project: Path, anchor: Path | None, owner: Path | None) -> None:
-    """Set up the folder, and say what to compare."""
+def _show_levels(opened: PartyFolder, table: Path, report: Report) -> None:
+    """List the party's own entries that are no agreed categories, on its screen and nowhere else."""
+    found: Counter[tuple[str, str, str]] = Counter()
+    for batch in table_batches(table, project=opened.project):
+        for column, text, count, near in unknown_levels(opened.project, batch):
+            found[column, text, near] += count
+    report.line("Entries that are no agreed categories. They are of your rows: send this list to nobody.")
+    for (column, text, near), count in found.most_common():
+        report.line(f"  {column}: {text!r} in {count} rows" + (f"; nearest: {near!r}" if near else ""))
+    report.line("  Write them as agreed, or ask the owner to add them." if found else "  none")
+
+
+def join(report: Report, folder: Folder, project: Path, anchor: Path | None, owner: Path | None, yes: bool) -> None:
+    """Set up the folder, and say what to compare; what a revised project changes is asked about."""
+    _ask_about_changes(report, folder, project, yes)
     known = None if owner is None else PublicKey.load(owner)
     joined = PartyFolder.join(folder.path, project, anchor, owner=known, passphrase=folder.passphrase)
     agreed = joined.project
-    report.facts = {
+    report.facts |= {
         "party": joined.name,
         "project": agreed.name,
         "project_digest": agreed.digest,
@@ -98,6 +117,26 @@ def join(report: Report, folder: Folder, project: Path, anchor: Path | None, own
     report.line(f"What may leave is up to you: look at {folder.path / 'policy.toml'}.")
     if anchor is None and agreed.has_anchor:
         report.line("The anchor is missing; join again with it before you share.")
+
+
+def _ask_about_changes(report: Report, folder: Folder, project: Path, yes: bool) -> None:
+    there = folder.path / "project.toml"
+    if not there.is_file():
+        return
+    before, after = load_project(there), load_project(project)
+    if before.digest == after.digest or before.owner != after.owner:
+        return
+    changes = project_changes(before, after)
+    report.facts |= {"changes": changes}
+    report.line(f"The project was revised ({before.revision} to {after.revision}):")
+    for line in changes:
+        report.line(f"  {line}")
+    if not (yes or says_yes("Join the revised project?", as_json=report.as_json)):
+        raise ExchangeError(
+            "NOT_APPROVED",
+            f"{folder.path} stays with revision {before.revision}: nobody agreed to what changed ({listed(changes)}). "
+            "Run the command again with --yes.",
+        )
 
 
 def share(

@@ -10,12 +10,12 @@ from typing import Any
 
 import typer
 
-from ..bundle import PublicKey, mask_card_in, write_atomically
+from ..bundle import PublicKey, mask_card_in, unpack, write_atomically
 from ..errors import ExchangeError
 from ..exchange import project as projects
 from ..sums import FEWEST_PARTIES
 from ._command import Folder
-from ._output import Report, record_number_questions
+from ._output import Report, warn
 
 _RARE = 0.02
 """Part of the public rows below which a class may have few rows at the parties."""
@@ -41,6 +41,16 @@ def new(
     for_sums = bool(options["statistics"]) or (not rows and is_predicted)
     classes, valid_range = options["classes"], options["valid_range"]
     options |= {name: options[name] or () for name in ("classes", "seen", "treated", "without", "statistics")}
+    options |= {name: _by_column(options[name] or (), f"--{name}") for name in ("missing", "keep")}
+    kinds = _by_column(options["kinds"] or (), "--as")
+    options["kinds"] = {name: each[-1] for name, each in kinds.items()}
+    found: list[projects.Finding] = []
+
+    def tell(finding: projects.Finding) -> None:
+        found.append(finding)
+        if not finding.asks:
+            warn(finding.sentence)
+
     project = projects.draft_project(
         table,
         target=target,
@@ -52,6 +62,7 @@ def new(
         analyst=PublicKey.load(analyst, proven=True),
         parties={name: PublicKey.load(file, proven=True) for name, file in files.items()},
         deadline=last_day,
+        tell=tell,
         **options,
     )
     given = {
@@ -59,7 +70,8 @@ def new(
         "target_given": bool(classes) or options["target_range"] is not None,
     }
     write_atomically(output, projects.project_text(project, owner, drafted=True, **given).encode(), overwrite=False)
-    report.facts = {"written": str(output), **_facts(project)}
+    said = [{"column": each.column, "kind": each.kind, "sentence": each.sentence} for each in found]
+    report.facts = {"written": str(output), "findings": said, **_facts(project)}
     report.line(
         f"{output}: {len(project.columns)} columns ({project.n_features} in the matrix), {project.task.words}, "
         f"{len(project.parties)} parties. Digest {project.digest}"
@@ -74,11 +86,6 @@ def new(
             f"{project.n_free} numbers tell a row of these columns: a linear map onto as many components, which "
             f"--max-components {project.max_components} allows, turns the table and hides nothing. Take fewer."
         )
-    if not report.as_json:
-        numbers = [column.name for column in project.columns if column.kind == "number"]
-        advice = "it predicts nothing and may tell who somebody is: draft again, with --without"
-        for question in record_number_questions(table, numbers, advice):
-            report.line(question)
     if target is not None and target not in map(str, table.columns):
         of_classes = f", and that of the classes {', '.join(map(str, project.task.classes))}" if classes else ""
         report.line(f"{like} has no column {target!r}: compare its spelling{of_classes}, with the parties' tables.")
@@ -93,7 +100,9 @@ def new(
             )
     if not (rows or for_sums):
         report.line("Parties share rows: sums are for a class or a number to predict, or for a study (--statistic).")
-    report.line(f"Check what is marked CHECK; after an edit: datacollab project sign {output} -C {folder.path}")
+    report.line(
+        f"Check what is marked CHECK; after an edit: datacollab project revise {output} {like} -C {folder.path}"
+    )
 
 
 def _rare_among(entries: Any) -> list[str]:
@@ -125,31 +134,49 @@ def verify(report: Report, file: Path, owner: Path | None) -> None:
         )
 
 
-def sign(report: Report, folder: Folder, file: Path) -> None:
-    signed = projects.sign_project_text(projects.read_project_text(file), folder.keys(), what=str(file))
-    if changed := not _is_signed(file):
+def revise(report: Report, folder: Folder, file: Path, public: Path | None, output: Path) -> None:
+    """Check an edited file against the public rows, sign it, seal the anchor, and say which file goes to whom."""
+    owner = folder.keys()
+    signed = projects.sign_project_text(projects.read_project_text(file), owner, what=str(file))
+    project, changed = projects.parse_project(signed, what=str(file))[0], not _is_signed(file)
+    anchor = None
+    if public is not None and project.has_anchor and not _is_sealed_for(output, project):
+        rows = projects.make_anchor(project, projects.read_table(public, project=project), where=str(public))
+        anchor = projects.seal_anchor(rows, project, owner)
+    if changed:
         write_atomically(file, signed.encode())
-    project = projects.load_project(file)
+    if anchor is not None:
+        write_atomically(output, anchor)
+    parties = ", ".join(project.parties)
     report.facts = {
         "changed": changed,
         "written": str(file) if changed else None,
+        "anchor": None if anchor is None else str(output),
         "project": project.name,
         "revision": project.revision,
         "project_digest": project.digest,
     }
     if not changed:
         report.line(f"{file}: unchanged, and signed already. Digest {project.digest}")
-        return
-    report.line(f"{file}: signed, revision {project.revision}. New digest {project.digest}")
-    for sentence in () if project.sharing is None else projects.sharing_sentences(project.sharing):
-        report.line(f"warning: {sentence}")
-    where, seal = ("", "")
-    if project.has_anchor:
-        where, seal = "the anchor and in ", "seal the anchor again (datacollab anchor seal), "
-    report.line(
-        f"The digest is in {where}the parties' folders: send the file to all, {seal}and let the parties join again "
-        "(datacollab party join)."
-    )
+    else:
+        report.line(f"{file}: signed, revision {project.revision}. New digest {project.digest}")
+        for sentence in () if project.sharing is None else projects.sharing_sentences(project.sharing):
+            report.line(f"warning: {sentence}")
+        report.line(f"Send {file} to the analyst, and to {parties}.")
+    if anchor is not None:
+        report.line(f"{output}: sealed. Send it to {parties}, and never to the analyst.")
+    elif public is None and changed and project.has_anchor:
+        report.line("No anchor was sealed for it: give the public rows, too, or run datacollab anchor seal.")
+    if changed or anchor is not None:
+        report.line(f"Each party joins again: datacollab party join {file.name}{' ' * project.has_anchor}{output.name * project.has_anchor}")
+
+
+def _is_sealed_for(anchor: Path, project: projects.Project) -> bool:
+    """Return whether a file is the sealed anchor of this very agreement."""
+    if not anchor.exists():
+        return False
+    facts = unpack(anchor, kind="datacollab.anchor", signed_by=project.owner).facts
+    return facts.get("project_digest") == project.digest
 
 
 def _is_signed(file: Path) -> bool:
@@ -179,6 +206,17 @@ def _mask_keys(files: dict[str, Path]) -> dict[str, str]:
             f"`datacollab keys mask -C {missing[0]}`, or share rows with --rows.",
         )
     return {name: card for name, card in cards.items() if card is not None}
+
+
+def _by_column(given: Sequence[str], option: str) -> dict[str, list[str]]:
+    """Return the words that an option gives for each column, as COLUMN=WORD; without a column, for all of them."""
+    found: dict[str, list[str]] = {}
+    for text in given:
+        name, equals, word = text.rpartition("=")
+        if not word or (option == "--as" and not equals):
+            raise typer.BadParameter(f"Expected COLUMN={'KIND' if option == '--as' else 'WORD'}, got {text!r}.")
+        found.setdefault(name, []).append(word)
+    return found
 
 
 def _named_files(given: list[str]) -> dict[str, Path]:

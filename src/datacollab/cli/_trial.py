@@ -20,9 +20,9 @@ from ..anchor import find_private_rows
 from ..bundle import KeyPair
 from ..estimators import PartySimulation, simulate_parties
 from ..exchange.party_folder import APART, TOGETHER, measured_for, membership_rows, message_bytes
-from ..exchange.project import Project, declared_alike, draft_project, encode_table, read_table
+from ..exchange.project import Project, column_questions, declared_alike, draft_project, encode_table, read_table
 from ..sums import measured_membership
-from ._output import Report, closed_file, listed, record_number_questions
+from ._output import Report, closed_file, listed
 from ._progress import shown_progress
 
 _MOST_CLASSES, _MOST_NAMES = 12, 60
@@ -49,7 +49,7 @@ def trial(
     project = draft_project(labelled, name="trial", purpose="A trial.", target=target, without=without or (), **members)
     X, y, encoded = _read(project, labelled, table)
     numbers = [column.name for column in project.columns if column.kind == "number"]
-    remarks = record_number_questions(labelled, numbers, "it predicts nothing: leave it out, with --without")
+    remarks = column_questions(labelled, numbers, "it predicts nothing: leave it out, with --without")
     if len(rows) > len(labelled):
         remarks.append(f"{len(rows) - len(labelled)} rows without a target are left out.")
     anchor, anchor_target = None, None

@@ -71,7 +71,7 @@ def table(rng):
             "age": rng.integers(18, 97, n_rows),
             "ward": rng.choice(["north", "south", "1"], n_rows),
             "dose": np.where(rng.random(n_rows) < 0.2, np.nan, rng.normal(4, 1, n_rows)),
-            "sex": rng.choice(["f", "m", None], n_rows),
+            "sex": np.where(np.arange(n_rows) % 25 == 3, None, rng.choice(["f", "m"], n_rows)),
             "ill": rng.choice(["no", "yes"], n_rows),
             "stay": rng.gamma(2, 10, n_rows),
         }

@@ -157,11 +157,10 @@ def test_unknown_categories_are_counted_not_quoted(project, table):
 
 
 def test_unknown_categories_may_be_a_matter_of_spelling(project, table):
-    message = refusal(project, table.assign(ward=["North "] * 7 + ["soth"] * 2 + ["1"] * 51), "SCHEMA_CATEGORY_UNKNOWN")
-    assert (
-        "in 9 of 60 rows (the first: row 1). 7 of them differ from agreed ones by capital letters or spaces alone."
-        in message
-    )
+    message = refusal(project, table.assign(ward=["North "] * 7 + ["soth"] * 4 + ["1"] * 49), "SCHEMA_CATEGORY_UNKNOWN")
+    assert "in 4 of 60 rows (the first: row 8). Nearest to them: south. Agreed" in message
+    targets = refusal(project, table.assign(ill=["Yes "] * 7 + ["no"] * 53), "TARGET_INVALID")
+    assert "7 of them differ from agreed ones by capital letters or spaces alone." in targets
 
 
 @pytest.mark.parametrize(

@@ -163,7 +163,7 @@ def test_a_signature_is_the_owners(project, text, keys, write):
         assert "p.toml" in message
     refused("SIGNATURE_INVALID", load_project, write("p.toml", re.sub('ed25519 = "', 'ed25519 = "!', text)))
     message = refused("SIGNATURE_MISSING", load_project, write("p.toml", text[: text.index("[signature]")]))
-    assert "datacollab project sign" in message
+    assert "datacollab project revise" in message
 
 
 def test_only_the_owner_signs(project, text, keys):

@@ -205,7 +205,7 @@ def test_drafts_share_sums_and_say_why_they_cannot(tmp_path):
     assert "Only 3 legal entities" in result.output
     assert "Only 3 legal entities" in run("show", file).stdout
     file.write_text(file.read_text().replace('analyst = "analyst"', f'analyst = "{THREE[1]}"'))
-    signed = run("sign", file, "-C", tmp_path / THREE[0]).stdout
+    signed = run("revise", file, "-C", tmp_path / THREE[0]).stdout
     assert f"The analyst and party {THREE[1]} are one legal entity" in signed
     assert "remains personal data" in signed
 

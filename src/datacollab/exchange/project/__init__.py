@@ -13,21 +13,31 @@ from ._anchor import (
     seal_anchor,
 )
 from ._column import Column
-from ._describing import anchor_lines, column_rows, rules_line, sharing_lines, task_lines
-from ._draft import draft_project, like_record_numbers, usual_components
-from ._encoding import MOST_OUTSIDE, Adjustments, EncodedTable, adjusted_details, adjusted_text, encode_table
-from ._file import load_project, project_text, read_project, read_project_text, sign_project_text
+from ._describing import anchor_lines, column_rows, project_changes, rules_line, sharing_lines, task_lines
+from ._diagnosis import Finding, column_questions
+from ._draft import draft_project, usual_components
+from ._encoding import (
+    MOST_OUTSIDE,
+    Adjustments,
+    EncodedTable,
+    adjusted_details,
+    adjusted_text,
+    encode_table,
+    unknown_levels,
+)
+from ._file import load_project, parse_project, project_text, read_project, read_project_text, sign_project_text
 from ._project import AnchorRecipe, Project, is_device_name, project_content
 from ._sharing import STUDY, Sharing, declared_alike, sharing_sentences
 from ._tables import read_table, table_batches, table_format, write_table
 from ._task import Task
 
 __all__ = ["STUDY", "AnchorRecipe", "Column", "Project", "Sharing", "Task", "project_content"]
-__all__ += ["declared_alike", "draft_project", "is_device_name", "like_record_numbers", "usual_components"]
-__all__ += ["load_project", "project_text", "read_project", "read_project_text", "sign_project_text"]
-__all__ += ["anchor_lines", "column_rows", "rules_line", "sharing_lines", "task_lines"]
+__all__ += ["Finding", "column_questions", "declared_alike", "draft_project", "is_device_name", "usual_components"]
+__all__ += ["load_project", "parse_project", "project_text", "read_project", "read_project_text", "sign_project_text"]
+__all__ += ["anchor_lines", "column_rows", "project_changes", "rules_line", "sharing_lines", "task_lines"]
 __all__ += ["sharing_sentences"]
 __all__ += ["read_table", "table_batches", "table_format", "write_table"]
 __all__ += ["MOST_OUTSIDE", "Adjustments", "EncodedTable", "adjusted_details", "adjusted_text", "encode_table"]
+__all__ += ["unknown_levels"]
 __all__ += ["Anchor", "Guessing", "anchor_from_bytes", "anchor_of_rows", "anchor_to_bytes", "expected_rows", "guessing"]
 __all__ += ["make_anchor", "open_anchor", "seal_anchor"]

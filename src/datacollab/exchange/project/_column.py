@@ -32,7 +32,7 @@ class Column:
     ('ward=north', 'ward=south')
     """
 
-    OPTIONAL: ClassVar = ("unit", "missing", "flag_missing", "outside", "unknown")
+    OPTIONAL: ClassVar = ("unit", "missing", "missing_words", "flag_missing", "outside", "unknown")
 
     name: str
     kind: str
@@ -46,6 +46,8 @@ class Column:
     """In the order of their columns of zeros and ones; empty for a number."""
     missing: str = "refuse"
     """Whether a missing entry stops everything ("refuse"), or is replaced by `fill` ("fill")."""
+    missing_words: tuple[str, ...] = ()
+    """Entries that mean that there is none, such as "?" or "999"; an empty entry always does."""
     fill: float | str | None = None
     """Replaces a missing entry; nothing is ever computed from a party's rows."""
     flag_missing: bool = False
@@ -61,7 +63,7 @@ class Column:
         is_category = found.get("kind") == "category"
         fill = ("fill", "flag_missing") if found.get("missing") == "fill" else ()
         values = ("categories",) if is_category else ("unit", "minimum", "maximum")
-        return ("name", "kind", *values, "missing", *fill, "unknown" if is_category else "outside")
+        return ("name", "kind", *values, "missing", "missing_words", *fill, "unknown" if is_category else "outside")
 
     def __post_init__(self) -> None:
         check_text("A column's name", self.name)
@@ -75,6 +77,9 @@ class Column:
             check_range(where, low, high)
         else:
             check_labels(where, self.categories, "category", least=2, types=(str,))
+        check_labels(f"{where}, missing_words", self.missing_words, "word", least=0, types=(str,))
+        both = [word for word in self.missing_words if self._is_possible(word)]
+        refuse_if(both, where, f"missing_words: {listed(both)} would be an entry, too. Take it out of one of the two.")
         if self.missing == "fill" and low is not None and high is not None:
             is_inside = isinstance(fill, int | float) and not isinstance(fill, bool) and low <= fill <= high
             refuse_if(not is_inside, where, f"fill must be a number from {low:.10g} to {high:.10g}.")
@@ -87,6 +92,15 @@ class Column:
             'a rule "missing" makes entries missing, and these stop everything here. Set missing = "fill" and what '
             "to fill in, or take another rule.",
         )
+
+    def _is_possible(self, word: str) -> bool:
+        """Return whether a word is a category, or a number inside the range."""
+        if self.minimum is None or self.maximum is None:
+            return word in self.categories
+        try:
+            return self.minimum <= float(word) <= self.maximum
+        except ValueError:
+            return False
 
     @property
     def levels(self) -> tuple[str, ...]:

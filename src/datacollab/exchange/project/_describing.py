@@ -2,16 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from itertools import groupby
+from typing import Any
 
 from ._anchor import guessing
 from ._column import Column
 from ._encoding import range_words
-from ._project import Project
+from ._project import Project, project_content
 from ._sharing import ANALYST, sharing_sentences
 
-__all__ = ["anchor_lines", "column_rows", "rules_line", "sharing_lines", "task_lines"]
+__all__ = ["anchor_lines", "column_rows", "project_changes", "rules_line", "sharing_lines", "task_lines"]
 
 _MOST_ALIKE = 4
 
@@ -79,6 +80,38 @@ def sharing_lines(project: Project) -> list[str]:
         *(f"{name}: {sharing.entities[name]}" for name in (*project.parties, ANALYST)),
         *(f"warning: {sentence}" for sentence in sharing_sentences(sharing)),
     ]
+
+
+def project_changes(before: Project, after: Project) -> list[str]:
+    """Return a line for each entry that a revision changed; keys and long texts are not repeated."""
+    old, new = (dict(_flat(project_content(each))) for each in (before, after))
+    lines = []
+    for name in dict.fromkeys([*old, *new]):
+        if name == "[project] revision" or old.get(name) == new.get(name):
+            continue
+        column = name.partition(":")[0]
+        if f"{column}: kind" in old.keys() ^ new.keys():
+            lines.append(f"{column}: {'added' if name in new else 'removed'}")
+            continue
+        was, now = (str(each.get(name, "none")) for each in (old, new))
+        is_short = max(len(was), len(now)) <= _MOST_LETTERS
+        lines.append(f"{name}: {was} becomes {now}" if is_short else f"{name}: changed")
+    return list(dict.fromkeys(lines))
+
+
+_MOST_LETTERS = 80
+
+
+def _flat(content: dict[str, Any], where: str = "") -> Iterator[tuple[str, Any]]:
+    """Yield the place and value of every entry of a project's contents."""
+    for name, value in content.items():
+        if name == "columns":
+            for column in value:
+                yield from _flat(column, f"column {column['name']!r}: ")
+        elif isinstance(value, dict):
+            yield from _flat(value, f"{where}{name} " if where else f"[{name}] ")
+        else:
+            yield f"{where}{name}", value
 
 
 def column_rows(columns: Sequence[Column]) -> list[tuple[str, str, str]]:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 import re
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
@@ -15,39 +15,14 @@ from ..._typing import FloatArray
 from ...bundle import PublicKey
 from ...targets import usual_time_step
 from ._column import Column
-from ._encoding import UNKNOWN, NotNumericError, as_numbers, label_codes, label_text
+from ._diagnosis import Answers, Diagnosis, Finding, diagnose
+from ._encoding import MOST_OUTSIDE, UNKNOWN, NotNumericError, as_numbers, label_codes, label_text
 from ._entries import check_choice, invalid, listed, refuse_if
 from ._project import AnchorRecipe, Project
 from ._sharing import ANALYST, Sharing, declared_alike
 from ._task import TASKS, Task
 
-__all__ = ["draft_project", "like_record_numbers", "usual_components"]
-
-_FEWEST_ROWS = 20
-
-
-def like_record_numbers(table: Any, names: Sequence[str]) -> tuple[str, ...]:
-    """Return the columns that have another whole number in every row, as numbers of records do; none in few rows.
-
-    A measurement may look like that too, in a fine unit, so this is a reason to ask and not to refuse.
-
-    Examples
-    --------
-    >>> import pandas as pd
-    >>> table = pd.DataFrame({"record": range(501, 531), "age": [40, 50, 60] * 10})
-    >>> like_record_numbers(table, ["record", "age"])
-    ('record',)
-    """
-    found = []
-    for name in names:
-        try:
-            numbers = as_numbers(table[name])
-        except NotNumericError:
-            continue
-        is_whole = bool((numbers % 1 == 0).all())
-        if is_whole and numbers.size >= _FEWEST_ROWS and np.unique(numbers).size == numbers.size:
-            found.append(name)
-    return tuple(found)
+__all__ = ["draft_project", "usual_components"]
 
 
 def _widened_range(numbers: FloatArray) -> tuple[float, float]:
@@ -238,6 +213,10 @@ def draft_project(
     max_components: int | None = None,
     mask_keys: Mapping[str, str] | None = None,
     statistics: Sequence[str] = (),
+    kinds: Mapping[str, str] | None = None,
+    missing: Mapping[str, Collection[str]] | None = None,
+    keep: Mapping[str, Collection[str]] | None = None,
+    tell: Callable[[Finding], None] | None = None,
     **agreed: Any,
 ) -> Project:
     """Guess columns and task from public rows; all that is found in them is written into the project.
@@ -278,6 +257,13 @@ def draft_project(
     statistics : sequence of str, optional
         Those of a study, which are shared in place of a model's sums.  Missing and unknown entries are then counted as
         missing, there is an anchor for an effect alone, and `outcome` may be a column beside a target or times.
+    kinds : mapping of str to str, optional
+        "number" or "category" for columns that have two readings.
+    missing, keep : mapping of str to collection of str, optional
+        Entries of a column that mean missing, and those that are taken as they are; of all columns under "".
+    tell : callable, optional
+        Called with a `Finding` for each thing that was found and decided.  With it, columns that have two readings are
+        refused until somebody says which is meant; without it, whole numbers are numbers.
     **agreed
         Further entries of `Project`: name, purpose, analyst, and its rules.
 
@@ -298,11 +284,13 @@ def draft_project(
         unlabelled = " Public rows need no targets: give them by --class for each class, or by --target-range."
         advice = unlabelled if target in unknown else ""
         raise invalid("The public table", f"it has no column {listed(unknown)}; it has {listed(names)}.{advice}")
-    columns = tuple(
-        _column(found, table.iloc[:, position], valid_range)
-        for position, found in enumerate(names)
-        if found not in given.values() and found not in without
-    )
+    strange = listed(sorted({*(kinds or {}), *(missing or {}), *(keep or {})} - {*names, ""}))
+    refuse_if(strange, "The public table", f"it has no column {strange}, which an option names.")
+    answers = Answers(kinds=kinds or {}, missing=missing or {}, keep=keep or {})
+    positions = {
+        found: position for position, found in enumerate(names) if found not in given.values() and found not in without
+    }
+    columns = _columns(table, positions, answers, valid_range, tell)
     if statistics:  # A study counts what is missing, and describes what is there.
         columns = tuple(
             replace(each, flag_missing=True, unknown="missing" if each.categories else each.unknown) for each in columns
@@ -355,26 +343,54 @@ def usual_components(n_free: int, task: Task | None = None) -> int:
 _LEAVE_OUT = "Leave it out of the public table or with --without, if it is an identifier, a date or free text."
 
 
-def _column(name: str, entries: Any, valid_range: tuple[float, float] | None) -> Column:
+def _column(name: str, found: Diagnosis, valid_range: tuple[float, float] | None) -> Column:
     where = f"Column {name!r}"
-    try:
-        numbers = as_numbers(entries)
-    except NotNumericError as error:
-        is_text = getattr(entries.dtype, "kind", "O") in "OUSbiuf"
-        refuse_if(not is_text, where, f"it {error}, which cannot be used. {_LEAVE_OUT}")
-        counts = entries.dropna().map(label_text).value_counts()
-        categories = tuple(sorted(text for text in counts.index if text.strip()))
-        n_categories, n_rows = len(categories), int(counts.sum())
-        found = (
+    refuse_if(not found.kind, where, f"it holds something other than numbers and categories. {_LEAVE_OUT}")
+    # Many gaps that are filled in pass for values; a column of its own tells them apart.
+    is_flagged = found.n_missing > max(1, MOST_OUTSIDE * found.n_rows)
+    said: dict[str, Any] = {"name": name, "missing_words": found.missing_words, "flag_missing": is_flagged}
+    if found.kind == "category":
+        categories, n_rows = tuple(sorted(found.levels)), sum(found.levels.values())
+        n_categories = len(categories)
+        kinds = (
             f"text of {n_categories} kinds in {n_rows} rows; expected at most {_MOST_CATEGORIES}, and fewer than rows."
         )
         is_free = n_categories > _MOST_CATEGORIES or (n_categories == n_rows and n_rows > 2)
-        refuse_if(is_free, where, f"{found} {_LEAVE_OUT}")
-        most = max(categories, key=lambda text: (int(counts[text]), text), default=None)
-        return Column(name=name, kind="category", categories=categories, missing="fill", fill=most, unknown="other")
-    present = numbers[np.isfinite(numbers)]
+        refuse_if(is_free, where, f"{kinds} {_LEAVE_OUT}")
+        most = max(categories, key=lambda text: (found.levels[text], text), default=None)
+        return Column(kind="category", categories=categories, missing="fill", fill=most, unknown="other", **said)
+    present = found.numbers[np.isfinite(found.numbers)]
     refuse_if(not present.size, where, f"no row has a number in it. {_LEAVE_OUT}")
     low, high = valid_range or _widened_range(present)
     # In few digits, as the mean of the two in the middle may have many; and inside a range that was given.
     fill = min(max(float(f"{np.median(present):.10g}"), low), high)
-    return Column(name=name, kind="number", minimum=low, maximum=high, missing="fill", fill=fill, outside="clip")
+    return Column(kind="number", minimum=low, maximum=high, missing="fill", fill=fill, outside="clip", **said)
+
+
+def _columns(
+    table: Any,
+    positions: Mapping[str, int],
+    answers: Answers,
+    valid_range: tuple[float, float] | None,
+    tell: Callable[[Finding], None] | None,
+) -> tuple[Column, ...]:
+    """Return the columns that are not left out, and tell what was found; refuse those with two readings if told to."""
+    columns, asked = [], []
+    for name, position in positions.items():
+        found = diagnose(name, table.iloc[:, position], answers, limits=valid_range)
+        asked += [each for each in found.findings if each.asks and (tell is not None or not found.kind)]
+        for each in found.findings:
+            if tell is not None:
+                tell(each)
+        if found.kind in ("number", "category"):
+            columns.append(_column(name, found, valid_range))
+            if columns[-1].flag_missing and tell is not None:
+                gaps = f"has no entry in {found.n_missing} of {found.n_rows} rows"
+                done = "one more column says where (flag_missing), as so many gaps are not filled in unseen"
+                tell(Finding(column=name, kind="gaps", found=gaps, done=done))
+        elif not (found.kind or found.findings):
+            _column(name, found, valid_range)
+    if asked:
+        sentences = " ".join(each.sentence for each in asked)
+        raise invalid("The public table", f"say what is meant in {len(asked)} of its columns. {sentences}")
+    return tuple(columns)

@@ -6,6 +6,7 @@ import difflib
 import math
 import numbers
 import re
+import unicodedata
 from collections import Counter
 from collections.abc import Callable, Hashable, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -26,7 +27,8 @@ from ._project import Project
 from ._task import Task
 
 __all__ = ["MOST_OUTSIDE", "Adjustments", "EncodedTable", "Place", "adjusted_details", "adjusted_text", "encode_table"]
-__all__ += ["UNKNOWN", "NotNumericError", "as_numbers", "is_number", "label_codes", "label_text", "range_words"]
+__all__ += ["MISSING_WORDS", "UNKNOWN", "NotNumericError", "relax", "unknown_labels", "unknown_levels", "without_words"]
+__all__ += ["as_numbers", "is_number", "label_codes", "label_text", "range_words"]
 __all__ += ["target_column"]
 
 _MISSING, UNKNOWN = -1, -2
@@ -53,11 +55,12 @@ def range_words(minimum: float | None, maximum: float | None, unit: str) -> str:
     return f"{minimum:.10g} to {maximum:.10g}{unit and ' ' + unit}"
 
 
-def label_codes(column: Any, labels: Sequence[str | int]) -> NDArray[np.int64]:
+def label_codes(column: Any, labels: Sequence[str | int], *, relaxed: bool = False) -> NDArray[np.int64]:
     """Return the position of every entry among the labels, `_MISSING` for no entry, `UNKNOWN` for no label.
 
-    An entry is a label that it equals as text.  Failing that, numbers are compared as numbers, so that the label "1" is
-    found in a file that holds 1, 1.0 or "1.0", and truth values are 1 and 0.
+    An entry is a label that it equals as text, in any form of Unicode.  Failing that, numbers are compared as numbers,
+    so that the label "1" is found in a file that holds 1, 1.0 or "1.0", and truth values are 1 and 0.  If `relaxed`,
+    capital letters and blanks do not count where one label alone differs by them.
     """
     pandas = require("pandas", "cli")
     if type(column.dtype).__name__ == "CategoricalDtype":
@@ -67,36 +70,57 @@ def label_codes(column: Any, labels: Sequence[str | int]) -> NDArray[np.int64]:
     except TypeError:
         # Lists and the like have no place in a table; they are no label either.
         codes, found = pandas.factorize(column.map(lambda entry: entry if isinstance(entry, Hashable) else _NO_LABEL))
-    positions = np.array([*map(_finder(labels), found), _MISSING], dtype=np.int64)
+    positions = np.array([*map(_finder(labels, relaxed), found), _MISSING], dtype=np.int64)
     return positions[np.asarray(codes, dtype=np.int64)]
 
 
+def unknown_labels(column: Any, labels: Sequence[str | int]) -> list[tuple[str, int, str]]:
+    """Return each entry that is no label, how many rows have it, and the nearest label; "" if none is near.
+
+    Entries are data of the table's owner: they are shown to nobody else.
+    """
+    unknown = column[label_codes(column, labels, relaxed=True) == UNKNOWN]
+    known = {relax(str(label)): str(label) for label in labels}
+    found = []
+    for text, count in unknown.map(label_text).value_counts().items():
+        near = difflib.get_close_matches(relax(text[:_MOST_LETTERS]), known, n=1, cutoff=0.7)
+        found.append((text, int(count), known[near[0]] if near else ""))
+    return found
+
+
 def _spelling_hint(column: Any, labels: Sequence[str | int]) -> str:
-    """Return a sentence if unknown entries differ from labels by capital letters and spaces alone."""
-    relaxed = column.astype(object).map(lambda entry: _relax(entry) if isinstance(entry, str) else entry)
-    found = label_codes(column, labels), label_codes(relaxed, [*{_relax(str(label)) for label in labels}])
-    unknown, left = (np.count_nonzero(codes == UNKNOWN) for codes in found)
-    alike = f" {unknown - left} of them differ from agreed ones by capital letters or spaces alone."
-    return alike if left != unknown else ""
+    """Return a sentence if unknown entries are near to labels; it names labels, and no entry."""
+    unknown, left = (label_codes(column, labels, relaxed=each) == UNKNOWN for each in (False, True))
+    alike = int(np.count_nonzero(unknown) - np.count_nonzero(left))
+    hint = f" {alike} of them differ from agreed ones by capital letters or spaces alone." if alike else ""
+    near = sorted({label for _, _, label in unknown_labels(column, labels)[:_MOST_COMPARED] if label})
+    return f"{hint} Nearest to them: {listed(near)}." if near else hint
 
 
-def _relax(text: str) -> str:
-    return " ".join(text.casefold().split())
+_MOST_LETTERS, _MOST_COMPARED = 80, 50
+"""Letters of an entry, and entries, that are compared with labels: it takes long."""
 
 
-def _finder(labels: Sequence[str | int]) -> Callable[[object], int]:
-    exact = {str(label): position for position, label in enumerate(labels)}
+def relax(text: str) -> str:
+    """Return one text for all spellings that differ by capital letters, blanks or the form of Unicode alone."""
+    return " ".join(unicodedata.normalize("NFC", text).casefold().split())
+
+
+def _finder(labels: Sequence[str | int], relaxed: bool) -> Callable[[object], int]:
+    exact = {unicodedata.normalize("NFC", str(label)): position for position, label in enumerate(labels)}
     values: dict[str, int] = {}
+    spellings: dict[str, int] = {}
     for position, label in enumerate(labels):
         # Labels of one value, such as "1" and "1.0", differ as text only.
-        value = _value(str(label))
-        values[value] = UNKNOWN if value in values else position
+        for found, key in ((values, _value(str(label))), (spellings, relax(str(label)))):
+            found[key] = UNKNOWN if key in found else position
 
     def find(entry: object) -> int:
         if isinstance(entry, str) and not entry.strip():
             return _MISSING
-        text = label_text(entry)
-        return exact.get(text, values.get(_value(text), UNKNOWN))
+        text = unicodedata.normalize("NFC", label_text(entry))
+        position = exact.get(text, values.get(_value(text), UNKNOWN))
+        return spellings.get(relax(text), UNKNOWN) if relaxed and position == UNKNOWN else position
 
     return find
 
@@ -172,9 +196,28 @@ def as_numbers(column: Any) -> FloatArray:
         what, positions = "numbers that were saved as text", list(texts)
     elif all(is_number(text.replace(".", "").replace(",", ".")) for text in unread.values()):
         what, positions = "decimal commas instead of points", list(unread)
+    elif all(text.strip().casefold() in MISSING_WORDS for text in unread.values()):
+        what, positions = "words for missing entries, such as NA or ?, that the project does not name,", list(unread)
     else:
         what, positions = "text", list(unread)
     raise NotNumericError(what, np.isin(np.arange(len(entries)), positions))
+
+
+_WORDS = "na n/a #n/a #na <na> nan -nan null none nil missing unk unknown unbekannt k.a. fehlt ? ?? - -- . .. * x"
+MISSING_WORDS = frozenset(f"{_WORDS} #div/0! #value! #ref! #name? #num! #null!".split())
+"""Words that stand for a missing entry among numbers, in small letters."""
+
+
+def without_words(column: Any, words: Sequence[str]) -> Any:
+    """Return a column in which entries that mean missing are missing; texts of numbers beside them become numbers."""
+    is_word = label_codes(column, words, relaxed=True) >= 0 if words else np.zeros(0, dtype=bool)
+    if not is_word.any():
+        return column
+    left = column.astype(object).where(~is_word, None)
+    texts = left.map(lambda entry: isinstance(entry, str) and bool(entry.strip())).to_numpy(dtype=bool)
+    if all(map(is_number, left[texts])):
+        left = left.where(~texts, [float(entry) if each else None for each, entry in zip(texts, left, strict=True)])
+    return left
 
 
 def is_number(text: str) -> bool:
@@ -243,8 +286,9 @@ _FEW_ENTRIES = 20
 """Below that, one number is more than the share, and may be in another unit as well as an exception."""
 _RULE_WORDS = {"clip": "clipped", "missing": "set missing", "other": "counted as other"}
 _OUTSIDE = ("clipped_below", "clipped_above", "set_missing", "to_other")
-_COUNTS = ("n_entries", *_OUTSIDE, "far_outside", "filled")
-"""Of a column; far outside is farther than the range is wide, and filled are those that were set missing, too."""
+_COUNTS = ("n_entries", *_OUTSIDE, "far_outside", "filled", "respelt")
+"""Of a column; far outside is farther than the range is wide, filled are those that were set missing, too, and respelt
+those that are an agreed category but for capital letters and blanks."""
 
 
 def _n_outside(counts: Mapping[str, int]) -> int:
@@ -271,7 +315,11 @@ class Adjustments:
 
     def to_dict(self) -> dict[str, Any]:
         """Return the counts for JSON, without the columns in which nothing was changed."""
-        changed = {name: counts for name, counts in self.columns.items() if _n_outside(counts) or counts["filled"]}
+        changed = {
+            name: counts
+            for name, counts in self.columns.items()
+            if _n_outside(counts) or counts["filled"] or counts["respelt"]
+        }
         columns = {
             name: {each: counts[each] for each in _COUNTS if counts[each] or each == "n_entries"}
             for name, counts in changed.items()
@@ -296,6 +344,8 @@ def adjusted_text(counted: Mapping[str, Any]) -> str:
         n_columns = sum(counts["filled"] > counts["set_missing"] for counts in columns)
         entries = "missing entry" if n_missing == 1 else "missing entries"
         parts.append(f"{n_missing} {entries} filled in, in {_counted(n_columns, 'column')}")
+    if total["respelt"]:
+        parts.append(f"{total['respelt']} spelt otherwise than agreed")
     return "; ".join(parts) or "none"
 
 
@@ -311,6 +361,8 @@ def adjusted_details(counted: Mapping[str, Any]) -> list[str]:
             parts.append(f"{counts['far_outside']} far outside")
         if n_missing := counts["filled"] - counts["set_missing"]:
             parts.append(f"{n_missing} missing filled in")
+        if counts["respelt"]:
+            parts.append(f"{counts['respelt']} spelt otherwise than agreed")
         lines.append(f"{name}: {'; '.join(parts)}")
     return lines
 
@@ -363,18 +415,19 @@ class Place:
     ) -> None:
         """Refuse labels that were not agreed, with a possible reason."""
         if rows.any():
-            fault, hint = f"holds {noun} that were not agreed", _spelling_hint(entries, labels)
+            fault, hint = f"holds {noun} that were not agreed", _spelling_hint(entries[rows], labels)
             advice = f".{hint} Agreed: {listed(labels)}.{advice}"
             self.refuse(code, rows, fault, advice, earlier=_n_outside(self.before))
 
 
 def _encode_column(
-    block: FloatArray, column: Column, entries: Any, place: Place
+    block: FloatArray, column: Column, entries: Any, place: Place, *, is_limited: bool
 ) -> tuple[NDArray[np.bool_], Counter[str]]:
     """Write a column into its block of the matrix; return the rows outside of what was agreed, and the counts."""
     is_numeric = column.kind == "number"
     rule = column.outside if is_numeric else column.unknown
     low, high = (math.nan if each is None else each for each in (column.minimum, column.maximum))
+    entries, respelt = without_words(entries, column.missing_words), 0
     if is_numeric:
         values = place.numbers(entries, "SCHEMA_DTYPE")
         below, above = values < low, values > high
@@ -385,6 +438,9 @@ def _encode_column(
         found["far_outside"] = far
     else:
         codes = label_codes(entries, column.levels)
+        if (unknown := codes == UNKNOWN).any():
+            codes = label_codes(entries, column.levels, relaxed=True)
+            respelt = int(np.count_nonzero(unknown & (codes >= 0)))
         missing, outside = codes == _MISSING, codes == UNKNOWN
         found = {"to_other" if rule == OTHER else "set_missing": outside}
     if column.missing == "refuse":
@@ -392,18 +448,26 @@ def _encode_column(
         place.refuse("SCHEMA_MISSING_ENTRY", missing, "has no entry", why)
     counts = Counter({name: int(np.count_nonzero(rows)) for name, rows in found.items()})
     counts["n_entries"] = len(missing) - int(np.count_nonzero(missing))
+    counts["respelt"] = respelt
     if outside.any() and (why_not := _why_refused(rule, place.before + counts)) is not None:
         if is_numeric:
             advice = f"{why_not} Check the unit; correct or leave out the rows."
             place.refuse_numbers("SCHEMA_RANGE", outside, values, (low, high, column.unit), advice)
         advice = (
-            f"{why_not} If they are new, ask the owner to add them to the project and to sign it again; if they are "
-            "agreed ones spelt otherwise, write them as agreed."
+            f"{why_not} If they are new, ask the owner to add them to the project; if they are agreed ones spelt "
+            "otherwise, write them as agreed. `datacollab party check --show-levels` lists them on your screen alone."
         )
         place.refuse_labels("SCHEMA_CATEGORY_UNKNOWN", outside, entries, column.categories, "categories", advice)
     if rule in ("refuse", "missing"):
         missing |= outside
     counts["filled"] = int(np.count_nonzero(missing))
+    n_filled, n_rows = place.before["filled"] + counts["filled"], (place.first_row or 0) + len(missing)
+    if is_limited and not column.flag_missing and n_filled > max(1, MOST_OUTSIDE * n_rows):
+        advice = (
+            f". More than {100 * MOST_OUTSIDE:g} % of a column are not filled in unseen. Complete it, or ask the owner "
+            "to set flag_missing = true, which tells filled entries apart, or to leave the column out."
+        )
+        place.refuse("SCHEMA_MISSING_ENTRY", missing, "has no entry", advice, earlier=place.before["filled"])
     if is_numeric:
         values = np.clip(values, low, high) if rule == "clip" else values
         block[:, 0] = values if column.fill is None else np.where(missing, column.fill, values)
@@ -486,7 +550,8 @@ def encode_table(
     Columns that the project does not name are left out.
 
     All is refused if more than one entry of a column, and more than one in twenty, is outside of what was agreed, or
-    one in so few that nobody can tell an exception from another unit.
+    one in so few that nobody can tell an exception from another unit.  With targets it is also refused if as many are
+    filled in, and no further column says where.
 
     Parameters
     ----------
@@ -530,7 +595,7 @@ def encode_table(
         place = Place(f"{where}: column {column.name!r}", first_row, before.columns.get(column.name, Counter()))
         try:
             entries = table.iloc[:, position_of[column.name]]
-            outside, counts[column.name] = _encode_column(block, column, entries, place)
+            outside, counts[column.name] = _encode_column(block, column, entries, place, is_limited=with_target)
         except ExchangeError as error:
             refused.append((column.name, error))
         else:
@@ -558,10 +623,30 @@ def encode_table(
     return EncodedTable(X=X, target=target, n_rows=len(table), adjusted=before + here)
 
 
+def unknown_levels(project: Project, table: Any) -> list[tuple[str, str, int, str]]:
+    """Return the column, text, number of rows and nearest agreed category of entries that are no agreed categories.
+
+    They are data of the table's owner, for the owner's eyes alone.
+
+    Examples
+    --------
+    >>> import pandas as pd
+    >>> from datacollab.exchange.project import Column
+    >>> unknown_labels(pd.Series(["north", "nroth", "West"]), ("north", "south"))
+    [('nroth', 1, 'north'), ('West', 1, '')]
+    """
+    position_of, found = _positions(project, table, "the table", with_target=False), []
+    for column in project.columns:
+        if column.categories:
+            entries = without_words(table.iloc[:, position_of[column.name]], column.missing_words)
+            found += [(column.name, *each) for each in unknown_labels(entries, column.levels)]
+    return found
+
+
 def _positions(project: Project, table: Any, where: str, with_target: bool) -> dict[str, int]:
-    expected = [column.name for column in project.columns]
-    expected += project.task.columns if with_target else ()
-    found = [str(name) for name in table.columns]
+    written = {unicodedata.normalize("NFC", name): name for name in _names(project, with_target)}
+    expected = [*written]
+    found = [unicodedata.normalize("NFC", str(name)) for name in table.columns]
     if lacking := [name for name in expected if name not in set(found)]:
         candidates = {_plain(name): name for name in reversed(found) if name not in set(expected)}
         described = []
@@ -578,7 +663,11 @@ def _positions(project: Project, table: Any, where: str, with_target: bool) -> d
         raise ExchangeError(
             "TABLE_UNREADABLE", f"{where} has more than one column named {listed(repeated)}. Rename or remove them."
         )
-    return {name: position for position, name in enumerate(found)}
+    return {written.get(name, name): position for position, name in enumerate(found)}
+
+
+def _names(project: Project, with_target: bool) -> list[str]:
+    return [*(column.name for column in project.columns), *(project.task.columns if with_target else ())]
 
 
 def _plain(name: str) -> str:

@@ -19,7 +19,7 @@ __all__ += ["types_of"]
 
 _LARGEST = 2**53
 """Whole numbers up to this are exact as float64."""
-_LEFT_OUT = ("revision", "outside", "unknown", "statistics", "errors")
+_LEFT_OUT = ("revision", "missing_words", "outside", "unknown", "statistics", "errors")
 """Entries that are not written at their default, so that an agreement has one spelling."""
 _WORDS = {
     str: "text",

@@ -203,13 +203,13 @@ def read_project(path: Path) -> tuple[Project, bytes]:
     if signature is None:
         raise ExchangeError(
             "SIGNATURE_MISSING",
-            f"{path} is not signed. Its owner signs it with `datacollab project sign {path.name} -C FOLDER`.",
+            f"{path} is not signed. Its owner signs it with `datacollab project revise {path.name} -C FOLDER`.",
         )
     if not _is_owners(signature, project):
         raise ExchangeError(
             "SIGNATURE_INVALID",
             f"{path} was changed after its owner (key {project.owner.fingerprint}) signed it. Ask the owner for the "
-            "file by another way; after an edit of your own, sign again with `datacollab project sign`.",
+            "file by another way; after an edit of your own, sign again with `datacollab project revise`.",
         )
     return project, data
 

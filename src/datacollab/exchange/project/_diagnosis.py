@@ -1,0 +1,362 @@
+"""What a column of a table holds: numbers or categories, words for missing entries, and what may be something else.
+
+A draft and a party's check ask the same function.
+"""
+
+from __future__ import annotations
+
+import math
+import re
+import unicodedata
+from collections import Counter
+from collections.abc import Collection, Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+
+from ..._typing import FloatArray
+from ._encoding import MISSING_WORDS, MOST_OUTSIDE, NotNumericError, as_numbers, is_number, label_text, relax
+from ._entries import check_choice, listed
+
+__all__ = ["Answers", "Diagnosis", "Finding", "column_questions", "diagnose", "is_missing_word"]
+
+_FEWEST_ROWS = 20
+"""Below that, nobody can tell record numbers and constants."""
+FEWEST_OF_LEVEL = 10
+"""In the total, of each class and level; with fewer in the public rows, it may be rare at the parties."""
+_MOSTLY, _MOST_SENTINELS = 0.8, 0.2
+"""Part of numbers from which other entries are faults, and the largest part of numbers that stand for missing."""
+_CODE = re.compile(r"[+-]?0\d+", re.ASCII)
+_COMMA = re.compile(r"[+-]?\d{1,3}(,\d{3})+(\.\d+)?|[+-]?\d+,\d+", re.ASCII)
+_SENTINEL = re.compile(r"-?(9+|8+|7+|9+[678])|-1", re.ASCII)
+_DATE = re.compile(
+    r"(\d{4}[-/]\d{1,2}[-/]\d{1,2}|\d{1,2}[./-]\d{1,2}[./-](\d{4}|\d{2}))([T ]\d{1,2}:\d{2}.*)?", re.ASCII
+)
+_DAYS = re.compile(r"(19|20)\d\d(0[1-9]|1[0-2])(0[1-9]|[12]\d|3[01])", re.ASCII)
+_UNNAMED = re.compile(r"(Unnamed: \d+|__index_level_\d+__|)(_level_\d+)?")
+_IDENTIFIER = re.compile(r"(^|[_\W])(id|ids|pid|mrn|nr|no|record|patient|case|fall|index)([_\W]|$)", re.IGNORECASE)
+
+
+@dataclass(frozen=True, kw_only=True)
+class Answers:
+    """What the owner says of columns, by their names: kinds, words for missing, and entries that are not changed.
+
+    Words under the name "" are for all columns.
+    """
+
+    kinds: Mapping[str, str] = field(default_factory=dict)
+    missing: Mapping[str, Collection[str]] = field(default_factory=dict)
+    keep: Mapping[str, Collection[str]] = field(default_factory=dict)
+
+    def __post_init__(self) -> None:
+        for name, kind in self.kinds.items():
+            check_choice(f"Column {name!r}, kind", kind, ("number", "category"))
+
+    def of(self, words: Mapping[str, Collection[str]], name: str) -> set[str]:
+        """Return the words for a column, as `relax` spells them."""
+        return {relax(each) for key in (name, "") for each in words.get(key, ())}
+
+
+@dataclass(frozen=True, kw_only=True)
+class Finding:
+    """Something about a column that is said, or asked."""
+
+    column: str
+    kind: str
+    found: str
+    """What was found, as the end of a sentence that begins with the column."""
+    done: str
+    """What becomes of it, and the option that changes this."""
+    meaning: str = ""
+    """What it may be, as a condition; empty if there is no question to a party."""
+    asks: bool = False
+    """Whether there are two readings, and the owner has to say which."""
+
+    @property
+    def sentence(self) -> str:
+        """In one line."""
+        return f"Column {self.column!r} {self.found}: {self.done}."
+
+
+@dataclass(frozen=True, kw_only=True, eq=False)
+class Diagnosis:
+    """What a column holds."""
+
+    kind: str
+    """"number", "category", "" if nothing can be made of it, or "left out"."""
+    numbers: FloatArray = field(default_factory=lambda: np.empty(0), repr=False)
+    """All entries, missing ones as NaN; of a category none."""
+    levels: Counter[str] = field(default_factory=Counter, repr=False)
+    """How often each category occurs, spelt as it mostly is."""
+    missing_words: tuple[str, ...] = ()
+    n_rows: int = 0
+    n_missing: int = 0
+    findings: tuple[Finding, ...] = ()
+
+
+def is_missing_word(text: str) -> bool:
+    """Return whether a text usually stands for a missing entry."""
+    return text.strip().casefold() in MISSING_WORDS
+
+
+def _counted(counts: Mapping[str, int], texts: Iterable[str]) -> str:
+    return listed([f"{text!r} ({counts[text]} times)" for text in sorted(texts, key=lambda text: -counts[text])])
+
+
+def diagnose(
+    name: str, entries: Any, answers: Answers | None = None, *, limits: tuple[float, float] | None = None
+) -> Diagnosis:
+    """Tell what a column holds; the words quote entries, and so are for the owner of the table.
+
+    Parameters
+    ----------
+    name : str
+    entries : Series
+    answers : Answers, optional
+    limits : (float, float), optional
+        The range that people gave: numbers inside are no codes for missing entries.
+    """
+    answers = answers or Answers()
+    given = answers.kinds.get(name)
+    if _UNNAMED.fullmatch(name) and given is None:
+        return _left_out(name, "unnamed", "has no name of its own", "it is an index as a rule, and left out")
+    kind = getattr(entries.dtype, "kind", "O")
+    if kind in "mc":
+        return Diagnosis(kind="")
+    if kind == "M":
+        return Diagnosis(kind="", findings=(_dates(name, "dates", given),))
+    if kind in "biuf":
+        numbers = as_numbers(entries)
+        counts = Counter({label_text(float(each)): int(n) for each, n in _uniques(numbers)})
+    else:
+        texts = [_text(entry) for entry in entries.tolist()]
+        counts = Counter(text for text in texts if text is not None)
+        numbers = np.empty(0)
+    n_rows, n_entries = len(entries), sum(counts.values())
+    if not n_entries and given is None:
+        return _left_out(name, "empty", "is empty", "it is left out")
+    keep, missing = answers.of(answers.keep, name), answers.of(answers.missing, name)
+    words = {each for each in counts if relax(each) in missing}
+    is_text = kind not in "biuf"
+    if is_text:
+        words |= {each for each in counts if is_missing_word(each) and relax(each) not in keep}
+    rest = counts.keys() - words
+    numeric = {each for each in rest if is_number(each) and "_" not in each}
+    others, codes = rest - numeric, {each for each in rest if _CODE.fullmatch(each)}
+    n_numbers, n_rest = (sum(counts[each] for each in part) for part in (numeric, rest))
+    findings: list[Finding] = []
+    asked = _strange(name, counts, others, n_numbers / max(1, n_rest), given)
+    # Numbers that somebody has saved as text are meant as text.
+    is_meant = is_text and not words and all(isinstance(each, str) for each in entries.dropna())
+    if given == "category" or (given is None and (codes or is_meant)) or (asked is None and others):
+        if codes and not others:
+            done = f"read as text, never as a number (--as {name}=number)"
+            findings.append(Finding(column=name, kind="codes", found="has codes with leading zeros", done=done))
+        return _category(name, counts, words, missing, n_rows, given, keep, findings)
+    if asked is not None:
+        return Diagnosis(kind="", findings=(asked,))
+    if is_text:
+        numbers = np.array([math.nan if text is None or text in words else float(text) for text in texts])
+    else:
+        numbers = np.where(np.isin(numbers, [float(each) for each in words]), math.nan, numbers)
+    if words - missing_of(words, missing):
+        done = f"read as missing (--as {name}=category takes them as categories)"
+        found = f"has words among its numbers: {_counted(counts, words - missing_of(words, missing))}"
+        findings.append(Finding(column=name, kind="words", found=found, done=done))
+    codes = {each for each in _sentinels(numbers, limits) if relax(each) not in keep}
+    if codes:
+        n_codes = sum(counts[each] for each in codes)
+        findings.append(
+            Finding(
+                column=name,
+                kind="sentinels",
+                found=f"has {_counted(counts, codes)} far outside the rest",
+                done=f"read as missing (--keep {name}={min(codes)} takes it as a number)",
+                meaning=f"{n_codes} of {n_rows} entries that lie far outside all others stand for missing ones",
+            )
+        )
+        numbers = np.where(np.isin(numbers, [float(each) for each in codes]), math.nan, numbers)
+    if given is None and (like := _like_identifiers(name, numbers)) is not None:
+        found, meaning = like
+        done = f"--without {name} leaves it out, --as {name}=number takes it as a number"
+        findings.append(Finding(column=name, kind="records", found=found, done=done, meaning=meaning, asks=True))
+    present = numbers[np.isfinite(numbers)]
+    if given is None and limits is None and n_rows >= _FEWEST_ROWS and np.unique(present).size == 1:
+        return _constant(name)
+    return Diagnosis(
+        kind="number",
+        numbers=numbers,
+        missing_words=tuple(sorted(words | codes)),
+        n_rows=n_rows,
+        n_missing=int(np.isnan(numbers).sum()),
+        findings=tuple(findings),
+    )
+
+
+def missing_of(words: Iterable[str], missing: Collection[str]) -> set[str]:
+    """Return the words that the owner named."""
+    return {each for each in words if relax(each) in missing}
+
+
+def _uniques(numbers: FloatArray) -> Iterable[tuple[float, int]]:
+    values, counts = np.unique(numbers[~np.isnan(numbers)], return_counts=True)
+    return zip(values.tolist(), counts.tolist(), strict=True)
+
+
+def _text(entry: object) -> str | None:
+    if entry is None or type(entry).__name__ in ("NAType", "NaTType") or entry != entry:
+        return None
+    text = label_text(entry)
+    return text if text.strip() else None
+
+
+def _left_out(name: str, kind: str, found: str, done: str) -> Diagnosis:
+    done = f"{done} (--as {name or 'NAME'}=number or category takes it)"
+    return Diagnosis(kind="left out", findings=(Finding(column=name, kind=kind, found=found, done=done),))
+
+
+def _constant(name: str) -> Diagnosis:
+    return _left_out(name, "constant", "has one entry in all rows", "it tells no rows apart, and is left out")
+
+
+def _dates(name: str, what: str, given: str | None) -> Finding:
+    done = f"make it a number, such as an age in years, or leave it out with --without {name}"
+    return Finding(column=name, kind="dates", found=f"holds {what}", done=done, asks=True)
+
+
+def _strange(name: str, counts: Counter[str], others: set[str], part: float, given: str | None) -> Finding | None:
+    """Return a question on entries that are no numbers, if nearly all others are, or if they are dates."""
+    if given == "category" or not others:
+        return None
+    n_others = sum(counts[each] for each in others)
+    if sum(counts[each] for each in others if _DATE.fullmatch(each.strip())) >= _MOSTLY * n_others and part < _MOSTLY:
+        return _dates(name, "dates", given)
+    if part < _MOSTLY and given is None:
+        return None
+    found = f"has entries that are no numbers: {_counted(counts, others)}"
+    done = f"--missing '{name}=WORD' takes a word as missing, --as {name}=category all as categories"
+    if all(_COMMA.fullmatch(each.strip()) for each in others):
+        found = (
+            f"has numbers with a comma, {_counted(counts, others)}, which may be a decimal sign or separate thousands"
+        )
+        done = f"write them without, or leave it out with --without {name}"
+    return Finding(column=name, kind="no numbers", found=found, done=done, asks=True)
+
+
+def _sentinels(numbers: FloatArray, limits: tuple[float, float] | None) -> set[str]:
+    """Return numbers such as 999 and -9 that lie farther outside of the rest than this is wide.
+
+    Negative ones among numbers that are none are codes at any distance.
+    """
+    texts = {label_text(value): (value, n) for value, n in _uniques(numbers) if math.isfinite(value)}
+    found = {text: pair for text, pair in texts.items() if _SENTINEL.fullmatch(text)}
+    rest = np.array([value for text, (value, _) in texts.items() if text not in found])
+    n_found, n_all = (sum(n for _, n in each.values()) for each in (found, texts))
+    if n_all < _FEWEST_ROWS or rest.size < 2 or n_found > _MOST_SENTINELS * n_all:
+        return set()
+    low, high = float(rest.min()), float(rest.max())
+
+    def is_code(value: float) -> bool:
+        if limits is not None and limits[0] <= value <= limits[1]:
+            return False
+        return (value < 0 <= low) or max(low - value, value - high) > high - low
+
+    return {text for text, (value, _) in found.items() if is_code(value)}
+
+
+def _like_identifiers(name: str, numbers: FloatArray) -> tuple[str, str] | None:
+    """Return what a column of whole numbers has of record numbers or days, and the condition that it is some."""
+    present = numbers[np.isfinite(numbers)]
+    if present.size < _FEWEST_ROWS or (present % 1 != 0).any():
+        return None
+    if all(_DAYS.fullmatch(label_text(float(each))) for each in np.unique(present)):
+        return "holds whole numbers that are days as yyyymmdd", "these are dates"
+    values, counts = np.unique(present, return_counts=True)
+    is_record = "it is a record number"
+    if values.size == present.size and present.size == numbers.size:
+        return "has another whole number in every row", is_record
+    steps, is_many = np.diff(present), values.size >= max(_FEWEST_ROWS, present.size / 2)
+    if is_many and ((steps >= 0).all() or (steps <= 0).all()):
+        return "has whole numbers in order", is_record
+    is_dense = values.size >= _FEWEST_ROWS and counts.min() == counts.max() and values.size * 5 >= present.size
+    if is_dense or (_IDENTIFIER.search(name) and is_many):
+        return "has whole numbers as records have", is_record
+    return None
+
+
+def _category(
+    name: str,
+    counts: Counter[str],
+    words: set[str],
+    missing: set[str],
+    n_rows: int,
+    given: str | None,
+    keep: set[str],
+    findings: list[Finding],
+) -> Diagnosis:
+    own, n_entries = words - missing_of(words, missing), sum(counts.values())
+    often = {each for each in own if counts[each] > MOST_OUTSIDE * n_entries} if counts.keys() - words else own
+    for each in sorted(often):
+        found, done = f"has {_counted(counts, [each])}", f"taken as a category (--missing '{name}={each}' as missing)"
+        findings.append(Finding(column=name, kind="words", found=found, done=done))
+    if seldom := own - often:
+        done = f"read as missing (--keep '{name}={min(seldom)}' takes it as a category)"
+        findings.append(Finding(column=name, kind="words", found=f"has {_counted(counts, seldom)}", done=done))
+    words = words - often
+    levels: Counter[str] = Counter()
+    spellings: dict[str, list[str]] = {}
+    for each in counts.keys() - words:
+        spellings.setdefault(each if relax(each) in keep else relax(each), []).append(each)
+    merged = []
+    for alike in spellings.values():
+        usual = max(alike, key=lambda text: (counts[text], text == text.strip(), text))
+        plain = unicodedata.normalize("NFC", usual.strip())
+        levels[plain] += sum(counts[each] for each in alike)
+        merged += [f"{other!r} as {plain!r}" for other in sorted(alike) if other != usual]
+    if merged:
+        done = f"taken as one category each, at the parties as well (--keep '{name}=SPELLING' keeps one apart)"
+        found = f"has spellings that differ by capital letters, blanks or Unicode alone, {listed(merged)}"
+        findings.append(Finding(column=name, kind="spellings", found=found, done=done))
+    if given is None and len(levels) == 1 and n_rows >= _FEWEST_ROWS:
+        return _constant(name)
+    n_levels = sum(levels.values())
+    rare = [each for each in levels if levels[each] < min(FEWEST_OF_LEVEL, MOST_OUTSIDE * n_levels)]
+    if rare:
+        done = "kept; without it in the file's categories it counts as other"
+        found = f"has categories in fewer than {FEWEST_OF_LEVEL} rows, {_counted(levels, rare)}"
+        findings.append(Finding(column=name, kind="rare", found=found, done=done))
+    return Diagnosis(
+        kind="category",
+        levels=levels,
+        missing_words=tuple(sorted(words)),
+        n_rows=n_rows,
+        n_missing=n_rows - n_levels,
+        findings=tuple(findings),
+    )
+
+
+def column_questions(table: Any, names: Sequence[str], advice: str) -> list[str]:
+    """Return a question for each column of numbers that may be something else; no entry is quoted.
+
+    A measurement may look like that too, in a fine unit, so this is a reason to ask and not to refuse.
+
+    Examples
+    --------
+    >>> import pandas as pd
+    >>> table = pd.DataFrame({"record": range(501, 531), "age": [40, 50, 60] * 10})
+    >>> column_questions(table, ["record", "age"], "leave it out")
+    ["Column 'record' has another whole number in every row. If it is a record number, leave it out."]
+    """
+    found = []
+    for name in names:
+        try:
+            as_numbers(table[name])
+        except NotNumericError:
+            continue
+        for each in diagnose(name, table[name]).findings:
+            if each.kind == "records":
+                found.append(f"Column {name!r} {each.found}. If {each.meaning}, {advice}.")
+            elif each.kind == "sentinels":
+                found.append(f"Column {name!r}: if {each.meaning}, leave these empty, or name them in missing_words.")
+    return found
