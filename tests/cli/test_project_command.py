@@ -132,6 +132,23 @@ def test_record_numbers_are_asked_about(new, public, tmp_path):
     assert new(like=numbered, without=("id", "record"), output="again.toml").exit_code == 0
 
 
+def test_what_is_found_in_columns_is_said(new, public, tmp_path):
+    table = pd.read_csv(public).assign(one=1, dose=["?", *np.linspace(1, 9, 49).round(2)])
+    table.to_csv(tmp_path / "found.csv", index=False)
+    result = new("--json", like=tmp_path / "found.csv")
+    findings = json.loads(result.stdout)["findings"]
+    assert [(each["column"], each["kind"]) for each in findings] == [("one", "constant"), ("dose", "words")]
+    assert result.stderr.splitlines() == [each["sentence"] for each in findings]
+    dose = load_project(tmp_path / "project.toml").columns[-1]
+    assert (dose.kind, dose.missing_words) == ("number", ("?",))
+    words = ["--missing", "ward=south", "--missing", "?", "--keep", "ward=NA", "--as", "one=number"]
+    assert new(*words, like=tmp_path / "found.csv", output="again.toml").exit_code == 0
+    kinds = [(each.name, each.kind) for each in load_project(tmp_path / "again.toml").columns]
+    assert kinds == [("age", "number"), ("one", "number"), ("dose", "number")], "one ward is left, which tells nothing"
+    for wrong in (["--as", "one"], ["--as", "one="], ["--missing", "ward="]):
+        assert new(*wrong, output="wrong.toml").exit_code == 2
+
+
 def test_a_deadline_that_is_over_is_refused(new, tmp_path, monkeypatch):
     class Clock(datetime):
         @classmethod

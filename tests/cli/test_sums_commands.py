@@ -2,6 +2,7 @@
 
 import json
 import re
+import shutil
 
 import pandas as pd
 import pytest
@@ -11,7 +12,7 @@ from playing import assert_refused, runs
 from sums_world import rows_of
 
 PARTIES = ("north", "south", "east")
-keys, project, anchor, party, analyst = map(runs, ("keys", "project", "anchor", "party", "analyst"))
+keys, project, party, analyst = map(runs, ("keys", "project", "party", "analyst"))
 
 
 def done(result):
@@ -40,13 +41,54 @@ def place(tmp_path_factory):
     assert "Only 3 legal entities" in text
     file = at / "project.toml"
     file.write_text(file.read_text().replace('south = "south"', 'south = "The southern hospital"'))
-    done(project("revise", file, "-C", at / "north"))
+    done(project("revise", file, at / "public.csv", "-C", at / "north", "-o", at / "anchor.dcanchor"))
     assert "The southern hospital" in done(project("show", file))
-    done(anchor("seal", at / "public.csv", "--project", file, "-C", at / "north", "-o", at / "anchor.dcanchor"))
     for name in PARTIES:
         done(party("join", file, at / "anchor.dcanchor", "-C", at / name))
     done(analyst("init", file, "-C", at / "analyst"))
     return at
+
+
+def test_a_revision_is_one_command_and_joining_it_says_what_changed(place, tmp_path):
+    shutil.copytree(place, tmp_path, dirs_exist_ok=True)
+    file, public, sealed = (tmp_path / name for name in ("project.toml", "public.csv", "anchor.dcanchor"))
+    owner = ("-C", tmp_path / "north", "-o", sealed)
+    before, first = file.read_text(), sealed.read_bytes()
+    assert "unchanged" in done(project("revise", file, public, *owner))
+    assert sealed.read_bytes() == first, "it is this agreement's, and parties have it"
+    file.write_text(before.replace("min_rows = 20", "min_rows = 30").replace("maximum = ", "maximum = 1", 1))
+    edited = file.read_text()
+    assert_refused(
+        project("revise", file, place / "new.csv", "-C", tmp_path / "south", "-o", sealed), "NOT_A_MEMBER", 10
+    )
+    pd.read_csv(public).assign(age=1e9).to_csv(tmp_path / "wrong.csv", index=False)
+    assert_refused(project("revise", file, tmp_path / "wrong.csv", *owner), "SCHEMA_RANGE", 13, "wrong.csv")
+    assert (file.read_text(), sealed.read_bytes()) == (edited, first)
+    told = done(project("revise", file, public, *owner))
+    assert f"Send {file} to the analyst, and to east, north, south." in told
+    assert f"{sealed}: sealed. Send it to east, north, south, and never to the analyst." in told
+    again = party("join", file, sealed, "-C", tmp_path / "south")
+    assert again.exit_code == 12, again.output
+    assert "The project was revised (2 to 3):\n" in again.stdout
+    assert "[rules] min_rows: 20 becomes 30" in again.stdout
+    assert "maximum: " in again.stdout
+    assert "NOT_APPROVED" in again.stderr
+    facts = json.loads(done(party("join", file, sealed, "--yes", "--json", "-C", tmp_path / "south")))
+    assert len(facts["changes"]) == 2
+    assert "revised" not in done(party("join", file, sealed, "-C", tmp_path / "south"))
+
+
+def test_a_party_sees_its_own_levels_on_its_screen_alone(place):
+    table = pd.read_csv(place / "south.csv").astype({"ward": object})
+    table.loc[:9, "ward"] = "Nigth"
+    table.to_csv(place / "levels.csv", index=False)
+    shown = party("check", place / "levels.csv", "--show-levels", "-C", place / "south")
+    assert "  ward: 'Nigth' in 10 rows; nearest: 'night'" in shown.stdout
+    hidden = party("check", place / "levels.csv", "-C", place / "south")
+    facts = party("check", place / "levels.csv", "--show-levels", "--json", "-C", place / "south")
+    for each in (shown.stderr, hidden.output, facts.output, (place / "south" / "log.jsonl").read_text()):
+        assert "Nigth" not in each
+    assert "Nearest to them: night" in hidden.stderr
 
 
 def test_a_study_of_survival_is_drafted_with_sums(place, tmp_path):

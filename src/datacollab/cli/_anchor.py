@@ -9,7 +9,7 @@ import typer
 
 from ..anchor import find_private_rows
 from ..bundle import write_atomically
-from ..exchange.project import anchor_of_rows, guessing, load_project, make_anchor, read_table, seal_anchor
+from ..exchange.project import Anchor, anchor_of_rows, guessing, load_project, make_anchor, read_table, seal_anchor
 from ._command import Folder
 from ._output import Report, check_numeric, listed, warn
 
@@ -42,6 +42,13 @@ def check(report: Report, anchor: Path, private: Path, target: str | None, toler
         report.line(f"Not compared: {listed(ignored)}. A row that differs in these alone counts as a copy.")
 
 
+def _with_targets(anchor: Anchor) -> str:
+    n_labelled = len(anchor.labelled_rows)
+    if n_labelled in (0, len(anchor.rows)):
+        return "with targets" if n_labelled else "without targets"
+    return f"{n_labelled} of them with targets"
+
+
 def seal(
     report: Report, folder: Folder, public: Path | None, project: Path, output: Path, rows_from: Path | None
 ) -> None:
@@ -63,13 +70,14 @@ def seal(
         "n_rows": len(anchor.rows),
         "n_features": agreed.n_features,
         "with_target": anchor.target is not None,
+        "n_labelled": len(anchor.labelled_rows),
         "parties": list(agreed.parties),
         "project_digest": agreed.digest,
         "guessing": asdict(found),
     }
     report.line(
         f"{output}: {len(anchor.rows)} rows, {agreed.n_features} columns, "
-        f"{'with' if anchor.target is not None else 'without'} targets; sealed to {', '.join(agreed.parties)}"
+        f"{_with_targets(anchor)}; sealed to {', '.join(agreed.parties)}"
     )
     report.line("Send this one file to every party; it is of no use to anybody else.")
     report.line(f"Its rows are {made}: these have to be public, as every party sees the anchor.")

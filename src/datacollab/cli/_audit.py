@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
@@ -94,7 +94,9 @@ def audit(
         tables = _without({path: read_table(path) for path in files}, without or [])
         if target not in tables[private].columns:
             raise ValueError(f"{private} has no column {target!r}; it has {listed(tables[private].columns)}.")
+        tables, remarks = _labelled(tables, private, target)
         features = encode(tables, public or anchor, target)
+        features = replace(features, adjusted=(*remarks, *features.adjusted))
         attributes = _attributes(attribute or [], target, features, private)
         targets = {path: table[target].to_numpy() for path, table in tables.items() if target in table.columns}
         from sklearn.utils import check_random_state
@@ -137,6 +139,20 @@ def _without(tables: dict[Path, Any], names: list[str]) -> dict[Path, Any]:
         path, table = next(iter(tables.items()))
         raise ValueError(f"--without {listed(unknown)}: no file has that; {path} has {listed(table.columns)}.")
     return {path: table.drop(columns=names, errors="ignore") for path, table in tables.items()}
+
+
+def _labelled(tables: dict[Path, Any], private: Path, target: str) -> tuple[dict[Path, Any], list[str]]:
+    """Return tables in which all rows or none have a target, and a sentence on each that was changed."""
+    left, remarks = dict(tables), []
+    for path, table in tables.items():
+        if path == private or target not in table.columns or (known := table[target].notna()).all():
+            continue
+        # Half of the rows with what they tell are more to an attacker than all without.  An anchor stays whole.
+        is_kept = path != list(tables)[1] and known.mean() >= 0.5
+        left[path] = table[known] if is_kept else table.drop(columns=target)
+        taken = "the others are left out" if is_kept else "all rows are used without targets"
+        remarks.append(f"{path}: {int(known.sum())} of {len(table)} rows have a target; {taken}.")
+    return left, remarks
 
 
 def _known(

@@ -124,8 +124,9 @@ def _ask_about_changes(report: Report, folder: Folder, project: Path, yes: bool)
     if not there.is_file():
         return
     before, after = load_project(there), load_project(project)
-    if before.digest == after.digest or before.owner != after.owner:
-        return
+    members = [(each.owner, each.analyst) for each in (before, after)]
+    if before.digest == after.digest or members[0] != members[1] or after.revision < before.revision:
+        return  # `PartyFolder.join` refuses what is no revision.
     changes = project_changes(before, after)
     report.facts |= {"changes": changes}
     report.line(f"The project was revised ({before.revision} to {after.revision}):")

@@ -83,6 +83,44 @@ def test_a_source_without_a_target_makes_an_anchor_without(project, regression, 
     assert table["stay"].min() <= target.min() <= target.max() <= table["stay"].max()
 
 
+@pytest.mark.parametrize("method", ["sample", "smote", "uniform"])
+@pytest.mark.parametrize("kind", ["ill", "stay"])
+def test_public_rows_may_lack_targets_in_part(make_project, regression, table, keys, write, method, kind):
+    """All are anchor rows; those with a target come first, with theirs."""
+    task = {"ill": make_project().task, "stay": regression.task}[kind]
+    project = make_project(task=task, anchor=AnchorRecipe(method=method, n_rows=40))
+    known = np.arange(len(table)) % 4 == 1
+    partly = table.astype({kind: object}).where(pd.Series(known), table.assign(**{kind: None}))
+    partly = partly.astype(table.dtypes.drop(kind).to_dict())
+    anchor = make_anchor(project, partly, where="public.csv", random_state=0)
+    assert anchor.rows.shape == (40, 8)
+    if method == "uniform":
+        assert anchor.target is None
+        return
+    n_labelled = len(anchor.target)
+    assert 4 <= n_labelled <= 15
+    assert len(anchor.labelled_rows) == n_labelled
+    assert anchor.full_target is None
+    opened = open_anchor(write("a.dcanchor", seal_anchor(anchor, project, keys["a"])), project, keys["b"])
+    assert_array_equal(opened.target, anchor.target, strict=True)
+    whole = encode_table(project, table, where="x")
+    if method == "sample":
+        target_of = {row.tobytes(): value for row, value in zip(whole.X, whole.target, strict=True)}
+        unlabelled = {row.tobytes() for row in whole.X[~known]}
+        assert [target_of[row.tobytes()] for row in anchor.labelled_rows] == list(anchor.target)
+        assert {row.tobytes() for row in anchor.rows[n_labelled:]} <= unlabelled
+    encoded = encode_table(project, partly, where="x", partly=True)
+    assert_array_equal(encoded.target, whole.target[known])
+    assert_array_equal(encoded.labelled, known)
+    refused("TARGET_INVALID", encode_table, project, partly, where="x")
+    sixty = make_project(task=task, anchor=AnchorRecipe(method=method, n_rows=60))
+    taken = anchor_of_rows(sixty, partly, where="rows.csv")
+    assert_array_equal(taken.rows, np.vstack([whole.X[known], whole.X[~known]]))
+    assert_array_equal(taken.target, whole.target[known])
+    bare = make_anchor(project, partly.assign(**{kind: None}), where="public.csv")
+    assert bare.target is None
+
+
 def test_public_rows_have_to_fit_the_project_as_well(project, table, make_project):
     refused("SCHEMA_RANGE", make_anchor, project, table.assign(age=300), where="public.csv")
     few = make_project(anchor=AnchorRecipe(method="sample", n_rows=1000))
@@ -166,7 +204,8 @@ def test_an_owner_cannot_slip_in_what_does_not_fit(project, make_project, regres
     for wrong in (
         Anchor(rows=anchor.rows[:5], target=anchor.target),
         Anchor(rows=anchor.rows[:, :5], target=anchor.target),
-        Anchor(rows=anchor.rows, target=anchor.target[:5]),
+        Anchor(rows=anchor.rows, target=np.append(anchor.target, anchor.target[:5])),
+        Anchor(rows=anchor.rows, target=anchor.target[:0]),
         Anchor(rows=np.where(anchor.rows == 0, np.nan, anchor.rows)),
         Anchor(rows=anchor.rows, target=np.arange(40)),
         wrong_classes,
@@ -185,7 +224,7 @@ def test_what_was_sealed_past_the_checks_is_refused_on_opening(project, anchor, 
         {"rows": rows.astype(np.float32)},
         {"rows": np.full((40, 8), np.inf)},
         {"f_k": secret},
-        *({"target": wrong} for wrong in (np.zeros(3), np.float64(1), np.full(40, np.nan))),
+        *({"target": wrong} for wrong in (np.zeros(41), np.float64(1), np.full(40, np.nan))),
         *({"target_text": np.full((40, 2), letter, np.int32)} for letter in (-1, 0xD800, 2**21)),
         {"target_text": np.zeros((40, 0), np.int32)},
     ]

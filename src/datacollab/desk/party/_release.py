@@ -38,7 +38,7 @@ __all__ = ["APPROVE", "OUTBOX", "RELEASE", "SUMS", "release_parts", "shown_optio
 
 RELEASE, APPROVE, SUMS, OUTBOX = "/release", "/approve", "/sums", "/outbox"
 _CHECK, _SHARE = STEPS["party check"], STEPS["party share"]
-_OPTIONS = tuple(each.name for each in _CHECK.inputs if each.name not in ("table", "show_levels"))
+_OPTIONS = tuple(each.name for each in _CHECK.inputs if each.name not in ("table", "dpia", "show_levels"))
 _MOST = 32
 """Numbers of a record that leaves that are shown."""
 _DECLINED = "You said no. Nothing was written, and nothing leaves."

@@ -254,7 +254,7 @@ def _combined(
         if isinstance(public, str | os.PathLike):
             where, public = os.fspath(public), read_table(Path(public), project=project)
         with_target = project.task.is_single and project.task.target in public.columns
-        given = encode_table(project, public, where=where, with_target=with_target)
+        given = encode_table(project, public, where=where, with_target=with_target, partly=True)
     reason = None
     if not project.task.is_single:
         reason = "a party's own models are made and compared for classes and numbers alone"
@@ -273,6 +273,7 @@ def _combined(
             f"The model says something of {len(model.left_out)} rows left out, and party {folder.name!r} has shared "
             f"{own.n_shared}"
         )
+    known = anchor.rows if anchor.target is None else anchor.labelled_rows
     try:
         personal = personalise(
             stored.party,
@@ -280,7 +281,7 @@ def _combined(
             own.X,
             own.target,
             order=own.order,
-            public=anchor.rows if given is None else given.X,
+            public=known if given is None else given.X[given.labelled],
             public_target=anchor.target if given is None else given.target,
             random_state=random_state,
             progress=progress,

@@ -477,7 +477,7 @@ def prepare_rows(
             warnings.simplefilter("ignore", SuppressedRowsWarning)
             warnings.simplefilter("ignore", PrivateRowsWarning)
             party = plan.party(name, anchor.rows, shuffle=policy.shuffle).fit(X, y)
-            share, order = party.share_with_order(anchor.rows, anchor.target)
+            share, order = party.share_with_order(anchor.rows, anchor.full_target)
     except ObfuscationError:
         for reason in reasons_before(name, plan, policy, project, len(X), len(anchor.rows), n_private):
             raise reason from None
@@ -487,7 +487,7 @@ def prepare_rows(
     if audit and policy.audit != "off":
         attacked = plan.party(name, anchor.rows, shuffle=policy.shuffle).fit(X, y) if plan.has_promise else party
         risk = risk_figures(
-            attacked, X, anchor.rows, y=y, anchor_target=anchor.target, time_budget=time_budget, progress=progress
+            attacked, X, anchor.rows, y=y, anchor_target=anchor.full_target, time_budget=time_budget, progress=progress
         )
     summary = release_summary(project, policy, plan, party, share, encoded, anchor, risk, n_private)
     order = taken[order]

@@ -477,8 +477,8 @@ def _prepared(
     rows, adjusted = np.concatenate(hashed), batch.adjusted
     n_public = 0
     if sharing.labelled_by == name and anchor is not None and anchor.target is not None and isinstance(plan, SumsPlan):
-        sums = _joined(plan, sums, _sums_over(project, plan, common, anchor.rows, anchor.target, secret))
-        n_public = len(anchor.rows)
+        sums = _joined(plan, sums, _sums_over(project, plan, common, anchor.labelled_rows, anchor.target, secret))
+        n_public = len(anchor.target)
     part = plan.finish(sums) if isinstance(plan, StudyPlan) else sums[0]
     void, of_left = _left(ledger, project, withdrawals, without)
     counted = [entry for entry in ledger.entries if "counts" in entry.statistic.split(", ")]

@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 from ..._typing import FloatArray
 from ...bundle import KeyPair, arrays_to_bytes, bytes_to_arrays, canonical_json, pack, seal, unpack, unseal
 from ...errors import ExchangeError
-from ._encoding import NotNumericError, Place, as_numbers, encode_table, target_column
+from ._encoding import EncodedTable, NotNumericError, Place, as_numbers, encode_table, target_column
 from ._project import Project
 
 if TYPE_CHECKING:
@@ -42,11 +42,21 @@ class Anchor:
     rows: FloatArray
     """Shape (n_anchors, n_features), in the project's matrix: a generated row may lie between categories."""
     target: NDArray[Any] | None = None
-    """Shape (n_anchors,); None if the anchor has none."""
+    """Shape (n_labelled,), of the first rows; None if none has one."""
     secret: bytes = field(default_factory=lambda: secrets.token_bytes(_SECRET_BYTES))
     """Key of the commitment, 32 bytes; drawn afresh for every anchor."""
     sealed_at: str = ""
     """Time of sealing by the owner, in ISO 8601; empty if it is not known.  The commitment does not depend on it."""
+
+    @property
+    def labelled_rows(self) -> FloatArray:
+        """The rows that have a target, shape (n_labelled, n_features)."""
+        return self.rows[: 0 if self.target is None else len(self.target)]
+
+    @property
+    def full_target(self) -> NDArray[Any] | None:
+        """The targets if all rows have one; otherwise None."""
+        return self.target if len(self.labelled_rows) == len(self.rows) else None
 
     def __repr__(self) -> str:
         with_target = "with" if self.target is not None else "without"
@@ -111,7 +121,7 @@ def anchor_from_arrays(arrays: dict[str, NDArray[Any]], *, what: str) -> Anchor:
     for name, array in arrays.items():
         ndim, types = _FORMS[name]
         is_so = array.ndim == ndim and array.dtype.str[1:] in types and 0 not in array.shape
-        if not is_so or not np.isfinite(array).all() or (name in targets and len(array) != len(arrays["rows"])):
+        if not is_so or not np.isfinite(array).all() or (name in targets and len(array) > len(arrays["rows"])):
             raise _malformed(what)
     if arrays["secret"].nbytes != _SECRET_BYTES:
         raise _malformed(what)
@@ -180,7 +190,7 @@ def make_anchor(project: Project, table: Any, *, where: str, random_state: int |
     ----------
     project : Project
     table : DataFrame
-        Public rows.  If the table and the method have targets, the anchor has them too.
+        Public rows.  If the table and the method have targets, the anchor has them too; rows with targets come first.
     where : str
         Name of the table in errors.
     random_state : int, optional
@@ -192,20 +202,37 @@ def make_anchor(project: Project, table: Any, *, where: str, random_state: int |
         If the rows do not fit the project, or the recipe cannot be followed, such as with too few public rows.
     """
     check_has_anchor(project)
-    encoded = encode_table(project, table, where=where, with_target=_has_target(project, table))
+    encoded = _encoded(project, table, where)
     recipe = project.anchor
     low, high = _bounds(project)
     scale = high - low if recipe.method == "smote" else np.ones(project.n_features)
     # Here, as the commands that only read a project should start at once.
     from ...anchor import GaussianAnchor, SampleAnchor, SMOTEAnchor, UniformAnchor
 
+    kind = project.task.kind if project.task.is_single else "auto"
     samplers: dict[str, AnchorSampler] = {
-        "smote": SMOTEAnchor(recipe.n_rows, task=project.task.kind if project.task.is_single else "auto"),
+        "smote": SMOTEAnchor(recipe.n_rows, task=kind),
         "uniform": UniformAnchor(recipe.n_rows, low=low, high=high),
         "gaussian": GaussianAnchor(recipe.n_rows),
         "sample": SampleAnchor(recipe.n_rows),
     }
-    rows, target = samplers[recipe.method].sample(encoded.X / scale, encoded.target, random_state=random_state)
+    X, known = encoded.X / scale, encoded.labelled
+    if encoded.target is None or known.all() or recipe.method in ("uniform", "gaussian"):
+        y = encoded.target if known.all() else None
+        rows, target = samplers[recipe.method].sample(X, y, random_state=random_state)
+    elif recipe.method == "sample":
+        rows, at = SampleAnchor(recipe.n_rows).sample(X, np.arange(len(X)), random_state=random_state)
+        assert at is not None
+        order = np.argsort(~known[at], kind="stable")
+        target = encoded.target[np.cumsum(known)[at[order][: known[at].sum()]] - 1]
+        rows, target = rows[order], target if len(target) else None
+    else:
+        n_labelled = min(recipe.n_rows - 1, max(1, round(recipe.n_rows * known.mean())))
+        of_labelled, target = SMOTEAnchor(n_labelled, task=kind).sample(
+            X[known], encoded.target, random_state=random_state
+        )
+        others, _ = SMOTEAnchor(recipe.n_rows - n_labelled).sample(X, random_state=random_state)
+        rows = np.vstack([of_labelled, others])
     return _fitting(Anchor(rows=rows * scale, target=target), project, where)
 
 
@@ -217,6 +244,11 @@ def check_has_anchor(project: Project) -> None:
             f"Project {project.name!r} needs no anchor: its statistics are sums over the table's own columns. Parties "
             "join with the project file alone.",
         )
+
+
+def _encoded(project: Project, table: Any, where: str) -> EncodedTable:
+    """Encode public rows, which may lack a target."""
+    return encode_table(project, table, where=where, with_target=_has_target(project, table), partly=True)
 
 
 def expected_rows(project: Project) -> FloatArray | None:
@@ -238,8 +270,9 @@ def anchor_of_rows(project: Project, table: Any, *, where: str) -> Anchor:
     check_has_anchor(project)
     found, task = [str(name) for name in table.columns], project.task
     if set(project.feature_names) - set(found):
-        encoded = encode_table(project, table, where=where, with_target=_has_target(project, table))
-        return _fitting(Anchor(rows=encoded.X, target=encoded.target), project, where)
+        encoded = _encoded(project, table, where)
+        order = np.argsort(~encoded.labelled, kind="stable")
+        return _fitting(Anchor(rows=encoded.X[order], target=encoded.target), project, where)
     try:
         features = [as_numbers(table.iloc[:, found.index(name)]) for name in project.feature_names]
     except NotNumericError as error:
@@ -265,8 +298,8 @@ def _fitting(anchor: Anchor, project: Project, what: str) -> Anchor:
     task = project.task
     if not task.is_single:
         raise _unfit(what, f"it has targets, and anchors of kind {task.kind!r} have none")
-    if target.shape != (n_rows,):
-        raise _unfit(what, "it has another number of targets than rows")
+    if target.ndim != 1 or not 0 < len(target) <= n_rows:
+        raise _unfit(what, "it has more targets than rows, or none")
     if task.kind == "regression":
         if target.dtype.kind not in "fi" or not np.isfinite(target).all():
             raise _unfit(what, "its targets are no finite numbers")

@@ -148,7 +148,7 @@ def diagnose(
     findings: list[Finding] = []
     asked = _strange(name, counts, others, n_numbers / max(1, n_rest), given)
     # Numbers that somebody has saved as text are meant as text.
-    is_meant = is_text and not words and all(isinstance(each, str) for each in entries.dropna())
+    is_meant = is_text and not (words or others) and all(isinstance(each, str) for each in entries.dropna())
     if given == "category" or (given is None and (codes or is_meant)) or (asked is None and others):
         if codes and not others:
             done = f"read as text, never as a number (--as {name}=number)"
@@ -249,20 +249,24 @@ def _sentinels(numbers: FloatArray, limits: tuple[float, float] | None) -> set[s
 
     Negative ones among numbers that are none are codes at any distance.
     """
-    texts = {label_text(value): (value, n) for value, n in _uniques(numbers) if math.isfinite(value)}
-    found = {text: pair for text, pair in texts.items() if _SENTINEL.fullmatch(text)}
-    rest = np.array([value for text, (value, _) in texts.items() if text not in found])
-    n_found, n_all = (sum(n for _, n in each.values()) for each in (found, texts))
-    if n_all < _FEWEST_ROWS or rest.size < 2 or n_found > _MOST_SENTINELS * n_all:
+    counts = {value: n for value, n in _uniques(numbers) if math.isfinite(value)}
+    rest = [value for value in counts if not _SENTINEL.fullmatch(label_text(value))]
+    n_all = sum(counts.values())
+    if n_all < _FEWEST_ROWS or len(rest) < 2:
         return set()
-    low, high = float(rest.min()), float(rest.max())
+    low, high = min(rest), max(rest)
 
-    def is_code(value: float) -> bool:
+    def is_far(value: float) -> bool:
         if limits is not None and limits[0] <= value <= limits[1]:
             return False
         return (value < 0 <= low) or max(low - value, value - high) > high - low
 
-    return {text for text, (value, _) in found.items() if is_code(value)}
+    # Those nearest to the rest first, as 7, 8 and 9 may be its end.
+    for value in sorted(counts.keys() - set(rest), key=lambda value: max(low - value, value - high)):
+        if not is_far(value):
+            low, high = min(low, value), max(high, value)
+    codes = {value for value in counts if not low <= value <= high}
+    return set() if sum(counts[each] for each in codes) > _MOST_SENTINELS * n_all else set(map(label_text, codes))
 
 
 def _like_identifiers(name: str, numbers: FloatArray) -> tuple[str, str] | None:

@@ -16,7 +16,7 @@ from ...bundle import PublicKey
 from ...targets import usual_time_step
 from ._column import Column
 from ._diagnosis import Answers, Diagnosis, Finding, diagnose
-from ._encoding import MOST_OUTSIDE, UNKNOWN, NotNumericError, as_numbers, label_codes, label_text
+from ._encoding import MISSING, MOST_OUTSIDE, UNKNOWN, NotNumericError, as_numbers, label_codes, label_text
 from ._entries import check_choice, invalid, listed, refuse_if
 from ._project import AnchorRecipe, Project
 from ._sharing import ANALYST, Sharing, declared_alike
@@ -152,7 +152,8 @@ def _single_task(
     is_given = bool(classes) or is_number
     is_other = is_given and kind not in (None, given)
     refuse_if(is_other, "[task]", f"{option} makes it a {given}; remove it, or --task {kind}.")
-    present = () if entries is None else entries.dropna()
+    # Public rows may lack it.
+    present = () if entries is None else entries[label_codes(entries, ()) != MISSING]
     if target_range is not None:
         low, high = target_range
         numbers = _finite(name, present) if len(present) else np.empty(0)

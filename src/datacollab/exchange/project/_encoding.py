@@ -27,11 +27,20 @@ from ._project import Project
 from ._task import Task
 
 __all__ = ["MOST_OUTSIDE", "Adjustments", "EncodedTable", "Place", "adjusted_details", "adjusted_text", "encode_table"]
-__all__ += ["MISSING_WORDS", "UNKNOWN", "NotNumericError", "relax", "unknown_labels", "unknown_levels", "without_words"]
+__all__ += [
+    "MISSING",
+    "MISSING_WORDS",
+    "UNKNOWN",
+    "NotNumericError",
+    "relax",
+    "unknown_labels",
+    "unknown_levels",
+    "without_words",
+]
 __all__ += ["as_numbers", "is_number", "label_codes", "label_text", "range_words"]
 __all__ += ["target_column"]
 
-_MISSING, UNKNOWN = -1, -2
+MISSING, UNKNOWN = -1, -2
 _NO_LABEL = object()
 _DECIMAL = re.compile(r"[+-]?\d+(\.\d+)?", re.ASCII)
 
@@ -56,7 +65,7 @@ def range_words(minimum: float | None, maximum: float | None, unit: str) -> str:
 
 
 def label_codes(column: Any, labels: Sequence[str | int], *, relaxed: bool = False) -> NDArray[np.int64]:
-    """Return the position of every entry among the labels, `_MISSING` for no entry, `UNKNOWN` for no label.
+    """Return the position of every entry among the labels, `MISSING` for no entry, `UNKNOWN` for no label.
 
     An entry is a label that it equals as text, in any form of Unicode.  Failing that, numbers are compared as numbers,
     so that the label "1" is found in a file that holds 1, 1.0 or "1.0", and truth values are 1 and 0.  If `relaxed`,
@@ -70,7 +79,7 @@ def label_codes(column: Any, labels: Sequence[str | int], *, relaxed: bool = Fal
     except TypeError:
         # Lists and the like have no place in a table; they are no label either.
         codes, found = pandas.factorize(column.map(lambda entry: entry if isinstance(entry, Hashable) else _NO_LABEL))
-    positions = np.array([*map(_finder(labels, relaxed), found), _MISSING], dtype=np.int64)
+    positions = np.array([*map(_finder(labels, relaxed), found), MISSING], dtype=np.int64)
     return positions[np.asarray(codes, dtype=np.int64)]
 
 
@@ -117,7 +126,7 @@ def _finder(labels: Sequence[str | int], relaxed: bool) -> Callable[[object], in
 
     def find(entry: object) -> int:
         if isinstance(entry, str) and not entry.strip():
-            return _MISSING
+            return MISSING
         text = unicodedata.normalize("NFC", label_text(entry))
         position = exact.get(text, values.get(_value(text), UNKNOWN))
         return spellings.get(relax(text), UNKNOWN) if relaxed and position == UNKNOWN else position
@@ -203,7 +212,7 @@ def as_numbers(column: Any) -> FloatArray:
     raise NotNumericError(what, np.isin(np.arange(len(entries)), positions))
 
 
-_WORDS = "na n/a #n/a #na <na> nan -nan null none nil missing unk unknown unbekannt k.a. fehlt ? ?? - -- . .. * x"
+_WORDS = "na n/a #n/a #na <na> nan -nan null none nil missing unk unknown unbekannt k.a. fehlt ? ?? - -- . .."
 MISSING_WORDS = frozenset(f"{_WORDS} #div/0! #value! #ref! #name? #num! #null!".split())
 """Words that stand for a missing entry among numbers, in small letters."""
 
@@ -441,7 +450,7 @@ def _encode_column(
         if (unknown := codes == UNKNOWN).any():
             codes = label_codes(entries, column.levels, relaxed=True)
             respelt = int(np.count_nonzero(unknown & (codes >= 0)))
-        missing, outside = codes == _MISSING, codes == UNKNOWN
+        missing, outside = codes == MISSING, codes == UNKNOWN
         found = {"to_other" if rule == OTHER else "set_missing": outside}
     if column.missing == "refuse":
         why = ", and the project fills none in. Fill them in, or leave out the rows."
@@ -504,7 +513,7 @@ def target_column(task: Task, name: str, entries: Any, place: Place) -> NDArray[
         codes = label_codes(entries, labels)
     else:
         values = place.numbers(entries, code)
-    missing = codes == _MISSING if labels else np.isnan(values)
+    missing = codes == MISSING if labels else np.isnan(values)
     place.refuse(code, missing, "has no entry", ". Leave out rows without a target.")
     if labels:
         place.refuse_labels(code, codes == UNKNOWN, entries, labels, "classes", correct)
@@ -530,7 +539,9 @@ class EncodedTable:
     X: FloatArray = field(repr=False)
     """Shape (n_rows, n_features), in the order of `Project.feature_names`."""
     target: NDArray[Any] | None = field(repr=False)
-    """Shape (n_rows,): classes as declared, numbers, or `datacollab.targets`; None if it was not asked for."""
+    """Shape (n_labelled,): classes as declared, numbers, or `datacollab.targets`; None if it was not asked for."""
+    labelled: NDArray[np.bool_] = field(repr=False)
+    """Shape (n_rows,): which rows have a target; all, unless some may lack it."""
     n_rows: int
     adjusted: Adjustments = field(default_factory=Adjustments, repr=False)
     """Counts of the entries that became something else, in this table and the batches before it."""
@@ -542,6 +553,7 @@ def encode_table(
     *,
     where: str,
     with_target: bool = True,
+    partly: bool = False,
     before: Adjustments | None = None,
 ) -> EncodedTable:
     """Make the project's matrix from a table; nothing is learnt from its rows.
@@ -561,6 +573,8 @@ def encode_table(
         Name of the table in errors: its file.
     with_target : bool, default=True
         Whether targets are encoded; for predictions they are not.
+    partly : bool, default=False
+        Whether rows may lack a class or number to predict, as public ones may; if all do, there is no target.
     before : Adjustments, optional
         Counts of the batches before, if the table is one, so that an error names the row of the file.
 
@@ -601,10 +615,16 @@ def encode_table(
         else:
             outside_rows |= outside
     parts: dict[str, NDArray[Any]] = {}
+    labelled = np.ones(len(table), dtype=bool)
     for part, name in project.task.fields.items() if with_target else ():
         try:
             place = Place(f"{where}: target {name!r}", first_row)
-            parts[part] = target_column(project.task, name, table.iloc[:, position_of[name]], place)
+            entries = table.iloc[:, position_of[name]]
+            if partly and project.task.is_single:
+                labelled = label_codes(entries, ()) != MISSING
+                # Whatever fits stands there, so that refusals count rows as the file has them.
+                entries = entries if labelled.all() else entries.astype(object).where(labelled, _fitting(project.task))
+            parts[part] = target_column(project.task, name, entries, place)[labelled]
         except ExchangeError as error:
             refused.append((name, error))
     if refused:
@@ -619,8 +639,15 @@ def encode_table(
         target = no_target(len(table))
     elif with_target:
         target = effect_target(**parts) if "treatment" in parts else survival_target(**parts)
+    if partly and not labelled.any():
+        target, labelled = None, ~labelled
     here = Adjustments(n_rows=len(table), n_rows_outside=int(np.count_nonzero(outside_rows)), columns=counts)
-    return EncodedTable(X=X, target=target, n_rows=len(table), adjusted=before + here)
+    return EncodedTable(X=X, target=target, labelled=labelled, n_rows=len(table), adjusted=before + here)
+
+
+def _fitting(task: Task) -> Any:
+    """Return an entry of the target that fits."""
+    return task.labels[task.target][0] if task.labels[task.target] else task.minimum
 
 
 def unknown_levels(project: Project, table: Any) -> list[tuple[str, str, int, str]]:
