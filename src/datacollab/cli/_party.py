@@ -26,9 +26,7 @@ _MOST_SHOWN = 10
 _MOST_CLASSES = 12
 
 
-def check(
-    report: Report, folder: Folder, table: Path, dpia: Path | None, show_levels: bool, **options: Any
-) -> None:
+def check(report: Report, folder: Folder, table: Path, dpia: Path | None, show_levels: bool, **options: Any) -> None:
     """Show what would leave, and the reasons against it."""
     opened = folder.party()
     if dpia is not None and dpia.exists():
