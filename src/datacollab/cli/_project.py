@@ -168,7 +168,8 @@ def revise(report: Report, folder: Folder, file: Path, public: Path | None, outp
     elif public is None and changed and project.has_anchor:
         report.line("No anchor was sealed for it: give the public rows, too, or run datacollab anchor seal.")
     if changed or anchor is not None:
-        report.line(f"Each party joins again: datacollab party join {file.name}{' ' * project.has_anchor}{output.name * project.has_anchor}")
+        files = f"{file.name} {output.name}" if project.has_anchor else file.name
+        report.line(f"Each party joins again: datacollab party join {files}")
 
 
 def _is_sealed_for(anchor: Path, project: projects.Project) -> bool:

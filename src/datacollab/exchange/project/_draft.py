@@ -375,7 +375,7 @@ def _columns(
     valid_range: tuple[float, float] | None,
     tell: Callable[[Finding], None] | None,
 ) -> tuple[Column, ...]:
-    """Return the columns that are not left out, and tell what was found; refuse those with two readings if somebody is there to tell."""
+    """Return the columns that are not left out, and say what was found; with `tell`, refuse those with two readings."""
     columns, asked = [], []
     for name, position in positions.items():
         found = diagnose(name, table.iloc[:, position], answers, limits=valid_range)
