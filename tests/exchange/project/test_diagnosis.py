@@ -220,10 +220,31 @@ def test_rare_levels_are_said():
     assert "categories in fewer than 10 rows, 'west' (1 times): kept; without it" in told["rare"]
 
 
-@pytest.mark.parametrize("entry", ["1,005", "1,5", "12,000.5"])
-def test_a_comma_among_numbers_is_asked_about(entry):
-    told = refusal("SPEC_INVALID", draft, {"dose": text(entry, rest=NUMBERS)})
-    assert f"has numbers with a comma, '{entry}' (1 times), which may be" in told
+WHOLE = [str(number) for number in range(300, 340)]
+
+
+@pytest.mark.parametrize(
+    ("entry", "rest"), [("1,005", WHOLE), ("1.005", WHOLE), ("1,5", NUMBERS), ("1.5", ["1,5", "2"])]
+)
+def test_a_mark_with_two_readings_is_asked_about(entry, rest):
+    """Beside a word the reader leaves the column as text, so the draft asks for itself."""
+    told = refusal("SPEC_INVALID", draft, {"dose": text(entry, "?", rest=rest)})
+    assert "has numbers whose mark may separate decimals or thousands: " in told
+
+
+def test_numbers_beside_a_word_are_read_as_the_reader_reads_them():
+    for entry, rest, expected in (
+        ("1,005", NUMBERS, 1005),
+        ("1.234,5", ["1,5", "2"], 1234.5),
+        ("1,005", ["1,5"], 1.005),
+    ):
+        dose = draft({"dose": text(entry, "#DIV/0!", rest=rest)})[0].columns[0]
+        assert dose.missing_words == ("#DIV/0!",)
+        assert dose.minimum <= expected <= dose.maximum
+        assert (dose.maximum > 1000) == (expected > 1000)
+
+
+def test_text_among_numbers_is_asked_about():
     told = refusal("SPEC_INVALID", draft, {"dose": text("low", rest=NUMBERS)})
     assert "no numbers: 'low' (1 times): --missing 'dose=WORD' takes a word as missing" in told
     assert draft({"dose": text("low", rest=NUMBERS)}, missing={"": ["LOW"]})[0].columns[0].missing_words == ("low",)

@@ -16,10 +16,11 @@ from typing import Any
 import numpy as np
 
 from ..._typing import FloatArray
-from ._encoding import MISSING_WORDS, MOST_OUTSIDE, NotNumericError, as_numbers, is_number, label_text, relax
+from ._encoding import MOST_OUTSIDE, NotNumericError, as_numbers, is_missing_word, label_text, relax
 from ._entries import check_choice, listed
+from ._numbers import POINT, UNDECIDED, Numbers, readings, shapes_of
 
-__all__ = ["Answers", "Diagnosis", "Finding", "column_questions", "diagnose", "is_missing_word"]
+__all__ = ["Answers", "Diagnosis", "Finding", "column_questions", "diagnose"]
 
 _FEWEST_ROWS = 20
 """Below that, nobody can tell record numbers and constants."""
@@ -28,7 +29,7 @@ FEWEST_OF_LEVEL = 10
 _MOSTLY, _MOST_SENTINELS = 0.8, 0.2
 """Part of numbers from which other entries are faults, and the largest part of numbers that stand for missing."""
 _CODE = re.compile(r"[+-]?0\d+", re.ASCII)
-_COMMA = re.compile(r"[+-]?\d{1,3}(,\d{3})+(\.\d+)?|[+-]?\d+,\d+", re.ASCII)
+_MARKED = re.compile(r"[+-]?\d+([.,]\d+)+", re.ASCII)
 _SENTINEL = re.compile(r"-?(9+|8+|7+|9+[678])|-1", re.ASCII)
 _DATE = re.compile(
     r"(\d{4}[-/]\d{1,2}[-/]\d{1,2}|\d{1,2}[./-]\d{1,2}[./-](\d{4}|\d{2}))([T ]\d{1,2}:\d{2}.*)?", re.ASCII
@@ -95,11 +96,6 @@ class Diagnosis:
     findings: tuple[Finding, ...] = ()
 
 
-def is_missing_word(text: str) -> bool:
-    """Return whether a text usually stands for a missing entry."""
-    return text.strip().casefold() in MISSING_WORDS
-
-
 def _counted(counts: Mapping[str, int], texts: Iterable[str]) -> str:
     return listed([f"{text!r} ({counts[text]} times)" for text in sorted(texts, key=lambda text: -counts[text])])
 
@@ -142,8 +138,8 @@ def diagnose(
     if is_text:
         words |= {each for each in counts if is_missing_word(each) and relax(each) not in keep}
     rest = counts.keys() - words
-    numeric = {each for each in rest if is_number(each) and "_" not in each}
-    others, codes = rest - numeric, {each for each in rest if _CODE.fullmatch(each)}
+    numeric = _read(rest)
+    others, codes = rest - numeric.keys(), {each for each in rest if _CODE.fullmatch(each)}
     n_numbers, n_rest = (sum(counts[each] for each in part) for part in (numeric, rest))
     findings: list[Finding] = []
     asked = _strange(name, counts, others, n_numbers / max(1, n_rest), given)
@@ -157,7 +153,7 @@ def diagnose(
     if asked is not None:
         return Diagnosis(kind="", findings=(asked,))
     if is_text:
-        numbers = np.array([math.nan if text is None or text in words else float(text) for text in texts])
+        numbers = np.array([math.nan if text is None else numeric.get(text, math.nan) for text in texts])
     else:
         numbers = np.where(np.isin(numbers, [float(each) for each in words]), math.nan, numbers)
     if words - missing_of(words, missing):
@@ -192,6 +188,20 @@ def diagnose(
         n_missing=int(np.isnan(numbers).sum()),
         findings=tuple(findings),
     )
+
+
+def _read(texts: Collection[str]) -> dict[str, float]:
+    """Return the texts that are numbers in the one reading that the reader of tables finds for them all."""
+    found = sorted(texts)
+    reading = readings({"": shapes_of(np.array(found, dtype=object))}, usual=None)[""] if found else POINT
+    if reading == UNDECIDED:  # Those with a mark are then no numbers.
+        found, reading = [each for each in found if not _MARKED.fullmatch(each.strip())], POINT
+    shapes = {each: shapes_of(np.array([each], dtype=object)) for each in found}
+    numeric = [each for each in found if Numbers(shapes[each], reading, is_declared=False).is_number]
+    column = Numbers(set().union(*(shapes[each] for each in numeric)), reading, is_declared=False)
+    values = column.converted(np.array(numeric, dtype=object)).astype(float)
+    # Codes are numbers only where somebody says so.
+    return dict(zip(numeric, values, strict=True)) | {each: float(each) for each in texts if _CODE.fullmatch(each)}
 
 
 def missing_of(words: Iterable[str], missing: Collection[str]) -> set[str]:
@@ -232,14 +242,13 @@ def _strange(name: str, counts: Counter[str], others: set[str], part: float, giv
     n_others = sum(counts[each] for each in others)
     if sum(counts[each] for each in others if _DATE.fullmatch(each.strip())) >= _MOSTLY * n_others and part < _MOSTLY:
         return _dates(name, "dates", given)
-    if part < _MOSTLY and given is None:
+    is_marked = part > 0 and all(_MARKED.fullmatch(each.strip()) for each in others)
+    if part < _MOSTLY and given is None and not is_marked:
         return None
     found = f"has entries that are no numbers: {_counted(counts, others)}"
     done = f"--missing '{name}=WORD' takes a word as missing, --as {name}=category all as categories"
-    if all(_COMMA.fullmatch(each.strip()) for each in others):
-        found = (
-            f"has numbers with a comma, {_counted(counts, others)}, which may be a decimal sign or separate thousands"
-        )
+    if is_marked:
+        found = f"has numbers whose mark may separate decimals or thousands: {_counted(counts, others)}"
         done = f"write them without, or leave it out with --without {name}"
     return Finding(column=name, kind="no numbers", found=found, done=done, asks=True)
 

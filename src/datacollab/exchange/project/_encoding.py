@@ -23,22 +23,13 @@ from ...errors import ExchangeError
 from ...targets import effect_target, no_target, survival_target
 from ._column import OTHER, Column
 from ._entries import listed
+from ._numbers import MISSING_WORDS
 from ._project import Project
 from ._task import Task
 
-__all__ = ["MOST_OUTSIDE", "Adjustments", "EncodedTable", "Place", "adjusted_details", "adjusted_text", "encode_table"]
-__all__ += [
-    "MISSING",
-    "MISSING_WORDS",
-    "UNKNOWN",
-    "NotNumericError",
-    "relax",
-    "unknown_labels",
-    "unknown_levels",
-    "without_words",
-]
-__all__ += ["as_numbers", "is_number", "label_codes", "label_text", "range_words"]
-__all__ += ["target_column"]
+__all__ = ["MISSING", "MOST_OUTSIDE", "UNKNOWN", "Adjustments", "EncodedTable", "NotNumericError", "Place"]
+__all__ += ["adjusted_details", "adjusted_text", "as_numbers", "encode_table", "is_missing_word", "is_number"]
+__all__ += ["label_codes", "label_text", "range_words", "relax", "target_column", "unknown_labels", "unknown_levels"]
 
 MISSING, UNKNOWN = -1, -2
 _NO_LABEL = object()
@@ -205,16 +196,20 @@ def as_numbers(column: Any) -> FloatArray:
         what, positions = "numbers that were saved as text", list(texts)
     elif all(is_number(text.replace(".", "").replace(",", ".")) for text in unread.values()):
         what, positions = "decimal commas instead of points", list(unread)
-    elif all(text.strip().casefold() in MISSING_WORDS for text in unread.values()):
+    elif all(map(is_missing_word, unread.values())):
         what, positions = "words for missing entries, such as NA or ?, that the project does not name,", list(unread)
     else:
         what, positions = "text", list(unread)
     raise NotNumericError(what, np.isin(np.arange(len(entries)), positions))
 
 
-_WORDS = "na n/a #n/a #na <na> nan -nan null none nil missing unk unknown unbekannt k.a. fehlt ? ?? - -- . .."
-MISSING_WORDS = frozenset(f"{_WORDS} #div/0! #value! #ref! #name? #num! #null!".split())
-"""Words that stand for a missing entry among numbers, in small letters."""
+_WORDS = "nil missing unk unknown unbekannt k.a. fehlt ? ?? - -- . .. #div/0! #value! #ref! #name? #num! #null!"
+_USUAL_WORDS = frozenset((*_WORDS.split(), *map(str.casefold, MISSING_WORDS)))
+
+
+def is_missing_word(text: str) -> bool:
+    """Return whether a text usually stands for a missing entry; the reader knows the first few of these words."""
+    return text.strip().casefold() in _USUAL_WORDS
 
 
 def without_words(column: Any, words: Sequence[str]) -> Any:
