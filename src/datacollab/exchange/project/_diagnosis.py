@@ -9,7 +9,7 @@ import math
 import re
 import unicodedata
 from collections import Counter
-from collections.abc import Collection, Iterable, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -17,8 +17,8 @@ import numpy as np
 
 from ..._typing import FloatArray
 from ._encoding import MOST_OUTSIDE, NotNumericError, as_numbers, is_missing_word, label_text, relax
-from ._entries import check_choice, listed
-from ._numbers import POINT, UNDECIDED, Numbers, readings, shapes_of
+from ._entries import check_choice, invalid, listed, refuse_if
+from ._numbers import MISSING_WORDS, POINT, UNDECIDED, Numbers, readings, shapes_of
 
 __all__ = ["Answers", "Diagnosis", "Finding", "column_questions", "diagnose"]
 
@@ -347,6 +347,44 @@ def _category(
         n_missing=n_rows - n_levels,
         findings=tuple(findings),
     )
+
+
+def target_entries(name: str, entries: Any, answers: Answers, tell: Callable[[Finding], None] | None) -> Any:
+    """Return the entries of a target, missing ones as such, and tell what was found; refuse what has two readings.
+
+    A target has no words of its own for missing entries: those are missing that are so to the reader of tables.
+    """
+    keep, missing = answers.of(answers.keep, name), answers.of(answers.missing, name)
+    texts = [_text(entry) for entry in entries.tolist()]
+    counts = Counter(text for text in texts if text is not None)
+    known = {each for each in counts if each.strip() in MISSING_WORDS and relax(each) not in keep}
+    if strange := listed(sorted(each for each in counts.keys() - known if relax(each) in missing)):
+        raise invalid(
+            f"The target {name!r}", f"leave the entries empty that are {strange}: only tables' columns have words."
+        )
+    asked = []
+    own = {each for each in counts if is_missing_word(each) and relax(each) not in keep | missing}
+    if own:
+        is_known = own <= known
+        way = f"--missing '{name}={min(own)}' takes" if is_known else "an empty entry instead of it takes"
+        done = f"{way} these rows as without a target, --keep '{name}={min(own)}' as a class"
+        asked.append(f"it has {_counted(counts, own)}: {done}.")
+    alike: dict[str, list[str]] = {}
+    for each in counts.keys() - known - own:
+        alike.setdefault(relax(each), []).append(each)
+    if several := [each for key, each in alike.items() if len(each) > 1 and key not in keep]:
+        done = f"write them alike, or give --keep '{name}={several[0][0]}'"
+        asked.append(
+            f"it has classes that differ by capital letters, blanks or Unicode alone, {listed(several[0])}: {done}."
+        )
+    if tell is not None:
+        refuse_if(asked, f"The target {name!r}", " ".join(asked))
+        n_without = len(texts) - sum(counts[each] for each in counts.keys() - known)
+        if 0 < n_without < len(texts):
+            found = f"has no entry in {n_without} of {len(texts)} rows"
+            done = "all rows make the anchor, and those with an entry are labelled"
+            tell(Finding(column=name, kind="labels", found=found, done=done))
+    return entries.where([text not in known for text in texts], None) if known else entries
 
 
 def column_questions(table: Any, names: Sequence[str], advice: str) -> list[str]:

@@ -15,7 +15,7 @@ from ..._typing import FloatArray
 from ...bundle import PublicKey
 from ...targets import usual_time_step
 from ._column import Column
-from ._diagnosis import Answers, Diagnosis, Finding, diagnose
+from ._diagnosis import Answers, Diagnosis, Finding, diagnose, target_entries
 from ._encoding import MISSING, MOST_OUTSIDE, UNKNOWN, NotNumericError, as_numbers, label_codes, label_text
 from ._entries import check_choice, invalid, listed, refuse_if
 from ._project import AnchorRecipe, Project
@@ -297,7 +297,10 @@ def draft_project(
             replace(each, flag_missing=True, unknown="missing" if each.categories else each.unknown) for each in columns
         )
     refuse_if(not columns, "The public table", "it has no column besides the target. Give one with all columns.")
-    entries = {each: table.iloc[:, names.index(each)] for each in needed}
+    entries = {
+        each: target_entries(each, table.iloc[:, names.index(each)], answers, tell if each == target else None)
+        for each in needed
+    }
     said: dict[str, Any] = {"seen": seen, "treated": treated, "classes": classes, "target_range": target_range}
     drafted, sharing = _drafted_task(given, entries, task, **said), None
     method, n_anchors = "smote", _USUAL_ANCHORS

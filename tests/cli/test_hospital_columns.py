@@ -1,0 +1,158 @@
+"""Columns as hospitals have them, by commands: from the owner's public file to the anchor and a party's table."""
+
+import json
+
+import numpy as np
+import pandas as pd
+import pytest
+
+from datacollab.exchange.project import encode_table, load_project, open_anchor, read_table
+from playing import assert_refused, run
+
+PARTIES = ("north", "south", "east")
+N = 200
+
+
+@pytest.fixture(scope="module")
+def keys(tmp_path_factory):
+    at = tmp_path_factory.mktemp("members")
+    assert run("keys", "new", *(at / name for name in (*PARTIES, "analyst"))).exit_code == 0
+    return at
+
+
+@pytest.fixture
+def place(keys, tmp_path):
+    """Writes public rows, and runs commands of the owner."""
+
+    class Place:
+        public, project, anchor = (tmp_path / name for name in ("public.csv", "project.toml", "anchor.dcanchor"))
+
+        def table(self, seed=0, **columns):
+            rng = np.random.default_rng(seed)
+            ages, labels = rng.integers(20, 90, N), rng.choice(["no", "yes"], N)
+            return pd.DataFrame({"age": ages, "dose": rng.normal(5, 1, N).round(2)} | columns | {"ill": labels})
+
+        def new(self, table, *more, **written):
+            table.to_csv(self.public, index=False, **written)
+            self.project.unlink(missing_ok=True)
+            members = [word for name in PARTIES for word in ("--party", f"{name}={keys / name / 'public.key'}")]
+            return run(
+                *("project", "new", "x", "--like", self.public, "--target", "ill", "--purpose", "x", *members),
+                *("--analyst", keys / "analyst" / "public.key", "-C", keys / "north", "-o", self.project, *more),
+            )
+
+        def seal(self):
+            self.anchor.unlink(missing_ok=True)
+            words = ("--project", self.project, "-C", keys / "north", "-o", self.anchor)
+            return run("anchor", "seal", self.public, *words)
+
+        def column(self, name):
+            return next(each for each in load_project(self.project).columns if each.name == name)
+
+        def drafted(self, table, *more, **written):
+            """Draft and seal, and return what was found, and the anchor."""
+            result = self.new(table, "--json", *more, **written)
+            assert result.exit_code == 0, result.output
+            sealed = self.seal()
+            assert sealed.exit_code == 0, sealed.output
+            anchor = open_anchor(self.anchor, load_project(self.project), _key(keys / "south"))
+            return {each["kind"]: each for each in json.loads(result.stdout)["findings"]}, anchor, sealed.stdout
+
+    return Place()
+
+
+def _key(folder):
+    from datacollab.bundle import KeyPair
+
+    return KeyPair.load(folder / "keys.json")
+
+
+def test_a_category_named_none_stays_one(place):
+    stage = ["None"] * 140 + ["II", "III"] * 30
+    found, anchor, _ = place.drafted(place.table(stage=stage))
+    assert place.column("stage").categories == ("II", "III", "None")
+    assert "(140 times)" in found["words"]["sentence"]
+    project = load_project(place.project)
+    position = project.feature_names.index("stage=None")
+    encoded = encode_table(project, read_table(place.public, project=project), where="x").X[:, position]
+    assert (encoded.sum(), len(anchor.rows)) == (140, N)
+
+
+@pytest.mark.parametrize("kept", [False, True])
+def test_codes_and_classes_with_leading_zeros_are_read_alike_with_a_project_and_without(place, kept):
+    table = place.table(ward=np.tile(["001", "010", "100", "007"], N // 4))
+    table["ill"] = np.tile(["01", "02"], N // 2)
+    found, anchor, said = place.drafted(table, *["--keep", "ward=001"] * kept)
+    assert place.column("ward").categories == ("001", "007", "010", "100")
+    assert "codes" in found
+    assert load_project(place.project).task.classes == ("01", "02")
+    assert "with targets" in said
+    assert set(anchor.target) == {"01", "02"}
+
+
+@pytest.mark.parametrize("unlabelled", ["", "NA"])
+def test_public_rows_that_are_labelled_in_part_are_used(place, unlabelled):
+    table = place.table()
+    table.loc[np.arange(N) % 4 != 0, "ill"] = unlabelled
+    answer = ["--missing", f"ill={unlabelled}"] if unlabelled else []
+    if unlabelled:
+        assert_refused(place.new(table), "SPEC_INVALID", 13, "it has 'NA' (150 times): --missing 'ill=NA' takes")
+    found, anchor, said = place.drafted(table, *answer)
+    assert "has no entry in 150 of 200 rows" in found["labels"]["sentence"]
+    assert "200 rows" in said
+    assert "50 of them with targets" in said
+    assert (len(anchor.rows), len(anchor.target)) == (200, 50)
+    project = load_project(place.project)
+    assert (project.task.classes, project.sharing.labelled_by) == (("no", "yes"), "north")
+
+
+def test_codes_for_missing_entries_leave_the_guard_of_units_alone(place):
+    table = place.table()
+    table.loc[:3, "age"] = 999
+    found, _, _ = place.drafted(table)
+    age = place.column("age")
+    assert "'999' (4 times)" in found["sentinels"]["sentence"]
+    assert (age.missing_words, age.maximum < 200) == (("999",), True)
+    project = load_project(place.project)
+    months = place.table(seed=1).assign(age=lambda found: found["age"] * 12)
+    with pytest.raises(Exception, match="mix-up of units"):
+        encode_table(project, months, where="x")
+
+
+@pytest.mark.parametrize("style", [{}, {"sep": ";", "decimal": ",", "encoding": "cp1252"}])
+def test_words_in_exports_of_either_style(place, style):
+    table = place.table().astype({"dose": object})
+    shown = table["dose"].map(lambda dose: str(dose).replace(".", style.get("decimal", ".")))
+    table["dose"] = np.where(np.arange(N) % 40 == 0, ["#DIV/0!", "?"] * (N // 2), shown)
+    found, _, _ = place.drafted(table, **style)
+    dose = place.column("dose")
+    assert (dose.kind, dose.maximum < 20) == ("number", True)
+    assert "read as missing" in found["words"]["sentence"]
+    project = load_project(place.project)
+    encoded = encode_table(project, read_table(place.public, project=project), where="x")
+    assert encoded.adjusted.columns["dose"]["filled"] == 5
+
+
+def test_an_index_that_somebody_saved_is_no_column(place):
+    indexed = place.table().reset_index().rename(columns={"index": ""})
+    found, _, _ = place.drafted(indexed)
+    assert [each.name for each in load_project(place.project).columns] == ["age", "dose"]
+    assert "labels" not in found
+
+
+def test_classes_in_two_spellings_are_asked_about(place):
+    table = place.table()
+    table.loc[:20, "ill"] = table.loc[:20, "ill"].str.title()
+    assert_refused(place.new(table), "SPEC_INVALID", 13, "write them alike, or give --keep")
+
+
+def test_an_audit_takes_public_rows_that_are_labelled_in_part(place, tmp_path):
+    table = place.table()
+    table.iloc[:80].to_csv(tmp_path / "own.csv", index=False)
+    anchor = place.table(seed=2).assign(dose=lambda found: found["dose"] + 0.005)
+    anchor.loc[np.arange(N) % 2 == 0, "ill"] = None
+    anchor.to_csv(tmp_path / "anchor.csv", index=False)
+    words = ("--target", "ill", "--time-budget", 1, "-q", "-o", tmp_path / "audit")
+    result = run("audit", tmp_path / "own.csv", tmp_path / "anchor.csv", *words)
+    assert result.exit_code == 0, result.output
+    assert "100 of 200 rows have a target; all rows are used without targets." in result.stderr
