@@ -208,7 +208,7 @@ def test_one_entry_that_is_no_number_is_left_for_the_project_to_refuse(write, pr
     path = write("t.csv", "age;ward;dose;sex;ill\n40;south;2,5;f;no\n41;north;#DIV/0!;m;no\n")
     for table in (read_table(path, project=project), *table_batches(path, project=project)):
         assert table["dose"][0] == 2.5
-        with pytest.raises(ExchangeError, match="'dose' holds text in 1 of 2 rows"):
+        with pytest.raises(ExchangeError, match="'dose' holds words for missing entries in 1 of 2 rows"):
             encode_table(project, table, where="t.csv")
 
 

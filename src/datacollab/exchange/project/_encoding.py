@@ -197,7 +197,7 @@ def as_numbers(column: Any) -> FloatArray:
     elif all(is_number(text.replace(".", "").replace(",", ".")) for text in unread.values()):
         what, positions = "decimal commas instead of points", list(unread)
     elif all(map(is_missing_word, unread.values())):
-        what, positions = "words for missing entries, such as NA or ?, that the project does not name,", list(unread)
+        what, positions = "words for missing entries", list(unread)
     else:
         what, positions = "text", list(unread)
     raise NotNumericError(what, np.isin(np.arange(len(entries)), positions))
@@ -402,7 +402,7 @@ class Place:
             raise ExchangeError(
                 code,
                 f"{self.name} {error.words(self.first_row)}; expected numbers. Write numbers with decimal points and "
-                "nothing else.",
+                "nothing else; the owner can name words for missing entries in missing_words.",
             ) from None
 
     def refuse_numbers(
