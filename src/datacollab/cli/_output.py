@@ -56,6 +56,10 @@ class Report:
             if not is_plain:
                 warn(line)
 
+    def note(self, text: str) -> None:
+        """Print a line that is said beside the result, to standard error."""
+        warn(text)
+
 
 class KeptReport(Report):
     """A report whose lines are kept, and not printed."""
@@ -67,6 +71,8 @@ class KeptReport(Report):
     def line(self, text: str = "") -> None:
         """Keep a line."""
         self.lines.append(text)
+
+    note = line
 
 
 def warn(text: str) -> None:

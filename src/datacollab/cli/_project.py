@@ -15,7 +15,7 @@ from ..errors import ExchangeError
 from ..exchange import project as projects
 from ..sums import FEWEST_PARTIES
 from ._command import Folder
-from ._output import Report, warn
+from ._output import Report
 
 _RARE = 0.02
 """Part of the public rows below which a class may have few rows at the parties."""
@@ -49,7 +49,7 @@ def new(
     def tell(finding: projects.Finding) -> None:
         found.append(finding)
         if not finding.asks:
-            warn(finding.sentence)
+            report.note(finding.sentence)
 
     project = projects.draft_project(
         table,

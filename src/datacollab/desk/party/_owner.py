@@ -1,4 +1,4 @@
-"""Pages of keys and of the project's owner: `keys new`, `keys mask`, `project new`, `project sign`, `anchor seal`."""
+"""Pages of keys and of the project's owner: `keys new`, `keys mask`, `project new`, `project revise`, `anchor seal`."""
 
 from __future__ import annotations
 
@@ -121,7 +121,7 @@ def owner_parts(desk: PartyDesk) -> Iterator[Page | Action]:
         if not isinstance(written, str) or not written.strip() or len(written) > _MOST_LETTERS:
             raise ValueError("The project file is empty or too long. Look at the page again.")
         write_atomically(project, written.replace("\r\n", "\n").encode())
-        desk.done["project"] = commands.run("project sign", file=project)
+        desk.done["project"] = commands.run("project revise", file=project)
         return PROJECT
 
     def seal(form: FormData) -> None:
