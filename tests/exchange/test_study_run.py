@@ -20,7 +20,9 @@ from datacollab.exchange.analyst_folder._study import study_files
 from datacollab.exchange.party_folder import PartyFolder
 from datacollab.exchange.project import Column, Task, make_anchor
 from datacollab.exchange.project._file import parse_project
+from datacollab.linalg import gaussian_sigma
 from datacollab.study import CategoryColumn, NumberColumn, Survival
+from datacollab.sums import RidgeSums
 from party_world import refusal
 from sums_world import PARTIES, ROWS, new_sums_world, rows_of
 
@@ -157,6 +159,15 @@ def test_a_study_that_gives_nothing_says_of_each_statistic_why_and_what_to_do(tm
             assert "ward=night has fewer than 10" in said.output
             assert "Counts have noise" in said.output
             assert written
+
+
+def test_what_several_totals_promise_is_added_up(studied):
+    """Two totals that are (2, 1e-5)-differentially private each, of the same rows."""
+    noise = RidgeSums(1, limits=(0.0, 1.0)).noise_for(2.0)
+    summary = replace(studied.summaries[0], epsilon=2.0, noise=noise, noise_before=noise)
+    said = re.search(r"noise of 3, which is \(([\d.]+), 1e-05\)", " ".join(summary.to_text().split()))
+    assert gaussian_sigma(float(said[1]), 1e-5) == pytest.approx(gaussian_sigma(2.0, 1e-5) / 2**0.5, rel=0.003)
+    assert 2.0 * 2**0.5 < float(said[1]) < 4.0
 
 
 def test_without_an_effect_there_is_no_anchor(studied, tmp_path):

@@ -21,13 +21,14 @@ from ..._typing import FloatArray
 from ...anchor import anchor_fit, find_private_rows
 from ...bundle import read_regular, unpack, write_atomically
 from ...errors import AgreementError, ExchangeError
-from ...linalg import gaussian_sigma
+from ...linalg import gaussian_epsilon, gaussian_sigma
 from ...study import MAPPED, StudyPlan, effect_map, new_secret
 from ...sums import (
     UNITS_PER_RANGE,
     CommonMap,
     MaskKey,
     MeasuredMembership,
+    RidgeSums,
     SumsPlan,
     measured_membership,
     message_to_bytes,
@@ -67,6 +68,8 @@ _FILE_ROWS = 32768
 _BATCH_ROWS = 4096
 _LOOKED_AT = 1000
 """Rows of each batch that the anchor is compared with."""
+_MOST_MOVED = RidgeSums(1, limits=(0.0, 1.0)).sensitivity
+"""How far replacing one row moves sums of ridge regression at most, in whose unit the ledger keeps noise."""
 _OVERHEAD_BYTES = 3000
 """About what a message takes beside its numbers."""
 _WIDTH = 100
@@ -185,10 +188,17 @@ class SumsSummary:
             lines += ["", *textwrap.wrap(f"Warning: {sentence}", _WIDTH)]
         if self.noise_before is not None:
             together = (self.noise_before**-2 + self.noise**-2) ** -0.5
+            joint = ""
+            if self.epsilon is not None:  # Gaussian noise of several totals adds up as that of one.
+                least = gaussian_epsilon(together / _MOST_MOVED, DELTA)
+                joint = f", which is ({math.ceil(100 * least) / 100:g}, {DELTA:g})-differentially private for one row"
             lines += [
                 "",
-                f"Totals with some of these rows left before. All together they have as little noise as one total with "
-                f"noise of {together:.2g}.",
+                *textwrap.wrap(
+                    "Totals with some of these rows left before. All together they have as little noise as one total "
+                    f"with noise of {together:.2g}{joint}.",
+                    _WIDTH,
+                ),
             ]
         return "\n".join(lines)
 
