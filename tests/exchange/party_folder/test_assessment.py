@@ -47,11 +47,13 @@ def test_sums_are_described_with_the_figures_for_their_number_of_rows():
     assert "| Purpose, as all parties agreed | Who is ill \\| &lt;b>soon&lt;/b>? At home. |" in text
     for words in (
         "2,500 numbers (about 23,000 bytes)",
-        "3, and what is to be predicted: age, pulse, ward; classification of ill",
+        "| 3: age, pulse, ward |",
+        "a model: classification of ill",
         f"The institute, key {KEYS['analyst'].public.fingerprint}",
         f"- south (The south hospital): {KEYS['south'].public.fingerprint}",
         "Warning: Only some take part.",
-        "at least 20 rows; approvers: officer",
+        "at least 20 rows. There is no limit",
+        "Approvers: officer",
         Policy(approvers=("officer",)).digest,
         "encrypted for the analyst",
     ):
@@ -68,12 +70,17 @@ def test_fewer_rows_than_measured_are_said_to_reveal_more():
     assert [rating for _, _, rating in membership_rows(found)][-1] == "red"
 
 
+def test_less_noise_than_measured_is_said():
+    assert "less noise or more columns" in assessment(PROJECT, Policy(), replace(SUMS, noise=0.05))
+    assert "less noise" not in assessment(PROJECT, Policy(), SUMS)
+
+
 def test_a_study_and_a_proof_are_said_to_be_what_they_are():
     study = replace(SUMS, of_study=True, tells=("counts: rows of each level",), statistic="counts")
     text = assessment(PROJECT, Policy(), study)
     assert "No attack on a study is measured" in text
     assert "- counts: rows of each level" in text
-    assert "the study's result | analyst, and those it is given to" in text
+    assert "the study's result; also at those it is given to | analyst |" in text
     assert "(3, 1e-05)-differentially private" in assessment(PROJECT, Policy(), replace(SUMS, epsilon=3.0))
 
 

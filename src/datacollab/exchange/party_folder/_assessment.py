@@ -9,13 +9,14 @@ from string import Template
 
 from ...sums import MeasuredMembership
 from ..project import Project
+from ..sums import fewest_rows
 from ._policy import Policy
 from ._release import CRITERIA, FIGURES, ReleaseSummary, figure_text, limit_text
-from ._sums import APART, ATTACKERS, INVENTED, TOGETHER, SumsSummary, auc_text, promise
+from ._sums import APART, ATTACKERS, INVENTED, LESS_NOISE, TOGETHER, SumsSummary, auc_text, promise
 
 _TEMPLATE = Template(Path(__file__).with_name("assessment.md").read_text(encoding="utf-8"))
 _AMBER, _RED = 0.55, 0.7
-_SUMS_STAY = "records, targets, sums of this party alone, keys, policy and log"
+_MODEL = "the model, which reveals a little of its rows; also at all parties"
 _OF_ROWS = (
     "The analyst gets what is listed above, each row with its target. With the anchor, which every party has, it "
     "can link rows to people whose records it knows. The figures below are for the analyst and one party together."
@@ -72,10 +73,7 @@ def assessment(project: Project, policy: Policy, summary: SumsSummary | ReleaseS
     summary : SumsSummary or ReleaseSummary
         As `PartyFolder.prepare` returns it.
     """
-    sums = summary if isinstance(summary, SumsSummary) else None
-    stays = ", ".join(summary.stays) if isinstance(summary, ReleaseSummary) else _SUMS_STAY
-    sharing, is_study = project.sharing, sums is not None and sums.of_study
-    entities = {} if sharing is None else sharing.entities
+    entities = {} if project.sharing is None else project.sharing.entities
     others = (
         _harmless(f"- {name} ({entities.get(name, '[legal entity]')}): {key.fingerprint}")
         for name, key in project.parties.items()
@@ -86,43 +84,34 @@ def assessment(project: Project, policy: Policy, summary: SumsSummary | ReleaseS
         "party": summary.party,
         "date": datetime.now(UTC).date().isoformat(),
         "purpose": _harmless(" ".join(project.purpose.split())),
-        "made": f"{'a study' if is_study else 'a model'} ({project.task.words})",
+        "task": _harmless(project.task.words),
         "revision": project.revision,
         "fingerprint": project.fingerprint,
         "deadline": project.deadline or "none",
         "n_rows": f"{summary.n_rows:,}",
-        "columns": f"{len(project.columns)}, and what is to be predicted: {_named(project)}",
-        "stays": stays,
+        "columns": _harmless(f"{len(project.columns)}: {', '.join(each.name for each in project.columns)}"),
         "analyst": _harmless(f"{entities.get('analyst', '[legal entity]')}, key {summary.analyst}"),
         "others": "\n".join(others),
-        "cut_off": "the first party shares" if sums is not None else "`party share`",
-        "measures": _DOES.format(sealed="encrypted for the analyst" if project.seal_shares else "NOT encrypted")
-        + ("" if sums is None else _OF_SUMS),
         "policy": policy.digest,
-        "file": f"{summary.party}.{'dcshare' if sums is None else 'dcsum'}",
-        "product": "the study's result" if is_study else "the model, which reveals a little of its rows",
-        "holders": "analyst, and those it is given to" if is_study else "all parties, analyst",
+        "approvers": ", ".join(policy.approvers) or "anybody who can read the folder",
     }
-    if sums is not None:
-        facts |= _of_sums(project, policy, sums)
-    elif isinstance(summary, ReleaseSummary):
-        facts |= _of_rows(policy, summary)
-    return _TEMPLATE.substitute(facts)
+    if isinstance(summary, SumsSummary):
+        return _TEMPLATE.substitute(facts, **_of_sums(project, policy, summary))
+    return _TEMPLATE.substitute(facts, **_of_rows(project, policy, summary))
 
 
 def _of_sums(project: Project, policy: Policy, summary: SumsSummary) -> dict[str, str]:
     public = f" and {summary.n_public} labelled public ones" if summary.n_public else ""
-    rows = f"{summary.n_rows:,} records{public}"
-    lines = [APART, TOGETHER, INVENTED, *(f"Warning: {each}" for each in summary.sentences)]
     risk = [] if summary.epsilon is None else [promise(summary.epsilon)]
     if not summary.of_study:
         how, found = measured_for(summary.measured, summary.n_rows_together)
         rare = next(each for each in reversed(summary.measured) if each.rare)
+        less = " " + LESS_NOISE if summary.is_less_hidden else ""
         table = [f"| {words} | {auc} | {rating} |" for words, auc, rating in membership_rows(found)]
         risk += [
             "**Can somebody tell whether a known person is in the total?** As an AUC: .50 is guessing, 1.00 is "
-            f"certain. The total has at least {summary.n_rows_together:,} rows. The figures are {how}. The rating is "
-            "the audit's scale, here for means: above .55 amber, above .70 red.",
+            f"certain. The total has at least {summary.n_rows_together:,} rows. The figures are {how}.{less} The "
+            "rating is the audit's scale, here for means: above .55 amber, above .70 red.",
             "\n".join(["| attacker | AUC | rating |", "| --- | ---: | --- |", *table]),
             f"If ten people are of a class, among {rare.n_rows:,} rows: "
             + ", ".join(f"{words} {auc} ({rating})" for words, auc, rating in membership_rows(rare))
@@ -131,18 +120,23 @@ def _of_sums(project: Project, policy: Policy, summary: SumsSummary) -> dict[str
     elif summary.epsilon is None:
         risk.append("No attack on a study is measured before it leaves. Its noise hides a row, and proves nothing.")
     return {
+        "made": "a study" if summary.of_study else "a model",
         "leaves": f"One file with {summary.n_numbers:,} numbers (about {summary.n_bytes:,} bytes), once: "
-        f"{summary.statistic} over {rows}, under masks, with noise of {summary.noise:.2g} in the total of all "
-        f"{summary.n_parties} parties ({summary.n_entities} institutions)."
+        f"{summary.statistic} over {summary.n_rows:,} records{public}, under masks, with noise of {summary.noise:.2g} "
+        f"in the total of all {summary.n_parties} parties ({summary.n_entities} institutions)."
         + "".join(f"\n- {each}" for each in summary.tells),
-        "who": "\n\n".join(lines),
+        "stays": "records, targets, sums of this party alone, keys, policy and log",
+        "who": "\n\n".join([APART, TOGETHER, INVENTED, *(f"Warning: {each}" for each in summary.sentences)]),
         "risk": "\n\n".join(risk),
-        "limits": f"at least {max(policy.min_rows, project.min_rows)} rows; {_approvers(policy)}. There is no limit "
-        "of risk for sums: [name] accepts the figures of section 4",
+        "measures": _DOES.format(sealed="encrypted for the analyst") + _OF_SUMS,
+        "limits": f"at least {max(policy.min_rows, fewest_rows(project))} rows. There is no limit of risk for sums: "
+        "[name] accepts the figures of section 4",
+        "file": f"{summary.party}.dcsum",
+        "product": "the study's result; also at those it is given to" if summary.of_study else _MODEL,
     }
 
 
-def _of_rows(policy: Policy, summary: ReleaseSummary) -> dict[str, str]:
+def _of_rows(project: Project, policy: Policy, summary: ReleaseSummary) -> dict[str, str]:
     rows = []
     for name, words in FIGURES.items():
         found, limit = summary.figure(name), summary.limits.get(name)
@@ -150,21 +144,18 @@ def _of_rows(policy: Policy, summary: ReleaseSummary) -> dict[str, str]:
         measured = "not measured" if found is None else figure_text(name, found)
         rows.append(f"| {words} | {measured} | {'none' if limit is None else limit_text(name, limit)} | {rating} |")
     table = ["| at most, by the attacks tried | figure | limit | rating |", "| --- | ---: | ---: | --- |", *rows]
+    sealed = "encrypted for the analyst" if project.seal_shares else "NOT encrypted"
     return {
+        "made": "a model",
         "leaves": "".join(f"\n- {name}: {text}" for name, text in summary.facts()),
+        "stays": ", ".join(summary.stays),
         "who": _OF_ROWS,
         "risk": "\n".join(table),
-        "limits": f"at least {policy.min_rows} rows; the limits of section 4, audit {policy.audit!r}; "
-        f"{_approvers(policy)}",
+        "measures": _DOES.format(sealed=sealed),
+        "limits": f"at least {policy.min_rows} rows; the limits of section 4, audit {policy.audit!r}",
+        "file": f"{summary.party}.dcshare",
+        "product": _MODEL,
     }
-
-
-def _approvers(policy: Policy) -> str:
-    return f"approvers: {', '.join(policy.approvers) or 'anybody who can read the folder'}"
-
-
-def _named(project: Project) -> str:
-    return _harmless(f"{', '.join(each.name for each in project.columns)}; {project.task.words}")
 
 
 def _harmless(text: str) -> str:

@@ -91,6 +91,7 @@ ATTACKERS = {
     "together": "the analyst and one party together",
 }
 """In words, by the attributes of `MeasuredMembership`."""
+LESS_NOISE = "This total has less noise or more columns than those measured, and reveals more."
 INVENTED = (
     "If one person made up all the other parties, they could read your part. Compare the fingerprints of at least two, "
     "by telephone, with people of these institutions whom you know."
@@ -152,6 +153,11 @@ class SumsSummary:
     def defences(self) -> tuple[str, ...]:
         """Names of what defends the rows."""
         return ("masks", "noise")
+
+    @property
+    def is_less_hidden(self) -> bool:
+        """Whether the total has less noise or more columns than those that were attacked."""
+        return any(self.noise < each.noise or self.n_components > each.n_components for each in self.measured)
 
     def to_dict(self) -> dict[str, Any]:
         """Return the same as what JSON can hold."""
@@ -222,8 +228,8 @@ class SumsSummary:
             f"people of a class among {rare.n_rows:,} rows, the analyst alone reached {auc_text(rare.analyst)}, one "
             f"party {auc_text(rare.party)}, both together {auc_text(rare.together)}."
         )
-        if self.noise < rare.noise or self.n_components > rare.n_components:
-            rest += " This total has less noise or more columns than those measured, and reveals more."
+        if self.is_less_hidden:
+            rest += f" {LESS_NOISE}"
         return [*textwrap.wrap(title, _WIDTH), *lines, *textwrap.wrap(rest, _WIDTH)]
 
 
