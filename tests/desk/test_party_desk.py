@@ -285,7 +285,7 @@ def test_whoever_left_the_work_sees_why_it_came_to_nothing(world, place):
     assert "NOT_SHARED" not in place.client.get("/model").text
     place.desk.choose(world.root / "a.csv")
     send(place, "/wrong")
-    finished(place)
+    assert "Read as a.csv: 80 rows, " in finished(place).text
     assert "NOT_SHARED" not in place.client.get("/predict").text
 
 
