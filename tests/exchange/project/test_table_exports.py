@@ -288,6 +288,22 @@ def test_workbooks_with_two_readings_are_asked_about(workbook):
     assert "merged cells in the table" in asked(workbook(change=lambda book: book.active.merge_cells("B3:B4")))
 
 
+def test_formulas_need_their_results(workbook):
+    path = workbook([["a", "b"], ["=1+1", 2], ["#DIV/0!", 3]])
+    with pytest.raises(ExchangeError, match="has formulas without results") as caught:
+        read_table(path)
+    assert caught.value.code == "TABLE_UNREADABLE"
+    repacked(path, b"<v></v>" if b"<v></v>" in cell_of(path) else b"<v />", b"<v>2</v>")
+    table, line, _ = understood(path)
+    assert table["a"].fillna(-1).tolist() == [2, -1]
+    assert "cells with an error count as empty" in line
+
+
+def cell_of(path):
+    with zipfile.ZipFile(path) as packed:
+        return packed.read("xl/worksheets/sheet1.xml")
+
+
 def repacked(path, old, new, member="xl/worksheets/sheet1.xml"):
     with zipfile.ZipFile(path) as packed:
         contents = {name: packed.read(name) for name in packed.namelist()}

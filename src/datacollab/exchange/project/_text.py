@@ -160,7 +160,7 @@ def _of_workbook(path: Path, project: Project | None) -> _Text:
     """Return the table of a workbook."""
     n_bytes = path.stat().st_size
     check_size(path, n_bytes)
-    rows, last_merged = sheet_rows(path, lambda taken: check_memory(path, taken, n_bytes))
+    rows, last_merged, has_errors = sheet_rows(path, lambda taken: check_memory(path, taken, n_bytes))
     filled = [(line, row) for line, row in enumerate(rows) if any(entry.strip() for entry in row)]
     widths = [max(place for place, entry in enumerate(row, start=1) if entry.strip()) for _, row in filled]
     width = max(widths)
@@ -178,7 +178,8 @@ def _of_workbook(path: Path, project: Project | None) -> _Text:
         for start in range(0, max(len(entries), 1), n_rows):
             yield pandas.DataFrame(entries[start : start + n_rows])
 
-    said = [*[f"header in line {line + 1}"] * (line > 0), *_respelt(header, names)]
+    said = [f"header in line {line + 1}"] * (line > 0) + ["cells with an error count as empty"] * has_errors
+    said += _respelt(header, names)
     words = ["Excel workbook"]
     return _Text(path=path, names=names, chunks=chunks, n_rows=len(entries), usual=POINT, words=words, said=said)
 

@@ -20,12 +20,17 @@ __all__ = ["sheet_rows"]
 
 _CELL_BYTES = 64
 _CELL, _PLACE = re.compile(rb"<(?:\w+:)?c[\s>/]"), re.compile(rb"""\br\s*=\s*["']([A-Za-z]{1,3})(\d{1,7})["']""")
+_NOT_COMPUTED = re.compile(
+    rb"""<c\s(?![^>]*\bt=["']str)[^>]*><f(?:\s[^>]*)?(?:/>|>[^<]*</f>)(?:<v\s*/>|<v></v>)?</c>"""
+)
+_ERROR = re.compile(rb"""<(?:\w+:)?c\s[^>]*\bt=["']e["']""")
 _VALUE, _STRING = re.compile(rb"<(?:\w+:)?v>(\d{1,9})</"), re.compile(rb"<(?:\w+:)?si[\s>/]")
 
 
-def sheet_rows(path: Path, check: Callable[[int], None]) -> tuple[list[list[str]], int]:
-    """Return the rows of the only visible sheet with contents as text, and the last row with merged cells, or -1.
+def sheet_rows(path: Path, check: Callable[[int], None]) -> tuple[list[list[str]], int, bool]:
+    """Return the rows of the only visible sheet with contents as text, and two facts on it.
 
+    The facts are the last row with merged cells, or -1, and whether a cell holds an error, which comes as empty.
     Numbers are as Python writes them, whole ones without a point; dates and times are as in ISO 8601.
 
     Raises
@@ -36,7 +41,7 @@ def sheet_rows(path: Path, check: Callable[[int], None]) -> tuple[list[list[str]
     """
     calamine = require("python_calamine", "tables")
     try:
-        data = _packed_anew(path, check)
+        data, has_errors = _packed_anew(path, check)
         with calamine.CalamineWorkbook.from_filelike(io.BytesIO(data)) as book:
             hidden = [each.name for each in book.sheets_metadata if str(each.visible) != "SheetVisibleEnum.Visible"]
             sheets = {name: book.get_sheet_by_name(name) for name in book.sheet_names if name not in hidden}
@@ -59,13 +64,13 @@ def sheet_rows(path: Path, check: Callable[[int], None]) -> tuple[list[list[str]
         raise unreadable(
             path, f"cannot be read as an Excel workbook ({type(error).__name__}). Save it again."
         ) from None
-    return rows, max(merged, default=-1)
+    return rows, max(merged, default=-1), has_errors
 
 
-def _packed_anew(path: Path, check: Callable[[int], None]) -> bytes:
+def _packed_anew(path: Path, check: Callable[[int], None]) -> tuple[bytes, bool]:
     """Unpack a workbook within limits and pack it again, as sizes and places that a file states may be wrong."""
     contents: dict[str, bytes] = {}
-    taken = 0
+    taken, has_errors = 0, False
     with zipfile.ZipFile(path) as packed:
         for member in packed.infolist():
             # Pictures and programs are of no use here.
@@ -85,6 +90,9 @@ def _packed_anew(path: Path, check: Callable[[int], None]) -> bytes:
             places = _PLACE.findall(content)
             if sum(1 for _ in _CELL.finditer(content)) > len(places):
                 raise unreadable(path, "has cells without a place. Save it again with Excel or LibreOffice.")
+            if _NOT_COMPUTED.search(content):
+                raise unreadable(path, "has formulas without results. Open it in Excel or LibreOffice and save it.")
+            has_errors |= _ERROR.search(content) is not None
             # The reader makes a full grid, and a copy of the text of each cell.
             n_columns = max((_column(each) for each in {letters for letters, _ in places}), default=0)
             held = _CELL_BYTES * n_columns * max((int(row) for _, row in places), default=0)
@@ -94,7 +102,7 @@ def _packed_anew(path: Path, check: Callable[[int], None]) -> bytes:
     with zipfile.ZipFile(clean, "w") as stored:
         for name, content in contents.items():
             stored.writestr(name, content)
-    return clean.getvalue()
+    return clean.getvalue(), has_errors
 
 
 def _column(letters: bytes) -> int:
