@@ -146,6 +146,7 @@ ROOMS = LIBRARY | RISK | CHOICE | EXCHANGE | LOOK | REMOTE | DESK | CLI
 EVERYWHERE = {
     *(
         "errors",
+        "_frames",
         "_validation",
         "_codes",
         "_notebooks",

@@ -6,7 +6,7 @@ import importlib
 from dataclasses import dataclass
 from typing import Any
 
-__all__ = ["OBFUSCATORS", "ObfuscatorEntry"]
+__all__ = ["OBFUSCATORS", "ObfuscatorEntry", "takes_numbers_alone"]
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -39,3 +39,11 @@ OBFUSCATORS = {
     ),
 }
 """The obfuscators by the name that options, policies and experiments use.  The first is the default."""
+
+
+def takes_numbers_alone(obfuscator: Any) -> bool:
+    """Return whether the first step is one that `datacollab.obfuscator` makes, which neither encodes nor fills."""
+    from sklearn.preprocessing import StandardScaler  # slow, and commands read the table above
+
+    (_, first), *_ = getattr(obfuscator, "steps", [("", obfuscator)])
+    return type(first) in {StandardScaler, *(entry.load() for entry in OBFUSCATORS.values())}

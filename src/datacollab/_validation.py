@@ -11,6 +11,7 @@ from numpy.typing import ArrayLike, NDArray
 from scipy import sparse
 from sklearn.utils._param_validation import HasMethods, Hidden, Interval, StrOptions
 
+from ._frames import are_missing
 from ._require import require
 from ._typing import Array, FloatArray, PartyName
 from .errors import AgreementError, RepresentationError
@@ -63,12 +64,7 @@ def to_numpy(values: ArrayLike) -> NDArray[Any]:
 
 def count_missing(values: NDArray[Any]) -> int:
     """Count entries that are None or NaN."""
-    if values.dtype.kind in "fc":
-        return int(np.isnan(values).sum())
-    if values.dtype.kind != "O":
-        return 0
-    # NaN is what differs from itself; pandas.NA compares to neither True nor False.
-    return sum(value is None or type(value).__name__ == "NAType" or value != value for value in values.ravel())
+    return int(are_missing(values).sum())
 
 
 def check_single_targets(values: NDArray[Any], what: str, error: type[ValueError]) -> None:

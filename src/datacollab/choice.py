@@ -18,8 +18,9 @@ from sklearn.model_selection import KFold, StratifiedKFold
 from sklearn.utils import _safe_indexing, check_random_state
 from sklearn.utils.validation import _num_samples
 
+from ._frames import plain_column, plain_table
 from ._validation import check_single_targets, require
-from .errors import AgreementError, DataCollabError, DataCollabWarning
+from .errors import AgreementError, AnchorError, DataCollabError, DataCollabWarning
 from .party import Defence, GaussianNoise, Microaggregation, Party, obfuscator
 from .risk.audit import Finding, audit, split_public
 from .risk.audit._findings import ATTACKS
@@ -213,7 +214,8 @@ def choose(
     AgreementError
         If `y` does not fit the rows.
     """
-    target = np.asarray(y)
+    X, anchor, target = plain_table(X, "X"), plain_table(anchor, "The anchor", AnchorError), plain_column(y)
+    public = plain_table(public, "The public rows")
     check_single_targets(target, "y", AgreementError)
     if target.shape != (_num_samples(X),):
         raise AgreementError(f"y must have one entry per row of X, shape ({_num_samples(X)},); got {target.shape}.")

@@ -73,8 +73,8 @@ def test_bad_tolerance(tolerance):
 def test_tables_that_do_not_fit():
     with pytest.raises(AnchorError, match="3 columns but X_private has 2"):
         find_private_rows(np.eye(3), np.eye(2))
-    with pytest.raises(AnchorError, match="X_private contains NaN"):
-        find_private_rows(np.eye(2), [[np.nan, 1.0]])
+    with pytest.raises(AnchorError, match="has 3 columns; expected 2"):
+        find_private_rows(np.eye(2), [[np.nan, 1.0, 2.0]])
 
 
 @pytest.mark.parametrize("library", ["pandas", "polars"])

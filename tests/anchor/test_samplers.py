@@ -17,12 +17,12 @@ from datacollab.errors import AnchorError, ObfuscationError
 
 SAMPLERS = [SMOTEAnchor(3), UniformAnchor(3), GaussianAnchor(3), SampleAnchor(3)]
 UNUSABLE = {
-    "text": ([["secret", 1], ["other", 2], ["third", 3]], "real numbers"),
-    "text frame": (pd.DataFrame({"name": ["secret", "other", "third"]}), "real numbers"),
-    "polars text frame": (pl.DataFrame({"name": ["secret", "other", "third"]}), "real numbers"),
     "complex": (np.full((3, 2), 4711 + 1j), "real numbers"),
-    "missing": ([[4711.0, np.nan], [1.0, 2.0], [3.0, 4.0]], "NaN or infinity in 1 of 3 rows"),
-    "polars missing": (pl.DataFrame({"a": [4711, None, 2]}), "NaN or infinity in 1 of 3 rows"),
+    "infinite": ([[4711.0, np.inf], [1.0, 2.0], [3.0, 4.0]], "NaN or infinity in 1 of 3 rows"),
+    "infinite beside text": (
+        pd.DataFrame({"name": ["secret", "other", "third"], "a": [4711, np.inf, 2]}),
+        "infinity",
+    ),
     "one-dimensional": ([4711.0, 1.0], r"shape \(2,\)"),
     "three-dimensional": (np.full((2, 2, 2), 4711.0), r"shape \(2, 2, 2\)"),
     "empty": (np.empty((0, 3)), "empty"),

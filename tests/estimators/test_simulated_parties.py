@@ -155,7 +155,7 @@ def test_the_sentence_says_where_the_interval_excludes_0(metric, better, words):
         ({"n_parties": 9}, "9 parties would have 17 rows each, of 270; expected at least 20"),
         ({"task": "counts"}, "task 'auto'"),
         ({"y": np.where(np.arange(270) < 9, 2, Y)}, "3 classes, 1 with fewer than 10 rows"),
-        ({"y": np.where(np.arange(270) < 9, np.nan, Y)}, "y contains NaN"),
+        ({"y": np.where(np.arange(270) < 9, np.nan, Y)}, "y is missing in 9 of 270 rows"),
     ],
 )
 def test_what_cannot_be_simulated_is_refused(given, words):

@@ -9,6 +9,8 @@ from sklearn.datasets import load_iris
 from sklearn.decomposition import PCA
 from sklearn.ensemble import RandomForestClassifier
 from sklearn.linear_model import LogisticRegression, RidgeClassifier
+from sklearn.pipeline import make_pipeline
+from sklearn.preprocessing import Normalizer
 from sklearn.utils import estimator_html_repr
 
 import datacollab as dc
@@ -179,14 +181,21 @@ def test_frames_with_categories_gaps_and_nullable_numbers():
     assert model.transform(X[new]).shape[0] == 200
 
 
-@pytest.mark.parametrize(
-    "given", [{"sharing": "rows"}, {"obfuscator": PCA(8)}, {"estimator": RidgeClassifier()}, {"fit_on": "anchor"}]
-)
-def test_gaps_are_refused_at_once_if_rows_are_shared(digits, given):
-    X = digits.X.astype(float)
+@pytest.mark.parametrize("given", [{"sharing": "rows"}, {"obfuscator": PCA(8)}, {"fit_on": "anchor"}])
+def test_gaps_are_filled_before_maps_that_take_none(digits, given):
+    X, new = digits.X.astype(float), digits.new.astype(float)
+    X[0, 20], new[0, 21] = np.nan, np.nan
+    model = dc.DataCollaborationClassifier(estimator=RidgeClassifier(), random_state=0, **given)
+    model.fit(X, digits.y, groups=digits.groups, anchor=digits.anchor)
+    for party in np.unique(digits.groups):
+        assert model.predict(new[:3], groups=[party] * 3).shape == (3,)
+
+
+def test_gaps_are_refused_at_once_by_maps_of_ones_own(digits):
+    X, f = digits.X.astype(float), make_pipeline(Normalizer(), PCA(8))
     X[0, 0] = np.nan
     with pytest.raises(ValueError, match="Input X contains NaN"):
-        dc.DataCollaborationClassifier(**given).fit(X, digits.y, groups=digits.groups, anchor=digits.anchor)
+        dc.DataCollaborationClassifier(f).fit(X, digits.y, groups=digits.groups, anchor=digits.anchor)
 
 
 @pytest.mark.parametrize("value", [0.0, 3.0, -1e18])
@@ -220,7 +229,7 @@ def records(column):
 )
 def test_no_error_quotes_a_row_or_a_target(digits, spoil, sharing):
     X, y = spoil(digits.X + 0.123456, digits.y)
-    with pytest.raises(ValueError, match=r"Complex data|Expected 2D") as refused:
+    with pytest.raises(ValueError, match=r"Complex data|Expected 2D|array of records") as refused:
         dc.DataCollaborationClassifier(sharing=sharing).fit(X, y, groups=digits.groups, anchor=digits.anchor)
     assert "123456" not in str(refused.value)
 

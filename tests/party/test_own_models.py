@@ -12,8 +12,8 @@ from numpy.testing import assert_allclose
 from sklearn.metrics import log_loss, roc_auc_score
 from sklearn.semi_supervised import LabelSpreading
 
+from datacollab._frames import TableEncoder
 from datacollab.errors import AgreementError
-from datacollab.party._common_space import TableEncoder
 from datacollab.party._own_models import (
     Opinions,
     OwnData,
@@ -142,31 +142,31 @@ def test_few_rows_and_single_classes(rng, n_own):
 def test_units_gaps_and_constant_columns(rng):
     X = rng.normal(size=(40, 4)) * [1, 1e6, 1e-6, 0] + [0, 5e6, 0, 7]
     X[3, 1] = np.nan
-    encoder = TableEncoder(X, None, "a")
-    Z = encoder.encode(X)
+    encoder = TableEncoder(standardise=True).fit(X)
+    Z = encoder.transform(X)
     assert np.isfinite(Z).all()
     assert_allclose(Z[:, :3].std(axis=0), 1, atol=1e-9)
     assert_allclose(Z[:, 3], 0)
     filled = np.where(np.isnan(X), np.nanmedian(X, axis=0), X)
     in_common_units = (Z * encoder.common_units).std(axis=0)
     assert_allclose(in_common_units[1] / in_common_units[0], filled[:, 1].std() / filled[:, 0].std())
-    assert_allclose(encoder.encode(X[3:4])[0, 1], encoder.encode(np.nanmedian(X, axis=0)[None])[0, 1])
+    assert_allclose(encoder.transform(X[3:4])[0, 1], encoder.transform(np.nanmedian(X, axis=0)[None])[0, 1])
 
 
 @pytest.mark.parametrize("frame", [pd.DataFrame, pl.DataFrame], ids=["pandas", "polars"])
 def test_frames_with_categories(frame, rng):
     table = frame({"age": rng.normal(size=12), "ward": ["north", "south", "east"] * 4})
     public = frame({"age": rng.normal(size=2), "ward": ["west", "north"]})
-    encoder = TableEncoder(table, public, "a")
-    assert encoder.encode(table).shape == (12, 5)
+    encoder = TableEncoder(standardise=True).fit(table, beside=[public])
+    assert encoder.transform(table).shape == (12, 5)
     unknown = frame({"ward": ["nowhere"], "age": [0.0]})
-    assert_allclose(encoder.encode(unknown)[0, 1:], 0)
+    assert_allclose(encoder.transform(unknown)[0, 1:], 0)
     assert encoder.common_units is None
 
 
 def test_a_gap_in_a_category_is_one_more(rng):
     table = pd.DataFrame({"age": rng.normal(size=6), "ward": ["n", None, "s", "n", None, "s"]})
-    Z = TableEncoder(table, None, "a").encode(table)
+    Z = TableEncoder().fit(table).transform(table)
     assert Z.shape == (6, 4)
     assert_allclose(Z[:, 1:].sum(axis=1), 1)
 
@@ -175,16 +175,16 @@ def test_a_gap_in_a_category_is_one_more(rng):
     "rows", [np.zeros((3, 5)), pd.DataFrame(np.zeros((3, 4)), columns=list("abcd")), np.full((3, 4), np.inf)]
 )
 def test_rows_that_do_not_fit_are_refused(rng, rows):
-    encoder = TableEncoder(rng.normal(size=(9, 4)), None, "a")
+    encoder = TableEncoder("Party 'a': the table").fit(rng.normal(size=(9, 4)))
     with pytest.raises(AgreementError, match="Party 'a'"):
-        encoder.encode(rows)
+        encoder.transform(rows)
 
 
 def test_refusals_show_no_entry():
     table = np.array([["12.5", 1], ["secret", 2]], dtype=object)
-    encoder = TableEncoder(np.array([[1.5, 1], [2.5, 2]], dtype=object), None, "a")
+    encoder = TableEncoder().fit(np.array([[1.5, 1], [2.5, 2]], dtype=object))
     with pytest.raises(AgreementError) as caught:
-        encoder.encode(table)
+        encoder.transform(table)
     assert "secret" not in str(caught.value)
     assert "12.5" not in str(caught.value)
 

@@ -11,8 +11,9 @@ from scipy.stats import beta
 from sklearn.neighbors import NearestNeighbors
 from sklearn.preprocessing import StandardScaler
 
+from .._frames import TableEncoder, has_numbers_alone, plain_table
 from .._typing import FloatArray
-from ..errors import AnchorError
+from ..errors import AgreementError, AnchorError
 from ._sources import check_table, rows_among
 
 _MOST_ROWS = 5000
@@ -39,8 +40,9 @@ def find_private_rows(anchor: ArrayLike, X_private: ArrayLike, *, tolerance: flo
     X_private : array-like of shape (n_samples, n_features)
         The party's own table.  Columns of two data frames are matched by name, and otherwise by their order.
     tolerance : float, default=0.0
-        With 0, find rows that are equal as float64.  With more, also those whose root mean square difference from
-        a private row, each column in units of its standard deviation over the anchor, is at most `tolerance`.
+        With 0, find rows that are equal as float64; a gap equals the median.  With more, also those whose root mean
+        square difference from a private row, each column in units of its standard deviation over the anchor, is at
+        most `tolerance`.
 
     Returns
     -------
@@ -59,7 +61,16 @@ def find_private_rows(anchor: ArrayLike, X_private: ArrayLike, *, tolerance: flo
     """
     if not 0 <= tolerance < np.inf:
         raise AnchorError(f"tolerance must be a finite number, 0 or above; got {tolerance!r}.")
-    A, X = check_table(anchor, "anchor"), check_table(_in_order(X_private, anchor), "X_private")
+    anchor, X_private = plain_table(anchor, "anchor", AnchorError), plain_table(X_private, "X_private", AnchorError)
+    X_private = _in_order(X_private, anchor)
+    if np.ndim(anchor) == np.ndim(X_private) == 2 and not (has_numbers_alone(anchor) and has_numbers_alone(X_private)):
+        # Gaps are filled, so that rows which differ in one alone count as equal.
+        try:
+            encoder = TableEncoder("A table", standardise=False).fit(anchor, beside=[X_private])
+        except AgreementError as error:
+            raise AnchorError(str(error)) from None
+        anchor, X_private = encoder.transform(anchor), encoder.transform(X_private)
+    A, X = check_table(anchor, "anchor"), check_table(X_private, "X_private")
     if A.shape[1] != X.shape[1]:
         raise AnchorError(
             f"The anchor has {A.shape[1]} columns but X_private has {X.shape[1]}; give both with the same columns in "

@@ -9,9 +9,11 @@ from typing import Any, ClassVar
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from sklearn.base import BaseEstimator
+from sklearn.utils import _safe_indexing
 
+from .._frames import TableEncoder, has_numbers_alone, plain_table
 from .._validation import FloatArray, Interval, StrOptions
-from ..errors import AnchorError
+from ..errors import AgreementError, AnchorError
 from ._sources import as_given, balanced_totals, check_table, check_target, drawing_generator, encode_classes
 
 
@@ -44,6 +46,8 @@ class AnchorSampler(BaseEstimator, ABC):
         Returns
         -------
         anchor : ndarray or dataframe of shape (n_samples, n_features)
+            Of the columns and the kind of `X_source`.  In a table of gaps or categories, each row has one category of
+            a column, and only `SampleAnchor` leaves numbers missing.
         anchor_target : ndarray of shape (n_samples,) or None
 
         Raises
@@ -53,9 +57,24 @@ class AnchorSampler(BaseEstimator, ABC):
         """
         self._validate_params()
         generator = drawing_generator(random_state)
-        X = check_table(X_source, "X_source") if self._needs_source or X_source is not None else None
-        rows, target = self._draw(X, y_source, generator)
-        return as_given(rows, X_source), target
+        if X_source is None and not self._needs_source:
+            return self._draw(None, y_source, generator)
+        table = plain_table(X_source, "X_source", AnchorError)
+        if np.ndim(table) != 2 or has_numbers_alone(table):
+            rows, target = self._draw(check_table(table, "X_source"), y_source, generator)
+            return as_given(rows, table), target
+        try:
+            encoder = TableEncoder("X_source").fit(table)
+        except AgreementError as error:
+            raise AnchorError(str(error)) from None
+        return self._draw_encoded(table, encoder, y_source, generator)
+
+    def _draw_encoded(
+        self, table: Any, encoder: TableEncoder, y_source: ArrayLike | None, generator: np.random.RandomState
+    ) -> tuple[Any, NDArray[Any] | None]:
+        """Return rows with categories, or of sources with gaps, and their targets."""
+        rows, target = self._draw(encoder.transform(table), y_source, generator)
+        return encoder.decode(encoder.settle(rows), table), target
 
     @abstractmethod
     def _draw(
@@ -109,6 +128,12 @@ class SampleAnchor(AnchorSampler):
         order = generator.permutation(X.shape[0])
         chosen = self._balance(order, y) if self.balanced else order[: self.n_samples]
         return X[chosen], None if y is None else y[chosen]
+
+    def _draw_encoded(
+        self, table: Any, encoder: TableEncoder, y_source: ArrayLike | None, generator: np.random.RandomState
+    ) -> tuple[Any, NDArray[Any] | None]:
+        places, target = self._draw(np.arange(len(table), dtype=np.float64)[:, None], y_source, generator)
+        return _safe_indexing(table, places[:, 0].astype(np.intp)), target
 
     def _balance(self, order: NDArray[np.intp], y: NDArray[Any] | None) -> NDArray[np.intp]:
         """Keep the first rows of each class, given rows in random order."""

@@ -10,6 +10,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from sklearn.neighbors import NearestNeighbors
 
+from .._frames import TableEncoder
 from .._validation import FloatArray, Interval, StrOptions
 from ..errors import AnchorError
 from ._samplers import AnchorSampler
@@ -33,6 +34,9 @@ class SMOTEAnchor(AnchorSampler):
       ``n_samples / n_classes``; the first classes in sorted order take the remainder;
     * regression: t is any source, and the target is interpolated with the same w.  The paper leaves this open;
     * no `y_source`: t is any source, and there is no target.
+
+    In a table of categories and gaps, neighbours are near in standardised numbers beside zeros and ones, and the row
+    has the category of the nearer end [Chawla2002]_.
 
     Parameters
     ----------
@@ -93,22 +97,37 @@ class SMOTEAnchor(AnchorSampler):
         self.task = task
 
     def _draw(
-        self, X: FloatArray, y_source: ArrayLike | None, generator: np.random.RandomState
+        self,
+        X: FloatArray,
+        y_source: ArrayLike | None,
+        generator: np.random.RandomState,
+        settle: Callable[[FloatArray], FloatArray] = np.asarray,
     ) -> tuple[FloatArray, NDArray[Any] | None]:
         n_sources, n_features = X.shape
         if y_source is None:
-            return self._grow(X, n_features, np.zeros(n_sources, dtype=np.intp), generator)[0], None
+            return self._grow(X, n_features, np.zeros(n_sources, dtype=np.intp), generator, settle)[0], None
         y = check_target(y_source, n_sources)
         if y.dtype.kind == "f" if self.task == "auto" else self.task == "regression":
             no_classes = np.zeros(n_sources, dtype=np.intp)
-            table, _ = self._grow(np.column_stack([X, as_numbers(y)]), n_features, no_classes, generator)
+            table, _ = self._grow(np.column_stack([X, as_numbers(y)]), n_features, no_classes, generator, settle)
             return np.ascontiguousarray(table[:, :-1]), table[:, -1].copy()
         classes, codes = encode_classes(y)
-        anchor, anchor_codes = self._grow(X, n_features, codes, generator)
+        anchor, anchor_codes = self._grow(X, n_features, codes, generator, settle)
         return anchor, classes[anchor_codes]
 
+    def _draw_encoded(
+        self, table: Any, encoder: TableEncoder, y_source: ArrayLike | None, generator: np.random.RandomState
+    ) -> tuple[Any, NDArray[Any] | None]:
+        rows, target = self._draw(encoder.transform(table), y_source, generator, encoder.settle)
+        return encoder.decode(rows, table), target
+
     def _grow(
-        self, table: FloatArray, n_features: int, codes: NDArray[np.intp], generator: np.random.RandomState
+        self,
+        table: FloatArray,
+        n_features: int,
+        codes: NDArray[np.intp],
+        generator: np.random.RandomState,
+        settle: Callable[[FloatArray], FloatArray],
     ) -> tuple[FloatArray, NDArray[np.intp]]:
         """Interpolate all columns of a table, features first, within its classes; return rows and their classes."""
         counts = balanced_totals(self.n_samples, codes.max() + 1)
@@ -123,9 +142,10 @@ class SMOTEAnchor(AnchorSampler):
             _check_several(np.bincount(source_codes) == 1)
 
         def draw(counts: NDArray[np.intp]) -> FloatArray:
+            # A row between two categories has the one that is nearer, and may then equal a source.
             if counts.size == 1:
-                return between_neighbors(sources, n_features, counts[0], self.n_neighbors, generator)
-            return within_classes(sources, source_codes, counts, self.n_neighbors, generator)
+                return settle(between_neighbors(sources, n_features, counts[0], self.n_neighbors, generator))
+            return settle(within_classes(sources, source_codes, counts, self.n_neighbors, generator))
 
         rows, row_codes = draw(counts), np.repeat(np.arange(counts.size), counts)
         if not self.include_sources:
@@ -217,6 +237,6 @@ def redraw_copies(
         rows[copies] = draw(np.bincount(codes[copies], minlength=codes.max() + 1))
     raise AnchorError(
         f"{int(copies.sum())} of {rows.shape[0]} generated rows still equal a source row after {_MAX_REDRAWS} draws: "
-        "some sources are so close together that no floating-point number lies between them. "
-        "Rescale the columns, or drop near-duplicate sources."
+        "between some sources no other row lies. Rescale the columns, drop sources that nearly equal others, or give "
+        "columns with more different entries."
     )

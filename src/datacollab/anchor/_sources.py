@@ -10,6 +10,7 @@ from numpy.typing import ArrayLike, NDArray
 from scipy import sparse
 from sklearn.utils import check_array, check_random_state
 
+from .._frames import are_missing, plain_column
 from .._require import require
 from .._secrets import fresh_generator
 from .._validation import FloatArray, check_single_targets
@@ -73,14 +74,14 @@ def as_given(rows: FloatArray, source: Any) -> Any:
 
 def check_target(y_source: ArrayLike, n_sources: int) -> NDArray[Any]:
     """Turn the sources' targets into a one-dimensional array with one entry per source row, or raise an AnchorError."""
-    y = np.asarray(y_source)
+    y = plain_column(y_source)
     check_single_targets(y, "y_source", AnchorError)
     if y.shape != (n_sources,):
         raise AnchorError(
             f"y_source has shape {y.shape}, but X_source has {n_sources} rows; expected one target per row, "
             f"shape ({n_sources},)."
         )
-    if y.dtype.kind in "fc" and not np.isfinite(y).all():
+    if are_missing(y).any() or (y.dtype.kind in "fc" and not np.isfinite(y).all()):
         raise AnchorError("y_source contains NaN or infinity. Drop the source rows whose target is missing.")
     return y
 

@@ -21,6 +21,7 @@ from sklearn.utils.metaestimators import available_if
 from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import column_or_1d, validate_data
 
+from .._frames import plain_column
 from .._validation import (
     FloatArray,
     HasMethods,
@@ -207,15 +208,13 @@ class _Supervised(BaseDataCollaboration):
         return "auto" if self.estimator is None else self.estimator
 
     def _targets(self, values: ArrayLike, name: str) -> NDArray[Any]:
-        target = np.asarray(values)
+        target = plain_column(values)
         check_single_targets(target, name, AgreementError)
         if name == "y":
-            refuse_unquoted(values, "y", 1)
-            target = column_or_1d(check_array(values, input_name="y", ensure_2d=False, dtype=None), warn=True)
+            refuse_unquoted(target, "y", 1)
             if missing := count_missing(target):
-                raise AgreementError(
-                    f"y is missing in {missing} of {len(target)} rows (None or NaN). Leave these rows out."
-                )
+                raise AgreementError(f"y is missing in {missing} of {len(target)} rows. Leave these rows out.")
+            target = column_or_1d(check_array(target, input_name="y", ensure_2d=False, dtype=None), warn=True)
         return self._of_task(target, name)
 
     @abstractmethod
@@ -478,7 +477,7 @@ class DataCollaborationClusterer(ClusterMixin, PlayedRoles):
         """
         self._validate_params()
         X = validate_data(self, self._checked(X), skip_check_array=True)
-        X, names, random_state = self._begun(X, groups, anchor)
+        X, names, anchor, random_state = self._begun(X, groups, anchor)
         shares = self._shared(X, None, names, anchor, None, random_state)
         integrator = AnchorScaled() if self.integrator is None else self.integrator
         self.collaboration_ = cluster(

@@ -25,6 +25,8 @@ from sklearn.utils import _safe_indexing, check_array, check_random_state
 from sklearn.utils._tags import get_tags
 from sklearn.utils.validation import _num_samples, check_consistent_length, check_is_fitted, validate_data
 
+from .._frames import plain_column, plain_table
+from .._obfuscators import takes_numbers_alone
 from .._validation import FloatArray, HasMethods, PartyName, StrOptions, count_missing
 from ..analyst import KTI, Analyst, BaseIntegrator, Collaboration
 from ..errors import AnchorError, RepeatableSecretWarning, UnknownPartyError
@@ -47,7 +49,7 @@ def owners(X: Any, groups: ArrayLike | None, party_column: str | int | None) -> 
             "sklearn.set_config(enable_metadata_routing=True). Scorers (scoring='accuracy', 'roc_auc', ...) pass "
             "nothing but X to predict, so they need party_column."
         )
-    names = np.asarray(groups)
+    names = plain_column(groups)
     if names.shape != (_num_samples(X),):
         raise ValueError(f"groups must have one party name per row, shape ({_num_samples(X)},); got {names.shape}.")
     missing = count_missing(names)
@@ -77,6 +79,7 @@ def warn_of_scorer(groups: ArrayLike | None, party_column: str | int | None, *, 
 
 
 def _without_column(X: Any, column: str | int) -> tuple[Any, NDArray[Any]]:
+    X = plain_table(X, "X", ValueError)
     if hasattr(X, "columns"):
         names = list(X.columns)
         if column not in names:
@@ -202,7 +205,8 @@ class PlayedRoles(ClassNamePrefixFeaturesOutMixin, TransformerMixin, MetaEstimat
         return predict_by_party(X, names, functions)
 
     def _checked(self, X: Any) -> Any:
-        """Check an array; a dataframe is left to the obfuscator, which may take columns by name."""
+        """Check an array; a plain frame is left to the obfuscator, which may take columns by name."""
+        X = plain_table(X, "X", ValueError)
         if hasattr(X, "columns"):
             return X
         refuse_unquoted(X, "X", 2)
@@ -217,20 +221,23 @@ class PlayedRoles(ClassNamePrefixFeaturesOutMixin, TransformerMixin, MetaEstimat
         if hasattr(self.obfuscator, "fit"):
             accepted = get_tags(self.obfuscator).input_tags
             tags.input_tags.allow_nan, tags.input_tags.sparse = accepted.allow_nan, accepted.sparse
+        if self.obfuscator is None or takes_numbers_alone(self.obfuscator):
+            tags.input_tags.allow_nan = True  # A party fills gaps before such a map.
         return tags
 
     def _begun(
         self, X: Any, groups: ArrayLike | None, anchor: Any
-    ) -> tuple[Any, NDArray[Any], np.random.RandomState | None]:
-        """Check the anchor; return rows, their owners and a generator.  Only `fit` calls it: see `_OF_FIT`."""
+    ) -> tuple[Any, NDArray[Any], Any, np.random.RandomState | None]:
+        """Check the anchor; return rows, owners, anchor and a generator.  Only `fit` calls it: see `_OF_FIT`."""
         if anchor is None:
             raise AnchorError(
                 "Data collaboration needs an anchor: public or synthetic rows that all parties obfuscate. Pass "
                 "anchor=..., for example from datacollab.UniformAnchor or datacollab.SMOTEAnchor."
             )
         X, names = owners(X, groups, self.party_column)
+        anchor = plain_table(anchor, "The anchor", AnchorError)
         warn_of_anchor(X, anchor)
-        return X, names, None if self.random_state is None else check_random_state(self.random_state)
+        return X, names, anchor, None if self.random_state is None else check_random_state(self.random_state)
 
     def _shared(
         self,
@@ -374,7 +381,7 @@ class BaseDataCollaboration(PlayedRoles):
         X, y = validate_data(self, self._checked(X), y, skip_check_array=True)
         target = self._targets(y, "y")
         check_consistent_length(X, target)
-        X, names, random_state = self._begun(X, groups, anchor)
+        X, names, anchor, random_state = self._begun(X, groups, anchor)
         if anchor_target is not None:
             anchor_target = self._targets(anchor_target, "anchor_target")
         self._play(X, target, names, anchor, anchor_target, random_state)

@@ -17,10 +17,11 @@ from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 from sklearn.utils import _safe_indexing, check_consistent_length, check_random_state
 
+from .._frames import plain_column, plain_table
 from .._threads import one_thread
 from .._validation import FloatArray, require
 from ..datasets import split_parties
-from ..errors import AgreementError
+from ..errors import AgreementError, AnchorError
 from ..party import CommonSpace
 from ..sums import FEWEST_PARTIES
 from ._data_collaboration import DataCollaborationClassifier, DataCollaborationRegressor, PlayedSums
@@ -251,6 +252,7 @@ def simulate_parties(
     >>> bool(local < sums < central)
     True
     """
+    X, anchor = plain_table(X, "X"), plain_table(anchor, "The anchor", AnchorError)
     random, numbers = check_random_state(random_state), sorted({*np.atleast_1d(np.asarray(n_parties)).tolist()})
     known_task = task in ("auto", "classification", "regression")
     if n_draws < 2 or not numbers or numbers[0] < FEWEST_PARTIES or not known_task:
@@ -258,7 +260,7 @@ def simulate_parties(
             f"n_draws={n_draws}, n_parties={n_parties}, task={task!r}: expected at least 2 draws, at least "
             f"{FEWEST_PARTIES} parties, and task 'auto', 'classification' or 'regression'."
         )
-    is_number = np.asarray(y).dtype.kind == "f" if task == "auto" else task == "regression"
+    is_number = plain_column(y).dtype.kind == "f" if task == "auto" else task == "regression"
     like = DataCollaborationRegressor() if is_number else DataCollaborationClassifier()
     target = like._targets(y, "y")
     check_consistent_length(X, target)
@@ -283,7 +285,7 @@ def simulate_parties(
     settings = sorted({(k, each) for k in feasible for each in (n_dealt // feasible[-1], n_dealt // k)})
     linear = RidgeCV(np.geomspace(1e-2, 1e4, 13)) if is_number else LogisticRegression(max_iter=500)
     learners = (make_pipeline(StandardScaler(), linear), _IN_MAP) if estimator is None else (estimator,)
-    labels = None if anchor_target is None else np.asarray(anchor_target)
+    labels = None if anchor_target is None else plain_column(anchor_target)
     n_anchors = 0 if anchor is None else np.shape(anchor)[0]
     scores = []
     for place in range(n_draws):

@@ -14,6 +14,7 @@ from numpy.typing import ArrayLike, NDArray
 from scipy.stats import rankdata
 from sklearn.exceptions import NotFittedError
 
+from .._frames import TableEncoder, has_numbers_alone, plain_column, plain_table
 from .._validation import FloatArray, PartyName, check_representation, check_single_targets, count_missing
 from ..errors import (
     AgreementError,
@@ -122,7 +123,9 @@ class PartyPredictor:
 
     def __call__(self, X: Any) -> FloatArray:
         """Return numbers to be explained: probabilities, shape (n_rows, n_classes), or predictions, shape (n_rows,)."""
-        rows = self._obfuscate(self._table(self._form.bring(X, self._party)))
+        rows = self._obfuscate(
+            self._table(self._form.bring(plain_table(X, f"Party {self._party!r}: the table"), self._party))
+        )
         found = np.asarray((self._model.predict if self.classes_ is None else self._model.predict_proba)(rows))
         if found.dtype.kind not in "biuf":
             raise AgreementError(
@@ -249,6 +252,8 @@ class LocalParty:
     `local_party` makes it.  Nothing leaves it.  The obfuscator may hold the raw table (kernel PCA and UMAP do).
     """
 
+    _filler: TableEncoder | None = None
+
     def __init__(self, name: PartyName, obfuscator: Any, *, rotation: FloatArray | None, form: TableForm) -> None:
         self.name = name
         self.obfuscator = obfuscator
@@ -333,8 +338,17 @@ class LocalParty:
             )
         return self._obfuscate(self._obfuscator, self._rotation, anchor, "anchor representation")
 
-    def _obfuscate(self, obfuscator: Any, rotation: FloatArray | None, X: ArrayLike, what: str) -> FloatArray:
+    def _plain(self, X: Any, what: str = "the table") -> Any:
         try:
+            return plain_table(X, f"Party {self.name!r}: {what}", ObfuscationError)
+        except ObfuscationError as error:
+            raise ObfuscationError(f"{error} Nothing left the party.") from None
+
+    def _obfuscate(self, obfuscator: Any, rotation: FloatArray | None, X: Any, what: str) -> FloatArray:
+        X = self._plain(X, "the anchor" if what.startswith("anchor") else "the table")
+        try:
+            if self._filler is not None and not has_numbers_alone(X):
+                X = self._filler.transform(X)
             rows = obfuscator.transform(X)
         except Exception as error:
             raise self._obfuscation_error(obfuscator, "transform", X, error) from None
@@ -352,7 +366,7 @@ class LocalParty:
             # Looking for reasons must not raise anything of its own, which would quote what it stumbled over.
             reasons = ""
             with suppress(Exception):
-                reasons = " ".join(f"Likely, {reason}" for reason in likely_reasons(obfuscator, X))
+                reasons = " ".join(f"Likely, {reason}" for reason in likely_reasons(obfuscator, X, step))
             reasons = reasons or "Try its fit and transform on made-up rows of the same kind."
         return ObfuscationError(
             f"Party {self.name!r}: the obfuscator {type(self.obfuscator).__name__} failed in {step} on a table of "
@@ -378,13 +392,13 @@ def components_wanted(obfuscator: Any) -> list[int]:
     ]
 
 
-def likely_reasons(obfuscator: Any, X: Any) -> list[str]:
+def likely_reasons(obfuscator: Any, X: Any, step: str) -> list[str]:
     """Return sentences on why an obfuscator refused a table, about shapes, names and types; they quote no entry."""
     shape = np.shape(X)
     if len(shape) != 2:
         return [f"it has shape {shape} instead of rows and columns."]
-    reasons = [*_column_differences(obfuscator, X, shape), *_unusable_columns(X)]
-    if (wanted := max(components_wanted(obfuscator), default=0)) > min(shape):
+    reasons = [*_column_differences(obfuscator, X, shape), *_unusable_columns(obfuscator, X)]
+    if step == "fit" and (wanted := max(components_wanted(obfuscator), default=0)) > min(shape):
         reasons.append(f"n_components={wanted} is more than its {shape[0]} rows or {shape[1]} columns allow.")
     return reasons
 
@@ -402,16 +416,17 @@ def _column_differences(obfuscator: Any, X: Any, shape: tuple[int, ...]) -> list
     return [f"it has {shape[1]} columns, but {n_features} in fit."] if n_features != shape[1] else []
 
 
-def _unusable_columns(X: Any) -> list[str]:
-    if hasattr(X, "columns"):
-        columns = {name: np.asarray(X[name]) for name in X.columns}
-    else:
-        columns = dict(enumerate(np.asarray(X).T))
-    texts = [name for name, column in columns.items() if column.dtype.kind in "OSUT"]
-    incomplete = {name: missing for name, column in columns.items() if (missing := count_missing(column))}
+def _unusable_columns(obfuscator: Any, X: Any) -> list[str]:
+    """Say what an obfuscator may have stumbled over, unless its first step takes columns by their kind."""
+    if any(hasattr(step, "transformers") for _, step in getattr(obfuscator, "steps", [("", obfuscator)])[:1]):
+        return []
+    columns = [plain_column(X[name]) for name in X.columns] if hasattr(X, "columns") else list(np.asarray(X).T)
+    columns = [plain_column(column) for column in columns]
+    n_missing = [missing for column in columns if (missing := count_missing(column))]
+    n_texts = sum(column.dtype.kind not in "biufc" for column in columns)
     reasons = []
-    if incomplete:
-        reasons.append(f"values are missing in {len(incomplete)} of its columns ({sum(incomplete.values())} entries).")
-    if texts:
-        reasons.append(f"{len(texts)} of its columns do not hold numbers.")
+    if n_missing:
+        reasons.append(f"values are missing in {len(n_missing)} of its columns ({sum(n_missing)} entries).")
+    if n_texts:
+        reasons.append(f"{n_texts} of its columns do not hold numbers.")
     return reasons

@@ -11,11 +11,15 @@ from typing import Any, Self
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
+from scipy import sparse
 from sklearn.base import clone
+from sklearn.pipeline import make_pipeline
 from sklearn.utils import _safe_indexing, check_random_state
 from sklearn.utils.validation import _num_samples
 
+from .._frames import TableEncoder, has_numbers_alone, plain_column
 from .._notebooks import card, chain, class_names, table
+from .._obfuscators import takes_numbers_alone
 from .._secrets import fresh_generator
 from .._threads import one_thread
 from .._validation import FloatArray, PartyName
@@ -68,7 +72,7 @@ def _random_states(obfuscator: Any) -> dict[str, Any]:
 def checked_target(party: PartyName, X: Any, y: ArrayLike | None) -> NDArray[Any]:
     """Return targets as an array of shape (n_samples,), with fields where there are none or several values each."""
     n_samples = _num_samples(X)
-    target = no_target(n_samples) if y is None else np.asarray(y)
+    target = no_target(n_samples) if y is None else plain_column(y)
     one_per_row(party, target, n_samples, "y")
     try:
         return named_target(target)
@@ -220,9 +224,10 @@ class Party(LocalParty):
         """
         self._check_not_forgotten()
         self._check_parameters()
+        X = self._plain(X)
         target = checked_target(self.name, X, y)
         step = time_step_for(self.name, target, self.time_step)
-        fitted = self._fitted_obfuscator(X, target if target_kind(target) is TargetKind.SINGLE else None)
+        fitted, filler = self._fitted_obfuscator(X, target if target_kind(target) is TargetKind.SINGLE else None)
         representation = self._obfuscate(fitted, None, X, "representation")
         rotation = None
         if self.fit_on is not None:
@@ -236,6 +241,7 @@ class Party(LocalParty):
         # Assigned together, at the end: a failure leaves a party that can share nothing.
         self._form, self._table, self._targets = TableForm.of(X), TableDigest(X), TableDigest(target[:, None])
         self._release, self._basis, self._obfuscator, self._rotation = release, basis, fitted, rotation
+        self._filler = filler
         self._target, self._time_step, self._shared = target, step, None
         return self
 
@@ -289,17 +295,18 @@ class Party(LocalParty):
             representation=published.rows[order],
             anchor_representation=anchor_representation,
             target=published.target[order],
-            anchor_target=None if anchor_target is None else np.asarray(anchor_target),
+            anchor_target=None if anchor_target is None else plain_column(anchor_target),
             one_to_one=self._basis.table is None,
         )
-        self._basis.note_left(anchor, anchor_representation)
+        self._basis.note_left(self._plain(anchor, "the anchor"), anchor_representation)
         self._shared = own_rows = published.own_rows[order]
         return share, own_rows
 
     def was_fitted_on(self, X: ArrayLike, y: ArrayLike | None = None) -> bool:
         """Return whether these are the rows of `fit`, and the targets if given, in the same order and columns."""
         self._check_fitted()
-        return self._table.matches(X) and (y is None or self._targets.matches(np.reshape(y, (-1, 1))))
+        same = self._table.matches(self._plain(X))
+        return same and (y is None or self._targets.matches(np.reshape(plain_column(y), (-1, 1))))
 
     def guarantee(self, anchor: ArrayLike) -> PrivacyGuarantee:
         """Return differential privacy of what `share` gives with this anchor, where there is any.
@@ -314,7 +321,7 @@ class Party(LocalParty):
         """
         representation = self._obfuscate_anchor(anchor)
         self._release.check_anchor(representation)
-        guarantee = self._basis.guarantee(anchor, representation)
+        guarantee = self._basis.guarantee(self._plain(anchor, "the anchor"), representation)
         self._release.bind(representation)
         return guarantee
 
@@ -327,7 +334,7 @@ class Party(LocalParty):
     def shown_target(self, target: ArrayLike) -> NDArray[Any]:
         """Return targets as they are before defences: times rounded up as this party's are, all else as given."""
         self._check_fitted()
-        given = np.asarray(target)
+        given = plain_column(target)
         return given if self._time_step is None else coarsened(given, self._time_step)
 
     def personalise(
@@ -358,7 +365,7 @@ class Party(LocalParty):
                 raise AgreementError(
                     f"Party {self.name!r} has shared nothing since its fit, so the model cannot be of its share."
                 )
-            if not self.was_fitted_on(X) or not np.array_equal(np.asarray(y), self._target):
+            if not self.was_fitted_on(X) or not np.array_equal(plain_column(y), self._target):
                 raise AgreementError(
                     f"Party {self.name!r}: the model's left-out predictions are for the rows and targets of fit, in "
                     "their order. Give the same."
@@ -478,22 +485,30 @@ class Party(LocalParty):
             stacklevel=3,
         )
 
-    def _fitted_obfuscator(self, X: Any, target: NDArray[Any] | None) -> Any:
-        """Return f_k, from public rows where there are any; these come without targets."""
-        if self.fit_on is None:
-            rows = X
-        else:
+    def _fitted_obfuscator(self, X: Any, target: NDArray[Any] | None) -> tuple[Any, TableEncoder | None]:
+        """Return f_k, from public rows where there are any, and what fills gaps of later rows for it.
+
+        Public rows come without targets.
+        """
+        f, rows = secretly_seeded(self.obfuscator), X
+        if self.fit_on is not None:
             generator = generator_for(_SUBSAMPLE, self.random_state)
-            rows = public_subsample(self.fit_on, self.obfuscator, generator, self.name)
+            rows = public_subsample(self._plain(self.fit_on, "fit_on"), self.obfuscator, generator, self.name)
             target = None
+        encoder, alone = TableEncoder(f"Party {self.name!r}: the table"), takes_numbers_alone(f)
+        is_plain = has_numbers_alone(X) and has_numbers_alone(rows)
+        if alone and not is_plain:
+            f = make_pipeline(encoder, f)
         try:
-            return secretly_seeded(self.obfuscator).fit(rows, target)
+            f = f.fit(rows, target)
+            return f, encoder.fit(rows) if alone and is_plain and not sparse.issparse(rows) else None
         except Exception as error:
-            raise self._obfuscation_error(self.obfuscator, "fit", rows, error) from None
+            raise self._obfuscation_error(f, "fit", rows, error) from None
 
     def _basis_of_guarantee(self, fitted: Any, defences: tuple[Defence, ...], X: Any) -> Basis:
-        own_rows = None if self.fit_on is None else RowDigests(X, like=self.fit_on)
-        n_own = None if own_rows is None else own_rows.count_in(self.fit_on)
+        public = None if self.fit_on is None else self._plain(self.fit_on, "fit_on")
+        own_rows = None if public is None else RowDigests(X, like=public)
+        n_own = None if own_rows is None else own_rows.count_in(public)
         if n_own:
             warnings.warn(
                 f"Party {self.name!r}: {n_own} of {_num_samples(self.fit_on)} rows in fit_on are also among its "

@@ -13,12 +13,12 @@ from scipy.stats import rankdata
 from sklearn.utils import check_random_state
 from sklearn.utils.validation import _num_samples
 
+from .._frames import TableEncoder
 from .._threads import one_thread
 from .._validation import FloatArray, PartyName, check_single_targets
 from ..errors import AgreementError
 from ..linalg import wilson
 from ..model import PartyModel
-from ._common_space import TableEncoder
 from ._local_party import LocalParty, one_per_row
 from ._own_models import (
     Blend,
@@ -401,7 +401,7 @@ class PersonalModel:
         if using not in self.sides:
             raise ValueError(f"using must be one of {', '.join(map(repr, self.sides))}; got {using!r}.")
         scorers, blend = (self._scorers, self._blend) if using != "own" or self._own is None else self._own
-        Z = self._encoder.encode(X)
+        Z = self._encoder.transform(X)
         common = self._opinion.of(self._home.obfuscate(X))
         opinions = blend.speak([score(Z) for score in scorers], common)
         return np.asarray(getattr(opinions, "local" if using == "own" else using))
@@ -456,9 +456,10 @@ def personalise(
     target, labels = _checked_targets(home.name, X, y, public, public_target, numbers)
     generator = check_random_state(random_state)
     classes = None if numbers else _all_classes(own_model, target, labels)
-    encoder = TableEncoder(X, public, home.name)
-    rows = encoder.encode(X)
-    beside = [] if public is None else [encoder.encode(public)]
+    encoder = TableEncoder(f"Party {home.name!r}: the table", standardise=True)
+    encoder.fit(X, beside=[] if public is None else [public])
+    rows = encoder.transform(X)
+    beside = [] if public is None else [encoder.transform(public)]
     aims, unit, columns = _aims(classes, target, labels)
     opinion = CollaborationOpinion(own_model, classes, unit)
     data = OwnData(

@@ -12,13 +12,13 @@ from numpy.lib.stride_tricks import as_strided
 from numpy.typing import NDArray
 from sklearn.base import BaseEstimator
 
+from .._frames import TableEncoder
 from .._obfuscators import OBFUSCATORS
 from .._validation import require
 from ..bundle import arrays_to_bytes, bytes_to_arrays
 from ..errors import ExchangeError
 from ..linalg import Kernel
 from ..model import PartyModel
-from ._common_space import TableEncoder
 from ._local_party import LocalParty, TableForm
 from ._own_models import ClassBlend, EstimatorScorer, KernelScorer, NumberBlend, SpreadScorer
 from ._party import Party
@@ -78,7 +78,10 @@ def _arrays(value: Any) -> Iterator[tuple[dict[str, Any], str]]:
 
 
 OBFUSCATOR, ROTATION = "obfuscator.skops", "rotation.safetensors"
-OWN_TYPES = frozenset(entry.home for entry in OBFUSCATORS.values() if entry.home.startswith("datacollab."))
+OWN_TYPES = frozenset(
+    [f"{TableEncoder.__module__}.{TableEncoder.__qualname__}"]
+    + [entry.home for entry in OBFUSCATORS.values() if entry.home.startswith("datacollab.")]
+)
 """Types that may be constructed besides those of scikit-learn and NumPy that skops itself trusts."""
 
 

@@ -13,6 +13,7 @@ from sklearn.ensemble import RandomForestClassifier, RandomForestRegressor
 from sklearn.preprocessing import StandardScaler
 
 import datacollab as dc
+from datacollab._frames import TableEncoder
 from datacollab.analyst import Collaboration
 from datacollab.analyst._choice import (
     Candidate,
@@ -28,7 +29,6 @@ from datacollab.analyst._training import mean_anchor, training_rows
 from datacollab.linalg import gaussian_sigma
 from datacollab.model import fit_left_out
 from datacollab.party import PersonalModel
-from datacollab.party._common_space import TableEncoder
 from datacollab.party._own_models import Blender, ClassBlender, NumberBlender, OwnData, own_candidates
 from datacollab.sums import (
     CommonMap,
@@ -175,15 +175,15 @@ def alone(own: Rows, drawn: Draw, *, public: bool, thorough: bool = False, strea
     numbers = drawn.task == "regression"
     labelled = drawn.labelled if public else None
     beside = drawn.public.X if public and drawn.setting.n_public else None
-    encoder = TableEncoder(own.X, beside, "alone")
-    X = encoder.encode(own.X)
+    encoder = TableEncoder(standardise=True).fit(own.X, beside=[] if beside is None else [beside])
+    X = encoder.transform(own.X)
     target = own.y if labelled is None else np.concatenate([own.y, labelled.y])
     classes, codes = (np.arange(0), target) if numbers else np.unique(target, return_inverse=True)
     mean, deviation = (float(target.mean()), float(target.std()) or 1.0) if numbers else (0.0, 1.0)
     aims = (codes - mean) / deviation if numbers else codes
     candidates = own_candidates(
         OwnData(
-            rows=X if beside is None else np.concatenate([X, encoder.encode(beside)]),
+            rows=X if beside is None else np.concatenate([X, encoder.transform(beside)]),
             target=aims,
             n_own=len(X),
             n_classes=None if numbers else len(classes),
@@ -204,7 +204,7 @@ def alone(own: Rows, drawn: Draw, *, public: bool, thorough: bool = False, strea
     scorers = [candidates[place].fit() for place in blend.own]
 
     def predict(rows: Array) -> Array:
-        encoded = encoder.encode(rows)
+        encoded = encoder.transform(rows)
         told = np.zeros((len(rows), nothing.shape[1]))
         said = blend.speak([scorer(encoded) for scorer in scorers], told).local
         return mean + deviation * said if numbers else softmax(said, axis=1)

@@ -15,6 +15,7 @@ from sklearn.preprocessing import FunctionTransformer
 from sklearn.utils import _safe_indexing
 from sklearn.utils.validation import _num_samples
 
+from ..._frames import TableEncoder, has_numbers_alone, plain_column
 from ..._validation import FloatArray, check_single_targets
 from ...errors import AgreementError, DataCollabWarning
 from ...party import Party
@@ -126,7 +127,7 @@ def _own_targets(
                 f"Party {share.party!r}: y differs from the targets that are shared; give the rows and targets the "
                 "party was fitted on, in the same order."
             )
-        return coding.numbers(party.shown_target(np.asarray(y)))
+        return coding.numbers(party.shown_target(y))
     if len(order) < _num_samples(X):
         return None
     target = np.empty_like(share.target)
@@ -139,7 +140,7 @@ def _other_targets(
 ) -> NDArray[Any] | None:
     if values is None or rows is None:
         return None
-    target = np.asarray(values)
+    target = plain_column(values)
     if coding.kind is TargetKind.SINGLE or target.dtype.names is None:
         check_single_targets(target, f"Party {party.name!r}: {what}", AgreementError)
     if target.dtype.names != coding.kind.names:
@@ -282,6 +283,11 @@ def make_scenario(
     random: np.random.RandomState,
 ) -> Scenario:
     """Bring all rows into one form, and draw those under attack; public and control rows come with their targets."""
+    X, anchor, fit_on = party._plain(X), party._plain(anchor, "the anchor"), party._plain(party.fit_on, "fit_on")
+    public, control = (
+        (None if rows is None else party._plain(rows, f"the {name} rows"), known)
+        for name, (rows, known) in (("public", public), ("control", control))
+    )
     if control[0] is None and public[0] is not None:
         parts = split_public(*public, random)
         public, control = parts[:2], parts[2:]
@@ -293,12 +299,17 @@ def make_scenario(
     original, order = party.share_with_order(anchor, anchor_target)
     coding = target_numbers(original.target)
     share = with_numbers(original, coding)
+    tables, encoder = [each for each in (X, anchor, public[0], control[0], fit_on) if each is not None], None
+    if not all(map(has_numbers_alone, tables)):
+        # What attackers see of a table, and reconstruct: its numbers beside zeros and ones.
+        encoder = TableEncoder(f"Party {party.name!r}: a table of the audit").fit(X, beside=tables[1:])
 
     def table(rows: Any, what: str, like: Any = None) -> Any:
         """Check a table, if there is one, and that it has the columns of another."""
         if rows is None:
             return None
-        checked = check_rows(rows, f"Party {party.name!r}: {what}", AgreementError)
+        numbers = rows if encoder is None else encoder.transform(rows)
+        checked = check_rows(numbers, f"Party {party.name!r}: {what}", AgreementError)
         if like is not None:
             check_columns(like, checked, f"Party {party.name!r}: X has", f"{what} has")
         return checked
@@ -320,7 +331,7 @@ def make_scenario(
         remarks.append(f"{n_in_anchor} anchor rows are the party’s own: every party sees them as they are.")
     kept = np.arange(0)
     if others is not None:
-        taken = [raw, anchor_rows, table(party.fit_on, "fit_on")]
+        taken = [raw, anchor_rows, table(fit_on, "fit_on")]
         free = ~np.any([_is_in(others, rows) for rows in taken if rows is not None], axis=0)
         if n_dropped := int((~free).sum()):
             remarks.append(

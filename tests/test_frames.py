@@ -1,0 +1,216 @@
+"""Tables as notebooks have them, at every entry point that takes rows: one table in any container gives one result."""
+
+import warnings
+
+import numpy as np
+import pandas as pd
+import polars as pl
+import pyarrow as pa
+import pytest
+from sklearn import config_context
+from sklearn.base import clone
+from sklearn.linear_model import LogisticRegression
+from sklearn.model_selection import cross_validate
+from sklearn.pipeline import make_pipeline
+from sklearn.preprocessing import FunctionTransformer
+
+import datacollab as dc
+from datacollab.choice import Option
+from datacollab.party import Microaggregation
+from datacollab.targets import survival_target
+
+N, N_PUBLIC, SECRET = 90, 30, "Frankenthal"
+WARDS = ["medicine", SECRET, "surgery"]
+
+
+def mixed(n=N + N_PUBLIC, seed=0):
+    """Return a table with numbers, whole numbers, truth values, texts and gaps in all but one column."""
+    rng = np.random.default_rng(seed)
+    age, glucose = rng.uniform(20, 90, n).round(1), rng.normal(6, 1, n)
+    table = pd.DataFrame(
+        {
+            "age": age,
+            "glucose": np.where(rng.uniform(size=n) < 0.1, np.nan, glucose),
+            "visits": rng.integers(0, 9, n),
+            "smoker": rng.uniform(size=n) < 0.4,
+            "ward": [None if rng.uniform() < 0.1 else WARDS[k] for k in rng.integers(3, size=n)],
+        }
+    )
+    sick = (age + 20 * table["smoker"] + 10 * rng.normal(size=n)) > 62
+    return table, sick.to_numpy()
+
+
+TABLE, SICK = mixed()
+HOSPITAL = np.repeat(["a", "b", "c"], N // 3)
+
+
+def arrow_typed(table):
+    return pa.Table.from_pandas(table, preserve_index=False).to_pandas(types_mapper=pd.ArrowDtype)
+
+
+CONTAINERS = {
+    "pandas": lambda table: table,
+    "categories": lambda table: table.assign(ward=table["ward"].astype("category")),
+    "nullable": lambda table: table.convert_dtypes(),
+    "arrow types": arrow_typed,
+    "objects": lambda table: table.astype(object).where(table.notna(), None),
+    "polars": lambda table: pl.from_arrow(pa.Table.from_pandas(table, preserve_index=False)),
+    "arrow": lambda table: pa.Table.from_pandas(table, preserve_index=False),
+    "array": lambda table: table.astype(object).where(table.notna(), None).to_numpy(),
+    "masked": lambda table: np.ma.masked_array(
+        table.astype(object).where(table.notna(), "filler").to_numpy(), table.isna().to_numpy()
+    ),
+}
+
+
+def parts(container):
+    make = CONTAINERS[container]
+    return make(TABLE[:N].reset_index(drop=True)), make(TABLE[N:].reset_index(drop=True))
+
+
+def first(table, n):
+    return table.slice(0, n) if isinstance(table, pa.Table) else table[:n]
+
+
+def quietly(function, *given, **named):
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", dc.errors.DataCollabWarning)
+        return function(*given, **named)
+
+
+def party_of(own, anchor, f=None, **options):
+    f = dc.obfuscator("pca", 4) if f is None else f
+    return quietly(dc.Party("a", f, random_state=0, **options).fit, own, SICK[:N])
+
+
+def by_party(own, anchor):
+    party = party_of(own, anchor)
+    share = party.share(anchor)
+    assert share.representation.shape == (N, 4)
+    return np.vstack([share.representation, party.obfuscate(first(own, 3))])
+
+
+def by_party_on_anchor(own, anchor):
+    party = party_of(own, anchor, fit_on=anchor, defences=[Microaggregation(3)])
+    return party.share(anchor).representation
+
+
+def by_common_space(own, anchor):
+    return dc.CommonSpace(anchor, bytes(32), n_components=8).transform(own)
+
+
+def anchors(sampler):
+    def draw(own, anchor):
+        rows, target = sampler.sample(anchor, SICK[N:], random_state=0)
+        assert (target is None) == isinstance(sampler, dc.GaussianAnchor | dc.UniformAnchor)
+        assert type(rows) is (np.ndarray if isinstance(anchor, np.ma.MaskedArray) else type_of(anchor))
+        # The anchor is a table of the same kind: whatever takes the one takes the other.
+        return dc.CommonSpace(anchor, bytes(32), n_components=6).transform(rows)
+
+    return draw
+
+
+def type_of(table):
+    return pd.DataFrame if isinstance(table, pa.Table) else type(table)
+
+
+def by_audit(own, anchor):
+    party = party_of(own, anchor)
+    found = quietly(
+        dc.audit,
+        party,
+        own,
+        anchor,
+        public=anchor,
+        levels=["T2"],
+        attacks=["linear regression"],
+        random_state=0,
+        n_attacked=30,
+    )
+    assert found.findings
+    return np.array([each.value for each in found.findings])
+
+
+def by_choose(own, anchor):
+    option = Option(name="pca", obfuscator=dc.obfuscator("pca", 3), n_components=3)
+    choice = dc.choose(own, SICK[:N], anchor, options=[option], cv=2, random_state=0)
+    assert not choice.failed
+    return np.array([choice.assessments[0].utility])
+
+
+def by_simulation(own, anchor):
+    found = dc.simulate_parties(own, SICK[:N], anchor=anchor, n_parties=3, n_draws=2, random_state=0)
+    return found.scores
+
+
+def by_sums(own, anchor):
+    model = dc.DataCollaborationClassifier(random_state=0).fit(own, SICK[:N], groups=HOSPITAL, anchor=anchor)
+    return model.predict_proba(first(own, 9))
+
+
+def by_rows(own, anchor):
+    model = dc.DataCollaborationClassifier(
+        dc.obfuscator("pca", 4), dc.LTI(4), LogisticRegression(), shuffle=False, random_state=0
+    )
+    model = clone(model).fit(own, SICK[:N], groups=HOSPITAL, anchor=anchor)
+    return model.predict_proba(first(own, 9), groups=HOSPITAL[:9])
+
+
+def by_cross_validation(own, anchor):
+    pipeline = make_pipeline(FunctionTransformer(), dc.DataCollaborationClassifier(random_state=0))
+    with config_context(enable_metadata_routing=True):
+        params = {"groups": HOSPITAL, "anchor": anchor}
+        found = cross_validate(
+            pipeline, own, SICK[:N], cv=dc.PartyStratifiedKFold(2), params=params, error_score="raise"
+        )
+    return found["test_score"]
+
+
+def by_clusterer(own, anchor):
+    model = dc.DataCollaborationClusterer(dc.obfuscator("pca", 3), n_clusters=2, random_state=0, shuffle=False)
+    return model.fit_predict(own, groups=HOSPITAL, anchor=anchor)
+
+
+def by_survival(own, anchor):
+    y = survival_target(SICK[:N], np.arange(1, N + 1) % 40 + 1)
+    model = dc.DataCollaborationSurvival(dc.obfuscator("pca", 3), random_state=0, shuffle=False)
+    return model.fit(own, y, groups=HOSPITAL, anchor=anchor).predict(first(own, 5), groups=HOSPITAL[:5])
+
+
+def by_search_of_private_rows(own, anchor):
+    assert not len(dc.find_private_rows(anchor, own))
+    return dc.find_private_rows(first(own, 5), own)
+
+
+TAKEN = {
+    "Party": by_party,
+    "Party on the anchor": by_party_on_anchor,
+    "CommonSpace": by_common_space,
+    "SampleAnchor": anchors(dc.SampleAnchor(20)),
+    "SMOTEAnchor": anchors(dc.SMOTEAnchor(20)),
+    "GaussianAnchor": anchors(dc.GaussianAnchor(20)),
+    "UniformAnchor": anchors(dc.UniformAnchor(20)),
+    "audit": by_audit,
+    "choose": by_choose,
+    "simulate_parties": by_simulation,
+    "sums": by_sums,
+    "rows": by_rows,
+    "cross_validate": by_cross_validation,
+    "clusters": by_clusterer,
+    "survival": by_survival,
+    "find_private_rows": by_search_of_private_rows,
+}
+EXPECTED = {}
+SLOW = {"simulate_parties", "choose", "audit", "cross_validate", "survival", "clusters", "rows", "sums"}
+"""Entry points that are tried with the two containers that differ most."""
+CASES = [
+    *((entry, "nullable", "masked") for entry in TAKEN if entry in SLOW),
+    *((entry, "pandas", container) for entry in TAKEN if entry not in SLOW for container in CONTAINERS),
+]
+
+
+@pytest.mark.parametrize(("entry", "reference", "container"), CASES, ids=lambda each: each)
+def test_one_table_in_any_container_gives_one_result(entry, reference, container):
+    if entry not in EXPECTED:
+        EXPECTED[entry] = TAKEN[entry](*parts(reference))
+    np.testing.assert_allclose(TAKEN[entry](*parts(container)), EXPECTED[entry], rtol=1e-6, atol=1e-9)
