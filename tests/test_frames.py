@@ -1,5 +1,6 @@
 """Tables as notebooks have them, at every entry point that takes rows: one table in any container gives one result."""
 
+import datetime
 import warnings
 
 import numpy as np
@@ -16,8 +17,9 @@ from sklearn.preprocessing import FunctionTransformer
 
 import datacollab as dc
 from datacollab.choice import Option
+from datacollab.errors import AgreementError, DataCollabError, SmallClassWarning
 from datacollab.party import Microaggregation
-from datacollab.targets import survival_target
+from datacollab.targets import check_coding, survival_target
 
 N, N_PUBLIC, SECRET = 90, 30, "Frankenthal"
 WARDS = ["medicine", SECRET, "surgery"]
@@ -214,3 +216,90 @@ def test_one_table_in_any_container_gives_one_result(entry, reference, container
     if entry not in EXPECTED:
         EXPECTED[entry] = TAKEN[entry](*parts(reference))
     np.testing.assert_allclose(TAKEN[entry](*parts(container)), EXPECTED[entry], rtol=1e-6, atol=1e-9)
+
+
+# What is refused, by name and never by entry.
+
+REFUSED = {
+    "dates": (TABLE.assign(seen=pd.Timestamp("2031-05-04")), "column 'seen' holds dates.*such as an age in years"),
+    "days": (TABLE.assign(seen=datetime.date(2031, 5, 4)), "column 'seen' holds dates"),
+    "lists": (TABLE.assign(seen=[[2031]] * len(TABLE)), "column 'seen' holds lists"),
+    "infinity": (TABLE.assign(dose=[np.inf, *range(1, len(TABLE))]), "column 'dose' holds infinity in 1 of"),
+    "doubled names": (pd.concat([TABLE, TABLE[["age"]]], axis=1), r"1 names for several columns each: \['age'\]"),
+    "levels of names": (TABLE.set_axis(pd.MultiIndex.from_product([["2031"], TABLE]), axis=1), "several levels"),
+    "query": (pl.DataFrame({"age": [2031.0] * len(TABLE)}).lazy(), r"Call \.collect\(\)"),
+    "records": (np.array([(2031.0, 1)] * len(TABLE), dtype=[("a", float), ("b", int)]), "array of records"),
+    "complex": (np.full((len(TABLE), 2), 2031j), "Complex data not supported"),
+}
+DOORS = {
+    "Party": lambda table: dc.Party("a", dc.obfuscator("pca", 2)).fit(table, SICK),
+    "CommonSpace": lambda table: dc.CommonSpace(table, bytes(32)),
+    "SMOTEAnchor": lambda table: dc.SMOTEAnchor(20).sample(table),
+    "classifier": lambda table: dc.DataCollaborationClassifier().fit(
+        table, SICK, groups=np.arange(len(SICK)) % 3, anchor=table
+    ),
+}
+
+
+@pytest.mark.parametrize("door", DOORS)
+@pytest.mark.parametrize("case", REFUSED)
+def test_what_is_no_table_of_numbers_and_categories_is_refused_at_every_door(door, case):
+    table, message = REFUSED[case]
+    with pytest.raises((DataCollabError, ValueError), match=message) as caught:
+        DOORS[door](table)
+    assert "2031" not in str(caught.value)
+
+
+@pytest.mark.parametrize("y", [np.ma.masked_array(SICK, TABLE["age"] > 80), pd.array(SICK).astype("boolean")])
+def test_gaps_in_targets_are_counted(y):
+    if not isinstance(y, np.ma.MaskedArray):
+        y[TABLE["age"] > 80] = pd.NA
+    n = int((TABLE["age"] > 80).sum())
+    with pytest.raises(AgreementError, match=f"{n} of {len(TABLE)} entries of y are missing"):
+        dc.Party("a", dc.obfuscator("pca", 2)).fit(TABLE, y)
+    with pytest.raises(AgreementError, match=f"y is missing in {n} of"):
+        dc.DataCollaborationClassifier().fit(TABLE, y, groups=np.arange(len(SICK)) % 3, anchor=TABLE)
+
+
+YES = np.where(SICK, "yes", "no")
+CODINGS = {
+    "capitals": ([YES, np.char.capitalize(YES), YES], r"Parties \['a', 'b', 'c'\] spell 2 of the classes"),
+    "blanks": ([YES, np.char.add(" ", YES), YES], "spell 2 of the classes"),
+    "numbers": ([SICK * 1, SICK * 1, SICK + 1], r"Parties \['a', 'b'\] count their 2 classes from 0.*\['c'\] from 1"),
+    "texts beside numbers": ([YES, SICK * 1, YES], r"'b': 'numbers'"),
+}
+
+
+@pytest.mark.parametrize("sharing", ["sums", "rows", "roles"])
+@pytest.mark.parametrize("case", CODINGS)
+def test_classes_coded_in_different_ways_are_refused_with_the_parties(case, sharing):
+    codings, message = CODINGS[case]
+    rows = np.array_split(np.arange(N), 3)
+    targets = [coding[:N][own] for coding, own in zip(codings, rows, strict=True)]
+    with pytest.raises(AgreementError, match=message) as caught:
+        if sharing == "roles":
+            f = dc.obfuscator("pca", 2)
+            parties = [dc.Party("abc"[k], f).fit(TABLE.iloc[rows[k]], targets[k]) for k in range(3)]
+            dc.Analyst(dc.LTI(2), LogisticRegression()).fit([party.share(TABLE[N:]) for party in parties])
+        y = np.concatenate([target.astype(object) for target in targets])
+        dc.DataCollaborationClassifier(sharing=sharing).fit(TABLE[:N], y, groups=HOSPITAL, anchor=TABLE[N:])
+    assert "yes" not in str(caught.value).casefold()
+
+
+@pytest.mark.parametrize(
+    "targets", [{"a": ["A", "a", "b"], "b": ["a", "b"]}, {"a": [0, 1], "b": [1, 2], "c": [0, 2]}, {"a": [0], "b": [1]}]
+)
+def test_classes_that_differ_are_no_codings(targets):
+    check_coding({party: np.array(labels) for party, labels in targets.items()})
+
+
+def test_names_are_no_classes_and_small_classes_a_warning():
+    names = np.array([f"{SECRET} {k}" for k in range(N)])
+    with pytest.raises(AgreementError, match=f"Party 'a': y has {N} different texts in {N} rows") as caught:
+        dc.Party("a", dc.obfuscator("pca", 2)).fit(TABLE[:N], names)
+    assert SECRET not in str(caught.value)
+    with pytest.raises(AgreementError, match="names rather than classes"):
+        dc.DataCollaborationClassifier().fit(TABLE[:N], names, groups=HOSPITAL, anchor=TABLE[N:])
+    few = np.where(np.arange(N) < 4, "rare", YES[:N])
+    with pytest.warns(SmallClassWarning, match="1 of 3 classes in Party 'a': y have fewer than 5 rows"):
+        dc.Party("a", dc.obfuscator("pca", 2)).fit(TABLE[:N], few)

@@ -77,13 +77,13 @@ def plain_table(X: Any, what: str, error: type[ValueError] = AgreementError) -> 
         Of type `error`, in words that begin with `what`: if columns have no names of their own, or an array holds
         records or complex numbers.
     """
+    if hasattr(X, "collect"):
+        raise error(f"{what} is a query that was not run. Call .collect() on it first.")
     libraries = {base.__module__.partition(".")[0] for base in type(X).__mro__}
     if hasattr(X, "__arrow_c_stream__") and not libraries & {"pandas", "polars"}:
         X = (X if hasattr(X, "to_pandas") else require("pyarrow", "tables").table(X)).to_pandas()
     if not hasattr(X, "columns"):
         return _plain_array(X, what, error) if isinstance(X, np.ndarray | list | tuple) else X
-    if hasattr(X, "collect"):
-        raise error(f"{what} is a query that was not run. Call .collect() on it first.")
     names = list(X.columns)
     if getattr(X.columns, "nlevels", 1) > 1:
         raise error(f"{what} has column names of several levels. Give each column one name.")

@@ -138,5 +138,9 @@ class PrivateRowsWarning(DataCollabWarning):
     """Rows that were called public are also among a party's own; the message says how many, not which."""
 
 
+class SmallClassWarning(DataCollabWarning):
+    """A class has so few rows that their labels tell much of each; the message says how many classes, not which."""
+
+
 class SuppressedRowsWarning(DataCollabWarning):
     """A defence keeps rows from being shared; the message says how many, not which."""

@@ -2,17 +2,28 @@
 
 from __future__ import annotations
 
+import unicodedata
+import warnings
+from collections.abc import Mapping
 from enum import StrEnum
 from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from ._typing import FloatArray
-from .errors import AgreementError
+from ._typing import FloatArray, PartyName
+from .errors import AgreementError, SmallClassWarning
 
 __all__ = ["EFFECT", "NO_TARGET", "SURVIVAL", "SURVIVAL_EFFECT", "TargetKind", "coarsened", "effect_target"]
-__all__ += ["named_target", "no_target", "survival_target", "target_kind", "usual_time_step"]
+__all__ += [
+    "check_class_names",
+    "check_coding",
+    "named_target",
+    "no_target",
+    "survival_target",
+    "target_kind",
+    "usual_time_step",
+]
 
 SURVIVAL = np.dtype([("event", np.bool_), ("time", np.float64)])
 """Whether the event was seen, and when it or the end of observation was."""
@@ -228,3 +239,90 @@ def _column(name: str, values: ArrayLike) -> NDArray[Any]:
     if name == "time" and (column <= 0).any():
         raise AgreementError(f"time must be above 0; {int((column <= 0).sum())} of {len(column)} rows are not.")
     return column
+
+
+FEWEST_OF_A_CLASS = 5
+"""As a party's policy has it by default."""
+_FEWEST_JUDGED = 10
+
+
+def check_class_names(target: NDArray[Any], what: str) -> None:
+    """Refuse texts that tell rows apart, and warn of classes with few rows, whose labels say more of each.
+
+    Raises
+    ------
+    AgreementError
+        If at least half of ten rows or more have a text of their own.
+
+    Warns
+    -----
+    SmallClassWarning
+        If a class of texts has fewer than 5 rows.
+    """
+    if target.dtype.kind not in "OSU" or len(target) < _FEWEST_JUDGED:
+        return
+    sizes = np.unique(target.astype(str), return_counts=True)[1]
+    if (n_alone := int((sizes == 1).sum())) >= len(target) / 2:
+        raise AgreementError(
+            f"{what} has {len(sizes)} different texts in {len(target)} rows, and {n_alone} rows have one of their own: "
+            "these are names rather than classes. Give the column with the classes."
+        )
+    if n_small := int((sizes < FEWEST_OF_A_CLASS).sum()):
+        warnings.warn(
+            f"{n_small} of {len(sizes)} classes in {what} have fewer than {FEWEST_OF_A_CLASS} rows, so their labels "
+            "tell much of single rows. Merge these classes, or leave their rows out.",
+            SmallClassWarning,
+            stacklevel=4,
+        )
+
+
+def check_coding(targets: Mapping[PartyName, NDArray[Any]], *, are_classes: bool = True) -> None:
+    """Refuse targets that parties code in different ways.
+
+    Raises
+    ------
+    AgreementError
+        If some are texts and others numbers.  Of classes, also if parties spell one differently, as with capitals,
+        and none has both spellings; or if some count as many classes from 0 as others count from 1.
+    """
+    are_texts = {party: target.dtype.kind in "OSU" for party, target in targets.items()}
+    if len(set(are_texts.values())) > 1:
+        kinds = {party: "text" if is_text else "numbers" for party, is_text in are_texts.items()}
+        raise AgreementError(f"Some parties' targets are numbers and others' are text: {kinds}. Agree on one coding.")
+    if not are_classes:
+        return
+    found = {party: set(np.unique(target).tolist()) for party, target in targets.items()}
+    if any(are_texts.values()):
+        spellings: dict[str, set[Any]] = {}
+        for label in set().union(*found.values()):
+            spellings.setdefault(_spelling(label), set()).add(label)
+        unlike = [each for each in spellings.values() if len(each) > 1]
+        unlike = [each for each in unlike if all(len(each & labels) < 2 for labels in found.values())]
+        if unlike:
+            parties = [party for party, labels in found.items() if any(each & labels for each in unlike)]
+            raise AgreementError(
+                f"Parties {parties!r} spell {len(unlike)} of the classes in different ways, such as with other "
+                "capitals or blanks. Write each class in one way at all parties."
+            )
+        return
+    sizes = {len(labels) for labels in found.values()}
+    first = {party: min(labels) for party, labels in found.items() if _runs_from(labels)}
+    if len(first) == len(found) and len(sizes) == 1 and {*first.values()} == {0, 1}:
+        sides = [[party for party, least in first.items() if least == start] for start in (0, 1)]
+        raise AgreementError(
+            f"Parties {sides[0]!r} count their {sizes.pop()} classes from 0, and parties {sides[1]!r} from 1. Agree on "
+            "one coding; if these are different classes, name them by texts."
+        )
+
+
+def _spelling(label: Any) -> str:
+    return " ".join(unicodedata.normalize("NFKC", str(label)).casefold().split())
+
+
+def _runs_from(labels: set[Any]) -> bool:
+    """Return whether labels are two or more whole numbers without gaps, from 0 or 1 on."""
+    return (
+        len(labels) > 1
+        and min(labels) in (0, 1)
+        and labels == {*range(int(min(labels)), int(min(labels)) + len(labels))}
+    )

@@ -17,7 +17,7 @@ from ..errors import AgreementError, UnknownPartyError
 from ..model import AnchorPredictions, PartyModel, anchor_predictions, levelled
 from ..share import Share
 from ..survival import SurvivalModel
-from ..targets import TargetKind
+from ..targets import TargetKind, check_coding
 from ._choice import ANCHOR_WEIGHTS, Choice, NamedModel, Search, Selection, default_integrators, trained_again
 from ._levels import Levels, levels_of
 from ._linear import BaseIntegrator
@@ -276,6 +276,8 @@ class Analyst:
         training = training_rows(named, as_classes=self.task == "classification")
         if common_kind(named) is TargetKind.SURVIVAL:
             self._check_survival()
+        elif self._is_classification(training.target):
+            check_coding({party: share.target for party, share in named.items()})
         if not self._has_choice and not self._wants_left_out:
             with one_thread_if_small(max(len(training.target), len(next(iter(named.values())).anchor_representation))):
                 return self._as_named(named, training)

@@ -16,7 +16,7 @@ from .._validation import FloatArray, PartyName
 from ..errors import AgreementError, NumericalError
 from ..model import fit_weighted
 from ..share import Share
-from ..targets import TargetKind
+from ..targets import TargetKind, check_coding
 from ._linear import BaseIntegrator
 
 _MOST_ENTRY = 1e30
@@ -256,8 +256,5 @@ def common_anchor_target(shares: Mapping[PartyName, Share]) -> NDArray[Any] | No
 
 def combined_target(shares: Mapping[PartyName, Share]) -> NDArray[Any]:
     """Return targets of all parties' rows, in the order of the shares."""
-    text = {party: share.target.dtype.kind in "OSU" for party, share in shares.items()}
-    if len(set(text.values())) > 1:
-        kinds = {party: "text" if is_text else "numbers" for party, is_text in text.items()}
-        raise AgreementError(f"Some parties' targets are numbers and others' are text: {kinds}. Agree on one coding.")
+    check_coding({party: share.target for party, share in shares.items()}, are_classes=False)
     return np.concatenate([share.target for share in shares.values()])

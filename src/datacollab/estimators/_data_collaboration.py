@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import secrets
+import warnings
 from abc import abstractmethod
 from collections.abc import Callable, Mapping, Sequence
 from numbers import Integral, Real
@@ -32,12 +33,12 @@ from .._validation import (
     count_missing,
 )
 from ..analyst import LTI, Analyst, AnchorScaled, BaseIntegrator, Clustering, cluster, integrate
-from ..errors import AgreementError
+from ..errors import AgreementError, SmallClassWarning
 from ..party import CommonSpace, Defence
 from ..share import Share
 from ..sums import FEWEST_PARTIES, MaskKey, RidgeSums, SumsPlan
 from ..survival import CoxRegression, concordance_index
-from ..targets import TargetKind, named_target, target_kind
+from ..targets import TargetKind, check_class_names, named_target, target_kind
 from ._roles import BaseDataCollaboration, PlayedRoles, by_party, owners, refuse_unquoted, seeded
 
 
@@ -329,7 +330,11 @@ class DataCollaborationClassifier(ClassifierMixin, _Supervised):
         return float(accuracy_score(y, self.predict(X, groups=groups), sample_weight=sample_weight))
 
     def _of_task(self, target: NDArray[Any], name: str) -> NDArray[Any]:
-        if name == "y":
+        # Texts beside numbers are refused with the names of the parties.
+        if name == "y" and len({isinstance(each, str) for each in target.tolist()}) < 2:
+            with warnings.catch_warnings():
+                warnings.simplefilter("ignore", SmallClassWarning)
+                check_class_names(target, name)
             check_classification_targets(target)
         return target
 

@@ -29,10 +29,11 @@ from .._frames import plain_column, plain_table
 from .._obfuscators import takes_numbers_alone
 from .._validation import FloatArray, HasMethods, PartyName, StrOptions, count_missing
 from ..analyst import KTI, Analyst, BaseIntegrator, Collaboration
-from ..errors import AnchorError, RepeatableSecretWarning, UnknownPartyError
+from ..errors import AnchorError, RepeatableSecretWarning, SmallClassWarning, UnknownPartyError
 from ..model import PartyModel
 from ..party import Defence, Party, obfuscator
 from ..share import Share
+from ..targets import check_coding
 
 
 def owners(X: Any, groups: ArrayLike | None, party_column: str | int | None) -> tuple[Any, NDArray[Any]]:
@@ -294,6 +295,7 @@ def _fit_and_share(
     with warnings.catch_warnings():
         # Nothing leaves this process, so a repeatable obfuscation is no secret given away.
         warnings.simplefilter("ignore", RepeatableSecretWarning)
+        warnings.simplefilter("ignore", SmallClassWarning)
         party.fit(X, y)
     return party, party.share(anchor, anchor_target)
 
@@ -382,6 +384,8 @@ class BaseDataCollaboration(PlayedRoles):
         target = self._targets(y, "y")
         check_consistent_length(X, target)
         X, names, anchor, random_state = self._begun(X, groups, anchor)
+        if is_classifier(self):
+            check_coding({party: plain_column(target[rows]) for party, rows in by_party(names).items()})
         if anchor_target is not None:
             anchor_target = self._targets(anchor_target, "anchor_target")
         self._play(X, target, names, anchor, anchor_target, random_state)

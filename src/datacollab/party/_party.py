@@ -26,7 +26,7 @@ from .._validation import FloatArray, PartyName
 from ..errors import AgreementError, ForgottenError, ObfuscationError, PrivateRowsWarning, RepeatableSecretWarning
 from ..model import AnchorPredictions, PartyModel
 from ..share import Share
-from ..targets import TargetKind, coarsened, named_target, no_target, target_kind, usual_time_step
+from ..targets import TargetKind, check_class_names, coarsened, named_target, no_target, target_kind, usual_time_step
 from ._defence import Defence
 from ._distil import DistilledModel, distil_predictions
 from ._local_party import LocalParty, TableForm, components_wanted, one_per_row
@@ -226,6 +226,7 @@ class Party(LocalParty):
         self._check_parameters()
         X = self._plain(X)
         target = checked_target(self.name, X, y)
+        check_class_names(target, f"Party {self.name!r}: y")
         step = time_step_for(self.name, target, self.time_step)
         fitted, filler = self._fitted_obfuscator(X, target if target_kind(target) is TargetKind.SINGLE else None)
         representation = self._obfuscate(fitted, None, X, "representation")
