@@ -13,12 +13,12 @@ from sklearn.base import clone
 from sklearn.linear_model import LogisticRegression
 from sklearn.model_selection import cross_validate
 from sklearn.pipeline import make_pipeline
-from sklearn.preprocessing import FunctionTransformer
+from sklearn.preprocessing import FunctionTransformer, StandardScaler
 
 import datacollab as dc
 from datacollab.choice import Option
-from datacollab.errors import AgreementError, DataCollabError, SmallClassWarning
-from datacollab.party import Microaggregation
+from datacollab.errors import AgreementError, DataCollabError, ExchangeError, SmallClassWarning
+from datacollab.party import Microaggregation, PersonalModel
 from datacollab.targets import check_coding, survival_target
 
 N, N_PUBLIC, SECRET = 90, 30, "Frankenthal"
@@ -303,3 +303,25 @@ def test_names_are_no_classes_and_small_classes_a_warning():
     few = np.where(np.arange(N) < 4, "rare", YES[:N])
     with pytest.warns(SmallClassWarning, match="1 of 3 classes in Party 'a': y have fewer than 5 rows"):
         dc.Party("a", dc.obfuscator("pca", 2)).fit(TABLE[:N], few)
+
+
+def test_what_a_party_has_in_the_end_is_saved_and_read_on_a_mixed_frame(tmp_path, monkeypatch):
+    for name in ("N_TREES", "MOST_REFITS"):
+        monkeypatch.setattr(f"datacollab.party._personal_model.{name}", 4)
+    rows, f = np.array_split(np.arange(N), 3), dc.obfuscator("pca", 3)
+    parties = [dc.Party("abc"[k], f).fit(TABLE.iloc[rows[k]], YES[:N][rows[k]]) for k in range(3)]
+    shares = [party.share(TABLE[N:]) for party in parties]
+    h = make_pipeline(StandardScaler(), LogisticRegression())
+    collaboration = dc.Analyst(dc.LTI(3), h, left_out=True).fit(shares)
+    own = TABLE.iloc[rows[0]].convert_dtypes()
+    model = parties[0].personalise(
+        collaboration.party_model("a"), TABLE.iloc[rows[0]], YES[:N][rows[0]], public=TABLE[N:], random_state=0
+    )
+    model.save(tmp_path / "a.dcstate")
+    read = PersonalModel.load(tmp_path / "a.dcstate")
+    assert read.sides == model.sides
+    for side in model.sides:
+        np.testing.assert_allclose(read.predict_proba(own, side), model.predict_proba(own, side), atol=1e-9)
+    assert read.benefit_ == model.benefit_
+    with pytest.raises(ExchangeError, match="Expected|expected"):
+        PersonalModel.load(shares[0].save(tmp_path / "b.dcshare") or tmp_path / "b.dcshare")

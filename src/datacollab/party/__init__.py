@@ -11,10 +11,10 @@ from ._distil import AnchorRidge, DistilledModel, distil_predictions, fit_to_pre
 from ._kernel_pca import KernelPCAObfuscator
 from ._local_party import ExplanationAgreement, LocalParty, PartyPredictor, explanation_agreement
 from ._party import Party
-from ._personal_model import Benefit, Estimate, PersonalModel, Side, personalise
+from ._personal_model import Benefit, Estimate, PersonalModel, Side, personal_model, personal_state, personalise
 from ._plan import OBFUSCATORS, PRESETS, UNDEFENDED, SharingPlan, obfuscator
 from ._release import PrivacyGuarantee
-from ._state import local_party, party_state, personal_model, personal_state
+from ._state import local_party, party_state
 from ._umap import UMAPObfuscator
 
 __all__ = [

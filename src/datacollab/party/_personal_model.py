@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import asdict, dataclass, replace
 from typing import Any
 
@@ -15,25 +15,32 @@ from sklearn.utils.validation import _num_samples
 
 from .._frames import TableEncoder
 from .._threads import one_thread
-from .._validation import FloatArray, PartyName, check_single_targets
-from ..errors import AgreementError
-from ..linalg import wilson
+from .._validation import FloatArray, PartyName, check_single_targets, require
+from ..bundle import Bundle, SignedFile
+from ..errors import AgreementError, ExchangeError
+from ..linalg import Kernel, wilson
 from ..model import PartyModel
-from ._local_party import LocalParty, one_per_row
+from ._local_party import LocalParty, TableForm, one_per_row
 from ._own_models import (
     Blend,
     Blender,
     Candidate,
+    ClassBlend,
     ClassBlender,
+    EstimatorScorer,
+    KernelScorer,
+    NumberBlend,
     NumberBlender,
     Opinions,
     OwnData,
     Scorer,
+    SpreadScorer,
     equal_rows,
     fold_numbers,
     log_of_shares,
     own_candidates,
 )
+from ._state import from_skops, local_party, party_state, to_skops
 
 _CONFIDENCE = 0.95
 
@@ -246,36 +253,36 @@ class CollaborationOpinion:
     """The common model's output in columns of all classes, or as numbers."""
 
     def __init__(self, model: PartyModel, classes: NDArray[Any] | None, unit: tuple[float, float] | None) -> None:
-        self._model, self.classes, self.unit = model, classes, unit
+        self.model, self.classes, self.unit = model, classes, unit
 
     def of(self, representation: FloatArray) -> FloatArray:
         """Return logarithms of class shares (n_rows, n_classes), or numbers (n_rows, 1), for f_k of any rows."""
-        return self._output(self._model.estimator, self._model.transform(representation))
+        return self._output(self.model.estimator, self.model.transform(representation))
 
     def of_own_rows(self, representation: FloatArray, order: NDArray[np.intp] | None) -> tuple[FloatArray, str | None]:
         """Return outputs for own rows by models without them, and the kind of these models."""
         n_own = len(representation)
         outputs = np.full((n_own, 1 if self.classes is None else len(self.classes)), np.nan)
-        if self._model.left_out is not None:
-            places, common = self._checked(np.asarray(self._model.left_out, dtype=np.float64), order, n_own)
+        if self.model.left_out is not None:
+            places, common = self._checked(np.asarray(self.model.left_out, dtype=np.float64), order, n_own)
             whole = np.isfinite(common).all(axis=1)
-            outputs[places[whole]] = self._in_columns(common[whole], self._model.estimator)
+            outputs[places[whole]] = self._in_columns(common[whole], self.model.estimator)
             return outputs, "left out" if whole.any() else None
-        if self._model.without_party is not None:
-            return self._output(self._model.without_party, self._model.transform(representation)), "without the party"
+        if self.model.without_party is not None:
+            return self._output(self.model.without_party, self.model.transform(representation)), "without the party"
         return outputs, None
 
     def _checked(
         self, left_out: FloatArray, order: NDArray[np.intp] | None, n_own: int
     ) -> tuple[NDArray[np.intp], FloatArray]:
-        party = self._model.party
+        party = self.model.party
         if order is None:
             raise AgreementError(
                 f"Party {party!r}: the model's left-out predictions are in the order of the share. Pass order, the "
                 "position in the table of each shared row."
             )
         places = np.asarray(order)
-        n_classes = None if self.classes is None else len(self._model.estimator.classes_)
+        n_classes = None if self.classes is None else len(self.model.estimator.classes_)
         wanted = (len(places),) if n_classes is None else (len(places), n_classes)
         if left_out.shape != wanted:
             raise AgreementError(
@@ -318,10 +325,11 @@ MOST_REFITS = 60
 """Of the weights, for the report: each own row by itself up to so many, and as many folds beyond."""
 
 
-class PersonalModel:
+class PersonalModel(SignedFile):
     """One party's own models and the common one, pooled: predicts raw rows at the party.
 
-    Made by `Party.personalise`, or by `personalise`.
+    Made by `Party.personalise`, or by `personalise`.  `save` writes a file without pickle for the party's own disk, and
+    `load` reads it.
 
     Attributes
     ----------
@@ -337,11 +345,13 @@ class PersonalModel:
 
     Notes
     -----
-    The own models hold the party's rows, so this is as sensitive as the raw table.
+    The own models hold the party's rows, so this, and its file, are as sensitive as the raw table.
 
     In the pool, `log p` is a weighted sum of the sides' log probabilities (a log-opinion pool [Genest1986]_); numbers
     are averaged.  The weights are fitted to left-out predictions of the party's own rows and held to weights by loss.
     """
+
+    kind = "datacollab.party-state"
 
     classes_: NDArray[Any]
 
@@ -405,6 +415,18 @@ class PersonalModel:
         common = self._opinion.of(self._home.obfuscate(X))
         opinions = blend.speak([score(Z) for score in scorers], common)
         return np.asarray(getattr(opinions, "local" if using == "own" else using))
+
+    def _contents(self) -> tuple[dict[str, Any], dict[str, bytes]]:
+        facts, members = party_state(self._home)
+        return {"map": facts}, members | personal_state(self) | {_COMMON: self._opinion.model.to_bytes()}
+
+    @classmethod
+    def _from_bundle(cls, bundle: Bundle) -> PersonalModel:
+        members = dict(bundle.members)
+        facts, common = bundle.facts.get("map"), members.pop(_COMMON, None)
+        if not isinstance(facts, Mapping) or common is None:
+            raise _damaged("a part is missing")
+        return personal_model(members, local_party(facts, members), PartyModel.from_bytes(common))
 
     def __repr__(self) -> str:
         return f"PersonalModel(party={self.party!r}, weights={self.benefit_.weights})"
@@ -559,3 +581,77 @@ def _checked_target(party: PartyName, values: Any, n_rows: int, name: str, numbe
     if numbers and (target.dtype.kind not in "biuf" or not np.isfinite(target.astype(np.float64)).all()):
         raise AgreementError(f"Party {party!r}: the model predicts numbers, so {name} must be finite numbers.")
     return target.astype(np.float64) if numbers else target
+
+
+_MEMBER, _COMMON = "personal.skops", "common.dcmodel"
+_PARTS = ("encoder", "scorers", "blend", "benefit", "unit", "classes", "filler")
+_OWN_PARTS = ("own scorers", "own blend")
+_PARTS_MADE_OF = (
+    *(Benefit, ClassBlend, Estimate, EstimatorScorer, Kernel, KernelScorer, NumberBlend, Side, SpreadScorer),
+    *(TableEncoder, TableForm),
+)
+_TYPES = frozenset(f"{each.__module__}.{each.__qualname__}" for each in _PARTS_MADE_OF) | {
+    "numpy.dtype",
+    "sklearn.tree._tree.Tree",
+}
+"""Types that may be constructed besides those of scikit-learn and NumPy that skops itself trusts."""
+
+
+def personal_state(personal: PersonalModel) -> dict[str, bytes]:
+    """Return what a combined model needs to predict later, except f_k and the common model.
+
+    Raises
+    ------
+    ExchangeError
+        STATE_UNSUPPORTED, when the party's own models cannot be stored.
+    MissingExtraError
+        If skops is not installed.
+    """
+    parts = {
+        "encoder": personal._encoder,
+        "scorers": personal._scorers,
+        "blend": personal._blend,
+        "benefit": personal.benefit_,
+        "unit": personal._opinion.unit,
+        "classes": personal._opinion.classes,
+        "filler": personal._home._filler,
+        **({} if personal._own is None else dict(zip(_OWN_PARTS, personal._own, strict=True))),
+    }
+    data, unknown = to_skops(parts, _TYPES)
+    if unknown:
+        raise ExchangeError(
+            "STATE_UNSUPPORTED",
+            f"Party {personal.party!r}: its own models are made of types that would not be read again: {unknown[:10]}.",
+        )
+    return {_MEMBER: data}
+
+
+def personal_model(members: Mapping[str, bytes], home: LocalParty, model: PartyModel) -> PersonalModel:
+    """Return the combined model, from what `personal_state` gave.
+
+    `home` has the map f_k of the share that the model was made of.
+
+    Raises
+    ------
+    ExchangeError
+        STATE_DAMAGED, when they are not what `personal_state` gives.
+    MissingExtraError
+        If skops is not installed.
+    """
+    require("skops.io", "exchange")
+    try:
+        parts: dict[str, Any] = from_skops(members[_MEMBER], _TYPES)
+        encoder, scorers, blend, benefit, unit, classes, home._filler = (parts[name] for name in _PARTS)
+        opinion = CollaborationOpinion(model, classes, None if unit is None else tuple(unit))
+        own = (parts[_OWN_PARTS[0]], parts[_OWN_PARTS[1]]) if _OWN_PARTS[0] in parts else None
+        return PersonalModel(home, opinion, encoder, scorers, blend, benefit, own)
+    # Skops and NumPy raise many kinds of errors for damaged contents, and may quote them.
+    except Exception as error:
+        raise _damaged(type(error).__name__) from None
+
+
+def _damaged(reason: str) -> ExchangeError:
+    return ExchangeError(
+        "STATE_DAMAGED",
+        f"The combined model of this party cannot be read ({reason}). Install the analyst's model again.",
+    )

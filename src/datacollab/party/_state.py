@@ -1,4 +1,4 @@
-"""A fitted map f_k, and a combined model, as bytes for the party's own disk."""
+"""A fitted map f_k as bytes for the party's own disk."""
 
 from __future__ import annotations
 
@@ -17,12 +17,7 @@ from .._obfuscators import OBFUSCATORS
 from .._validation import require
 from ..bundle import arrays_to_bytes, bytes_to_arrays
 from ..errors import ExchangeError
-from ..linalg import Kernel
-from ..model import PartyModel
 from ._local_party import LocalParty, TableForm
-from ._own_models import ClassBlend, EstimatorScorer, KernelScorer, NumberBlend, SpreadScorer
-from ._party import Party
-from ._personal_model import Benefit, CollaborationOpinion, Estimate, PersonalModel, Side
 from ._umap import UMAPObfuscator
 
 
@@ -79,13 +74,13 @@ def _arrays(value: Any) -> Iterator[tuple[dict[str, Any], str]]:
 
 OBFUSCATOR, ROTATION = "obfuscator.skops", "rotation.safetensors"
 OWN_TYPES = frozenset(
-    [f"{TableEncoder.__module__}.{TableEncoder.__qualname__}"]
+    [f"{TableEncoder.__module__}.{TableEncoder.__qualname__}", "numpy.dtype"]
     + [entry.home for entry in OBFUSCATORS.values() if entry.home.startswith("datacollab.")]
 )
 """Types that may be constructed besides those of scikit-learn and NumPy that skops itself trusts."""
 
 
-def party_state(party: Party) -> tuple[dict[str, Any], dict[str, bytes]]:
+def party_state(party: LocalParty) -> tuple[dict[str, Any], dict[str, bytes]]:
     """Return what a fitted party needs to predict later on; `local_party` reads it.
 
     Neither its rows nor their targets are in it, unless the obfuscator holds them: kernel PCA and UMAP do.  The first
@@ -132,7 +127,7 @@ def local_party(facts: Mapping[str, Any], members: Mapping[str, bytes]) -> Local
     require("skops.io", "exchange")
     _check_version(facts)
     try:
-        obfuscator = _loaded(members[OBFUSCATOR], OWN_TYPES)
+        obfuscator = from_skops(members[OBFUSCATOR], OWN_TYPES)
         with_gaps(obfuscator, facts["gaps"])
         rotation = None
         if ROTATION in members:
@@ -143,7 +138,7 @@ def local_party(facts: Mapping[str, Any], members: Mapping[str, bytes]) -> Local
         raise _damaged(type(error).__name__) from None
 
 
-def _dumped(obfuscator: Any, party: Party) -> bytes:
+def _dumped(obfuscator: Any, party: LocalParty) -> bytes:
     require("skops.io", "exchange")
     steps = [obfuscator, *obfuscator.get_params(deep=True).values()]
     if any(isinstance(step, UMAPObfuscator) and step._umap is not None for step in steps):
@@ -153,7 +148,7 @@ def _dumped(obfuscator: Any, party: Party) -> bytes:
             "Take out_of_sample='row-wise'. Nothing left the party.",
         )
     try:
-        data, untrusted = _skops_of(obfuscator, OWN_TYPES)
+        data, untrusted = to_skops(obfuscator, OWN_TYPES)
         why = f"is made of types that would not be read again: {untrusted[:10]}" if untrusted else None
     except Exception as error:
         why = f"{type(party.obfuscator).__name__} cannot be stored ({type(error).__name__})"
@@ -166,7 +161,7 @@ def _dumped(obfuscator: Any, party: Party) -> bytes:
     return data
 
 
-def _skops_of(value: Any, types: frozenset[str]) -> tuple[bytes, list[str]]:
+def to_skops(value: Any, types: frozenset[str]) -> tuple[bytes, list[str]]:
     """Return an object as skops writes it, and the types in it that would not be read again."""
     skops_io = require("skops.io", "exchange")
     with warnings.catch_warnings():
@@ -175,8 +170,8 @@ def _skops_of(value: Any, types: frozenset[str]) -> tuple[bytes, list[str]]:
     return data, sorted(set(skops_io.get_untrusted_types(data=data)) - types)
 
 
-def _loaded(data: bytes, types: frozenset[str]) -> Any:
-    """Return the object that `_skops_of` wrote; nothing of another type is made."""
+def from_skops(data: bytes, types: frozenset[str]) -> Any:
+    """Return the object that `to_skops` wrote; nothing of another type is made."""
     skops_io = require("skops.io", "exchange")
     if unknown := set(skops_io.get_untrusted_types(data=data)) - types:
         raise ValueError(f"{len(unknown)} types are not trusted")
@@ -200,73 +195,3 @@ def _damaged(reason: str) -> ExchangeError:
         "STATE_DAMAGED",
         f"The stored map f_k of this party cannot be read ({reason}). Restore the file from a backup, or share again.",
     )
-
-
-_MEMBER = "personal.skops"
-_PARTS = ("encoder", "scorers", "blend", "benefit", "unit", "classes")
-_OWN_PARTS = ("own scorers", "own blend")
-_PARTS_MADE_OF = (
-    *(Benefit, ClassBlend, Estimate, EstimatorScorer, Kernel, KernelScorer, NumberBlend, Side, SpreadScorer),
-    *(TableEncoder, TableForm),
-)
-_OWN_TYPES = frozenset(f"{each.__module__}.{each.__qualname__}" for each in _PARTS_MADE_OF) | {
-    "numpy.dtype",
-    "sklearn.tree._tree.Tree",
-}
-"""Types that may be constructed besides those of scikit-learn and NumPy that skops itself trusts."""
-
-
-def personal_state(personal: PersonalModel) -> dict[str, bytes]:
-    """Return what a combined model needs to predict later, except f_k and the common model.
-
-    Raises
-    ------
-    ExchangeError
-        STATE_UNSUPPORTED, when the party's own models cannot be stored.
-    MissingExtraError
-        If skops is not installed.
-    """
-    parts = {
-        "encoder": personal._encoder,
-        "scorers": personal._scorers,
-        "blend": personal._blend,
-        "benefit": personal.benefit_,
-        "unit": personal._opinion.unit,
-        "classes": personal._opinion.classes,
-        **({} if personal._own is None else dict(zip(_OWN_PARTS, personal._own, strict=True))),
-    }
-    data, unknown = _skops_of(parts, _OWN_TYPES)
-    if unknown:
-        raise ExchangeError(
-            "STATE_UNSUPPORTED",
-            f"Party {personal.party!r}: its own models are made of types that would not be read again: {unknown[:10]}.",
-        )
-    return {_MEMBER: data}
-
-
-def personal_model(members: Mapping[str, bytes], home: LocalParty, model: PartyModel) -> PersonalModel:
-    """Return the combined model, from what `personal_state` gave.
-
-    `home` has the map f_k of the share that the model was made of.
-
-    Raises
-    ------
-    ExchangeError
-        STATE_DAMAGED, when they are not what `personal_state` gives.
-    MissingExtraError
-        If skops is not installed.
-    """
-    require("skops.io", "exchange")
-    try:
-        parts: dict[str, Any] = _loaded(members[_MEMBER], _OWN_TYPES)
-        encoder, scorers, blend, benefit, unit, classes = (parts[name] for name in _PARTS)
-        opinion = CollaborationOpinion(model, classes, None if unit is None else tuple(unit))
-        own = (parts[_OWN_PARTS[0]], parts[_OWN_PARTS[1]]) if _OWN_PARTS[0] in parts else None
-        return PersonalModel(home, opinion, encoder, scorers, blend, benefit, own)
-    # Skops and NumPy raise many kinds of errors for damaged contents, and may quote them.
-    except Exception as error:
-        raise ExchangeError(
-            "STATE_DAMAGED",
-            f"The combined model of this party cannot be read ({type(error).__name__}). Install the analyst's model "
-            "again.",
-        ) from None
