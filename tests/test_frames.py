@@ -2,6 +2,7 @@
 
 import datetime
 import warnings
+from inspect import signature
 
 import numpy as np
 import pandas as pd
@@ -10,15 +11,26 @@ import pyarrow as pa
 import pytest
 from sklearn import config_context
 from sklearn.base import clone
+from sklearn.calibration import CalibratedClassifierCV
+from sklearn.compose import make_column_transformer
+from sklearn.ensemble import VotingClassifier
+from sklearn.impute import SimpleImputer
 from sklearn.linear_model import LogisticRegression
-from sklearn.model_selection import cross_validate
+from sklearn.model_selection import GridSearchCV, cross_validate
+from sklearn.naive_bayes import GaussianNB
+from sklearn.neighbors import KNeighborsClassifier
 from sklearn.pipeline import make_pipeline
-from sklearn.preprocessing import FunctionTransformer, StandardScaler
+from sklearn.preprocessing import FunctionTransformer, Normalizer, OneHotEncoder, StandardScaler
+from sklearn.svm import SVC
+from sklearn.utils import all_estimators
 
 import datacollab as dc
 from datacollab.choice import Option
-from datacollab.errors import AgreementError, DataCollabError, ExchangeError, SmallClassWarning
+from datacollab.errors import AgreementError, DataCollabError, ExchangeError, SmallClassWarning, UnsendableWarning
+from datacollab.model import SENDABLE, unsendable_part
 from datacollab.party import Microaggregation, PersonalModel
+from datacollab.study import CategoryColumn, Description, NumberColumn, StudyPlan
+from datacollab.sums import MaskKey
 from datacollab.targets import check_coding, survival_target
 
 N, N_PUBLIC, SECRET = 90, 30, "Frankenthal"
@@ -325,3 +337,61 @@ def test_what_a_party_has_in_the_end_is_saved_and_read_on_a_mixed_frame(tmp_path
     assert read.benefit_ == model.benefit_
     with pytest.raises(ExchangeError, match="Expected|expected"):
         PersonalModel.load(shares[0].save(tmp_path / "b.dcshare") or tmp_path / "b.dcshare")
+
+
+STUDY = {
+    "columns": lambda table: {name: table[name] for name in table},
+    "masked columns": lambda table: {
+        name: np.ma.masked_array(
+            table[name].where(table[name].notna(), table[name].iloc[0]).to_numpy(), table[name].isna()
+        )
+        for name in table
+    },
+    **{name: make for name, make in CONTAINERS.items() if name not in ("array", "masked")},
+}
+
+
+@pytest.mark.parametrize("container", STUDY)
+def test_a_study_takes_a_table_in_any_container(container):
+    columns = [NumberColumn("age", 0, 120), NumberColumn("glucose", 0, 20), CategoryColumn("ward", WARDS)]
+    keys = {name: MaskKey.generate() for name in "abc"}
+    plan = StudyPlan({name: key.public for name, key in keys.items()}, [Description(columns)])
+    sums = [plan.finish(plan.add_up(make(TABLE), bytes(32))) for make in (STUDY["columns"], STUDY[container])]
+    np.testing.assert_allclose(sums[1], sums[0], atol=1e-9)
+    with pytest.raises(AgreementError, match="lacks column 'age'"):
+        plan.add_up(pl.DataFrame({"ward": WARDS}), bytes(32))
+
+
+@pytest.mark.parametrize(
+    ("h", "part"),
+    [
+        (KNeighborsClassifier(), "KNeighborsClassifier"),
+        (make_pipeline(Normalizer(), LogisticRegression()), "Normalizer"),
+        (GridSearchCV(make_pipeline(StandardScaler(), SVC()), {"svc__C": [1.0]}), "SVC"),
+        (CalibratedClassifierCV(VotingClassifier([("a", GaussianNB()), ("b", SVC())])), "SVC"),
+    ],
+)
+def test_what_cannot_be_sent_is_known_before_the_fit(h, part):
+    with pytest.warns(UnsendableWarning, match=f"A {part} cannot be sent"), pytest.raises(AgreementError):
+        dc.Analyst(dc.LTI(2), h).fit([])
+
+
+def test_what_can_be_sent_needs_no_warning():
+    made = [*all_estimators("classifier"), *all_estimators("regressor")]
+    kinds = [kind for name, kind in made if name in SENDABLE and "estimators" not in signature(kind).parameters]
+    assert len(kinds) > 40
+    assert {unsendable_part(kind()) for kind in kinds if "regressor" not in signature(kind).parameters} == {None}
+
+
+@pytest.mark.parametrize("baseline", [dc.Local, dc.Central])
+def test_baselines_take_plain_frames(baseline):
+    encode = make_column_transformer(
+        (make_pipeline(SimpleImputer(), StandardScaler()), ["age", "glucose"]),
+        (OneHotEncoder(handle_unknown="ignore"), ["ward"]),
+    )
+    found = [
+        baseline(make_pipeline(encode, LogisticRegression())).fit(table, SICK, groups=np.arange(len(SICK)) % 2)
+        for table in (TABLE, TABLE.convert_dtypes())
+    ]
+    predicted = [each.predict(TABLE.convert_dtypes(), groups=np.arange(len(SICK)) % 2) for each in found]
+    np.testing.assert_array_equal(*predicted)

@@ -142,5 +142,9 @@ class SmallClassWarning(DataCollabWarning):
     """A class has so few rows that their labels tell much of each; the message says how many classes, not which."""
 
 
+class UnsendableWarning(DataCollabWarning):
+    """A model is about to be trained that no file can hold, so that no party elsewhere can get it."""
+
+
 class SuppressedRowsWarning(DataCollabWarning):
     """A defence keeps rows from being shared; the message says how many, not which."""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import replace
 from typing import Any
@@ -13,8 +14,8 @@ from sklearn.base import clone, is_classifier
 from .._notebooks import card, chain, class_names, table
 from .._threads import one_thread, one_thread_if_small
 from .._validation import FloatArray, PartyName
-from ..errors import AgreementError, UnknownPartyError
-from ..model import AnchorPredictions, PartyModel, anchor_predictions, levelled
+from ..errors import AgreementError, UnknownPartyError, UnsendableWarning
+from ..model import AnchorPredictions, PartyModel, anchor_predictions, levelled, unsendable_part
 from ..share import Share
 from ..survival import SurvivalModel
 from ..targets import TargetKind, check_coding
@@ -265,6 +266,11 @@ class Analyst:
         RepresentationError
             If an anchor representation cannot be aligned; the message names the party.
 
+        Warns
+        -----
+        UnsendableWarning
+            If the estimator has no form in files.
+
         Notes
         -----
         Shares do not show that all parties transformed the same anchor in the same row order, but for the number of
@@ -272,6 +278,13 @@ class Analyst:
         should compare their anchors among themselves.
         """
         self._check_parameters()
+        if not isinstance(self.estimator, str) and (part := unsendable_part(self.estimator)):
+            warnings.warn(
+                f"A {part} cannot be sent to the parties, whose models are plain numbers: it serves in this process "
+                "alone. datacollab.model.SENDABLE names the estimators to choose from.",
+                UnsendableWarning,
+                stacklevel=2,
+            )
         named = by_party(shares)
         training = training_rows(named, as_classes=self.task == "classification")
         if common_kind(named) is TargetKind.SURVIVAL:

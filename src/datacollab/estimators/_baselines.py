@@ -18,6 +18,7 @@ from sklearn.utils._tags import get_tags
 from sklearn.utils.multiclass import type_of_target
 from sklearn.utils.validation import check_is_fitted
 
+from .._frames import plain_column, plain_table
 from .._validation import HasMethods, PartyName, check_single_targets
 from ..errors import AgreementError, UnknownPartyError
 from ..survival import SurvivalModel, concordance_index
@@ -172,8 +173,9 @@ class Central(_Baseline):
     ) -> Self:
         """Fit one model on the rows of all parties; `groups`, `anchor` and `anchor_target` are not looked at."""
         self._validate_params()
-        self._check_target(np.asarray(y))
-        self.estimator_ = clone(self.estimator).fit(self._features(X), y)
+        target = plain_column(y)
+        self._check_target(target)
+        self.estimator_ = clone(self.estimator).fit(self._features(X), target)
         return self
 
     def predict(self, X: ArrayLike, *, groups: ArrayLike | None = None) -> NDArray[Any]:
@@ -192,7 +194,7 @@ class Central(_Baseline):
         return np.asarray(self.estimator_.classes_)
 
     def _features(self, X: ArrayLike) -> Any:
-        return X if self.party_column is None else owners(X, None, self.party_column)[0]
+        return plain_table(X, "X") if self.party_column is None else owners(X, None, self.party_column)[0]
 
 
 class Local(_Baseline):
@@ -234,7 +236,7 @@ class Local(_Baseline):
         """
         self._validate_params()
         rows, names = owners(X, groups, self.party_column)
-        target = np.asarray(y)
+        target = plain_column(y)
         self._check_target(target)
         self.estimators_: dict[PartyName, Any] = {
             party: self._model(target[index]).fit(_safe_indexing(rows, index), target[index])

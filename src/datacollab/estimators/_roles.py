@@ -29,7 +29,7 @@ from .._frames import plain_column, plain_table
 from .._obfuscators import takes_numbers_alone
 from .._validation import FloatArray, HasMethods, PartyName, StrOptions, count_missing
 from ..analyst import KTI, Analyst, BaseIntegrator, Collaboration
-from ..errors import AnchorError, RepeatableSecretWarning, SmallClassWarning, UnknownPartyError
+from ..errors import AnchorError, RepeatableSecretWarning, SmallClassWarning, UnknownPartyError, UnsendableWarning
 from ..model import PartyModel
 from ..party import Defence, Party, obfuscator
 from ..share import Share
@@ -37,7 +37,8 @@ from ..targets import check_coding
 
 
 def owners(X: Any, groups: ArrayLike | None, party_column: str | int | None) -> tuple[Any, NDArray[Any]]:
-    """Return rows without the column that names their owner, and the owners."""
+    """Return a plain table without the column that names the owners of its rows, and the owners."""
+    X = plain_table(X, "X", ValueError)
     if party_column is not None:
         X, column = _without_column(X, party_column)
         if groups is not None and not np.array_equal(np.asarray(groups), column):
@@ -80,7 +81,6 @@ def warn_of_scorer(groups: ArrayLike | None, party_column: str | int | None, *, 
 
 
 def _without_column(X: Any, column: str | int) -> tuple[Any, NDArray[Any]]:
-    X = plain_table(X, "X", ValueError)
     if hasattr(X, "columns"):
         names = list(X.columns)
         if column not in names:
@@ -404,7 +404,9 @@ class BaseDataCollaboration(PlayedRoles):
         shares = self._shared(X, target, names, anchor, anchor_target, random_state)
         integrator = self._integrator_for(shares) if self.integrator is None else self.integrator
         analyst = self._analyst(seeded(integrator, random_state), seeded(self._default_estimator(), random_state))
-        self.collaboration_ = analyst.fit(shares)
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore", UnsendableWarning)  # Nothing leaves this process.
+            self.collaboration_ = analyst.fit(shares)
         self.models_ = {party: self.collaboration_.party_model(party) for party in self.parties_}
 
     def _integrator_for(self, shares: Sequence[Share]) -> BaseIntegrator:

@@ -13,7 +13,7 @@ from ._anchor_predictions import (
     predictions_contents,
     predictions_from,
 )
-from ._export import SENDABLE
+from ._export import SENDABLE, unsendable_part
 from ._heads import estimator_kind, head_from, head_to
 from ._maps import IntegrationFunction, KernelMap, LinearMap, map_from, map_to
 from ._models import (
@@ -47,4 +47,4 @@ __all__ += ["LinearMap", "PartyModel", "ReceivedClassifier", "ReceivedRegressor"
 __all__ += ["anchor_predictions", "estimator_kind", "fit_left_out", "fit_weighted", "head_from", "head_to", "levelled"]
 __all__ += ["log_loss_of", "map_from", "map_to", "mixture_classes", "mixture_novelty", "model_contents"]
 __all__ += ["model_from", "nearest_centre", "plain_facts", "predictions_contents", "predictions_from"]
-__all__ += ["probabilities_of", "task_of"]
+__all__ += ["probabilities_of", "task_of", "unsendable_part"]

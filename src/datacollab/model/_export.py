@@ -587,3 +587,23 @@ _EXPORTS: dict[type, Callable[[Any], Sent]] = {
 
 SENDABLE: tuple[str, ...] = tuple(sorted(each.__name__ for each in (*_SURVIVAL, *_EXPORTS, *TRANSFORMERS)))
 """Names of the estimators that can be sent, and of the transformers that may be before them in a `Pipeline`."""
+
+
+def unsendable_part(estimator: Any) -> str | None:
+    """Return the class of a part that cannot be sent, as far as can be said before the fit; None if there is none."""
+    if hasattr(estimator, "refit") and hasattr(estimator, "estimator"):  # a search over parameters
+        return unsendable_part(estimator.estimator)
+    if isinstance(estimator, Received) or type(estimator) in _SURVIVAL:
+        return None
+    if type(estimator) not in _EXPORTS:
+        return type(estimator).__name__
+    parts, steps = [], []
+    if isinstance(estimator, pipeline.Pipeline):
+        steps = [step for _, step in estimator.steps[:-1] if step not in (None, "passthrough")]
+        parts = [estimator.steps[-1][1]]
+    elif isinstance(estimator, calibration.CalibratedClassifierCV):
+        parts = [] if estimator.estimator is None else [estimator.estimator]
+    elif isinstance(estimator, ensemble.VotingClassifier | ensemble.VotingRegressor):
+        parts = [part for _, part in estimator.estimators if part != "drop"]
+    found = [type(step).__name__ for step in steps if type(step) not in TRANSFORMERS]
+    return next(iter([*found, *filter(None, map(unsendable_part, parts))]), None)

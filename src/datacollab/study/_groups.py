@@ -10,8 +10,8 @@ import math
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from .._frames import are_missing, plain_column
 from ..sums import key_stream
-from ._plan import is_missing
 
 __all__ = ["alone", "deal"]
 
@@ -54,8 +54,9 @@ def deal(n_rows: int, n_groups: int, secret: bytes, clusters: ArrayLike | None =
         return (order + int(words[0] % np.uint64(n_groups))) % n_groups
     alone = (words[1:] % np.uint64(n_groups)).tolist()
     group = functools.cache(lambda label: _group(label, n_groups, secret))
-    both = zip(np.asarray(clusters, dtype=object), alone, strict=True)
-    return np.array([own if is_missing(label) else group(label) for label, own in both], dtype=np.intp)
+    labels = plain_column(clusters)
+    each = zip(labels.tolist(), are_missing(labels), alone, strict=True)
+    return np.array([own if missing else group(label) for label, missing, own in each], dtype=np.intp)
 
 
 def alone(rows: NDArray[np.float64], cluster: str | None) -> str | None:

@@ -13,6 +13,7 @@ from typing import Any, ClassVar, NamedTuple
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from .._frames import are_missing, plain_column, plain_table
 from .._recommended import TABLE
 from .._typing import FloatArray, PartyName
 from ..errors import AgreementError, NumericalError
@@ -26,7 +27,7 @@ USUAL_NOISE = TABLE.noise
 RIDGE_MOVED = RidgeSums(1, limits=(0.0, 1.0)).sensitivity
 """How far replacing one row moves the sums of ridge regression, whose noise others are compared with."""
 StudyTable = Mapping[str, ArrayLike]
-"""A party's columns by name, all equally long; NaN or None is a missing entry."""
+"""A party's columns by name, all equally long, or a frame; NaN, None or a mask is a missing entry."""
 FARTHEST = 6.0
 """Standard deviations of noise beyond which a number is not noise."""
 _DIGITS = 4
@@ -84,10 +85,8 @@ class NumberColumn:
         AgreementError
             If the table lacks the column, or an entry is no number.
         """
-        entries = np.asarray(entries_of(table, self.name))
+        entries = entries_of(table, self.name)
         try:
-            if entries.dtype == object:  # NA of pandas is no number.
-                entries = np.array([math.nan if is_missing(each) else each for each in entries])
             if entries.dtype.kind in "mM":  # Dates would turn into numbers of their own.
                 raise TypeError
             return np.asarray(entries, dtype=np.float64)
@@ -126,10 +125,9 @@ class CategoryColumn:
         AgreementError
             If the table lacks the column, or an entry is none of the levels.
         """
-        entries = np.array(entries_of(table, self.name), dtype=object)
-        missing = np.array([*map(is_missing, entries)], dtype=np.bool_)
-        entries[missing] = None  # NA of pandas cannot be compared.
-        found = entries[:, None] == np.array(self.levels, dtype=object)
+        entries = entries_of(table, self.name)
+        missing = are_missing(entries)
+        found = entries.astype(object)[:, None] == np.array(self.levels, dtype=object)
         if not (found.any(axis=1) | missing).all():
             raise AgreementError(f"Column {self.name!r}: an entry is none of the levels. Correct it, or make it None.")
         return np.asarray(found, dtype=np.bool_)
@@ -165,18 +163,18 @@ def design(columns: Sequence[Column], table: StudyTable) -> FloatArray:
     return np.column_stack(blocks)
 
 
-def is_missing(entry: object) -> bool:
-    """Return whether an entry is missing."""
-    try:
-        return entry is None or bool(entry != entry)  # NaN differs from itself.
-    except TypeError:
-        return True  # NA of pandas is neither true nor false.
+def columns_of(table: Any) -> StudyTable:
+    """Return the columns of a frame of any library by their names; a mapping as it is."""
+    if isinstance(table, Mapping):
+        return table
+    frame = plain_table(table, "The table")
+    return {name: frame[name] for name in getattr(frame, "columns", ())}
 
 
-def entries_of(table: StudyTable, name: str) -> ArrayLike:
-    """Return a column of a table."""
+def entries_of(table: StudyTable, name: str) -> NDArray[Any]:
+    """Return a column of a table; missing entries are NaN."""
     try:
-        return table[name]
+        return plain_column(table[name])
     except KeyError:
         raise AgreementError(f"The table lacks column {name!r}. Give all columns that were agreed on.") from None
 
@@ -281,7 +279,7 @@ class Statistic(ABC):
 
     def part(self, table: StudyTable, secret: bytes | None = None) -> FloatArray:
         """Return what a party with these rows masks, shape (n_numbers,)."""
-        return self.finish(self.add_up(table, secret or new_secret()))
+        return self.finish(self.add_up(columns_of(table), secret or new_secret()))
 
     @abstractmethod
     def result(self, total: FloatArray, *, n_parties: int, noise: float = 1.0) -> StatisticResult:
@@ -376,7 +374,8 @@ class StudyPlan:
         AgreementError
             If the table does not fit the columns.
         """
-        lengths = {len(np.asarray(each, dtype=object)) for each in (table[name] for name in table)}
+        table = columns_of(table)
+        lengths = {len(plain_column(each)) for each in table.values()}
         if len(lengths) > 1:
             raise AgreementError(f"The columns have {len(lengths)} different lengths. Give one entry for each row.")
         return [each.add_up(table, secret) for each in self.statistics]
