@@ -328,7 +328,7 @@ MOST_REFITS = 60
 class PersonalModel(SignedFile):
     """One party's own models and the common one, pooled: predicts raw rows at the party.
 
-    Made by `Party.personalise`, or by `personalise`.  `save` writes a file without pickle for the party's own disk, and
+    Made by `Party.personalise`, or by `personalise`.  `save` writes a file (no pickle) for the party's own disk, and
     `load` reads it.
 
     Attributes
