@@ -14,7 +14,7 @@ from ..bundle import PublicKey, mask_card_in, unpack, write_atomically
 from ..errors import ExchangeError
 from ..exchange import project as projects
 from ..sums import FEWEST_PARTIES
-from ._command import Folder
+from ._command import Folder, sending
 from ._output import Report
 
 _RARE = 0.02
@@ -170,6 +170,8 @@ def revise(report: Report, folder: Folder, file: Path, public: Path | None, outp
     if changed or anchor is not None:
         files = f"{file.name} {output.name}" if project.has_anchor else file.name
         report.line(f"Each party joins again: datacollab party join {files}")
+        if push := sending(folder.path, "", by_hand=""):
+            report.line(f"{push} {' '.join(str(each) for each in ([file] if anchor is None else [file, output]))}")
 
 
 def _is_sealed_for(anchor: Path, project: projects.Project) -> bool:

@@ -138,7 +138,7 @@ def diagnose(
     if is_text:
         words |= {each for each in counts if is_missing_word(each) and relax(each) not in keep}
     rest = counts.keys() - words
-    numeric = _read(rest)
+    numeric = _read(rest) if is_text else dict.fromkeys(rest, math.nan)
     others, codes = rest - numeric.keys(), {each for each in rest if _CODE.fullmatch(each)}
     n_numbers, n_rest = (sum(counts[each] for each in part) for part in (numeric, rest))
     findings: list[Finding] = []
@@ -156,9 +156,9 @@ def diagnose(
         numbers = np.array([math.nan if text is None else numeric.get(text, math.nan) for text in texts])
     else:
         numbers = np.where(np.isin(numbers, [float(each) for each in words]), math.nan, numbers)
-    if words - missing_of(words, missing):
+    if own := {each for each in words if relax(each) not in missing}:
         done = f"read as missing (--as {name}=category takes them as categories)"
-        found = f"has words among its numbers: {_counted(counts, words - missing_of(words, missing))}"
+        found = f"has words among its numbers: {_counted(counts, own)}"
         findings.append(Finding(column=name, kind="words", found=found, done=done))
     codes = {each for each in _sentinels(numbers, limits) if relax(each) not in keep}
     if codes:
@@ -202,11 +202,6 @@ def _read(texts: Collection[str]) -> dict[str, float]:
     values = column.converted(np.array(numeric, dtype=object)).astype(float)
     # Codes are numbers only where somebody says so.
     return dict(zip(numeric, values, strict=True)) | {each: float(each) for each in texts if _CODE.fullmatch(each)}
-
-
-def missing_of(words: Iterable[str], missing: Collection[str]) -> set[str]:
-    """Return the words that the owner named."""
-    return {each for each in words if relax(each) in missing}
 
 
 def _uniques(numbers: FloatArray) -> Iterable[tuple[float, int]]:
@@ -308,7 +303,7 @@ def _category(
     keep: set[str],
     findings: list[Finding],
 ) -> Diagnosis:
-    own, n_entries = words - missing_of(words, missing), sum(counts.values())
+    own, n_entries = {each for each in words if relax(each) not in missing}, sum(counts.values())
     often = {each for each in own if counts[each] > MOST_OUTSIDE * n_entries} if counts.keys() - words else own
     for each in sorted(often):
         found, done = f"has {_counted(counts, [each])}", f"taken as a category (--missing '{name}={each}' as missing)"
