@@ -45,9 +45,11 @@ def known_labels(project: Project) -> dict[str, Sequence[str | int]]:
     return {**{column.name: column.categories for column in project.columns}, **project.task.labels}
 
 
-def _is_declared(name: str, project: Project, labels: Mapping[str, Sequence[str | int]]) -> bool:
-    """Return whether the project says that a column, or a feature if the file holds those, has numbers."""
-    return not labels[name] if name in labels else name in project.feature_names
+def _declared_numbers(names: Sequence[str], project: Project) -> set[int]:
+    """Return the positions of columns that the project says are numbers; its features are, if the file holds those."""
+    labels = known_labels(project)
+    numbers = {name for name, each in labels.items() if not each} | (set(project.feature_names) - set(labels))
+    return {place for place, name in enumerate(names) if name in numbers}
 
 
 def settled(table: Any, project: Project | None) -> Any:
@@ -187,7 +189,7 @@ def _of_workbook(path: Path, project: Project | None) -> _Text:
 def _options(names: Sequence[str], project: Project) -> dict[str, Any]:
     """Return options of pandas with which an entry is read alike in every batch."""
     labels, columns = known_labels(project), dict(enumerate(names))
-    numeric = {place for place, name in columns.items() if _is_declared(name, project, labels)}
+    numeric = _declared_numbers(names, project)
     missing = {place: MISSING_WORDS if place in numeric else _missing(name, labels) for place, name in columns.items()}
     # Text stays as it is, in columns that the project does not know as well: 007 is not 7.
     texts = {place: str for place in columns if place not in numeric}
@@ -201,9 +203,8 @@ def _missing(name: str, labels: Mapping[str, Sequence[str | int]]) -> frozenset[
 
 def _declared(chunk: Any, names: Sequence[str], project: Project) -> Any:
     """Make numbers of what the C parser left as text among the project's, and name the columns."""
-    labels = known_labels(project)
-    for place, name in enumerate(names):
-        if _is_declared(name, project, labels) and chunk[place].dtype.kind == "O":
+    for place in _declared_numbers(names, project):
+        if chunk[place].dtype.kind == "O":
             entries = chunk[place].astype(object).map(lambda each: "" if each != each else str(each))
             shapes = shapes_of(entries)
             chunk[place] = Numbers(shapes, POINT, is_declared=True).converted(entries)
@@ -254,7 +255,7 @@ def _leave_out_nameless(table: _Text, empty: Sequence[bool], *, counts: bool) ->
 def _planned(table: _Text, batch_rows: int | None, project: Project | None) -> Iterator[Any]:
     """Read the table twice: for what stands in its columns, and for the frames."""
     names, labels = table.names, {} if project is None else known_labels(project)
-    declared = {p for p, name in enumerate(names) if project is not None and _is_declared(name, project, labels)}
+    declared = set() if project is None else _declared_numbers(names, project)
     looked_at = declared if project is not None else set(range(len(names)))
     shapes: dict[int, set[str]] = {place: set() for place in looked_at}
     n_before, lows = 0, {0, 1}
