@@ -69,7 +69,7 @@ def predict(path: Path, table: Path) -> bytes:
     """A party's part: its predictions, as they were written."""
     folder = PartyFolder(path)
     folder.install(path / "inbox" / f"{folder.name}.dcmodel", random_state=0)
-    folder.predict(table, path / "predictions.csv", proba=True)
+    folder.predict(table, path / "predictions.csv")
     return (path / "predictions.csv").read_bytes()
 
 

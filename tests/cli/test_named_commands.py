@@ -162,10 +162,6 @@ def test_from_tables_to_results(exchange, kind):
     there = survival.dropna(axis=1)
     assert (there.diff(axis=1).iloc[:, 1:] <= 0).all(axis=None)
     assert "Concordance" in evaluated.stdout
-    refused = run(
-        "party", "predict", exchange.root / "b.csv", "-o", exchange.root / "x.csv", "-C", exchange.root / "a", "--proba"
-    )
-    assert refused.exit_code == 2
 
 
 def test_warnings_are_lines_that_name_no_code(tmp_path, monkeypatch):

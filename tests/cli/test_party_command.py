@@ -75,10 +75,15 @@ def refused(result, code):
 
 def test_from_joining_to_predictions(ready):
     output = ready.root / "out.csv"
-    assert done(ready, "predict", ready.root / "new.csv", "-o", output, "--keep", "id", "--proba").endswith(
+    assert done(ready, "predict", ready.root / "new.csv", "-o", output, "--keep", "id").endswith(
         "out.csv: 80 predictions\n"
     )
     assert list(pd.read_csv(output)) == ["id", "prediction", "proba_no", "proba_yes"]
+    new, flagged = ready.root / "new.csv", ready.root / "flagged.csv"
+    told = done(ready, "predict", new, "-o", flagged, "--tested", new, "--find", "0.9")
+    found = pd.read_csv(flagged)
+    n_found, n_ill = (found["flagged"] & (ready.table["ill"] == "yes")).sum(), (ready.table["ill"] == "yes").sum()
+    assert f"finds {n_found} of {n_ill} yes, among {found['flagged'].sum()} rows flagged; of new ones " in told
     told = done(ready, "evaluate", ready.root / "new.csv")
     assert "80 rows, target ill" in told
     assert "Balanced accuracy" in told
@@ -89,7 +94,7 @@ def test_from_joining_to_predictions(ready):
 
 def test_how_well_probabilities_find_the_ill(ready):
     output, table = ready.root / "out.csv", ready.root / "new.csv"
-    done(ready, "predict", table, "-o", output, "--proba")
+    done(ready, "predict", table, "-o", output)
     found, ill = pd.read_csv(output)["proba_yes"], ready.table["ill"] == "yes"
     scores = json.loads(done(ready, "evaluate", table, "--find", "0.9", "--json"))["ranking"]
     assert (scores["positive"], scores["prevalence"]) == ("yes", ill.mean())
@@ -242,9 +247,6 @@ def test_what_cannot_be_predicted_is_a_usage_error(tmp_path, monkeypatch):
     world = new_world(tmp_path, task="regression")
     world.join()
     monkeypatch.setattr(PartyFolder, "predict", None)
-    result = run(world, "predict", world.root / "new.csv", "-o", world.root / "out.csv", "--proba")
-    assert result.exit_code == 2
-    assert "regression" in result.stderr
     result = run(world, "predict", world.root / "new.csv", "-o", world.root / "a" / ".." / "new.csv")
     assert result.exit_code == 2
     assert "the table itself" in plain(result.stderr)

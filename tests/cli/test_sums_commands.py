@@ -164,7 +164,7 @@ def test_from_check_to_predictions(place):
     assert "3 parties" in text
     assert told["model_digest"] in text
     told_file = place / "told.csv"
-    done(party("predict", place / "new.csv", "-o", told_file, "--proba", "-C", place / "north"))
+    done(party("predict", place / "new.csv", "-o", told_file, "-C", place / "north"))
     assert list(pd.read_csv(told_file)) == ["prediction", "proba_no", "proba_yes"]
     scores = json.loads(done(party("evaluate", place / "new.csv", "--json", "-C", place / "north")))
     assert scores["accuracy"] > 0.85

@@ -75,7 +75,7 @@ def test_from_a_table_to_predictions(world):
     shown = plain(finished(place))
     assert "A model is installed." in shown
     assert folder.log.entries()[-1]["facts"]["model_digest"] in shown
-    send(place, "/predict", {"path": str(world.root / "new.csv"), "proba": "yes"})
+    send(place, "/predict", {"path": str(world.root / "new.csv")})
     assert "400 predictions." in plain(finished(place))
     send(place, "/evaluate", {"path": str(world.root / "new.csv")})
     assert "400 rows" in plain(finished(place))

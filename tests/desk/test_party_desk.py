@@ -65,14 +65,14 @@ def test_from_a_table_to_predictions(world, place):
     assert "A model is installed." in plain(finished(place))
     assert list((world.root / "a" / "desk").iterdir()) == []
 
-    chosen = {"path": str(world.root / "new.csv"), "keep": "id", "proba": "yes"}
+    chosen = {"path": str(world.root / "new.csv"), "keep": "id"}
     send(place, "/predict", chosen)
     assert "80 predictions." in plain(finished(place))
     downloaded = place.client.get("/predict/predictions.csv")
     assert "attachment" in downloaded.headers["content-disposition"]
     kept = world.root / "a" / "desk" / "predictions.csv"
     assert stat.S_IMODE(kept.stat().st_mode) == 0o600
-    folder.predict(world.root / "new.csv", world.root / "by-command.csv", keep=["id"], proba=True)
+    folder.predict(world.root / "new.csv", world.root / "by-command.csv", keep=["id"])
     assert downloaded.content == (world.root / "by-command.csv").read_bytes()
     assert list(pd.read_csv(kept)) == ["id", "prediction", "proba_no", "proba_yes"]
     # Another desk does not know them, but how to remove them.

@@ -6,6 +6,7 @@ import pytest
 from numpy.testing import assert_allclose
 from sklearn.ensemble import RandomForestClassifier
 from sklearn.linear_model import LogisticRegression, Ridge
+from sklearn.metrics import log_loss
 from sklearn.model_selection import cross_val_predict
 from sklearn.svm import LinearSVC
 
@@ -26,6 +27,10 @@ def drawn(n, seed, task="classes"):
     if task == "numbers":
         return X, 50 + 10 * np.sin(1.5 * hidden[:, 0]) + 5 * hidden[:, 1] + random.normal(size=n)
     return X, (hidden[:, 0] > 0.3).astype(int) + (hidden[:, 1] > 0.5)
+
+
+SETTLED = 0.03
+"""How much a log loss differs, at most, as each row's scale is settled without it."""
 
 
 class World:
@@ -125,12 +130,14 @@ def test_own_rows_alone_for_numbers():
 
 def test_left_out_predictions_are_joined_by_the_order_of_the_share(world, mine):
     assert not (world.order == np.arange(N_OWN)).all()
-    by_hand = np.empty(N_OWN, dtype=int)
-    by_hand[world.order] = world.h.classes_[world.left_out.argmax(axis=1)]
-    assert_allclose(mine.benefit_.collaboration.score.value, (by_hand == world.y).mean())
-    said, random = world.h.classes_[world.left_out.argmax(axis=1)], np.random.default_rng(0)
-    wrong = np.mean([random.permutation(said) == world.y for _ in range(200)])  # in any order
-    assert mine.benefit_.collaboration.score.value > wrong + 0.2
+    by_hand, score = np.empty_like(world.left_out), mine.benefit_.collaboration.score.value
+    by_hand[world.order] = world.left_out
+    assert_allclose(score, log_loss(world.y, by_hand), atol=SETTLED)
+    random = np.random.default_rng(0)
+    wrong = np.mean([log_loss(world.y, random.permutation(by_hand)) for _ in range(50)])  # in any order
+    assert score < wrong - 0.2
+    assert mine.benefit_.metric == "log loss"
+    assert score < mine.benefit_.constant
 
 
 @pytest.mark.parametrize("case", ["again", "another order", "from disk"])
@@ -151,17 +158,15 @@ def test_rows_that_were_not_shared_are_not_judged(world):
     model = world.model(told=world.left_out[:25])
     mine = personalise(world.party, model, world.X, world.y, order=kept, random_state=0)
     assert (mine.benefit_.n_judged, mine.benefit_.n_rows) == (25, N_OWN)
-    assert_allclose(
-        mine.benefit_.collaboration.score.value,
-        (world.h.classes_[world.left_out[:25].argmax(axis=1)] == world.y[kept]).mean(),
-    )
+    expected = log_loss(world.y[kept], world.left_out[:25], labels=world.h.classes_)
+    assert_allclose(mine.benefit_.collaboration.score.value, expected, atol=2 * SETTLED)
 
 
 def test_the_model_without_the_party_judges_all_own_rows(world):
     mine = world.personal(world.model(left_out=False, without=True))
     assert mine.benefit_.basis == "without the party"
-    said = world.without.predict(world.g(world.party.obfuscate(world.X)))
-    assert_allclose(mine.benefit_.collaboration.score.value, (said == world.y).mean())
+    said = world.without.predict_proba(world.g(world.party.obfuscate(world.X)))
+    assert_allclose(mine.benefit_.collaboration.score.value, log_loss(world.y, said), atol=SETTLED)
 
 
 def test_a_model_with_neither_is_pooled_evenly_and_not_judged(world):

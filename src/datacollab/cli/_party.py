@@ -199,22 +199,38 @@ def install(report: Report, folder: Folder, model: Path, **options: Any) -> None
 
 
 def predict(
-    report: Report, folder: Folder, table: Path, output: Path, proba: bool, keep: list[str] | None, **options: Any
+    report: Report,
+    folder: Folder,
+    table: Path,
+    output: Path,
+    tested: Path | None,
+    find: float,
+    keep: list[str] | None,
+    **options: Any,
 ) -> None:
-    """Predict, and say how many rows."""
+    """Predict, and say how many rows, and what a threshold finds."""
     _check_another_file(output, table)
     opened = folder.party()
-    if proba and opened.project.task.kind == "regression":
-        raise typer.BadParameter("A regression has no classes, so no probabilities.", param_hint="--proba")
-    if proba and opened.project.task.kind == "survival":
-        raise typer.BadParameter("Probabilities of no event are there without it.", param_hint="--proba")
+    threshold = None if tested is None else opened.threshold(tested, using=options["using"], find=find)
     adjusted: dict[str, Any] = {}
     with shown_progress(quiet=report.as_json, first="predicting"):
         n_rows = opened.predict(
-            table, output, proba=proba, keep=keep or (), tell=lambda found: adjusted.update(found.to_dict()), **options
+            table,
+            output,
+            flag_from=None if threshold is None else threshold["least"],
+            keep=keep or (),
+            tell=lambda found: adjusted.update(found.to_dict()),
+            **options,
         )
-    report.facts = {"predictions": str(output), "n_rows": n_rows, "adjusted": adjusted}
+    report.facts = {"predictions": str(output), "n_rows": n_rows, "threshold": threshold, "adjusted": adjusted}
     report.line(f"{output}: {n_rows} predictions")
+    if threshold is not None:
+        low, high = threshold["reached"]
+        report.line(
+            f"Flagged from a probability of {threshold['least']:.3f} on. In {tested} that finds "
+            f"{threshold['n_found']} of {threshold['n_positive']} {threshold['positive']}, among "
+            f"{threshold['n_called']} rows flagged; of new ones {low:.0%} to {high:.0%} (95 % interval)."
+        )
     show_adjusted(adjusted, report)
 
 
@@ -233,7 +249,7 @@ def evaluate(report: Report, folder: Folder, table: Path, **options: Any) -> Non
         if "ranking" in scores and not any(row[1] for row in scores["confusion"]):
             report.line(
                 f"  No row is called {scores['classes'][1]!r}, for no probability reaches one half. Take the "
-                "probabilities (predict --proba) and a threshold."
+                "probabilities, or a threshold (predict --tested)."
             )
         if "confusion" in scores:
             _show_confusion(scores, report)

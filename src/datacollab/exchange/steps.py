@@ -160,22 +160,55 @@ def figure_text(scores: Mapping[str, Any], name: str) -> str:
     )
 
 
+_MEASURES = {
+    "log_loss": "Log loss",
+    "accuracy": "Accuracy",
+    "rmse": "Root mean squared error",
+    "concordance": "Concordance",
+}
+_CONSTANT = {
+    "log_loss": "always the prevalence",
+    "accuracy": "always the most frequent class",
+    "rmse": "always the mean",
+}
+
+
+def leading_figure(scores: Mapping[str, Any]) -> tuple[Mapping[str, Any], str, str]:
+    """Return where the figure stands that comes first, its name, and its words: an area, a log loss, or an error."""
+    ranking = scores.get("ranking") or {}
+    if ranking.get("auc") is not None:
+        return ranking, "auc", "AUC"
+    name = next(each for each in _MEASURES if each in scores)
+    return scores, name, _MEASURES[name]
+
+
 def score_rows(scores: Mapping[str, Any], unit: str = "") -> list[tuple[str, str]]:
     """Write all figures that `PartyFolder.evaluate` gave, by their names; the unit is that of a numeric target."""
     of_unit = f" {unit}" if unit else ""
     figures = {
-        "accuracy": ("Accuracy", ""),
+        "log_loss": (_MEASURES["log_loss"], ""),
         "balanced_accuracy": ("Balanced accuracy", ""),
-        "rmse": ("Root mean squared error", of_unit),
+        "accuracy": (_MEASURES["accuracy"], ""),
+        "rmse": (_MEASURES["rmse"], of_unit),
         "mae": ("Mean absolute error", of_unit),
         "median_error": ("Half of the errors are at most", of_unit),
         "r2": ("R2", ""),
-        "concordance": ("Concordance", ""),
+        "concordance": (_MEASURES["concordance"], ""),
     }
-    rows = [(words, figure_text(scores, name) + end) for name, (words, end) in figures.items() if name in scores]
+    rows = [
+        (words, figure_text(scores, name) + end + _beside(scores, name, end))
+        for name, (words, end) in figures.items()
+        if name in scores
+    ]
     if "n_events" in scores:
         rows.append(("Events", f"{scores['n_events']} among {scores['n_rows']} rows; guessing has 0.5"))
-    return [*rows, *(ranking_rows(scores["ranking"]) if "ranking" in scores else ())]
+    return [*(ranking_rows(scores["ranking"]) if "ranking" in scores else ()), *rows]
+
+
+def _beside(scores: Mapping[str, Any], name: str, end: str) -> str:
+    """Write what a constant answer has, if that is known."""
+    constant = scores.get(f"{name}_baseline")
+    return "" if constant is None else f"; {_CONSTANT[name]}: {figure_text({name: constant}, name)}{end}"
 
 
 def ranking_rows(ranking: Mapping[str, Any]) -> list[tuple[str, str]]:
@@ -196,7 +229,8 @@ def ranking_rows(ranking: Mapping[str, Any]) -> list[tuple[str, str]]:
     if threshold is not None:
         said = (
             f"from a probability of {threshold['least']:.3f} on, {threshold['n_found']} of {threshold['n_positive']} "
-            f"{positive} are found, among {threshold['n_called']} rows"
+            f"{positive} are found, among {threshold['n_called']} rows; of new ones "
+            + " to ".join(f"{each:.0%}" for each in threshold["reached"])
         )
         rows.append((f"To find {threshold['find']:.0%}", said))
     return rows

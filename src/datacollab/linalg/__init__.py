@@ -45,10 +45,20 @@ from ._kernel_ridge import (
 )
 from ._kernels import Kernel, KernelBlocks, kernel_expansion, median_gamma, scale_gamma, symmetric_product
 from ._panels import PanelCholesky, panel_cholesky, refined_solution
-from ._ranking import auc_with_interval, ranking_figures, wilson
+from ._ranking import (
+    FEWEST_OF_A_CLASS,
+    auc_difference,
+    auc_with_interval,
+    entropy,
+    log_losses,
+    mean_with_interval,
+    ranking_figures,
+    wilson,
+)
 
 __all__ = [
     "ARRAY_KERNELS",
+    "FEWEST_OF_A_CLASS",
     "SMALLEST_DELTA",
     "ColumnSpace",
     "Kernel",
@@ -63,6 +73,7 @@ __all__ = [
     "add_to_lower",
     "add_wide_product",
     "as_precise_as",
+    "auc_difference",
     "auc_with_interval",
     "basis_capacity",
     "cast",
@@ -71,6 +82,7 @@ __all__ = [
     "centred_ridge",
     "column_space",
     "device_memory",
+    "entropy",
     "fix_signs",
     "full_ridge_path",
     "gaussian_delta",
@@ -83,7 +95,9 @@ __all__ = [
     "leading_eigenpairs",
     "leading_left_singular",
     "like",
+    "log_losses",
     "matching",
+    "mean_with_interval",
     "median_gamma",
     "metric_scaling",
     "panel_cholesky",

@@ -34,8 +34,8 @@ def ranking_figures(target: NDArray[np.bool_], probabilities: FloatArray, find: 
     "prevalence", "expected" (the mean probability), "brier" and "brier_baseline" (of answering the prevalence); "top",
     the tenth of the rows with the highest probabilities and their equals: "n_rows", "expected", "found"; "auc" with
     "auc_interval" (None with fewer than three rows of a class), "average_precision", and "threshold": from "least" on,
-    "n_found" of "n_positive" are found, among "n_called" rows.  Figures that no rows, or rows of one class, give are
-    None.
+    "n_found" of "n_positive" are found, among "n_called" rows; "reached" is the interval of the share of new rows of
+    the class that are found.  Figures that no rows, or rows of one class, give are None.
     """
     figures: dict[str, Any] = dict.fromkeys(
         ("prevalence", "expected", "brier", "brier_baseline", "top", "auc", "auc_interval", "average_precision")
@@ -67,13 +67,19 @@ def _highest(target: NDArray[np.bool_], probabilities: FloatArray) -> dict[str, 
 
 
 def _threshold(target: NDArray[np.bool_], probabilities: FloatArray, find: float) -> dict[str, Any]:
-    """Return the probability from which on so many are found, and how many rows are called."""
-    wanted = max(1, int(np.ceil(find * target.sum())))
-    least = np.sort(probabilities[target])[-wanted]
+    """Return the probability from which on so many new rows of the class are found on average.
+
+    With the k-th largest of n exchangeable numbers as the threshold, the share of new ones at or above it has the
+    distribution Beta(k, n + 1 - k), or a larger one if some are equal ([Wilks1941]_).
+    """
+    n = int(target.sum())
+    k = min(n, int(np.ceil(find * (n + 1) - _ROUNDING)))
+    least = np.sort(probabilities[target])[-k]
     called = probabilities >= least
     return {
         "find": find,
         "least": float(least),
+        "reached": special.betaincinv(k, n + 1 - k, [(1 - LEVEL) / 2, (1 + LEVEL) / 2]).tolist(),
         "n_found": int((called & target).sum()),
         "n_positive": int(target.sum()),
         "n_called": int(called.sum()),
@@ -83,6 +89,7 @@ def _threshold(target: NDArray[np.bool_], probabilities: FloatArray, find: float
 FEWEST_OF_A_CLASS = 3
 """Rows of either class below which no interval of the area is given: its width would be a matter of one row."""
 _HALVINGS = 50
+_ROUNDING, _LEAST = 1e-9, 1e-3
 
 
 def auc_with_interval(target: NDArray[np.bool_], scores: FloatArray) -> tuple[float, list[float] | None]:
@@ -95,18 +102,12 @@ def auc_with_interval(target: NDArray[np.bool_], scores: FloatArray) -> tuple[fl
     :math:`\theta(1 - \theta) / \min(m, n)`.  With fewer than three rows of a class there is none.
     """
     n_positive, n_negative = int(target.sum()), int((~target).sum())
-    ranks = rankdata(scores)
-    # For each row the share of the other class's rows that it is ranked rightly against.
-    above = (ranks[target] - rankdata(scores[target])) / n_negative
-    below = 1 - (ranks[~target] - rankdata(scores[~target])) / n_positive
+    above, below = _placements(target, scores)
     area = float(above.mean())
     if min(n_positive, n_negative) < FEWEST_OF_A_CLASS:
         return area, None
-    parts = np.array([np.var(part, ddof=1) / len(part) for part in (above, below)])
-    z, variance, delong = float(special.ndtri((1 + LEVEL) / 2)), float(parts.sum()), 0.0
+    z, (variance, t), delong = float(special.ndtri((1 + LEVEL) / 2)), _welch(above, below), 0.0
     if variance > 0 and 0 < area < 1:
-        degrees = variance**2 / float((parts**2 / (n_positive - 1, n_negative - 1)).sum())
-        t = float(special.stdtrit(degrees, (1 + LEVEL) / 2))
         delong = t**2 * min(variance / (area * (1 - area)), 1 / min(n_positive, n_negative))
 
     def covers(theta: float) -> bool:
@@ -115,6 +116,61 @@ def auc_with_interval(target: NDArray[np.bool_], scores: FloatArray) -> tuple[fl
         return (area - theta) ** 2 <= max(z**2 * (lone + pairs) / (n_positive * n_negative), delong * lone)
 
     return area, [_last(covers, area, 0.0), _last(covers, area, 1.0)]
+
+
+def auc_difference(
+    target: NDArray[np.bool_], scores: FloatArray, before: FloatArray
+) -> tuple[float, list[float] | None]:
+    """Return how much larger the area of one ranking is than another's of the same rows, and DeLong's interval.
+
+    It has a quantile of Student's t with Welch's degrees of freedom ([DeLong1988]_).  If the two agree on all pairs, it
+    is as wide as the limits for no event in as many tries as the smaller class has rows.  With fewer than three rows of
+    a class there is none.
+    """
+    parts = zip(_placements(target, scores), _placements(target, before), strict=True)
+    above, below = (now - then for now, then in parts)
+    difference, smaller = float(above.mean()), min(len(above), len(below))
+    if smaller < FEWEST_OF_A_CLASS:
+        return difference, None
+    variance, t = _welch(above, below)
+    half = t * math.sqrt(variance) if variance > 0 else 1 - ((1 - LEVEL) / 2) ** (1 / smaller)
+    return difference, [difference - half, difference + half]
+
+
+def _placements(target: NDArray[np.bool_], scores: FloatArray) -> tuple[FloatArray, FloatArray]:
+    """Return for each row of either class the share of the other's rows that it is ranked rightly against."""
+    ranks = rankdata(scores)
+    above = (ranks[target] - rankdata(scores[target])) / (~target).sum()
+    return above, 1 - (ranks[~target] - rankdata(scores[~target])) / target.sum()
+
+
+def _welch(*groups: FloatArray) -> tuple[float, float]:
+    """Return the variance of a sum of the groups' means, and the quantile of Student's t for it."""
+    parts = np.array([np.var(each, ddof=1) / len(each) for each in groups])
+    variance = float(parts.sum())
+    if variance == 0:
+        return 0.0, 0.0
+    degrees = variance**2 / float((parts**2 / [len(each) - 1 for each in groups]).sum())
+    return variance, float(special.stdtrit(degrees, (1 + LEVEL) / 2))
+
+
+def log_losses(of_true: FloatArray) -> FloatArray:
+    """Return log losses of probabilities of the true classes; none is taken to be below one in a thousand."""
+    return np.asarray(-np.log(np.maximum(of_true, _LEAST)))
+
+
+def mean_with_interval(values: FloatArray) -> tuple[float, list[float] | None]:
+    """Return the mean and Student's interval; none for a single value."""
+    n, mean = len(values), float(values.mean())
+    if n < 2:
+        return mean, None
+    half = float(special.stdtrit(n - 1, (1 + LEVEL) / 2) * values.std(ddof=1) / math.sqrt(n))
+    return mean, [mean - half, mean + half]
+
+
+def entropy(counts: NDArray[Any]) -> float:
+    """Return the mean log loss of answering the classes' shares among the rows, from the number of rows of each."""
+    return float(special.entr(counts / counts.sum()).sum())
 
 
 def _last(covers: Callable[[float], bool], inside: float, outside: float) -> float:

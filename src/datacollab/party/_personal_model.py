@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict, dataclass, replace
+from functools import partial
 from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from scipy import stats
-from scipy.stats import rankdata
 from sklearn.utils import check_random_state
 from sklearn.utils.validation import _num_samples
 
@@ -18,7 +18,7 @@ from .._threads import one_thread
 from .._validation import FloatArray, PartyName, check_single_targets, require
 from ..bundle import Bundle, SignedFile
 from ..errors import AgreementError, ExchangeError
-from ..linalg import Kernel, wilson
+from ..linalg import FEWEST_OF_A_CLASS, Kernel, auc_difference, auc_with_interval, entropy, mean_with_interval
 from ..model import PartyModel
 from ._local_party import LocalParty, TableForm, one_per_row
 from ._own_models import (
@@ -47,47 +47,29 @@ _CONFIDENCE = 0.95
 
 @dataclass(frozen=True, kw_only=True)
 class Estimate:
-    """A figure and its 95 % interval."""
+    """A figure and its 95 % interval; None for both ends where no interval holds."""
 
     value: float
-    low: float
-    high: float
+    low: float | None = None
+    high: float | None = None
 
 
-def accuracy_of(right: NDArray[np.bool_]) -> Estimate:
-    """Return share of right predictions with Wilson's interval."""
-    low, high = wilson(float(right.mean()), len(right))
-    return Estimate(value=float(right.mean()), low=low, high=high)
+def _estimate(value: float, interval: Sequence[float] | None) -> Estimate:
+    return Estimate(value=value) if interval is None else Estimate(value=value, low=interval[0], high=interval[1])
 
 
-def accuracy_gain(right: NDArray[np.bool_], right_before: NDArray[np.bool_]) -> Estimate:
-    r"""Return how much more accurate one model is than another on the same rows, by Agresti and Min.
-
-    With b rows that only the other one gets right, and c that only this one does, the interval is
-    :math:`(c - b)/(n+2) \pm z \sqrt{b + c + 1 - (c-b)^2/(n+2)}/(n+2)`.  Where the two agree on every row, that is
-    narrow for few rows, and the exact limits for no event in n rows are taken.
-    """
-    n = len(right) + 2
-    won, lost = int((right & ~right_before).sum()), int((~right & right_before).sum())
-    middle = (won - lost) / n
-    half = stats.norm.ppf((1 + _CONFIDENCE) / 2) * np.sqrt(won + lost + 1 - (won - lost) ** 2 / n) / n
-    if won == lost == 0:
-        half = max(half, 1 - ((1 - _CONFIDENCE) / 2) ** (1 / len(right)))
-    value = (won - lost) / len(right)
-    # The centre is drawn towards 0; what was seen still belongs to what is plausible.
-    return Estimate(value=value, low=float(min(value, middle - half)), high=float(max(value, middle + half)))
+_Measured = Callable[..., tuple[float, list[float] | None]]
 
 
-def rmse_of(squares: FloatArray) -> Estimate:
-    """Return root mean squared error, with a jackknife interval of its logarithm."""
-    value = float(np.sqrt(squares.mean()))
-    if value == 0:
-        return Estimate(value=0.0, low=0.0, high=0.0)
-    half = _half_width(0.5 * np.log(_means_without(squares)))
-    return Estimate(value=value, low=value * float(np.exp(-half)), high=value * float(np.exp(half)))
+def _root_mean(squares: FloatArray) -> tuple[float, None]:
+    return float(np.sqrt(squares.mean())), None
 
 
-def error_reduction(squares: FloatArray, squares_before: FloatArray) -> Estimate:
+def _mean_drop(losses: FloatArray, losses_before: FloatArray) -> tuple[float, list[float] | None]:
+    return mean_with_interval(losses_before - losses)
+
+
+def error_reduction(squares: FloatArray, squares_before: FloatArray) -> tuple[float, list[float]]:
     r"""Return by which part one model's root mean squared error is below another's on the same rows.
 
     The jackknife of :math:`\log(\mathrm{RMSE}/\mathrm{RMSE}_0)`, with a quantile of Student's t.
@@ -96,8 +78,7 @@ def error_reduction(squares: FloatArray, squares_before: FloatArray) -> Estimate
     ratio = float(0.5 * np.log(max(squares.mean(), tiny) / max(squares_before.mean(), tiny)))
     without = np.maximum(_means_without(squares), tiny) / np.maximum(_means_without(squares_before), tiny)
     half = _half_width(0.5 * np.log(without))
-    low, high = (1 - float(np.exp(ratio + side * half)) for side in (1, -1))
-    return Estimate(value=1 - float(np.exp(ratio)), low=low, high=high)
+    return 1 - float(np.exp(ratio)), [1 - float(np.exp(ratio + side * half)) for side in (1, -1)]
 
 
 def _means_without(values: FloatArray) -> FloatArray:
@@ -124,13 +105,12 @@ _REASONS = {
 class Side:
     """How well the party does in one way.
 
-    `loss` is the mean log loss, or squared error; `score` the accuracy, or root mean squared error; `auc` the area
-    under the curve, where there are two classes and rows of both.
+    `loss` is the mean log loss, or squared error; `score` is in the benefit's metric, without an interval for numbers:
+    none holds where few large errors make most of it.
     """
 
     loss: float
     score: Estimate
-    auc: float | None = None
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -140,19 +120,22 @@ class Benefit:
     Attributes
     ----------
     party : str or int
-    metric : {"accuracy", "RMSE"}
+    metric : {"AUC", "log loss", "RMSE"}
+        For two classes the area under the curve, if three judged rows or more have each; otherwise the log loss.
     basis : {"left out", "without the party"} or None
         How the common model was judged: by the left-out predictions that came with it, or by the model without the
         party.  None if neither came, so that nothing honest can be said.
     n_rows, n_judged : int
         Own rows, and those among them that were judged.
+    constant : float
+        The score of always answering the share of each class among the judged rows, or their mean.
     local : Side
         The best that the party has without the others.
     collaboration, combined : Side or None
         The common model, and both together.
     collaboration_gain, combined_gain : Estimate or None
-        What they are better than `local` on the same rows, with a paired 95 % interval: the difference of accuracies,
-        or the part by which the root mean squared error is less.
+        What they are better than `local` on the same rows, with a paired 95 % interval: the difference of areas, how
+        much less the log loss is, or the part by which the root mean squared error is less.
     own_models, own_weights : tuple
         What `local` is made of, and its weights.
     weights : dict of str to float
@@ -170,6 +153,7 @@ class Benefit:
     basis: str | None
     n_rows: int
     n_judged: int
+    constant: float
     local: Side
     collaboration: Side | None = None
     combined: Side | None = None
@@ -187,11 +171,16 @@ class Benefit:
                 f"It cannot be said what collaboration brought: the model came without left-out predictions for the "
                 f"{self.n_rows} own rows, which it was trained on. Ask the analyst for a model that has them."
             )
-        gain, is_accuracy = self.combined_gain, self.metric == "accuracy"
-        form = ".3f" if is_accuracy else ".4g"
+        gain, form = self.combined_gain, ".4g" if self.metric == "RMSE" else ".3f"
         alone, both = (f"{side.score.value:{form}}" for side in (self.local, self.combined))
-        size = f"{100 * abs(gain.value):.1f} {'points of accuracy' if is_accuracy else '% less error'}"
-        interval = f"95 % interval {100 * gain.low:.1f} to {100 * gain.high:.1f}"
+        assert gain.low is not None
+        assert gain.high is not None
+        factor, unit = {"AUC": (100, "points of AUC"), "log loss": (1, "of log loss")}.get(
+            self.metric, (100, "% less error")
+        )
+        places = ".3f" if factor == 1 else ".1f"
+        value, low, high = (f"{factor * each:{places}}" for each in (gain.value, gain.low, gain.high))
+        size, interval = f"{value.removeprefix('-')} {unit}", f"95 % interval {low} to {high}"
         if gain.low > 0:
             brought = f"brought {size} ({interval})"
         elif gain.high < 0:
@@ -201,8 +190,8 @@ class Benefit:
         else:
             brought = f"brought nothing beyond chance ({interval})"
         return (
-            f"Collaboration {brought}: {self.metric} {alone} alone, {both} with it, on {self.n_judged} own rows, "
-            f"{_REASONS[self.basis]}."
+            f"Collaboration {brought}: {self.metric} {alone} alone, {both} with it, {self.constant:{form}} for always "
+            f"the same answer, on {self.n_judged} own rows, {_REASONS[self.basis]}."
         )
 
     def to_dict(self) -> dict[str, Any]:
@@ -218,35 +207,27 @@ def benefit_of(
 
     For numbers, unit is one standard deviation of the target; for classes it is None, and targets are codes.
     """
-    names = _SIDES if judged.any() else _SIDES[:1]
-    rows = judged if judged.any() else np.ones_like(judged)
+    is_judged = judged.sum() > 1  # One row gives no interval.
+    names = _SIDES if is_judged else _SIDES[:1]
+    rows = judged if is_judged else np.ones_like(judged)
     said = {name: getattr(opinions, name)[rows] for name in names}
     known: NDArray[Any] = target[rows] if unit is not None else target[rows].astype(np.intp)
-    if unit is None:
-        found: dict[str, Any] = {name: logs.argmax(axis=1) == known for name, logs in said.items()}
-        rows_of = np.arange(len(known))
-        sides: dict[str, Any] = {
-            name: Side(loss=float(-logs[rows_of, known].mean()), score=accuracy_of(found[name]), auc=_auc(logs, known))
-            for name, logs in said.items()
-        }
+    score: _Measured = mean_with_interval
+    gain: _Measured = _mean_drop
+    if unit is not None:
+        metric, constant, score, gain = "RMSE", float(known.std() * unit), _root_mean, error_reduction
+        losses = found = {name: ((numbers - known) * unit) ** 2 for name, numbers in said.items()}
     else:
-        found = {name: ((numbers - known) * unit) ** 2 for name, numbers in said.items()}
-        sides = {name: Side(loss=float(each.mean()), score=rmse_of(each)) for name, each in found.items()}
-    gain: Callable[[Any, Any], Estimate] = accuracy_gain if unit is None else error_reduction
-    gains: Any = {f"{name}_gain": gain(found[name], found["local"]) for name in names[1:]}
-    metric = "accuracy" if unit is None else "RMSE"
-    return Benefit(metric=metric, n_judged=int(judged.sum()), **sides, **gains, **facts)
-
-
-def _auc(logs: FloatArray, codes: NDArray[np.intp]) -> float | None:
-    """Return area under the curve of two classes, ties counted half."""
-    positive = codes == 1
-    if logs.shape[1] != 2 or positive.all() or not positive.any():
-        return None
-    n_positive = int(positive.sum())
-    ranks = rankdata(logs[:, 1] - logs[:, 0])
-    above = ranks[positive].sum() - n_positive * (n_positive + 1) / 2
-    return float(above / (n_positive * (len(codes) - n_positive)))
+        losses = found = {name: -logs[np.arange(len(known)), known] for name, logs in said.items()}
+        metric, constant, positive = "log loss", entropy(np.bincount(known)), known == 1
+        is_ranked = said[names[0]].shape[1] == 2 and min(positive.sum(), (~positive).sum()) >= FEWEST_OF_A_CLASS
+        if is_ranked:
+            metric, constant = "AUC", 0.5
+            found = {name: logs[:, 1] - logs[:, 0] for name, logs in said.items()}
+            score, gain = partial(auc_with_interval, positive), partial(auc_difference, positive)
+    sides: Any = {name: Side(loss=float(losses[name].mean()), score=_estimate(*score(found[name]))) for name in names}
+    gains: Any = {f"{name}_gain": _estimate(*gain(found[name], found["local"])) for name in names[1:]}
+    return Benefit(metric=metric, constant=constant, n_judged=int(judged.sum()), **sides, **gains, **facts)
 
 
 class CollaborationOpinion:

@@ -60,13 +60,15 @@ def test_the_score_is_of_single_rows_left_out(chosen):
     assert result.score.n_folds is None
     assert "each by itself" in result.score.sentence()
     shares = {each.party: each.share for each in there.folder.shares()}
-    hits = []
+    losses = []
     for file in there.folder.export():
         model = model_from(inside(file, there))
         if model.left_out is not None:
-            hits.append(model.estimator.classes_[model.left_out.argmax(axis=1)] == shares[file.stem].target)
-    assert result.score.value == pytest.approx(np.concatenate(hits).mean())
-    assert 0.6 < result.score.value < 1
+            target = np.searchsorted(model.estimator.classes_, shares[file.stem].target)
+            losses.append(-np.log(np.maximum(model.left_out[np.arange(len(target)), target], 1e-3)))
+    assert result.score.name == "log loss"
+    assert result.score.value == pytest.approx(np.concatenate(losses).mean())
+    assert result.score.value < 0.6 * result.score.baseline
 
 
 def test_each_party_gets_its_own_and_nobody_elses(chosen):

@@ -238,7 +238,8 @@ def test_the_score_is_of_rows_left_out(place):
     there.folder.add([there.send(name) for name in ("north", "south", "west")])
     score = there.folder.integrate(LTI, FOREST).score
     assert score.low < score.value < score.high
-    assert score.baseline < 0.25 < score.value < 0.99  # a forest knows the rows it was trained on
+    assert 0.4 < score.value < 0.6 * score.baseline  # a forest knows the rows it was trained on
+    assert score.sentence().startswith("Log loss of the model on rows left out: ")
 
 
 def test_copies_of_a_row_are_left_out_together(place):
@@ -247,7 +248,8 @@ def test_copies_of_a_row_are_left_out_together(place):
     lot = np.random.default_rng(0).integers(10, size=len(there.digits[1]))
     grouped = [Microaggregation(3, small_classes="group")]
     there.folder.add([there.send(name, target=lot, defences=grouped) for name in ("north", "south", "west")])
-    assert there.folder.integrate(LTI, FOREST).score.value < 0.5
+    score = there.folder.integrate(LTI, FOREST).score
+    assert score.value > score.baseline
     assert there.folder.integrate(LTI, FOREST).n_repeated == {"north": 80, "south": 80, "west": 80}
 
 

@@ -43,6 +43,9 @@ def test_of_rows_left_out_one_by_one_the_analyst_sees_how_they_are_ranked(rare):
     said, target = np.concatenate([left_out[share.party][:, 1] for share in shares]), targets_of(folder)
     ranking = score.ranking
     assert (score.n_folds, ranking["positive"]) == (None, "yes")
+    assert (score.name, score.value, score.baseline) == ("AUC", ranking["auc"], 0.5)
+    assert [score.low, score.high] == ranking["auc_interval"]
+    assert score.sentence().startswith("AUC of the model on rows left out: 0.")
     assert_allclose(ranking["auc"], roc_auc_score(target, said))
     assert_allclose(ranking["average_precision"], average_precision_score(target, said))
     assert_allclose([ranking["prevalence"], ranking["expected"]], [target.mean(), said.mean()])
@@ -55,7 +58,7 @@ def test_of_a_named_model_folds_say_it(rare, defences):
     folder = rare(defences=defences)
     score = folder.integrate(dc.LTI(8), LogisticRegression(C=1e6, max_iter=2000), n_folds=4).score
     target = targets_of(folder)
-    assert score.n_folds == 4
+    assert (score.name, score.n_folds) == ("AUC", 4)
     assert_allclose(score.ranking["prevalence"], target.mean())
     assert score.ranking["auc"] > (0.5 if defences else 0.7)
     assert score.ranking["auc_interval"][0] < score.ranking["auc"] <= score.ranking["auc_interval"][1]
@@ -66,14 +69,15 @@ def test_that_nobody_is_called_is_told_and_kept(rare):
     folder = rare()
     result = folder.integrate(dc.LTI(8), NOBODY)
     assert result.score.never_called == ("yes",)
-    assert result.score.value == pytest.approx(result.score.baseline, abs=0.01)
+    assert (result.score.name, result.score.baseline) == ("AUC", 0.5)
     assert_allclose(result.score.ranking["expected"], targets_of(folder).mean(), atol=0.01)
     again = Integration.from_facts(json.loads(json.dumps(result.facts())))
     assert again.score == result.score
 
 
 def test_without_probabilities_there_is_no_ranking(rare):
-    assert rare().integrate(dc.LTI(8), LinearSVC()).score.ranking is None
+    score = rare().integrate(dc.LTI(8), LinearSVC()).score
+    assert (score.ranking, score.name) == (None, "accuracy")
 
 
 def test_a_class_among_many_that_is_never_called_is_named(place):
@@ -82,3 +86,4 @@ def test_a_class_among_many_that_is_never_called_is_named(place):
     there.folder.add([there.send(name, target=target) for name in ("north", "south")])
     score = there.folder.integrate(dc.LTI(8), NOBODY).score
     assert (score.ranking, score.never_called) == (None, (8,))
+    assert (score.name, score.value) == ("log loss", pytest.approx(score.baseline, abs=0.01))

@@ -129,7 +129,7 @@ def test_all_parties_predict_alike_and_their_logs_know(played, tmp_path):
     predicted = []
     for name in ("north", "centre"):
         folder = played.folder(name)
-        assert folder.predict(played.root / "new.csv", tmp_path / f"{name}.csv", proba=True) == 400
+        assert folder.predict(played.root / "new.csv", tmp_path / f"{name}.csv") == 400
         predicted.append(pd.read_csv(tmp_path / f"{name}.csv"))
     assert list(predicted[0]) == ["prediction", "proba_no", "proba_yes"]
     pd.testing.assert_frame_equal(*predicted)

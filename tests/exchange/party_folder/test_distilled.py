@@ -52,7 +52,7 @@ def test_what_is_learned_predicts_as_in_memory(tmp_path, task, tree):
         assert any(name in facts["tree"] for name in world.project.feature_names)
     model = dc.Party("a", None).distil(world.anchor.rows, answers, kind)
     X = encode_table(world.project, world.table, where="new").X
-    table = predicted(PartyFolder(folder.path), world, proba=task == "classification")
+    table = predicted(PartyFolder(folder.path), world)
     if task == "classification":
         assert (table["prediction"] == model.predict(X)).all()
         np.testing.assert_allclose(table[["proba_no", "proba_yes"]], model.predict_proba(X), atol=1e-9)

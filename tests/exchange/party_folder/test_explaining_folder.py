@@ -49,7 +49,7 @@ def test_of_two_classes_the_second_is_explained_and_its_probability_met(world):
     found, frame = explained(folder, world, most_rows=7)
     assert found.model == "LogisticRegression"
     assert (frame["class"] == "yes").all()
-    (predicted,) = folder.predict_batches(world.root / "new.csv", using="collaboration", proba=True)
+    (predicted,) = folder.predict_batches(world.root / "new.csv", using="collaboration")
     chosen = frame["row"] - 1
     assert list(chosen) == [0, 13, 26, 40, 53, 66, 79]
     assert_allclose(frame["answer"], predicted["proba_yes"].iloc[chosen])
@@ -62,7 +62,7 @@ def test_log_odds(world):
     a, b = world.shared("a"), world.shared("b")
     a.install(world.model_file(a, b))
     found, frame = explained(a, world, most_rows=3, of_class="yes", log_odds=True)
-    (predicted,) = a.predict_batches(world.root / "new.csv", using="collaboration", proba=True)
+    (predicted,) = a.predict_batches(world.root / "new.csv", using="collaboration")
     p = predicted["proba_yes"].iloc[frame["row"] - 1].to_numpy()
     assert_allclose(frame["answer"], np.log(p / (1 - p)))
     assert found.explanation.output_names == ["yes"]

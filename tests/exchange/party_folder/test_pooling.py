@@ -7,6 +7,7 @@ from dataclasses import replace
 import numpy as np
 import pandas as pd
 import pytest
+from sklearn.metrics import log_loss
 from typer.testing import CliRunner
 
 import datacollab as dc
@@ -79,7 +80,7 @@ def test_the_pool_is_that_of_the_rows_and_the_model_in_memory(pooled):
     assert told["benefit"] == expected.benefit_.to_dict()
     new = a.encoded(world.root / "new.csv").X
     for using in ("combined", "local", "own"):
-        frames = list(a.predict_batches(world.root / "new.csv", using=using, proba=True))
+        frames = list(a.predict_batches(world.root / "new.csv", using=using))
         found = pd.concat(frames)
         np.testing.assert_array_equal(found["prediction"], expected.predict(new, using))
         np.testing.assert_allclose(found.iloc[:, 1:], expected.predict_proba(new, using), rtol=1e-12)
@@ -98,13 +99,18 @@ def test_evaluate_holds_all_sides_against_the_targets(pooled):
     for using, each in scores["sides"].items():
         predicted = pd.concat(a.predict_batches(world.root / "known.csv", using=using))["prediction"]
         assert each["accuracy"] == pytest.approx((predicted.to_numpy() == known["ill"].to_numpy()).mean())
+        probabilities = pd.concat(a.predict_batches(world.root / "known.csv", using=using))
+        assert each["log_loss"] == pytest.approx(log_loss(known["ill"], probabilities.filter(like="proba_")), rel=1e-5)
+        shares = known["ill"].value_counts(normalize=True)
+        assert each["log_loss_baseline"] == pytest.approx(-(shares * np.log(shares)).sum())
+        assert each["accuracy_baseline"] == shares.max()
     assert scores["using"] == "combined"
     assert scores["accuracy"] == scores["sides"]["combined"]["accuracy"]
     assert a.evaluate(world.root / "known.csv", using="local")["accuracy"] == scores["sides"]["local"]["accuracy"]
     told = run(world, "evaluate", world.root / "known.csv")
     for using, words in {"own": "you alone", "local": "you and the public rows"}.items():
-        (line,) = [line for line in told.splitlines() if f"Accuracy, {words}  " in line]
-        assert f" {scores['sides'][using]['accuracy']:.3f} " in line
+        (line,) = [line for line in told.splitlines() if f"AUC, {words}  " in line]
+        assert f" {scores['sides'][using]['ranking']['auc']:.3f} " in line
 
 
 def test_a_pool_without_public_rows_has_no_models_of_own_rows_alone(pooled):

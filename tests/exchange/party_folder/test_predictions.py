@@ -11,6 +11,7 @@ from sklearn.linear_model import LogisticRegression
 
 import datacollab as dc
 from datacollab.bundle import Limits
+from datacollab.errors import AgreementError
 from datacollab.exchange.party_folder import PartyFolder
 from datacollab.exchange.project import encode_table, write_table
 from datacollab.model import LinearMap, PartyModel
@@ -31,7 +32,7 @@ def test_predictions_are_those_of_memory_to_the_last_digit(world):
     X, y = np.vstack([each.X for each in encoded]), np.concatenate([each.target for each in encoded])
     clf.fit(X, y, groups=np.repeat(["a", "b"], 80), anchor=world.anchor.rows)
     groups = np.full(len(new), "a")
-    (frame,) = a.predict_batches(world.root / "new.csv", proba=True)
+    (frame,) = a.predict_batches(world.root / "new.csv")
     assert (frame["prediction"] == clf.predict(new, groups=groups)).all()
     expected = clf.predict_proba(new, groups=groups)
     assert (frame[["proba_no", "proba_yes"]].to_numpy() == expected).all()
@@ -42,7 +43,7 @@ def test_all_formats_come_in_and_go_out(suffix, world):
     folder = world.installed()
     source, output = world.root / f"table.{suffix}", world.root / f"out.{suffix}"
     write_table(source, [world.table.drop(columns="ill")])
-    assert folder.predict(source, output, proba=True, keep=["id", "age"]) == 80
+    assert folder.predict(source, output, keep=["id", "age"]) == 80
     frame = {"csv": pd.read_csv, "parquet": pd.read_parquet}.get(suffix, pd.read_feather)(output)
     assert list(frame) == ["id", "age", "prediction", "proba_no", "proba_yes"]
     assert (frame["id"] == world.table["id"]).all()
@@ -69,8 +70,8 @@ def test_a_german_table_gets_german_predictions_and_keeps_its_ids(world):
 
 def test_batches_change_nothing(world):
     folder = world.installed()
-    (whole,) = folder.predict_batches(world.root / "new.csv", proba=True)
-    parts = list(folder.predict_batches(world.root / "new.csv", proba=True, batch_rows=7))
+    (whole,) = folder.predict_batches(world.root / "new.csv")
+    parts = list(folder.predict_batches(world.root / "new.csv", batch_rows=7))
     assert [len(part) for part in parts] == [7] * 11 + [3]
     joined = pd.concat(parts, ignore_index=True)
     assert (joined["prediction"] == whole["prediction"]).all()
@@ -84,7 +85,7 @@ def test_a_table_without_rows_has_no_predictions(world):
     folder = world.installed()
     empty, output = world.root / "empty.csv", world.root / "out.csv"
     empty.write_text("age,pulse,weight,ward,id\n")
-    assert folder.predict(empty, output, proba=True, keep=["id"]) == 0
+    assert folder.predict(empty, output, keep=["id"]) == 0
     assert output.read_text() == "id,prediction,proba_no,proba_yes\n"
     empty.write_text("age,pulse,weight,ward,ill\n")
     assert folder.evaluate(empty)["n_rows"] == 0
@@ -140,11 +141,30 @@ def test_the_place_is_looked_at_before_the_work(world, monkeypatch):
         folder.predict(world.root / "new.csv", world.root / "nowhere" / "out.csv")
 
 
-def test_probabilities_are_refused_where_there_are_none(tmp_path):
+def test_numbers_have_no_probabilities_and_no_threshold(tmp_path):
     world = new_world(tmp_path, task="regression")
     folder = world.installed()
-    with pytest.raises(ValueError, match="no probabilities"):
-        folder.predict(world.root / "new.csv", world.root / "out.csv", proba=True)
+    (frame,) = folder.predict_batches(world.root / "new.csv")
+    assert list(frame) == ["prediction"]
+    with pytest.raises(AgreementError, match=r"new.csv: a threshold needs a model with probabilities of two classes"):
+        folder.threshold(world.root / "new.csv")
+
+
+def test_rows_from_a_threshold_on_are_flagged(world):
+    folder, new = world.installed(), world.root / "new.csv"
+    told = folder.threshold(new, find=0.9)
+    (frame,) = folder.predict_batches(new, flag_from=told["least"], keep=["id"])
+    assert list(frame) == ["id", "prediction", "proba_no", "proba_yes", "flagged"]
+    ill = (world.table["ill"] == "yes").to_numpy()
+    assert (told["positive"], told["n_positive"]) == ("yes", ill.sum())
+    assert told["n_found"] == (frame["flagged"] & ill).sum() >= 0.9 * ill.sum()
+    assert told["n_called"] == frame["flagged"].sum() < len(ill)
+    assert frame["proba_yes"][frame["flagged"]].min() > frame["proba_yes"][~frame["flagged"]].max()
+    assert 0.5 < told["reached"][0] < 0.9 < told["reached"][1] <= 1
+    none = world.root / "none.csv"
+    world.table.assign(ill="no").to_csv(none, index=False)
+    with pytest.raises(AgreementError, match="rows of both"):
+        folder.threshold(none)
 
 
 def test_a_model_for_others_or_from_others_is_refused(world):

@@ -387,7 +387,7 @@ def test_the_stricter_of_policy_and_project_holds(n_rows, least, n_components, m
     summary = summary_of(n_rows=n_rows, n_components=n_components, class_counts=named)
     wanted = {
         "TOO_FEW_ROWS": n_rows < max(least),
-        "CLASS_TOO_SMALL": any(0 < count < max(least_of_class) for count in counts),
+        "CLASS_TOO_SMALL": sum(map(bool, counts)) == 1 or any(0 < count < max(least_of_class) for count in counts),
         "DIM_TOO_LARGE": n_components > min(most),
     }
     found = {reason.code for reason in reasons_against(summary, policy, project)}

@@ -163,7 +163,7 @@ def test_probabilities_are_some(change, world, monkeypatch):
     real = PartyModel.predict_proba
     monkeypatch.setattr(PartyModel, "predict_proba", lambda model, rows: change(real(model, rows)))
     with refused("MODEL_MALFORMED"):
-        folder.predict(world.root / "new.csv", world.root / "out.csv", proba=True)
+        folder.predict(world.root / "new.csv", world.root / "out.csv")
 
 
 def test_an_older_model_does_not_take_the_place_of_a_later_one(world, pair):

@@ -18,7 +18,7 @@ from ..._notices import notices_to
 from ...errors import ExchangeError
 from ...exchange.party_folder import PartyFolder
 from ...exchange.project import Column, Project, adjusted_details, adjusted_text, read_project
-from ...exchange.steps import SIDES, STEPS, score_rows
+from ...exchange.steps import SIDES, STEPS, leading_figure, score_rows
 from ..web import (
     Action,
     Job,
@@ -376,9 +376,7 @@ def _result_parts(desk: PartyDesk) -> Iterator[Page | Action]:
     yield Page(MODEL, lambda request: {"sides": _benefits(desk.done.get("install", {}).get("benefit"))}, "model.html")
     yield desk.form("install", install, path=MODEL, file="model", fields=("public",))
     yield Page(PREDICT, lambda request: {"using": using("local", "collaboration", "distilled")}, "predict.html")
-    yield desk.form(
-        "predict", predict, path=PREDICT, file="table", fields=("using", "proba", "keep"), writes=(_PREDICTIONS,)
-    )
+    yield desk.form("predict", predict, path=PREDICT, file="table", fields=("using", "keep"), writes=(_PREDICTIONS,))
     yield from _kept_parts(desk, "predict", PREDICT, (_PREDICTIONS,))
     yield Page(EVALUATE, evaluate_page, "evaluate.html")
     yield desk.form("evaluate", evaluate, path=EVALUATE, file="table", fields=("using", "find"))
@@ -416,36 +414,35 @@ def _kept_parts(desk: PartyDesk, verb: str, path: str, names: Sequence[str]) -> 
         yield Page(f"{path}/{name}", lambda request, name=name: download(name))  # type: ignore[misc]
 
 
+_LESS_IS_BETTER = ("log_loss", "rmse")
+
+
 def _benefits(benefit: Mapping[str, Any] | None) -> list[dict[str, Any]]:
-    """Return scores of each side with the ends of their intervals."""
+    """Return the score of each side, with the ends of its interval if it has one."""
     found = [name for name in ("local", "collaboration", "combined") if benefit and benefit[name] is not None]
     scores = {name: benefit[name]["score"] for name in found} if benefit else {}
     return [
-        {"name": SIDES[name], "figures": (score["value"], score["low"], score["high"])}
-        for name, score in scores.items()
+        {"name": SIDES[name], "value": each["value"], "figures": each["low"] is not None and tuple(each.values())}
+        for name, each in scores.items()
     ]
-
-
-_FIGURES = {
-    "classification": ("accuracy", "Accuracy"),
-    "regression": ("rmse", "Root mean squared error"),
-    "survival": ("concordance", "Concordance"),
-}
-"""By kind of targets: the figure that sides are compared by, and its name."""
 
 
 def _evaluated(found: Mapping[str, Any], unit: str) -> dict[str, Any]:
     """Return the figure of every side, what the others brought, and all figures of one side."""
-    figure, name = _FIGURES[found["task"]]
+    _, figure, name = leading_figure(found)
+    leading = {
+        side: scores if figure in scores else scores.get("ranking") or {} for side, scores in found["sides"].items()
+    }
     rows = []
-    for side, scores in found["sides"].items():
-        value, interval = scores[figure], scores.get(f"{figure}_interval")
+    for side, scores in leading.items():
+        value, interval = scores.get(figure), scores.get(f"{figure}_interval")
         figures = None if value is None or not interval else (value, *interval)
         rows.append({"name": SIDES[side], "value": value, "interval": interval, "figures": figures})
     return {
         "sides": rows,
         "name": name,
-        "gain": _gain(found["sides"], figure),
+        "less_is_better": figure in _LESS_IS_BETTER,
+        "gain": _gain(leading, figure),
         "details": score_rows(found, unit),
         "confusion": len(found.get("classes", ())) in range(2, _MOST_CLASSES + 1),
     }
@@ -455,9 +452,8 @@ def _gain(sides: Mapping[str, Any], figure: str) -> dict[str, Any] | None:
     """Return by how much the combination, or else the collaboration, is better than the party without the others."""
     with_others = next((name for name in ("combined", "collaboration") if name in sides), None)
     alone = next((name for name in ("local", "own") if name in sides), None)
-    if with_others is None or alone is None or None in (sides[with_others][figure], sides[alone][figure]):
+    if with_others is None or alone is None or None in (sides[with_others].get(figure), sides[alone].get(figure)):
         return None
     gain = sides[with_others][figure] - sides[alone][figure]
-    # A smaller error is better.
-    is_better = gain < 0 if figure == "rmse" else gain > 0
+    is_better = gain < 0 if figure in _LESS_IS_BETTER else gain > 0
     return {"of": SIDES[with_others], "than": SIDES[alone], "by": gain, "is_better": is_better, "is_same": gain == 0}

@@ -18,7 +18,7 @@ from ..._require import require
 from ..._typing import FloatArray
 from ...bundle import Bundle, KeyPair, arrays_to_bytes, bytes_to_arrays, digest, pack, seal, unpack
 from ...errors import DataCollabError, ExchangeError, NumericalError
-from ...linalg import ranking_figures
+from ...linalg import auc_with_interval, entropy, log_losses, mean_with_interval, ranking_figures
 from ...model import (
     MODEL_KIND,
     PREDICTIONS_KIND,
@@ -169,10 +169,11 @@ class Integration:
 class Score:
     """How good the model is on rows left out of its training, with a 95 % interval over the folds or rows.
 
-    `name` is "accuracy", "root mean squared error", or "concordance" of times to an event, and `baseline` that of
-    always the same answer.  `n_folds` is None if every row was left out by itself.  Of two classes with probabilities,
-    `ranking` is "positive", the second's name, and what `linalg.ranking_figures` gives.  `never_called` are classes
-    that rows left out have and none of them was taken for.
+    `name` is "AUC" of two classes, "log loss" of more, "accuracy" if the model gives no probabilities, "root mean
+    squared error", or "concordance" of times to an event, and `baseline` that of always the same answer.  `n_folds` is
+    None if every row was left out by itself.  Of two classes with probabilities, `ranking` is "positive", the second's
+    name, and what `linalg.ranking_figures` gives.  `never_called` are classes that rows left out have and none of them
+    was taken for.
     """
 
     name: str
@@ -188,7 +189,7 @@ class Score:
         """Return the score in words."""
         how = "each by itself" if self.n_folds is None else f"{self.n_folds} folds"
         return (
-            f"{self.name.capitalize()} of the model on rows left out: {self.value:.3f} ({self.low:.3f} to "
+            f"{self.name[0].upper()}{self.name[1:]} of the model on rows left out: {self.value:.3f} ({self.low:.3f} to "
             f"{self.high:.3f}, {how}); always the same answer has {self.baseline:.3f}."
         )
 
@@ -321,16 +322,20 @@ def _left_out(collaboration: Collaboration, shares: Sequence[Share]) -> tuple[ND
 
 def _score_of_classes(target: NDArray[Any], probabilities: FloatArray, classes: NDArray[Any], task: Task) -> Score:
     predicted = classes[np.argmax(probabilities, axis=1)]
-    right = predicted == target
-    interval = stats.binomtest(int(right.sum()), len(right)).proportion_ci(0.95, method="wilson")
+    ranking = _ranking(task, target, _of_second(task, classes, probabilities))
+    name, baseline = "log loss", entropy(np.unique(target, return_counts=True)[1])
+    value, interval = mean_with_interval(_losses(classes, probabilities, target))
+    if ranking is not None and ranking["auc_interval"] is not None:
+        name, baseline, value, interval = "AUC", 0.5, ranking["auc"], ranking["auc_interval"]
+    low, high = interval or (value, value)
     return Score(
-        name="accuracy",
-        value=float(right.mean()),
-        low=float(interval.low),
-        high=float(interval.high),
-        baseline=float(np.unique(target, return_counts=True)[1].max() / len(target)),
+        name=name,
+        value=value,
+        low=low,
+        high=high,
+        baseline=baseline,
         n_folds=None,
-        ranking=_ranking(task, target, _of_second(task, classes, probabilities)),
+        ranking=ranking,
         never_called=_never_called(task, target, predicted),
     )
 
@@ -357,18 +362,33 @@ def _cross_validated(
         trained = cross_validate(clone(estimator), rows, target, **options)
         baseline = abs(cross_validate(dummy, rows, target, **options)["test_score"])
     left_out = list(zip(trained["estimator"], trained["indices"]["test"], strict=True))
-    ranking = None
+    name, most, ranking = "accuracy" if is_classification else "root mean squared error", np.inf, None
+    scores, constant = abs(trained["test_score"]), float(baseline.mean())
     if all(hasattr(model, "predict_proba") for model, _ in left_out):
-        found = [_of_second(task, model.classes_, model.predict_proba(rows[out])) for model, out in left_out]
-        ranking = _ranking(task, np.concatenate([target[out] for _, out in left_out]), np.concatenate(found))
+        said = [(model.classes_, model.predict_proba(rows[out]), target[out]) for model, out in left_out]
+        of_second = [_of_second(task, classes, P) for classes, P, _ in said]
+        ranking = _ranking(task, np.concatenate([y for *_, y in said]), np.concatenate(of_second))
+        name, constant = "log loss", entropy(np.unique(target, return_counts=True)[1])
+        scores = np.array([_losses(classes, P, y).mean() for classes, P, y in said])
+        if ranking is not None and all(len(np.unique(y)) == 2 for *_, y in said):
+            name, constant = "AUC", 0.5
+            is_second = [np.asarray(y == ranking["positive"]) for *_, y in said]
+            scores = np.array([auc_with_interval(*each)[0] for each in zip(is_second, of_second, strict=True)])
+    if name in ("AUC", "accuracy"):
+        most = 1.0
     return _over_folds(
-        "accuracy" if is_classification else "root mean squared error",
-        abs(trained["test_score"]),
-        baseline=float(baseline.mean()),
-        most=1.0 if is_classification else np.inf,
+        name,
+        scores,
+        baseline=constant,
+        most=most,
         ranking=ranking,
         never_called=_never_called(task, target, np.concatenate([model.predict(rows[out]) for model, out in left_out])),
     )
+
+
+def _losses(classes: NDArray[Any], probabilities: FloatArray, target: NDArray[Any]) -> FloatArray:
+    """Return log losses; a class that the model does not know has no probability."""
+    return log_losses((probabilities * np.equal.outer(target, classes)).sum(axis=1))
 
 
 def _ranking(task: Task, target: NDArray[Any], probabilities: FloatArray) -> dict[str, Any] | None:

@@ -178,7 +178,8 @@ def install(
     older : bool, default=False
         Whether it may replace a later model that was made from the same share.
     public : Path or DataFrame, optional
-        Public rows that the party has besides its own, with targets or without; by default the anchor's.
+        Public rows that the party has besides its own, with targets or without; by default the anchor's, whose targets
+        count only if it is a sample of real rows.
     random_state : int, optional
         Of the party's own models.
     progress : callable, optional
@@ -273,7 +274,9 @@ def _combined(
             f"The model says something of {len(model.left_out)} rows left out, and party {folder.name!r} has shared "
             f"{own.n_shared}"
         )
-    known = anchor.rows if anchor.target is None else anchor.labelled_rows
+    # Generated rows of all classes are equally many, so their targets are no sample of anybody's.
+    of_anchor = anchor.target if project.anchor.method == "sample" else None
+    known = anchor.rows if of_anchor is None else anchor.labelled_rows
     try:
         personal = personalise(
             stored.party,
@@ -282,7 +285,7 @@ def _combined(
             own.target,
             order=own.order,
             public=known if given is None else given.X[given.labelled],
-            public_target=anchor.target if given is None else given.target,
+            public_target=of_anchor if given is None else given.target,
             random_state=random_state,
             progress=progress,
         )

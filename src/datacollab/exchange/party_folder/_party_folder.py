@@ -225,6 +225,7 @@ class PartyFolder(Folder):
     forget = _install.forget
     predict_batches = _predict.predict_batches
     predict = _predict.predict
+    threshold = _predict.threshold
     evaluate = _predict.evaluate
     explain = _predict.explain
     record = _folder.record

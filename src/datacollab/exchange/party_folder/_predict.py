@@ -21,14 +21,17 @@ from ..._threads import one_thread
 from ..._typing import FloatArray
 from ...bundle import write_atomically
 from ...errors import AgreementError, DataCollabError, ExchangeError, NumericalError, ObfuscationError
-from ...linalg import ranking_figures, wilson
+from ...linalg import entropy, log_losses, mean_with_interval, ranking_figures, wilson
 from ...model import PartyModel
 from ...survival import concordance_index
 from ..project import Adjustments, Project, Task, encode_table, read_table, table_batches, table_format, write_table
+from ..steps import leading_figure
 from ._folder import Folder, check_shares_rows, record
 from ._install import Side, agreed_times, are_targets, at_home
 
-PREDICTION = "prediction"
+PREDICTION, FLAGGED = "prediction", "flagged"
+FIND = 0.8
+"""Share of the second class's rows that a threshold is to find."""
 BATCH_ROWS = 16_384
 _ROUNDING = 1e-6
 _LEVEL = 0.95
@@ -39,12 +42,16 @@ def predict_batches(
     source: Path,
     *,
     using: str | None = None,
-    proba: bool = False,
+    flag_from: float | None = None,
     keep: Sequence[str] = (),
     batch_rows: int = BATCH_ROWS,
     tell: Callable[[Adjustments], None] = lambda adjusted: None,
 ) -> Iterator[Any]:
     """Predict a table of any length at home, a batch of rows at a time, in data frames with the column "prediction".
+
+    Probabilities follow in columns "proba_CLASS", if the model has them.  For times to an event the prediction is the
+    log risk, and columns "survival_TIME" follow: the probability of no event up to quarters of the longest time, empty
+    beyond the end of the observation.
 
     Parameters
     ----------
@@ -54,10 +61,8 @@ def predict_batches(
     using : {"combined", "local", "own", "collaboration", "distilled"}, optional
         The side that predicts; by default the combined one, or the collaboration's if nothing was combined.  "local"
         are the party's own models with the public rows it has, "own" without them.
-    proba : bool, default=False
-        Whether probabilities of the classes follow, in columns "proba_CLASS".  For times to an event the prediction is
-        the log risk, and columns "survival_TIME" follow in any case: the probability of no event up to quarters of the
-        longest time, empty beyond the end of the observation.
+    flag_from : float, optional
+        Of two classes, the probability of the second from which on rows are flagged, in a column "flagged".
     keep : sequence of str, default=()
         Columns of the table to be put in front, such as an identifier.
     batch_rows : int, default=16384
@@ -70,18 +75,12 @@ def predict_batches(
         NOT_SHARED, NOT_INSTALLED, NOT_POOLED, WRONG_SHARE, or of the kind "schema".
     """
     side, project, source = at_home(folder).side(using), folder.project, Path(source)
+    names = [] if side.classes is None else [f"proba_{name}" for name in side.classes]
     if project.task.kind == "survival":
-        if proba:
-            raise ValueError("Probabilities of no event are there without being asked for. Leave out --proba.")
         names = [f"survival_{time:.10g}" for time in agreed_times(project)]
-    else:
-        names = []
-        if proba:
-            if side.classes is None:
-                raise ValueError(f"The model {side.name} gives no probabilities. Leave out --proba.")
-            names = [f"proba_{name}" for name in side.classes]
-    check_written_once(source, keep, {PREDICTION, *names})
-    return _frames(project, side, source, names, list(keep), batch_rows, tell)
+    further = set() if flag_from is None else {FLAGGED}
+    check_written_once(source, keep, {PREDICTION, *names, *further})
+    return _frames(project, side, source, names, flag_from, list(keep), batch_rows, tell)
 
 
 def predict(
@@ -90,7 +89,7 @@ def predict(
     output: Path,
     *,
     using: str | None = None,
-    proba: bool = False,
+    flag_from: float | None = None,
     keep: Sequence[str] = (),
     force: bool = False,
     batch_rows: int = BATCH_ROWS,
@@ -100,7 +99,7 @@ def predict(
 
     Parameters
     ----------
-    folder, source, using, proba, keep, batch_rows, tell
+    folder, source, using, flag_from, keep, batch_rows, tell
         As in `predict_batches`.
     output : Path
         CSV, Parquet or Arrow, by its name.  Predictions that are there already are replaced.
@@ -108,14 +107,46 @@ def predict(
         Whether another file may be replaced, too; ALREADY_THERE otherwise.
     """
     check_output(Path(output), Path(source), folder.project, force=force)
-    batches = predict_batches(folder, source, using=using, proba=proba, keep=keep, batch_rows=batch_rows, tell=tell)
+    batches = predict_batches(
+        folder, source, using=using, flag_from=flag_from, keep=keep, batch_rows=batch_rows, tell=tell
+    )
     n_rows = write_table(Path(output), batches, mode=0o600)
     record(folder, "predict", file=Path(source).name, n_rows=n_rows)
     return n_rows
 
 
+def threshold(folder: Folder, tested: Path, *, using: str | None = None, find: float = FIND) -> dict[str, Any]:
+    """Choose, on rows that the model has not seen, the probability from which on rows may be flagged.
+
+    Parameters
+    ----------
+    folder : Folder
+    tested : Path
+        A table with known targets.
+    using, find
+        As in `evaluate`.
+
+    Returns
+    -------
+    dict of str to object
+        "positive", the second of two classes, and what `linalg.ranking_figures` says of its "threshold".
+
+    Raises
+    ------
+    AgreementError
+        If there are no probabilities of two classes, or not both among the rows.
+    """
+    ranking = evaluate(folder, tested, using=using, find=find).get("ranking")
+    if ranking is None or ranking["threshold"] is None:
+        raise AgreementError(
+            f"{tested}: a threshold needs a model with probabilities of two classes, and rows of both. Take more rows "
+            "with known targets, or leave out --tested."
+        )
+    return {"positive": ranking["positive"], **ranking["threshold"]}
+
+
 def evaluate(
-    folder: Folder, source: Path, *, using: str | None = None, find: float = 0.8, batch_rows: int = BATCH_ROWS
+    folder: Folder, source: Path, *, using: str | None = None, find: float = FIND, batch_rows: int = BATCH_ROWS
 ) -> dict[str, Any]:
     """Evaluate predictions against the targets of a table.  Runs locally.
 
@@ -126,7 +157,7 @@ def evaluate(
     using : {"combined", "local", "own", "collaboration", "distilled"}, optional
         The side whose figures come first; as in `predict_batches`.
     find : float, default=0.8
-        Of two classes, the share of the second one's rows that a threshold is to find; above 0, at most 1.
+        Of two classes, the share of the second one's new rows that a threshold is to find; above 0, at most 1.
     batch_rows : int, default=16384
 
     Returns
@@ -136,8 +167,10 @@ def evaluate(
         "using" names the side, and "sides" has the same figures of all sides.
 
         * For a classification "accuracy", "accuracy_interval" (Wilson), "balanced_accuracy", "classes" and
-          "confusion", a row for each true class.
-        * For a regression "rmse", "mae", "r2", and "median_error" with the interval of the sign test.
+          "confusion", a row for each true class.  With probabilities "log_loss" and its interval.  "accuracy_baseline"
+          and "log_loss_baseline" are those of always answering the most frequent class, and the classes' shares.
+        * For a regression "rmse", "rmse_baseline" of always answering the mean, "mae", "r2", and "median_error" with
+          the interval of the sign test.
         * For a survival "concordance" and "n_events".
         * With probabilities of two classes "ranking" of the second; see `linalg.ranking_figures`.
     """
@@ -150,8 +183,11 @@ def evaluate(
     sides = home.sides
     task, adjusted = project.task, Adjustments()
     ranked = [name for name, side in sides.items() if side.classes is not None and len(task.classes) == 2]
+    place = {name: number for number, name in enumerate(task.classes)}
     targets: list[NDArray[Any]] = []
     predicted: dict[str, list[NDArray[Any]]] = {name: [] for name in sides}
+    # Probabilities of the true class, and of the second of two; in single precision, since tables may be long.
+    of_true: dict[str, list[NDArray[Any]]] = {name: [] for name, side in sides.items() if side.classes is not None}
     likely: dict[str, list[NDArray[Any]]] = {name: [] for name in ranked}
     for table in table_batches(source, batch_rows=batch_rows, project=project):
         encoded = encode_table(project, table, where=str(source), before=adjusted)
@@ -162,26 +198,32 @@ def evaluate(
         targets.append(encoded.target)
         for name, side in sides.items():
             predicted[name].append(_predicted(project, side, encoded.X, source))
+            if side.classes is None or task.kind != "classification":
+                continue
+            probabilities = _probabilities(project, side, encoded.X, source)
+            # One column for each class of the project; zeros for one that the model does not know.
+            known = np.zeros((encoded.n_rows, len(task.classes)), dtype=np.float32)
+            known[:, [place[each] for each in np.asarray(side.classes).tolist()]] = probabilities
+            true = [place[each] for each in encoded.target.tolist()]
+            of_true[name].append(known[np.arange(encoded.n_rows), true])
             if name in ranked:
-                probabilities = _probabilities(project, side, encoded.X, source)
-                # Single precision, since tables may be long.
-                column = np.zeros(encoded.n_rows, dtype=np.float32)  # of a class that the model does not know
-                for place in np.flatnonzero(np.asarray(side.classes) == task.classes[1]):
-                    column = probabilities[:, place].astype(np.float32)
-                likely[name].append(column)
+                likely[name].append(known[:, 1])
     said = {"task": task.kind, "target": task.target or task.words, "unit": task.unit}
     target = _together(targets)
     scores = {}
     for name in sides:
         scores[name] = {**said, **figures_of(task, target, _together(predicted[name])), "adjusted": adjusted.to_dict()}
+        if of_true.get(name):
+            losses = log_losses(_together(of_true[name]))
+            scores[name]["log_loss"], scores[name]["log_loss_interval"] = mean_with_interval(losses)
         if name in ranked:
             of_second = np.asarray(target == task.classes[1], dtype=bool)
             figures = ranking_figures(of_second, _together(likely[name]), find)
             scores[name]["ranking"] = {"positive": task.classes[1], **figures}
     chosen = using or next(iter(sides))
     first = scores[chosen]
-    figures = {name: first[name] for name in ("accuracy", "rmse", "concordance") if name in first}
-    record(folder, "evaluate", file=source.name, n_rows=first["n_rows"], using=chosen, **figures)
+    found, name, _ = leading_figure(first)
+    record(folder, "evaluate", file=source.name, n_rows=first["n_rows"], using=chosen, **{name: found[name]})
     return first | {"using": chosen, "sides": scores}
 
 
@@ -204,24 +246,29 @@ def _frames(
     side: Side,
     source: Path,
     names: list[str],
+    flag_from: float | None,
     keep: list[str],
     batch_rows: int,
     tell: Callable[[Adjustments], None],
 ) -> Iterator[Any]:
     pandas = require("pandas", "cli")
-    adjusted = Adjustments()
+    adjusted, flagged = Adjustments(), [] if flag_from is None else [FLAGGED]
     for table in table_batches(source, batch_rows=batch_rows, project=project):
         check_kept(source, keep, table.columns)
         encoded = encode_table(project, table, where=str(source), with_target=False, before=adjusted)
         adjusted = encoded.adjusted
         columns = {name: table[name].array for name in keep}
         if not encoded.n_rows:
-            columns |= dict.fromkeys([PREDICTION, *names], ())
+            columns |= dict.fromkeys([PREDICTION, *names, *flagged], ())
         else:
             columns[PREDICTION] = _predicted(project, side, encoded.X, source)
             if names:
                 find = _survival if project.task.kind == "survival" else _probabilities
                 columns |= dict(zip(names, find(project, side, encoded.X, source).T, strict=True))
+            for name in flagged:
+                # In the single precision that the threshold was found in.
+                of_second = columns[f"proba_{project.task.classes[1]}"].astype(np.float32)
+                columns[name] = of_second >= np.float32(flag_from)
         frame = pandas.DataFrame(columns)
         frame.attrs = table.attrs  # with semicolons if the table has them
         yield frame
@@ -324,7 +371,9 @@ def _of_classes(classes: Sequence[str | int], target: NDArray[Any], predicted: N
     per_class, right, n_rows = confusion.sum(axis=1), int(confusion.trace()), len(target)
     there = per_class > 0
     return {
+        "log_loss_baseline": entropy(per_class) if n_rows else None,
         "accuracy": right / n_rows if n_rows else None,
+        "accuracy_baseline": int(per_class.max()) / n_rows if n_rows else None,
         "accuracy_interval": list(wilson(right / n_rows, n_rows)) if n_rows else None,
         "balanced_accuracy": float((confusion.diagonal()[there] / per_class[there]).mean()) if n_rows else None,
         "classes": list(classes),
@@ -341,6 +390,7 @@ def _of_numbers(target: NDArray[Any], predicted: NDArray[Any]) -> dict[str, Any]
     scatter = float(((target - target.mean()) ** 2).sum()) if n_rows else 0.0
     return {
         "rmse": float(np.sqrt((error**2).mean())) if n_rows else None,
+        "rmse_baseline": float(target.std()) if n_rows else None,
         "mae": float(error.mean()) if n_rows else None,
         "median_error": float(np.median(error)) if n_rows else None,
         "median_error_interval": _median_interval(error),

@@ -561,9 +561,15 @@ def _too_few_rows(party: PartyName, n_rows: int, policy: Policy, project: Projec
 
 
 def _small_classes(summary: ReleaseSummary, policy: Policy, project: Project) -> Iterator[ExchangeError]:
-    """Yield why classes, events or arms with few rows must not leave: such people stand out."""
+    """Yield why classes, events or arms with few rows must not leave: such people stand out, or all have one target."""
     least, whose = _stricter("min_class_rows", policy, project)
     present = [count for count in (summary.class_counts or {}).values() if count]
+    if len(present) == 1:
+        yield ExchangeError(
+            "CLASS_TOO_SMALL",
+            f"Party {summary.party!r}: all {present[0]} rows that leave are of one class, so the share tells each "
+            f"target. Take rows of another class too, {least} at least, share sums instead, or stay out.",
+        )
     if small := [count for count in present if count < least]:
         yield ExchangeError(
             "CLASS_TOO_SMALL",

@@ -97,6 +97,12 @@ INVENTED = (
     "by telephone, with people of these institutions whom you know."
 )
 
+ONE_CLASS = (
+    "All your rows are of one class. If the others are not recorded at your institution, or not in this file, do not "
+    "share: the model would learn that nobody is of them. If there was really nobody, you may share: the total hides "
+    "it, as it hides every count of yours."
+)
+
 NOT_COUNTED = (
     "No counts of exactly these rows were shared before. If a level has few people in the total, this study may reveal "
     "them. Best have the owner ask for counts alone first, and merge what is rare."
@@ -482,11 +488,13 @@ def _prepared(
             "Send public.key to the project's owner, who writes its third line into the project and signs it again.",
         )
     secret = new_secret()
-    sums, hashed, in_anchor, some = list[FloatArray](), [], set[int](), []
+    sums, hashed, in_anchor, some, targets = list[FloatArray](), [], set[int](), [], set[Any]()
     for batch, clusters in batches:
         assert batch.target is not None
         sums = _joined(plan, sums, _sums_over(project, plan, common, batch.X, batch.target, secret, clusters))
         hashed.append(ledger.fingerprints(batch.X))
+        if project.task.classes:
+            targets.update(np.unique(batch.target).tolist())
         some.append(batch.X[:: -(-batch.n_rows // _LOOKED_AT) or 1])
         if batch.n_rows and anchor is not None:
             in_anchor.update(find_private_rows(anchor.rows, batch.X).tolist())
@@ -547,7 +555,7 @@ def _prepared(
             for other, key in project.parties.items()
             if other != name
         ),
-        sentences=(*sharing_sentences(sharing), *of_left),
+        sentences=(*sharing_sentences(sharing), *of_left, *([ONE_CLASS] if len(targets) == 1 else [])),
         n_rows_together=len(rows) + (len(project.parties) - 1) * fewest_rows(project),
         measured=measured_membership(alike=declared_alike(project.columns)),
         adjusted=adjusted.to_dict(),
