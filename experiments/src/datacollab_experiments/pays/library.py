@@ -304,15 +304,20 @@ def by_model(party: dc.Party, model: Any, drawn: Draw) -> Predict:
 def personalised(party: dc.Party, model: Any, own: Rows, drawn: Draw) -> tuple[Predict, Predict, Mapping[str, float]]:
     """The party's own models and what it got back as one; its own models by themselves; and what it is told.
 
-    The last is the gain of the first over the second that the party's own rows say, with its 95 % interval: of
-    accuracy, or the part of the RMSE that goes away.
+    The last is the gain of the first over the second that the party's own rows say, with its 95 % interval: of the area
+    for two classes, of the log loss for more, or the part of the RMSE that goes away.  A party with fewer than three
+    rows of one of two classes is told a log loss, and is left out.
     """
     public = drawn.public.X if drawn.setting.n_public else None
     labelled = None if drawn.labelled is None else drawn.labelled.y
     random = np.random.RandomState([drawn.seed, PERSONAL])
     mine = party.personalise(model, own.X, own.y, public=public, public_target=labelled, random_state=random)
-    gain = mine.benefit_.combined_gain
-    told = {} if gain is None else {"value": gain.value, "low": gain.low, "high": gain.high}
+    gain, metric = mine.benefit_.combined_gain, mine.benefit_.metric
+    told = (
+        {}
+        if gain is None or (drawn.n_classes == 2 and metric == "log loss")
+        else {"value": gain.value, "low": gain.low, "high": gain.high}
+    )
     return _side(mine, "combined", drawn), _side(mine, "local", drawn), told
 
 

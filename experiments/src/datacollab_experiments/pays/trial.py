@@ -196,8 +196,10 @@ def _with_public(trial: Trial) -> None:
 
 
 def gain(drawn: Draw, pooled: Array, alone: Array) -> float:
-    """What parties are told, but on the test rows: of accuracy, or the part of the RMSE that goes away."""
+    """What parties are told, but on the test rows: of the area, of the log loss, or the part of the RMSE that goes."""
     if drawn.task == "regression":
         before = score("RMSE", drawn.test.y, alone)
         return 1 - score("RMSE", drawn.test.y, pooled) / before
-    return score("accuracy", drawn.test.y, pooled) - score("accuracy", drawn.test.y, alone)
+    if drawn.n_classes == 2:
+        return score("AUC", drawn.test.y, pooled) - score("AUC", drawn.test.y, alone)
+    return float((losses(drawn.test.y, alone) - losses(drawn.test.y, pooled)).mean())
