@@ -313,11 +313,8 @@ def personalised(party: dc.Party, model: Any, own: Rows, drawn: Draw) -> tuple[P
     random = np.random.RandomState([drawn.seed, PERSONAL])
     mine = party.personalise(model, own.X, own.y, public=public, public_target=labelled, random_state=random)
     gain, metric = mine.benefit_.combined_gain, mine.benefit_.metric
-    told = (
-        {}
-        if gain is None or (drawn.n_classes == 2 and metric == "log loss")
-        else {"value": gain.value, "low": gain.low, "high": gain.high}
-    )
+    is_told = gain is not None and not (drawn.n_classes == 2 and metric == "log loss")
+    told = {name: float(getattr(gain, name)) for name in ("value", "low", "high") if is_told}
     return _side(mine, "combined", drawn), _side(mine, "local", drawn), told
 
 
