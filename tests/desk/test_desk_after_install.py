@@ -35,14 +35,16 @@ def test_models_are_held_against_known_targets_side_by_side(installed, place):
     found = folder.evaluate(installed.root / "known.csv", find=0.5)
     sides = found["sides"]
     assert {"combined", "local", "collaboration"} <= sides.keys()
-    for scores in sides.values():
-        low, high = scores["accuracy_interval"]
-        assert f"{scores['accuracy']:.3f}" in page
+    areas = {side: scores["ranking"] for side, scores in sides.items()}
+    for scores in areas.values():
+        low, high = scores["auc_interval"]
+        assert f"{scores['auc']:.3f}" in page
         assert f"{low:.3f} to {high:.3f}" in page
-    gain = sides["combined"]["accuracy"] - sides["local"]["accuracy"]
+    gain = areas["combined"]["auc"] - areas["local"]["auc"]
+    assert f"auc of both together {gain:+.3g} beside" in page
     assert f"{gain:+.3g} beside you and the public rows" in page
     ranking = found["ranking"]
-    assert f"{ranking['auc']:.3f}" in page
+    assert f"always the prevalence: {found['log_loss_baseline']:.3f}" in page
     assert f"{ranking['threshold']['n_found']} of {ranking['threshold']['n_positive']} yes are found" in page
     for row in found["confusion"]:
         for count in row:

@@ -12,8 +12,10 @@ from typer.testing import CliRunner
 
 import datacollab as dc
 from datacollab.cli._app import app
+from datacollab.errors import AgreementError
 from datacollab.exchange.party_folder import PartyFolder, _install
 from datacollab.exchange.party_folder._folder import recover
+from datacollab.exchange.project import AnchorRecipe
 from datacollab.party import personalise
 from party_world import contents, events, made_up_table, new_world, refused
 
@@ -205,6 +207,25 @@ def test_a_model_without_the_party_that_predicts_something_else_is_refused(share
         with refused("MODEL_MALFORMED"):
             a.install(model)
     assert contents(a) == before
+
+
+@pytest.mark.parametrize("method", ["smote", "sample"])
+def test_targets_of_generated_rows_train_no_own_models(tmp_path, monkeypatch, method):
+    """A generated anchor has as many rows of each class, whatever the prevalence; own models would learn that."""
+    world = new_world(tmp_path, anchor=AnchorRecipe(method=method, n_rows=60, source="none"))
+    target = np.repeat(["no", "yes"], 30)
+    world.anchor = replace(world.anchor, target=target)
+    world.write_project(world.project)
+    folders, given = [world.shared(name) for name in "ab"], []
+
+    def personalise(*_, public, public_target, **options):
+        given.append(public_target)
+        raise AgreementError("enough")
+
+    monkeypatch.setattr(_install, "personalise", personalise)
+    with pytest.raises(AgreementError, match="enough"):
+        folders[0].install(model_of(world, folders))
+    assert (given[0] is None) if method == "smote" else (given[0] == target).all()
 
 
 @pytest.mark.slow

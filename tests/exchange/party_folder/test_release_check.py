@@ -230,6 +230,17 @@ def test_rows_that_are_kept_back_are_counted():
         refuse(reasons_against(prepared(parts, n_components=4).summary, wants_five, project))
 
 
+def test_rows_of_one_class_tell_everybodys_target():
+    project, encoded, anchor = digits(60, classes=3)
+    one = np.flatnonzero(encoded.target == 1)
+    parts = project, EncodedTable(X=encoded.X[one], target=encoded.target[one], n_rows=len(one)), anchor
+    reasons = reasons_against(prepared(parts, n_components=4).summary, LENIENT, project)
+    told = [str(reason) for reason in reasons if reason.code == "CLASS_TOO_SMALL"]
+    assert len(told) == 1
+    assert f"all {len(one)} rows that leave are of one class" in told[0]
+    assert "share sums instead" in told[0]
+
+
 def test_whole_numbers_of_a_regression_are_no_classes():
     made = prepared(diabetes(40), group_size=5, n_components=3)
     assert made.summary.class_counts is None

@@ -57,6 +57,17 @@ def test_a_share_is_one_sealed_message_and_the_key_is_gone(world):
     assert not [each for each in os.listdir(world.root / "north") if each.endswith(".next")]
 
 
+def test_an_institution_with_one_class_may_take_part_and_is_warned(world):
+    """The total hides it, and a refusal would tell the others; but it may be that nobody recorded the class."""
+    folder, table = world.folder("north"), pd.read_csv(world.table("north"))
+    of_one = folder.prepare(table.assign(ill="no"))
+    assert of_one.reasons == []
+    assert "Warning: All your rows are of one class." in of_one.summary.to_text()
+    assert "one class" not in folder.prepare(table).summary.to_text()
+    sums = of_one.plan.statistic.figures(of_one.part)
+    np.testing.assert_allclose(sums.class_counts, [len(table), 0], atol=1e-6)
+
+
 def test_a_file_of_sums_assures_nothing_about_a_log(world):
     path = world.share("north")
     command = ["verify", "-C", str(world.root / "north"), "--against", str(path)]
