@@ -367,6 +367,24 @@ def test_the_worst_pair_of_tables_cannot_be_told_apart_better_than_epsilon_says(
     np.testing.assert_allclose(true, ndtr(mu + ndtri(false.clip(1e-9, 1 - 1e-9))), atol=math.sqrt(2) * slack)
 
 
+def test_an_intercept_of_ones_own_rows_keeps_the_prevalence_where_institutions_differ():
+    """No column tells why the outcome is rare in one institution and frequent in another."""
+    random, statistic = np.random.default_rng(5), RidgeSums(4, classes=("no", "yes"), noise=0.0)
+    rates, parts, rows = (0.05, 0.14, 0.4), [], []
+    for rate in rates:
+        v = random.normal(size=(400, 4)) / 8
+        rows.append((v, np.where(random.random(400) < rate + v[:, 0], "yes", "no")))
+        parts.append(statistic.part(*rows[-1]))
+    fit = statistic.solve(np.sum(parts, axis=0))
+    for (v, y), part in zip(rows, parts, strict=True):
+        n, mean_v, mean_t = statistic.means(part)
+        assert_allclose([n, *mean_v, *mean_t], [400, *v.mean(axis=0), *statistic.encode(y).mean(axis=0)])
+        common, own = (each.predict(v)[:, 1].mean() + 0.5 for each in (fit, fit.moved(n, mean_v, mean_t)))
+        share = (y == "yes").mean()
+        assert_allclose(own - share, 30 / 430 * (common - share), atol=1e-12)
+    assert abs(common - share) > 0.15
+
+
 def test_totals_without_sense_are_refused(mapped):
     v, y = mapped
     part = CLASSES.part(v, y)

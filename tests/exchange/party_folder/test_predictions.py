@@ -58,7 +58,7 @@ def test_a_german_table_gets_german_predictions_and_keeps_its_ids(world):
     ids = ["NA", "None", "007", *map(str, range(77))]
     source, output = world.root / "neu.csv", world.root / "out.csv"
     world.table.assign(id=ids).to_csv(source, index=False, sep=";", decimal=",", encoding="cp1252")
-    folder.predict(source, output, proba=True, keep=["id"], batch_rows=30)
+    folder.predict(source, output, keep=["id"], batch_rows=30)
     frame = pd.read_csv(output, sep=";", decimal=",", encoding="utf-8-sig", dtype={"id": str}, keep_default_na=False)
     (expected,) = folder.predict_batches(world.root / "new.csv", proba=True)
     assert frame["id"].tolist() == ids

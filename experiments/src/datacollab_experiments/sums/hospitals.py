@@ -176,7 +176,7 @@ def played(
     run("analyst", "export", "-C", place / "analyst")
     run("party", "install", place / "analyst" / "outbox" / f"{first}.dcmodel", *owner)
     run("party", "predict", place / "new.csv", "-o", place / "predictions.csv", *owner)
-    return pd.read_csv(place / "predictions.csv")
+    return pd.read_csv(place / "predictions.csv", **EXPORTS[first])
 
 
 def logistic(rows: pd.DataFrame, new: pd.DataFrame, target: str, yes: str) -> np.ndarray:

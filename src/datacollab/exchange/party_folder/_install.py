@@ -486,10 +486,10 @@ def _of_sums(folder: Folder, data: bytes, source: Path) -> tuple[AtHome, Bundle,
     side = Side(
         name="ridge regression on sums",
         classes=None if model.classes is None else np.asarray(model.classes),
-        model=model,
+        model=replace(model, fit=model.fit.moved(**kept.facts["own"])),
         map=common.transform,
     )
-    sentence = "Predictions are those of the one model of all parties' rows, without any model of the party's own."
+    sentence = "Predictions are those of the one model of all parties' rows, with an intercept of your own rows."
     home = AtHome(sides={"collaboration": side}, sentence=sentence, model=model)
     return home, bundle, kept.facts["entry"]["digest"]
 

@@ -263,13 +263,15 @@ def promise(epsilon: float) -> str:
 class PreparedSum:
     """A message of sums that has not left, and what speaks against it.
 
-    `part` are the party's sums, as sensitive as its rows; `rows` fingerprints of these, for the ledger; and `void` the
-    agreements that a party has left, so that their totals are never made.
+    `part` are the party's sums, as sensitive as its rows; `own` the means of its own rows, for the intercept of the
+    model that comes back; `rows` fingerprints of these, for the ledger; and `void` the agreements that a party has
+    left, so that their totals are never made.
     """
 
     plan: SumsPlan | StudyPlan
     outside: dict[str, Any]
     part: FloatArray = field(repr=False)
+    own: dict[str, Any] | None = field(repr=False)
     rows: NDArray[np.uint64] = field(repr=False)
     void: frozenset[str]
     mask_key: MaskKey = field(repr=False)
@@ -366,6 +368,7 @@ def share(
         }
         facts = {name: outside[name] for name in ("project_digest", "anchor_commitment", "n_components")} | {
             "party": folder.name,
+            "own": prepared.own,
             "context": entry["context"],
             "mask_public": mask_public,
             "ledger": str(ledger.path.resolve()),
@@ -499,7 +502,10 @@ def _prepared(
         if batch.n_rows and anchor is not None:
             in_anchor.update(find_private_rows(anchor.rows, batch.X).tolist())
     rows, adjusted = np.concatenate(hashed), batch.adjusted
-    n_public = 0
+    n_public, own = 0, None
+    if isinstance(plan, SumsPlan) and len(rows):
+        n_rows, mean_v, mean_t = plan.statistic.means(sums[0])
+        own = {"n_rows": n_rows, "mean_v": mean_v.tolist(), "mean_t": mean_t.tolist()}
     if sharing.labelled_by == name and anchor is not None and anchor.target is not None and isinstance(plan, SumsPlan):
         sums = _joined(plan, sums, _sums_over(project, plan, common, anchor.labelled_rows, anchor.target, secret))
         n_public = len(anchor.target)
@@ -569,6 +575,7 @@ def _prepared(
             "created": datetime.now(UTC).isoformat(timespec="seconds"),
         },
         part=part,
+        own=own,
         rows=rows,
         void=void,
         mask_key=mask_key,
