@@ -60,7 +60,7 @@ def test_a_german_table_gets_german_predictions_and_keeps_its_ids(world):
     world.table.assign(id=ids).to_csv(source, index=False, sep=";", decimal=",", encoding="cp1252")
     folder.predict(source, output, keep=["id"], batch_rows=30)
     frame = pd.read_csv(output, sep=";", decimal=",", encoding="utf-8-sig", dtype={"id": str}, keep_default_na=False)
-    (expected,) = folder.predict_batches(world.root / "new.csv", proba=True)
+    (expected,) = folder.predict_batches(world.root / "new.csv")
     assert frame["id"].tolist() == ids
     assert frame["prediction"].tolist() == expected["prediction"].tolist()
     assert frame["proba_no"].tolist() == expected["proba_no"].tolist()
