@@ -65,7 +65,7 @@ def test_a_german_table_gets_german_predictions_and_keeps_its_ids(world):
     assert frame["prediction"].tolist() == expected["prediction"].tolist()
     assert frame["proba_no"].tolist() == expected["proba_no"].tolist()
     folder.predict(world.root / "new.csv", output, keep=["id"])
-    assert output.read_text().startswith("id,prediction\n")
+    assert output.read_text().startswith("id,prediction,proba_no,proba_yes\n")
 
 
 def test_batches_change_nothing(world):
