@@ -55,6 +55,7 @@ def test_what_would_leave_and_who_would_know_is_that_of_a_project_like_this(tabl
     """The numbers of a real message, the texts of `party check`, and the figures for three tables and ten like this."""
     public = pd.read_csv(tables / "public.csv").assign(ward="day")
     public.iloc[:2] = pd.read_csv(tables / "own.csv")[["age", "ward", "died"]].fillna("day").iloc[20:22]
+    public.loc[50:, "died"] = None
     public.to_csv(tmp_path / "public.csv", index=False)
     given = ("--target", "died", "--parties", "3,10", "--without", "record", "--json")
     facts = json.loads(run("trial", tables / "own.csv", tmp_path / "public.csv", *given).stdout)
@@ -69,7 +70,9 @@ def test_what_would_leave_and_who_would_know_is_that_of_a_project_like_this(tabl
     together = facts["attackers"][2]
     assert together["3 parties, 330 rows"] == f".{100 * people[0].together:.0f} red"
     assert together["10 parties, 1,100 rows"] == f".{100 * people[1].together:.0f} red"
-    assert re.match(r"\d+ rows of .*public.csv equal rows of .*own.csv: `party share` refuses", facts["notes"][-1])
+    assert re.match(r"\d+ rows of .*public.csv equal rows of .*own.csv: `party share` refuses", facts["notes"][-2])
+    assert facts["notes"][-1] == "10 public rows without a target are left out."
+    assert "50 public rows, from whose targets all learn" in facts["notes"][0]
 
 
 @pytest.mark.slow

@@ -20,7 +20,15 @@ from ..anchor import find_private_rows
 from ..bundle import KeyPair
 from ..estimators import PartySimulation, simulate_parties
 from ..exchange.party_folder import APART, TOGETHER, measured_for, membership_rows, message_bytes
-from ..exchange.project import Project, column_questions, declared_alike, draft_project, encode_table, read_table
+from ..exchange.project import (
+    EncodedTable,
+    Project,
+    column_questions,
+    declared_alike,
+    draft_project,
+    encode_table,
+    read_table,
+)
 from ..sums import measured_membership
 from ._output import Report, closed_file, listed
 from ._progress import shown_progress
@@ -47,19 +55,25 @@ def trial(
     a, b, analyst = (KeyPair.generate().public for _ in range(3))
     members: dict[str, Any] = {"owner": a, "analyst": analyst, "parties": {"a": a, "b": b}}
     project = draft_project(labelled, name="trial", purpose="A trial.", target=target, without=without or (), **members)
-    X, y, encoded = _read(project, labelled, table)
+    own = _encoded(project, labelled, table)
+    X, y = _frame(project, own.X[own.labelled]), np.asarray(own.target)
     numbers = [column.name for column in project.columns if column.kind == "number"]
     remarks = column_questions(labelled, numbers, "it predicts nothing: leave it out, with --without")
     if len(rows) > len(labelled):
         remarks.append(f"{len(rows) - len(labelled)} rows without a target are left out.")
     anchor, anchor_target = None, None
     if public is not None:
-        anchor, anchor_target, as_numbers = _read(project, read_table(public), public)
-        if n_equal := len(find_private_rows(as_numbers, encoded)):
+        shared = _encoded(project, read_table(public), public)
+        if n_equal := len(find_private_rows(shared.X, own.X)):
             remarks.append(
                 f"{n_equal} rows of {public} equal rows of {table}: `party share` refuses such public rows. If columns "
                 "are few, rows can be equal by chance."
             )
+        anchor_target = shared.target
+        used = np.ones(shared.n_rows, dtype=bool) if anchor_target is None else shared.labelled
+        anchor = _frame(project, shared.X[used])
+        if n_left := shared.n_rows - int(used.sum()):
+            remarks.append(f"{n_left} public rows without a target are left out.")
     sizes = sorted({int(each) for each in parties.split(",")})
     with shown_progress() as progress:
         found = simulate_parties(
@@ -94,15 +108,19 @@ def trial(
         report.line(f"Written: {csv}, {picture}, {page}")
 
 
-def _read(project: Project, table: Any, path: Path) -> tuple[Any, Any, Any]:
-    """Return a table's columns, filled in as the project does, its targets if it has any, and the project's matrix."""
-    found = encode_table(project, table, where=str(path), with_target=project.task.target in table.columns)
-    blocks = np.split(found.X, np.cumsum([column.n_features for column in project.columns])[:-1], axis=1)
+def _encoded(project: Project, table: Any, path: Path) -> EncodedTable:
+    """Return the project's matrix of a table, and its targets if it has any."""
+    return encode_table(project, table, where=str(path), with_target=project.task.target in table.columns, partly=True)
+
+
+def _frame(project: Project, matrix: Any) -> Any:
+    """Return the columns of a matrix, filled in as the project does."""
+    blocks = np.split(matrix, np.cumsum([column.n_features for column in project.columns])[:-1], axis=1)
     columns = {
         column.name: np.array(column.levels)[block.argmax(axis=1)] if column.levels else block[:, 0]
         for column, block in zip(project.columns, blocks, strict=True)
     }
-    return require("pandas", "cli").DataFrame(columns), found.target, found.X
+    return require("pandas", "cli").DataFrame(columns)
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -57,7 +57,17 @@ def said_by(options):
     return said
 
 
+def rows_of(encoded, index):
+    """Some rows of an encoded table, all with targets."""
+    X = encoded.X[index]
+    return EncodedTable(X=X, target=encoded.target[index], labelled=np.ones(len(X), dtype=bool), n_rows=len(X))
+
+
 def _parts(project, X, y, n_rows):
     order = np.random.default_rng(0).permutation(len(y))
     known, own = order[:N_ANCHORS], order[N_ANCHORS : N_ANCHORS + n_rows]
-    return project, EncodedTable(X=X[own], target=y[own], n_rows=n_rows), Anchor(rows=X[known], target=y[known])
+    return (
+        project,
+        EncodedTable(X=X[own], target=y[own], labelled=np.ones(n_rows, dtype=bool), n_rows=n_rows),
+        Anchor(rows=X[known], target=y[known]),
+    )

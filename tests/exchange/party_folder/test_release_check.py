@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from release_example import KEYS, N_ANCHORS, diabetes, digits, said_by
+from release_example import KEYS, N_ANCHORS, diabetes, digits, rows_of, said_by
 from scipy.stats import norm
 from sklearn.base import BaseEstimator, TransformerMixin
 
@@ -26,7 +26,7 @@ from datacollab.exchange.party_folder._release import (
     reasons_against,
     risk_figures,
 )
-from datacollab.exchange.project import Anchor, EncodedTable
+from datacollab.exchange.project import Anchor
 from datacollab.linalg import gaussian_sigma
 from datacollab.party import OBFUSCATORS, Microaggregation, SharingPlan
 from datacollab.risk.audit import audit
@@ -219,7 +219,7 @@ def test_a_proven_bound_below_the_measured_figure_counts(example):
 def test_rows_that_are_kept_back_are_counted():
     project, encoded, anchor = digits(60, classes=3)
     few = np.concatenate([np.flatnonzero(encoded.target == 0)[:3], np.flatnonzero(encoded.target > 0)])
-    parts = project, EncodedTable(X=encoded.X[few], target=encoded.target[few], n_rows=len(few)), anchor
+    parts = project, rows_of(encoded, few), anchor
     summary = prepared(parts, group_size=5, n_components=4).summary
     assert summary.n_suppressed == 3
     assert summary.class_counts["0"] == 0
@@ -407,10 +407,10 @@ def test_the_stricter_of_policy_and_project_holds(n_rows, least, n_components, m
 
 def test_a_failure_is_told_by_the_reason_behind_it(example):
     project, encoded, anchor = example
-    tiny = project, EncodedTable(X=encoded.X[:3], target=encoded.target[:3], n_rows=3), anchor
+    tiny = project, rows_of(encoded, slice(3)), anchor
     with refused("TOO_FEW_ROWS"):
         prepared(tiny, Policy(), group_size=5)
-    empty = project, EncodedTable(X=encoded.X[:0], target=encoded.target[:0], n_rows=0), anchor
+    empty = project, rows_of(encoded, slice(0)), anchor
     with refused("TOO_FEW_ROWS"):
         prepared(empty, Policy())
     with pytest.raises(ObfuscationError):
