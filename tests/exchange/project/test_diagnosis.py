@@ -245,6 +245,9 @@ def test_numbers_beside_a_word_are_read_as_the_reader_reads_them():
 
 
 def test_text_among_numbers_is_asked_about():
+    said = refusal("SPEC_INVALID", draft, {"dose": text("Huber", rest=NUMBERS)}, tell=None)
+    assert "Huber" not in said, "a table may be a party's own, as in a trial"
+    assert "--without" in said
     told = refusal("SPEC_INVALID", draft, {"dose": text("low", rest=NUMBERS)})
     assert "no numbers: 'low' (1 times): --missing 'dose=WORD' takes a word as missing" in told
     assert draft({"dose": text("low", rest=NUMBERS)}, missing={"": ["LOW"]})[0].columns[0].missing_words == ("low",)

@@ -118,10 +118,9 @@ def diagnose(
     if _UNNAMED.fullmatch(name) and given is None:
         return _left_out(name, "unnamed", "has no name of its own", "it is an index as a rule, and left out")
     kind = getattr(entries.dtype, "kind", "O")
-    if kind in "mc":
-        return Diagnosis(kind="")
-    if kind == "M":
-        return Diagnosis(kind="", findings=(_dates(name, "dates", given),))
+    if kind in "Mmc":
+        what = {"M": "dates", "m": "durations", "c": "complex numbers"}[kind]
+        return Diagnosis(kind="", findings=(_dates(name, what),))
     if kind in "biuf":
         numbers = as_numbers(entries)
         counts = Counter({label_text(float(each)): int(n) for each, n in _uniques(numbers)})
@@ -225,7 +224,7 @@ def _constant(name: str) -> Diagnosis:
     return _left_out(name, "constant", "has one entry in all rows", "it tells no rows apart, and is left out")
 
 
-def _dates(name: str, what: str, given: str | None) -> Finding:
+def _dates(name: str, what: str) -> Finding:
     done = f"make it a number, such as an age in years, or leave it out with --without {name}"
     return Finding(column=name, kind="dates", found=f"holds {what}", done=done, asks=True)
 
@@ -236,7 +235,7 @@ def _strange(name: str, counts: Counter[str], others: set[str], part: float, giv
         return None
     n_others = sum(counts[each] for each in others)
     if sum(counts[each] for each in others if _DATE.fullmatch(each.strip())) >= _MOSTLY * n_others and part < _MOSTLY:
-        return _dates(name, "dates", given)
+        return _dates(name, "dates")
     is_marked = part > 0 and all(_MARKED.fullmatch(each.strip()) for each in others)
     if part < _MOSTLY and given is None and not is_marked:
         return None

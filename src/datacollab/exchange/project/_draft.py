@@ -349,7 +349,9 @@ _LEAVE_OUT = "Leave it out of the public table or with --without, if it is an id
 
 def _column(name: str, found: Diagnosis, valid_range: tuple[float, float] | None) -> Column:
     where = f"Column {name!r}"
-    refuse_if(not found.kind, where, f"it holds something other than numbers and categories. {_LEAVE_OUT}")
+    refuse_if(
+        not found.kind, where, f"it holds dates, or text among numbers, or else no numbers and categories. {_LEAVE_OUT}"
+    )
     # Many gaps that are filled in pass for values; a column of its own tells them apart.
     is_flagged = found.n_missing > max(1, MOST_OUTSIDE * found.n_rows)
     said: dict[str, Any] = {"name": name, "missing_words": found.missing_words, "flag_missing": is_flagged}
@@ -382,7 +384,7 @@ def _columns(
     columns, asked = [], []
     for name, position in positions.items():
         found = diagnose(name, table.iloc[:, position], answers, limits=valid_range)
-        asked += [each for each in found.findings if each.asks and (tell is not None or not found.kind)]
+        asked += [each for each in found.findings if each.asks and tell is not None]
         for each in found.findings:
             if tell is not None:
                 tell(each)
@@ -392,7 +394,7 @@ def _columns(
                 gaps = f"has no entry in {found.n_missing} of {found.n_rows} rows"
                 done = "one more column says where (flag_missing), as so many gaps are not filled in unseen"
                 tell(Finding(column=name, kind="gaps", found=gaps, done=done))
-        elif not (found.kind or found.findings):
+        elif not found.kind and tell is None:
             _column(name, found, valid_range)
     if asked:
         sentences = " ".join(each.sentence for each in asked)
