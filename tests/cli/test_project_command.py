@@ -312,10 +312,10 @@ def test_the_file_is_for_everybody(file):
 
 
 def test_a_rare_class_is_to_be_counted_first(new, public, tmp_path):
-    assert "class counts" not in new().stdout
+    assert "few rows of class" not in new().stderr
     table = pd.concat([pd.read_csv(public)] * 4, ignore_index=True)
     table.loc[:2, "died"] = "in hospital"
     table.to_csv(tmp_path / "rare.csv", index=False)
-    said = new(output="rare.toml", like=tmp_path / "rare.csv").stdout
-    assert "of class in hospital" in said
+    said = new(output="rare.toml", like=tmp_path / "rare.csv").stderr
+    assert "few rows of class 'in hospital' (3 times)" in said
     assert 'statistics = ["counts"]' in said

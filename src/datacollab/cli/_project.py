@@ -17,9 +17,6 @@ from ..sums import FEWEST_PARTIES
 from ._command import Folder, sending
 from ._output import Report
 
-_RARE = 0.02
-"""Part of the public rows below which a class may have few rows at the parties."""
-
 
 def new(
     report: Report,
@@ -93,21 +90,11 @@ def new(
         report.line(f"Parties share {projects.sharing_lines(project)[0]}.")
         for sentence in projects.sharing_sentences(project.sharing):
             report.line(f"warning: {sentence}")
-        if project.task.classes and target in table.columns and (few := _rare_among(table[target])):
-            report.line(
-                f"Fewer than {100 * _RARE:g} % of the public rows are of class {', '.join(few)}. If such people are as "
-                f'rare at the parties, count first: statistics = ["counts"] in [sharing].'
-            )
     if not (rows or for_sums):
         report.line("Parties share rows: sums are for a class or a number to predict, or for a study (--statistic).")
     report.line(
         f"Check what is marked CHECK; after an edit: datacollab project revise {output} {like} -C {folder.path}"
     )
-
-
-def _rare_among(entries: Any) -> list[str]:
-    parts = entries.dropna().value_counts(normalize=True)
-    return sorted(str(name) for name, part in parts.items() if part < _RARE)
 
 
 def show(report: Report, file: Path) -> None:

@@ -26,6 +26,8 @@ _FEWEST_ROWS = 20
 """Below that, nobody can tell record numbers and constants."""
 FEWEST_OF_LEVEL = 10
 """In the total, of each class and level; with fewer in the public rows, it may be rare at the parties."""
+_RARE = 0.02
+"""Part of the public rows below which a class may have few rows at the parties."""
 _MOSTLY, _MOST_SENTINELS = 0.8, 0.2
 """Part of numbers from which other entries are faults, and the largest part of numbers that stand for missing."""
 _CODE = re.compile(r"[+-]?0\d+", re.ASCII)
@@ -379,6 +381,15 @@ def target_entries(name: str, entries: Any, answers: Answers, tell: Callable[[Fi
             done = "all rows make the anchor, and those with an entry are labelled"
             tell(Finding(column=name, kind="labels", found=found, done=done))
     return entries.where([text not in known for text in texts], None) if known else entries
+
+
+def rare_classes(name: str, entries: Any) -> Finding | None:
+    """Return a finding if few rows have a class."""
+    counts = Counter(entries.dropna().map(label_text))
+    few = [each for each in counts if counts[each] < max(FEWEST_OF_LEVEL, _RARE * sum(counts.values()))]
+    done = 'if it is as rare at the parties, count first (statistics = ["counts"] in [sharing]), and merge'
+    found = f"has few rows of class {_counted(counts, few)}"
+    return Finding(column=name, kind="rare", found=found, done=done) if few else None
 
 
 def column_questions(table: Any, names: Sequence[str], advice: str) -> list[str]:

@@ -15,7 +15,7 @@ from ..._typing import FloatArray
 from ...bundle import PublicKey
 from ...targets import usual_time_step
 from ._column import Column
-from ._diagnosis import Answers, Diagnosis, Finding, diagnose, target_entries
+from ._diagnosis import Answers, Diagnosis, Finding, diagnose, rare_classes, target_entries
 from ._encoding import MISSING, MOST_OUTSIDE, UNKNOWN, NotNumericError, as_numbers, label_codes, label_text
 from ._entries import check_choice, invalid, listed, refuse_if
 from ._project import AnchorRecipe, Project
@@ -303,6 +303,8 @@ def draft_project(
     }
     said: dict[str, Any] = {"seen": seen, "treated": treated, "classes": classes, "target_range": target_range}
     drafted, sharing = _drafted_task(given, entries, task, **said), None
+    if drafted.classes and target in entries and tell is not None and (rare := rare_classes(target, entries[target])):
+        tell(rare)
     method, n_anchors = "smote", _USUAL_ANCHORS
     if mask_keys is not None:
         owns = next((each for each, key in parties.items() if key == owner), next(iter(parties)))
