@@ -133,7 +133,7 @@ def _columns_of(table: Any, what: str, error: type[ValueError]) -> dict[Any, NDA
 
 def _entries(column: Any, what: str, error: type[ValueError]) -> NDArray[Any]:
     entries = plain_column(column)
-    if entries.dtype.kind in _NUMBERS and type(getattr(column, "dtype", None)).__name__ != "CategoricalDtype":
+    if entries.dtype.kind in _NUMBERS and not _is_declared(column):
         numbers = entries.astype(np.float64)
         if n_infinite := int(np.isinf(numbers).sum()):
             raise error(
@@ -160,15 +160,16 @@ def _text(entry: Any) -> str:
 def has_numbers_alone(table: Any) -> bool:
     """Return whether a plain table has no categories, dates and gaps; sparse and other arrays count as numbers."""
     if hasattr(table, "columns"):
-        columns = [plain_column(table[name]) for name in table.columns]
-        declared = {type(getattr(table[name], "dtype", None)).__name__ for name in table.columns}
-        if "CategoricalDtype" in declared:
-            return False
-    elif isinstance(table, np.ndarray | list | tuple):
-        columns = [np.asarray(table)]
+        columns = [table[name] for name in table.columns]
     else:
-        return True
-    return all(each.dtype.kind in "biufc" and not are_missing(each).any() for each in columns)
+        columns = [table] if isinstance(table, np.ndarray | list | tuple) else []
+    plain = [plain_column(each) for each in columns]
+    are_declared = any(_is_declared(each) for each in columns)
+    return not are_declared and all(each.dtype.kind in "biufc" and not are_missing(each).any() for each in plain)
+
+
+def _is_declared(column: Any) -> bool:
+    return type(getattr(column, "dtype", None)).__name__ == "CategoricalDtype"
 
 
 class TableEncoder(FittedUnseen, TransformerMixin, BaseEstimator):
@@ -224,7 +225,7 @@ class TableEncoder(FittedUnseen, TransformerMixin, BaseEstimator):
             If columns are missing, or hold other kinds of entries than in `fit`.
         """
         columns = self._columns(X)
-        parts, n_rows = list[FloatArray](), len(next(iter(columns.values())))
+        parts = list[FloatArray]()
         if self.places_:
             numbers = [columns[self.names_[place]] for place in self.places_]
             for place, entries in zip(self.places_, numbers, strict=True):
@@ -238,13 +239,13 @@ class TableEncoder(FittedUnseen, TransformerMixin, BaseEstimator):
             known = {level: code for code, level in enumerate(levels)}
             codes = np.array([known.get(each, -1) for each in _as_texts(columns[self.names_[place]])], dtype=np.intp)
             parts.append((codes[:, None] == np.arange(len(levels))).astype(np.float64))
-        return np.hstack(parts) if n_rows else np.empty((0, self.n_encoded))
+        return np.hstack(parts)
 
     def settle(self, Z: FloatArray) -> FloatArray:
         """Return rows of numbers as the nearest ones that a table gives: one category each, and flags of 0 and 1."""
         Z, start = Z.copy(), len(self.places_)
         for column in np.flatnonzero(self.are_flags_):
-            ends = (np.array([0.0, 1.0]) - self._mean[column]) / self._scale[column]
+            ends = self._scaler.transform(np.tile([[0.0], [1.0]], start))[:, column]
             Z[:, column] = ends[np.abs(Z[:, [column]] - ends).argmin(axis=1)]
         for levels in self.levels_:
             block = Z[:, start : start + len(levels)]
@@ -255,9 +256,9 @@ class TableEncoder(FittedUnseen, TransformerMixin, BaseEstimator):
     def decode(self, Z: FloatArray, like: Any) -> Any:
         """Return settled rows as a table like the plain one of `fit`."""
         columns, start = {}, len(self.places_)
-        for column, place in enumerate(self.places_):
-            numbers = Z[:, column] * self._scale[column] + self._mean[column]
-            columns[place] = np.round(numbers) if self.are_flags_[column] else numbers
+        numbers = self._scaler.inverse_transform(Z[:, :start]) if start else Z[:, :0]
+        for place, entries, is_flag in zip(self.places_, numbers.T, self.are_flags_, strict=True):
+            columns[place] = np.round(entries) if is_flag else entries
         for place, levels in zip(self.categories_, self.levels_, strict=True):
             columns[place] = np.array(levels, dtype=object)[Z[:, start : start + len(levels)].argmax(axis=1)]
             start += len(levels)
@@ -275,11 +276,6 @@ class TableEncoder(FittedUnseen, TransformerMixin, BaseEstimator):
         return frame.astype(kept) if kept else frame
 
     @property
-    def n_encoded(self) -> int:
-        """Columns of `transform`."""
-        return len(self.places_) + sum(map(len, self.levels_))
-
-    @property
     def common_units(self) -> FloatArray | None:
         """What brings standardised columns to their own units, but for a factor; None beside categories."""
         return None if self.levels_ else np.asarray(self._scaler.scale_ / self._factor)
@@ -292,14 +288,6 @@ class TableEncoder(FittedUnseen, TransformerMixin, BaseEstimator):
     @property
     def _factor(self) -> float:
         return float(np.sqrt(np.mean(self._scaler.scale_**2)))
-
-    @property
-    def _mean(self) -> FloatArray:
-        return np.zeros(len(self.places_)) if self._scaler.mean_ is None else self._scaler.mean_
-
-    @property
-    def _scale(self) -> FloatArray:
-        return np.ones(len(self.places_)) if self._scaler.scale_ is None else self._scaler.scale_
 
     def _columns(self, X: Any) -> dict[Any, NDArray[Any]]:
         """Return the columns that were learnt, of another table."""

@@ -11,7 +11,7 @@ from numpy.typing import ArrayLike, NDArray
 from scipy import sparse
 from sklearn.utils._param_validation import HasMethods, Hidden, Interval, StrOptions
 
-from ._frames import are_missing
+from ._frames import are_missing, plain_column
 from ._require import require
 from ._typing import Array, FloatArray, PartyName
 from .errors import AgreementError, RepresentationError
@@ -59,7 +59,7 @@ def to_numpy(values: ArrayLike) -> NDArray[Any]:
         array = array.get()
     elif library == "array_api_strict":
         array = array.to_device(array_namespace(array).Device("CPU_DEVICE"))
-    return np.asarray(array)
+    return plain_column(array) if isinstance(array, np.ma.MaskedArray) else np.asarray(array)
 
 
 def count_missing(values: NDArray[Any]) -> int:

@@ -11,6 +11,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from ._frames import plain_column
 from ._typing import FloatArray, PartyName
 from .errors import AgreementError, SmallClassWarning
 
@@ -225,7 +226,7 @@ def _assembled(dtype: np.dtype[Any], **given: ArrayLike) -> NDArray[np.void]:
 
 def _column(name: str, values: ArrayLike) -> NDArray[Any]:
     try:
-        column = np.asarray(values, dtype=np.float64)
+        column = np.asarray(plain_column(values), dtype=np.float64)
     except (TypeError, ValueError):
         # NumPy's own words may quote an entry.
         raise AgreementError(f"{name} must be numbers; got entries that are none.") from None
@@ -295,34 +296,23 @@ def check_coding(targets: Mapping[PartyName, NDArray[Any]], *, are_classes: bool
     if any(are_texts.values()):
         spellings: dict[str, set[Any]] = {}
         for label in set().union(*found.values()):
-            spellings.setdefault(_spelling(label), set()).add(label)
-        unlike = [each for each in spellings.values() if len(each) > 1]
-        unlike = [each for each in unlike if all(len(each & labels) < 2 for labels in found.values())]
+            name = unicodedata.normalize("NFKC", str(label)).casefold()
+            spellings.setdefault(" ".join(name.split()), set()).add(label)
+        # Where a party has both, they are two classes.
+        unlike = [
+            each for each in spellings.values() if len(each) > 1 and all(len(each & own) < 2 for own in found.values())
+        ]
         if unlike:
-            parties = [party for party, labels in found.items() if any(each & labels for each in unlike)]
+            parties = [party for party, own in found.items() if any(each & own for each in unlike)]
             raise AgreementError(
                 f"Parties {parties!r} spell {len(unlike)} of the classes in different ways, such as with other "
                 "capitals or blanks. Write each class in one way at all parties."
             )
         return
-    sizes = {len(labels) for labels in found.values()}
-    first = {party: min(labels) for party, labels in found.items() if _runs_from(labels)}
-    if len(first) == len(found) and len(sizes) == 1 and {*first.values()} == {0, 1}:
-        sides = [[party for party, least in first.items() if least == start] for start in (0, 1)]
+    n = max(map(len, found.values()))
+    counted = [[party for party, own in found.items() if own == {*range(start, start + n)}] for start in (0, 1)]
+    if n > 1 and all(counted) and len(found) == sum(map(len, counted)):
         raise AgreementError(
-            f"Parties {sides[0]!r} count their {sizes.pop()} classes from 0, and parties {sides[1]!r} from 1. Agree on "
-            "one coding; if these are different classes, name them by texts."
+            f"Parties {counted[0]!r} count their {n} classes from 0, and parties {counted[1]!r} from 1. Agree on one "
+            "coding; if these are different classes, name them by texts."
         )
-
-
-def _spelling(label: Any) -> str:
-    return " ".join(unicodedata.normalize("NFKC", str(label)).casefold().split())
-
-
-def _runs_from(labels: set[Any]) -> bool:
-    """Return whether labels are two or more whole numbers without gaps, from 0 or 1 on."""
-    return (
-        len(labels) > 1
-        and min(labels) in (0, 1)
-        and labels == {*range(int(min(labels)), int(min(labels)) + len(labels))}
-    )

@@ -8,12 +8,15 @@ from sklearn.ensemble import RandomForestClassifier
 from sklearn.linear_model import LogisticRegression, Ridge
 from sklearn.metrics import log_loss
 from sklearn.model_selection import cross_val_predict
+from sklearn.preprocessing import FunctionTransformer
 from sklearn.svm import LinearSVC
 
 from datacollab import Party, PartyModel
-from datacollab.errors import AgreementError
+from datacollab.bundle import pack
+from datacollab.errors import AgreementError, ExchangeError
 from datacollab.model import LinearMap
-from datacollab.party import LocalParty, local_party, obfuscator, party_state, personalise
+from datacollab.party import LocalParty, PersonalModel, local_party, obfuscator, party_state, personalise
+from datacollab.party._state import to_skops
 
 N_OWN, N_OTHERS = 40, 300
 MIXING = np.random.default_rng(5).normal(size=(6, 3))
@@ -336,3 +339,17 @@ def test_refusals(world):
 def test_neither_text_form_shows_a_row(mine, world):
     text = repr(mine) + repr(mine.benefit_) + mine.benefit_.sentence
     assert not any(f"{entry:.3f}" in text for entry in np.abs(world.X[:20]).ravel() if entry > 1)
+
+
+def test_a_personal_model_is_saved_and_read_without_foreign_contents(world, mine, tmp_path):
+    mine.save(tmp_path / "a.dcstate")
+    read = PersonalModel.load(tmp_path / "a.dcstate")
+    assert read.sides == mine.sides
+    assert read.benefit_ == mine.benefit_
+    for side in mine.sides:
+        assert_allclose(read.predict_proba(world.X_new, side), mine.predict_proba(world.X_new, side), atol=1e-6)
+    facts, members = mine._contents()
+    forged, _ = to_skops({"encoder": FunctionTransformer(np.linalg.norm)}, frozenset())
+    for spoilt in (members | {"personal.skops": forged}, {**members, "common.dcmodel": b"{}"}, {}):
+        with pytest.raises(ExchangeError):
+            PersonalModel.from_bytes(pack(PersonalModel.kind, facts, spoilt))

@@ -10,7 +10,7 @@ from numpy.typing import ArrayLike, NDArray
 from scipy import sparse
 from sklearn.utils import check_array, check_random_state
 
-from .._frames import are_missing, plain_column
+from .._frames import are_missing, plain_column, plain_table
 from .._require import require
 from .._secrets import fresh_generator
 from .._validation import FloatArray, check_single_targets
@@ -32,6 +32,7 @@ def check_table(values: ArrayLike | None, what: str, error: type[ValueError] = A
     """Return a table as a finite, two-dimensional float64 array, or raise an error that names it by `what`."""
     if sparse.issparse(values):
         raise error(f"{what} is a sparse matrix; expected a dense table. Call .toarray() on it first.")
+    values = plain_table(values, what, error)
     try:
         table: FloatArray = check_array(
             values,

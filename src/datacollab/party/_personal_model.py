@@ -13,7 +13,7 @@ from scipy import stats
 from sklearn.utils import check_random_state
 from sklearn.utils.validation import _num_samples
 
-from .._frames import TableEncoder
+from .._frames import TableEncoder, plain_column
 from .._threads import one_thread
 from .._validation import FloatArray, PartyName, check_single_targets, require
 from ..bundle import Bundle, SignedFile
@@ -556,7 +556,7 @@ def _checked_targets(
 
 
 def _checked_target(party: PartyName, values: Any, n_rows: int, name: str, numbers: bool) -> NDArray[Any]:
-    target = np.asarray(values)
+    target = plain_column(values)
     check_single_targets(target, f"Party {party!r}: {name}", AgreementError)
     one_per_row(party, target, n_rows, name)
     if numbers and (target.dtype.kind not in "biuf" or not np.isfinite(target.astype(np.float64)).all()):

@@ -26,6 +26,7 @@ import numpy as np
 import scipy.linalg
 from numpy.typing import ArrayLike, NDArray
 
+from .._frames import plain_column
 from .._recommended import TABLE
 from .._typing import FloatArray
 from ..errors import AgreementError, NumericalError
@@ -60,7 +61,7 @@ _ROWS_OF_PRIOR = 30
 
 
 def _one_per_row(y: ArrayLike) -> NDArray[Any]:
-    target = np.asarray(y)
+    target = plain_column(y)
     if target.ndim != 1:
         raise AgreementError(f"Sums: expected one target per row, got an array of shape {target.shape}.")
     return target
