@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import datetime
+from collections import Counter
 from collections.abc import Iterable
 from decimal import Decimal
 from numbers import Real
@@ -87,18 +88,17 @@ def plain_table(X: Any, what: str, error: type[ValueError] = AgreementError) -> 
     names = list(X.columns)
     if getattr(X.columns, "nlevels", 1) > 1:
         raise error(f"{what} has column names of several levels. Give each column one name.")
-    if doubled := sorted({str(name) for name in names if names.count(name) > 1}):
+    if doubled := sorted({str(name) for name, n in Counter(names).items() if n > 1}):
         raise error(f"{what} has {len(doubled)} names for several columns each: {doubled[:5]}. Rename or drop these.")
     if not hasattr(X, "iloc"):
         return X
-    # Objects, and types with a gap of their own, that is neither None nor NaN.
-    gaps = {name: getattr(X[name].dtype, "na_value", None) for name in names}
-    changed = [name for name in names if type(gaps[name]).__name__ == "NAType" or X[name].dtype.name == "object"]
-    found = {name: plain_column(X[name]) for name in changed}
-    X = X.copy(deep=False) if found else X
-    for name, entries in found.items():
-        X[name] = entries
-    return X
+    # Objects, and types whose gaps are neither None nor NaN.
+    types = {name: (dtype.name, type(getattr(dtype, "na_value", None)).__name__) for name, dtype in X.dtypes.items()}
+    changed = [name for name, type_ in types.items() if {*type_} & {"object", "NAType"}]
+    plain = X.copy(deep=False) if changed else X
+    for name in changed:
+        plain[name] = plain_column(X[name])
+    return plain
 
 
 def _plain_array(X: Any, what: str, error: type[ValueError]) -> Any:
