@@ -51,8 +51,7 @@ def costs(root: Path, n_rows: int, ways: Sequence[str] = ("sums", "rows")) -> It
             sys.stderr.write(f"{label}: {ended.stderr}\n")
         return label, after.ru_utime + after.ru_stime - before.ru_utime - before.ru_stime, ended.returncode
 
-    trial = ["--public", "public.csv", "--target", "died"]
-    yield run("trial", "trial", "north.csv", *trial)
+    yield run("trial", "trial", "north.csv", "public.csv", "--target", "died")
     audit = ["--public", "new.csv", "--target", "died"]
     yield run("audit", "audit", "north.csv", "public.csv", *audit)
     yield run("audit --preset groups", "audit", "north.csv", "public.csv", *audit, "--preset", "groups")

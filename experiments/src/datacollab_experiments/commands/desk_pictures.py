@@ -10,8 +10,9 @@ import argparse
 import shutil
 import tempfile
 import threading
+import time
 from collections.abc import Iterator, Sequence
-from contextlib import ExitStack, contextmanager
+from contextlib import ExitStack, chdir, contextmanager
 from pathlib import Path
 from typing import Any
 
@@ -63,9 +64,10 @@ class _Hands:
         self.page.goto(self.origin + path)
 
     def press(self, name: str) -> None:
-        # The page of the work looks again by itself; the last page of it has another heading.
         self.page.get_by_role("button", name=name, exact=True).first.click()
-        self.page.wait_for_function("document.querySelector('h1')?.innerText !== 'At work'", timeout=_PATIENCE)
+        while self.page.locator("h1").first.inner_text() == "At work":
+            time.sleep(0.5)
+            self.at("/work")
 
     def write(self, **fields: str) -> None:
         for name, entry in fields.items():
@@ -87,8 +89,9 @@ def play(root: Path, output: Path, width: int, way: str = "sums") -> None:
 
     for place, name in enumerate((*PARTIES, "public", "new")):
         hospital(500 if name == "public" else 300, place).to_csv(root / f"{name}.csv", index=False)
-    folders = {name: root / name for name in (*PARTIES, "analyst")}
-    with sync_playwright() as playwright, ExitStack() as stack:
+    # Paths are relative, so that no page shows where the exchange was played.
+    folders = {name: Path(name) for name in (*PARTIES, "analyst")}
+    with chdir(root), sync_playwright() as playwright, ExitStack() as stack:
         browser = playwright.chromium.launch(executable_path=shutil.which("chromium"), args=["--no-sandbox"])
         hands: dict[str, _Hands] = {}
         for name, folder in folders.items():
@@ -113,7 +116,7 @@ def play(root: Path, output: Path, width: int, way: str = "sums") -> None:
             owner.press("Add")
         owner.page.locator("form[action='/project'] [name=name]").fill("heart")
         owner.write(target="died", purpose="Who needs a second look?")
-        owner.page.locator("form[action='/project'] [name=path]").fill(str(root / "public.csv"))
+        owner.page.locator("form[action='/project'] [name=path]").fill("public.csv")
         owner.take("project-members")
         if way == "rows":
             owner.page.locator("form[action='/project'] summary").last.click()
@@ -145,7 +148,7 @@ def play(root: Path, output: Path, width: int, way: str = "sums") -> None:
             each.at("/table")
             if each is party:
                 each.take("table")
-            each.write(path=str(root / f"{name}.csv"))
+            each.write(path=f"{name}.csv")
             each.press("Look at it")
             if each is party:
                 each.take("wrong")
@@ -158,11 +161,10 @@ def play(root: Path, output: Path, width: int, way: str = "sums") -> None:
                 each.press("Look at what would leave")
                 if each is party:
                     each.take("release-looked")
-                if (go := each.page.get_by_role("button", name="Next: approve")).count() == 0:
+                if each.page.get_by_role("button", name="Next: approve").count() == 0:
                     print("may not be shared")
                     return
-                go.click()
-                each.page.wait_for_function("document.querySelector('h1')?.innerText !== 'At work'")
+                each.press("Next: approve")
             if each is party:
                 each.take(f"{way}-question")
             each.write(name="J. Doe")
@@ -190,12 +192,12 @@ def play(root: Path, output: Path, width: int, way: str = "sums") -> None:
         party.take("model-done")
         party.at("/predict")
         party.take("predict")
-        party.write(path=str(root / "new.csv"))
+        party.write(path="new.csv")
         party.page.locator("[name=proba]").check()
         party.press("Predict")
         party.take("predict-done")
         party.at("/evaluate")
-        party.write(path=str(root / "new.csv"))
+        party.write(path="new.csv")
         party.press("Evaluate")
         party.take("evaluate")
         party.at("/")
@@ -213,7 +215,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     parser.add_argument("--way", default="sums", choices=["sums", "rows"])
     given = parser.parse_args(arguments)
     with tempfile.TemporaryDirectory() as made:
-        output = given.output or Path(made) / "pictures"
+        output = (given.output or Path(made) / "pictures").absolute()
         output.mkdir(parents=True, exist_ok=True)
         (root := Path(made) / "exchange").mkdir()
         play(root, output, given.width, given.way)
@@ -224,13 +226,13 @@ def main(arguments: Sequence[str] | None = None) -> int:
 
 def _documented(pictures: Path) -> None:
     """Write the documentation's pictures: the top of a page, in few colours."""
-    from PIL import Image
+    from PIL import Image, ImageChops
 
     for name, shown in SHOWN.items():
         image = Image.open(pictures / f"{name}.png").convert("RGB")
-        image = image.crop((0, 0, image.width, min(image.height, 900))).resize(
-            (960, min(image.height, 900) * 960 // image.width)
-        )
+        *_, end = ImageChops.invert(image).getbbox() or (image.height,)
+        height = min(end + 20, _HEIGHT)
+        image = image.crop((0, 0, image.width, height)).resize((960, height * 960 // image.width))
         image.quantize(32).save(DOCS / f"desk-{shown}.png", optimize=True)
 
 
