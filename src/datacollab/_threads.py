@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import threading
 from collections.abc import Callable
 from contextlib import AbstractContextManager, nullcontext
 from functools import wraps
@@ -14,6 +15,8 @@ __all__ = ["SMALL", "one_thread", "one_thread_if_small"]
 SMALL = 3_000
 """Rows up to which several threads hardly bring anything, and on a busy machine cost much."""
 
+_here = threading.local()
+"""Whether this thread is within a function that is limited."""
 _P = ParamSpec("_P")
 _R = TypeVar("_R")
 
@@ -27,8 +30,15 @@ def one_thread(function: Callable[_P, _R]) -> Callable[_P, _R]:
 
     @wraps(function)
     def limited(*args: _P.args, **kwargs: _P.kwargs) -> _R:
-        with threadpool_limits(limits=1):
+        # Looking for the libraries takes 20 ms each time.
+        if getattr(_here, "is_limited", False):
             return function(*args, **kwargs)
+        _here.is_limited = True
+        try:
+            with threadpool_limits(limits=1):
+                return function(*args, **kwargs)
+        finally:
+            _here.is_limited = False
 
     return limited
 

@@ -150,12 +150,6 @@ def test_a_long_upload_is_kept_whole_and_a_desk_that_closes_before_a_yes_lets_no
     assert list((folder / "outbox").iterdir()) == []
 
 
-def test_a_folder_that_is_nobodys_is_refused(tmp_path):
-    result = CliRunner().invoke(app, ["desk", "-C", str(tmp_path), "--no-browser"])
-    assert result.exit_code == 14
-    assert "datacollab: FOLDER_MISSING: " in result.stderr
-
-
 @pytest.mark.parametrize(
     ("folder", "title"), [("a", "Party a of project wards"), ("analyst", "Analyst of project wards")]
 )
@@ -163,13 +157,13 @@ def test_the_role_follows_from_the_key(world, folder, title):
     from starlette.testclient import TestClient
 
     from datacollab.cli._command import Folder
-    from datacollab.cli._desk import _app
+    from datacollab.cli._desk import desk_app
     from datacollab.desk.web import Session
     from datacollab.exchange.analyst_folder import AnalystFolder
 
     AnalystFolder.init(world.root / "analyst", world.root / "project.toml")
     session = Session("127.0.0.1:8123")
-    client = TestClient(_app(Folder(world.root / folder), None, session), base_url=session.origin)
+    client = TestClient(desk_app(Folder(world.root / folder), session), base_url=session.origin)
     client.get(session.link)
     assert title in client.get("/").text
 

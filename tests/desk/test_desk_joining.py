@@ -33,7 +33,8 @@ def test_a_folder_with_keys_alone_leads_to_joining(world, place):
     assert place.client.get("/").url.path == "/join"
     page = place.client.get("/join")
     assert world.keys["a"].public.fingerprint in plain(page)
-    assert re.findall(r'<li class="(?:open|done)"><a href="(.*?)"', page.text) == ["/keys", "/join", "/project", "/anchor"]
+    steps = re.findall(r'<li class="(?:open|done)"><a href="(.*?)"', page.text)
+    assert steps == ["/keys", "/join", "/project", "/anchor"]
     assert "FOLDER_MISSING" in place.client.get("/predict").text
 
 

@@ -9,6 +9,7 @@ from desk_world import HOST, browser, finished, plain, send
 from datacollab.cli._command import Folder
 from datacollab.cli._desk import desk_app
 from datacollab.desk.web import Session
+from datacollab.errors import ExchangeError
 from datacollab.exchange.analyst_folder import AnalystFolder
 from datacollab.exchange.party_folder import PartyFolder
 from datacollab.exchange.project import load_project
@@ -55,6 +56,12 @@ def places(tmp_path_factory):
     assert "TABLE" not in send(owner, "/project", draft).text
     assert "3 parties" in plain(finished(owner))
     return SimpleNamespace(root=root, **made)
+
+
+def test_an_empty_folder_says_that_keys_come_first(tmp_path):
+    with pytest.raises(ExchangeError, match="keys new") as refused:
+        PartyFolder(tmp_path)
+    assert refused.value.code == "KEY_MISSING"
 
 
 def test_an_edit_is_signed_and_a_wrong_one_stays_to_be_mended(places):
