@@ -124,6 +124,16 @@ def test_codes_far_outside_are_missing_and_not_in_the_range(code, count, low, wi
     assert str(code) not in "".join(question).replace("120", "")
 
 
+def test_a_number_is_missing_where_the_owner_says_so_inside_the_range_too():
+    entries = np.where(np.arange(N) < 3, 99.0, 20.0 + np.arange(N) % 79)
+    assert "sentinels" not in draft({"x": entries}, kinds={"x": "number"})[1]
+    project, _ = draft({"x": entries}, kinds={"x": "number"}, missing={"x": ["99"]})
+    x = project.columns[0]
+    assert (x.missing_words, x.minimum <= 99 <= x.maximum) == (("99",), True)
+    X = encode_table(project, pd.DataFrame({"x": entries, "age": 50.0}), where="a.csv").X
+    assert_array_equal(X[:3, 0], x.fill)
+
+
 def test_numbers_at_the_end_of_a_scale_are_no_codes():
     for entries in (np.arange(N) % 10, np.arange(N) % 100, -(np.arange(N) % 12), np.array([1.0, 2.0] * (N // 2))):
         assert "sentinels" not in draft({"x": entries.astype(float)}, kinds={"x": "number"})[1]

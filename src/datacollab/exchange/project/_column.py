@@ -47,7 +47,7 @@ class Column:
     missing: str = "refuse"
     """Whether a missing entry stops everything ("refuse"), or is replaced by `fill` ("fill")."""
     missing_words: tuple[str, ...] = ()
-    """Entries that mean that there is none, such as "?" or "999"; an empty entry always does."""
+    """Entries that mean that there is none, such as "?" or "999", also inside a range; an empty entry always does."""
     fill: float | str | None = None
     """Replaces a missing entry; nothing is ever computed from a party's rows."""
     flag_missing: bool = False
@@ -78,7 +78,7 @@ class Column:
         else:
             check_labels(where, self.categories, "category", least=2, types=(str,))
         check_labels(f"{where}, missing_words", self.missing_words, "word", least=0, types=(str,))
-        both = [word for word in self.missing_words if self._is_possible(word)]
+        both = set(self.missing_words) & set(self.categories)
         refuse_if(both, where, f"missing_words: {listed(both)} would be an entry, too. Take it out of one of the two.")
         if self.missing == "fill" and low is not None and high is not None:
             is_inside = isinstance(fill, int | float) and not isinstance(fill, bool) and low <= fill <= high
@@ -92,15 +92,6 @@ class Column:
             'a rule "missing" makes entries missing, and these stop everything here. Set missing = "fill" and what '
             "to fill in, or take another rule.",
         )
-
-    def _is_possible(self, word: str) -> bool:
-        """Return whether a word is a category, or a number inside the range."""
-        if self.minimum is None or self.maximum is None:
-            return word in self.categories
-        try:
-            return self.minimum <= float(word) <= self.maximum
-        except ValueError:
-            return False
 
     @property
     def levels(self) -> tuple[str, ...]:
