@@ -233,7 +233,10 @@ def test_rows_that_are_kept_back_are_counted():
 def test_rows_of_one_class_tell_everybodys_target():
     project, encoded, anchor = digits(60, classes=3)
     one = np.flatnonzero(encoded.target == 1)
-    parts = project, EncodedTable(X=encoded.X[one], target=encoded.target[one], n_rows=len(one)), anchor
+    few = replace(
+        encoded, X=encoded.X[one], target=encoded.target[one], labelled=encoded.labelled[one], n_rows=len(one)
+    )
+    parts = project, few, anchor
     reasons = reasons_against(prepared(parts, n_components=4).summary, LENIENT, project)
     told = [str(reason) for reason in reasons if reason.code == "CLASS_TOO_SMALL"]
     assert len(told) == 1
