@@ -3,7 +3,7 @@
 The hospitals have 400, 300 and 107 rows, and nobody at the third has the outcome.  200 public rows have it.  The first
 hospital exports as German Excel does (semicolons, decimal commas, Latin-1), the second the same in UTF-8 with a
 byte-order mark, the third plain CSV.  The owner drafts the project from the public rows, writes the list of codes into
-it, and signs.  Then come the steps of hospitals, with their defaults: keys, join, share, install, predict.
+it, and revises it.  Then come the steps of hospitals, with their defaults: keys, join, share, install, predict.
 
 ``simulated`` patients have effects of codes that each draw draws anew.  ``mlc_churn`` of modeldata are customers who
 leave, by state; the forty most frequent states are kept, and 5 % of two columns taken out.  2,000 other rows are
@@ -166,8 +166,7 @@ def played(
         project,
     )
     with_all_codes(project, code, codes)
-    run("project", "sign", project, *owner)
-    run("anchor", "seal", place / "public.csv", "--project", project, *owner, "-o", anchor)
+    run("project", "revise", project, place / "public.csv", *owner, "-o", anchor)
     for name in HOSPITALS:
         run("party", "join", project, anchor, "-C", place / name)
         run("party", "share", place / f"{name}.csv", "--approve", "-C", place / name)

@@ -1,0 +1,26 @@
+"""Three hospitals with a rare outcome by commands: the bars, with room for one draw's chance."""
+
+import pytest
+
+from datacollab_experiments.sums.hospitals import HOSPITALS, TABLES, dealt, scored
+
+
+def test_nobody_at_the_last_hospital_has_the_outcome():
+    table, code, target = TABLES["simulated"](0)
+    assert table[code].nunique() == 40
+    assert 0.12 < (table[target] == "ja").mean() < 0.16
+    assert table.isna().mean().max() > 0.1
+    public, parts, new = dealt(table, target, "ja")
+    assert [len(each) for each in parts.values()] == list(HOSPITALS.values())
+    assert (parts["west"][target] == "nein").all()
+    assert set(parts["north"][target]) == {"ja", "nein"}
+    assert not set(new.index) & {row for part in (public, *parts.values()) for row in part.index}
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("name", list(TABLES))
+def test_a_rare_outcome_is_predicted_about_as_well_as_from_all_rows_in_one_place(name):
+    found = scored(name, 100)
+    assert found["AUC"] > found["AUC, logistic, all rows"] - 0.03
+    assert found["Brier"] < 0.97 * found["Brier, constant"]
+    assert abs(found["mean"] - found["truth"]) < 0.05
