@@ -360,6 +360,8 @@ class LocalParty:
 
     def _obfuscation_error(self, obfuscator: Any, step: str, X: Any, error: Exception) -> ObfuscationError:
         """Return an error without the obfuscator's own words, unless those are known to show no data."""
+        if isinstance(error, AgreementError) and str(error).startswith(f"Party {self.name!r}: the table"):
+            return ObfuscationError(f"{error} Nothing left the party.", error)
         if isinstance(error, DataCollabError):
             reasons = str(error)
         else:
