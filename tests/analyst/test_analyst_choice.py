@@ -329,6 +329,8 @@ def test_a_table_says_why_a_simpler_one_was_taken_and_where_scores_are_no_promis
     """Lest its figures be read for more than they are."""
     assert "The simpler one (*) was taken" in made_up_selection("anchor", 0.6, 0.5, chosen=0).table()
     assert "simpler" not in made_up_selection("anchor", 0.6, 0.5, chosen=1).table()
+    shortened = made_up_selection("anchor", 0.6, 0.5, 0.4, 0.3, chosen=0).table(most=2).splitlines()
+    assert [line[1] for line in shortened[1:3]] == [" ", "*"]
     for judged_on, is_said in (("rows", False), ("anchor", True), ("groups", True)):
         assert bool(made_up_selection(judged_on, 0.6, chosen=0).caution) == is_said
 

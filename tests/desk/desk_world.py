@@ -29,9 +29,9 @@ def browser(app, session, **options):
     return client
 
 
-def party_desk(path):
+def party_desk(path, **options):
     """A party's desk, with the commands that it runs."""
-    return PartyDesk(path, Commands(STEPS | COMMANDS, partial(lines_of, Folder(path))))
+    return PartyDesk(path, Commands(STEPS | COMMANDS, partial(lines_of, Folder(path))), **options)
 
 
 def opened(path):

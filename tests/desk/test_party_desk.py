@@ -6,7 +6,7 @@ import stat
 import pandas as pd
 import pytest
 from desk_world import QUICK_FORM as QUICK
-from desk_world import decide, finished, opened, plain, send
+from desk_world import decide, finished, opened, party_desk, plain, send
 
 from datacollab.desk.party._release import shown_options
 from datacollab.exchange.party_folder import PartyFolder
@@ -163,15 +163,17 @@ def test_the_command_beside_the_button_does_what_the_button_does(world, place, m
     def button():
         send(place, "/approve")
         finished(place)
-        return {name: taken[-1].get(name) for name in ("preset", "noise", "audit")}
+        return taken[-1].get("prepared")
 
     looked(place, world, preset="none")
     assert "--preset none --no-audit -C" in plain(place.client.get("/approve"))
-    assert button() == {"preset": "none", "noise": None, "audit": False}
+    prepared = place.desk.looked.prepared
+    assert button() is prepared
+    assert "--preset none" in prepared.plan.options
     # What was looked at in vain is not taken.
     assert "leave it out, or the noise" in plain(looked(place, world, preset="none", epsilon="4", noise="1"))
     assert f"datacollab party share {world.root / 'a.csv'} -C" in plain(place.client.get("/approve"))
-    assert button() == {"preset": None, "noise": None, "audit": None}
+    assert button() is None
 
 
 @pytest.mark.parametrize("path", ["/approve/decide", "/join/accept", "/table"])
@@ -367,9 +369,8 @@ def test_a_desk_under_a_passphrase(tmp_path, monkeypatch):
         tmp_path / "a", tmp_path / "project.toml", tmp_path / "anchor.dcanchor", passphrase="four words that hold"
     )
     allow_without_audit(tmp_path / "a" / "policy.toml")
-    from datacollab.desk.party import PartyDesk
-
-    assert PartyDesk(tmp_path / "a", passphrase="four words that hold").opened().anchor.rows.shape == (60, 5)
+    desk = party_desk(tmp_path / "a", passphrase="four words that hold")
+    assert desk.opened().anchor.rows.shape == (60, 5)
 
 
 OPTIONS = [
@@ -390,3 +391,19 @@ def test_the_form_shows_what_was_chosen(options):
     assert form["components"] == options.get("n_components", "")
     assert bool(form["no_standardize"]) == (options.get("standardize") is False)
     assert form["epsilon"] == options.get("epsilon", "")
+
+
+def test_what_leaves_is_what_was_looked_at(world, place):
+    """No secret is drawn between, so no figure changes; a policy that was changed since asks for another look."""
+    asked(place, world)
+    prepared = place.desk.looked.prepared
+    decide(place, "yes", name="Officer")
+    finished(place)
+    left, _ = world.open_share(PartyFolder(world.root / "a"))
+    assert (left.representation == prepared.share.representation).all()
+    assert place.desk.looked is None
+    looked(place, world)
+    policy = world.root / "a" / "policy.toml"
+    policy.write_text(policy.read_text().replace("min_rows = 20", "min_rows = 21"))
+    send(place, "/approve", {"again": "yes"})
+    refused_page(finished(place), "NOT_APPROVED")
