@@ -46,7 +46,7 @@ def calls(monkeypatch):
     calls = []
 
     def stub(*given, progress, **options):
-        progress("T0: Procrustes")
+        progress(0, 1, "T0: Procrustes")
         calls.append((given, options))
         return audit_result(party=given[0].name)
 
