@@ -102,7 +102,7 @@ def files_entered(call):
 
 
 @pytest.mark.parametrize("way", ["sums", "rows"])
-def test_a_share_enters_at_most_forty_files(tmp_path, way):
+def test_a_share_enters_few_files(tmp_path, way):
     """From a folder that is opened to a file in the outbox; attacks on rows are a journey of their own."""
     if way == "sums":
         world = new_sums_world(tmp_path, parties=PARTIES[:3])
@@ -111,4 +111,4 @@ def test_a_share_enters_at_most_forty_files(tmp_path, way):
         world = new_world(tmp_path, seal_shares=True)
         world.join("a")
         entered = files_entered(lambda: world.share(world.folder("a"), preset="groups"))
-    assert 10 < len(entered) <= 40
+    assert 10 < len(entered) <= 42

@@ -49,6 +49,12 @@ def plain_column(values: Any) -> NDArray[Any]:
     Objects that are all numbers become numbers.
     """
     entries: NDArray[Any] = np.asarray(values)
+    if (
+        entries.dtype.kind in "US"
+        and isinstance(values, list | tuple)
+        and not all(isinstance(one, str) for one in values)
+    ):
+        entries = np.array(values, dtype=object)  # NumPy makes texts of numbers and NaN beside texts.
     mask = np.ma.getmaskarray(values) if isinstance(values, np.ma.MaskedArray) and not entries.dtype.names else None
     if mask is not None and mask.any():
         entries = entries.astype(np.float64 if entries.dtype.kind in _NUMBERS else object)
@@ -104,7 +110,6 @@ def plain_table(X: Any, what: str, error: type[ValueError] = AgreementError) -> 
 def _plain_array(X: Any, what: str, error: type[ValueError]) -> Any:
     try:
         array = np.asanyarray(X)
-        # In an array of texts, numbers of lists are texts.
         array = np.array(X, dtype=object) if array.dtype.kind in "US" and not isinstance(X, np.ndarray) else array
     except ValueError:
         raise error(f"{what} must be a table: rows of equally many entries, or a frame.") from None

@@ -175,7 +175,7 @@ class Central(_Baseline):
         self._validate_params()
         target = plain_column(y)
         self._check_target(target)
-        self.estimator_ = clone(self.estimator).fit(self._features(X), target)
+        self.estimator_ = clone(self.estimator).fit(self._features(X), None if y is None else target)
         return self
 
     def predict(self, X: ArrayLike, *, groups: ArrayLike | None = None) -> NDArray[Any]:
