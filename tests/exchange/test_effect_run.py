@@ -32,7 +32,7 @@ def world_in(root):
 
     Who is old, or in the ward at night, gets the drug more often and stays longer; hospitals differ in both, too.
     """
-    sharing = {"statistics": ("effect",), "cluster": "doctor"}
+    sharing = {"statistics": ("effect",), "cluster": "doctor", "by": "ward"}
     world = new_sums_world(root, parties=NAMES, sharing=sharing, columns=COLUMNS, task_of_project=TASK)
     for place, name in enumerate(NAMES):
         random = np.random.default_rng(10 + place)
@@ -60,10 +60,12 @@ def studied(tmp_path_factory):
 
 def test_the_effect_is_found_and_named(studied):
     lines = [*csv.reader(io.StringIO((studied.root / "analyst" / STUDY_FILES[0]).read_text(encoding="utf-8")))]
-    effect, overlap, *balance = (dict(zip(lines[0], line, strict=True)) for line in lines[1:])
+    effect, difference, overlap, *balance = (dict(zip(lines[0], line, strict=True)) for line in lines[1:])
     assert effect["figure"] == "effect of drug on stay, weighted by overlap (partially linear)"
     assert float(effect["value"]) == pytest.approx(-5, abs=0.8)
     assert float(effect["standard error"]) < 1
+    assert difference["figure"] == "effect of drug on stay: ward night less day (linear, weighted by overlap)"
+    assert float(difference["95 % low"]) < 0 < float(difference["95 % high"]), "it is the same in both"
     assert 0.7 < float(overlap["value"]) < 1
     assert [each["figure"] for each in balance] == [
         f"balance of {each}" for each in ("age", "pulse", "ward=day", "ward=night")
@@ -78,13 +80,21 @@ def test_the_approver_is_shown_what_it_is(studied):
     (summary, *_) = studied.summaries
     assert "effect over 600 of its rows" in " ".join(summary.to_text().split())
     assert summary.noise == pytest.approx(studied.project.sharing.noise)
-    assert 2 <= summary.n_components <= 24
+    assert 2 <= summary.n_components <= 20
 
 
 def test_clusters_of_an_effect_leave_classical_errors_beside_it(studied):
     sharing = replace(studied.project.sharing, statistics=("effect", "least squares"), errors="classical")
     regression, effect = study_statistics(replace(studied.project, sharing=sharing), n_components=4)
     assert (regression.errors, regression.cluster, effect.cluster) == ("classical", None, "doctor")
+
+
+def test_an_effect_may_differ_between_two_levels_of_a_column(studied):
+    project = studied.project
+    sharing = replace(project.sharing, statistics=("description", "effect"), by="drug")
+    assert study_statistics(replace(project, sharing=sharing), n_components=4)[1].by is None
+    with pytest.raises(ExchangeError, match="'age' is no column of two categories; there are ward"):
+        replace(project, sharing=replace(project.sharing, by="age"))
 
 
 def test_its_anchor_is_checked_as_that_of_a_model(tmp_path, monkeypatch):

@@ -75,7 +75,8 @@ def study_statistics(project: Project, *, n_components: int) -> list[Statistic]:
         treatment = columns[task.treatment]
         assert isinstance(outcome, NumberColumn)
         assert isinstance(treatment, CategoryColumn)
-        made.append(Effect(treatment, outcome, n_components, covariates, sharing.cluster, noise=noise))
+        differs = by if by is not None and by in covariates and len(by.levels) == 2 else None
+        made.append(Effect(treatment, outcome, n_components, covariates, sharing.cluster, differs, noise=noise))
     return made
 
 

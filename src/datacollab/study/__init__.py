@@ -2,7 +2,7 @@
 
 from ._additive_hazards import AdditiveHazards, AdditiveHazardsResult
 from ._description import COUNT_NOISE, ColumnDescription, Counts, CountsResult, Description, DescriptionResult
-from ._effect import MAPPED, Effect, EffectResult, effect_map
+from ._effect import MAPPED, Difference, Effect, EffectResult, effect_map
 from ._least_squares import LeastSquares, LeastSquaresResult
 from ._plan import CategoryColumn, NumberColumn, Refused, ResultTable, Statistic, StatisticResult, StudyPlan, new_secret
 from ._survival import Survival, SurvivalCurve, SurvivalResult
@@ -18,6 +18,7 @@ __all__ = [
     "CountsResult",
     "Description",
     "DescriptionResult",
+    "Difference",
     "Effect",
     "EffectResult",
     "LeastSquares",

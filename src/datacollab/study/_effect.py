@@ -9,7 +9,10 @@ Each party deals its rows to groups at random, centres u = [v; T; Y] within each
 and adds up :math:`\sum u u^\top` of each group.  From the totals of all other groups the analyst fits ridge regression
 of T and of Y on v; the total of the group itself has the moments of their residuals, and so the orthogonal score [2]_.
 The noise of that total is independent of the fit, so that it adds no bias.  The standard error is the jackknife's:
-each group in turn is left out of both fit and scores.
+each group in turn is left out of both fit and scores.  Deviations are taken from the mean of these estimates [4]_: from
+the estimate itself, they would hold the bias that fewer groups add.
+
+Whether the effect differs with a column s is a coefficient of :math:`T s` beside that of T, both less what v explains.
 
 References
 ----------
@@ -18,6 +21,7 @@ References
    Econometrics Journal 21(1), C1-C68.
 .. [3] Newey, Hsieh and Robins (2004). Twicing kernels and a small bias property of semiparametric estimators.
    Econometrica 72(3), 947-962.
+.. [4] Efron and Stein (1981). The jackknife estimate of variance. Annals of Statistics 9(3), 586-596.
 """
 
 from __future__ import annotations
@@ -25,7 +29,7 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any, ClassVar
+from typing import Any, ClassVar, NamedTuple
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -51,13 +55,13 @@ from ._plan import (
     p_text,
 )
 
-__all__ = ["MAPPED", "Effect", "EffectResult", "effect_map"]
+__all__ = ["MAPPED", "Difference", "Effect", "EffectResult", "effect_map"]
 
 MAPPED = "rows in the common map"
 """The name under which a party's table holds them."""
-_COMPONENTS = 24
+_COMPONENTS = 20
 """The most columns of the common map: the noise of each group grows with them."""
-_FLATTEN = 0.25
+_FLATTEN = 0.5
 """Directions of little spread hold bends of the confounding, and the noise is the same in all."""
 _LEAST_PENALTY = 0.7
 """Of the ridge, as a multiple of the operator norm of the noise."""
@@ -73,6 +77,17 @@ _LEAST_OVERLAP = 0.2
 """The least share of the treatment's variance that columns leave unexplained, below which there is a warning."""
 
 
+class Difference(NamedTuple):
+    """How an effect differs between two levels, or the ends of a declared range, with a 95 % interval."""
+
+    name: str
+    value: float
+    error: float
+    low: float
+    high: float
+    p_value: float
+
+
 @dataclass(frozen=True, eq=False)
 class EffectResult(StatisticResult):
     """The effect of a treatment, within parties.
@@ -85,6 +100,8 @@ class EffectResult(StatisticResult):
         In the unit of the outcome.  The standard error comes from leaving out each group, and holds the noise.
     low, high, p_value : float
         95 % interval and test by Student's distribution with one degree of freedom less than groups.
+    difference : Difference or None
+        How the effect differs with the column `by`; None if there is no such column, or noise could decide.
     noise : float
         Standard error that the noise of the total has by itself, to first order.
     overlap : float
@@ -102,6 +119,7 @@ class EffectResult(StatisticResult):
     low: float
     high: float
     p_value: float
+    difference: Difference | None
     noise: float
     overlap: float
     balance: dict[str, tuple[float, float]]
@@ -123,20 +141,28 @@ class EffectResult(StatisticResult):
             "model.",
         )
 
+    @property
+    def _tested(self) -> str:
+        if self.difference is None:
+            return "Whether they differ is not tested: no column was named for it, or noise could decide."
+        return "Whether they differ is tested along one column alone, and as a straight line."
+
     def table(self) -> ResultTable:
         """Return a line for the effect, one for the overlap, and one for the balance of each column."""
-        found = map(number_text, (self.effect, self.error, self.low, self.high))
-        rows = [(self.estimand, *found, p_text(self.p_value), "", "")]
+        estimates = [(self.estimand, self.effect, self.error, self.low, self.high, self.p_value)]
+        if self.difference is not None:
+            estimates.append(self.difference)
+        rows = [(name, *map(number_text, found), p_text(p), "", "") for name, *found, p in estimates]
         rows.append(("variance of treatment left by columns", number_text(self.overlap), *[""] * 6))
         for name, differences in self.balance.items():
             rows.append((f"balance of {name}", *[""] * 5, *(number_text(round(each, 2) + 0.0) for each in differences)))
         note = (
             f"An average over about {self.n_rows:.0f} rows, in which those count most whose treatment columns explain "
-            "least. If effects differ between rows, this is not the average over all rows; whether they differ is not "
-            f"tested. The standard error comes from {_N_GROUPS} random groups of rows: residuals may vary "
-            f"unequally. Of its square about {min((self.noise / max(self.error, 1e-300)) ** 2, 1):.0%} is noise of the "
-            "total. Balance is the difference of the arms' means within parties, in standard deviations, before and "
-            "after adjustment."
+            "least. If effects differ between rows, this is not the average over all rows. "
+            f"{self._tested} Standard errors come from {_N_GROUPS} random groups of rows: residuals may vary "
+            f"unequally. Of the effect's squared error about {min((self.noise / max(self.error, 1e-300)) ** 2, 1):.0%} "
+            "is noise of the total. Balance is the difference of the arms' means within parties, in standard "
+            "deviations, before and after adjustment."
         )
         heads = ("figure", "value", "standard error", "95 % low", "95 % high", "p", "before", "after")
         return ResultTable(heads, rows, note)
@@ -161,13 +187,15 @@ class Effect(Statistic):
     cluster : str, optional
         A column whose equal entries are one cluster of rows: standard errors then hold what the rows of one cluster
         have in common.
+    by : NumberColumn or CategoryColumn of two levels, optional
+        A column of the map: whether the effect differs with it is tested.  Gaps count as the middle.
     noise : float
         A row is hidden as well as by this noise in `RidgeSums`.
 
     Raises
     ------
     AgreementError
-        If the treatment has not two levels.
+        If the treatment, or the column `by`, has not two levels.
     """
 
     treatment: CategoryColumn
@@ -175,6 +203,7 @@ class Effect(Statistic):
     n_components: int
     columns: Sequence[NumberColumn | CategoryColumn] = ()
     cluster: str | None = None
+    by: NumberColumn | CategoryColumn | None = None
     noise: float = USUAL_NOISE
 
     title: ClassVar[str] = "effect"
@@ -183,12 +212,13 @@ class Effect(Statistic):
     )
 
     def __post_init__(self) -> None:
-        if len(self.treatment.levels) != 2:
-            raise AgreementError(f"Effect: expected a treatment of two levels, got {len(self.treatment.levels)}.")
+        for what, column in (("treatment", self.treatment), ("column by", self.by)):
+            if isinstance(column, CategoryColumn) and len(column.levels) != 2:
+                raise AgreementError(f"Effect: expected a {what} of two levels, got {len(column.levels)}.")
 
     @property
     def _size(self) -> int:
-        return self.n_components + 2
+        return self.n_components + 2 + (self.by is not None)
 
     @property
     def _names(self) -> tuple[str, ...]:
@@ -215,8 +245,9 @@ class Effect(Statistic):
         w are a block of the moments of [cx; w/c], which holds them twice.
         """
         w = 1 + _SCALE**2 / 4
+        rest = _SCALE**2 / 4 + (_SCALE**2 / 16 if self.by is not None else 0)  # Of Y, and of T s.
         x = 0.25 + sum(0.25 if isinstance(each, NumberColumn) else 1 - 1 / len(each.levels) for each in self.columns)
-        moments = 4 * (w + _SCALE**2 / 4) * (1 if self.cluster is None else math.sqrt(2))
+        moments = 4 * (w + rest) * (1 if self.cluster is None else math.sqrt(2))
         return moments, 4 * math.sqrt(2 * w * x), 4 * x
 
     @property
@@ -233,7 +264,7 @@ class Effect(Statistic):
         rows, moments, cross, squares = self._noises
         i, j = np.triu_indices(self._size)
         group, p = np.where(i == j, moments, moments / math.sqrt(2)), self._n_balanced
-        of_columns = np.repeat([cross, squares], [p * (self._size - 1), p])
+        of_columns = np.repeat([cross, squares], [p * (self.n_components + 1), p])
         return np.asarray(np.r_[rows, np.tile(group, _N_GROUPS), of_columns])
 
     @property
@@ -247,7 +278,7 @@ class Effect(Statistic):
         return super().facts() | {"n_groups": _N_GROUPS, "flatten": _FLATTEN}
 
     def add_up(self, table: StudyTable, secret: bytes) -> FloatArray:
-        """Return moments over some rows of a party: of [1, v, T, Y] by group, and of [1, v, T] with [1, x, T].
+        """Return moments over some rows of a party: of [1, v, T, Y, T s] by group, and of [1, v, T] with [1, x, T].
 
         Raises
         ------
@@ -263,8 +294,8 @@ class Effect(Statistic):
         arms, y = self.treatment.indicators(table), self.outcome.scaled(table)
         if not arms.any(axis=1).all() or np.isnan(y).any():
             raise AgreementError("Effect: a treatment or outcome is missing. Leave such rows out.")
-        one = np.ones(len(v))
-        u = np.column_stack([one, v, _SCALE * (arms[:, 1] - 0.5), _SCALE * y])
+        one, t = np.ones(len(v)), _SCALE * (arms[:, 1] - 0.5)
+        u = np.column_stack([one, v, t, _SCALE * y, *([] if self.by is None else [t * self._modifier(table)])])
         x = [
             np.nan_to_num(each.scaled(table))[:, None] if isinstance(each, NumberColumn) else each.indicators(table)
             for each in self.columns
@@ -272,7 +303,16 @@ class Effect(Statistic):
         X = np.column_stack([one, *x, arms[:, 1] - 0.5] if x else [one]).astype(np.float64)
         groups = deal(len(v), _N_GROUPS, secret, None if self.cluster is None else entries_of(table, self.cluster))
         moments = [u[groups == g].T @ u[groups == g] for g in range(_N_GROUPS)]
-        return np.concatenate([np.ravel(moments), (X.T @ u[:, :-1]).ravel(), (X[:, 1:] ** 2).sum(axis=0)])
+        return np.concatenate(
+            [np.ravel(moments), (X.T @ u[:, : self.n_components + 2]).ravel(), (X[:, 1:] ** 2).sum(axis=0)]
+        )
+
+    def _modifier(self, table: StudyTable) -> FloatArray:
+        """Return s, from -1/2 to 1/2."""
+        assert self.by is not None
+        if isinstance(self.by, NumberColumn):
+            return np.nan_to_num(self.by.scaled(table))
+        return np.asarray(self.by.indicators(table) @ [-0.5, 0.5])
 
     def fault(self, sums: FloatArray) -> str | None:
         """Return that clusters are so few that a group's total might be that of one party, if they are."""
@@ -283,7 +323,7 @@ class Effect(Statistic):
         """Return a party's rows, and moments centred within each of its groups, and over all of them."""
         m, G, p = self._size, _N_GROUPS, self._n_balanced
         each = sums[: G * (m + 1) ** 2].reshape(G, m + 1, m + 1)
-        cross, squares = sums[each.size : len(sums) - p].reshape(-1, m), sums[len(sums) - p :]
+        cross, squares = sums[each.size : len(sums) - p].reshape(-1, self.n_components + 2), sums[len(sums) - p :]
         n = float(each[:, 0, 0].sum())
         moments = np.array([_centred(M, M[:, 0], M[0]) for M in each])[:, 1:, 1:]
         i, j = np.triu_indices(m)
@@ -308,33 +348,32 @@ class Effect(Statistic):
         moments = np.zeros((G, m, m))
         moments[:, i, j] = moments[:, j, i] = total[1 : 1 + G * len(i)].reshape(G, -1)
         least = _LEAST_PENALTY * sigma * math.sqrt(2 * D * (G - 1))
-        penalties = [self._penalty(moments, column, least) for column in (D, D + 1)]
-        w, z, left, both = self._cross_fitted(moments, penalties)
-        treated, d = float(moments[:, D, D].sum()), float(left.sum())
+        penalties = [self._penalty(moments, column, least) for column in range(D, m)]
+        r, products = self._cross_fitted(moments, penalties)
+        w, z = r[:2]
+        treated, d = float(moments[:, D, D].sum()), float(products[:, 0, 0].sum())
         of_left = sigma * math.sqrt(float((np.sum(w**2, axis=1) ** 2).sum()))
         if d <= max(FARTHEST * of_left, 1e-8 * treated):
             raise NumericalError(
                 "Effect: treatments hardly vary within parties, or nearly follow from the columns, for as much noise. "
                 "Agree on more rows, on columns that do not decide the treatment, or on a narrower population."
             )
-        theta = float(both.sum()) / d
-        without = np.zeros(G)
-        for g in range(G):
-            *_, own, other = self._cross_fitted(np.delete(moments, g, axis=0), penalties)
-            without[g] = other.sum() / own.sum()
-        error = math.sqrt((G - 1) / G * float(((without - theta) ** 2).sum()))
+        found = _coefficients(products)
+        theta = float(found[0])
+        jackknife = [_coefficients(self._cross_fitted(np.delete(moments, g, 0), penalties)[1]) for g in range(G)]
+        errors = np.sqrt((G - 1) * np.var(jackknife, axis=0))
         rest = z - theta * w
         crossed = (w**2).sum(1) * (rest**2).sum(1) + (w * rest).sum(1) ** 2
         of_noise = sigma * math.sqrt(float(crossed.sum()) / 2) / d
-        unit = self.outcome.width
-        half = stats.t.ppf(0.975, G - 1) * error
+        unit, name = self.outcome.width, f"effect of {self.treatment.name} on {self.outcome.name}"
+        effect, *others = (_interval(*each) for each in zip(found * unit, errors * unit, strict=True))
+        difference = None
+        if others and self._has_difference(r, products, sigma):
+            difference = Difference(self._between(name), *others[0])
         return EffectResult(
-            estimand=f"effect of {self.treatment.name} on {self.outcome.name}, weighted by overlap (partially linear)",
-            effect=theta * unit,
-            error=error * unit,
-            low=(theta - half) * unit,
-            high=(theta + half) * unit,
-            p_value=float(2 * stats.t.sf(abs(theta) / error, G - 1)) if error else float("nan"),
+            f"{name}, weighted by overlap (partially linear)",
+            *effect,
+            difference=difference,
             noise=of_noise * unit,
             overlap=min(d / max(treated, 1e-12), 1.0),
             balance=self._balance(total[1 + G * len(i) :], w.mean(axis=0), n - n_parties, FARTHEST * of_squares),
@@ -342,13 +381,23 @@ class Effect(Statistic):
             noise_of_rows=COUNT_NOISE * noise,
         )
 
-    def _cross_fitted(
-        self, moments: FloatArray, penalties: Sequence[float]
-    ) -> tuple[FloatArray, FloatArray, FloatArray, FloatArray]:
-        """Return what makes residuals of treatment and outcome, and each group's moments of the first with both."""
-        w, z = self._residuals(moments, penalties)
-        along = np.einsum("gi,gij->gj", w, moments)
-        return w, z, (along * w).sum(axis=1), (along * z).sum(axis=1)
+    def _between(self, name: str) -> str:
+        """Return what the difference is of."""
+        assert self.by is not None
+        ends = (self.by.low, self.by.high) if isinstance(self.by, NumberColumn) else self.by.levels
+        return f"{name}: {self.by.name} {ends[1]} less {ends[0]} (linear, weighted by overlap)"
+
+    def _has_difference(self, r: FloatArray, products: FloatArray, sigma: float) -> bool:
+        """Return whether the part of T s that T leaves unexplained is beyond noise."""
+        (a, b), (_, c) = products.sum(axis=0)[np.ix_([0, 2], [0, 2])]
+        along = r[2] - b / a * r[0]
+        of_left = sigma * math.sqrt(float((np.sum(along**2, axis=1) ** 2).sum()))
+        return bool(c - b * b / a > max(FARTHEST * of_left, 1e-8 * c))
+
+    def _cross_fitted(self, moments: FloatArray, penalties: Sequence[float]) -> tuple[FloatArray, FloatArray]:
+        """Return what makes residuals of T, Y (and T s), and each group's moments of these residuals."""
+        r = self._residuals(moments, penalties, np.arange(self.n_components, self._size))
+        return r, np.asarray(np.einsum("agi,gij,bgj->gab", r, moments, r, optimize=True))
 
     def _penalty(self, moments: FloatArray, column: int, least: float) -> float:
         """Choose the penalty whose residuals have the least sum of squares, each in the group left out."""
@@ -356,13 +405,13 @@ class Effect(Statistic):
         found = self._residuals(moments, grid, np.full(len(grid), column))
         return float(grid[np.argmin(np.einsum("kgi,gij,kgj->k", found, moments, found, optimize=True))])
 
-    def _residuals(self, moments: FloatArray, penalties: ArrayLike, columns: ArrayLike | None = None) -> FloatArray:
+    def _residuals(self, moments: FloatArray, penalties: ArrayLike, columns: ArrayLike) -> FloatArray:
         """Return what makes residuals of columns of u, fitted on all other groups; shape (n_columns, n_groups, size).
 
         The residuals of ridge regression are fitted once more, which leaves less bias ("twicing" [3]_).
         """
         D = self.n_components
-        of = np.array([D, D + 1]) if columns is None else np.asarray(columns)
+        of = np.asarray(columns)
         others = moments.sum(axis=0) - moments
         e, Q = np.linalg.eigh(others[:, :D, :D])
         along = Q.swapaxes(1, 2) @ others[:, :D, of]
@@ -376,16 +425,33 @@ class Effect(Statistic):
     def _balance(self, numbers: FloatArray, w: FloatArray, df: float, least: float) -> dict[str, tuple[float, float]]:
         """Return the balance of each column; NaN if its sum of squares is not above the least."""
         p = self._n_balanced
-        C, squares = numbers[: len(numbers) - p].reshape(p, self._size - 1), numbers[len(numbers) - p :]
+        C, squares = numbers[: len(numbers) - p].reshape(p, self.n_components + 1), numbers[len(numbers) - p :]
         deviation = np.sqrt(np.where(squares > least, squares, np.nan) / max(df, 1.0))
         # The last row is that of the treatment itself.
-        before, after = (each / (each[-1:] * deviation) for each in (C[:, -1], C @ w[:-1]))
+        before, after = (each / (each[-1:] * deviation) for each in (C[:, -1], C @ w[: C.shape[1]]))
         return dict(zip(self._names, zip(before.tolist(), after.tolist(), strict=True), strict=False))
 
 
 def effect_map(anchor: ArrayLike, secret: bytes, *, most: int = _COMPONENTS) -> CommonMap:
-    """Return the common map for effects, of at most 24 columns; see `datacollab.sums.CommonMap.from_anchor`."""
+    """Return the common map for effects, of at most 20 columns; see `datacollab.sums.CommonMap.from_anchor`."""
     return CommonMap.from_anchor(anchor, secret, n_components=min(most, _COMPONENTS), flatten=_FLATTEN)
+
+
+def _coefficients(products: FloatArray) -> FloatArray:
+    """Return the effect, and how it differs; from moments of residuals of T, Y (and T s) by group."""
+    A = products.sum(axis=0)
+    effect = A[0, 1] / A[0, 0]
+    if len(A) == 2:
+        return np.array([effect])
+    left = max(float(A[2, 2] - A[0, 2] ** 2 / A[0, 0]), 1e-300)  # Zero if the column is constant.
+    return np.array([effect, (A[1, 2] - A[0, 2] * effect) / left])
+
+
+def _interval(value: float, error: float) -> tuple[float, float, float, float, float]:
+    """Return value, error, 95 % interval and p by Student's distribution, with one degree less than groups."""
+    half = float(stats.t.ppf(0.975, _N_GROUPS - 1)) * error
+    p = float(2 * stats.t.sf(abs(value) / error, _N_GROUPS - 1)) if error else math.nan
+    return value, error, value - half, value + half, p
 
 
 def _centred(sums: FloatArray, first: FloatArray, second: FloatArray) -> FloatArray:

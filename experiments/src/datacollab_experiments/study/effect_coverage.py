@@ -3,31 +3,39 @@
 Rates of treatment and outcomes rise together from hospital to hospital, and both depend on five columns.  The noise is
 the usual one, raised for as many colluding parties as usual; so are the map and the outcome's range, 20 times the
 standard deviation of its residuals.  The true effect is 2.  Where it differs between rows, the truth is its average
-weighted by p(1 - p), with p the probability of treatment.
+weighted by p(1 - p), with p the probability of treatment.  In some worlds one column is a group.  There the test of
+whether the effect differs with it is shown: how often its interval holds the true difference, and it finds one.
+
+Each study is read twice, with noise and without.  All settings and seeds were fixed before the studies that judge.
 
 ```console
-$ python -m datacollab_experiments.study.effect_coverage
+$ python -m datacollab_experiments.study.effect_coverage           # all worlds, or those of these numbers
 ```
 """
 
 from __future__ import annotations
 
 import sys
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 from scipy.special import expit
 
 from datacollab.errors import NumericalError
-from datacollab.study import MAPPED, CategoryColumn, Effect, NumberColumn, StudyPlan, effect_map
-from datacollab.sums import MaskKey
+from datacollab.study import MAPPED, CategoryColumn, Effect, EffectResult, NumberColumn, StudyPlan, effect_map
+from datacollab.sums import CommonMap, MaskKey
 
 __all__ = ["measured"]
 
-N_STUDIES = 500
+N_STUDIES, N_OF_FIRST = 500, 1000
+"""Of each world, and of each of the first two."""
 TREATED, GAIN = CategoryColumn("treated", (0, 1)), NumberColumn("gain", -8, 12)
 COLUMNS = [NumberColumn(name, -4, 4) for name in "abcde"]
+GROUP = CategoryColumn("group", (0, 1))
 _PER_CLUSTER = 5
+_LEVEL = 0.05
+_FIRST_SEED = 200
+"""Others served to choose the map."""
 
 
 @dataclass(frozen=True)
@@ -36,15 +44,19 @@ class World:
 
     n_rows: int
     kind: str = "linear"
-    """Or "nonlinear", "heteroscedastic", "clustered", "heterogeneous", on which the statistic was designed; "unequal",
-    "steps", "product", "kink", which were run once, when it was finished."""
+    """Or "nonlinear", "heteroscedastic", "clustered", "heterogeneous", "product", on which the statistic was designed;
+    "unequal", "steps", "kink", which were run when it was finished."""
     n_parties: int = 6
+    difference: float | None = None
+    """Of the effect between two groups, which take the place of the last column."""
 
     def rows(self, level: float, random: np.random.Generator) -> tuple[np.ndarray, ...]:
         """Columns, treatment, outcome, probability of treatment and effect; level is from -1 to 1."""
         part = (0.7 * (level + 1) + 0.3) if self.kind == "unequal" else 1.0  # of the mean size: .3 to 1.7
         n = round(self.n_rows / self.n_parties * part)
         x = random.normal(size=(n, len(COLUMNS))).clip(-4, 4)
+        if self.difference is not None:
+            x[:, 4] = np.sign(x[:, 4])
         score = 0.5 * x[:, 0] - 0.4 * x[:, 1]
         outcome = x[:, 0] + 0.5 * x[:, 2] - 0.5 * x[:, 1]
         if self.kind == "nonlinear":
@@ -63,53 +75,86 @@ class World:
             places = np.arange(n) // _PER_CLUSTER
             score = score + random.normal(size=n)[places]
             shared, deviation = 0.8 * random.normal(size=n)[places], np.full(n, 0.8)
+        if self.kind == "heterogeneous":
+            effect = 2 + x[:, 0]
+        if self.difference is not None:
+            score, outcome, effect = score + 0.3 * x[:, 4], outcome + 0.5 * x[:, 4], 2 + self.difference * x[:, 4] / 2
         p = expit(score + level)
         t = random.random(n) < p
         if self.kind == "heteroscedastic":
             deviation = 0.4 + 0.8 * np.abs(x[:, 0]) + 0.6 * t
-        if self.kind == "heterogeneous":
-            effect = 2 + x[:, 0]
         y = effect * t + outcome + 1.5 * level + shared + deviation * random.normal(size=n)
         return x, t.astype(int), y, p, effect
 
 
-def measured(world: World, seed: int, *, noise: bool = True, n_studies: int = N_STUDIES) -> dict[str, float]:
-    """Bias, standard deviation, mean standard error and coverage; and the part of studies that was refused."""
+def measured(world: World, seed: int, *, n_studies: int = N_STUDIES) -> tuple[dict[str, float], dict[str, float]]:
+    """Bias, standard deviation, mean standard error, coverage, and the part refused; with noise, and without."""
     random = np.random.default_rng(seed)
-    common = effect_map(random.normal(size=(1000, len(COLUMNS))).clip(-4, 4) / 2, bytes(32))
+    common = _faster(effect_map(random.normal(size=(1000, len(COLUMNS))).clip(-4, 4) / 2, bytes(32)))
     cluster = "cluster" if world.kind == "clustered" else None
-    statistic = Effect(TREATED, GAIN, common.n_components, COLUMNS, cluster)
+    by = None if world.difference is None else GROUP
+    statistic = Effect(TREATED, GAIN, common.n_components, COLUMNS, cluster, by)
     roster: dict[str | int, bytes] = {place: MaskKey.generate().public for place in range(world.n_parties)}
-    excess = StudyPlan(roster, [statistic]).agreed.excess if noise else 0.0
-    errors, deviations, held, parts = [], [], [], []
+    usual = StudyPlan(roster, [statistic]).agreed.excess
+    found: tuple[list[dict[str, float]], ...] = ([], [])
     for _ in range(n_studies):
         total, weights, weighted = np.zeros(len(statistic.spread)), 0.0, 0.0
         for place, level in enumerate(np.linspace(-1, 1, world.n_parties)):
             x, t, y, p, effect = world.rows(level, random)
-            table = {MAPPED: common.transform(x / 2), "treated": t, "gain": y}
+            table = {MAPPED: common.transform(x / 2), "treated": t, "gain": y, "group": (x[:, 4] > 0).astype(int)}
             table |= {each.name: x[:, j] for j, each in enumerate(COLUMNS)}
             if cluster:
                 table[cluster] = np.array([f"{place}, {i // _PER_CLUSTER}" for i in range(len(x))], dtype=object)
-            total += statistic.part(table)
+            total += statistic.part(table, random.bytes(32))
             weights, weighted = weights + (p * (1 - p)).sum(), weighted + (p * (1 - p) * effect).sum()
-        total += excess * statistic.spread * random.normal(size=len(total))
-        try:
-            found = statistic.result(total, n_parties=world.n_parties, noise=excess)
-        except NumericalError:
-            continue
-        truth = weighted / weights
-        errors.append(found.effect - truth)
-        deviations.append(found.error)
-        held.append(found.low <= truth <= found.high)
-        parts.append(found.noise)
-    return {
-        "bias": float(np.mean(errors)),
-        "standard deviation": float(np.std(errors)),
-        "mean standard error": float(np.sqrt(np.mean(np.square(deviations)))),
-        "of noise": float(np.mean(parts)),
-        "coverage": float(np.mean(held)),
-        "refused": 1 - len(held) / n_studies,
+        drawn = statistic.spread * random.normal(size=len(total))
+        for own, excess in zip(found, (usual, 0.0), strict=True):
+            try:
+                result = statistic.result(total + excess * drawn, n_parties=world.n_parties, noise=excess)
+            except NumericalError:
+                continue
+            own.append(_judged(result, weighted / weights, world.difference))
+    return _summary(found[0], n_studies), _summary(found[1], n_studies)
+
+
+def _faster(common: CommonMap) -> CommonMap:
+    """Return the same map, but for rounding, with both matrices of the kernel's part multiplied beforehand."""
+    n_linear = common.principal.shape[1]
+    linear, rest = np.split(common.directions, [n_linear])
+    return replace(
+        common,
+        root=common.root @ rest,
+        feature_mean=np.r_[common.feature_mean[:n_linear], common.feature_mean[n_linear:] @ rest],
+        directions=np.vstack([linear, np.eye(common.n_components)]),
+    )
+
+
+def _judged(found: EffectResult, truth: float, difference: float | None) -> dict[str, float]:
+    judged = {"error": found.effect - truth, "se": found.error, "noise": found.noise}
+    judged["held"] = found.low <= truth <= found.high
+    other = found.difference
+    if difference is not None and other is not None:
+        judged |= {"difference held": other.low <= difference <= other.high, "found": other.p_value < _LEVEL}
+    return judged
+
+
+def _summary(studies: list[dict[str, float]], n_studies: int) -> dict[str, float]:
+    def column(name: str) -> np.ndarray:
+        return np.array([each[name] for each in studies if name in each], dtype=float)
+
+    errors = column("error")
+    summary = {
+        "bias": errors.mean(),
+        "standard deviation": errors.std(),
+        "mean standard error": np.sqrt(np.mean(column("se") ** 2)),
+        "of noise": column("noise").mean(),
+        "coverage": column("held").mean(),
+        "refused": 1 - len(studies) / n_studies,
     }
+    if len(column("found")):
+        summary |= {"difference: coverage": column("difference held").mean(), "found": column("found").mean()}
+        summary["not given"] = 1 - len(column("found")) / n_studies
+    return {name: float(each) for name, each in summary.items()}
 
 
 WORLDS = [
@@ -117,15 +162,22 @@ WORLDS = [
     World(3000),
     *(World(3000, kind) for kind in ("nonlinear", "heteroscedastic", "clustered", "heterogeneous")),
     *(World(3000, kind) for kind in ("unequal", "steps", "product", "kink")),
+    World(600, difference=0.0),
+    World(600, difference=1.0),
+    World(3000, difference=0.0),
+    World(3000, difference=0.5),
+    World(3000, "nonlinear", difference=0.0),
+    World(3000, "heteroscedastic", difference=0.0),
 ]
 
 
 if __name__ == "__main__":
     chosen = [int(each) for each in sys.argv[1:]] or range(len(WORLDS))
     for number in chosen:
-        for noise in (True, False):
-            said = measured(WORLDS[number], number, noise=noise).values()
-            kind, n = WORLDS[number].kind, WORLDS[number].n_rows
-            name = f"{kind}, {n:,} rows{'' if noise else ', no noise'}"
-            sys.stdout.write(f"| {name} | {' | '.join(f'{each:.3f}' for each in said)} |\n")
+        world = WORLDS[number]
+        measures = measured(world, _FIRST_SEED + number, n_studies=N_STUDIES if number > 1 else N_OF_FIRST)
+        for noise, said in zip(("", ", no noise"), measures, strict=True):
+            name = f"{world.kind}, {world.n_rows:,} rows{noise}"
+            name += "" if world.difference is None else f", difference {world.difference:g}"
+            sys.stdout.write(f"| {name} | {' | '.join(f'{key} {each:.3f}' for key, each in said.items())} |\n")
             sys.stdout.flush()

@@ -1,7 +1,9 @@
 """How often intervals of survival under masks hold, and how often the log-rank test rejects without a difference.
 
 Hazards and the parts of the groups differ between parties.  Times are Weibull with a shape of one half, so that most
-events are early.  The noise is the usual one, raised for as many colluding parties as usual.
+events are early.  The noise is the usual one, raised for as many colluding parties as usual.  Beside the intervals of
+survival stand those of the same studies without noise, and the textbook's on all rows in one place: Kaplan-Meier with
+Greenwood's variance on the log-log scale, of SciPy.
 
 ```console
 $ python -m datacollab_experiments.study.survival_coverage
@@ -12,12 +14,14 @@ from __future__ import annotations
 
 import math
 import sys
+import warnings
 from collections import defaultdict
 from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
+from scipy import stats
 
 from datacollab.errors import NumericalError
 from datacollab.study import AdditiveHazards, CategoryColumn, NumberColumn, Statistic, StudyPlan, Survival
@@ -82,6 +86,15 @@ def _excess(n_parties: int, statistic: Statistic) -> float:
     return StudyPlan(roster, [statistic]).agreed.excess
 
 
+def _kaplan_meier(tables: list[dict[str, np.ndarray]]) -> Any:
+    """The lower and the upper end of the textbook's interval, as functions of time."""
+    time, seen = (np.concatenate([table[name] for table in tables]) for name in ("time", "seen"))
+    with warnings.catch_warnings(
+        action="ignore"
+    ):  # Without an event there is no interval; it counts as one that fails.
+        return stats.ecdf(stats.CensoredData.right_censored(time, seen == 0)).sf.confidence_interval(method="log-log")
+
+
 def measured(world: World, seed: int, n_studies: int = N_STUDIES) -> dict[str, tuple[float, int]]:
     """How often each interval held, or the test rejected, and in how many studies."""
     curve, groups = Survival(TIME, "seen"), Survival(TIME, "seen", ARM)
@@ -95,11 +108,19 @@ def measured(world: World, seed: int, n_studies: int = N_STUDIES) -> dict[str, t
         return statistic.result(total, n_parties=world.n_parties, noise=excess)
 
     for _ in range(n_studies):
-        (one,) = result(curve, world.tables(random, grouped=False)).curves
+        tables = list(world.tables(random, grouped=False))
+        (one,) = result(curve, iter(tables)).curves
+        exact = np.sum([curve.part(table) for table in tables], axis=0)
+        (without,) = curve.result(exact, n_parties=world.n_parties, noise=0.0).curves
+        together = _kaplan_meier(tables)
         for k in (0, 1, 4, 9, 14):
-            true = world.survival((k + 1) * TIME.high / 20)
+            time = (k + 1) * TIME.high / 20
+            true = world.survival(time)
             if not np.isnan(one.low[k]):
                 found[f"survival {true:.2f}"].append(one.low[k] <= true <= one.high[k])
+                found[f"survival {true:.2f}, no noise"].append(without.low[k] <= true <= without.high[k])
+                low, high = (each.evaluate(time) for each in together)
+                found[f"survival {true:.2f}, Kaplan-Meier on all rows"].append(bool(low <= true <= high))
         compared = result(groups, world.tables(random, grouped=True))
         if not np.isnan(compared.p_value):
             found["log-rank test rejects"].append(compared.p_value < 0.05)

@@ -28,8 +28,8 @@ _EFFECT = f"kind effect, and {_NUMBER}"
 STUDY = {"counts": "a target", "description": "a target", "least squares": _NUMBER, "effect": _EFFECT}
 STUDY |= {"survival": _TIMES, "additive hazards": _TIMES}
 """Statistics of a study, which make no model, and what each needs."""
-_GROUPED = ("description", "survival")
-"""Those that have rows in groups."""
+_GROUPED = ("description", "survival", "effect")
+"""Those that have rows in groups; an effect may differ between two."""
 
 
 ERRORS = ("robust", "classical")
@@ -61,7 +61,8 @@ class Sharing:
     statistics: tuple[str, ...] = (_RIDGE,)
     """What is added up: "ridge regression" alone, or some of `STUDY`."""
     by: str | None = None
-    """The column of categories, or of classes, that groups rows in a description or by survival."""
+    """The column of categories, or of classes, that groups rows in a description or by survival, or of two levels
+    between which an effect may differ."""
     outcome: str | None = None
     """A column of numbers that least squares explain, and the effect is on, if the task has none of its own."""
     errors: str | None = None
@@ -155,7 +156,10 @@ def check_sharing(
     grouping = [each.name for each in columns if each.categories] + [
         name for name, entries in task.labels.items() if entries and not (name == task.event and survives)
     ]
-    fault = f"{sharing.by!r} is no column of categories or classes; there are {listed(grouping) or 'none'}. Name one."
+    kind = "categories or classes"
+    if set(sharing.statistics).isdisjoint(_GROUPED[:2]):
+        grouping, kind = [each.name for each in columns if len(each.levels) == 2], "two categories"
+    fault = f"{sharing.by!r} is no column of {kind}; there are {listed(grouping) or 'none'}. Name one."
     refuse_if(sharing.by is not None and sharing.by not in grouping, "[sharing], by", fault)
     refuse_if(
         sharing.has_map and anchor_method not in _METHODS,
