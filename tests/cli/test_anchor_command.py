@@ -87,10 +87,12 @@ def test_columns_without_numbers_are_named_and_not_quoted(table, write):
     assert_one_line(run("check", write("anchor.csv", table), private), "patients.csv: 1 of 3 columns", "(dose)")
 
 
-def test_missing_values_are_counted(table, write):
+def test_copies_are_found_by_their_gaps_too(table, write):
     table.loc[[3, 7], "dose"] = np.nan
-    bad = write("bad.csv", table)
-    assert_one_line(run("check", bad, bad), "2 of 60 rows")
+    gaps = write("gaps.csv", table)
+    assert_one_line(run("check", gaps, gaps), "60 rows of the anchor", code=3)
+    others = run("check", write("others.csv", table + 1), gaps)
+    assert others.exit_code == 0, others.output
 
 
 def test_a_table_without_a_header_does_not_show_its_first_row(table, write):

@@ -8,6 +8,7 @@ import pytest
 from anchor_predictions_world import world_of
 
 from datacollab.bundle import unpack
+from datacollab.errors import UnsendableWarning
 from datacollab.exchange.analyst_folder import AnalystFolder
 from playing import done as run
 from playing import told
@@ -85,7 +86,8 @@ def test_a_model_that_carries_rows_may_answer(place):
     import datacollab as dc
 
     folder = AnalystFolder(place / "analyst")
-    folder.integrate(dc.LTI(4), SVC())
+    with pytest.warns(UnsendableWarning, match="predictions on the anchor"):
+        folder.integrate(dc.LTI(4), SVC())
     run("analyst", "export", "-C", place / "analyst", code=12)
     folder.export(anchor_predictions=True)
     facts = told("party", "distil", place / "analyst" / "outbox" / "a.dcanswers", "-C", place / "a")

@@ -280,8 +280,8 @@ class Analyst:
         self._check_parameters()
         if not isinstance(self.estimator, str) and (part := unsendable_part(self.estimator)):
             warnings.warn(
-                f"A {part} cannot be sent to the parties, whose models are plain numbers: it serves in this process "
-                "alone. datacollab.model.SENDABLE names the estimators to choose from.",
+                f"A {part} cannot be sent to the parties, whose models are plain numbers; its predictions on the "
+                "anchor can. datacollab.model.SENDABLE names the estimators that can be sent.",
                 UnsendableWarning,
                 stacklevel=2,
             )
