@@ -176,6 +176,7 @@ def test_an_interruption_while_writing_does_not_claim_that_nothing_was_written(t
 
 
 @pytest.mark.skipif(sys.platform == "win32", reason="Windows has no SIGINT that can be sent to one process")
+@pytest.mark.slow
 def test_ctrl_c_in_the_middle_of_the_work(tmp_path):
     """The program says when it loads data, and then waits for the signal that a terminal sends on Ctrl-C."""
     program = f"""
@@ -211,6 +212,7 @@ def assert_one_line(result, *words):
         assert word in result.stderr
 
 
+@pytest.mark.slow
 def test_an_error_reaches_the_shell_as_one_line_and_1():
     told = subprocess.run(
         [sys.executable, "-c", "from datacollab.cli import main; main()", "compare", "--method", "PCA"],

@@ -232,6 +232,7 @@ class TestSolvers:
         solvers.main([*command, "--retry-failed"])
         assert [method for method, _ in started[4:]] == ["published"]
 
+    @pytest.mark.slow
     def test_a_fit_in_a_process_of_its_own(self, tmp_path):
         options = solvers.parser().parse_args(
             ["--dataset", "digits", "--parts", "sizes", "--sizes", "200", "--repeats", "1", "--methods", "exact"]
@@ -243,6 +244,7 @@ class TestSolvers:
         assert "attained" not in outcome.scores
         assert outcome.seconds["cpu"] > 0
 
+    @pytest.mark.slow
     def test_what_goes_wrong_there_is_recorded(self, tmp_path):
         np.savez(tmp_path / "anchors.npz", a=np.zeros((300, 16)), b=np.ones((300, 16)))
         case = cases.Case("exact", 300, n_parties=2)

@@ -151,6 +151,7 @@ def test_random_state_makes_runs_equal_and_parties_different(digits):
     assert not np.allclose(north, south)
 
 
+@pytest.mark.slow
 def test_parallel_parties_give_the_same(digits):
     models = [
         fit(DataCollaborationClassifier(PCA(8), LTI(8), lr(), random_state=0, n_jobs=jobs), digits)

@@ -29,6 +29,7 @@ def kept_bytes(place):
     return unpack(path if path.exists() else place / "sum.dcstate").members["message.bin"]
 
 
+@pytest.mark.slow
 def test_killed_before_any_step(world, tmp_path):
     shutil.copytree(world.root / "north", tmp_path / "warm")
     with closing(Commands(tmp_path / "warm", world.table("north"))) as commands:
