@@ -190,5 +190,5 @@ def test_answers_are_learned_from_and_outlast_the_map(tmp_path):
     send(place, "/forget", {"name": "a"})
     finished(place)
     send(place, "/predict", {"path": str(tmp_path / "new.csv")})
-    assert "80 predictions." in plain(finished(place))
+    assert "80 predictions" in plain(finished(place))
     assert "from 1 to 20" in plain(send(place, "/distil", {"tree": "21"}))

@@ -6,6 +6,7 @@ import pandas as pd
 import pytest
 from desk_world import finished, opened, opened_by_analyst, plain, send
 
+from datacollab.desk.party._party_app import _counted
 from datacollab.exchange.party_folder import PartyFolder
 from party_world import events
 from sums_world import PARTIES, new_sums_world
@@ -59,11 +60,15 @@ def test_from_a_table_to_predictions(world):
     assert folder.log.entries()[-1]["facts"]["approved_by"] == "Officer"
 
     desk = opened_by_analyst(world.root / "analyst")
+    shown = desk.client.get("/integrate").text
+    assert "0 of 5 files are there." in shown
+    assert 'action="/integrate"' not in shown
     for name in (*names, "north"):
         with (world.root / name / "outbox" / f"{name}.dcsum").open("rb") as file:
             send(desk, "/shares", files={"upload": (f"{name}.dcsum", file)})
         page = plain(finished(desk))
     assert "5 of 5 parties have shared" in page
+    assert "5 are needed" in plain(desk.client.get("/"))
     assert "add them up" in plain(desk.client.get("/model"))
     send(desk, "/integrate")
     assert "the total of 5 parties" in plain(finished(desk))
@@ -74,11 +79,30 @@ def test_from_a_table_to_predictions(world):
         send(place, "/model", files={"upload": ("north.dcmodel", file)})
     shown = plain(finished(place))
     assert "A model is installed." in shown
-    assert folder.log.entries()[-1]["facts"]["model_digest"] in shown
-    send(place, "/predict", {"path": str(world.root / "new.csv")})
-    assert "400 predictions." in plain(finished(place))
-    send(place, "/evaluate", {"path": str(world.root / "new.csv")})
-    assert "400 rows" in plain(finished(place))
+    assert folder.log.entries()[-1]["facts"]["model_digest"] in shown.replace(" ", "")
+    new = world.root / "new.csv"
+    send(place, "/predict", {"path": str(new), "tested_path": str(new), "find": "90"})
+    shown = plain(finished(place))
+    counts = [int(each) for each in re.search(r"400 predictions: no (\d+), yes (\d+)\.", shown).groups()]
+    assert sum(counts) == 400
+    flagged = pd.read_csv(at / "desk" / "predictions.csv")["flagged"]
+    assert f"{flagged.sum()} rows are flagged, from a probability of" in shown
+    send(place, "/evaluate", {"path": str(new)})
+    shown = plain(finished(place))
+    assert "400 rows" in shown
+    assert "too good" not in shown
+    with world.table("north").open("rb") as file:
+        send(place, "/evaluate", files={"upload": ("mine.csv", file)})
+    assert "These are the rows that you shared" in plain(finished(place))
+
+
+def test_that_nobody_is_called_of_the_second_class_is_said(tmp_path):
+    file = tmp_path / "predictions.csv"
+    file.write_text("id,prediction,proba_no,proba_yes\n1,no,.9,.1\n2,no,.8,.2\n")
+    assert _counted(file, ["no", "yes"]) == {"classes": {"no": 2, "yes": 0}, "n_flagged": 0}
+    file.write_text("prediction;flagged\n1;True\n0;True\n1;False\n", encoding="utf-8-sig")
+    assert _counted(file, ["0", "1"]) == {"classes": {"0": 1, "1": 2}, "n_flagged": 2}
+    assert _counted(file, []) == {"classes": {}, "n_flagged": 0}
 
 
 def test_counts_of_a_study_on_both_desks(tmp_path):
@@ -102,7 +126,9 @@ def test_counts_of_a_study_on_both_desks(tmp_path):
     made.share_all(["south", "east"])
     made.analyst.add(made.root / name / "outbox" / f"{name}.dcsum" for name in PARTIES[:3])
     desk = opened_by_analyst(made.root / "analyst")
-    assert desk.client.get("/shares").text.count(2 * '<td class="number">–</td>') == 3
+    shown = desk.client.get("/shares").text
+    assert "–" not in shown
+    assert ">Rows<" not in shown
     assert "Add up" in plain(desk.client.get("/"))
     assert "model" not in plain(desk.client.get("/integrate"))
     send(desk, "/integrate")

@@ -52,9 +52,15 @@ def places(tmp_path_factory):
         send(owner, "/project/member", role, files={} if name == "north" else {"member_upload": ("public.key", key)})
     public = made_up_table(80, seed=7).drop(columns=["id"], errors="ignore")
     public.to_csv(root / "public.csv", index=False)
-    draft = {"path": str(root / "public.csv"), "name": "wards", "target": "ill", "purpose": "Tests."}
-    assert "TABLE" not in send(owner, "/project", draft).text
-    assert "3 parties" in plain(finished(owner))
+    shown = owner.client.get("/project").text
+    assert 'accept=".csv,' in shown
+    assert "--" not in plain(owner.client.get("/project")).partition("The same as a command")[0]
+    draft = {"name": "wards", "target": "ill", "purpose": "Tests.", "missing": "pulse=-9\nnone"}
+    with (root / "public.csv").open("rb") as file:
+        assert "TABLE" not in send(owner, "/project", draft, files={"upload": ("public.csv", file)}).text
+    shown = plain(finished(owner))
+    assert "3 parties" in shown
+    assert "Signed as it was drafted" in shown
     return SimpleNamespace(root=root, **made)
 
 
@@ -68,19 +74,28 @@ def test_an_edit_is_signed_and_a_wrong_one_stays_to_be_mended(places):
     owner, file = places.north, places.root / "north" / "owner" / "project.toml"
     written = file.read_text()
     assert "CHECK" in plain(owner.client.get("/project"))
-    assert "Signed." in plain(owner.client.get("/project"))
+    number = written.splitlines().index("# CHECK: these are names of keys. Which institution stands behind each?") + 1
+    assert f"{number} [sharing.entities] these are names of keys" in plain(owner.client.get("/project"))
     wrong = send(owner, "/project/sign", {"text": written.replace("[task]", "[tusk]")})
     assert wrong.status_code == 422
     assert "Not signed." in plain(owner.client.get("/project"))
-    send(owner, "/project/sign", {"text": written.replace("Tests.", "Other tests.")})
+    shown = plain(send(owner, "/project/sign", {"text": written.replace("Tests.", "Other tests.")}))
+    assert "Signed, revision 2." in shown
+    assert "Next: make the anchor" in shown
+    assert "joins again" not in shown
     assert load_project(file).purpose == "Other tests."
     assert "name" in plain(send(owner, "/project/member", {"role": "party", "member": "../x"})).lower()
+    again = owner.client.get("/project").text
+    assert 'value="../x"' in again
+    assert "ValueError" not in again
     assert len(list((places.root / "north" / "owner").glob("*.key"))) == 4
 
 
 def test_all_join_by_pages_and_the_analyst_gets_the_analysts_pages(places):
     owner = places.north
-    send(owner, "/anchor", {"path": str(places.root / "public.csv")})
+    filled_in = re.search(r'name="filled_in" value="(.*?)"', owner.client.get("/anchor").text)[1]
+    with (places.root / "public.csv").open("rb") as file:
+        send(owner, "/anchor", {"path": filled_in, "filled_in": filled_in}, files={"upload": ("public.csv", file)})
     assert "The anchor is sealed." in plain(finished(owner))
     project = owner.client.get("/project/project.toml").content
     anchor = owner.client.get("/anchor/anchor.dcanchor").content
@@ -88,6 +103,12 @@ def test_all_join_by_pages_and_the_analyst_gets_the_analysts_pages(places):
     assert PartyFolder(places.root / "south").anchor is not None
     assert "/project" not in re.findall(r'href="(.*?)"', places.south.client.get("/").text)
     assert "Draft" not in plain(places.analyst.client.get("/"))
-    assert "the analyst’s" in join(places.analyst, project)
+    given = {"upload": ("project.toml", project), "anchor_upload": ("a.dcanchor", anchor)}
+    assert "must not have the anchor" in plain(send(places.analyst, "/join", files=given))
+    shown = join(places.analyst, project)
+    assert "the analyst’s." in shown
+    assert "the analyst must not have it" in shown
+    assert "datacollab analyst init project.toml" in shown
+    assert "dcanchor" not in shown
     assert AnalystFolder(places.root / "analyst").project.name == "wards"
     assert "Analyst of project wards" in places.analyst.client.get("/").text

@@ -67,7 +67,7 @@ def test_from_a_table_to_predictions(world, place):
 
     chosen = {"path": str(world.root / "new.csv"), "keep": "id"}
     send(place, "/predict", chosen)
-    assert "80 predictions." in plain(finished(place))
+    assert "80 predictions: no " in plain(finished(place))
     downloaded = place.client.get("/predict/predictions.csv")
     assert "attachment" in downloaded.headers["content-disposition"]
     kept = world.root / "a" / "desk" / "predictions.csv"

@@ -55,6 +55,8 @@ class Input:
     """Whether it may be given several times."""
     endings: tuple[str, ...] = ()
     """Of a file that is uploaded."""
+    sample: str = ""
+    """What may be written into the field."""
     label: str = ""
     """Of the field, if ``words`` is too long for one."""
     off: str = ""
@@ -70,8 +72,11 @@ class Input:
     @property
     def hint(self) -> str:
         """What stands below the field."""
-        hints = (f"{self.words}." if self.words and self.label else "", f"Nothing: {self.usual}." if self.usual else "")
-        return " ".join(filter(None, hints))
+        words = self.words if self.words and self.label and not self.sample else ""
+        such = f"such as {self.sample}" if self.sample else ""
+        many = ", ".join(filter(None, ("one a line" if self.is_many else "", such)))
+        hints = (words, many[:1].upper() + many[1:], f"Nothing: {self.usual}" if self.usual else "")
+        return " ".join(f"{hint}." for hint in hints if hint)
 
     @property
     def field(self) -> str:

@@ -67,6 +67,11 @@ class AnalystDesk(Desk):
         """Of the files that parties send."""
         return ".dcsum" if self.of_sums else ".dcshare"
 
+    @property
+    def n_there(self) -> int:
+        """How many parties' files were taken."""
+        return sum((self.path / "shares" / f"{name}{self.ending}").is_file() for name in self.folder.project.parties)
+
     def integration(self) -> Integration | None:
         """Return what came of the shares that are there; None if they were not integrated yet."""
         try:
@@ -93,9 +98,8 @@ def analyst_app(desk: AnalystDesk, session: Session) -> ASGIApp:
 def _places(desk: AnalystDesk) -> Sequence[Place]:
     """Return the analyst's steps, and how far it is, by files alone, which are quick to look at."""
     parties = desk.folder.project.parties
-    there = [name for name in parties if (desk.path / "shares" / f"{name}{desk.ending}").is_file()]
-    note = f"{len(there)} of {len(parties)} parties"
-    shares = Place(path=SHARES, name=STEPS["analyst add"].title, note=note, is_done=len(there) >= desk.folder.quorum)
+    note = f"{desk.n_there} of {len(parties)} parties"
+    shares = Place(path=SHARES, name=STEPS["analyst add"].title, note=note, is_done=desk.n_there >= desk.folder.quorum)
     if desk.of_study:
         added_up = _made(desk, _STUDY)
         return (shares, *(Place(path=path, name=name, **added_up) for path, name in _OF_STUDY))
@@ -182,9 +186,8 @@ def _parts(desk: AnalystDesk) -> Iterator[Page | Action]:
     yield Page("/", home, "analyst.html")
     yield Page(SHARES, template="shares.html")
     yield Action(SHARES, add, most_files=len(project.parties))
-    yield Page(
-        INTEGRATE, lambda request: {"models": SURVIVAL_MODELS if task.kind == "survival" else MODELS}, "integrate.html"
-    )
+    models = SURVIVAL_MODELS if task.kind == "survival" else MODELS
+    yield Page(INTEGRATE, lambda request: {"models": models, "n_there": desk.n_there}, "integrate.html")
     doing, choices = "Adding up all files" if desk.of_sums else "", ("integrator", "estimator", "n_clusters", "budget")
     yield desk.form("integrate", integrate, path=INTEGRATE, shown=MODEL, fields=choices, doing=doing)
     yield Page(MODEL, card, "card.html")

@@ -22,11 +22,31 @@ from ._desk import PartyDesk
 __all__ = ["ANCHOR", "KEYS", "PROJECT", "owner_parts", "owner_places"]
 
 KEYS, PROJECT, ANCHOR = "/keys", "/project", "/anchor"
-_ASKED = ("name", "purpose", "target")
 _ELSEWHERE = ("like", "party", "analyst", "output")
 _NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9_-]{0,63}")
 _KEY = Input(name="key", words="A public key", option="--key", kind=Path, endings=(".key",), label="public key")
 _MOST_LETTERS = 2**19
+_GROUPS = {
+    "The target": ("classes", "target_range", "task"),
+    "Columns and their entries": ("without", "kinds", "missing", "keep", "valid_range"),
+    "Times to an event": ("event", "time", "seen"),
+    "An effect": ("treatment", "treated", "outcome"),
+    "A study": ("statistics",),
+    "Rules": ("rows", "min_rows", "quorum", "deadline", "max_components", "anchor_rows"),
+}
+"""Options of a draft that the page has, by what they are about."""
+
+
+def _checks(written: str) -> list[tuple[int, str, str]]:
+    """Return what is marked CHECK: the line's number, what to look at, and the entry that follows."""
+    lines = written.split("\n")
+    found = []
+    for number, line in enumerate(lines):
+        if "CHECK" in line:
+            after = [each for each in lines[number + 1 :] if each.strip() and not each.startswith("#")][:2]
+            entry = after[-1] if after[:1] == ["[[columns]]"] else "".join(after[:1])
+            found.append((number + 1, line.partition("CHECK")[2].lstrip(": "), entry))
+    return found
 
 
 def owner_places(desk: PartyDesk) -> tuple[Place, ...]:
@@ -59,19 +79,20 @@ def owner_parts(desk: PartyDesk) -> Iterator[Page | Action]:
     def show(request: Request) -> Response | dict[str, Any]:
         if desk.key is None:
             return RedirectResponse(KEYS, 303)
-        step, there = commands.steps["project new"], project.is_file()
-        rest = [each for each in step.inputs if each.name not in (*_ASKED, *_ELSEWHERE)]
-        written, is_signed = (project.read_text(encoding="utf-8") if there else ""), False
+        written, agreed = (project.read_text(encoding="utf-8") if project.is_file() else ""), None
         with suppress(ExchangeError, FileNotFoundError):
-            is_signed = bool(load_project(project))
+            agreed = load_project(project)
+        signed = agreed is not None and (agreed.revision > 1 or "signed" in desk.done)
         return {
             "members": members(),
-            "step": step,
-            "rest": rest,
+            "step": commands.steps["project new"],
+            "groups": _GROUPS,
             "written": written,
-            "is_signed": is_signed,
-            "n_checks": written.count("CHECK"),
-            "lines": desk.done.get("project", []),
+            "agreed": agreed,
+            "signed": signed,
+            "checks": _checks(written),
+            "lines": [line for line in desk.done.get("project", []) if not line.startswith("Check what")],
+            "warnings": desk.done.get("signed", []),
             "place": place,
         }
 
@@ -110,6 +131,7 @@ def owner_parts(desk: PartyDesk) -> Iterator[Page | Action]:
             if project.exists():
                 project.replace(place / "project.before.toml")
             desk.public = public
+            desk.done.pop("signed", None)
             desk.done["project"] = commands.run(
                 "project new", like=public, party=parties, analyst=place / "analyst.key", output=project, **options
             )
@@ -121,8 +143,10 @@ def owner_parts(desk: PartyDesk) -> Iterator[Page | Action]:
         if not isinstance(written, str) or not written.strip() or len(written) > _MOST_LETTERS:
             raise ValueError("The project file is empty or too long. Look at the page again.")
         write_atomically(project, written.replace("\r\n", "\n").encode())
-        desk.done["project"] = commands.run("project revise", file=project)
-        return PROJECT
+        # What else the command says, the page does: it leads to the anchor.
+        lines = commands.run("project revise", file=project)
+        desk.done["signed"] = [line for line in lines if line.startswith("warning")]
+        return f"{PROJECT}#signed"
 
     def seal(form: FormData) -> None:
         table = chosen_file(form, desk.files, commands.steps["project new"]["like"], as_name="public")

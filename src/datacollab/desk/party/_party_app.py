@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import csv
+import filecmp
+from codecs import BOM_UTF8
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import ExitStack
@@ -114,7 +117,7 @@ def _places(desk: PartyDesk) -> Sequence[Place]:
         Place(path=TABLE, name="Choose the table", note=table, is_done=desk.table is not None or is_shared),
         Place(
             path=WRONG,
-            name="What is wrong with it",
+            name="Check the table",
             note=found,
             is_done=is_shared or (seen is not None and seen.refusal is None),
         ),
@@ -148,7 +151,8 @@ def _join_parts(desk: PartyDesk) -> Iterator[Page | Action]:
             if anchor is not None:
                 chosen.callback(anchor.discard)
             offer = Offer(project=read_project(file.path)[0], file=file, anchor=anchor)
-            _own_name(desk, offer.project)
+            if _own_name(desk, offer.project) == "analyst" and anchor is not None:
+                raise ValueError("You are the analyst, who must not have the anchor. Delete it, and look without it.")
             chosen.pop_all()
         given.discard()
         desk.offered(offer)
@@ -310,12 +314,20 @@ def _result_parts(desk: PartyDesk) -> Iterator[Page | Action]:
     def install(job: Job, file: Path, **options: Any) -> Any:
         return desk.opened().install(file, progress=job.say, **options)
 
-    def predict(job: Job, file: Path, **options: Any) -> dict[str, Any]:
+    def predict(
+        job: Job, file: Path, *, tested: Path | None = None, find: float | None = None, **options: Any
+    ) -> dict[str, Any]:
         adjusted: dict[str, Any] = {}
+        opened, output, threshold = desk.opened(), desk.files.made() / _PREDICTIONS, None
+        if tested is not None:
+            job.say(f"Choosing a threshold on {tested.name}")
+            find = STEPS["party predict"]["find"].default if find is None else find
+            threshold = opened.threshold(tested, using=options.get("using"), find=find)
+            options["flag_from"] = threshold["least"]
         job.say(f"Predicting {file.name}")
-        output = desk.files.made() / _PREDICTIONS
-        n_rows = desk.opened().predict(file, output, tell=lambda found: adjusted.update(found.to_dict()), **options)
-        return {"n_rows": n_rows, "adjusted": adjusted}
+        n_rows = opened.predict(file, output, tell=lambda found: adjusted.update(found.to_dict()), **options)
+        found = {"n_rows": n_rows, "adjusted": adjusted, "threshold": threshold}
+        return found | _counted(output, [str(name) for name in opened.project.task.classes])
 
     def evaluate_page(request: Request) -> dict[str, Any]:
         found, unit = desk.done.get("evaluate"), desk.opened().project.task.unit
@@ -324,7 +336,9 @@ def _result_parts(desk: PartyDesk) -> Iterator[Page | Action]:
 
     def evaluate(job: Job, file: Path, **options: Any) -> Any:
         job.say(f"Predicting {file.name}, by all models that are here")
-        return desk.opened().evaluate(file, **options)
+        ours = desk.table
+        were_shared = ours is not None and ours.is_file() and filecmp.cmp(ours, file, shallow=False)
+        return desk.opened().evaluate(file, **options) | {"were_shared": were_shared}
 
     def explain_page(request: Request) -> dict[str, Any]:
         found, folder = desk.done.get("explain"), desk.files.path
@@ -376,7 +390,15 @@ def _result_parts(desk: PartyDesk) -> Iterator[Page | Action]:
     yield Page(MODEL, lambda request: {"sides": _benefits(desk.done.get("install", {}).get("benefit"))}, "model.html")
     yield desk.form("install", install, path=MODEL, file="model", fields=("public",))
     yield Page(PREDICT, lambda request: {"using": using("local", "collaboration", "distilled")}, "predict.html")
-    yield desk.form("predict", predict, path=PREDICT, file="table", fields=("using", "keep"), writes=(_PREDICTIONS,))
+    yield desk.form(
+        "predict",
+        predict,
+        path=PREDICT,
+        file="table",
+        also="tested",
+        fields=("using", "keep", "find"),
+        writes=(_PREDICTIONS,),
+    )
     yield from _kept_parts(desk, "predict", PREDICT, (_PREDICTIONS,))
     yield Page(EVALUATE, evaluate_page, "evaluate.html")
     yield desk.form("evaluate", evaluate, path=EVALUATE, file="table", fields=("using", "find"))
@@ -412,6 +434,19 @@ def _kept_parts(desk: PartyDesk, verb: str, path: str, names: Sequence[str]) -> 
     yield Action(f"{path}/remove", remove)
     for name in names:
         yield Page(f"{path}/{name}", lambda request, name=name: download(name))  # type: ignore[misc]
+
+
+def _counted(file: Path, classes: Sequence[str]) -> dict[str, Any]:
+    """Return how many rows of predictions are of each class, and how many are flagged; none without classes."""
+    if not classes:
+        return {"classes": {}, "n_flagged": 0}
+    # As `write_table` wrote it: semicolons come with a mark of UTF-8.
+    with file.open("rb") as source:
+        delimiter = ";" if source.read(3) == BOM_UTF8 else ","
+    with file.open(encoding="utf-8-sig", newline="") as lines:
+        counts = Counter((row["prediction"], row.get("flagged")) for row in csv.DictReader(lines, delimiter=delimiter))
+    of_class = {name: sum(n for (said, _), n in counts.items() if said == name) for name in classes}
+    return {"classes": of_class, "n_flagged": sum(n for (_, flagged), n in counts.items() if flagged == "True")}
 
 
 _LESS_IS_BETTER = ("log_loss", "rmse")

@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import math
+import re
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
+from itertools import groupby
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -110,6 +112,10 @@ def release_parts(desk: PartyDesk) -> Iterator[Page | Action]:
 
         desk.jobs.start(_SHARE.doing, APPROVE, lambda job: _unless_declined(job, make))
 
+    def sums(request: Request) -> dict[str, Any]:
+        question = desk.jobs.question_about(SumsSummary)
+        return {"question": question, "blocks": [] if question is None else list(_blocks(question.about.to_text()))}
+
     def share_sums(form: FormData) -> None:
         table, opened = desk.chosen_table(), desk.opened()
 
@@ -130,11 +136,23 @@ def release_parts(desk: PartyDesk) -> Iterator[Page | Action]:
     yield Page(APPROVE, approve, "approve.html")
     yield Action(APPROVE, share)
     yield Action("/approve/decide", lambda form: _decide(desk, form, ReleaseSummary))
-    yield Page(SUMS, lambda request: {"question": desk.jobs.question_about(SumsSummary)}, "sums.html")
+    yield Page(SUMS, sums, "sums.html")
     yield Action(SUMS, share_sums)
     yield Action("/sums/decide", lambda form: _decide(desk, form, SumsSummary))
     yield Page(OUTBOX, template="outbox.html")
     yield Page("/outbox/{name}", download)
+
+
+def _blocks(text: str) -> Iterator[tuple[str, list[Any]]]:
+    """Yield paragraphs, lists and tables of a text: their kind, and lines or rows; the last two are indented."""
+    for paragraph in text.split("\n\n"):
+        for is_indented, found in groupby(paragraph.split("\n"), key=lambda line: line.startswith("  ")):
+            lines = list(found)
+            rows = [re.split(r"\s{2,}", line.strip()) for line in lines]
+            if is_indented and min(map(len, rows)) > 1:
+                yield "table", rows
+            else:
+                yield ("list" if is_indented else "words"), lines
 
 
 def _decide(desk: PartyDesk, form: FormData, kind: type) -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import re
 import secrets
 import shlex
 import signal
@@ -10,8 +11,9 @@ import socket
 import tempfile
 import threading
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
-from dataclasses import dataclass
+from contextlib import ExitStack, contextmanager
+from contextvars import ContextVar
+from dataclasses import dataclass, replace
 from hmac import compare_digest
 from http.cookies import CookieError, SimpleCookie
 from pathlib import Path
@@ -30,7 +32,7 @@ from starlette.types import ASGIApp, Message, Receive, Scope, Send
 from ...bundle import write_atomically
 from ...exchange.steps import STEPS, Step
 from ...look import HEADERS, STYLE, templates_in
-from ._forms import DeskFiles, chosen_file, files_in, given, remote_commands
+from ._forms import DeskFiles, chosen_file, files_in, given, perhaps_file, remote_commands
 from ._jobs import Job, Jobs, Refusal, refusal_of
 
 __all__ = ["Action", "Commands", "Desk", "Page", "Pages", "Place", "Session", "bound_socket", "create_app", "door_page"]
@@ -308,6 +310,7 @@ class Desk:
         *,
         path: str,
         file: str = "",
+        also: str = "",
         fields: Iterable[str] = (),
         check: Callable[[dict[str, Any]], None] = lambda options: None,
         writes: Iterable[str] = (),
@@ -316,7 +319,8 @@ class Desk:
     ) -> Action:
         """Return the form of a step: its fields and file are read, and ``done`` keeps what the work gives.
 
-        ``work`` takes the job, the file if the form has one, and the fields by their names. The page at ``shown``, or
+        ``work`` takes the job, the file if the form has one, and by their names the fields and the file ``also``,
+        which may be left out. The page at ``shown``, or
         else the form's, shows what comes of it.
         """
         step = STEPS[f"{self.role} {verb}"]
@@ -324,23 +328,30 @@ class Desk:
         def act(form: FormData) -> None:
             options = given(form, step, fields)
             check(options)
-            chosen = [chosen_file(form, self.files, step[file], as_name=file)] if file else []
+            with ExitStack() as taken:
+                chosen = [chosen_file(form, self.files, step[file], as_name=file)] if file else []
+                for each in chosen:
+                    taken.callback(each.discard)
+                if also and (more := perhaps_file(form, self.files, step[also], as_name=also, prefix=f"{also}_")):
+                    options[also] = more.path
+                    taken.callback(more.discard)
+                discard = taken.pop_all().close
 
             def begin(job: Job) -> None:
                 self.remove(verb, writes)
                 self.done[verb] = work(job, *(each.path for each in chosen), **options)
 
-            def discard() -> None:
-                for each in chosen:
-                    each.discard()
-
             self.jobs.start(doing or step.doing, shown or path, begin, at_end=discard)
 
-        return Action(path, act)
+        return Action(path, act, most_files=2 if also else 1)
+
+
+_AGAIN: ContextVar[Mapping[str, str]] = ContextVar("again")
+"""What was written into a form that was refused, by the fields' names."""
 
 
 class Pages:
-    """Renders templates of the desk and of one role."""
+    """Renders templates of the desk and of one role, which are of its files."""
 
     def __init__(
         self,
@@ -349,12 +360,19 @@ class Pages:
         templates: Path,
         title: Callable[[], str],
         places: Callable[[], Sequence[Place]],
+        *,
+        desk: Desk,
         **shared: Any,
     ) -> None:
+        place = desk.files.path
+        self._upload = re.compile(f"({re.escape(str(place))}|{re.escape(str(place.absolute()))})/upload-\\w+/")
+        self.entered: tuple[str, Mapping[str, str], Job | None] = "", {}, None
+        """The page of the form that was sent last, what was written into it, and the work that it began."""
         self._environment = templates_in(templates, Path(__file__).parent / "templates")
         self._jobs, self._title, self._places = jobs, title, places
         self._environment.globals |= {"token": session.token, "steps_of": STEPS, "files_in": files_in, **shared}
-        self._environment.globals |= {"remote_commands": remote_commands, "quoted": shlex.quote}
+        self._environment.globals |= {"remote_commands": remote_commands, "quoted": shlex.quote, "desk": desk}
+        self._environment.globals["again"] = lambda name, usual="": _AGAIN.get().get(name, usual)
         self._environment.tests["finite"] = math.isfinite
         self._environment.globals["parts"] = self._environment.get_template("parts.html").module
 
@@ -362,17 +380,26 @@ class Pages:
         """Answer with a page of the step at a path."""
         last = self._jobs.last
         ended = last if last is not None and last.is_done and last.where == path else None
+        failed, (where, written, begun) = ended.refusal if ended else None, self.entered
+        is_refused = begun is None or begun.refusal is not None
+        _AGAIN.set(written if where == path and is_refused else {})
+        if isinstance(refusal := context.get("refusal"), Refusal):
+            # A page that shows a refusal has no second one.
+            failed, context["refusal"] = None, self._named(refusal)
         rendered = self._environment.get_template(template).render(
             **context,
             path=path,
             desk_title=self._title(),
             steps=self._places(),
             running=self._jobs.running,
-            # A page that shows a refusal has no second one.
-            failed=ended.refusal if ended and not isinstance(context.get("refusal"), Refusal) else None,
+            failed=failed and self._named(failed),
             notice=ended.notice if ended else "",
         )
         return HTMLResponse(rendered, status_code=status)
+
+    def _named(self, refusal: Refusal) -> Refusal:
+        """Return the refusal with names of uploads in place of their paths."""
+        return replace(refusal, message=self._upload.sub("", refusal.message))
 
 
 def create_app(session: Session, pages: Pages, jobs: Jobs, parts: Iterable[Page | Action]) -> ASGIApp:
@@ -407,7 +434,10 @@ def create_app(session: Session, pages: Pages, jobs: Jobs, parts: Iterable[Page 
                     token = form.get("token")
                     if not session.is_own(token if isinstance(token, str) else None):
                         return PlainTextResponse("This form is not the desk's own, or is of an earlier one.", 403)
+                    written = {name: value for name, value in form.items() if isinstance(value, str)}
+                    pages.entered = f"/{action.path.split('/')[1]}", written, None
                     found = await run_in_threadpool(action.act, form)
+                    pages.entered = (pages.entered[0], written, jobs.last) if found is None else ("", {}, None)
                     return found if isinstance(found, Response) else RedirectResponse(found or "/work", 303)
             except (HTTPException, ClientDisconnect):
                 return PlainTextResponse(

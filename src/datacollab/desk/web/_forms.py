@@ -24,7 +24,7 @@ __all__ = ["Chosen", "DeskFiles", "checked", "chosen_file", "chosen_files", "fil
 __all__ += ["number", "perhaps_file", "remote_commands", "text"]
 
 FOLDER, INBOX = "desk", "inbox"
-_ENDING = re.compile(r"\.[a-z]{2,12}")
+_ENDING, _PLAIN = re.compile(r"\.[a-z]{2,12}"), re.compile(r"\w[\w .()+-]{0,79}")
 
 
 @dataclass(frozen=True, eq=False)
@@ -58,15 +58,16 @@ class DeskFiles:
         return self.path
 
     def take(self, source: BinaryIO, name: str, *, as_name: str, endings: Iterable[str]) -> Chosen:
-        """Take what was uploaded, beside all that was before; of its own name nothing is taken but the ending."""
-        allowed, ending = tuple(endings), Path(name.replace("\\", "/")).suffix.lower()
+        """Take what was uploaded, beside all that was before; with its own name if that is a plain one."""
+        own = Path(name.replace("\\", "/"))
+        allowed, ending = tuple(endings), own.suffix.lower()
         if ending not in allowed or not _ENDING.fullmatch(ending):
             raise ExchangeError(
                 "TABLE_UNREADABLE",
                 f"The name of the uploaded file ends in {ending[:12]!r}. Expected one of {', '.join(allowed)}.",
             )
         place = TemporaryDirectory(prefix="upload-", dir=self.made())
-        copy = Path(place.name) / f"{as_name}{ending}"
+        copy = Path(place.name) / f"{own.stem if _PLAIN.fullmatch(own.stem) else as_name}{ending}"
         try:
             handle = open_unlinked(copy, os.O_WRONLY | os.O_CREAT | os.O_EXCL, code="ALREADY_THERE")
             with open(handle, "wb") as file:
@@ -169,7 +170,7 @@ def given(form: FormData, step: Step, names: Iterable[str]) -> dict[str, Any]:
 
 def _entry(of: Input, written: str) -> Any:
     if of.is_many:
-        return [name for name in (part.strip() for part in written.split(",")) if name]
+        return [name for name in (part.strip() for part in written.splitlines()) if name]
     if of.kind is Path:
         return _path(written, what=of.label or of.words)
     if of.kind not in (str, int, float):
@@ -217,6 +218,9 @@ def perhaps_file(form: FormData, files: DeskFiles, of: Input, *, as_name: str, p
     """Return the same of a file that may be left out; None if it is."""
     upload, waiting, written = form.get(f"{prefix}upload"), text(form, f"{prefix}inbox"), text(form, f"{prefix}path")
     sent = isinstance(upload, UploadFile) and bool(upload.filename)
+    if (sent or waiting) and written == text(form, f"{prefix}filled_in"):
+        # The page wrote it by itself, and gives way, too.
+        written = ""
     if (sent or written) and waiting == text(form, f"{prefix}offered"):
         # The page chose it by itself; it gives way to what somebody uploaded or wrote.
         waiting = ""
