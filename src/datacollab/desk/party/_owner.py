@@ -157,7 +157,9 @@ def owner_parts(desk: PartyDesk) -> Iterator[Page | Action]:
             new.unlink(missing_ok=True)
             lines = commands.run("anchor seal", public=table.path, project=project, output=new)
             new.replace(anchor)
-            desk.done["anchor"] = [line.replace(str(new), str(anchor)) for line in lines]
+            desk.done["anchor"] = [
+                line.replace(str(new), str(anchor)).replace(str(table.path), table.path.name) for line in lines
+            ]
 
         desk.jobs.start("Making the anchor", ANCHOR, work, at_end=table.discard)
 

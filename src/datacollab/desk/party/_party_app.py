@@ -65,7 +65,7 @@ def party_app(desk: PartyDesk, session: Session) -> ASGIApp:
         return {"following": None if desk.has_forgotten() else following}
 
     templates = Path(__file__).parent / "templates"
-    shown = {"desk": desk, "adjusted_text": adjusted_text, "adjusted_details": adjusted_details}
+    shown: dict[str, Any] = {"desk": desk, "adjusted_text": adjusted_text, "adjusted_details": adjusted_details}
     pages = Pages(session, desk.jobs, templates, title, lambda: _places(desk), described=_described, **shown)
     parts = (*owner_parts(desk), *_join_parts(desk), *_table_parts(desk), *release_parts(desk), *_result_parts(desk))
     return create_app(session, pages, desk.jobs, [Page("/", home, "home.html"), *parts])
@@ -311,6 +311,10 @@ def _result_parts(desk: PartyDesk) -> Iterator[Page | Action]:
     def using(*sides: str) -> list[tuple[str, str]]:
         return [_OF_SUMS] if desk.of_sums else [_USUAL, *((side, SIDES[side]) for side in sides)]
 
+    def is_ours(file: Path) -> bool:
+        """Return whether a file is the very table that was chosen."""
+        return desk.table is not None and desk.table.is_file() and filecmp.cmp(desk.table, file, shallow=False)
+
     def install(job: Job, file: Path, **options: Any) -> Any:
         return desk.opened().install(file, progress=job.say, **options)
 
@@ -327,6 +331,7 @@ def _result_parts(desk: PartyDesk) -> Iterator[Page | Action]:
         job.say(f"Predicting {file.name}")
         n_rows = opened.predict(file, output, tell=lambda found: adjusted.update(found.to_dict()), **options)
         found = {"n_rows": n_rows, "adjusted": adjusted, "threshold": threshold}
+        found["were_shared"] = tested is not None and is_ours(tested)
         return found | _counted(output, [str(name) for name in opened.project.task.classes])
 
     def evaluate_page(request: Request) -> dict[str, Any]:
@@ -336,9 +341,7 @@ def _result_parts(desk: PartyDesk) -> Iterator[Page | Action]:
 
     def evaluate(job: Job, file: Path, **options: Any) -> Any:
         job.say(f"Predicting {file.name}, by all models that are here")
-        ours = desk.table
-        were_shared = ours is not None and ours.is_file() and filecmp.cmp(ours, file, shallow=False)
-        return desk.opened().evaluate(file, **options) | {"were_shared": were_shared}
+        return desk.opened().evaluate(file, **options) | {"were_shared": is_ours(file)}
 
     def explain_page(request: Request) -> dict[str, Any]:
         found, folder = desk.done.get("explain"), desk.files.path
