@@ -75,6 +75,11 @@ def test_from_a_table_to_predictions(world):
     send(desk, "/export")
     assert "north.dcmodel" in plain(finished(desk))
 
+    with (world.root / "analyst" / "outbox" / "south.dcmodel").open("rb") as file:
+        send(place, "/model", files={"upload": ("sent to us.dcmodel", file)})
+    shown = plain(finished(place))
+    assert "sent to us.dcmodel was made for party 'south'" in shown
+    assert "upload-" not in shown
     with (world.root / "analyst" / "outbox" / "north.dcmodel").open("rb") as file:
         send(place, "/model", files={"upload": ("north.dcmodel", file)})
     shown = plain(finished(place))
