@@ -12,7 +12,12 @@ The noise of that total is independent of the fit, so that it adds no bias.  The
 each group in turn is left out of both fit and scores.  Deviations are taken from the mean of these estimates [4]_: from
 the estimate itself, they would hold the bias that fewer groups add.
 
+Ridge regression shrinks what confounds, and the score's bias is a product of two such errors.  Each is about inverse to
+the number of rows.  The generalised jackknife [5]_ extrapolates the estimate, and the mean of those with a group left
+out, to no such bias.
+
 Whether the effect differs with a column s is a coefficient of :math:`T s` beside that of T, both less what v explains.
+It is not extrapolated: with few rows, its intervals would be too short.
 
 References
 ----------
@@ -22,6 +27,8 @@ References
 .. [3] Newey, Hsieh and Robins (2004). Twicing kernels and a small bias property of semiparametric estimators.
    Econometrica 72(3), 947-962.
 .. [4] Efron and Stein (1981). The jackknife estimate of variance. Annals of Statistics 9(3), 586-596.
+.. [5] Schucany, Gray and Owen (1971). On bias reduction in estimation. Journal of the American Statistical Association
+   66(335), 524-533.
 """
 
 from __future__ import annotations
@@ -71,6 +78,8 @@ _OF_BALANCE = 0.1
 """The part of what hides a row (one over squared noise) that the balance of columns uses up."""
 _N_GROUPS = 5
 """With more, intervals are shorter where rows are many, and longer where they are few."""
+_EXTRAPOLATED = 1 / ((_N_GROUPS / (_N_GROUPS - 1)) ** 2 - 1)
+"""Times the effect less the mean with a group left out: a bias inverse to the square of the number of rows."""
 _FEWEST_ROWS = 100
 _PENALTIES = np.geomspace(1e-3, 1e3, 37)
 _LEAST_OVERLAP = 0.2
@@ -361,6 +370,7 @@ class Effect(Statistic):
         found = _coefficients(products)
         theta = float(found[0])
         jackknife = [_coefficients(self._cross_fitted(np.delete(moments, g, 0), penalties)[1]) for g in range(G)]
+        found[0] += _EXTRAPOLATED * (theta - np.mean(jackknife, axis=0)[0])
         errors = np.sqrt((G - 1) * np.var(jackknife, axis=0))
         rest = z - theta * w
         crossed = (w**2).sum(1) * (rest**2).sum(1) + (w * rest).sum(1) ** 2
