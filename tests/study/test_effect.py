@@ -104,7 +104,7 @@ def residuals(v, y, groups, penalty):
 
 
 def extrapolated(estimate, groups):
-    """An estimate less its bias, if that is inverse to the square of the number of rows: solve x = truth + bias / n²."""
+    """An estimate less a bias inverse to the square of the number of groups: estimate = truth + bias / groups²."""
     without = np.mean([estimate(groups != g) for g in range(5)])
     return np.linalg.solve([[1, 1 / 5**2], [1, 1 / 4**2]], [estimate(groups >= 0), without])[0]
 
