@@ -16,6 +16,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass
+from functools import cached_property
 
 import numpy as np
 import scipy.linalg
@@ -129,9 +130,13 @@ class RidgePath:
         """Return the same for a centred kernel matrix and a free intercept, each row left out by itself."""
         weights = self.eigenvalues / (self.eigenvalues + alpha)
         fitted = self.vectors @ (weights[:, np.newaxis] * (self.vectors.T @ T))
-        freedom = 1 - 1 / len(T) - (self.vectors**2) @ weights
+        freedom = 1 - 1 / len(T) - self._squares @ weights
         errors: FloatArray = (T - fitted) / np.maximum(freedom, np.finfo(np.float64).eps)[:, np.newaxis]
         return errors
+
+    @cached_property
+    def _squares(self) -> FloatArray:
+        return np.asarray(self.vectors**2)
 
 
 def ridge_path(gram: FloatArray, smallest_alpha: float) -> RidgePath:
@@ -184,15 +189,18 @@ class WeightedRidgePath:
         """Return each row's prediction by a fit without the rows of its number in ``groups``, shape (n, m), as T."""
         centre = self.weights @ T / self.weights.sum()
         residuals = T - centre - self.scores @ self._moments(alpha, T - centre)
-        scaled = self.scores / (self.eigenvalues + alpha)
-        leverage = self.weights * (1 / self.weights.sum() + np.einsum("ij,ij->i", scaled, self.scores))
+        leverage = self.weights * (1 / self.weights.sum() + self._squares @ (1 / (self.eigenvalues + alpha)))
         left = residuals / (1 - leverage)[:, None]
         for rows in groups_of_several(groups):
             ones = np.ones((len(rows), 1))
-            U = np.hstack([ones / self.weights.sum(), scaled[rows]])
+            U = np.hstack([ones / self.weights.sum(), self.scores[rows] / (self.eigenvalues + alpha)])
             V = np.hstack([ones, self.scores[rows]]).T * self.weights[rows]
             left[rows] = _solve_identity_less(U, V, residuals[rows])
         return np.asarray(T - left)
+
+    @cached_property
+    def _squares(self) -> FloatArray:
+        return np.asarray(self.scores**2)
 
     def _moments(self, alpha: float, centred: FloatArray) -> FloatArray:
         moments: FloatArray = self.scores.T @ (self.weights[:, None] * centred)
@@ -223,5 +231,7 @@ def groups_of_several(groups: NDArray[np.intp] | None) -> Iterator[NDArray[np.in
     if groups is None:
         return
     order = np.argsort(groups, kind="stable")
-    starts = np.flatnonzero(np.diff(groups[order])) + 1
-    yield from (rows for rows in np.split(order, starts) if len(rows) > 1)
+    bounds = np.flatnonzero(np.diff(groups[order], prepend=np.nan, append=np.nan))
+    # Rows by themselves are many, and need no views.
+    several = np.diff(bounds) > 1
+    yield from (order[start:stop] for start, stop in zip(bounds[:-1][several], bounds[1:][several], strict=True))

@@ -221,7 +221,7 @@ class Reference:
             spread.append(np.cov(rows, rowvar=False).reshape(d, d) if len(rows) > 1 else np.eye(d))
         within -= self.means[group]
         self.pooled = within.T @ within / max(1, len(within) - n_groups) + 1e-9 * np.eye(d) * (within**2).mean()
-        self.precisions = [np.linalg.pinv(0.8 * own + 0.2 * self.pooled) for own in spread]
+        self.roots = [_inverse_root(0.8 * own + 0.2 * self.pooled) for own in spread]
         self.n_groups = n_groups
         distances = cdist(images[:500], images[:500])
         self.width = float(np.median(distances[distances > 0])) if (distances > 0).any() else 1.0
@@ -233,20 +233,28 @@ class Reference:
         return np.asarray(gaps * np.minimum(1.0, self.clips[group] / np.maximum(lengths, 1e-300))[:, None])
 
 
+def _inverse_root(covariance: FloatArray) -> FloatArray:
+    """Return R with R R' the pseudo-inverse of a covariance, so that distances of rows times R are Mahalanobis's."""
+    eigenvalues, V = np.linalg.eigh(covariance)
+    kept = eigenvalues > 1e-15 * eigenvalues[-1]
+    return np.asarray(V[:, kept] / np.sqrt(eigenvalues[kept]))
+
+
 def share_statistics(view: View, reference: Reference, images: FloatArray, group: IntArray) -> FloatArray:
     """Compute figures about records, larger the likelier they are in the share; shape (n_records, n_statistics)."""
     distances = cdist(images, view.rows)
     same = group[:, None] == view.group[None, :]
     of_class = np.where(same, distances, np.inf)
     far = distances.max(initial=0.0)
-    near = np.minimum(np.sort(of_class, axis=1)[:, :_NEIGHBOURS], far)
+    last = min(_NEIGHBOURS, len(view.rows)) - 1
+    near = np.minimum(np.sort(np.partition(of_class, last, axis=1)[:, :_NEIGHBOURS], axis=1), far)
     direction = reference.towards(images, group)
     # How far each class's shared rows are off on average.
     sums = np.zeros_like(reference.means)
     np.add.at(sums, view.group, view.rows - reference.means[view.group])
     counts = np.bincount(view.group, minlength=reference.n_groups)
     shift = (sums / np.maximum(counts, 1)[:, None])[group]
-    nearest = np.argsort(distances, axis=1)[:, :_NEIGHBOURS]
+    nearest = np.argpartition(distances, last, axis=1)[:, :_NEIGHBOURS]
     figures = (
         -near[:, 0],
         -distances.min(axis=1),
@@ -269,17 +277,12 @@ def _group_likelihood(view: View, reference: Reference, images: FloatArray, grou
         rows, counts = np.unique(view.rows[view.group == label], axis=0, return_counts=True)
         if not len(rows):
             continue
-        precision, centre = reference.precisions[label], reference.means[label]
-        without = counts * np.einsum("ij,jk,ik->i", rows - centre, precision, rows - centre)
-        ratios = np.empty((records.sum(), len(rows)))
-        for column, (row, m) in enumerate(zip(rows, counts, strict=True)):
-            if m == 1:
-                gaps = (images[records] - row) / 0.3
-                ratios[:, column] = -0.5 * np.einsum("ij,jk,ik->i", gaps, precision, gaps)
-                continue
-            rest = (m * row - images[records]) / (m - 1) - centre
-            ratios[:, column] = -0.5 * ((m - 1) * np.einsum("ij,jk,ik->i", rest, precision, rest) - without[column])
-            ratios[:, column] += 0.5 * rows.shape[1] * np.log(m / (m - 1))
+        root, centre = reference.roots[label], reference.means[label]
+        shared, own = (rows - centre) @ root, (images[records] - centre) @ root
+        # A mean of m rows less the record is one of m - 1 others; a row by itself is near the record, or is not it.
+        alone, others = counts == 1, np.where(counts == 1, 0.3**2, counts - 1.0)
+        gained = 0.5 * (counts * (shared**2).sum(axis=1) + rows.shape[1] * np.log(counts / others))
+        ratios = np.where(alone, 0.0, gained) - 0.5 * cdist(own, counts[:, None] * shared, "sqeuclidean") / others
         found[records] = logsumexp(ratios, axis=1)
     return found
 

@@ -259,9 +259,10 @@ class Trials:
         for attack, make in _PAIRED.items():
             if make.needs_public and scenario.public is None:
                 continue
+            learner = make()
             for informed in (False, True) if labels else (False,):
                 known = {"public": scenario.public} | (targets if informed else {})
-                reconstruct = _learning(make().fit, leak.representation, leak.original, **known)
+                reconstruct = _learning(learner.fit, leak.representation, leak.original, **known)
                 yield self._reconstructing(leak, attack + WITH_LABELS * informed, reconstruct)
         for _ in range(1 + labels):
             # No attack takes these: the published figures rest on what is drawn after them.
