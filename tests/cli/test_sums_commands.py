@@ -3,6 +3,7 @@
 import json
 import re
 import shutil
+from datetime import UTC, datetime
 
 import pandas as pd
 import pytest
@@ -12,7 +13,7 @@ from playing import assert_refused, runs
 from sums_world import rows_of
 
 PARTIES = ("north", "south", "east")
-keys, project, party, analyst = map(runs, ("keys", "project", "party", "analyst"))
+keys, project, party, analyst, log = map(runs, ("keys", "project", "party", "analyst", "log"))
 
 
 def done(result):
@@ -131,6 +132,17 @@ def test_a_study_of_an_effect_is_drafted_with_sums(place, tmp_path):
     assert "effect of drug on stay" in done(project("show", tmp_path / "drug.toml"))
 
 
+def test_columns_that_are_not_used_are_named(place, tmp_path):
+    pytest.importorskip("openpyxl")
+    table = pd.read_csv(place / "south.csv").assign(number=range(80))
+    table.to_csv(tmp_path / "own.csv", index=False)
+    table.to_excel(tmp_path / "own.xlsx", index=False)
+    for file in ("own.csv", "own.xlsx"):
+        found = party("check", tmp_path / file, "-C", place / "east")
+        assert "Columns not used: number" in found.stdout
+    assert "80 rows, 5 columns" in found.stderr
+
+
 def test_from_check_to_predictions(place):
     check = ("check", place / "north.csv", "--dpia", place / "dpia.md", "-C", place / "north")
     text = done(party(*check))
@@ -148,7 +160,10 @@ def test_from_check_to_predictions(place):
         text = done(party("share", place / f"{name}.csv", "--approve", "--approved-by", "officer", "-C", place / name))
         assert "approved by officer" in text
         files.append(place / name / "outbox" / f"{name}.dcsum")
-    assert "nothing was computed" in done(party("share", place / "north.csv", "--approve", "-C", place / "north"))
+    shared = f"You shared 80 rows of north.csv on {datetime.now(UTC).date()}. new.csv was not read."
+    assert shared in done(party("share", place / "new.csv", "--approve", "-C", place / "north"))
+    assert_refused(party("check", place / "new.csv", "-C", place / "north"), "ALREADY_SHARED", 14, shared)
+    assert "north.dcsum" in done(log("verify", "-C", place / "north"))
     at = ("-C", place / "analyst")
     assert "north: sums of" in done(analyst("add", *files[:2], *at))
     assert "2 of 3 parties have shared; 3 are needed" in done(analyst("status", *at))
@@ -164,12 +179,37 @@ def test_from_check_to_predictions(place):
     assert "3 parties" in text
     assert told["model_digest"] in text
     told_file = place / "told.csv"
-    done(party("predict", place / "new.csv", "-o", told_file, "-C", place / "north"))
+    predict = ("predict", place / "new.csv", "-o", told_file, "-C", place / "north")
+    assert done(party(*predict)).splitlines() == [f"{told_file}: 200 predictions"]
     assert list(pd.read_csv(told_file)) == ["prediction", "proba_no", "proba_yes"]
     scores = json.loads(done(party("evaluate", place / "new.csv", "--json", "-C", place / "north")))
     assert scores["accuracy"] > 0.85
+    rows_of(200, 9).assign(age=1.0, pulse=90.0, number=range(200)).to_csv(place / "alike.csv", index=False)
+    text = done(party("predict", place / "alike.csv", *predict[2:]))
+    assert "replaced" in text
+    assert "number. To copy one: --keep number" in text
+    assert "Every row is called 'no'" in text
+    kept = done(party("predict", place / "alike.csv", "--keep", "number", "--tested", place / "new.csv", *predict[2:]))
+    assert "copy" not in kept
+    assert "Every row" not in kept
     events = [entry["event"] for entry in PartyFolder(place / "north").log.entries()]
-    assert events == ["join", "check", "share", "install", "predict", "evaluate"]
+    assert events == ["join", "check", "share", "install", *["predict", "evaluate"] * 2, "predict"]
+
+
+def test_what_is_for_rows_alone_is_kept_apart(place):
+    policy = (place / "north" / "policy.toml").read_text()
+    assert "obfuscators" not in policy
+    assert "components" not in done(project("show", place / "project.toml"))
+    assert "--epsilon" in done(party("share", "--help")).partition("Only if parties share rows:")[2]
+
+
+def test_a_public_key_of_somebody_else_is_noticed(place, tmp_path):
+    shutil.copytree(place / "east", tmp_path, dirs_exist_ok=True)
+    assert "somebody else" not in party("check", place / "east.csv", "-C", tmp_path).stderr
+    shutil.copy(place / "south" / "public.key", tmp_path)
+    assert "public.key is the key" in party("check", place / "east.csv", "-C", tmp_path).stderr
+    joined = party("join", place / "project.toml", "--owner", tmp_path / "public.key", "-C", tmp_path)
+    assert "of somebody else" in joined.stderr
 
 
 def test_steps_of_rows_say_so(place):

@@ -29,7 +29,7 @@ def tables(tmp_path_factory):
 
 def test_a_trial_prints_and_writes_what_came_out(tables, tmp_path):
     given = (tables / "own.csv", tables / "public.csv", "--target", "died", "--parties", "3")
-    result = run("trial", *given, "--without", "record", "-o", tmp_path / "out", "--json")
+    result = run("trial", *given, "-o", tmp_path / "out", "--json")
     assert result.exit_code == 0, result.output
     facts = json.loads(result.stdout)
     scores, losses = facts["scores"]
@@ -39,6 +39,7 @@ def test_a_trial_prints_and_writes_what_came_out(tables, tmp_path):
     assert scores["low"] < scores["sums_less_local"] < scores["high"]
     assert "60 public rows, from whose targets all learn" in facts["notes"][0]
     assert "10 rows without a target are left out." in facts["notes"]
+    assert any(re.match("Columns left out, which .*public.csv lacks: record", each) for each in facts["notes"])
     written = pd.read_csv(tmp_path / "out" / "trial.csv")
     assert written["sums"][0] == pytest.approx(scores["sums"])
     picture = (tmp_path / "out" / "trial.png").read_bytes()

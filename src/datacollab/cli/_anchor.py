@@ -9,9 +9,20 @@ import typer
 
 from ..anchor import find_private_rows
 from ..bundle import write_atomically
-from ..exchange.project import Anchor, anchor_of_rows, guessing, load_project, make_anchor, read_table, seal_anchor
+from ..errors import ExchangeError
+from ..exchange.project import (
+    Anchor,
+    Project,
+    anchor_of_rows,
+    guessing,
+    load_project,
+    make_anchor,
+    read_table,
+    seal_anchor,
+)
 from ._command import Folder
 from ._output import Report, check_numeric, listed, warn
+from ._project import is_sealed_for
 
 FOUND = 3
 """Exit code of `check` if there are private rows in the anchor."""
@@ -49,6 +60,13 @@ def _with_targets(anchor: Anchor) -> str:
     return f"{n_labelled} of them with targets"
 
 
+def _is_of(file: Path, project: Project) -> bool:
+    try:
+        return is_sealed_for(file, project)
+    except ExchangeError:  # another owner's, or damaged
+        return False
+
+
 def seal(
     report: Report, folder: Folder, public: Path | None, project: Path, output: Path, rows_from: Path | None
 ) -> None:
@@ -64,6 +82,8 @@ def seal(
         anchor = make_anchor(agreed, table, where=str(public))
         found = guessing(agreed.anchor.method, n_public=len(table), n_features=agreed.n_features)
         made = f"made of those of {public}"
+    beside = sorted({*output.parent.glob("*.dcanchor"), *folder.path.glob("*.dcanchor")})
+    earlier = [file for file in beside if _is_of(file, agreed)]
     write_atomically(output, seal_anchor(anchor, agreed, owner), overwrite=False)
     report.facts = {
         "written": str(output),
@@ -79,6 +99,8 @@ def seal(
         f"{output}: {len(anchor.rows)} rows, {agreed.n_features} columns, "
         f"{_with_targets(anchor)}; sealed to {', '.join(agreed.parties)}"
     )
+    if earlier:
+        report.line(f"warning: {earlier[0]} is an anchor of this project, too. Send all parties the same one.")
     report.line("Send this one file to every party; it is of no use to anybody else.")
     report.line(f"Its rows are {made}: these have to be public, as every party sees the anchor.")
     if found.level == "warning":

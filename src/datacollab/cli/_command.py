@@ -9,7 +9,7 @@ import shlex
 import sys
 import tomllib
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
 from importlib import import_module
 from inspect import Parameter
@@ -18,11 +18,11 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 from typer import Argument, Option
-from typer.core import TyperGroup
+from typer.core import TyperCommand, TyperGroup
 
 from ..errors import ExchangeError
 from ..exchange.steps import STEPS, Input, read_steps
-from ._output import KeptReport, reported
+from ._output import KeptReport, reported, warn
 
 if TYPE_CHECKING:
     from ..bundle import KeyPair
@@ -71,6 +71,26 @@ class _WholeHelp(TyperGroup):
             paragraphs = (each.help or "").split("\n\n")
             each.short_help = " ".join(paragraphs[0].split())
             each.help = "\n\n".join("\b\n" + part if part.startswith("  ") else part for part in paragraphs)
+
+
+_ROWS_ONLY = "Only if parties share rows"
+
+
+class _Command(TyperCommand):
+    """A command whose options for rows alone stand last, under a heading."""
+
+    def format_options(self, ctx: Any, formatter: Any) -> None:
+        """Write all options, in their parts."""
+        all_of_them = self.params
+        of_rows = [each for each in all_of_them if getattr(each, "rich_help_panel", None) == _ROWS_ONLY]
+        try:
+            self.params = [each for each in all_of_them if each not in of_rows]
+            super().format_options(ctx, formatter)
+        finally:
+            self.params = all_of_them
+        if of_rows:
+            with formatter.section(_ROWS_ONLY):
+                formatter.write_dl([each.get_help_record(ctx) for each in of_rows])
 
 
 def group(help: str, **settings: Any) -> typer.Typer:
@@ -126,22 +146,41 @@ class Folder:
             return ask()
         return given
 
+    def check_public_key(self) -> None:
+        """Warn if ``public.key`` is somebody else's, saved over the folder's own."""
+        from ..bundle import KeyFile, PublicKey
+
+        public, keys = self.path / "public.key", self.path / "keys.json"
+        if not (public.is_file() and keys.is_file()):
+            return
+        with suppress(ExchangeError):
+            found, own = PublicKey.load(public), KeyFile.read(keys).public
+            if found != own:
+                warn(
+                    f"warning: {public} is the key {found.fingerprint} of somebody else; this folder's is "
+                    f"{own.fingerprint}. Rename it, and run: datacollab keys public -o {shlex.quote(str(public))} "
+                    f"-C {shlex.quote(str(self.path))}"
+                )
+
     def keys(self) -> KeyPair:
         """Open the keys."""
         from ..bundle import KeyPair
 
+        self.check_public_key()
         return KeyPair.load(self.path / "keys.json", self.passphrase)
 
     def party(self) -> PartyFolder:
         """Open it as a party's."""
         from ..exchange.party_folder import PartyFolder
 
+        self.check_public_key()
         return PartyFolder(self.path, passphrase=self.passphrase)
 
     def analyst(self) -> AnalystFolder:
         """Open it as the analyst's."""
         from ..exchange.analyst_folder import AnalystFolder
 
+        self.check_public_key()
         return AnalystFolder(self.path, passphrase=self.passphrase)
 
 
@@ -173,7 +212,7 @@ def add_step(app: typer.Typer, name: str) -> None:
     parameters += [_keyword("as_json", AsJson, False)] if of.has_json else []
     run.__signature__ = inspect.Signature(parameters)  # type: ignore[attr-defined]
     run.__annotations__ = {each.name: each.annotation for each in parameters}
-    app.command(verb, help=help)(run)
+    app.command(verb, help=help, cls=_Command)(run)
 
 
 def _function(name: str) -> Callable[..., None]:
@@ -206,7 +245,13 @@ def _keyword(name: str, annotation: Any, default: Any) -> Parameter:
 
 def _parameter(of: Input) -> Parameter:
     kind: Any = list[of.kind] if of.is_many else of.kind  # type: ignore[name-defined]
-    facts: dict[str, Any] = {"help": of.help, "metavar": of.metavar, "min": of.least, "max": of.most}
+    facts: dict[str, Any] = {
+        "help": of.help,
+        "rich_help_panel": _ROWS_ONLY if of.is_of_rows else None,
+        "metavar": of.metavar,
+        "min": of.least,
+        "max": of.most,
+    }
     facts |= {"exists": True, "dir_okay": False} if of.is_there else {}
     if of.known:
 

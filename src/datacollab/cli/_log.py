@@ -31,7 +31,7 @@ def verify(report: Report, folder: Folder, log: Path | None, head: str | None, a
     report.facts = {"entries": number, "head": found, "compared": compared}
     report.line(f"{opened.path}: {number} entries, none changed. Head {found}")
     if compared:
-        report.line(f"It knows of what was sent and came back: {', '.join(compared)}")
+        report.line(f"Files that its entries name: {', '.join(compared)}")
     if silent:
         report.facts["not_compared"] = [str(file) for file in silent]
         report.line(

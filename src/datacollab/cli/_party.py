@@ -15,7 +15,7 @@ import typer
 from ..bundle import PublicKey
 from ..errors import ExchangeError
 from ..exchange.party_folder import Explained, PartyFolder, ReleaseSummary, SumsSummary, assessment, deadline_passed
-from ..exchange.project import column_questions, load_project, project_changes, table_batches, unknown_levels
+from ..exchange.project import Project, column_questions, load_project, project_changes, table_batches, unknown_levels
 from ..exchange.steps import SIDES, STEPS, score_rows
 from ._command import Folder, says_yes, sending
 from ._output import Report, closed_file, listed, show_adjusted, show_rows
@@ -24,6 +24,7 @@ from ._progress import shown_progress
 _MOST_SHOWN = 10
 """Columns in the list of `explain`; the file and --json have all."""
 _MOST_CLASSES = 12
+_THRESHOLD = "Take the probabilities, or a threshold: predict --tested FILE --find 0.8."
 
 
 def check(report: Report, folder: Folder, table: Path, dpia: Path | None, show_levels: bool, **options: Any) -> None:
@@ -56,6 +57,8 @@ def check(report: Report, folder: Folder, table: Path, dpia: Path | None, show_l
     }
     report.line(prepared.summary.to_text())
     show_adjusted(prepared.summary.adjusted, report, is_summarised=True)
+    first = next(iter(table_batches(table, project=opened.project)))
+    _show_unused(opened.project, first, report)
     report.line()
     if dpia is not None:
         closed_file(dpia).write_text(assessment(opened.project, opened.policy, prepared.summary), encoding="utf-8")
@@ -63,7 +66,6 @@ def check(report: Report, folder: Folder, table: Path, dpia: Path | None, show_l
     if not report.as_json:
         numbers = [column.name for column in opened.project.columns if column.kind == "number"]
         advice = "do not share: ask the project's owner to leave it out"
-        first = next(iter(table_batches(table, project=opened.project)))
         for question in column_questions(first, numbers, advice):
             report.line(question)
     if shared_before:
@@ -81,6 +83,18 @@ def check(report: Report, folder: Folder, table: Path, dpia: Path | None, show_l
     report.line(f"  {command}")
 
 
+def _unused(project: Project, table: Any) -> list[str]:
+    """Return the columns of a table that the project does not have."""
+    cluster = project.sharing and project.sharing.cluster
+    known = {*(column.name for column in project.columns), *project.task.columns, cluster}
+    return [name for name in table.columns if name not in known]
+
+
+def _show_unused(project: Project, table: Any, report: Report) -> None:
+    if unused := _unused(project, table):
+        report.line(f"Columns not used: {listed(unused)}")
+
+
 def _show_levels(opened: PartyFolder, table: Path, report: Report) -> None:
     """List the party's own entries that are no agreed categories, on its screen and nowhere else."""
     found: Counter[tuple[str, str, str]] = Counter()
@@ -96,6 +110,7 @@ def _show_levels(opened: PartyFolder, table: Path, report: Report) -> None:
 def join(report: Report, folder: Folder, project: Path, anchor: Path | None, owner: Path | None, yes: bool) -> None:
     """Set up the folder, and say what to compare; what a revised project changes is asked about."""
     _ask_about_changes(report, folder, project, yes)
+    folder.check_public_key()
     known = None if owner is None else PublicKey.load(owner)
     joined = PartyFolder.join(folder.path, project, anchor, owner=known, passphrase=folder.passphrase)
     agreed = joined.project
@@ -159,13 +174,16 @@ def share(
             report.facts |= {"summary": summary.to_dict()}
             report.line(summary.to_text())
             show_adjusted(summary.adjusted, report, is_summarised=True)
+            _show_unused(opened.project, next(iter(table_batches(table, project=opened.project))), report)
             report.line()
             return approver if approve or says_yes(STEPS["party share"].asks, as_json=report.as_json) else None
 
         options |= {"withdrawals": withdrawals or (), "without": without or ()}
         file = opened.share(table, approve=ask, progress=progress, **options)
     size = file.stat().st_size
-    who = f"approved by {approver}" if report.facts else "as it was released before; nothing was computed"
+    who = f"approved by {approver}" if report.facts else "as it was"
+    if not report.facts:
+        report.line(f"{opened.shared_before()} {table.name} was not read.")
     report.facts |= {"share": str(file), "bytes": size}
     report.line(f"{file}: {size:,} bytes, {who}. {sending(folder.path, 'the analyst')}")
     report.line(
@@ -213,6 +231,13 @@ def predict(
     opened = folder.party()
     threshold = None if tested is None else opened.threshold(tested, using=options["using"], find=find)
     adjusted: dict[str, Any] = {}
+    called: Counter[Any] = Counter()
+    is_new, task = not output.exists(), opened.project.task
+
+    def look(frame: Any) -> None:
+        if threshold is None and len(task.classes) == 2 and f"proba_{task.classes[1]}" in frame:
+            called.update(frame["prediction"].tolist())
+
     with shown_progress(quiet=report.as_json, first="predicting"):
         n_rows = opened.predict(
             table,
@@ -220,10 +245,18 @@ def predict(
             flag_from=None if threshold is None else threshold["least"],
             keep=keep or (),
             tell=lambda found: adjusted.update(found.to_dict()),
+            look=look,
             **options,
         )
     report.facts = {"predictions": str(output), "n_rows": n_rows, "threshold": threshold, "adjusted": adjusted}
-    report.line(f"{output}: {n_rows} predictions")
+    report.line(f"{output}: {n_rows} predictions" + ("" if is_new else "; the earlier file was replaced"))
+    first = next(iter(table_batches(table, project=opened.project)))
+    if left := [name for name in _unused(opened.project, first) if name not in (keep or ())]:
+        report.line(f"Columns not copied: {listed(left)}. To copy one: --keep {shlex.quote(left[0])}")
+    if len(called) == 1:
+        (one,) = called
+        other = next(name for name in task.classes if name != one)
+        report.line(f"Every row is called {one!r}, for no probability of {other!r} reaches one half. {_THRESHOLD}")
     if threshold is not None:
         low, high = threshold["reached"]
         report.line(
@@ -248,8 +281,7 @@ def evaluate(report: Report, folder: Folder, table: Path, **options: Any) -> Non
         show_rows(score_rows(scores, opened.project.task.unit), report)
         if "ranking" in scores and not any(row[1] for row in scores["confusion"]):
             report.line(
-                f"  No row is called {scores['classes'][1]!r}, for no probability reaches one half. Take the "
-                "probabilities, or a threshold (predict --tested)."
+                f"  No row is called {scores['classes'][1]!r}, for no probability reaches one half. {_THRESHOLD}"
             )
         if "confusion" in scores:
             _show_confusion(scores, report)

@@ -127,7 +127,7 @@ def revise(report: Report, folder: Folder, file: Path, public: Path | None, outp
     signed = projects.sign_project_text(projects.read_project_text(file), owner, what=str(file))
     project, changed = projects.parse_project(signed, what=str(file))[0], not _is_signed(file)
     anchor = None
-    if public is not None and project.has_anchor and not _is_sealed_for(output, project):
+    if public is not None and project.has_anchor and not is_sealed_for(output, project):
         rows = projects.make_anchor(project, projects.read_table(public, project=project), where=str(public))
         anchor = projects.seal_anchor(rows, project, owner)
     if changed:
@@ -156,12 +156,12 @@ def revise(report: Report, folder: Folder, file: Path, public: Path | None, outp
         report.line("No anchor was sealed for it: give the public rows, too, or run datacollab anchor seal.")
     if changed or anchor is not None:
         files = f"{file.name} {output.name}" if project.has_anchor else file.name
-        report.line(f"Each party joins again: datacollab party join {files}")
+        report.line(f"Parties that have joined, join again: datacollab party join {files}")
         if push := sending(folder.path, "", by_hand=""):
             report.line(f"{push} {' '.join(str(each) for each in ([file] if anchor is None else [file, output]))}")
 
 
-def _is_sealed_for(anchor: Path, project: projects.Project) -> bool:
+def is_sealed_for(anchor: Path, project: projects.Project) -> bool:
     """Return whether a file is the sealed anchor of this very agreement."""
     if not anchor.exists():
         return False

@@ -50,6 +50,9 @@ def trial(
     rows = read_table(table)
     if lacking := [name for name in (target, *(without or ())) if name not in rows.columns]:
         raise ValueError(f"{table} has no column {listed(lacking)}; it has {listed(rows.columns)}.")
+    others, absent = None if public is None else read_table(public), list[str]()
+    if others is not None and (absent := [name for name in rows.columns if name not in {*others.columns, target}]):
+        without = [*(without or ()), *absent]
     labelled = rows[rows[target].notna()]
     # For its columns and its task; nobody keeps the keys.
     a, b, analyst = (KeyPair.generate().public for _ in range(3))
@@ -59,11 +62,13 @@ def trial(
     X, y = _frame(project, own.X[own.labelled]), np.asarray(own.target)
     numbers = [column.name for column in project.columns if column.kind == "number"]
     remarks = column_questions(labelled, numbers, "it predicts nothing: leave it out, with --without")
+    if absent:
+        remarks.append(f"Columns left out, which {public} lacks: {listed(absent)}.")
     if len(rows) > len(labelled):
         remarks.append(f"{len(rows) - len(labelled)} rows without a target are left out.")
     anchor, anchor_target = None, None
     if public is not None:
-        shared = _encoded(project, read_table(public), public)
+        shared = _encoded(project, others, public)
         if n_equal := len(find_private_rows(shared.X, own.X)):
             remarks.append(
                 f"{n_equal} rows of {public} equal rows of {table}: `party share` refuses such public rows. If columns "

@@ -59,6 +59,8 @@ class Input:
     """What may be written into the field."""
     label: str = ""
     """Of the field, if ``words`` is too long for one."""
+    is_of_rows: bool = False
+    """Whether it has no effect if parties share sums."""
     off: str = ""
     """Label of the box that turns it off, if it is on otherwise."""
     is_percent: bool = False

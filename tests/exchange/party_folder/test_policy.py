@@ -52,6 +52,11 @@ def test_every_entry_of_the_default_text_is_explained():
     assert max(map(len, lines)) <= 120
 
 
+def test_the_default_text_for_sums_says_what_counts(write):
+    assert load_policy(write(default_policy_text(None))) == Policy()
+    assert tomllib.loads(default_policy_text(None)).keys() < asdict(Policy()).keys()
+
+
 def test_what_is_left_out_has_its_default(write):
     assert load_policy(write("")) == Policy()
     assert load_policy(write("max_linkage = 1")).risk_limits == Policy().risk_limits | {"linkage": 1}

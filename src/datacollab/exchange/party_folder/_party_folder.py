@@ -219,6 +219,7 @@ class PartyFolder(Folder):
     prepare = prepare
     share = share
     shared = shared
+    shared_before = _sums.shared_before
     withdraw = _sums.withdraw
     install = _install.install
     distil = _install.distil
@@ -297,7 +298,8 @@ class PartyFolder(Folder):
             files.root.chmod(0o700)
             files.outbox.mkdir(mode=0o700, exist_ok=True)
             if not files.policy.exists():
-                write_atomically(files.policy, default_policy_text(project.task.target_kind).encode(), mode=0o600)
+                kind = project.task.target_kind if project.sharing is None else None
+                write_atomically(files.policy, default_policy_text(kind).encode(), mode=0o600)
             if anchor is not None:
                 folder.write(files.anchor, {"project_digest": project.digest}, {ANCHOR: anchor_to_bytes(anchor)})
             write_atomically(files.project, verified)

@@ -202,16 +202,22 @@ def crafted_anchor(party: PartyName, fit: AnchorFit | None, *, most_dense: float
     )
 
 
-def default_policy_text(kind: TargetKind = TargetKind.SINGLE) -> str:
-    """Return a policy for a kind of targets, with every entry at its default, and the meaning of each.
+_OF_SUMS = ("min_rows", "max_rows_in_anchor", "max_anchor_density", "approvers", "ledger")
+"""Entries that count if parties share sums."""
+
+
+def default_policy_text(kind: TargetKind | None = TargetKind.SINGLE) -> str:
+    """Return a policy for rows with a kind of targets, or for sums, with entries at their defaults, and explained.
 
     For times and effects risks are shown, not refused.  Means of groups without noise exceed any limit, and effects can
     be estimated from them alone with intervals that hold; rows with their times exceed any limit in every form.
     """
-    group = "effect" if kind in (TargetKind.EFFECT, TargetKind.SURVIVAL_EFFECT) else kind.value
+    group = "effect" if kind in (TargetKind.EFFECT, TargetKind.SURVIVAL_EFFECT) else kind.value if kind else "sums"
     texts = tomllib.loads(Path(__file__).with_name("comments.toml").read_text(encoding="utf-8"))
     comments = texts["any"] | texts.get(group, {})
     entries = {field.name: getattr(Policy(), field.name) for field in fields(Policy)}
+    if kind is None:
+        entries = {name: entries[name] for name in _OF_SUMS}
     if group in ("survival", "effect"):
         entries["audit"] = "warn"
     parts = [_commented(texts["head"])]

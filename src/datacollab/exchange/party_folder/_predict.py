@@ -94,6 +94,7 @@ def predict(
     force: bool = False,
     batch_rows: int = BATCH_ROWS,
     tell: Callable[[Adjustments], None] = lambda adjusted: None,
+    look: Callable[[Any], None] = lambda frame: None,
 ) -> int:
     """Predict a table of any length at home, into a file that is closed to others, and return the number of rows.
 
@@ -105,12 +106,20 @@ def predict(
         CSV, Parquet or Arrow, by its name.  Predictions that are there already are replaced.
     force : bool, default=False
         Whether another file may be replaced, too; ALREADY_THERE otherwise.
+    look : callable, optional
+        Called with the predictions of each batch.
     """
     check_output(Path(output), Path(source), folder.project, force=force)
     batches = predict_batches(
         folder, source, using=using, flag_from=flag_from, keep=keep, batch_rows=batch_rows, tell=tell
     )
-    n_rows = write_table(Path(output), batches, mode=0o600)
+
+    def seen() -> Iterator[Any]:
+        for frame in batches:
+            look(frame)
+            yield frame
+
+    n_rows = write_table(Path(output), seen(), mode=0o600)
     record(folder, "predict", file=Path(source).name, n_rows=n_rows)
     return n_rows
 

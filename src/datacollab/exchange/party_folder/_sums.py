@@ -317,7 +317,22 @@ def prepare(folder: Folder, table: Any, *, where: str | None = None) -> Prepared
     """Do all that `share` does in a project that shares sums, but let it leave."""
     policy = folder.policy
     ledger = _ledger_of(folder, policy)
+    if folder.project.digest not in ledger.closed and (said := shared_before(folder)) is not None:
+        path = folder.files.sum_file(folder.name)
+        raise ExchangeError("ALREADY_SHARED", f"{said} {_name(table, where)} was not read. Send {path} to the analyst.")
     return _prepared(folder, policy, _anchor_of(folder), ledger, _batches(folder, table, where), (), ())
+
+
+def shared_before(folder: Folder) -> str | None:
+    """Say what was shared in this project, and when; None if nothing was."""
+    if (kept := kept_sum(folder, folder.project)) is None:
+        return None
+    facts = kept.facts
+    return f"You shared {facts['entry']['n_rows']} rows of {facts['file']} on {facts['created'][:10]}."
+
+
+def _name(table: Any, where: str | None) -> str:
+    return Path(table).name if isinstance(table, str | os.PathLike) else where or "the table"
 
 
 def share(
@@ -366,8 +381,10 @@ def share(
             "approved_by": approved_by,
             "policy": policy.digest,
         }
-        facts = {name: outside[name] for name in ("project_digest", "anchor_commitment", "n_components")} | {
+        kept = ("project_digest", "anchor_commitment", "n_components", "created")
+        facts = {name: outside[name] for name in kept} | {
             "party": folder.name,
+            "file": _name(table, where),
             "own": prepared.own,
             "context": entry["context"],
             "mask_public": mask_public,

@@ -51,13 +51,15 @@ def anchor_lines(project: Project) -> list[str]:
     found = guessing(recipe.method, n_features=project.n_features)
     return [
         f"{recipe.n_rows} rows by {recipe.method}" + (f", from {recipe.source}" if recipe.source else ""),
-        f"guessing it, {found.level}: {found.sentence}",
+        ("warning: " if found.level == "warning" else "") + found.sentence,
     ]
 
 
 def rules_line(project: Project) -> str:
     """Return a line on the rules of sharing."""
     deadline = "none" if project.deadline is None else project.deadline.isoformat()
+    if project.sharing is not None:
+        return f"at least {project.min_rows} rows of each party; all parties share; deadline {deadline}"
     return (
         f"at most {project.max_components} components; at least {project.min_rows} rows, "
         f"{project.min_class_rows} of each class, {project.quorum} parties; deadline {deadline}; shares "

@@ -332,7 +332,7 @@ def _category(
     n_levels = sum(levels.values())
     rare = [each for each in levels if levels[each] < min(FEWEST_OF_LEVEL, MOST_OUTSIDE * n_levels)]
     if rare:
-        done = "kept; without it in the file's categories it counts as other"
+        done = "kept; if you remove it from the project file, it counts as other"
         found = f"has categories in fewer than {FEWEST_OF_LEVEL} rows, {_counted(levels, rare)}"
         findings.append(Finding(column=name, kind="rare", found=found, done=done))
     return Diagnosis(

@@ -28,7 +28,7 @@ _PLAN_ROWS, _FEW_ROWS = 16384, 50
 _LARGEST_WHOLE = 1e15
 """Longer numbers are identifiers, which stay text."""
 _NOTHING = frozenset(("",))
-_PLAIN = (["commas", "UTF-8"], ["one column", "UTF-8"], ["Excel workbook"])
+_PLAIN = (["commas", "UTF-8"], ["one column", "UTF-8"])
 """What needs no words."""
 _THREE_DIGITS = (
     "has a mark before three digits in numbers: decimals, or thousands? Write one of them so that it can be only one "
