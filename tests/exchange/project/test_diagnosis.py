@@ -227,7 +227,7 @@ def test_names_of_columns_are_the_same_in_any_form_of_unicode():
 
 def test_rare_levels_are_said():
     told = draft({"ward": text("west", rest=["north", "south"])})[1]
-    assert "categories in fewer than 10 rows, 'west' (1 times): kept; without it" in told["rare"]
+    assert "categories in fewer than 10 rows, 'west' (1 times): kept; if you remove it" in told["rare"]
 
 
 WHOLE = [str(number) for number in range(300, 340)]
