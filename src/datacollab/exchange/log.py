@@ -264,7 +264,6 @@ def _broken(number: int) -> ExchangeError:
 _CHAIN = Chain(b"datacollab log 1\n", _broken, others=("time", "event"))
 
 _SHARE, _MODEL, _ANSWERS = "datacollab.share", "datacollab.model", "datacollab.answers"
-_SUM = "datacollab.masked-sum"
 _SUFFIXES = (".dcshare", ".dcmodel", ".dcanswers")
 _INSTALLED = "model.dcmodel"
 
@@ -272,12 +271,11 @@ _INSTALLED = "model.dcmodel"
 def log_witnesses(folder: Path) -> list[Path]:
     """Return the files of a folder that its log has to name."""
     there = [*folder.glob("outbox/*.dc*"), *folder.glob("shares/*.dc*"), folder / _INSTALLED]
-    others = [path for path in there if path.suffix in _SUFFIXES]
-    return sorted(path for path in [*others, *folder.glob("outbox/*.dcsum")] if path.is_file())
+    return sorted(path for path in there if path.is_file() and path.suffix in _SUFFIXES)
 
 
 def check_log_against(log: AuditLog, files: Iterable[Path], *, keys: Path | None = None) -> list[Path]:
-    """Refuse a log that lacks entries to which files testify; return the files that no entry has to name.
+    """Refuse a log that lacks entries to which files testify; return the files that name no entry, as those of sums do.
 
     A share names the log's head when it was made, and the log then names the share; a model, or answers in its place,
     name the share that they were made of.  Entries after the last of the files have no witness.  Shares by others than
@@ -288,13 +286,12 @@ def check_log_against(log: AuditLog, files: Iterable[Path], *, keys: Path | None
     silent = []
     for path in files:
         bundle = unpack(path)
-        is_own = owner is None or bundle.signer == owner
-        is_named = bundle.kind == _SHARE or path.name == _INSTALLED or (bundle.kind == _SUM and owner == bundle.signer)
-        named = {bundle.digest} if is_named else set()
+        named = {bundle.digest} if bundle.kind == _SHARE or path.name == _INSTALLED else set()
         if bundle.kind in (_MODEL, _ANSWERS) and isinstance(made_of := bundle.facts.get("share_digest"), str):
             named.add(made_of)
         if not named:
             silent.append(path)
+        is_own = owner is None or bundle.signer == owner
         head = bundle.facts.get("log_head")
         lacks_head = bundle.kind == _SHARE and is_own and isinstance(head, str) and not log.contains(head)
         if lacks_head or not named <= known:

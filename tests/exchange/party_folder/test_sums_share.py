@@ -73,7 +73,7 @@ def test_a_file_of_sums_assures_nothing_about_a_log(world):
     command = ["verify", "-C", str(world.root / "north"), "--against", str(path)]
     result = CliRunner().invoke(app, ["log", *command])
     assert result.exit_code == 0, result.output
-    assert "It knows of" not in result.stdout
+    assert "Files that its entries name" not in result.stdout
     assert f"Not compared, as such a file names no entry of a log: {path}. Give a head" in result.stdout
     facts = json.loads(CliRunner().invoke(app, ["log", *command, "--json"]).stdout)
     assert (facts["compared"], facts["not_compared"]) == ([], [str(path)])
