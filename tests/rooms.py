@@ -147,6 +147,7 @@ EVERYWHERE = {
     *(
         "errors",
         "_frames",
+        "_labels",
         "_validation",
         "_codes",
         "_notebooks",

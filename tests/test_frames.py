@@ -402,3 +402,94 @@ def test_baselines_take_plain_frames(baseline):
     ]
     predicted = [each.predict(TABLE.convert_dtypes(), groups=np.arange(len(SICK)) % 2) for each in found]
     np.testing.assert_array_equal(*predicted)
+
+
+# What a script on real tables stumbled over.
+
+SEX = pd.Series(np.where(np.arange(len(TABLE)) % 2, "m", "w"))
+SEXED = TABLE.assign(sex=SEX)
+PUBLIC = SEXED[N:]
+
+
+def test_categories_are_found_but_for_capital_letters_and_blanks():
+    space = dc.CommonSpace(PUBLIC, bytes(32))
+    found = space.transform(SEXED[:N].assign(sex=" " + SEX[:N].str.upper()))
+    np.testing.assert_array_equal(found, space.transform(SEXED[:N]))
+
+
+@pytest.mark.parametrize("coded", [SEX.replace("w", "f"), SEX == "m", SEX.where(SEX.index % 15 > 0, SECRET)])
+@pytest.mark.parametrize("door", ["space", "estimator"])
+def test_unknown_categories_are_refused_with_their_number(coded, door):
+    own, rows = SEXED[:N].assign(sex=coded[:N]), slice(0, N if door == "space" else N // 3)
+    n = int((~coded[rows].isin(["m", "w"])).sum())
+    with pytest.raises(AgreementError, match=f"'sex' holds unknown categories in {n} of {rows.stop} rows") as caught:
+        if door == "space":
+            dc.CommonSpace(PUBLIC, bytes(32)).transform(own)
+        dc.DataCollaborationClassifier().fit(own, SICK[:N], groups=HOSPITAL, anchor=PUBLIC)
+    assert SECRET not in str(caught.value)
+
+
+def test_few_unknown_categories_are_zeros_and_those_of_an_own_map_a_warning():
+    space, few = dc.CommonSpace(PUBLIC, bytes(32)), SEXED[:N].assign(sex=SEX[:N].where(SEX[:N].index > 3, "x"))
+    assert np.isfinite(space.transform(few)).all()
+    with pytest.warns(dc.errors.DataCollabWarning, match="Party 'a': the table: column 'sex' holds unknown"):
+        dc.Party("a", dc.obfuscator("pca", 2)).fit(SEXED[:N], SICK[:N]).share(PUBLIC.assign(sex="f"))
+
+
+def test_the_common_map_is_the_same_for_every_order_of_the_anchor():
+    shuffled = PUBLIC.sample(frac=1, random_state=0)
+    first, second = (dc.CommonSpace(each, bytes(32)) for each in (PUBLIC, shuffled))
+    np.testing.assert_allclose(second.transform(SEXED[:N]), first.transform(SEXED[:N]), atol=1e-9)
+    np.testing.assert_allclose(first.anchor, second.transform(PUBLIC), atol=1e-9)
+
+
+@pytest.mark.parametrize("baseline", [dc.Local, dc.Central])
+def test_baselines_encode_mixed_frames_and_give_probabilities(baseline):
+    y = np.array(["no", "some", "yes"])[SICK[:N] * 2]
+    y[: N // 3][::4] = "some"
+    model = baseline(LogisticRegression(max_iter=500)).fit(SEXED[:N], y, groups=HOSPITAL)
+    found = model.predict_proba(SEXED[:N], groups=HOSPITAL)
+    np.testing.assert_allclose(found.sum(axis=1), 1)
+    np.testing.assert_array_equal(model.classes_[found.argmax(axis=1)], model.predict(SEXED[:N], groups=HOSPITAL))
+    if baseline is dc.Local:
+        np.testing.assert_array_equal(found[N // 3 :, 1], 0)
+    assert not hasattr(baseline(SVC()), "predict_proba")
+    folds = dc.PartyStratifiedKFold(2, party_column="hospital")
+    table, scored = SEXED[:N].assign(hospital=HOSPITAL), baseline(LogisticRegression(), party_column="hospital")
+    assert np.isfinite(cross_validate(scored, table, SICK[:N], cv=folds, scoring="roc_auc")["test_score"]).all()
+
+
+@pytest.mark.parametrize("coding", [["no", "yes"], [0, 1], [False, True], [1.5, 2.5]])
+def test_sums_take_an_anchor_that_is_labelled_in_part(coding):
+    is_number = coding == [1.5, 2.5]
+    kind = dc.DataCollaborationRegressor if is_number else dc.DataCollaborationClassifier
+    y, has = np.array(coding)[SICK.astype(int)], np.arange(N_PUBLIC) % 3 > 0
+    known = pd.Series(y[N:]).astype(object).where(has, None)
+    fitted = kind(random_state=0).fit(TABLE[:N], y[:N], groups=HOSPITAL, anchor=TABLE[N:], anchor_target=known)
+    assert round(fitted.sums_.model.fit.n_rows) == pytest.approx(N + has.sum(), abs=5)
+    whole = kind(random_state=0).fit(TABLE[:N], y[:N], groups=HOSPITAL, anchor=TABLE[N:])
+    np.testing.assert_array_equal(fitted.sums_.space.anchor, whole.sums_.space.anchor)
+
+
+def test_columns_that_one_side_lacks_are_refused_before_the_fit():
+    model = dc.DataCollaborationClassifier()
+    with pytest.raises(AgreementError, match=r"lacks 1 columns: \['died'\].*the anchor, has them. Drop them there"):
+        model.fit(TABLE[:N], SICK[:N], groups=HOSPITAL, anchor=TABLE[N:].assign(died="no"))
+    with pytest.raises(AgreementError, match=r"X has 1 columns that the anchor lacks: \['id'\]"):
+        model.fit(TABLE[:N].assign(id=np.arange(N)), SICK[:N], groups=HOSPITAL, anchor=TABLE[N:])
+
+
+def test_raw_rows_and_decimal_commas_are_named():
+    model = dc.DataCollaborationClassifier().fit(TABLE[:N], SICK[:N], groups=HOSPITAL, anchor=TABLE[N:])
+    with pytest.raises(AgreementError, match=r"shape \(n_rows, \d+\); got shape \(3, 5\).*CommonSpace.transform"):
+        model.sums_.model.predict(TABLE[:3])
+    with pytest.raises(AgreementError, match="column 'age' holds texts.*decimal=','"):
+        model.predict(TABLE[:9].assign(age="2,5"))
+
+
+def test_a_simulation_takes_an_anchor_labelled_in_part_and_shows_no_arrays():
+    known = pd.Series(SICK[N:]).astype(object).where(np.arange(N_PUBLIC) % 3 > 0, None)
+    found = dc.simulate_parties(
+        TABLE[:N], SICK[:N], anchor=TABLE[N:], anchor_target=known, n_parties=3, n_draws=2, random_state=0
+    )
+    assert repr(found) == "PartySimulation(metrics=('AUC', 'log loss'), settings=((3, 20),), n_draws=2)"

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import datetime
+import warnings
 from collections import Counter
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from decimal import Decimal
 from numbers import Real
 from typing import Any, Self
@@ -16,10 +17,11 @@ from sklearn.base import BaseEstimator, TransformerMixin
 from sklearn.impute import SimpleImputer
 from sklearn.preprocessing import StandardScaler
 
+from ._labels import MISSING, MOST_OUTSIDE, UNKNOWN, label_finder, label_text
 from ._notebooks import FittedUnseen
 from ._require import require
 from ._typing import FloatArray
-from .errors import AgreementError
+from .errors import AgreementError, DataCollabWarning
 
 __all__ = ["TableEncoder", "are_missing", "has_numbers_alone", "plain_column", "plain_table"]
 
@@ -152,14 +154,8 @@ def _entries(column: Any, what: str, error: type[ValueError]) -> NDArray[Any]:
     if any(isinstance(each, list | tuple | dict | set | np.ndarray) for each in known):
         raise error(f"{what} holds lists or records. Give one number or text for each row.")
     texts = np.full(len(entries), None, dtype=object)
-    texts[~missing] = [_text(each) for each in known.tolist()]
+    texts[~missing] = [label_text(each) for each in known.tolist()]
     return texts
-
-
-def _text(entry: Any) -> str:
-    """Return the name of a category: equal numbers have one."""
-    is_whole = isinstance(entry, Real) and float(entry).is_integer()
-    return str(int(entry)) if is_whole else str(entry)
 
 
 def has_numbers_alone(table: Any) -> bool:
@@ -180,7 +176,8 @@ def _is_declared(column: Any) -> bool:
 class TableEncoder(FittedUnseen, TransformerMixin, BaseEstimator):
     """A table as numbers: gaps are filled with the median, and categories are a column of zeros and ones each.
 
-    A gap in a category is a category if there was one in `fit`; categories unknown in `fit` are zeros alone.
+    A gap in a category is a category if there was one in `fit`.  Other categories are found as commands find those of a
+    project, but for capital letters and blanks; those unknown in `fit` are zeros alone.
 
     Parameters
     ----------
@@ -188,11 +185,17 @@ class TableEncoder(FittedUnseen, TransformerMixin, BaseEstimator):
         Begins the words of errors.
     standardise : bool or None, default=None
         Whether numbers are brought to mean 0 and variance 1.  None does so beside categories.
+    refuses_unknown : bool, default=False
+        Whether a column is refused that holds unknown categories in two rows or more, and in over 5 % of those without
+        a gap.  Otherwise there is a warning.
     """
 
-    def __init__(self, what: str = "The table", *, standardise: bool | None = None) -> None:
+    def __init__(
+        self, what: str = "The table", *, standardise: bool | None = None, refuses_unknown: bool = False
+    ) -> None:
         self.what = what
         self.standardise = standardise
+        self.refuses_unknown = refuses_unknown
 
     def fit(self, X: Any, y: Any = None, *, beside: Iterable[Any] = ()) -> Self:
         """Learn the columns of `X`, with the entries of all tables; shape (n_rows, n_features) each."""
@@ -228,6 +231,11 @@ class TableEncoder(FittedUnseen, TransformerMixin, BaseEstimator):
         ------
         AgreementError
             If columns are missing, or hold other kinds of entries than in `fit`.
+
+        Warns
+        -----
+        DataCollabWarning
+            If a column holds many unknown categories, unless these are refused.
         """
         columns = self._columns(X)
         parts = list[FloatArray]()
@@ -236,15 +244,32 @@ class TableEncoder(FittedUnseen, TransformerMixin, BaseEstimator):
             for place, entries in zip(self.places_, numbers, strict=True):
                 if entries.dtype.kind != "f":
                     raise AgreementError(
-                        f"{self.what}: column {self.names_[place]!r} holds entries that are no numbers, and numbers "
-                        "alone where columns were learnt. Correct these, or leave the column out everywhere."
+                        f"{self.what}: column {self.names_[place]!r} holds texts. In the table that columns were "
+                        "learnt from, such as the anchor, it holds numbers alone. Make numbers of them "
+                        "(pandas.read_csv has decimal=',' for decimal commas), or leave the column out of both."
                     )
             parts.append(self._scaler.transform(self._imputer.transform(np.column_stack(numbers))))
         for place, levels in zip(self.categories_, self.levels_, strict=True):
-            known = {level: code for code, level in enumerate(levels)}
-            codes = np.array([known.get(each, -1) for each in _as_texts(columns[self.names_[place]])], dtype=np.intp)
+            codes = self._codes(self.names_[place], _as_texts(columns[self.names_[place]]), levels)
             parts.append((codes[:, None] == np.arange(len(levels))).astype(np.float64))
         return np.hstack(parts)
+
+    def _codes(self, name: Any, entries: Sequence[str | None], levels: Sequence[str | None]) -> NDArray[np.intp]:
+        """Return the places of entries among the levels, a negative one for those unknown, unless these are many."""
+        known = [level for level in levels if level is not None]
+        find, places = label_finder(known, relaxed=True), {level: place for place, level in enumerate(levels)}
+        places |= {each: find(each) for each in {*entries} - {*places} if each is not None}
+        codes = np.array([places.get(each, MISSING) for each in entries], dtype=np.intp)
+        n_unknown, n_known = int((codes == UNKNOWN).sum()), int((codes >= 0).sum())
+        if n_unknown > max(1, MOST_OUTSIDE * (n_unknown + n_known)):
+            found = (
+                f"{self.what}: column {name!r} holds unknown categories in {n_unknown} of {len(entries)} rows. Write "
+                "them as in the table that columns were learnt from, such as the anchor, or add rows with them there."
+            )
+            if self.refuses_unknown:
+                raise AgreementError(found)
+            warnings.warn(found, DataCollabWarning, stacklevel=4)
+        return codes
 
     def settle(self, Z: FloatArray) -> FloatArray:
         """Return rows of numbers as the nearest ones that a table gives: one category each, and flags of 0 and 1."""
@@ -273,7 +298,7 @@ class TableEncoder(FittedUnseen, TransformerMixin, BaseEstimator):
         kept = {}
         for name, dtype in like.dtypes.items() if hasattr(like, "iloc") else ():
             if dtype.name == "category":
-                names = {_text(each): each for each in dtype.categories}
+                names = {label_text(each): each for each in dtype.categories}
                 found[name] = np.array([names.get(each) for each in found[name]], dtype=object)
             if dtype.name in ("category", "bool"):
                 kept[name] = dtype
@@ -304,7 +329,10 @@ class TableEncoder(FittedUnseen, TransformerMixin, BaseEstimator):
             )
         if self.is_frame_:
             if missing := [name for name in self.names_ if name not in list(table.columns)]:
-                raise AgreementError(f"{self.what} lacks {len(missing)} columns: {missing[:10]!r}. Add or rename them.")
+                raise AgreementError(
+                    f"{self.what} lacks {len(missing)} columns: {missing[:10]!r}. The table that columns were learnt "
+                    "from, such as the anchor, has them. Drop them there, or add or rename them here."
+                )
             table = table[self.names_]
         columns = _columns_of(table, self.what, AgreementError)
         if len(columns) != self.n_features_in_:
@@ -315,4 +343,4 @@ class TableEncoder(FittedUnseen, TransformerMixin, BaseEstimator):
 def _as_texts(entries: NDArray[Any]) -> list[str | None]:
     if entries.dtype.kind == "O":
         return list(entries)
-    return [None if each != each else _text(each) for each in entries.tolist()]
+    return [None if each != each else label_text(each) for each in entries.tolist()]

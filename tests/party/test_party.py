@@ -177,7 +177,7 @@ def test_says_what_is_likely_wrong_in_fit(case):
         (FRAME.drop(columns="age"), r"it lacks the columns \['age'\]"),
         (FRAME[["bp", "age", "chol"]], "columns come in another order than in fit"),
         (FRAME.to_numpy()[:, :2], "it has 2 columns, but 3 in fit"),
-        (FRAME.assign(bp="high"), "column 'bp' holds entries that are no numbers"),
+        (FRAME.assign(bp="high"), "column 'bp' holds texts"),
     ],
 )
 @pytest.mark.filterwarnings("ignore:X does not have valid feature names:UserWarning")

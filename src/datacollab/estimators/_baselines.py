@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator, Mapping
 from numbers import Integral
 from typing import Any, ClassVar, Self
 
@@ -13,13 +13,16 @@ from sklearn.base import BaseEstimator, MetaEstimatorMixin, clone, is_classifier
 from sklearn.dummy import DummyClassifier
 from sklearn.metrics import accuracy_score, r2_score
 from sklearn.model_selection import BaseCrossValidator
+from sklearn.pipeline import make_pipeline
 from sklearn.utils import _safe_indexing, check_random_state
 from sklearn.utils._tags import get_tags
+from sklearn.utils.metaestimators import available_if
 from sklearn.utils.multiclass import type_of_target
 from sklearn.utils.validation import check_is_fitted
 
-from .._frames import plain_column, plain_table
-from .._validation import HasMethods, PartyName, check_single_targets
+from .._frames import TableEncoder, has_numbers_alone, plain_column, plain_table
+from .._obfuscators import takes_numbers_alone
+from .._validation import FloatArray, HasMethods, PartyName, check_single_targets
 from ..errors import AgreementError, UnknownPartyError
 from ..survival import SurvivalModel, concordance_index
 from ._roles import by_party, owners, predict_by_party, warn_of_scorer
@@ -101,6 +104,7 @@ class PartyStratifiedKFold(BaseCrossValidator):
 class _Baseline(MetaEstimatorMixin, BaseEstimator, ABC):
     __metadata_request__fit: ClassVar = {"groups": True, "anchor": True, "anchor_target": True}
     __metadata_request__predict: ClassVar = {"groups": True}
+    __metadata_request__predict_proba: ClassVar = {"groups": True}
     __metadata_request__score: ClassVar = {"groups": True}
 
     _parameter_constraints: ClassVar[dict[str, Any]] = {
@@ -127,6 +131,11 @@ class _Baseline(MetaEstimatorMixin, BaseEstimator, ABC):
         measure = accuracy_score if is_classifier(self) else r2_score
         return float(measure(y, self.predict(X, groups=groups), sample_weight=sample_weight))
 
+    def _cloned(self, rows: Any) -> Any:
+        """Return the model to fit; one of numbers alone gets a frame of categories and gaps encoded."""
+        is_encoded = hasattr(rows, "columns") and not has_numbers_alone(rows) and _takes_numbers(self.estimator)
+        return make_pipeline(TableEncoder("X"), clone(self.estimator)) if is_encoded else clone(self.estimator)
+
     def _check_target(self, target: NDArray[Any]) -> None:
         """Refuse fields, except for models that read them."""
         if not isinstance(self.estimator, SurvivalModel):
@@ -143,13 +152,26 @@ class _Baseline(MetaEstimatorMixin, BaseEstimator, ABC):
         return tags
 
 
+def _takes_numbers(estimator: Any) -> bool:
+    """Return whether a model is one of a library's, or a pipeline that begins with a map of numbers alone."""
+    inner = getattr(estimator, "estimator", estimator)  # of a search
+    if hasattr(inner, "steps"):
+        return takes_numbers_alone(inner)
+    return type(inner).__module__.partition(".")[0] in ("sklearn", "datacollab")
+
+
+def _has_probabilities(self: Any) -> bool:
+    return hasattr(self.estimator, "predict_proba")
+
+
 class Central(_Baseline):
     """All raw rows in one place: the upper bound that privacy forbids.
 
     Parameters
     ----------
     estimator : estimator
-        Fitted on the pooled raw rows, as ``estimator_``.
+        Fitted on the pooled raw rows, as ``estimator_``.  A model of scikit-learn's, or a pipeline that begins with a
+        scaler, gets categories as zeros and ones, and gaps filled.  Others get the frame.
     party_column : str or int, default=None
         Column of X that names the owner of each row; left out of the features.
 
@@ -175,13 +197,20 @@ class Central(_Baseline):
         self._validate_params()
         target = plain_column(y)
         self._check_target(target)
-        self.estimator_ = clone(self.estimator).fit(self._features(X), None if y is None else target)
+        rows = self._features(X)
+        self.estimator_ = self._cloned(rows).fit(rows, None if y is None else target)
         return self
 
     def predict(self, X: ArrayLike, *, groups: ArrayLike | None = None) -> NDArray[Any]:
         """Predict rows of any party."""
         check_is_fitted(self)
         return np.asarray(self.estimator_.predict(self._features(X)))
+
+    @available_if(_has_probabilities)  # type: ignore[untyped-decorator]
+    def predict_proba(self, X: ArrayLike, *, groups: ArrayLike | None = None) -> FloatArray:
+        """Return class probabilities of rows of any party, shape (n_samples, n_classes)."""
+        check_is_fitted(self)
+        return np.asarray(self.estimator_.predict_proba(self._features(X)))
 
     @property
     def n_features_in_(self) -> int:
@@ -203,8 +232,8 @@ class Local(_Baseline):
     Parameters
     ----------
     estimator : estimator
-        Cloned and fitted once per party, into the dict ``estimators_``.  A party whose rows all belong to one class
-        always predicts that class.
+        As for `Central`, but fitted once per party, into the dict ``estimators_``.  A party whose rows all belong to
+        one class always predicts that class.
     party_column : str or int, default=None
         Column of X that names the owner of each row; it replaces `groups`.
 
@@ -239,7 +268,7 @@ class Local(_Baseline):
         target = plain_column(y)
         self._check_target(target)
         self.estimators_: dict[PartyName, Any] = {
-            party: self._model(target[index]).fit(_safe_indexing(rows, index), target[index])
+            party: self._model(rows, target[index]).fit(_safe_indexing(rows, index), target[index])
             for party, index in by_party(names).items()
         }
         return self
@@ -252,21 +281,49 @@ class Local(_Baseline):
         UnknownPartyError
             If a row's owner took no part in `fit`.
         """
+        return self._by_party({party: model.predict for party, model in self._fitted.items()}, X, groups)
+
+    @available_if(_has_probabilities)  # type: ignore[untyped-decorator]
+    def predict_proba(self, X: ArrayLike, *, groups: ArrayLike | None = None) -> FloatArray:
+        """Return class probabilities by each row's own party, shape (n_samples, n_classes).
+
+        A class that a party has no rows of gets 0.
+
+        Raises
+        ------
+        UnknownPartyError
+            If a row's owner took no part in `fit`.
+        """
+        fitted, classes = self._fitted, self.classes_
+
+        def predicted(model: Any) -> Callable[[Any], FloatArray]:
+            columns = (classes[:, None] == model.classes_).astype(np.float64)
+            return lambda rows: np.asarray(model.predict_proba(rows) @ columns.T)
+
+        return self._by_party({party: predicted(model) for party, model in fitted.items()}, X, groups)
+
+    @property
+    def _fitted(self) -> dict[PartyName, Any]:
         check_is_fitted(self)
-        warn_of_scorer(groups, self.party_column, depth=2)
+        return self.estimators_
+
+    def _by_party(
+        self, functions: Mapping[PartyName, Callable[[Any], NDArray[Any]]], X: ArrayLike, groups: ArrayLike | None
+    ) -> NDArray[Any]:
+        warn_of_scorer(groups, self.party_column, depth=3)
         rows, names = owners(X, groups, self.party_column)
         unknown = [party for party in by_party(names) if party not in self.estimators_]
         if unknown:
             raise UnknownPartyError(
                 f"Parties {unknown!r} took no part in fit; known parties: {list(self.estimators_)!r}."
             )
-        return predict_by_party(rows, names, {party: model.predict for party, model in self.estimators_.items()})
+        return predict_by_party(rows, names, functions)
 
     @property
     def classes_(self) -> NDArray[Any]:
         """Classes of all parties' classifiers."""
         return np.unique(np.concatenate([model.classes_ for model in self.estimators_.values()]))
 
-    def _model(self, target: NDArray[Any]) -> Any:
+    def _model(self, rows: Any, target: NDArray[Any]) -> Any:
         one_class = is_classifier(self) and len(np.unique(target)) == 1
-        return DummyClassifier(strategy="most_frequent") if one_class else clone(self.estimator)
+        return DummyClassifier(strategy="most_frequent") if one_class else self._cloned(rows)

@@ -22,7 +22,7 @@ from sklearn.utils.metaestimators import available_if
 from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import column_or_1d, validate_data
 
-from .._frames import plain_column
+from .._frames import are_missing, plain_column
 from .._validation import (
     FloatArray,
     HasMethods,
@@ -82,7 +82,8 @@ class PlayedSums:
         for place, (party, index) in enumerate(rows.items()):
             v, t = self.transform(_safe_indexing(X, index)), y[index]
             if place == 0 and anchor_target is not None:
-                v, t = np.vstack([v, self.space.anchor]), np.concatenate([t, anchor_target])
+                has = ~are_missing(anchor_target)
+                v, t = np.vstack([v, self.space.anchor[has]]), np.concatenate([t, anchor_target[has]])
             noise_key = None if random_state is None else draw(32)
             messages.append(self.plan.message(party, v, t, keys[party], noise_key=noise_key))
         self.model = self.plan.solve(messages)
@@ -171,6 +172,11 @@ class _Supervised(BaseDataCollaboration):
             if hasattr(self, attribute):
                 delattr(self, attribute)
         if self._shares_sums:
+            if hasattr(X, "columns") and (extra := [name for name in X.columns if name not in list(anchor.columns)]):
+                raise AgreementError(
+                    f"X has {len(extra)} columns that the anchor lacks: {extra[:10]!r}. Leave them out of X, or add "
+                    "them to the anchor."
+                )
             options = self._target_options(target)
             self.sums_ = PlayedSums(
                 *(X, target, by_party(names), anchor, anchor_target),

@@ -359,7 +359,8 @@ class BaseDataCollaboration(PlayedRoles):
             with as many rows as `X` into folds.  Inside a `Pipeline`, the steps before transform X but not the anchor,
             unless it is built with ``transform_input=["anchor"]``.
         anchor_target : array-like of shape (n_anchors,), optional
-            Targets of the anchor rows, where a graph needs them.  Sums count these rows once.
+            Targets of the anchor rows, where a graph needs them.  Sums count these rows once; None or NaN is a row
+            without a target, which serves as anchor alone.
 
         Returns
         -------

@@ -17,7 +17,7 @@ from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 from sklearn.utils import _safe_indexing, check_consistent_length, check_random_state
 
-from .._frames import plain_column, plain_table
+from .._frames import are_missing, plain_column, plain_table
 from .._threads import one_thread
 from .._validation import FloatArray, require
 from ..datasets import split_parties
@@ -76,6 +76,10 @@ class PartySimulation:
     scores: FloatArray
     notes: tuple[str, ...]
     n_numbers: int
+
+    def __repr__(self) -> str:
+        n_draws = self.scores.shape[-1]
+        return f"PartySimulation(metrics={self.metrics}, settings={self.settings}, n_draws={n_draws})"
 
     def difference(self, metric: str | None = None) -> FloatArray:
         """Return the score of sums less that of one party alone, and its 95 % interval, shape (n_settings, 3).
@@ -214,7 +218,7 @@ def simulate_parties(
     anchor : array-like or dataframe of shape (n_anchors, n_features), optional
         Public rows.  None takes 100 rows of `X`, or a tenth of them if that is less, without their targets.
     anchor_target : array-like of shape (n_anchors,), optional
-        Targets of the public rows.  All ways learn from them then.
+        Targets of the public rows, with None or NaN where there is none.  All ways learn from those labelled.
     n_parties : int or sequence of int, default=(3, 5, 10)
         At least 3.  Numbers that leave a party fewer than 20 rows are left out.
     scheme : {"iid", "stratified", "label-skew", "feature-shift"}, default="iid"
@@ -295,7 +299,9 @@ def simulate_parties(
         if anchor is not None:
             some = random.permutation(n_anchors)[:_MOST_ANCHORS]
             public, known = _safe_indexing(anchor, some), None if labels is None else labels[some]
-        draw = _Draw(X, target, test, public, known, CommonSpace(public, random.bytes(32)), options)
+        space = CommonSpace(public, random.bytes(32))
+        space._encoder.set_params(refuses_unknown=anchor is not None)  # Chance decides what rows drawn lack.
+        draw = _Draw(X, target, test, public, known, space, options)
         for setting, (k, each) in enumerate(settings):
             if progress is not None:
                 progress(place * len(settings) + setting, n_draws * len(settings), f"{k} parties of {each} rows")
@@ -326,10 +332,11 @@ class _Draw:
     ) -> None:
         self.X, self.test, self.public, self.labels, self.space, self.options = X, test, public, labels, space, options
         self.Z, self.V, self.y, self.classes = space.encode(X), space.transform(X), y, options["classes"]
-        self.shared = np.arange(len(y), len(y) + (0 if labels is None else len(labels)))
+        has = np.zeros(0, dtype=np.bool_) if labels is None else ~are_missing(labels)
+        self.shared = np.arange(len(y), len(y) + has.sum())
         if labels is not None:
-            self.Z, self.V = np.vstack([self.Z, space.encode(public)]), np.vstack([self.V, space.anchor])
-            self.y = np.append(y, labels)
+            self.Z, self.V = np.vstack([self.Z, space.encode(public)[has]]), np.vstack([self.V, space.anchor[has]])
+            self.y = np.append(y, labels[has])
         of_classes = ("AUC", "log loss") if np.size(self.classes) == 2 else ("log loss", "accuracy")
         self.metrics = ("RMSE",) if self.classes is None else of_classes
         self.n_numbers = 0

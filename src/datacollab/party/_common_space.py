@@ -28,7 +28,7 @@ class CommonSpace:
     Parameters
     ----------
     anchor : array-like or dataframe of shape (n_anchors, n_features)
-        Public rows, the same at all parties.
+        Public rows, the same at all parties, in any order.
     secret : bytes of length 32
         Of all parties, and not of the analyst.
     n_components : int, default=128
@@ -47,7 +47,7 @@ class CommonSpace:
     """
 
     def __init__(self, anchor: Any, secret: bytes, *, n_components: int = MOST_COMPONENTS) -> None:
-        self._encoder = TableEncoder("A table of the common map", standardise=True).fit(anchor)
+        self._encoder = TableEncoder("A table of the common map", standardise=True, refuses_unknown=True).fit(anchor)
         units, centre = self._encoder.common_units, self._encoder.common_centre
         encoded = self._encoder.transform(anchor)
         self.alike, self._units = False, np.ones(encoded.shape[1])
@@ -56,7 +56,9 @@ class CommonSpace:
             if self.alike or units.max() <= _ALIKE * np.median(units):
                 self._units = units
         self._anchor = encoded * self._units
-        self._map = CommonMap.from_anchor(self._anchor, secret, n_components=n_components)
+        # Parties may hold the anchor's rows in other orders.
+        ordered = self._anchor[np.lexsort(self._anchor.T)]
+        self._map = CommonMap.from_anchor(ordered, secret, n_components=n_components)
 
     @property
     def n_components(self) -> int:
@@ -79,7 +81,8 @@ class CommonSpace:
         Raises
         ------
         AgreementError
-            If the columns are not the anchor's, or cannot be read.
+            If the columns are not the anchor's, cannot be read, or hold categories in over 5 % of rows, and in two or
+            more, that the anchor lacks.
         """
         return self._map.transform(self.encode(X))
 

@@ -14,7 +14,7 @@ from .._recommended import TABLE
 from .._typing import FloatArray, PartyName
 from .._version import __version__
 from ..bundle import Bundle, SignedFile, arrays_to_bytes, bytes_to_arrays
-from ..errors import ExchangeError
+from ..errors import AgreementError, ExchangeError
 from ._masked_sum import MaskedMessage, MaskedSum, MaskKey
 from ._ridge_sums import RidgeFromSums, RidgeSums
 
@@ -62,14 +62,28 @@ class SumsModel(SignedFile):
         ----------
         v : ndarray of shape (n_rows, n_components)
             Rows in the common map.
+
+        Raises
+        ------
+        AgreementError
+            If the rows have another number of columns, as raw rows have.
         """
-        return self.statistic.decode(self.fit.predict(v))
+        return self.statistic.decode(self._outputs(v))
 
     def predict_proba(self, v: FloatArray) -> FloatArray:
         """Return class probabilities, shape (n_rows, n_classes): outputs plus 1/C, none below one in a thousand."""
-        outputs = self.fit.predict(v) + 1 / self.statistic.n_outputs
+        outputs = self._outputs(v) + 1 / self.statistic.n_outputs
         kept = np.maximum(outputs, _LEAST_PROBABILITY)
         return np.asarray(kept / kept.sum(axis=1, keepdims=True))
+
+    def _outputs(self, v: FloatArray) -> FloatArray:
+        n = len(self.fit.coefficients)
+        if np.ndim(v) != 2 or np.shape(v)[1] != n:
+            raise AgreementError(
+                f"SumsModel: expected rows of the common map, shape (n_rows, {n}); got shape {np.shape(v)}. Bring raw "
+                "rows there first, with CommonSpace.transform."
+            )
+        return self.fit.predict(v)
 
     def _contents(self) -> tuple[dict[str, Any], dict[str, bytes]]:
         facts = {

@@ -5,7 +5,6 @@ from __future__ import annotations
 import difflib
 import math
 import numbers
-import re
 import unicodedata
 from collections import Counter
 from collections.abc import Callable, Hashable, Mapping, Sequence
@@ -17,6 +16,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from ..._labels import MISSING, MOST_OUTSIDE, UNKNOWN, label_finder, label_text, relax
 from ..._require import require
 from ..._typing import FloatArray
 from ...errors import ExchangeError
@@ -31,9 +31,7 @@ __all__ = ["MISSING", "MOST_OUTSIDE", "UNKNOWN", "Adjustments", "EncodedTable", 
 __all__ += ["adjusted_details", "adjusted_text", "as_numbers", "encode_table", "is_missing_word", "is_number"]
 __all__ += ["label_codes", "label_text", "range_words", "relax", "target_column", "unknown_labels", "unknown_levels"]
 
-MISSING, UNKNOWN = -1, -2
 _NO_LABEL = object()
-_DECIMAL = re.compile(r"[+-]?\d+(\.\d+)?", re.ASCII)
 
 
 def _affected_rows(rows: NDArray[np.bool_], first_row: int | None, *, earlier: int = 0) -> str:
@@ -70,7 +68,7 @@ def label_codes(column: Any, labels: Sequence[str | int], *, relaxed: bool = Fal
     except TypeError:
         # Lists and the like have no place in a table; they are no label either.
         codes, found = pandas.factorize(column.map(lambda entry: entry if isinstance(entry, Hashable) else _NO_LABEL))
-    positions = np.array([*map(_finder(labels, relaxed), found), MISSING], dtype=np.int64)
+    positions = np.array([*map(label_finder(labels, relaxed), found), MISSING], dtype=np.int64)
     return positions[np.asarray(codes, dtype=np.int64)]
 
 
@@ -99,51 +97,6 @@ def _spelling_hint(column: Any, labels: Sequence[str | int]) -> str:
 
 _MOST_LETTERS, _MOST_COMPARED = 80, 50
 """Letters of an entry, and entries, that are compared with labels: it takes long."""
-
-
-def relax(text: str) -> str:
-    """Return one text for all spellings that differ by capital letters, blanks or the form of Unicode alone."""
-    return " ".join(unicodedata.normalize("NFC", text).casefold().split())
-
-
-def _finder(labels: Sequence[str | int], relaxed: bool) -> Callable[[object], int]:
-    exact = {unicodedata.normalize("NFC", str(label)): position for position, label in enumerate(labels)}
-    values: dict[str, int] = {}
-    spellings: dict[str, int] = {}
-    for position, label in enumerate(labels):
-        # Labels of one value, such as "1" and "1.0", differ as text only.
-        for found, key in ((values, _value(str(label))), (spellings, relax(str(label)))):
-            found[key] = UNKNOWN if key in found else position
-
-    def find(entry: object) -> int:
-        if isinstance(entry, str) and not entry.strip():
-            return MISSING
-        text = unicodedata.normalize("NFC", label_text(entry))
-        position = exact.get(text, values.get(_value(text), UNKNOWN))
-        return spellings.get(relax(text), UNKNOWN) if relaxed and position == UNKNOWN else position
-
-    return find
-
-
-def label_text(entry: object) -> str:
-    """Return an entry as the text of a label: whole numbers without a point, truth values as 1 and 0."""
-    if isinstance(entry, numbers.Integral | np.bool_):
-        return str(int(entry))
-    if isinstance(entry, float | np.floating | Decimal) and math.isfinite(entry) and int(entry) == entry:
-        return str(int(entry))
-    return str(entry)
-
-
-def _value(text: str) -> str:
-    """Return one text for all spellings of a number or truth value; 01 is not 1, as leading zeros tell codes apart."""
-    if text.lower() in ("true", "false"):
-        return str(int(text.lower() == "true"))
-    if not _DECIMAL.fullmatch(text):
-        return text
-    shorter = text.removeprefix("+")
-    if "." in shorter:
-        shorter = shorter.rstrip("0").rstrip(".")
-    return "0" if shorter == "-0" else shorter
 
 
 class NotNumericError(Exception):
@@ -284,8 +237,6 @@ def _n_inside(numbers: FloatArray, minimum: float, maximum: float) -> int:
     return int(np.count_nonzero((numbers >= minimum) & (numbers <= maximum)))
 
 
-MOST_OUTSIDE = 0.05
-"""The largest share of a column's entries that may be outside of what was agreed; one entry always may."""
 _FEW_ENTRIES = 20
 """Below that, one number is more than the share, and may be in another unit as well as an exception."""
 _RULE_WORDS = {"clip": "clipped", "missing": "set missing", "other": "counted as other"}
