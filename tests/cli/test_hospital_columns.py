@@ -106,6 +106,18 @@ def test_public_rows_that_are_labelled_in_part_are_used(place, unlabelled):
     assert (project.task.classes, project.sharing.labelled_by) == (("no", "yes"), "north")
 
 
+def test_a_rare_class_is_as_rare_in_the_anchor(place):
+    table = place.table(ill=np.where(np.arange(N) % 7 == 0, "yes", "no"))
+    _, anchor, _ = place.drafted(table)
+    assert np.mean(anchor.target == "yes") == np.mean(table["ill"] == "yes")
+
+
+@pytest.mark.parametrize("entries", [[20240101, 20240102], np.cumsum(1 + np.arange(N) % 7), np.arange(N) // 2 + 5])
+def test_record_numbers_and_days_are_asked_about(place, entries):
+    table = place.table(number=np.resize(entries, N))
+    assert_refused(place.new(table), "SPEC_INVALID", 13, "--without number")
+
+
 def test_codes_for_missing_entries_leave_the_guard_of_units_alone(place):
     table = place.table()
     table.loc[:3, "age"] = 999

@@ -282,6 +282,25 @@ def test_titles_hidden_sheets_and_an_index_of_a_workbook(workbook):
     assert "Excel workbook; header in line 4; the first column, which counts the rows, is left out" in line
 
 
+def test_numbers_of_a_workbook_are_what_they_are_whatever_marks_its_texts_have(workbook):
+    """A cell with the number 1.234 is no 1234 because texts in another column have decimal commas."""
+    for number, text, expected in ((1.234, "1,5", 1.5), (0.5, "1,5", 1.5), (1.234, "1.234,5", 1234.5)):
+        table = read_table(workbook([["a", "b"], [number, text], [2.345, "2,5"]]))
+        assert table.to_dict("list") == {"a": [number, 2.345], "b": [expected, 2.5]}
+    for number, text in ((0.5, "1,234"), (1.5, "1.234"), (7, "1,234")):
+        assert "column 'b' has a mark" in asked(workbook([["a", "b"], [number, text], [number, "2" + text[1:]]]))
+    assert read_table(workbook([["a"], [0.5], ["1,234"]]))["a"].tolist() == ["0.5", "1,234"], "for a draft to ask"
+
+
+def test_hidden_rows_of_a_workbook_are_said(workbook):
+    def hide(book):
+        book.active.row_dimensions[3].hidden = True
+
+    table, line, is_plain = understood(workbook(change=hide))
+    assert (len(table), is_plain) == (3, False)
+    assert "hidden rows or columns are read, too" in line
+
+
 def test_workbooks_with_two_readings_are_asked_about(workbook):
     found = asked(workbook(change=lambda book: book.create_sheet("2025").append(["age"])))
     assert "2 sheets with contents: 'Sheet', '2025'" in found

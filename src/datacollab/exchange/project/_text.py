@@ -16,7 +16,7 @@ from ..._require import require
 from ._delimited import Layout, header_place, layout_of
 from ._entries import listed
 from ._limits import ambiguous, check_memory, check_size, unreadable
-from ._numbers import MISSING_WORDS, POINT, POINT_SHAPES, Numbers, is_any_number, marks, readings, shapes_of
+from ._numbers import MISSING_WORDS, POINT, POINT_SHAPES, UNDECIDED, Numbers, is_any_number, marks, readings, shapes_of
 from ._workbook import sheet_rows
 
 if TYPE_CHECKING:
@@ -93,6 +93,8 @@ class _Text:
     """What was understood."""
     said: list[str] = field(default_factory=list)
     """What was left out."""
+    pointed: frozenset[int] = frozenset()
+    """Positions of columns with numbers that have decimals, and are no text."""
 
     def tell(self) -> None:
         """Give notice of what was understood."""
@@ -162,7 +164,7 @@ def _of_workbook(path: Path, project: Project | None) -> _Text:
     """Return the table of a workbook."""
     n_bytes = path.stat().st_size
     check_size(path, n_bytes)
-    rows, last_merged, has_errors = sheet_rows(path, lambda taken: check_memory(path, taken, n_bytes))
+    rows, last_merged, said, pointed = sheet_rows(path, lambda taken: check_memory(path, taken, n_bytes))
     filled = [(line, row) for line, row in enumerate(rows) if any(entry.strip() for entry in row)]
     widths = [max(place for place, entry in enumerate(row, start=1) if entry.strip()) for _, row in filled]
     width = max(widths)
@@ -180,10 +182,9 @@ def _of_workbook(path: Path, project: Project | None) -> _Text:
         for start in range(0, max(len(entries), 1), n_rows):
             yield pandas.DataFrame(entries[start : start + n_rows])
 
-    said = [f"header in line {line + 1}"] * (line > 0) + ["cells with an error count as empty"] * has_errors
-    said += _respelt(header, names)
-    words = ["Excel workbook"]
-    return _Text(path=path, names=names, chunks=chunks, n_rows=len(entries), usual=POINT, words=words, said=said)
+    said = [f"header in line {line + 1}"] * (line > 0) + said + _respelt(header, names)
+    parts = {"path": path, "names": names, "chunks": chunks, "n_rows": len(entries), "usual": None}
+    return _Text(**parts, words=["Excel workbook"], said=said, pointed=frozenset(pointed))
 
 
 def _options(names: Sequence[str], project: Project) -> dict[str, Any]:
@@ -272,7 +273,8 @@ def _planned(table: _Text, batch_rows: int | None, project: Project | None) -> I
         empty = [shapes[place] <= {"empty"} for place in range(len(names))]
         _leave_out_nameless(table, empty, counts=bool(lows))
     looked_at = {place for place in looked_at if names[place]}
-    found = readings({place: shapes[place] for place in looked_at}, usual=table.usual)
+    found = readings({place: shapes[place] for place in looked_at - table.pointed}, usual=table.usual)
+    found |= {place: UNDECIDED if "comma_three" in shapes[place] else POINT for place in looked_at & table.pointed}
     columns = {place: Numbers(shapes[place], found[place], is_declared=place in declared) for place in looked_at}
     if doubtful := [names[place] for place in sorted(looked_at) if columns[place].is_doubtful]:
         raise ambiguous(f"{table.path}: column {listed(map(repr, doubtful))}", _THREE_DIGITS)

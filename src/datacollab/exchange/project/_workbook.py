@@ -24,13 +24,15 @@ _NOT_COMPUTED = re.compile(
     rb"""<c\s(?![^>]*\bt=["']str)[^>]*><f(?:\s[^>]*)?(?:/>|>[^<]*</f>)(?:<v\s*/>|<v></v>)?</c>"""
 )
 _ERROR = re.compile(rb"""<(?:\w+:)?c\s[^>]*\bt=["']e["']""")
+_HIDDEN = re.compile(rb"""<(?:\w+:)?(?:row|col)\s[^>]*\bhidden=["'](?:1|true)["']""")
 _VALUE, _STRING = re.compile(rb"<(?:\w+:)?v>(\d{1,9})</"), re.compile(rb"<(?:\w+:)?si[\s>/]")
 
 
-def sheet_rows(path: Path, check: Callable[[int], None]) -> tuple[list[list[str]], int, bool]:
-    """Return the rows of the only visible sheet with contents as text, and two facts on it.
+def sheet_rows(path: Path, check: Callable[[int], None]) -> tuple[list[list[str]], int, list[str], set[int]]:
+    """Return the rows of the only visible sheet with contents as text, and three facts on it.
 
-    The facts are the last row with merged cells, or -1, and whether a cell holds an error, which comes as empty.
+    The facts are the last row with merged cells, or -1, what is to be said of the sheet, and the columns with numbers
+    that have decimals: in these a point is one, whatever stands in texts.
     Numbers are as Python writes them, whole ones without a point; dates and times are as in ISO 8601.
 
     Raises
@@ -41,7 +43,7 @@ def sheet_rows(path: Path, check: Callable[[int], None]) -> tuple[list[list[str]
     """
     calamine = require("python_calamine", "tables")
     try:
-        data, has_errors = _packed_anew(path, check)
+        data, said = _packed_anew(path, check)
         with calamine.CalamineWorkbook.from_filelike(io.BytesIO(data)) as book:
             hidden = [each.name for each in book.sheets_metadata if str(each.visible) != "SheetVisibleEnum.Visible"]
             sheets = {name: book.get_sheet_by_name(name) for name in book.sheet_names if name not in hidden}
@@ -55,7 +57,9 @@ def sheet_rows(path: Path, check: Callable[[int], None]) -> tuple[list[list[str]
                     "table as a workbook of its own, or hide the others.",
                 )
             sheet = sheets[filled[0]]
-            rows = [list(map(_text, row)) for row in sheet.to_python(skip_empty_area=False)]
+            cells = sheet.to_python(skip_empty_area=False)
+            pointed = {place for row in cells for place, each in enumerate(row) if type(each) is float and each % 1}
+            rows = [list(map(_text, row)) for row in cells]
             merged = [] if sheet.merged_cell_ranges is None else [end[0] for _, end in sheet.merged_cell_ranges]
     except ExchangeError:
         raise
@@ -64,13 +68,13 @@ def sheet_rows(path: Path, check: Callable[[int], None]) -> tuple[list[list[str]
         raise unreadable(
             path, f"cannot be read as an Excel workbook ({type(error).__name__}). Save it again."
         ) from None
-    return rows, max(merged, default=-1), has_errors
+    return rows, max(merged, default=-1), said, pointed
 
 
-def _packed_anew(path: Path, check: Callable[[int], None]) -> tuple[bytes, bool]:
+def _packed_anew(path: Path, check: Callable[[int], None]) -> tuple[bytes, list[str]]:
     """Unpack a workbook within limits and pack it again, as sizes and places that a file states may be wrong."""
     contents: dict[str, bytes] = {}
-    taken, has_errors = 0, False
+    taken, has_errors, is_hidden = 0, False, False
     with zipfile.ZipFile(path) as packed:
         for member in packed.infolist():
             # Pictures and programs are of no use here.
@@ -93,6 +97,7 @@ def _packed_anew(path: Path, check: Callable[[int], None]) -> tuple[bytes, bool]
             if _NOT_COMPUTED.search(content):
                 raise unreadable(path, "has formulas without results. Open it in Excel or LibreOffice and save it.")
             has_errors |= _ERROR.search(content) is not None
+            is_hidden |= _HIDDEN.search(content) is not None
             # The reader makes a full grid, and a copy of the text of each cell.
             n_columns = max((_column(each) for each in {letters for letters, _ in places}), default=0)
             held = _CELL_BYTES * n_columns * max((int(row) for _, row in places), default=0)
@@ -102,7 +107,8 @@ def _packed_anew(path: Path, check: Callable[[int], None]) -> tuple[bytes, bool]
     with zipfile.ZipFile(clean, "w") as stored:
         for name, content in contents.items():
             stored.writestr(name, content)
-    return clean.getvalue(), has_errors
+    said = ["cells with an error count as empty"] * has_errors
+    return clean.getvalue(), said + ["hidden rows or columns are read, too"] * is_hidden
 
 
 def _column(letters: bytes) -> int:
