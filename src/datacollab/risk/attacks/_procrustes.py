@@ -115,6 +115,8 @@ def overlay(
     to_other, from_other = _roots(s_covariance, whiten)
     working, other = (Q - q_mean) @ to_work, (S - s_mean) @ to_other
     most, steps = ROUGH if start is None else THOROUGH
+    # Classes' means and covariances lead near the end; a cloud without classes has a longer way.
+    steps = steps if len(groups) == 1 else steps // 2
     some = _thinned(groups, most, random)
     starts = _turned_by_moments(working, other, groups, shares, random) if start is None else [start]
     ends = [_refined(working, other, R, some, steps) for R in starts]
