@@ -64,5 +64,5 @@ def test_it_is_what_the_program_does_and_says(tmp_path):
     assert len(shared) == 5
     assert all("No row leaves, and no target." in told for told in shared)
     predictions = (tmp_path / "exchange" / "predictions.csv").read_text(encoding="utf-8").splitlines()
-    assert predictions[0] == "prediction"
+    assert predictions[0].startswith("prediction,proba_0,")
     assert len(predictions) == 301
