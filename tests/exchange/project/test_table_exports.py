@@ -172,6 +172,8 @@ ASKED = {
     "a title, or a name of two": ("a;\nb;c\nd;e\n", "column 2 has no name"),
     "cyrillic": ("имя;a\nАнна;1\n".encode("cp1251"), "may be Windows-1252 or a code page of other letters"),
     "polish": ("a;b\nMiłosz;1\n".encode("iso8859-2"), "a code page of other letters"),
+    "cyrillic entries": ("ill;a\nда;1\nне;2\n".encode("cp1251"), "a code page of other letters"),
+    "polish capital": ("a;b\nŁukasz;1\n".encode("cp1250"), "a code page of other letters"),
     "one broken letter": ("a;b\nMüller;1\n".encode() + b"\xff;2\n", "a code page of other letters"),
     "old code page": ("a;b\nMüller;1\n".encode("cp850"), "a code page of other letters"),
 }

@@ -168,6 +168,7 @@ WORDS = {
     ),
     "short far down": ("a,b\n" + "1,2\n" * 40 + "1\n" + "1,2\n" * 9, "line 42 has 1 of 2 entries"),
     "short after a line break": ('a,b\r\n"1,\r\n,""",2\r\n\r\n3\r\n', "line 5 has 1 of 2 entries"),
+    "a second header": ("a,b\nx,y\na,b\nz,x\n", "line 3 repeats the header"),
     "a quoted nothing": ('a,b\n1,2\n""\n', "line 3 has 1 of 2 entries"),
     "long": (f"a,b\n1,2\n3,4,{SECRET}\n", "line 3 has 3 entries, and the header names 2 columns"),
     "all long": ("a,b\n1,2,\n3,4,\n", "line 2 has 3 entries"),

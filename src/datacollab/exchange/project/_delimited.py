@@ -34,8 +34,10 @@ _BY_CONTENTS = {
 _MARKS = {codecs.BOM_UTF8: "utf-8", codecs.BOM_UTF16_LE: "utf-16-le", codecs.BOM_UTF16_BE: "utf-16-be"}
 _ENCODINGS = {"utf-8": "UTF-8", "cp1252": "Windows-1252", "utf-16-le": "UTF-16", "utf-16-be": "UTF-16"}
 _SIGNS = "\u20ac\u201a\u0192\u201e\u2026\u2020\u2021\u02c6\u2030\u201c\u201d\u0178¡-¦¨-¬®¯±-³¶¸-¿"
-_FOREIGN = re.compile(f"[a-zA-ZÀ-ÿ][{_SIGNS}][a-zà-ÿ]|[À-ÿ]{{3}}")
-"""Text of another code page, read as Windows-1252: signs between letters, or three accented letters in sequence."""
+_FOREIGN = re.compile(
+    f"[a-zA-ZÀ-ÿ][{_SIGNS}][a-zà-ÿ]|[À-ÿ]{{3}}|(?<![a-zA-ZÀ-ÿ])(?:[£¥¦¨¬¯´¸¹][a-zà-ÿ]{{2}}|[À-ÿ]{{2}}(?![a-zA-ZÀ-ÿ]))"
+)
+"""Text of another code page, read as Windows-1252: signs between letters or before them, or accented letters alone."""
 _CONTROL = re.compile(rb"[\x00-\x08\x0e-\x1f]")
 _SEPARATOR_LINE = re.compile(r'"?sep=(.)"?\s*', re.IGNORECASE)
 _COMMA_NUMBER = re.compile(r'"\s*[+-]?[\d.]*,\d')
@@ -159,10 +161,15 @@ def _laid_out(path: Path, encoding: str, n_mark: int) -> Layout:
     separator, line, names = _found_in(path, lines, given and given[1], n_before)
     header = _n_lines(lines[line - 1 - n_before :], separator)
     end = line - 1 + header
+    repeated = "".join(lines[line - 1 - n_before : end - n_before]).rstrip("\r\n")
+    if len(names) == 1 or all(map(is_any_number, names)):
+        repeated = ""  # which may be a row as well
     with _opened(path, encoding, n_mark) as file:
         start = n_mark + sum(len(each.encode(encoding)) for each in islice(file, end))
         n_rows, n_hollow, has_comma_numbers = 0, 0, False
-        for at, n_entries, is_hollow, comma in _rows(path, file, separator, end + 1, is_checked=encoding == "cp1252"):
+        for at, n_entries, is_hollow, comma in _rows(
+            path, file, separator, end + 1, is_checked=encoding == "cp1252", repeated=repeated
+        ):
             if n_entries != len(names):
                 raise _uneven(path, at, n_entries, len(names), separator)
             n_rows += 1
@@ -264,7 +271,7 @@ def _n_lines(lines: Sequence[str], separator: str) -> int:
 
 
 def _rows(
-    path: Path, file: Iterable[str], separator: str, number: int, *, is_checked: bool
+    path: Path, file: Iterable[str], separator: str, number: int, *, is_checked: bool, repeated: str
 ) -> Iterator[tuple[int, int, bool, bool]]:
     """Yield for each row the line in which it begins, the number of entries, and whether two things are so.
 
@@ -276,6 +283,8 @@ def _rows(
     for line in lines:
         if is_checked and not line.isascii() and _FOREIGN.search(line):
             raise ambiguous(f"{path}: line {number}", _OTHER_PAGE)
+        if repeated and line.rstrip("\r\n") == repeated:
+            raise unreadable(f"{path}: line {number}", "repeats the header. Remove it, or save the tables one by one.")
         # Counting separators takes a quarter of the time, and most lines have no quotation mark.
         if '"' not in line:
             if line.strip(hollow):

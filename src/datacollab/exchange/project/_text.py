@@ -183,8 +183,16 @@ def _of_workbook(path: Path, project: Project | None) -> _Text:
             yield pandas.DataFrame(entries[start : start + n_rows])
 
     said = [f"header in line {line + 1}"] * (line > 0) + said + _respelt(header, names)
-    parts = {"path": path, "names": names, "chunks": chunks, "n_rows": len(entries), "usual": None}
-    return _Text(**parts, words=["Excel workbook"], said=said, pointed=frozenset(pointed))
+    return _Text(
+        path=path,
+        names=names,
+        chunks=chunks,
+        n_rows=len(entries),
+        usual=None,
+        words=["Excel workbook"],
+        said=said,
+        pointed=frozenset(pointed),
+    )
 
 
 def _options(names: Sequence[str], project: Project) -> dict[str, Any]:
