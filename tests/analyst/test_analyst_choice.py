@@ -377,3 +377,52 @@ def test_one_process_estimators_leave_the_choice_too(rng):
     regressor = dc.DataCollaborationRegressor(f, "auto", random_state=0)
     regressor.fit(X[:120], X[:120, 0], groups=groups, anchor=X[120:160], anchor_target=X[120:160, 0])
     assert regressor.score(X[160:], X[160:, 0], groups=np.zeros(40, dtype=int)) > 0.9
+
+
+def rare_class(n, generator):
+    """15 % of the rows have the class, shape (n, 6) and (n,)."""
+    y = (np.arange(n) % 20 < 3).astype(int)
+    X = generator.normal(size=(n, 6))
+    X[:, 0] += y
+    X[:, 1] -= 0.7 * y
+    return X, y
+
+
+@pytest.mark.filterwarnings("ignore::datacollab.errors.RepeatableSecretWarning")
+@pytest.mark.parametrize("sampler", ["SMOTE", "SMOTE without targets", "sample"])
+def test_means_of_groups_give_probabilities_near_the_parties_frequencies(sampler):
+    """SMOTE's classes are balanced, and means of a class vary less than rows: neither may reach the probabilities."""
+    generator = np.random.default_rng(0)
+    X_public, y_public = rare_class(400, generator)
+    make = dc.SampleAnchor(150) if sampler == "sample" else dc.SMOTEAnchor(300)
+    anchor, target = make.sample(X_public, y_public, random_state=0)
+    target = target if sampler == "SMOTE" else None
+    f, defences = dc.obfuscator("pca", n_components=6), [dc.party.Microaggregation(5), dc.party.GaussianNoise(0.3)]
+    parties = [dc.Party(each, f, fit_on=X_public, defences=defences, random_state=0) for each in "abc"]
+    shares = [party.fit(*rare_class(140, generator)).share(anchor, target) for party in parties]
+    collaboration = dc.Analyst().fit(shares)
+    X, y = rare_class(2000, generator)
+    said = parties[0].predict_proba(X, collaboration.party_model("a"))[:, 1]
+    constant = log_loss(y, np.full(len(y), y.mean()))
+    assert abs(said.mean() - y.mean()) < 0.03
+    assert log_loss(y, said) < 0.95 * constant
+    assert_allclose(collaboration.selection_.constant, constant, atol=1e-3)
+    assert "a constant" in collaboration.selection_.table()
+
+
+def test_anchor_rows_weigh_as_the_parties_classes_do_and_as_before_where_they_are_as_frequent(rng):
+    """Weights of classes that both have are the ratio of frequencies; others stay."""
+    shares = world(rng, n_rows=80)
+    training = training_rows({share.party: share for share in shares})
+    if not training.has_anchor:
+        anchor_target = np.resize(["no", "no", "no", "yes", "never"], len(shares[0].anchor_representation))
+        shares = [changed(share, anchor_target=anchor_target) for share in shares]
+        training = training_rows({share.party: share for share in shares})
+    weights = training.at_parties_frequencies().weights(1.0, None)
+    own, of_anchor = training.target[: training.anchor.start], training.target[training.anchor]
+    assert_allclose(weights[: training.anchor.start], 1.0)
+    both = np.isin(of_anchor, own)
+    for each in np.unique(own):
+        share = weights[training.anchor][of_anchor == each].sum() / weights[training.anchor][both].sum()
+        assert_allclose(share, np.mean(own == each))
+    assert_allclose(weights[training.anchor][~both], 1.0)

@@ -168,7 +168,8 @@ class Analyst:
     anchor_weight : float or "auto", default="auto"
         Weight of an anchor row beside a party's row in the training of h, where the anchor has targets; 0 leaves them
         out.  An anchor row is the mean of what the parties' functions make of it.  "auto" takes the best of 0, 0.3 and
-        1 where there is a choice to make at all, and 0 where integrator and estimator are named.
+        1 where there is a choice to make at all, and 0 where integrator and estimator are named.  With "auto", the
+        anchor's classes together weigh as often as the parties have them: SMOTE balances them.
     task : {"auto", "classification", "regression"}, default="auto"
         What targets are; "auto" treats floating-point targets as numbers and all others as classes.
     class_weight : "balanced", dict of class to float, or None, default=None
@@ -299,6 +300,8 @@ class Analyst:
     @one_thread
     def _chosen(self, named: Mapping[PartyName, Share], training: TrainingRows) -> Collaboration:
         """Return the integrator and the model that predict best what was left out."""
+        if isinstance(self.anchor_weight, str) and self._is_classification(training.target):
+            training = training.at_parties_frequencies()
         choice, selection = self._search(named, training).run()
         representations = {party: choice.rows[rows] for party, rows in training.parties.items()}
         levels = None

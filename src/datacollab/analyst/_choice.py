@@ -6,6 +6,7 @@ import math
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from itertools import islice
 from typing import Any
 
 import numpy as np
@@ -205,12 +206,15 @@ class Selection:
         changed rows, where there is nothing else.
     n_judges : int
         Rows that judged.
+    constant : float
+        Loss on these rows of the classes' frequencies among them, or of the mean: what a useful model is below.
     """
 
     candidates: tuple[Candidate, ...]
     metric: str
     judged_on: str
     n_judges: int
+    constant: float = math.nan
 
     @property
     def caution(self) -> str:
@@ -239,6 +243,8 @@ class Selection:
     def table(self, most: int = 10) -> str:
         """Return the best candidates as text, the chosen one marked."""
         lines = [f"{self.metric} on {self.n_judges} rows: {_JUDGED_ON[self.judged_on]}"]
+        if math.isfinite(self.constant):
+            lines.append(f"   {self.constant:.4f}  a constant, which looks at no column")
         for each in self.best(most):
             mark = "*" if each.chosen else " "
             alpha = "" if each.alpha is None else f", penalty {each.alpha:g}"
@@ -323,6 +329,17 @@ class Search:
         """Whether rows judge that are not the parties' own."""
         return self.training.judged_on != "rows"
 
+    @property
+    def _flattered(self) -> bool:
+        """Whether rows left out have near copies among the others, which kernels follow: a linear model is tried alone.
+
+        Noise on means of groups makes them unequal, so that they cannot be left out together.
+        """
+        copies = self.training.judged_on == "groups" and len(np.unique(self.training.groups)) == len(
+            self.training.groups
+        )
+        return self.is_classification and copies
+
     def run(self) -> tuple[Choice, Selection]:
         """Try all candidates; the smallest loss wins."""
         shares, training = self.shares, self.training
@@ -350,13 +367,16 @@ class Search:
             raise ledger.error or AgreementError("There is nothing to try; name at least one integration method.")
         if self.model is None:
             self._refine(ledger.best, ledger)
-        return ledger.best, _selection(ledger, ledger.best, training)
+        counts = training.counts(self.class_weight)
+        return ledger.best, _selection(ledger, ledger.best, training, counts)
 
     def _counts(self, n_weights: int) -> tuple[int, int]:
         """Return how many candidates of an integration method are tried, and how many of all at most once more."""
         if self.model is not None:
             return n_weights, 0
         # The cautious have a linear and two kernel regressions; others all widths, and a forest and an average besides.
+        if self._flattered:
+            return n_weights, 0
         return (3, 1) if self.cautious else ((1 + len(WIDTHS)) * n_weights + 2, len(WIDTHS) * n_weights)
 
     def _try_models(self, integrator: BaseIntegrator, weights: Sequence[float], ledger: _Ledger) -> None:
@@ -425,7 +445,7 @@ class Search:
             yield from ((self.model, weight) for weight in weights)
             return
         for weight in weights:
-            yield from (
+            models = (
                 (model, weight)
                 for model in kernel_models(
                     anchor,
@@ -434,6 +454,7 @@ class Search:
                     interpolated=self.training.interpolated,
                 )
             )
+            yield from islice(models, 1) if self._flattered else models
         if self.cautious:
             return
         best = min((choice.candidate for choice in tried), key=lambda each: each.loss, default=None)
@@ -454,6 +475,8 @@ class Search:
                 "model."
             )
         losses = judged_losses(getattr(fitted, "classes_", None), left_out, training, counts)
+        certainty = _certainty(fitted, rows, mean_anchor(integrator, self.shares), training)
+        _less_certain(fitted, certainty, training)
         candidate = Candidate(
             integrator=name_of(integrator),
             model=model.name,
@@ -471,6 +494,7 @@ class Search:
             weights=weights,
             left_out=left_out,
             losses=losses,
+            certainty=certainty,
         )
 
 
@@ -480,7 +504,7 @@ def _interval(differences: FloatArray) -> tuple[float, float]:
     return float(differences.mean()) - half, float(differences.mean()) + half
 
 
-def _selection(ledger: _Ledger, best: Choice, training: TrainingRows) -> Selection:
+def _selection(ledger: _Ledger, best: Choice, training: TrainingRows, counts: FloatArray) -> Selection:
     """Return all candidates, each with an interval of its difference from the chosen one."""
     parts: dict[int, float] = {}
     if best.averaged:
@@ -501,7 +525,18 @@ def _selection(ledger: _Ledger, best: Choice, training: TrainingRows) -> Selecti
         metric="log loss" if is_classification else "squared error",
         judged_on=training.judged_on,
         n_judges=int(np.sum(training.judges > 0)),
+        constant=_constant_loss(training.target, counts, is_classification=is_classification),
     )
+
+
+def _constant_loss(target: NDArray[Any], counts: FloatArray, *, is_classification: bool) -> float:
+    """Return loss of the best constant prediction on rows that count so much."""
+    if not is_classification:
+        mean = np.average(target, weights=counts)
+        return float(np.average((target - mean) ** 2, weights=counts))
+    shares = np.bincount(np.unique(target, return_inverse=True)[1], weights=counts) / counts.sum()
+    shares = shares[shares > 0]
+    return float(-shares @ np.log(shares))
 
 
 _TAU = 0.1
@@ -577,6 +612,7 @@ class Choice:
     left_out: FloatArray
     losses: FloatArray
     averaged: tuple[Choice, ...] = ()
+    certainty: float = 1.0
 
 
 def trained_again(choice: Choice, training: TrainingRows, there: FloatArray) -> Any | None:
@@ -601,7 +637,39 @@ def trained_again(choice: Choice, training: TrainingRows, there: FloatArray) -> 
     judges = training.judges * (weights > 0)
     if not judges.any():
         judges = (weights > 0).astype(np.float64)
-    return fit_left_out(copy, choice.rows, training.target, weights, groups=training.groups, judges=judges)[0]
+    again = fit_left_out(copy, choice.rows, training.target, weights, groups=training.groups, judges=judges)[0]
+    _less_certain(again, choice.certainty, training)
+    return again
+
+
+def _certainty(estimator: Any, rows: FloatArray, anchor: FloatArray, training: TrainingRows) -> float:
+    """Return what to multiply log odds by that were learnt from means of groups; 1 for other rows.
+
+    Means vary less about their class than rows do, and by the rule of Gaussian classes log odds learnt from them are as
+    many times too large.  How much less shows beside the anchor's rows, which are no means.
+    """
+    if training.judged_on != "groups" or not isinstance(estimator, LandmarkRidgeClassifier):
+        return 1.0
+    own, others = _log_odds(estimator, rows), _log_odds(estimator, anchor)
+    codes = np.unique(training.target, return_inverse=True)[1]
+    means = np.stack([own[codes == code].mean(axis=0) for code in range(codes.max() + 1)])[codes]
+    within, between = np.sum((own - means) ** 2) / len(own), means.var(axis=0).sum()
+    there = max(float(others.var(axis=0).sum() - between), float(within))
+    return min(1 / training.group_size, float(within) / there if there > 0 else 1.0)
+
+
+def _log_odds(estimator: LandmarkRidgeClassifier, rows: FloatArray) -> FloatArray:
+    logs = np.log(np.maximum(estimator.predict_proba(rows), _FLOOR))
+    return np.asarray(logs - logs.mean(axis=1, keepdims=True))
+
+
+def _less_certain(estimator: Any, certainty: float, training: TrainingRows) -> None:
+    """Bring log odds nearer to those of the class frequencies, in place."""
+    if certainty < 1:
+        counts = np.array([np.sum(training.target == each) for each in estimator.classes_])
+        logs = np.log(counts / counts.sum())
+        estimator.scale_ *= certainty
+        estimator.offsets_ = certainty * estimator.offsets_ + (1 - certainty) * (logs - logs.mean())
 
 
 def judged_losses(

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -26,6 +26,7 @@ _CLUSTER = 10
 _MOST_CLUSTERS = 100
 _ON_SEGMENTS = 0.36
 _MOST_LOOKED_AT = 1000
+_FEWEST_OF_CLASS = 30
 _FEWEST_JUDGES = 50
 """Own rows that judge for everybody, where some parties' shares were changed by defences."""
 ANCHOR_STRATUM = "rows of the anchor"
@@ -46,6 +47,33 @@ class TrainingRows:
     judges: FloatArray
     interpolated: bool
     judged_on: str
+    anchor_factors: FloatArray | float = 1.0
+
+    def at_parties_frequencies(self) -> TrainingRows:
+        """Return the same with anchor rows weighted to the parties' class frequencies, among classes that both have.
+
+        An anchor with other frequencies, as SMOTE's balanced one, would move all probabilities towards its own.
+        """
+        if not self.has_anchor:
+            return self
+        classes, codes = np.unique(self.target, return_inverse=True)
+        anchors = codes[self.anchor]
+        own = np.bincount(codes[: self.anchor.start], minlength=len(classes))
+        of_anchor = np.bincount(anchors, minlength=len(classes))
+        both = (own > 0) & (of_anchor > 0)
+        factors = np.ones(len(classes))
+        factors[both] = own[both] / own[both].sum() / (of_anchor[both] / of_anchor[both].sum())
+        judges = self.judges.copy()
+        judges[self.anchor] *= factors[anchors]
+        return replace(self, judges=judges, anchor_factors=factors[anchors])
+
+    @property
+    def group_size(self) -> float:
+        """Rows per mean on average, where means of groups within classes judge; otherwise 1."""
+        _, first, codes = np.unique(self.groups, return_index=True, return_inverse=True)
+        if self.judged_on != "groups" or (self.target != self.target[first[codes]]).any():
+            return 1.0
+        return len(self.groups) / len(first)
 
     @property
     def strata(self) -> NDArray[np.object_]:
@@ -88,7 +116,7 @@ class TrainingRows:
     def weights(self, anchor_weight: float, class_weight: str | Mapping[Any, float] | None) -> FloatArray:
         """Return how much each row counts in training, shape (n_rows,)."""
         weights = np.ones(len(self.target))
-        weights[self.anchor] = anchor_weight
+        weights[self.anchor] = anchor_weight * self.anchor_factors
         return weights * self._class_weights(class_weight, weights)
 
     def counts(self, class_weight: str | Mapping[Any, float] | None) -> FloatArray:
@@ -159,7 +187,7 @@ def training_rows(shares: Mapping[PartyName, Share], *, as_classes: bool = False
     judges.append(np.full(n_labelled, float(judged_on == "anchor")))
     numbers = np.concatenate(groups)
     anchor = next(iter(shares.values())).anchor_representation
-    interpolated = judged_on != "rows" and looks_interpolated(anchor)
+    interpolated = judged_on != "rows" and looks_interpolated(anchor, anchor_target)
     if interpolated:
         numbers = _related(numbers, anchor)
     return TrainingRows(
@@ -211,18 +239,24 @@ def _joined(target: NDArray[Any], anchor_target: NDArray[Any]) -> NDArray[Any]:
     return np.concatenate([target, anchor_target])
 
 
-def looks_interpolated(anchor: FloatArray) -> bool:
+def looks_interpolated(anchor: FloatArray, target: NDArray[Any] | None = None) -> bool:
     """Return whether rows seem to have been made on segments between a few others, as by SMOTE.
 
     A row on a segment has others from its ends very near, and its tenth neighbour far.  Rows of few dimensions are
     like that by themselves.  Of twelve tables, real rows had a median ratio of these distances of .40 and more,
     interpolated ones of .34 and less (``python -m datacollab_experiments.risks.cited neighbours``).
+    Each class is looked at, too: of a rare one SMOTE makes many rows from few.
     """
-    rows = anchor[np.random.default_rng(0).permutation(len(anchor))[:_MOST_LOOKED_AT]]
+    drawn = np.random.default_rng(0).permutation(len(anchor))[:_MOST_LOOKED_AT]
+    rows = anchor[drawn]
     n_neighbors = min(10, len(anchor) - 1)
     distances, _ = NearestNeighbors(n_neighbors=n_neighbors + 1).fit(anchor).kneighbors(rows)
     ratios = distances[:, 1] / np.maximum(distances[:, n_neighbors], np.finfo(float).tiny)
-    return bool(np.median(ratios) < _ON_SEGMENTS)
+    medians = [np.median(ratios)]
+    if target is not None and target.dtype.kind != "f":
+        _, codes, counts = np.unique(target[drawn], return_inverse=True, return_counts=True)
+        medians += [np.median(ratios[codes == code]) for code in np.flatnonzero(counts >= _FEWEST_OF_CLASS)]
+    return bool(min(medians) < _ON_SEGMENTS)
 
 
 def _related(numbers: NDArray[np.intp], anchor: FloatArray) -> NDArray[np.intp]:

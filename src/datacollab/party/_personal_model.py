@@ -169,7 +169,8 @@ class Benefit:
         if self.basis is None or self.combined is None or self.combined_gain is None:
             return (
                 f"It cannot be said what collaboration brought: the model came without left-out predictions for the "
-                f"{self.n_rows} own rows, which it was trained on. Ask the analyst for a model that has them."
+                f"{self.n_rows} own rows, which it was trained on. The analyst can send them for rows "
+                "without defences; with defences it takes three other parties."
             )
         gain, form = self.combined_gain, ".4g" if self.metric == "RMSE" else ".3f"
         alone, both = (f"{side.score.value:{form}}" for side in (self.local, self.combined))

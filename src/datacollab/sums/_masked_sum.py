@@ -77,6 +77,9 @@ class MaskKey:
 
     A key never serves two messages: the difference of two messages under the same masks is that of two tables.
 
+    Only this object remembers that it was used.  A secret that a program stores and loads twice can mask twice: delete
+    it with the first message, or leave files to the commands, which see to it.
+
     Parameters
     ----------
     secret : bytes of length 32

@@ -198,6 +198,13 @@ def test_an_attacker_in_collusion_inverts_collaboration_representations(digits, 
     assert best(result, "linkage").value > 0.9
 
 
+@pytest.mark.parametrize("attribute", ["ward", 64, -1, [0, 64], 1.5, []])
+def test_an_attribute_that_is_no_column_is_refused_by_its_name(digits, pca_party, attribute):
+    (X, _), (anchor, _), *_ = digits
+    with pytest.raises(dc.errors.AgreementError, match=r"attributes\['ward'\].*a column's number from 0 to 63"):
+        audit(pca_party, X, anchor, attributes={"ward": attribute})
+
+
 def test_a_level_is_said_to_be_unasked_only_where_none_of_its_attacks_was_asked_for(digits, pca_party):
     (X, _), (anchor, _), *_ = digits
 

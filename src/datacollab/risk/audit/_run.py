@@ -90,6 +90,18 @@ _WORST, _LARGEST_MARGIN = 10, 1e6
 
 
 @one_thread
+def _check_attribute(name: str, attribute: object, n_columns: int) -> None:
+    """Refuse what names no columns of the table by number."""
+    if callable(attribute):
+        return
+    columns = np.asarray(attribute).ravel()
+    if columns.dtype.kind not in "iu" or not len(columns) or not ((columns >= 0) & (columns < n_columns)).all():
+        raise AgreementError(
+            f"attributes[{name!r}] is {attribute!r}; expected a column's number from 0 to {n_columns - 1} in the table "
+            "that f_k maps, the numbers of a category's one-hot columns, or a function of the table. Give one of these."
+        )
+
+
 def audit(
     party: Party,
     X: ArrayLike,
@@ -178,6 +190,8 @@ def audit(
         raise AgreementError(f"attacks={attacks!r} is one text; give a list of names, such as [{attacks!r}].")
     if unknown := sorted(set(attacks or ()) - set(ATTACKS)):
         raise AgreementError(f"Unknown attack {unknown[0]!r}; choose from {', '.join(ATTACKS)}.")
+    for name, attribute in (attributes or {}).items():
+        _check_attribute(name, attribute, np.shape(X)[1])
     asked = [level for level in LEVELS if levels is None or level in levels]
     scenario = make_scenario(
         party, X, anchor, anchor_target, (public, public_target), (control, control_target), y, n_attacked, random
