@@ -139,6 +139,18 @@ def test_numbers_at_the_end_of_a_scale_are_no_codes():
         assert "sentinels" not in draft({"x": entries.astype(float)}, kinds={"x": "number"})[1]
 
 
+@pytest.mark.parametrize(("number", "said"), [("1005", True), ("-400", True), ("60", False)])
+def test_a_number_far_off_is_kept_and_said(number, said):
+    """As a sum below the table, or a decimal comma that was read as a mark of thousands."""
+    entries = {"dose": np.array(text(number, rest=NUMBERS), dtype=float)}
+    project, told = draft(entries)
+    assert ("far off" in told) == said
+    assert project.columns[0].minimum <= float(number) <= project.columns[0].maximum
+    if said:
+        assert f"--missing dose={number} takes it as missing" in told["far off"]
+        assert abs(draft(entries, missing={"dose": [number]})[0].columns[0].maximum) < 50
+
+
 def test_codes_with_leading_zeros_are_text():
     project, told = draft({"code": text(rest=["001", "010", "100"])})
     assert project.columns[0].categories == ("001", "010", "100")

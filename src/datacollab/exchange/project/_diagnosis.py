@@ -30,6 +30,8 @@ _RARE = 0.02
 """Part of the public rows below which a class may have few rows at the parties."""
 _MOSTLY, _MOST_SENTINELS = 0.8, 0.2
 """Part of numbers from which other entries are faults, and the largest part of numbers that stand for missing."""
+_FAR_OFF = 10
+"""In widths of all other numbers."""
 _CODE = re.compile(r"[+-]?0\d+", re.ASCII)
 _MARKED = re.compile(r"[+-]?\d+([.,]\d+)+", re.ASCII)
 _SENTINEL = re.compile(r"-?(9+|8+|7+|9+[678])|-1", re.ASCII)
@@ -174,6 +176,10 @@ def diagnose(
             )
         )
         numbers = np.where(np.isin(numbers, [float(each) for each in codes]), math.nan, numbers)
+    elif limits is None and (far := _far_off(numbers)) is not None:
+        word = label_text(far)
+        done = f"kept, so the range reaches it; a sum, or a decimal comma? --missing {name}={word} takes it as missing"
+        findings.append(Finding(column=name, kind="far off", found=f"has {word} far outside the rest", done=done))
     if given is None and (like := _like_identifiers(name, numbers)) is not None:
         found, meaning = like
         done = f"--without {name} leaves it out, --as {name}=number takes it as a number"
@@ -272,6 +278,18 @@ def _sentinels(numbers: FloatArray, limits: tuple[float, float] | None) -> set[s
             low, high = min(low, value), max(high, value)
     codes = {value for value in counts if not low <= value <= high}
     return set() if sum(counts[each] for each in codes) > _MOST_SENTINELS * n_all else set(map(label_text, codes))
+
+
+def _far_off(numbers: FloatArray) -> float | None:
+    """Return a number in few rows that lies many times as far from all others as these are apart."""
+    values, counts = np.unique(numbers[np.isfinite(numbers)], return_counts=True)
+    if counts.sum() < _FEWEST_ROWS or values.size < 3:
+        return None
+    for place, rest in ((-1, values[:-1]), (0, values[1:])):
+        gap = min(abs(values[place] - rest[0]), abs(values[place] - rest[-1]))
+        if gap > _FAR_OFF * (rest[-1] - rest[0]) and counts[place] <= _RARE * counts.sum():
+            return float(values[place])
+    return None
 
 
 def _like_identifiers(name: str, numbers: FloatArray) -> tuple[str, str] | None:
