@@ -153,7 +153,7 @@ class Integration:
                 }
                 for candidate in said["candidates"]
             ]
-            named = {name: said[name] for name in ("metric", "judged_on", "n_judges")}
+            named = {name: said[name] for name in ("metric", "judged_on", "n_judges", "constant")}
             selection = Selection(candidates=tuple(Candidate(**each) for each in candidates), **named)
         return cls(
             **dict(facts)
