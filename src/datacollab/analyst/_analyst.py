@@ -196,6 +196,8 @@ class Analyst:
     defences changed all shared rows, the anchor's rows judge, if they have targets.  They cannot tell how a method does
     on rows unlike them, so candidates are few and cautious then; none are averaged.  Where they look interpolated, as
     by SMOTE, near ones are left out together, and a kernel must be better by far than a linear model.
+    Without such targets, means of groups with noise get a linear model alone, and its log odds are made smaller: means
+    of a class vary less than rows do.
 
     Examples
     --------
