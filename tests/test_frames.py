@@ -27,7 +27,14 @@ from sklearn.utils import all_estimators
 import datacollab as dc
 from datacollab._frames import TableEncoder
 from datacollab.choice import Option
-from datacollab.errors import AgreementError, DataCollabError, ExchangeError, SmallClassWarning, UnsendableWarning
+from datacollab.errors import (
+    AgreementError,
+    DataCollabError,
+    DataCollabWarning,
+    ExchangeError,
+    SmallClassWarning,
+    UnsendableWarning,
+)
 from datacollab.model import SENDABLE, unsendable_part
 from datacollab.party import Microaggregation, PersonalModel
 from datacollab.study import CategoryColumn, Description, NumberColumn, StudyPlan
@@ -241,6 +248,10 @@ def test_one_table_in_any_container_gives_one_result(entry, reference, container
 REFUSED = {
     "dates": (TABLE.assign(seen=pd.Timestamp("2031-05-04")), "column 'seen' holds dates.*such as an age in years"),
     "days": (TABLE.assign(seen=datetime.date(2031, 5, 4)), "column 'seen' holds dates"),
+    "a word among numbers": (
+        TABLE.assign(dose=np.array([20.31, "2031", *[0.5] * (len(TABLE) - 2)], dtype=object)),
+        "column 'dose' holds numbers with decimals, and texts",
+    ),
     "lists": (TABLE.assign(seen=[[2031]] * len(TABLE)), "column 'seen' holds lists"),
     "infinity": (TABLE.assign(dose=[np.inf, *range(1, len(TABLE))]), "column 'dose' holds infinity in 1 of"),
     "doubled names": (pd.concat([TABLE, TABLE[["age"]]], axis=1), r"1 names for several columns each: \['age'\]"),
@@ -302,6 +313,13 @@ def test_classes_coded_in_different_ways_are_refused_with_the_parties(case, shar
         y = np.concatenate([target.astype(object) for target in targets])
         dc.DataCollaborationClassifier(sharing=sharing).fit(TABLE[:N], y, groups=HOSPITAL, anchor=TABLE[N:])
     assert "yes" not in str(caught.value).casefold()
+
+
+def test_classes_that_no_other_party_has_are_warned_of():
+    targets = {"a": ["no", "yes"], "b": ["ja", "nein"], "c": ["no", "yes", "unclear"]}
+    with pytest.warns(DataCollabWarning, match=r"Parties \['b'\] have no class in common with any other") as caught:
+        check_coding({party: np.array(labels) for party, labels in targets.items()})
+    assert "ja" not in str(caught[0].message)
 
 
 @pytest.mark.parametrize(

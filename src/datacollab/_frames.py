@@ -153,6 +153,9 @@ def _entries(column: Any, what: str, error: type[ValueError]) -> NDArray[Any]:
         raise error(f"{what} holds dates or times. Make a number of it, such as an age in years, or leave it out.")
     if any(isinstance(each, list | tuple | dict | set | np.ndarray) for each in known):
         raise error(f"{what} holds lists or records. Give one number or text for each row.")
+    kinds = {type(each) for each in known if not isinstance(each, float) or each % 1}
+    if not _is_declared(column) and any(issubclass(each, float) for each in kinds) and str in kinds:
+        raise error(f"{what} holds numbers with decimals, and texts. Make gaps of the texts, or texts of all entries.")
     texts = np.full(len(entries), None, dtype=object)
     texts[~missing] = [label_text(each) for each in known.tolist()]
     return texts

@@ -13,7 +13,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from ._frames import plain_column
 from ._typing import FloatArray, PartyName
-from .errors import AgreementError, SmallClassWarning
+from .errors import AgreementError, DataCollabWarning, SmallClassWarning
 
 __all__ = ["EFFECT", "NO_TARGET", "SURVIVAL", "SURVIVAL_EFFECT", "TargetKind", "coarsened", "effect_target"]
 __all__ += [
@@ -307,6 +307,14 @@ def check_coding(targets: Mapping[PartyName, NDArray[Any]], *, are_classes: bool
             raise AgreementError(
                 f"Parties {parties!r} spell {len(unlike)} of the classes in different ways, such as with other "
                 "capitals or blanks. Write each class in one way at all parties."
+            )
+        rest = {party: set().union(*(found[each] for each in found if each != party)) for party in found}
+        if alone := [party for party, own in found.items() if len(own) > 1 and rest[party] and not own & rest[party]]:
+            warnings.warn(
+                f"Parties {alone!r} have no class in common with any other. If these are the same classes in other "
+                "words, such as another language, write each in one way at all parties.",
+                DataCollabWarning,
+                stacklevel=3,
             )
         return
     n = max(map(len, found.values()))
