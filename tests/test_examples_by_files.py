@@ -52,6 +52,7 @@ def over_folds(output):
 
 
 @pytest.mark.slow
+@pytest.mark.filterwarnings("ignore::datacollab.errors.EffectWarning")
 @pytest.mark.parametrize(
     ("options", "apart", "wider"), [([], 0.25, 1.7), (["--undefended"], 0.05, 1.15)], ids=["means", "rows"]
 )
