@@ -1,15 +1,13 @@
 """Sums over all parties' rows under masks: the analyst learns the total alone, and solves it for one model."""
 
 from .._recommended import MOST_COMPONENTS, UNITS_PER_RANGE, Recommended, columns_alike, recommended
-from ._card import mask_card, read_mask_card
 from ._common_map import CommonMap
-from ._fixed_point import FixedPoint
-from ._key_stream import key_stream, standard_normal
+from ._files import MASKED_SUM_KIND, mask_card, message_to_bytes, read_mask_card, read_message
 from ._masked_sum import FEWEST_PARTIES, MaskedMessage, MaskedSum, MaskKey, check_mask_key
 from ._membership import MeasuredMembership, measured_membership
-from ._message_file import MASKED_SUM_KIND, message_to_bytes, read_message
 from ._plan import SUMS_MODEL_KIND, SumsModel, SumsPlan
 from ._ridge_sums import RidgeFromSums, RidgeSums
+from ._words import FixedPoint, key_stream, standard_normal
 
 __all__ = [
     "FEWEST_PARTIES",

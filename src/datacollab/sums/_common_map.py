@@ -14,7 +14,7 @@ from .._recommended import MOST_COMPONENTS
 from .._typing import FloatArray
 from ..errors import AnchorError
 from ..linalg import Kernel
-from ._key_stream import key_stream, standard_normal
+from ._words import key_stream, standard_normal
 
 __all__ = ["CommonMap"]
 

@@ -29,8 +29,7 @@ from numpy.typing import ArrayLike
 from .._typing import FloatArray, PartyName
 from ..bundle import canonical_json
 from ..errors import AgreementError, SharedBeforeError, ShareError
-from ._fixed_point import FixedPoint, Words
-from ._key_stream import key_stream, standard_normal
+from ._words import FixedPoint, Words, key_stream, standard_normal
 
 __all__ = ["FEWEST_PARTIES", "MaskKey", "MaskedMessage", "MaskedSum", "check_mask_key"]
 

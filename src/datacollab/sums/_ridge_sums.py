@@ -31,7 +31,7 @@ from .._recommended import TABLE
 from .._typing import FloatArray
 from ..errors import AgreementError, NumericalError
 from ..linalg import gaussian_sigma
-from ._key_stream import standard_normal
+from ._words import standard_normal
 
 __all__ = ["RidgeFromSums", "RidgeSums", "TotalFigures", "class_indicators"]
 

@@ -507,7 +507,7 @@ def _prepared(
             f"Party {name!r}: the mask key in {folder.files.mask} is not the one that project {project.name!r} names. "
             "Send public.key to the project's owner, who writes its third line into the project and signs it again.",
         )
-    secret = new_secret()
+    secret = new_secret() if isinstance(plan, StudyPlan) else b""
     sums, hashed, in_anchor, some, targets = list[FloatArray](), [], set[int](), [], set[Any]()
     for batch, clusters in batches:
         assert batch.target is not None

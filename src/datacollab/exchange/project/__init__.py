@@ -15,7 +15,7 @@ from ._anchor import (
 from ._column import Column
 from ._describing import anchor_lines, column_rows, project_changes, rules_line, sharing_lines, task_lines
 from ._diagnosis import Finding, column_questions
-from ._draft import draft_project, usual_components
+from ._draft import draft_project
 from ._encoding import (
     MOST_OUTSIDE,
     Adjustments,
@@ -26,7 +26,7 @@ from ._encoding import (
     unknown_levels,
 )
 from ._file import load_project, parse_project, project_text, read_project, read_project_text, sign_project_text
-from ._project import AnchorRecipe, Project, is_device_name, project_content
+from ._project import AnchorRecipe, Project, is_device_name, project_content, usual_components
 from ._sharing import STUDY, Sharing, declared_alike, sharing_sentences
 from ._tables import read_table, table_batches, table_format, write_table
 from ._task import Task

@@ -18,11 +18,11 @@ from ._column import Column
 from ._diagnosis import Answers, Diagnosis, Finding, diagnose, rare_classes, target_entries
 from ._encoding import MISSING, MOST_OUTSIDE, UNKNOWN, NotNumericError, as_numbers, label_codes, label_text
 from ._entries import check_choice, invalid, listed, refuse_if
-from ._project import AnchorRecipe, Project
+from ._project import AnchorRecipe, Project, usual_components
 from ._sharing import ANALYST, Sharing, declared_alike
 from ._task import TASKS, Task
 
-__all__ = ["draft_project", "usual_components"]
+__all__ = ["draft_project"]
 
 
 def _widened_range(numbers: FloatArray) -> tuple[float, float]:
@@ -189,7 +189,7 @@ def _single_task(
     return Task(kind=kind, target=name, classes=found_classes)
 
 
-_USUAL_COMPONENTS, _USUAL_ANCHORS = 16, 1000
+_USUAL_ANCHORS = 1000
 
 
 def draft_project(
@@ -333,17 +333,6 @@ def draft_project(
         sharing=sharing,
         **agreed,
     )
-
-
-def usual_components(n_free: int, task: Task | None = None) -> int:
-    """Return the usual number of columns of a representation: 16, or one less than the free numbers in a row.
-
-    A linear map onto as many columns as there are free numbers turns the table and hides nothing.  For an effect it is
-    as many all the same: covariates that are lost are not adjusted for, and estimates come out biased.
-    """
-    if task is not None and task.kind == "effect":
-        return n_free
-    return max(1, min(_USUAL_COMPONENTS, n_free - 1))
 
 
 _LEAVE_OUT = "Leave it out of the public table or with --without, if it is an identifier, a date or free text."

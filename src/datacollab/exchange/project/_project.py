@@ -19,6 +19,7 @@ from ._sharing import Sharing, check_sharing
 from ._task import Task
 
 __all__ = ["FORMAT_VERSION", "SECTIONS", "AnchorRecipe", "Project", "is_device_name", "project_content"]
+__all__ += ["usual_components"]
 
 FORMAT_VERSION = 1
 """Of the project file."""
@@ -228,3 +229,17 @@ def project_content(project: Project) -> dict[str, Any]:
 
 def _content(table: Any) -> dict[str, Any]:
     return content_of(table, table.entry_names(vars(table)))
+
+
+_USUAL_COMPONENTS = 16
+
+
+def usual_components(n_free: int, task: Task | None = None) -> int:
+    """Return the usual number of columns of a representation: 16, or one less than the free numbers in a row.
+
+    A linear map onto as many columns as there are free numbers turns the table and hides nothing.  For an effect it is
+    as many all the same: covariates that are lost are not adjusted for, and estimates come out biased.
+    """
+    if task is not None and task.kind == "effect":
+        return n_free
+    return max(1, min(_USUAL_COMPONENTS, n_free - 1))

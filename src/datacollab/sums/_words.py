@@ -1,15 +1,21 @@
-"""Fixed-point numbers as integers modulo a power of two: masks are added to these, and cancel exactly."""
+"""Words of 64 bits: fixed-point numbers as integers modulo a power of two, and streams of words drawn from a key.
+
+Masks are added to these integers, and cancel exactly.  A stream is of ChaCha20: nobody can continue it from a part.
+"""
 
 from __future__ import annotations
 
 from dataclasses import dataclass
 
 import numpy as np
+from cryptography.hazmat.primitives.ciphers import Cipher
+from cryptography.hazmat.primitives.ciphers.algorithms import ChaCha20
 from numpy.typing import ArrayLike, NDArray
+from scipy.special import ndtri
 
 from .._typing import FloatArray
 
-__all__ = ["FixedPoint", "Words"]
+__all__ = ["FixedPoint", "Words", "key_stream", "standard_normal"]
 
 Words = NDArray[np.uint64]
 """Integers of one or two 64-bit words each, shape (n, n_words), the least significant word first."""
@@ -112,3 +118,37 @@ class FixedPoint:
         if self.n_words == 2:
             negated[:, 1] += negated[:, 0] == 0
         return negated
+
+
+def key_stream(key: bytes, n: int) -> NDArray[np.uint64]:
+    """Return the first n words of ChaCha20's key stream (RFC 8439), little-endian, with nonce and counter zero.
+
+    Parameters
+    ----------
+    key : bytes of length 32
+        For one stream only.
+    n : int
+
+    Examples
+    --------
+    >>> hex(key_stream(bytes(32), 1)[0])
+    '0x903df1a0ade0b876'
+    """
+    encryptor = Cipher(ChaCha20(key, bytes(16)), mode=None).encryptor()
+    return np.frombuffer(encryptor.update(bytes(8 * n)), dtype="<u8").astype(np.uint64)
+
+
+def standard_normal(key: bytes, n: int) -> FloatArray:
+    """Draw n standard normal numbers by inversion.
+
+    The upper 53 bits of a word say how far a number is from zero, at most 8.3; the lowest bit says on which side.
+
+    Parameters
+    ----------
+    key : bytes of length 32
+        For one draw only.
+    n : int
+    """
+    words = key_stream(key, n)
+    tails = ((words >> np.uint64(11)).astype(np.float64) + 0.5) * 2.0**-54
+    return np.asarray(np.where(words & np.uint64(1), -1.0, 1.0) * ndtri(tails))

@@ -1,10 +1,11 @@
-"""A masked message as a file: signed by its party, and sealed to the analyst.
+"""What travels: a mask key as text that its party signs, and a masked message as a file.
 
-Sealed always: the messages of all parties together are the total, and it is for the analyst alone.
+A message is signed by its party, and always sealed: all of them are the total, which is for the analyst alone.
 """
 
 from __future__ import annotations
 
+import base64
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
@@ -14,6 +15,7 @@ import numpy as np
 from .._validation import PartyName
 from .._version import __version__
 from ..bundle import (
+    MASK_CARD_PREFIX,
     Bundle,
     KeyPair,
     Limits,
@@ -25,11 +27,13 @@ from ..bundle import (
     unpack,
     unseal,
 )
-from ..errors import ExchangeError, ShareError
-from ._masked_sum import MaskedMessage
+from ..errors import AgreementError, ExchangeError, ShareError
+from ._masked_sum import MaskedMessage, MaskKey, check_mask_key
 
-__all__ = ["MASKED_SUM_KIND", "message_to_bytes", "read_message"]
+__all__ = ["MASKED_SUM_KIND", "mask_card", "message_to_bytes", "read_mask_card", "read_message"]
 
+_CARD_CONTEXT = b"datacollab mask key 1\n"
+_KEY_BYTES, _SIGNATURE_BYTES = 32, 64
 MASKED_SUM_KIND = "datacollab.masked-sum"
 
 _SEALED = "sealed.bin"
@@ -120,3 +124,58 @@ def _purpose(facts: dict[str, Any]) -> str:
 
 def _malformed(reason: str) -> ExchangeError:
     return ExchangeError("SHARE_MALFORMED", f"The masked sum cannot be used: {reason}. Have the party send it again.")
+
+
+def mask_card(mask_key: MaskKey, key: KeyPair) -> str:
+    """Write a public mask key as one word, signed by its party.
+
+    Parameters
+    ----------
+    mask_key : MaskKey
+    key : KeyPair
+        The party's.
+
+    Examples
+    --------
+    >>> from datacollab.bundle import KeyPair
+    >>> from datacollab.sums import MaskKey, mask_card, read_mask_card
+    >>> key, mask_key = KeyPair.generate(), MaskKey.generate()
+    >>> read_mask_card(mask_card(mask_key, key), key.public) == mask_key.public
+    True
+    """
+    return MASK_CARD_PREFIX + _letters(mask_key.public + key.sign(_CARD_CONTEXT + mask_key.public))
+
+
+def _letters(data: bytes) -> str:
+    return base64.b32encode(data).decode().rstrip("=").lower()
+
+
+def read_mask_card(word: str, public: PublicKey) -> bytes:
+    """Return the public mask key on a card, after checks of its form and its signature.
+
+    Parameters
+    ----------
+    word : str
+    public : PublicKey
+        The party's.
+
+    Raises
+    ------
+    ExchangeError
+        ``KEY_MALFORMED`` if the word is no mask key, ``SIGNATURE_INVALID`` if another party signed it.
+    """
+    letters = word.removeprefix(MASK_CARD_PREFIX)
+    try:
+        data = base64.b32decode(letters.upper() + "=" * (-len(letters) % 8))
+        if letters == word or len(data) != _KEY_BYTES + _SIGNATURE_BYTES or letters != _letters(data):
+            raise ValueError
+        mask_public = data[:_KEY_BYTES]
+        check_mask_key(mask_public, public.fingerprint)
+    except (ValueError, AgreementError):
+        raise ExchangeError(
+            "KEY_MALFORMED",
+            f"The mask key of {public.fingerprint} is none: it was changed or cut, or cannot be used. Ask its owner to "
+            "send it again.",
+        ) from None
+    public.verify(data[_KEY_BYTES:], _CARD_CONTEXT + mask_public)
+    return mask_public
