@@ -146,8 +146,8 @@ ROOMS = LIBRARY | RISK | CHOICE | EXCHANGE | LOOK | REMOTE | DESK | CLI
 EVERYWHERE = {
     *(
         "errors",
+        "_encoder",
         "_frames",
-        "_labels",
         "_validation",
         "_codes",
         "_notebooks",

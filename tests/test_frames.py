@@ -25,7 +25,7 @@ from sklearn.svm import SVC
 from sklearn.utils import all_estimators
 
 import datacollab as dc
-from datacollab._frames import TableEncoder
+from datacollab._encoder import TableEncoder
 from datacollab.choice import Option
 from datacollab.errors import (
     AgreementError,

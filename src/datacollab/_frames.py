@@ -1,30 +1,32 @@
-"""Tables and targets as Python has them: frames and arrays of any library, checked, and turned into numbers."""
+"""Tables and targets as Python has them: frames and arrays of any library, checked; and which spellings are one."""
 
 from __future__ import annotations
 
 import datetime
-import warnings
+import math
+import numbers
+import re
+import unicodedata
 from collections import Counter
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Sequence
 from decimal import Decimal
 from numbers import Real
-from typing import Any, Self
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 from scipy import sparse
-from sklearn.base import BaseEstimator, TransformerMixin
-from sklearn.impute import SimpleImputer
-from sklearn.preprocessing import StandardScaler
 
-from ._labels import MISSING, MOST_OUTSIDE, UNKNOWN, label_finder, label_text
-from ._notebooks import FittedUnseen
 from ._require import require
-from ._typing import FloatArray
-from .errors import AgreementError, DataCollabWarning
+from .errors import AgreementError
 
-__all__ = ["TableEncoder", "are_missing", "has_numbers_alone", "plain_column", "plain_table"]
+__all__ = ["are_missing", "has_numbers_alone", "plain_column", "plain_table"]
+__all__ += ["MISSING", "MOST_OUTSIDE", "UNKNOWN", "label_finder", "label_text", "relax"]
 
+MISSING, UNKNOWN = -1, -2
+MOST_OUTSIDE = 0.05
+"""The largest share of a column's entries that may be outside of what was agreed; one entry always may."""
+_DECIMAL = re.compile(r"[+-]?\d+(\.\d+)?", re.ASCII)
 _NUMBERS = "biuf"
 _DATES = (datetime.date, datetime.time, datetime.timedelta)
 _MOST_WHOLE = 2.0**53
@@ -176,174 +178,47 @@ def _is_declared(column: Any) -> bool:
     return type(getattr(column, "dtype", None)).__name__ == "CategoricalDtype"
 
 
-class TableEncoder(FittedUnseen, TransformerMixin, BaseEstimator):
-    """A table as numbers: gaps are filled with the median, and categories are a column of zeros and ones each.
-
-    A gap in a category is a category if there was one in `fit`.  Other categories are found as commands find those of a
-    project, but for capital letters and blanks; those unknown in `fit` are zeros alone.
-
-    Parameters
-    ----------
-    what : str, default="The table"
-        Begins the words of errors.
-    standardise : bool or None, default=None
-        Whether numbers are brought to mean 0 and variance 1.  None does so beside categories.
-    refuses_unknown : bool, default=False
-        Whether a column is refused that holds unknown categories in two rows or more, and in over 5 % of those without
-        a gap.  Otherwise there is a warning.
-    """
-
-    def __init__(
-        self, what: str = "The table", *, standardise: bool | None = None, refuses_unknown: bool = False
-    ) -> None:
-        self.what = what
-        self.standardise = standardise
-        self.refuses_unknown = refuses_unknown
-
-    def fit(self, X: Any, y: Any = None, *, beside: Iterable[Any] = ()) -> Self:
-        """Learn the columns of `X`, with the entries of all tables; shape (n_rows, n_features) each."""
-        X = plain_table(X, self.what)
-        first = _columns_of(X, self.what, AgreementError)
-        self.is_frame_, self.names_, self.n_features_in_ = hasattr(X, "columns"), list(first), len(first)
-        if self.is_frame_ and all(isinstance(name, str) for name in first):
-            self.feature_names_in_ = np.array(self.names_, dtype=object)
-        others = [self._columns(each) for each in beside]
-        numbers, self.places_, self.levels_ = [], [], []
-        for place, name in enumerate(self.names_):
-            parts = [each[name] for each in (first, *others)]
-            if all(part.dtype.kind == "f" for part in parts):
-                numbers.append(np.concatenate(parts))
-                self.places_.append(place)
-            else:
-                texts = {text for part in parts for text in _as_texts(part)}
-                known = sorted(text for text in texts if text is not None)
-                self.levels_.append([*known, None] if len(known) < len(texts) else known)
-        self.categories_ = [place for place in range(self.n_features_in_) if place not in self.places_]
-        self.are_flags_ = [bool(np.isin(each[~np.isnan(each)], (0, 1)).all()) for each in numbers]
-        if numbers:
-            self._imputer = SimpleImputer(strategy="median", keep_empty_features=True)
-            filled = self._imputer.fit_transform(np.column_stack(numbers))
-            is_scaled = bool(self.categories_) if self.standardise is None else self.standardise
-            self._scaler = StandardScaler(with_mean=is_scaled, with_std=is_scaled).fit(filled)
-        return self
-
-    def transform(self, X: Any) -> FloatArray:
-        """Return rows as numbers, shape (n_rows, n_encoded): columns of numbers come first.
-
-        Raises
-        ------
-        AgreementError
-            If columns are missing, or hold other kinds of entries than in `fit`.
-
-        Warns
-        -----
-        DataCollabWarning
-            If a column holds many unknown categories, unless these are refused.
-        """
-        columns = self._columns(X)
-        parts = list[FloatArray]()
-        if self.places_:
-            numbers = [columns[self.names_[place]] for place in self.places_]
-            for place, entries in zip(self.places_, numbers, strict=True):
-                if entries.dtype.kind != "f":
-                    raise AgreementError(
-                        f"{self.what}: column {self.names_[place]!r} holds texts. In the table that columns were "
-                        "learnt from, such as the anchor, it holds numbers alone. Make numbers of them "
-                        "(pandas.read_csv has decimal=',' for decimal commas), or leave the column out of both."
-                    )
-            parts.append(self._scaler.transform(self._imputer.transform(np.column_stack(numbers))))
-        for place, levels in zip(self.categories_, self.levels_, strict=True):
-            codes = self._codes(self.names_[place], _as_texts(columns[self.names_[place]]), levels)
-            parts.append((codes[:, None] == np.arange(len(levels))).astype(np.float64))
-        return np.hstack(parts)
-
-    def _codes(self, name: Any, entries: Sequence[str | None], levels: Sequence[str | None]) -> NDArray[np.intp]:
-        """Return the places of entries among the levels, a negative one for those unknown, unless these are many."""
-        known = [level for level in levels if level is not None]
-        find, places = label_finder(known, relaxed=True), {level: place for place, level in enumerate(levels)}
-        places |= {each: find(each) for each in {*entries} - {*places} if each is not None}
-        codes = np.array([places.get(each, MISSING) for each in entries], dtype=np.intp)
-        n_unknown, n_known = int((codes == UNKNOWN).sum()), int((codes >= 0).sum())
-        if n_unknown > max(1, MOST_OUTSIDE * (n_unknown + n_known)):
-            found = (
-                f"{self.what}: column {name!r} holds unknown categories in {n_unknown} of {len(entries)} rows. Write "
-                "them as in the table that columns were learnt from, such as the anchor, or add rows with them there."
-            )
-            if self.refuses_unknown:
-                raise AgreementError(found)
-            warnings.warn(found, DataCollabWarning, stacklevel=4)
-        return codes
-
-    def settle(self, Z: FloatArray) -> FloatArray:
-        """Return rows of numbers as the nearest ones that a table gives: one category each, and flags of 0 and 1."""
-        Z, start = Z.copy(), len(self.places_)
-        for column in np.flatnonzero(self.are_flags_):
-            ends = self._scaler.transform(np.tile([[0.0], [1.0]], start))[:, column]
-            Z[:, column] = ends[np.abs(Z[:, [column]] - ends).argmin(axis=1)]
-        for levels in self.levels_:
-            block = Z[:, start : start + len(levels)]
-            block[:] = np.eye(len(levels))[block.argmax(axis=1)]
-            start += len(levels)
-        return Z
-
-    def decode(self, Z: FloatArray, like: Any) -> Any:
-        """Return settled rows as a table like the plain one of `fit`."""
-        columns, start = {}, len(self.places_)
-        numbers = self._scaler.inverse_transform(Z[:, :start]) if start else Z[:, :0]
-        for place, entries, is_flag in zip(self.places_, numbers.T, self.are_flags_, strict=True):
-            columns[place] = np.round(entries) if is_flag else entries
-        for place, levels in zip(self.categories_, self.levels_, strict=True):
-            columns[place] = np.array(levels, dtype=object)[Z[:, start : start + len(levels)].argmax(axis=1)]
-            start += len(levels)
-        found = {name: columns[place] for place, name in enumerate(self.names_)}
-        if not self.is_frame_:
-            return np.column_stack([each.astype(object) if self.levels_ else each for each in found.values()])
-        kept = {}
-        for name, dtype in like.dtypes.items() if hasattr(like, "iloc") else ():
-            if dtype.name == "category":
-                names = {label_text(each): each for each in dtype.categories}
-                found[name] = np.array([names.get(each) for each in found[name]], dtype=object)
-            if dtype.name in ("category", "bool"):
-                kept[name] = dtype
-        frame = type(like)(found)
-        return frame.astype(kept) if kept else frame
-
-    @property
-    def common_units(self) -> FloatArray | None:
-        """What brings standardised columns to their own units, but for a factor; None beside categories."""
-        return None if self.levels_ else np.asarray(self._scaler.scale_ / self._factor)
-
-    @property
-    def common_centre(self) -> FloatArray | None:
-        """The mean in these units; None beside categories."""
-        return None if self.levels_ else np.asarray(self._scaler.mean_ / self._factor)
-
-    @property
-    def _factor(self) -> float:
-        return float(np.sqrt(np.mean(self._scaler.scale_**2)))
-
-    def _columns(self, X: Any) -> dict[Any, NDArray[Any]]:
-        """Return the columns that were learnt, of another table."""
-        table = plain_table(X, self.what)
-        if hasattr(table, "columns") != self.is_frame_:
-            raise AgreementError(
-                f"{self.what} must be {'a frame with column names' if self.is_frame_ else 'an array'}, as the table "
-                "that columns were learnt from. Give all tables in one form."
-            )
-        if self.is_frame_:
-            if missing := [name for name in self.names_ if name not in list(table.columns)]:
-                raise AgreementError(
-                    f"{self.what} lacks {len(missing)} columns: {missing[:10]!r}. The table that columns were learnt "
-                    "from, such as the anchor, has them. Drop them there, or add or rename them here."
-                )
-            table = table[self.names_]
-        columns = _columns_of(table, self.what, AgreementError)
-        if len(columns) != self.n_features_in_:
-            raise AgreementError(f"{self.what} has {len(columns)} columns; expected {self.n_features_in_}.")
-        return columns
+def relax(text: str) -> str:
+    """Return one text for all spellings that differ by capital letters, blanks or the form of Unicode alone."""
+    return " ".join(unicodedata.normalize("NFC", text).casefold().split())
 
 
-def _as_texts(entries: NDArray[Any]) -> list[str | None]:
-    if entries.dtype.kind == "O":
-        return list(entries)
-    return [None if each != each else label_text(each) for each in entries.tolist()]
+def label_finder(labels: Sequence[str | int], relaxed: bool) -> Callable[[object], int]:
+    """Return what gives the position of an entry among the labels, `MISSING` for a blank, `UNKNOWN` for no label."""
+    exact = {unicodedata.normalize("NFC", str(label)): position for position, label in enumerate(labels)}
+    values: dict[str, int] = {}
+    spellings: dict[str, int] = {}
+    for position, label in enumerate(labels):
+        # Labels of one value, such as "1" and "1.0", differ as text only.
+        for found, key in ((values, _value(str(label))), (spellings, relax(str(label)))):
+            found[key] = UNKNOWN if key in found else position
+
+    def find(entry: object) -> int:
+        if isinstance(entry, str) and not entry.strip():
+            return MISSING
+        text = unicodedata.normalize("NFC", label_text(entry))
+        position = exact.get(text, values.get(_value(text), UNKNOWN))
+        return spellings.get(relax(text), UNKNOWN) if relaxed and position == UNKNOWN else position
+
+    return find
+
+
+def label_text(entry: object) -> str:
+    """Return an entry as the text of a label: whole numbers without a point, truth values as 1 and 0."""
+    if isinstance(entry, numbers.Integral | np.bool_):
+        return str(int(entry))
+    if isinstance(entry, float | np.floating | Decimal) and math.isfinite(entry) and int(entry) == entry:
+        return str(int(entry))
+    return str(entry)
+
+
+def _value(text: str) -> str:
+    """Return one text for all spellings of a number or truth value; 01 is not 1, as leading zeros tell codes apart."""
+    if text.lower() in ("true", "false"):
+        return str(int(text.lower() == "true"))
+    if not _DECIMAL.fullmatch(text):
+        return text
+    shorter = text.removeprefix("+")
+    if "." in shorter:
+        shorter = shorter.rstrip("0").rstrip(".")
+    return "0" if shorter == "-0" else shorter

@@ -11,7 +11,7 @@ from numpy.testing import assert_allclose
 from sklearn.metrics import log_loss, roc_auc_score
 from sklearn.semi_supervised import LabelSpreading
 
-from datacollab._frames import TableEncoder
+from datacollab._encoder import TableEncoder
 from datacollab.errors import AgreementError
 from datacollab.party._own_models import (
     Opinions,

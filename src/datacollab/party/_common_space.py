@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from .._frames import TableEncoder
+from .._encoder import TableEncoder
 from .._recommended import FEWEST_ALIKE, MOST_COMPONENTS, Recommended, recommended
 from .._typing import FloatArray
 from ..sums import CommonMap

@@ -14,7 +14,8 @@ from numpy.typing import ArrayLike, NDArray
 from scipy.stats import rankdata
 from sklearn.exceptions import NotFittedError
 
-from .._frames import TableEncoder, has_numbers_alone, plain_column, plain_table
+from .._encoder import TableEncoder
+from .._frames import has_numbers_alone, plain_column, plain_table
 from .._validation import FloatArray, PartyName, check_representation, check_single_targets, count_missing
 from ..errors import (
     AgreementError,

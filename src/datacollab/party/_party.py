@@ -17,7 +17,8 @@ from sklearn.pipeline import make_pipeline
 from sklearn.utils import _safe_indexing, check_random_state
 from sklearn.utils.validation import _num_samples
 
-from .._frames import TableEncoder, has_numbers_alone, plain_column
+from .._encoder import TableEncoder
+from .._frames import has_numbers_alone, plain_column
 from .._notebooks import card, chain, class_names, table
 from .._obfuscators import takes_numbers_alone
 from .._secrets import fresh_generator

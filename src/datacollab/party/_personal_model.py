@@ -13,7 +13,8 @@ from scipy import stats
 from sklearn.utils import check_random_state
 from sklearn.utils.validation import _num_samples
 
-from .._frames import TableEncoder, plain_column
+from .._encoder import TableEncoder
+from .._frames import plain_column
 from .._threads import one_thread
 from .._validation import FloatArray, PartyName, check_single_targets, require
 from ..bundle import Bundle, SignedFile

@@ -12,7 +12,7 @@ from numpy.lib.stride_tricks import as_strided
 from numpy.typing import NDArray
 from sklearn.base import BaseEstimator
 
-from .._frames import TableEncoder
+from .._encoder import TableEncoder
 from .._obfuscators import OBFUSCATORS
 from .._validation import require
 from ..bundle import arrays_to_bytes, bytes_to_arrays

@@ -13,7 +13,7 @@ from sklearn.ensemble import RandomForestClassifier, RandomForestRegressor
 from sklearn.preprocessing import StandardScaler
 
 import datacollab as dc
-from datacollab._frames import TableEncoder
+from datacollab._encoder import TableEncoder
 from datacollab.analyst import Collaboration
 from datacollab.analyst._choice import (
     Candidate,

@@ -16,7 +16,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from ..._labels import MISSING, MOST_OUTSIDE, UNKNOWN, label_finder, label_text, relax
+from ..._frames import MISSING, MOST_OUTSIDE, UNKNOWN, label_finder, label_text, relax
 from ..._require import require
 from ..._typing import FloatArray
 from ...errors import ExchangeError

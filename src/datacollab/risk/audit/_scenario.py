@@ -15,7 +15,8 @@ from sklearn.preprocessing import FunctionTransformer
 from sklearn.utils import _safe_indexing
 from sklearn.utils.validation import _num_samples
 
-from ..._frames import TableEncoder, has_numbers_alone, plain_column
+from ..._encoder import TableEncoder
+from ..._frames import has_numbers_alone, plain_column
 from ..._validation import FloatArray, check_single_targets
 from ...errors import AgreementError, DataCollabWarning
 from ...party import Party
