@@ -11,6 +11,7 @@ from scipy.stats import beta
 from sklearn.neighbors import NearestNeighbors
 from sklearn.preprocessing import StandardScaler
 
+from .._encoder import TableEncoder
 from .._frames import has_numbers_alone, plain_table
 from .._typing import FloatArray
 from ..errors import AgreementError, AnchorError
@@ -66,8 +67,6 @@ def find_private_rows(anchor: ArrayLike, X_private: ArrayLike, *, tolerance: flo
     if np.ndim(anchor) == np.ndim(X_private) == 2 and not (has_numbers_alone(anchor) and has_numbers_alone(X_private)):
         # Gaps are filled, so that rows which differ in one alone count as equal.
         try:
-            from .._encoder import TableEncoder
-
             encoder = TableEncoder("A table", standardise=False).fit(anchor, beside=[X_private])
         except AgreementError as error:
             raise AnchorError(str(error)) from None

@@ -4,20 +4,18 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from numbers import Integral, Real
-from typing import TYPE_CHECKING, Any, ClassVar
+from typing import Any, ClassVar
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from sklearn.base import BaseEstimator
 from sklearn.utils import _safe_indexing
 
+from .._encoder import TableEncoder
 from .._frames import has_numbers_alone, plain_table
 from .._validation import FloatArray, Interval, StrOptions
 from ..errors import AgreementError, AnchorError
 from ._sources import as_given, balanced_totals, check_table, check_target, drawing_generator, encode_classes
-
-if TYPE_CHECKING:
-    from .._encoder import TableEncoder
 
 
 class AnchorSampler(BaseEstimator, ABC):
@@ -67,8 +65,6 @@ class AnchorSampler(BaseEstimator, ABC):
             rows, target = self._draw(check_table(table, "X_source"), y_source, generator)
             return as_given(rows, table), target
         try:
-            from .._encoder import TableEncoder
-
             encoder = TableEncoder("X_source").fit(table)
         except AgreementError as error:
             raise AnchorError(str(error)) from None

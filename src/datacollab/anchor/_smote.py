@@ -4,12 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from numbers import Integral
-from typing import TYPE_CHECKING, Any, ClassVar
+from typing import Any, ClassVar
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from sklearn.neighbors import NearestNeighbors
 
+from .._encoder import TableEncoder
 from .._validation import FloatArray, Interval, StrOptions
 from ..errors import AnchorError
 from ._samplers import AnchorSampler
@@ -21,9 +22,6 @@ from ._sources import (
     encode_classes,
     rows_among,
 )
-
-if TYPE_CHECKING:
-    from .._encoder import TableEncoder
 
 
 class SMOTEAnchor(AnchorSampler):
