@@ -74,11 +74,10 @@ def trial(
                 f"{n_equal} rows of {public} equal rows of {table}: `party share` refuses such public rows. If columns "
                 "are few, rows can be equal by chance."
             )
-        anchor_target = shared.target
-        used = np.ones(shared.n_rows, dtype=bool) if anchor_target is None else shared.labelled
-        anchor = _frame(project, shared.X[used])
-        if n_left := shared.n_rows - int(used.sum()):
-            remarks.append(f"{n_left} public rows without a target are left out.")
+        anchor = _frame(project, shared.X)
+        if shared.target is not None:
+            anchor_target = np.full(shared.n_rows, None, dtype=object)
+            anchor_target[shared.labelled] = shared.target
     sizes = sorted({int(each) for each in parties.split(",")})
     with shown_progress() as progress:
         found = simulate_parties(
