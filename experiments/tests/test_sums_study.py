@@ -177,6 +177,7 @@ def test_the_gradient_of_the_misfit_is_that_of_differences():
     assert_allclose(gradient, numeric, rtol=1e-5, atol=1e-5 * np.abs(gradient).max())
 
 
+@pytest.mark.slow
 def test_few_rows_come_back_from_an_exact_total_and_not_from_a_noisy_one():
     exact = dict(rebuilt("breast-cancer", 8, 0, replace(RULE, noise=0.0)))
     noisy = dict(rebuilt("breast-cancer", 8, 0, replace(RULE, noise=0.5)))

@@ -97,6 +97,7 @@ def test_a_hub_that_is_killed_between_parts_loses_nothing(folder, database):
         assert [entry["action"] for entry in entries].count("received") == 1
 
 
+@pytest.mark.slow
 @IN_A_FILE
 def test_what_an_operator_sees(folder, database):
     (folder / "token").write_text("s3cret-token\n")
@@ -126,6 +127,7 @@ def test_what_an_operator_sees(folder, database):
     assert "s3cret" not in said
 
 
+@pytest.mark.slow
 def test_the_operators_commands(folder, database, tmp_path):
     more = ["--database", database] if database else []
     data = ["--data", folder / "hub", *more]

@@ -1,5 +1,7 @@
 """What one key can make a hub keep, besides files: projects, and revisions of their project files."""
 
+import pytest
+
 from datacollab.exchange.project import project_text
 from hub_world import KEYS, World, make_project, refused
 
@@ -28,6 +30,7 @@ def test_revisions_of_project_files_have_a_limit_that_all_projects_of_a_key_shar
         assert world.put_agreement(make_project(revision=2)).status_code == 201
 
 
+@pytest.mark.slow
 def test_a_key_opens_so_many_projects_and_another_key_its_own(tmp_path, database):
     with World(tmp_path / "hub", database) as world:
         for number in range(100):

@@ -65,6 +65,7 @@ def test_blobs_of_nobody_are_swept_and_those_of_another_hub_refused(world, bucke
         Store.opened(tmp_path / "other", blobs=f"{bucket}/of/a-hub")
 
 
+@pytest.mark.slow
 def test_a_store_that_is_gone_is_told(world, bucket):
     assert world.client.get("/readyz").status_code == 200
     client = boto3.client("s3")

@@ -303,6 +303,7 @@ def test_two_at_once_make_one_file(agreed):
     assert len(agreed.blobs()) == 1
 
 
+@pytest.mark.slow
 def test_many_clients_at_once_make_one_file(agreed):
     """Each is told that the file is there, or where to go on; none is told of a failure."""
     person = Person(KEYS["north"].public, frozenset({Role.PARTY}))

@@ -51,6 +51,7 @@ def assert_listens_on_loopback_alone(port):
     socket.create_connection(("127.0.0.1", port), timeout=30).close()
 
 
+@pytest.mark.slow
 def test_the_link_opens_once_on_loopback_alone_and_an_interruption_ends_it_in_order(desk):
     running, link = desk
     assert_listens_on_loopback_alone(int(re.search(r":(\d+)/", link)[1]))
@@ -122,6 +123,7 @@ def answered(client, path, words, seconds=60):
     raise AssertionError(f"{path} did not say: {words}")
 
 
+@pytest.mark.slow
 def test_a_long_upload_is_kept_whole_and_a_desk_that_closes_before_a_yes_lets_nothing_leave(world, desk):
     """The upload is more than what the server holds in memory."""
     running, link = desk

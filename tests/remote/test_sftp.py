@@ -123,6 +123,7 @@ def known(server, tmp_path, monkeypatch):
     del fsspec.config.conf["sftp"]
 
 
+@pytest.mark.slow
 def test_files_cross_by_sftp(server, known, tmp_path):
     mail, store = Mail(tmp_path), StoreRemote(f"sftp://127.0.0.1:{server[0]}/exchange")
     path = mail.put("share", "b", size=1_500_000)

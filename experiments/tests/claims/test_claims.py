@@ -52,6 +52,7 @@ def test_only_ties_hold_where_all_methods_are_equal():
     }  # fmt: skip
 
 
+@pytest.mark.slow
 def test_noise_is_undecided_in_about_95_of_100_cases():
     rng = np.random.default_rng(0)
     counts = {"holds": 0, "undecided": 0, "does not hold": 0}

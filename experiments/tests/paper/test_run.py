@@ -79,6 +79,7 @@ def test_rows_carry_versions_commit_hash_and_times(tmp_path):
             assert images.shape == (2, 7, 64)
 
 
+@pytest.mark.slow
 def test_a_run_goes_on_where_it_was_stopped(quiet, undisturbed, tmp_path, monkeypatch):
     """Ctrl-C after three trials; the second run computes the others only, and the tables are the same bytes."""
     file, ran = tmp_path / "results.sqlite", []

@@ -63,6 +63,7 @@ def report(tmp_path_factory):
     return path, write(SMALL, path, notes=["One forest, not ten."], pictures=[PICTURE])
 
 
+@pytest.mark.slow
 def test_all_files_are_named_and_there(report):
     path, files = report
     assert sorted(files) == sorted(found for found in path.rglob("*") if found.is_file())

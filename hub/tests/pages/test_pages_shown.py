@@ -200,6 +200,7 @@ def test_revisions_are_kept_and_compared(tmp_path):
             assert "REQUEST_MALFORMED" in answer.text
 
 
+@pytest.mark.slow
 def test_a_long_log_is_shown_by_pages_and_checked_as_a_whole(tmp_path):
     from sqlalchemy import text
 

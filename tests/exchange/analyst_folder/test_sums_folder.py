@@ -59,6 +59,7 @@ def all_sent(world):
     return [sent(world, name) for name in PARTIES]
 
 
+@pytest.mark.slow
 def test_five_parties_by_files(played):
     result = played.result
     assert result.n_parties == 5

@@ -20,7 +20,7 @@ from datacollab.exchange.party_folder._folder import load_party
 from party_world import new_world
 from suite import N_KILLS
 
-pytestmark = pytest.mark.skipif(os.name != "posix", reason="kills as POSIX has them")
+pytestmark = [pytest.mark.slow, pytest.mark.skipif(os.name != "posix", reason="kills as POSIX has them")]
 
 KILLED = -signal.SIGKILL
 

@@ -63,6 +63,7 @@ def pooled(tmp_path, installed):
     return world, world.folder("a"), told
 
 
+@pytest.mark.slow
 def test_the_pool_is_that_of_the_rows_and_the_model_in_memory(pooled):
     """Left-out predictions are matched to the table by the order that was kept at home."""
     world, a, told = pooled
@@ -124,6 +125,7 @@ def test_a_pool_without_public_rows_has_no_models_of_own_rows_alone(pooled):
     assert at_home.side("own").name == "PersonalModel"
 
 
+@pytest.mark.slow
 def test_the_commands_say_it(pooled):
     world, a, told = pooled
     shown = run(world, "install", world.root / "a.dcmodel", "--seed", 0)
