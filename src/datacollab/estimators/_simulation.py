@@ -301,7 +301,9 @@ def simulate_parties(
         warnings.filterwarnings("ignore", _OF_MAP, DataCollabWarning)  # Chance decides what rows drawn lack.
         for place in range(n_draws):
             stratify, seed = None if is_number else target, random.randint(2**31 - 1)
-            rest, test = train_test_split(np.arange(len(target)), test_size=n_test, stratify=stratify, random_state=seed)
+            rest, test = train_test_split(
+                np.arange(len(target)), test_size=n_test, stratify=stratify, random_state=seed
+            )
             public, known, dealt = _safe_indexing(X, rest[:n_public]), labels, rest[n_public:]
             if anchor is not None:
                 some = random.permutation(n_anchors)[:_MOST_ANCHORS]
@@ -313,7 +315,8 @@ def simulate_parties(
                 if progress is not None:
                     progress(place * len(settings) + setting, n_draws * len(settings), f"{k} parties of {each} rows")
                 split = split_parties(draw.Z[dealt], target[dealt], k, each, scheme=scheme, random_state=random)
-                scores.append(draw.scores({party: dealt[rows] for party, rows in split.indices.items()}, learners, random))
+                parties = {party: dealt[rows] for party, rows in split.indices.items()}
+                scores.append(draw.scores(parties, learners, random))
     taken = f"{n_given} rows" if n_given == len(target) else f"{len(target)} of {n_given} rows, taken by chance"
     of_public = f"{n_public} others play public rows without targets"
     if anchor is not None:
