@@ -72,7 +72,7 @@ def test_what_would_leave_and_who_would_know_is_that_of_a_project_like_this(tabl
     assert together["3 parties, 330 rows"] == f".{100 * people[0].together:.0f} red"
     assert together["10 parties, 1,100 rows"] == f".{100 * people[1].together:.0f} red"
     assert re.match(r"\d+ rows of .*public.csv equal rows of .*own.csv: `party share` refuses", facts["notes"][-1])
-    assert "60 public rows, of which all learn from the 50 with targets" in facts["notes"][0]
+    assert "60 public rows, and all learn from the 50 with targets" in facts["notes"][0]
 
 
 def test_codes_of_which_small_parties_and_labelled_public_rows_have_few_are_no_reason_to_refuse(tmp_path):
@@ -85,7 +85,7 @@ def test_codes_of_which_small_parties_and_labelled_public_rows_have_few_are_no_r
     table[300:].to_csv(tmp_path / "public.csv", index=False)
     result = run("trial", tmp_path / "own.csv", tmp_path / "public.csv", "--target", "died", "--parties", "3")
     assert result.exit_code == 0, result.output
-    assert "180 public rows, of which all learn from the 40 with targets" in result.stdout.replace("\n", " ")
+    assert "180 public rows, and all learn from the 40 with targets" in result.stdout.replace("\n", " ")
     assert "unknown" not in result.output
     table[table["code"] < "I20"][:100].to_csv(tmp_path / "public.csv", index=False)
     result = run("trial", tmp_path / "own.csv", tmp_path / "public.csv", "--target", "died", "--parties", "3")

@@ -323,7 +323,7 @@ def simulate_parties(
         some = f"{_MOST_ANCHORS} of {n_anchors}" if n_anchors > _MOST_ANCHORS else f"{n_anchors}"
         n_labelled = 0 if labels is None else int((~are_missing(labels)).sum())
         words = {0: "without targets", n_anchors: "from whose targets all learn"}
-        some_of_them = f"of which all learn from the {n_labelled} with targets"
+        some_of_them = f"and all learn from the {n_labelled} with targets"
         of_public = f"takes {some} public rows, {words.get(n_labelled, some_of_them)}"
     notes = [f"{taken}; each of {n_draws} draws holds out a third, {n_test} rows, and {of_public}."]
     notes += [f"{k} parties: left out, with fewer than {_FEWEST_ROWS} rows each." for k in numbers if k > feasible[-1]]
