@@ -186,7 +186,7 @@ def test_from_check_to_predictions(place):
     rows_of(200, 9).assign(age=1.0, pulse=90.0, number=range(200)).to_csv(place / "alike.csv", index=False)
     text = done(party("predict", place / "alike.csv", *predict[2:]))
     assert "replaced" in text
-    assert "number. To copy one: --keep number" in text
+    assert "number. To copy one beside the predictions: --keep number" in text
     assert "Every row is called 'no'" in text
     kept = done(party("predict", place / "alike.csv", "--keep", "number", "--tested", place / "new.csv", *predict[2:]))
     assert "copy" not in kept

@@ -325,7 +325,7 @@ def _print_table(demonstration: Demonstration, dataset: str) -> None:
 
 def _exchange() -> Iterator[tuple[str, str]]:
     """Yield the commands of an exchange over handwritten digits, with notes; the first party owns the project."""
-    owner, *_ = USUAL_PARTIES
+    owner, member, *_ = USUAL_PARTIES
     yield "Tables to try it with.", "data deal digits tables"
     yield "Everybody makes keys.", f"keys new {' '.join(USUAL_PARTIES)} analyst"
     members = " ".join(f"--party {party}={party}/public.key" for party in USUAL_PARTIES)
@@ -346,13 +346,13 @@ def _exchange() -> Iterator[tuple[str, str]]:
     integrating = f"analyst integrate {sums} --project project.toml -C analyst"
     yield "The analyst adds up all files and makes one model.", integrating
     yield "The analyst writes a file with the model for each party.", "analyst export -C analyst"
-    yield "A party installs its own.", f"party install analyst/outbox/{owner}.dcmodel -C {owner}"
-    yield "From now on it predicts alone.", f"party predict tables/new.csv -o predictions.csv -C {owner}"
-    yield "How good is it?", f"party evaluate tables/new.csv -C {owner}"
+    yield "A party installs its own.", f"party install analyst/outbox/{member}.dcmodel -C {member}"
+    yield "From now on it predicts alone.", f"party predict tables/new.csv -o predictions.csv -C {member}"
+    yield "How good is it?", f"party evaluate tables/new.csv -C {member}"
 
 
 def _play_roles(output: Path, *, quiet: bool) -> Path:
-    """Run all commands in a new directory, in which everybody gets one; return the first party's predictions."""
+    """Run all commands in a new directory, in which everybody gets one; return a party's predictions."""
     if output.exists() and any(output.iterdir()):
         raise ValueError(f"{output} is not empty; choose another --output, or remove it.")
     output.mkdir(parents=True, exist_ok=True)

@@ -252,7 +252,9 @@ def predict(
     report.line(f"{output}: {n_rows} predictions" + ("" if is_new else "; the earlier file was replaced"))
     first = next(iter(table_batches(table, project=opened.project)))
     if left := [name for name in _unused(opened.project, first) if name not in (keep or ())]:
-        report.line(f"Columns not copied: {listed(left)}. To copy one: --keep {shlex.quote(left[0])}")
+        report.line(
+            f"Columns not used: {listed(left)}. To copy one beside the predictions: --keep {shlex.quote(left[0])}"
+        )
     if len(called) == 1:
         (one,) = called
         other = next(name for name in task.classes if name != one)

@@ -117,7 +117,7 @@ def verify(report: Report, file: Path, owner: Path | None) -> None:
     if owner is None:
         report.line(
             f"Compare the owner's fingerprint, and the project's, {project.fingerprint}, by telephone, or give "
-            "--owner public.key."
+            "the owner's key as --owner, if you got it another way than the file."
         )
 
 

@@ -70,7 +70,7 @@ _LOOKED_AT = 1000
 """Rows of each batch that the anchor is compared with."""
 _MOST_MOVED = RidgeSums(1, limits=(0.0, 1.0)).sensitivity
 """How far replacing one row moves sums of ridge regression at most, in whose unit the ledger keeps noise."""
-_OVERHEAD_BYTES = 3000
+_OVERHEAD_BYTES = 2200
 """About what a message takes beside its numbers."""
 _WIDTH = 100
 APART = (
@@ -245,8 +245,8 @@ def auc_text(value: float) -> str:
 
 
 def message_bytes(n_numbers: int) -> int:
-    """Return about how many bytes a message of so many numbers takes."""
-    return 8 * (n_numbers + 1) + _OVERHEAD_BYTES
+    """Return about how many bytes a message of so many numbers takes, in hundreds."""
+    return round(8 * (n_numbers + 1) + _OVERHEAD_BYTES, -2)
 
 
 def promise(epsilon: float) -> str:
