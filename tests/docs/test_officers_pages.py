@@ -26,7 +26,7 @@ def test_the_figures_are_those_that_a_check_prints():
     for name, words in ATTACKERS.items():
         figures = " | ".join(auc_text(getattr(each, name)) for each in (*people, rare))
         assert f"| {words} | {figures} |" in DPIA
-    assert "ten people of a class, of 1,000 |" in DPIA
+    assert "| 1,000, ten of the person's outcome |" in DPIA
     assert rare.n_rows == 1000
 
 
