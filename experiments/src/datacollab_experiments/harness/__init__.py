@@ -39,6 +39,7 @@ A study in full::
     sys.exit(run_study(study, study_options(argparse.ArgumentParser(), Path("output")).parse_args()))
 """
 
+from ._carried import arff_table, r_table
 from ._provenance import source_state, versions
 from ._run import ENVIRONMENT, Progress, Scored, attempt, failed, read_outcomes, run_tasks
 from ._store import Result, ResultStore, results_file
@@ -57,10 +58,12 @@ __all__ = [
     "Scored",
     "Study",
     "Task",
+    "arff_table",
     "attempt",
     "cell_id",
     "failed",
     "markdown",
+    "r_table",
     "read_outcomes",
     "results_file",
     "run_study",

