@@ -3,6 +3,8 @@
 import importlib
 import inspect
 import re
+import subprocess
+import sys
 from pathlib import Path
 
 import pytest
@@ -120,6 +122,13 @@ def test_citation_names_the_software_and_the_paper():
     assert {"cff-version", "message", "authors", "license", "preferred-citation"} <= set(top)
     assert "title: Nonlinear Data Integration via Kernel Methods for Data Collaboration Analysis" in citation
     assert not re.search(r"\t| +$", citation, flags=re.MULTILINE)
+
+
+def test_citation_is_of_its_format():
+    pytest.importorskip("check_jsonschema", reason="the format's schema is in check-jsonschema")
+    command = [sys.executable, "-m", "check_jsonschema", "--builtin-schema", "vendor.citation-file-format"]
+    checked = subprocess.run([*command, ROOT / "CITATION.cff"], capture_output=True, text=True, check=False)
+    assert checked.returncode == 0, checked.stdout + checked.stderr
 
 
 def test_changelog_opens_with_the_current_version():
