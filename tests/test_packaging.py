@@ -1,4 +1,4 @@
-"""What is installed: the extras as documented, the program's completion, and wheel and sdist in a clean environment."""
+"""What is installed: extras, versions and licences, completion, and wheel and sdist in a clean environment."""
 
 import os
 import re
@@ -8,14 +8,18 @@ import tarfile
 import tomllib
 import venv
 import zipfile
+from importlib import metadata
 from pathlib import Path
 
 import pytest
+from packaging.requirements import Requirement
+from packaging.utils import canonicalize_name
 
 import datacollab
 
 ROOT = Path(__file__).parents[1]
 PROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"]
+TREES = ("src", "hub/src", "experiments/src", "examples")
 FOR_DEVELOPERS = {"test", "docs", "oracles", "all"}
 
 
@@ -53,6 +57,52 @@ def test_an_extra_that_an_error_names_is_one():
     named |= {extra for extras in re.findall(r"datacollab\[([a-z0-9,]+)\]", source) for extra in extras.split(",")}
     assert {"cli", "exchange", "plots"} <= named
     assert named <= set(PROJECT["optional-dependencies"])
+
+
+def test_constraints_have_hashes_of_all_that_is_asked_for():
+    text = (ROOT / "constraints.txt").read_text(encoding="utf-8")
+    hashes = r"(?:    --hash=sha256:[0-9a-f]{64}(?: \\)?\n)+"
+    entries = re.findall(rf"^([\w.-]+)==([^\s;]+).* \\\n{hashes}", text, re.MULTILINE)
+    assert len(entries) == len(re.findall(r"^[\w.-]+==", text, re.MULTILINE)) > 150
+    own = {"datacollab", "datacollab-hub"}
+    for folder in ("", "hub", "experiments"):
+        told = tomllib.loads((ROOT / folder / "pyproject.toml").read_text(encoding="utf-8"))
+        extras = told["project"]["optional-dependencies"].values()
+        for asked in map(Requirement, sum(extras, told["project"]["dependencies"] + told["build-system"]["requires"])):
+            versions = [version for name, version in entries if name == canonicalize_name(asked.name)]
+            assert asked.name in own or versions, asked
+            assert all(asked.specifier.contains(version) for version in versions), asked
+
+
+def licence(distribution):
+    """What a distribution says of its licence: an expression, the first line of a text, classifiers."""
+    told = metadata.metadata(distribution)
+    lines = [*(told.get_all("License-Expression") or ()), *(told.get_all("License") or ("",))[0].splitlines()[:1]]
+    return "; ".join([*lines, *(each for each in told.get_all("Classifier") or () if each.startswith("License ::"))])
+
+
+def brought(distribution, extras, seen):
+    """All distributions that one brings with these extras, by names."""
+    for asked in map(Requirement, metadata.requires(distribution) or ()):
+        wanted = asked.marker is None or any(asked.marker.evaluate({"extra": extra}) for extra in {"", *extras})
+        if wanted and (asked.name, *sorted(asked.extras)) not in seen:
+            seen.add((asked.name, *sorted(asked.extras)))
+            brought(asked.name, asked.extras, seen)
+    return {name for name, *_ in seen}
+
+
+def test_nothing_that_is_brought_or_imported_is_under_the_gpl():
+    found = brought("datacollab", {"all", "sftp", "s3", "shap"}, set())
+    found |= brought("datacollab-hub", {"server", "postgresql"}, set())
+    texts = [path.read_text(encoding="utf-8") for tree in TREES for path in (ROOT / tree).rglob("*.py")]
+    modules = {name for text in texts for name in re.findall(r"^\s*(?:from|import) (\w+)", text, re.MULTILINE)}
+    known = metadata.packages_distributions()
+    found |= {name for module in modules & set(known) for name in known[module]}
+    assert {"numpy", "psycopg", "paramiko", "statsmodels"} <= found
+    gpl = re.compile("(?<!L)A?GPL|(?<!Lesser )General Public")
+    assert gpl.search(licence("scikit-survival"))  # what it would look like
+    assert not gpl.search(licence("psycopg"))
+    assert [name for name in sorted(found) if gpl.search(licence(name))] == []
 
 
 def completed(words, shell="bash"):
@@ -117,6 +167,11 @@ def test_the_wheel_holds_all_files_of_the_package_and_the_sdist_what_builds_it(b
     assert "datacollab/py.typed" in held
     for ending in (".html", ".css", ".toml", ".csv"):
         assert any(name.endswith(ending) for name in held), ending
+    with zipfile.ZipFile(wheel) as archive:
+        [told] = [archive.read(name).decode() for name in archive.namelist() if name.endswith("/METADATA")]
+    links = re.findall(r"\]\(([^)]*)\)", told)
+    assert len(links) > 40
+    assert all(link.startswith(("https://", "#")) for link in links)
     with tarfile.open(sdist) as archive:
         inside = {name.partition("/")[2] for name in archive.getnames()}
     assert {"pyproject.toml", "README.md", "LICENSE", "src/datacollab/__init__.py", "tests/rooms.py"} <= inside

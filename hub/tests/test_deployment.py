@@ -115,7 +115,7 @@ def test_the_container_runs_as_nobody_in_particular():
     assert user.isdecimal()
     assert int(user) > 0
     assert user in (DOCS / "hub-deployment.md").read_text()
-    extras = re.search(r"\$hub\[([\w,]+)\]", text)[1].split(",")
+    extras = re.search(r"\./hub\[([\w,]+)\]", text)[1].split(",")
     offered = tomllib.loads((ROOT / "hub" / "pyproject.toml").read_text())["project"]["optional-dependencies"]
     assert set(extras) <= set(offered)
     for word, rest in steps[:last]:
@@ -125,6 +125,27 @@ def test_the_container_runs_as_nobody_in_particular():
     probe = re.search(r"http://127.0.0.1:8000(/\w+)", final["HEALTHCHECK"])[1]
     assert ("GET", probe) in {(route.method, route.path) for route in ROUTES}
     assert not any(re.search("password|secret|token", rest, re.IGNORECASE) for _, rest in steps)
+
+
+def test_the_documented_lines_pin_every_image_by_its_digest(tmp_path):
+    docker = tmp_path / "bin" / "docker"
+    docker.parent.mkdir()
+    # What an engine would say of an image that it pulled; the last word is its name.
+    docker.write_text(f"""#!/bin/sh
+for name; do :; done
+[ "$1" = image ] && echo "docker.io/library/${{name%%:*}}@sha256:{"7" * 64}" || echo pulled
+""")
+    docker.chmod(0o755)
+    shutil.copytree(DEPLOY, tmp_path / "hub" / "deploy")
+    section = (DOCS / "hub-deployment.md").read_text().split("These lines pin")[1]
+    lines = [line[2:] for line in section.split("```")[1].splitlines()[1:]]
+    path = f"{docker.parent}:{os.environ['PATH']}"
+    subprocess.run(["bash", "-ec", "\n".join(lines)], cwd=tmp_path, env=os.environ | {"PATH": path}, check=True)
+    files = [(tmp_path / "hub" / "deploy" / name).read_text() for name in ("Containerfile", "compose.yaml")]
+    named = re.findall(r"^(?:FROM| +image:) (\S+)", "\n".join(files), re.MULTILINE)
+    images = {name.partition("@")[0].rpartition("/")[2] for name in named}
+    assert images == {"caddy", "datacollab-hub", "postgres", "python"}
+    assert all(re.search(r"@sha256:7{64}$", name) for name in named if name != "datacollab-hub")
 
 
 def unit():

@@ -58,6 +58,9 @@ def test_a_wheel_holds_all_files_of_its_package(wheels):
     [wheel] = wheels.glob("datacollab_hub-*.whl")
     with zipfile.ZipFile(wheel) as archive:
         held = {name for name in archive.namelist() if name.startswith("datacollab_hub/")}
+        others = {name.partition("/")[2]: archive.read(name).decode() for name in set(archive.namelist()) - held}
+    assert others["licenses/LICENSE"] == (ROOT / "LICENSE").read_text(encoding="utf-8")
+    assert "](https://github.com/datacollab/datacollab/blob/main/hub/docs/hub.md)" in others["METADATA"]
     source = ROOT / "hub" / "src"
     files = (path for path in source.rglob("*") if path.is_file() and "__pycache__" not in path.parts)
     assert held == {path.relative_to(source).as_posix() for path in files}
