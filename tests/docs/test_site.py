@@ -4,6 +4,7 @@ Pages are whole in themselves: opened from a folder, they ask nothing of any oth
 """
 
 import importlib
+import json
 import os
 import re
 import shutil
@@ -144,6 +145,15 @@ def test_notation_leads_into_the_code(pages, built):
     links = pages[built / "notation.html"].links
     assert "api/datacollab.KTI.html#datacollab.KTI" in links
     assert any(link.endswith("src/datacollab/analyst/_solvers.py") for link in links)
+
+
+def test_a_search_finds_methods_by_both_of_their_names(built):
+    text = (built / "searchindex.js").read_text(encoding="utf-8")
+    index = json.loads(text.removeprefix("Search.setIndex(").removesuffix(")"))
+    for method, name in (("KTI", "kti"), ("KTI", "nki"), ("LTI", "lti"), ("LTI", "lki")):
+        told = [index[kind].get(name, []) for kind in ("terms", "titleterms")]  # a page, or a list
+        found = {index["docnames"][page] for each in told for page in (each if isinstance(each, list) else [each])}
+        assert {f"api/datacollab.{method}", "glossary", "notation"} <= found, name
 
 
 def test_every_example_can_be_downloaded_as_a_notebook(built):
