@@ -18,6 +18,7 @@ from datacollab.linalg import (
     fix_signs,
     largest_of_pencil,
     leading_left_singular,
+    leading_singular_of_blocks,
     metric_scaling,
     ridge_coefficients,
     ridge_inverse,
@@ -169,6 +170,23 @@ def test_small_columns_do_count(rng, size):
     assert column_space(A).rank == 4
     A[:, 3] = A[:, 0] + size * rng.normal(size=50)
     assert column_space(A).rank == 4
+
+
+@pytest.mark.parametrize("tall", [7, 1000])
+def test_singular_vectors_of_matrices_side_by_side(rng, monkeypatch, tall):
+    """Seven rows at a time or all at once, with directions in common and singular values of many sizes."""
+    monkeypatch.setattr("datacollab.linalg._eigen._TALL", tall)
+    A = rng.normal(size=(60, 4)) * [1.0, 1e-2, 1e-4, 1e-6]
+    blocks = [A, A @ rng.normal(size=(4, 4)), rng.normal(size=(60, 2))]
+    U, singular_values, V = leading_singular_of_blocks(blocks, 5)
+    expected_U, expected, expected_V = leading_left_singular(np.hstack(blocks))
+    assert len(expected) == 6
+    assert_allclose(singular_values, expected, rtol=1e-8)
+    assert_allclose(U.T @ U, np.eye(5), atol=1e-13)
+    for k in range(5):
+        sign = np.sign(U[:, k] @ expected_U[:, k])
+        assert_allclose(sign * U[:, k], expected_U[:, k], atol=1e-9)
+        assert_allclose(sign * V[:, k], expected_V[:, k], atol=1e-9)
 
 
 def test_leading_left_singular_stops_at_the_rank(rng):

@@ -28,7 +28,16 @@ from .._validation import (
     to_numpy,
 )
 from ..errors import AgreementError, NumericalError, RepresentationError, SinglePartyWarning, UnknownPartyError
-from ..linalg import ColumnSpace, centred_columns, column_space, fix_signs, leading_left_singular, like, metric_scaling
+from ..linalg import (
+    ColumnSpace,
+    centred_columns,
+    column_space,
+    fix_signs,
+    leading_left_singular,
+    leading_singular_of_blocks,
+    like,
+    metric_scaling,
+)
 from ..model import IntegrationFunction, KernelMap, LinearMap
 from ._graphs import NeighborGraph
 
@@ -221,8 +230,8 @@ def common_directions(
 ) -> tuple[dict[PartyName, ColumnSpace], FloatArray, FloatArray, FloatArray]:
     """Return the column space of every party's anchor, and the leading singular triplets of all bases side by side."""
     spaces = {party: column_space(A) for party, A in anchors.items()}
-    U, singular_values, V = leading_left_singular(np.hstack([space.basis for space in spaces.values()]))
-    check_n_components(n_components, U.shape[1], "that is the dimension the representations span together")
+    U, singular_values, V = leading_singular_of_blocks([space.basis for space in spaces.values()], n_components)
+    check_n_components(n_components, len(singular_values), "that is the dimension the representations span together")
     return spaces, U, singular_values, V
 
 
@@ -465,12 +474,13 @@ class GEP(LinearIntegrator):
     ) -> dict[PartyName, FloatArray]:
         # The paper's sum over pairs is 2K times the sum of squared deviations from the mean over parties, which keeps
         # the digits of a small objective.
-        fitted = np.stack([space.basis @ block for space, block in zip(spaces.values(), blocks, strict=True)])
+        pairs = list(zip(spaces.values(), blocks, strict=True))
+        mean: FloatArray = np.asarray(sum(space.basis @ block for space, block in pairs)) / len(pairs)
         matrices = {
             party: space.coefficients(block) for (party, space), block in zip(spaces.items(), blocks, strict=True)
         }
         self.eigenvalues_ = singular_values**2
-        self.objective_ = float(2.0 * len(spaces) * np.sum((fitted - fitted.mean(axis=0)) ** 2))
+        self.objective_ = 2.0 * len(pairs) * residual((space.basis @ block for space, block in pairs), mean)
         return matrices
 
 
@@ -646,7 +656,8 @@ class AnchorScaled(BaseIntegrator):
             What the integrator raises.
         """
         self._validate_params()
-        checked = {party: to_numpy(A) for party, A in check_parties(anchors, keep_library=True).items()}
+        kept = check_parties(anchors, keep_library=True)
+        checked = {party: to_numpy(A).astype(np.float64, copy=False) for party, A in kept.items()}
         given = LTI(_lowest_rank(checked.values()), fit_intercept=True) if self.integrator is None else self.integrator
         self.integrator_ = clone(given).fit(anchors, y)
         mapped = [to_numpy(A) for A in self.integrator_.transform(anchors).values()]

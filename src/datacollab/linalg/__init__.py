@@ -26,6 +26,7 @@ from ._eigen import (
     largest_of_pencil,
     leading_eigenpairs,
     leading_left_singular,
+    leading_singular_of_blocks,
     metric_scaling,
     smallest_eigenpairs,
     smallest_eigenpairs_centred,
@@ -43,7 +44,7 @@ from ._kernel_ridge import (
     ridge_path,
     weighted_ridge_path,
 )
-from ._kernels import Kernel, KernelBlocks, kernel_expansion, median_gamma, scale_gamma, symmetric_product
+from ._kernels import MEDIAN_ROWS, Kernel, KernelBlocks, kernel_expansion, median_gamma, scale_gamma, symmetric_product
 from ._panels import PanelCholesky, panel_cholesky, refined_solution
 from ._ranking import (
     FEWEST_OF_A_CLASS,
@@ -59,6 +60,7 @@ from ._ranking import (
 __all__ = [
     "ARRAY_KERNELS",
     "FEWEST_OF_A_CLASS",
+    "MEDIAN_ROWS",
     "SMALLEST_DELTA",
     "ColumnSpace",
     "Kernel",
@@ -94,6 +96,7 @@ __all__ = [
     "largest_of_pencil",
     "leading_eigenpairs",
     "leading_left_singular",
+    "leading_singular_of_blocks",
     "like",
     "log_losses",
     "matching",

@@ -167,6 +167,34 @@ def leading_left_singular(W: FloatArray) -> tuple[FloatArray, FloatArray, FloatA
     return U[:, :rank], singular_values[:rank], Vt[:rank].T
 
 
+_TALL = 8192
+"""Rows of matrices side by side that are copied at a time."""
+
+
+def leading_singular_of_blocks(blocks: Sequence[FloatArray], k: int) -> tuple[FloatArray, FloatArray, FloatArray]:
+    """Return the same of matrices side by side, with ``k`` left singular vectors at most; the whole is never formed.
+
+    Singular values and right vectors are those of R in a QR factorisation, which some rows at a time are added to.
+    """
+    n, m = len(blocks[0]), sum(block.shape[1] for block in blocks)
+    parts = [slice(start, min(start + _TALL, n)) for start in range(0, n, _TALL)]
+    R = np.empty((0, m))
+    for rows in parts:
+        together = np.vstack([R, np.hstack([block[rows] for block in blocks])])
+        R = np.asarray(np.linalg.qr(together, mode="r"))
+    _, singular_values, Vt = scipy.linalg.svd(R, full_matrices=False, check_finite=False)
+    tolerance = max(n, m) * np.finfo(np.float64).eps * singular_values[0]
+    rank = int((singular_values > tolerance).sum())
+    singular_values, V = singular_values[:rank], Vt[:rank].T
+    U = np.empty((n, min(k, rank)))
+    weights = V[:, :k] / singular_values[:k]
+    for rows in parts:
+        U[rows] = np.hstack([block[rows] for block in blocks]) @ weights
+    # Those of small singular values are orthogonal but for their relative rounding.
+    U, turns = np.linalg.qr(U)
+    return U * np.where(turns.diagonal() < 0, -1.0, 1.0), singular_values, V
+
+
 def metric_scaling(common: FloatArray, representations: Sequence[FloatArray]) -> tuple[FloatArray, float]:
     r"""Return a matrix W: distances between rows of ``common @ W`` are the mean ones between the representations' rows.
 

@@ -32,9 +32,11 @@ from ._array_api import ARRAY_KERNELS, cast, exp_of_nonpositive, hstack, zeros
 
 _FAR = 8.0
 """Largest gamma * |a|^2 at which float32 holds the exponent of the RBF kernel well enough."""
-_MEDIAN_ROWS = 2000
+MEDIAN_ROWS = 2000
 """Rows between which distances are computed for their median, which more would hardly change."""
 _UNIT_DIAGONAL = ("rbf", "laplacian")
+_DIAGONAL_ROWS = 32
+"""Rows whose kernel matrix is made for its diagonal; one at a time takes longer, since each call does."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -64,7 +66,8 @@ class Kernel:
         """Return the diagonal of the kernel matrix of the rows of ``A``, shape (n,), without the matrix."""
         if self.metric in _UNIT_DIAGONAL:
             return np.ones(A.shape[0])
-        return np.array([self.gram(row[None, :])[0, 0] for row in A])
+        blocks = (A[start : start + _DIAGONAL_ROWS] for start in range(0, A.shape[0], _DIAGONAL_ROWS))
+        return np.concatenate([self.gram(block).diagonal() for block in blocks])
 
     def _centred(self, X: FloatArray, A: FloatArray) -> FloatArray:
         # |x|^2 + |a|^2 - 2 x.a cancels badly far from the origin; distances do not depend on the origin.
@@ -98,8 +101,8 @@ def median_gamma(A: FloatArray, metric: str | Callable[..., Any] = "rbf") -> flo
 
     Beyond 2,000 rows it takes 2,000, always the same ones.  0 or infinity means that the data give no width.
     """
-    if A.shape[0] > _MEDIAN_ROWS:
-        A = A[np.random.default_rng(0).choice(A.shape[0], size=_MEDIAN_ROWS, replace=False)]
+    if A.shape[0] > MEDIAN_ROWS:
+        A = A[np.random.default_rng(0).choice(A.shape[0], size=MEDIAN_ROWS, replace=False)]
     distances = pdist(A, "cityblock" if metric == "laplacian" else "sqeuclidean")
     median = float(np.median(distances, overwrite_input=True))
     return 1.0 / median if median > 0 else np.inf
