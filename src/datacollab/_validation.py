@@ -89,6 +89,7 @@ def check_representation(
     what: str = "representation",
     n_features: int | None = None,
     beside: Array | None = None,
+    keep_single: bool = False,
 ) -> FloatArray:
     """Turn one party's rows into a finite, two-dimensional float64 array.
 
@@ -104,6 +105,8 @@ def check_representation(
     beside : array, optional
         If it is an array of `array_library`, the rows must be of the same library and on the same device, and so is
         the result; otherwise that is a NumPy array.
+    keep_single : bool, default=False
+        Whether NumPy's float32 stays what it is.
 
     Raises
     ------
@@ -121,7 +124,7 @@ def check_representation(
             "integration. Keep all parties' arrays in one library and on one device."
         )
     try:
-        array = _as_numpy(values) if array_library(beside) is None else _real(values)
+        array = _as_numpy(values, keep_single) if array_library(beside) is None else _real(values)
     except (TypeError, ValueError):
         # numpy's own message may quote an entry, so it is dropped.
         raise RepresentationError(
@@ -151,11 +154,11 @@ def check_representation(
     return array
 
 
-def _as_numpy(values: ArrayLike) -> FloatArray:
+def _as_numpy(values: ArrayLike, keep_single: bool) -> FloatArray:
     array = to_numpy(values)
     if np.iscomplexobj(array):
         raise TypeError
-    return array.astype(np.float64, copy=False)
+    return array if keep_single and array.dtype == np.float32 else array.astype(np.float64, copy=False)
 
 
 def _real(values: Array) -> Array:
@@ -207,9 +210,13 @@ def check_parties(
 ) -> dict[PartyName, FloatArray]:
     """Key several parties' arrays by name as in `name_parties`, and check each of them as in `check_representation`.
 
-    With `keep_library`, arrays of `array_library` stay what and where they are; otherwise they become NumPy arrays.
+    With `keep_library`, arrays of `array_library` and NumPy's float32 arrays stay what and where they are; otherwise
+    all become NumPy's in float64.
     """
     named = name_parties(representations, what=what)
     kept = (values for values in named.values() if keep_library and array_library(values) is not None)
     beside = next(kept, None)
-    return {party: check_representation(values, party, what=what, beside=beside) for party, values in named.items()}
+    return {
+        party: check_representation(values, party, what=what, beside=beside, keep_single=keep_library)
+        for party, values in named.items()
+    }

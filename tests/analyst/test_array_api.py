@@ -158,7 +158,7 @@ def test_number_of_jobs_changes_nothing(make, views):
 
 def test_exact_where_landmarks_cannot_do_it(make, rng, monkeypatch):
     """Rows far apart but for three clusters: no landmark stands for another row."""
-    monkeypatch.setattr("datacollab.analyst._engine.EXACT_OPERATIONS", 1.0)
+    monkeypatch.setattr("datacollab.analyst._cost.EXACT_OPERATIONS", 1.0)
     centres = np.repeat(np.arange(503), [50, 30, 20] + 500 * [1])
     views = {party: 10.0 * rng.permutation(503)[centres, None] + np.ones(2) for party in "ab"}
     parameters = {"gamma": 1.0, "alpha": 10.0}

@@ -10,6 +10,7 @@ from numpy.testing import assert_allclose
 from sklearn.gaussian_process.kernels import Matern
 
 from datacollab.analyst._nystroem import (
+    LandmarkFeatures,
     extend_pivots,
     landmark_root,
     nested_ridges,
@@ -27,7 +28,7 @@ def pivoted(kernel, A, rank, seed=0):
 
 
 def restricted_ridge(kernel, A, S, root, alpha):
-    return nested_ridges(kernel, A, S, root, alpha, len(S))[0]
+    return nested_ridges(LandmarkFeatures.prepare(kernel, A, S, alpha, root), len(S))[0]
 
 
 def nystroem(K, S):

@@ -10,7 +10,7 @@ from numbers import Integral, Real
 from typing import Any, ClassVar, Self
 
 import numpy as np
-from numpy.typing import ArrayLike
+from numpy.typing import ArrayLike, DTypeLike
 from scipy import sparse
 from scipy.sparse.csgraph import connected_components
 from sklearn.metrics.pairwise import KERNEL_PARAMS, PAIRWISE_KERNEL_FUNCTIONS
@@ -33,8 +33,9 @@ from ..errors import (
     UndeterminedTargetWarning,
     UnknownPartyError,
 )
-from ..linalg import ARRAY_KERNELS, Kernel, fix_signs, like, median_gamma, scale_gamma
-from ._engine import Engine, FitCost, FitSize
+from ..linalg import ARRAY_KERNELS, Kernel, cast, fix_signs, like, median_gamma, scale_gamma
+from ._cost import FitCost, FitSize
+from ._engine import Engine
 from ._graphs import NeighborGraph
 from ._linear import N_COMPONENTS, SHARED_CONSTRAINTS, BaseIntegrator, Representations, check_n_components
 from ._solvers import VANISHING, Solution, TargetProblem, kernel_rank, solve_dense, solve_nystroem, solve_streamed
@@ -105,8 +106,9 @@ class KTI(BaseIntegrator):
         For "nystroem": landmarks per party, in place of `tol`.  The target is found with the first 256, or four for
         each component where that is more.
     memory_limit : float, default=None
-        Bytes a fit may take.  None allows what is available.  With little, "exact" takes two n_a x n_a matrices and
-        more time.
+        Bytes that the process may hold, Python and the anchor representations included.  None allows what is available.
+        With little, "exact" takes two n_a x n_a matrices and more time, and "nystroem" makes its features again where
+        it needs them.
     engine : Engine or None, default=None
         Where the parties' matrices are computed and stay; None is this process.
     degree, coef0 : float
@@ -298,8 +300,25 @@ class KTI(BaseIntegrator):
             party: replace(g, coefficients=g.coefficients * signs) for party, g in solution.maps.items()
         }
 
-    def estimate_cost(self, n_anchors: int, n_parties: int) -> FitCost:
-        """Say which solver a fit of so many anchor rows and parties would take, and its time and memory.
+    def estimate_cost(
+        self, n_anchors: int, n_parties: int, n_columns: int | None = None, dtype: DTypeLike = np.float64
+    ) -> FitCost:
+        """Say which solver a fit would take, and its time and memory, all counted but a graph's neighbours.
+
+        Parameters
+        ----------
+        n_anchors, n_parties : int
+        n_columns : int, optional
+            Columns of each anchor representation; as many as components if None.
+        dtype : data-type, default=float64
+            Type of their entries.
+
+        Returns
+        -------
+        FitCost
+            ``solver``; ``memory``, the bytes that the process holds at the peak, Python and the anchor representations
+            included; and ``seconds``, CPU time on this machine, whose speed is measured.  Without `n_landmarks` they
+            are those of 1,024 landmarks, an upper end.
 
         Raises
         ------
@@ -309,58 +328,76 @@ class KTI(BaseIntegrator):
         Examples
         --------
         >>> from datacollab import KTI
-        >>> cost = KTI(16, memory_limit=4 * 2**30).estimate_cost(n_anchors=100_000, n_parties=10)
+        >>> cost = KTI(16, memory_limit=4 * 2**30).estimate_cost(n_anchors=1_000_000, n_parties=10)
         >>> cost.solver, cost.memory < 4 * 2**30
         ('nystroem', True)
         """
         self._validate_params()
-        return self._cost(n_anchors, n_parties, has_penalty=self.penalty_graph is not None)
-
-    def _cost(
-        self,
-        n_anchors: int,
-        n_parties: int,
-        *,
-        has_penalty: bool,
-        solver: str | None = None,
-        beside: Array | None = None,
-    ) -> FitCost:
-        """Return the solver to take, and its cost; `beside` is an array that is computed with."""
-        size = self._size(n_anchors, n_parties, has_penalty=has_penalty)
-        engine_memory = None if self.engine is None else self.engine.memory
-        limit = engine_memory if self.memory_limit is None else self.memory_limit
-        return size.choose(solver or self.solver, limit, beside)
-
-    def _size(self, n_anchors: int, n_parties: int, *, has_penalty: bool) -> FitSize:
-        return FitSize(
+        columns = float(self.n_components if n_columns is None else n_columns)
+        size = FitSize(
             n_anchors=n_anchors,
             n_parties=n_parties,
-            n_components=self.n_components,
-            alpha=self.alpha,
-            n_landmarks=self.n_landmarks,
-            has_penalty=has_penalty,
+            n_columns=columns,
+            itemsize=np.dtype(dtype).itemsize,
+            kernel=self._kernel(1.0 / columns),
+            has_graph=self.graph is not None,
+            has_penalty=self.penalty_graph is not None,
+            **self._of_any_size(),
+        )
+        return size.choose(self.solver, self._limit())
+
+    def _size(self, problem: TargetProblem) -> FitSize:
+        n_parties, beside = len(problem.anchors), next(iter(problem.anchors.values()))
+        return FitSize(
+            n_anchors=problem.n_anchors,
+            n_parties=n_parties,
+            n_columns=sum(A.shape[1] for A in problem.anchors.values()) / n_parties,
+            itemsize=beside.dtype.itemsize if isinstance(beside, np.ndarray) else 8,
+            kernel=next(iter(problem.kernels.values())),
+            has_graph=problem.intrinsic is not None,
+            has_penalty=problem.penalty is not None,
+            **self._of_any_size(),
         )
 
+    def _of_any_size(self) -> dict[str, Any]:
+        """Return what `FitSize` takes from the parameters."""
+        return {
+            "n_components": self.n_components,
+            "alpha": self.alpha,
+            "n_landmarks": self.n_landmarks,
+            "remote": self.engine is not None,
+        }
+
+    def _limit(self) -> float | None:
+        engine_memory = None if self.engine is None else self.engine.memory
+        return engine_memory if self.memory_limit is None else self.memory_limit
+
     def _solve(self, problem: TargetProblem, seed: int) -> Solution:
-        """Solve with what `_cost` says, or with what takes over."""
+        """Solve with what `FitSize.choose` says, or with what takes over."""
         n, K = problem.n_anchors, len(problem.anchors)
-        beside = next(iter(problem.anchors.values()))
-        has_penalty = problem.penalty is not None
-        size = self._size(n, K, has_penalty=has_penalty)
+        beside, size = next(iter(problem.anchors.values())), self._size(problem)
         engine = Engine(self.n_jobs) if self.engine is None else self.engine
-        cost = self._cost(n, K, has_penalty=has_penalty, beside=beside)
+        cost = size.choose(self.solver, self._limit(), beside)
         if n > _WORTH_SAYING:
             logger.info("KTI: %d parties, %d anchor rows: solver %s, %s", K, n, cost.solver, cost)
         if cost.solver == "nystroem":
             try:
-                most = size.most_landmarks(cost.limit)
-                return solve_nystroem(problem, engine, seed=seed, tol=self.tol, n_landmarks=self.n_landmarks, most=most)
+                return solve_nystroem(
+                    problem,
+                    engine,
+                    seed=seed,
+                    tol=self.tol,
+                    n_landmarks=self.n_landmarks,
+                    most=size.most_landmarks(cost),
+                    in_blocks=cost.in_blocks,
+                )
             except IncompressibleKernelError:
-                exact = self._exact_instead(n, K, has_penalty, beside)
+                exact = self._exact_instead(size, beside)
                 if exact is None:
                     raise
                 logger.info("KTI: no few landmarks stand for the anchor rows; solver %s, %s", exact.solver, exact)
                 cost = exact
+        problem = replace(problem, anchors={party: cast(A, np.float64) for party, A in problem.anchors.items()})
         if cost.solver == "streamed":
             dense = size.cost("dense")
             possible = array_library(beside) is None and dense.memory <= cost.limit
@@ -374,12 +411,12 @@ class KTI(BaseIntegrator):
                 logger.info("KTI: the streamed solver does not converge; solver dense, %s", dense)
         return solve_dense(problem, Engine(self.n_jobs))
 
-    def _exact_instead(self, n_anchors: int, n_parties: int, has_penalty: bool, beside: Array) -> FitCost | None:
+    def _exact_instead(self, size: FitSize, beside: Array) -> FitCost | None:
         """Return the cost of solving exactly where ``solver="auto"`` may, and memory permits."""
         if self.solver != "auto":
             return None
         try:
-            return self._cost(n_anchors, n_parties, solver="exact", has_penalty=has_penalty, beside=beside)
+            return size.choose("exact", self._limit(), beside)
         except NotEnoughMemoryError:
             return None
 

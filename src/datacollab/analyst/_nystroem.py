@@ -8,13 +8,15 @@ what the earlier ones leave unexplained of each row: close to the best approxima
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-from typing import Any
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass, replace
+from itertools import accumulate, pairwise
+from typing import Any, Self
 
 import numpy as np
 import scipy.linalg
 
-from .._validation import Array, FloatArray, to_numpy
+from .._validation import Array, FloatArray, array_namespace, to_numpy
 from ..linalg import (
     Kernel,
     KernelBlocks,
@@ -22,6 +24,7 @@ from ..linalg import (
     add_tall_product,
     add_wide_product,
     cast,
+    hstack,
     like,
     matching,
     times_upper,
@@ -184,46 +187,191 @@ def landmark_root(kernel: Kernel, landmarks: FloatArray) -> FloatArray:
     return root
 
 
-def nested_ridges(
-    kernel: Kernel, A: Array, landmarks: FloatArray, root: FloatArray, alpha: float, n_first: int
-) -> tuple[RestrictedRidge, FloatArray]:
+@dataclass(frozen=True, eq=False)
+class LandmarkFeatures:
+    r"""One party's features :math:`L = \kappa(A, S) R^{-\top}`, made some anchor rows at a time and never kept.
+
+    They come in float32 unless ``alpha`` is small.  The root R is triangular, so that the first features are the same
+    without the others.
+    """
+
+    kernel: Kernel
+    A: Array
+    root: FloatArray
+    alpha: float
+    centres: Array
+    whiten: Array
+    making: type[np.floating[Any]]
+
+    @classmethod
+    def prepare(
+        cls, kernel: Kernel, A: Array, landmarks: FloatArray, alpha: float, root: FloatArray | None = None
+    ) -> Self:
+        """Factorise the landmarks' kernel matrix; LinAlgError if that is not semidefinite."""
+        root = landmark_root(kernel, landmarks) if root is None else root
+        inverse = scipy.linalg.solve_triangular(root, np.eye(len(root)), lower=True, check_finite=False)
+        # Close landmarks make R nearly singular, and its inverse would multiply the rounding of float32.
+        making = feature_dtype(alpha) if root.diagonal().min() >= _APART else np.float64
+        whiten = like(inverse.T.astype(making), A)
+        return cls(kernel, A, root, alpha, like(landmarks, A), whiten, making)
+
+    @property
+    def rank(self) -> int:
+        """Return the number of features."""
+        return len(self.root)
+
+    def first(self, rank: int) -> LandmarkFeatures:
+        """Return the features of the first landmarks."""
+        whiten = self.whiten[:rank, :rank]
+        whiten = np.ascontiguousarray(whiten) if isinstance(whiten, np.ndarray) else whiten
+        return replace(self, root=self.root[:rank, :rank], centres=self.centres[:rank, :], whiten=whiten)
+
+    def of(self, rows: slice) -> Array:
+        """Return the features of some rows."""
+        return cast(times_upper(self._near(rows), self.whiten), feature_dtype(self.alpha))
+
+    def moments(self, X: Array) -> FloatArray:
+        r"""Return :math:`L^\top X`, shape (r, m), as a NumPy array."""
+        total = np.zeros((self.rank, X.shape[1]))
+        for rows in row_blocks(self.A):
+            near = self._near(rows)
+            part = zeros(total.shape, near, self.making)
+            add_wide_product(part, near, matching(X[rows, :], near))
+            total += to_numpy(part)
+        moments: FloatArray = scipy.linalg.solve_triangular(self.root, total, lower=True, check_finite=False)
+        return moments
+
+    def _near(self, rows: slice) -> Array:
+        return self.kernel.between(self.A[rows, :], self.centres, self.making)
+
+
+def row_blocks(A: Array) -> Iterator[slice]:
+    """Yield the rows whose features are made at a time."""
+    for start in range(0, A.shape[0], _BLOCK):
+        yield slice(start, min(start + _BLOCK, A.shape[0]))
+
+
+def nested_ridges(features: LandmarkFeatures, n_first: int) -> tuple[RestrictedRidge, FloatArray]:
     r"""Fit the ridge regression restricted to the first landmarks, and factorise for the one with all of them.
 
-    Returns the ridge regression on the ``n_first`` landmarks, and the Cholesky factor of :math:`L^\top L + \lambda I`,
-    shape (r, r), for all.  The root R is triangular, so that the first features are the same without the others.  They
-    are kept in float32 unless ``alpha`` is small, and made in it if landmarks lie well apart; Gram matrices are added
-    up in float64.
+    Returns the ridge regression on the ``n_first`` landmarks, whose features are kept, and the Cholesky factor of
+    :math:`L^\top L + \lambda I`, shape (r, r), for all.  Gram matrices are added up in float64.
     """
-    n, r = A.shape[0], len(landmarks)
-    whiten = scipy.linalg.solve_triangular(root, np.eye(r), lower=True, check_finite=False).T
-    kept, making = feature_dtype(alpha), _making(root, alpha)
-    whiten, centres = like(whiten.astype(making), A), like(landmarks, A)
-    features = zeros((n, n_first), A, kept)
-    gram = zeros((r, r), A).T
-    for start in range(0, n, _BLOCK):
-        block = slice(start, min(start + _BLOCK, n))
-        made = matching(times_upper(kernel.between(A[block, :], centres, making), whiten), features)
-        features[block, :] = made[:, :n_first]
-        gram = add_gram(gram, made)
-    factor = _factor(to_numpy(gram), alpha)
-    return RestrictedRidge(features, factor[:n_first, :n_first], alpha), factor
+    A, rank = features.A, features.rank
+    kept = zeros((A.shape[0], min(n_first, rank)), A, feature_dtype(features.alpha))
+    gram = zeros((rank, rank), A).T
+    for rows in row_blocks(A):
+        made, gram = _added_up(features, rows, gram)
+        kept[rows, :] = made[:, :n_first]
+    factor = _factor(to_numpy(gram), features.alpha)
+    return RestrictedRidge(kept, factor[:n_first, :n_first], features.alpha), factor
 
 
-def landmark_moments(
-    kernel: Kernel, A: Array, landmarks: FloatArray, root: FloatArray, alpha: float, X: Array
-) -> FloatArray:
-    r"""Return :math:`L^\top X` of shape (r, m), as a NumPy array, without keeping L; cheap beside `nested_ridges`."""
-    making = _making(root, alpha)
-    centres = like(landmarks, A)
-    total = np.zeros((len(landmarks), X.shape[1]))
-    for start in range(0, A.shape[0], _BLOCK):
-        block = slice(start, min(start + _BLOCK, A.shape[0]))
-        near = kernel.between(A[block, :], centres, making)
-        part = zeros((len(landmarks), X.shape[1]), A, making)
-        add_wide_product(part, near, matching(X[block, :], near))
-        total += to_numpy(part)
-    moments: FloatArray = scipy.linalg.solve_triangular(root, total, lower=True, check_finite=False)
-    return moments
+def smoothed_span(
+    features: Sequence[LandmarkFeatures], each: Callable[..., Iterator[Any]], n_first: int, k: int, *, center: bool
+) -> tuple[FloatArray, Array, list[FloatArray]]:
+    r"""Find the largest eigenpairs of :math:`\sum_k \tilde P_k`, each restricted to its first landmarks.
+
+    With the Cholesky factors :math:`C_k` of :math:`L_k^\top L_k + \lambda I` that sum is :math:`F F^\top`,
+    :math:`F = [L_1 C_1^{-\top}, \ldots, L_K C_K^{-\top}]`.  Its eigenvectors are :math:`F V \Theta^{-1/2}`, V those of
+    the Gram matrix :math:`F^\top F`.  Features are made twice, some rows at a time.
+
+    Parameters
+    ----------
+    features : sequence of LandmarkFeatures
+    each : callable
+        `Engine.each`.
+    n_first, k : int
+    center : bool
+        Whether the eigenvectors sum to zero.
+
+    Returns
+    -------
+    values : ndarray of shape (k + 1,) or (k,)
+        Eigenvalues, descending, with the next one for the eigengap if there is one.
+    vectors : array of shape (n_anchors, k)
+        Orthonormal; zero in columns for which the features leave no direction.
+    factors : list of ndarray
+        :math:`C_k` for all landmarks.
+    """
+    A = features[0].A
+    grams = [zeros((party.rank, party.rank), A).T for party in features]
+    edges = [0, *accumulate(min(n_first, party.rank) for party in features)]
+    cross, sums = zeros((edges[-1], edges[-1]), A).T, np.zeros(edges[-1])
+    for rows in row_blocks(A):
+        first = []
+        made = each(_added_up, [(party, rows, gram) for party, gram in zip(features, grams, strict=True)])
+        for index, (block, gram) in enumerate(made):
+            grams[index] = gram
+            first.append(block[:, :n_first])
+        together = hstack(first)
+        cross = add_gram(cross, together)
+        if center:
+            sums += to_numpy(array_namespace(together).sum(cast(together, np.float64), axis=0))
+    factors = [_factor(to_numpy(gram), party.alpha) for party, gram in zip(features, grams, strict=True)]
+    del grams
+    small = [factor[:n_first, :n_first] for factor in factors]
+    own = [slice(start, stop) for start, stop in pairwise(edges)]
+    cross = to_numpy(cross)
+    if center:
+        cross -= np.outer(sums, sums) / A.shape[0]
+    values, V = _leading_of_smoothers(cross, small, own, min(k + 1, len(cross)))
+    del cross
+    vanishing = 20 * float(np.finfo(feature_dtype(features[0].alpha)).eps) * values[0]
+    V = V[:, :k] / np.sqrt(np.where(values[:k] > vanishing, values[:k], np.inf))
+    arguments = [
+        (party.first(n_first), scipy.linalg.solve_triangular(factor, V[part], lower=True, trans=1, check_finite=False))
+        for party, factor, part in zip(features, small, own, strict=True)
+    ]
+    Z = zeros((A.shape[0], k), A)
+    for rows in row_blocks(A):
+        for part in each(_combined, [(party, rows, weights) for party, weights in arguments]):
+            Z[rows, : part.shape[1]] += part
+    _orthonormalise(Z, center=center)
+    return values, Z, factors
+
+
+def _added_up(features: LandmarkFeatures, rows: slice, gram: Array) -> tuple[Array, Array]:
+    """Return the features of some rows, and the Gram matrix with theirs, which may overwrite the one given."""
+    made = features.of(rows)
+    return made, add_gram(gram, made)
+
+
+def _combined(features: LandmarkFeatures, rows: slice, weights: FloatArray) -> Array:
+    made = features.of(rows)
+    return cast(made @ matching(like(weights, made), made), np.float64)
+
+
+def _leading_of_smoothers(
+    cross: FloatArray, factors: list[FloatArray], own: list[slice], m: int
+) -> tuple[FloatArray, FloatArray]:
+    r"""Return the ``m`` largest eigenpairs of :math:`F^\top F`, given the lower triangle of all features' Gram matrix.
+
+    Overwrites it, a party's rows and columns at a time.
+    """
+    for i, (factor, rows) in enumerate(zip(factors, own, strict=True)):
+        diagonal = np.tril(cross[rows, rows])
+        cross[rows, rows] = diagonal + np.tril(diagonal, -1).T
+        for other, columns in zip(factors[: i + 1], own[: i + 1], strict=True):
+            half = scipy.linalg.solve_triangular(factor, cross[rows, columns], lower=True, check_finite=False)
+            cross[rows, columns] = scipy.linalg.solve_triangular(other, half.T, lower=True, check_finite=False).T
+    n = len(cross)
+    values, V = scipy.linalg.eigh(
+        cross, lower=True, subset_by_index=(n - m, n - 1), driver="evr", overwrite_a=True, check_finite=False
+    )
+    return values[::-1], V[:, ::-1]
+
+
+def _orthonormalise(Z: Array, *, center: bool) -> None:
+    """Take what rounding in float32 left off nearly orthonormal columns, in place; zero columns stay."""
+    if center:
+        Z -= array_namespace(Z).mean(Z, axis=0)
+    gram = to_numpy(Z.T @ Z)
+    np.fill_diagonal(gram, np.where(gram.diagonal() > 0, gram.diagonal(), 1.0))
+    root = scipy.linalg.cholesky(gram, lower=True, check_finite=False)
+    turn = like(scipy.linalg.solve_triangular(root, np.eye(len(root)), lower=True, check_finite=False).T, Z)
+    for rows in row_blocks(Z):
+        Z[rows, :] = Z[rows, :] @ turn
 
 
 def feature_dtype(alpha: float) -> type[np.floating[Any]]:
@@ -244,12 +392,6 @@ def restricted_ridge_of_features(features: FloatArray, alpha: float) -> Restrict
     for start in range(0, len(features), _BLOCK):
         gram = add_gram(gram, features[start : start + _BLOCK])
     return RestrictedRidge(features, _factor(gram, alpha), alpha)
-
-
-def _making(root: FloatArray, alpha: float) -> type[np.floating[Any]]:
-    """Return the data type that features are made in."""
-    # Close landmarks make R nearly singular, and its inverse would multiply the rounding of float32.
-    return feature_dtype(alpha) if root.diagonal().min() >= _APART else np.float64
 
 
 def _factor(gram: FloatArray, alpha: float) -> FloatArray:

@@ -38,15 +38,18 @@ from ..linalg import (
     zeros,
 )
 from ..model import KernelMap
-from ._engine import DENSE_UP_TO, FEWEST_LANDMARKS, MOST_LANDMARKS, Engine, sample_size, target_landmarks
+from ._cost import DENSE_UP_TO, FEWEST_LANDMARKS, MOST_LANDMARKS, sample_size, target_landmarks
+from ._engine import Engine
 from ._nystroem import (
+    LandmarkFeatures,
     PivotedCholesky,
     RestrictedRidge,
     extend_pivots,
-    landmark_moments,
     landmark_root,
     nested_ridges,
     restricted_ridge_of_features,
+    row_blocks,
+    smoothed_span,
     smoother_trace,
     start_pivots,
 )
@@ -81,7 +84,7 @@ class TargetProblem:
     def sampled(self, size: int, rng: np.random.Generator) -> TargetProblem:
         """Return the problem without its graphs, on some of the anchor rows, in NumPy."""
         sample = np.sort(rng.choice(self.n_anchors, size=size, replace=False))
-        anchors = {party: to_numpy(A)[sample] for party, A in self.anchors.items()}
+        anchors = {party: to_numpy(A)[sample].astype(np.float64) for party, A in self.anchors.items()}
         # On fewer rows a kernel matrix has smaller eigenvalues, so the penalty shrinks along.
         alpha = self.alpha * size / self.n_anchors
         return replace(self, anchors=anchors, alpha=alpha, intrinsic=None, penalty=None)
@@ -193,7 +196,6 @@ _UNEXPLAINED = 0.3
 """Share of a kernel's trace that so many landmarks as a quarter of the rows must not leave unexplained."""
 _FOLLOWING = 3
 """Eigenvectors found on the sample besides each wanted one: that many more to start from save several steps."""
-_BLOCK = 2048
 _START_SAMPLE = 400
 _START_RANK = 64
 
@@ -221,10 +223,7 @@ class _Sampled:
 class _Restricted:
     """One party's landmarks and its ridge regressions on all anchor rows: with the first of them, and with all."""
 
-    A: Array
-    kernel: Kernel
-    landmarks: FloatArray
-    root: FloatArray
+    features: LandmarkFeatures
     weights: FloatArray
     ridge: RestrictedRidge
     gram: FloatArray
@@ -236,12 +235,6 @@ class _Restricted:
         """Return the functions found on the sample, at all rows."""
         return self.ridge.combined(self.weights)
 
-    def moments(self, Z: Array) -> Array:
-        """Return products of all features with the columns of Z."""
-        if self.ridge.features.shape[1] == len(self.landmarks):
-            return self.ridge.moments(Z)
-        return landmark_moments(self.kernel, self.A, self.landmarks, self.root, self.ridge.alpha, Z)
-
 
 def solve_nystroem(
     problem: TargetProblem,
@@ -251,14 +244,16 @@ def solve_nystroem(
     tol: float,
     n_landmarks: int | None = None,
     most: int = MOST_LANDMARKS,
+    in_blocks: bool,
 ) -> Solution:
     r"""Minimise over functions :math:`g_k \in \mathrm{span}\{\kappa_k(\cdot, s): s \in S_k\}`.
 
     The landmarks :math:`S_k` come from randomly pivoted Cholesky factorisations on a sample of the anchor rows.  Their
     number doubles until that lowers the surrogate's objective on the sample by at most ``tol`` for each party and
     component, whose share of it is 1 at most.  On all rows the target is then that of the first landmarks, 256 for few
-    components, whose features are kept; more of them would hardly change it.  Its functions are the ridge regressions
-    on all landmarks, whose features are made block by block, twice, and never kept.
+    components; more of them would hardly change it.  If ``in_blocks``, it comes from the Gram matrix of the features
+    of these landmarks, which are made block by block and not kept; otherwise they are kept, for a Krylov method.  The
+    functions are the ridge regressions on all landmarks.
     """
     rng = np.random.default_rng(seed)
     n, k = problem.n_anchors, problem.n_components
@@ -286,31 +281,43 @@ def solve_nystroem(
 
     n_first = target_landmarks(k)
     landmarks = engine.gather(_Sampled.landmarks, sampled)
-    weights = engine.gather(_weights, sampled, np.hstack([found.vectors, found.following]), n_first)
+    weights = (
+        [] if in_blocks else engine.gather(_weights, sampled, np.hstack([found.vectors, found.following]), n_first)
+    )
     del sampled
-    arguments = [
-        (party, problem.anchors[party], problem.kernels[party], S, W, problem.alpha)
-        for party, S, W in zip(problem.anchors, landmarks, weights, strict=True)
+    parties = [
+        (party, A, problem.kernels[party], S, problem.alpha)
+        for (party, A), S in zip(problem.anchors.items(), landmarks, strict=True)
     ]
-    restricted = engine.place(_restricted, arguments)
-    operator = problem.operator(_trace(problem, engine, restricted))
-    # The functions found on the sample, evaluated at all rows, are nearly the solution.
-    found = _minimise(problem, operator, engine, restricted, engine.total(_Restricted.start, restricted))
-    coefficients, smoothed = zip(*engine.gather(_functions, restricted, found.vectors), strict=True)
+    if in_blocks:
+        operator = problem.operator(None)
+        features = list(engine.each(_features, parties))
+        values, Z, grams = smoothed_span(features, engine.each, n_first, k, center=problem.center)
+        angle, gap = None, float(values[k - 1] - values[k]) if len(values) > k else None
+        solved = list(engine.each(_functions, [(*each, Z) for each in zip(features, grams, strict=True)]))
+        del features, grams
+    else:
+        restricted = engine.place(_restricted, [(*each, W) for each, W in zip(parties, weights, strict=True)])
+        operator = problem.operator(_trace(problem, engine, restricted))
+        # The functions found on the sample, evaluated at all rows, are nearly the solution.
+        found = _minimise(problem, operator, engine, restricted, engine.total(_Restricted.start, restricted))
+        Z, angle, gap = found.vectors, found.angle, found.gap
+        solved = engine.gather(_restricted_functions, restricted, Z)
+    coefficients, smoothed = zip(*solved, strict=True)
     # Functions with all landmarks turn and order the columns by what they reach of them.
-    values, turn = scipy.linalg.eigh(operator.on_span(found.vectors, sum(smoothed)))
+    values, turn = scipy.linalg.eigh(operator.on_span(Z, sum(smoothed)))
     values, turn = values[::-1], turn[:, ::-1]
     if n_landmarks is None and not reached:
-        _warn(rank, most, 1 - float(np.trace(sum(smoothed))) / (len(restricted) * k), drop, tol)
+        _warn(rank, most, 1 - float(np.trace(sum(smoothed))) / (len(parties) * k), drop, tol)
     return Solution(
         solver="nystroem",
         eigenvalues=operator.offset - values,
-        target=found.vectors @ like(turn, found.vectors),
+        target=Z @ like(turn, Z),
         maps=maps_of(
             problem, dict(zip(problem.anchors, landmarks, strict=True)), [Gamma @ turn for Gamma in coefficients]
         ),
-        angle=found.angle,
-        gap=found.gap,
+        angle=angle,
+        gap=gap,
         rank=max(len(S) for S in landmarks),
         error=drop,
     )
@@ -365,8 +372,7 @@ def coarse_start(problem: TargetProblem, engine: Engine, rng: np.random.Generato
         with definite(party, problem.alpha):
             root = landmark_root(kernel, S)
         centres, coefficients = like(S, A), like(_expansion(root, W), A)
-        for first in range(0, n, _BLOCK):
-            block = slice(first, min(first + _BLOCK, n))
+        for block in row_blocks(A):
             start[block, :] += kernel.between(A[block, :], centres) @ coefficients
     return start
 
@@ -431,13 +437,17 @@ def _extended(state: _Sampled, rank: int, alpha: float) -> _Sampled:
     return replace(state, pivoted=pivoted, ridge=restricted_ridge_of_features(pivoted.factor, alpha))
 
 
-def _restricted(
-    party: PartyName, A: Array, kernel: Kernel, landmarks: FloatArray, weights: FloatArray, alpha: float
-) -> _Restricted:
+def _features(party: PartyName, A: Array, kernel: Kernel, landmarks: FloatArray, alpha: float) -> LandmarkFeatures:
     with definite(party, alpha):
-        root = landmark_root(kernel, landmarks)
-    ridge, gram = nested_ridges(kernel, A, landmarks, root, alpha, len(weights))
-    return _Restricted(A, kernel, landmarks, root, weights, ridge, gram)
+        return LandmarkFeatures.prepare(kernel, A, landmarks, alpha)
+
+
+def _restricted(
+    party: PartyName, A: Array, kernel: Kernel, landmarks: FloatArray, alpha: float, weights: FloatArray
+) -> _Restricted:
+    features = _features(party, A, kernel, landmarks, alpha)
+    ridge, gram = nested_ridges(features, len(weights))
+    return _Restricted(features, weights, ridge, gram)
 
 
 def _smooth(state: _Sampled | _Restricted, X: Array) -> Array:
@@ -451,11 +461,15 @@ def _weights(state: _Sampled, Z: Array, n_first: int | None = None) -> Array:
     return ridge.weights(Z)
 
 
-def _functions(state: _Restricted, Z: Array) -> tuple[FloatArray, FloatArray]:
+def _functions(features: LandmarkFeatures, gram: FloatArray, Z: Array) -> tuple[FloatArray, FloatArray]:
     r"""Return coefficients of the functions with all landmarks, and :math:`Z^\top \tilde P Z`."""
-    moments = state.moments(Z)
-    weights = scipy.linalg.cho_solve((state.gram, True), moments, check_finite=False)
-    return _expansion(state.root, weights), moments.T @ weights
+    moments = features.moments(Z)
+    weights = scipy.linalg.cho_solve((gram, True), moments, check_finite=False)
+    return _expansion(features.root, weights), moments.T @ weights
+
+
+def _restricted_functions(state: _Restricted, Z: Array) -> tuple[FloatArray, FloatArray]:
+    return _functions(state.features, state.gram, Z)
 
 
 def _expansion(root: FloatArray, weights: FloatArray) -> FloatArray:

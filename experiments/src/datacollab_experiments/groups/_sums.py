@@ -9,6 +9,7 @@ the centre what a worker of a Dask cluster is to its scheduler, and the terms ar
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -54,9 +55,9 @@ def _kernel_sums(
 ) -> dict[str, NDArray[Any]]:
     first = next(iter(anchors.values()))
     integrator._check_parameters(first)
-    # As much memory as with a penalty graph: the sum, its packed triangle, and one party's matrix.
-    integrator._cost(len(first), len(anchors), has_penalty=True)
     problem = integrator._problem(anchors, y)
+    # As much memory as with a penalty graph: the sum, its packed triangle, and one party's matrix.
+    replace(integrator._size(problem), has_penalty=True).choose(integrator.solver, integrator._limit())
     arrays = {"triangle": to_triangle(sum_over_parties(problem, Engine(integrator.n_jobs)))}
     if problem.intrinsic is None:
         return arrays

@@ -1,0 +1,317 @@
+"""What a fit of KTI costs (tab:complexity): the bytes and seconds of each solver, and the solver to take."""
+
+from __future__ import annotations
+
+import os
+import time
+from bisect import bisect_right
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field, replace
+from functools import cache
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from .._validation import Array, array_library
+from ..errors import NotEnoughMemoryError
+from ..linalg import MEDIAN_ROWS, Kernel, basis_capacity, device_memory
+from ._nystroem import feature_dtype
+
+DENSE_UP_TO = 1200
+"""Anchor rows up to which a dense eigensolver is as fast as a Krylov method."""
+EXACT_OPERATIONS = 1e12
+"""Operations of the Cholesky factorisations, K n_a^3 / 3, up to which "auto" solves exactly: minutes at most."""
+FEWEST_LANDMARKS = 128
+"""Landmarks per party that "nystroem" begins with."""
+MOST_LANDMARKS = 1024
+"""Landmarks per party that "nystroem" takes by itself at most."""
+_TARGET_LANDMARKS = 256
+"""Landmarks per party from which more change the target little, even if they improve the functions."""
+_OF_LOW_RANK = ("linear", "cosine")
+"""Kernels whose matrices have a rank of at most the number of columns; more landmarks are of no use."""
+_GRAM_UP_TO = 4096
+"""Features of all parties up to which their Gram matrix is made in less time than a Krylov method takes."""
+_SAMPLE = 2048
+"""Anchor rows that landmarks are chosen among, and on which their number is judged."""
+_COLUMNS = 400
+"""Right-hand sides that a Krylov method typically needs, for each 16 components."""
+_BESIDE = 8
+"""Blocks of as many columns as components that an eigensolver holds beside its basis."""
+_PANELS = 2200
+"""Columns in whose time a product with a Cholesky factor of any size gets from panel to panel."""
+_PER_PARTY = 1e9
+"""Operations in whose time what does not depend on sizes is done for a party on the sample."""
+_PER_DISTANCE = 700
+"""Operations in whose time one distance is found and sorted for the median."""
+_PROGRAM = 245 * 2**20
+"""Bytes of Python and the libraries."""
+_LARGE_SHARE = 0.9
+"""Part of the available memory that a fit may plan to take."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class FitCost:
+    """Estimated cost of a fit.
+
+    Attributes
+    ----------
+    solver : {"dense", "streamed", "nystroem"}
+    memory : int
+        Bytes that the process holds at the peak, all counted: Python, the anchor representations and the fit.
+    work : dict of str to float
+        What is computed: operations of matrix products ("single", "double", "skinny" with few columns) and kernel
+        values ("values32", "values64").
+    """
+
+    solver: str
+    memory: int
+    work: Mapping[str, float]
+    kernel: Kernel = field(repr=False)
+    n_columns: float = field(repr=False)
+    in_blocks: bool = field(default=False, repr=False)
+    limit: float = field(default=np.inf, repr=False)
+
+    @property
+    def seconds(self) -> float:
+        """CPU time on this machine, whose `speeds` are measured for it."""
+        return self.seconds_at(self.speeds())
+
+    def speeds(self) -> dict[str, float]:
+        """Measure how much of each kind of work this machine does in a second of one processor."""
+        return _speeds(self.kernel, max(1, round(self.n_columns)))
+
+    def seconds_at(self, speeds: Mapping[str, float]) -> float:
+        """Return the time on one thread of a machine with these speeds."""
+        return sum(amount / speeds[name] for name, amount in self.work.items())
+
+    def __str__(self) -> str:
+        memory = self.memory / 2**30
+        return f"about {self.seconds:,.0f} s on one thread and {memory:.2g} GiB"
+
+
+@dataclass(frozen=True, kw_only=True)
+class FitSize:
+    """What the cost of a fit depends on.
+
+    Attributes
+    ----------
+    n_columns : float
+        Columns of the anchor representations, on average over parties.
+    itemsize : int
+        Bytes of their entries.
+    kernel : Kernel
+        One party's.
+    has_graph, has_penalty : bool
+    remote : bool
+        Whether an engine keeps the parties' matrices elsewhere.
+    """
+
+    n_anchors: int
+    n_parties: int
+    n_components: int
+    kernel: Kernel
+    n_columns: float
+    itemsize: int = 8
+    alpha: float = 1.0
+    n_landmarks: int | None = None
+    has_graph: bool = False
+    has_penalty: bool = False
+    remote: bool = False
+
+    @property
+    def resident(self) -> int:
+        """Bytes in use before a fit begins."""
+        return _PROGRAM + int(self.n_parties * self.n_anchors * self.n_columns * self.itemsize)
+
+    def cost(self, solver: str, *, in_blocks: bool = False) -> FitCost:
+        """Estimate what a solver takes."""
+        estimate = {"dense": self._dense, "streamed": self._streamed}.get(solver)
+        beside, work = estimate() if estimate else self._nystroem(in_blocks)
+        return FitCost(
+            solver=solver,
+            memory=self.resident + int(beside),
+            work=work,
+            kernel=self.kernel,
+            n_columns=self.n_columns,
+            in_blocks=in_blocks,
+        )
+
+    def _dense(self) -> tuple[float, dict[str, float]]:
+        n, K = float(self.n_anchors), self.n_parties
+        work = {
+            "double": self._widths() + 2 * K * n**3 + (14 if self.has_penalty else 3) * n**3,
+            "values64": 4 * K * n**2,
+        }
+        return (3 if self.has_penalty else 2) * 8 * n**2, work
+
+    def _streamed(self) -> tuple[float, dict[str, float]]:
+        n, K = float(self.n_anchors), self.n_parties
+        columns = _COLUMNS * max(1.0, self.n_components / 16)
+        work = {
+            "single": K * n**3 / 3,
+            "double": self._widths() + 90 * n * columns**2,
+            "skinny": 2 * K * n * (n + _PANELS) * columns,
+            "values32": K * n**2,
+            "values64": K * n**2,
+        }
+        if self.has_graph:
+            # The trace is that of factors in float64.
+            work["double"] += K * n**3
+        return 2.1 * K * n**2 + 4 * n**2 + 16 * n * columns, work
+
+    def _nystroem(self, in_blocks: bool) -> tuple[float, dict[str, float]]:
+        n, K, k = float(self.n_anchors), self.n_parties, self.n_components
+        size = sample_size(self.n_anchors, self.n_landmarks)
+        rank = min(self.n_landmarks or MOST_LANDMARKS, self.n_anchors)
+        if self.kernel.metric in _OF_LOW_RANK:
+            rank = min(rank, max(1, round(self.n_columns)))
+        first = min(rank, target_landmarks(k))
+        width = np.dtype(feature_dtype(self.alpha)).itemsize
+        product, values = ("double", "values64") if width == 8 else ("single", "values32")
+        chosen = K * (1.7 * (8 + width) * size * rank + 8 * rank**2)
+        matrices = K * (8 + 8 + width) * rank**2
+        columns = _COLUMNS * max(1.0, k / 16) / 2
+        work = dict.fromkeys(("single", "double", "skinny", "values32", "values64"), 0.0)
+        # On the sample, each number of landmarks takes half of what the next one does.
+        work["double"] += self._widths() + K * (_PER_PARTY + 7 * size * rank**2)
+        work["values64"] += 2 * K * size * rank
+        work["skinny"] += 4 * K * size * rank * columns
+        # On all rows.
+        work[product] += 2.3 * K * n * rank**2
+        work[values] += 3 * K * n * rank
+        work["skinny"] += 2 * K * n * rank * k
+        if in_blocks:
+            held = 4 * 8 * (K * first) ** 2 + 4 * 8 * n * k
+            work[product] += K * n * first**2 + 1.1 * n * (K * first) ** 2
+            work["double"] += 4 * (K * first) ** 3
+            work[values] += K * n * first
+            work["skinny"] += 2 * K * n * first * k
+        else:
+            held = K * width * n * first + 8 * n * (2 * basis_capacity(self.n_anchors, k) + _BESIDE * k)
+            work["skinny"] += 4 * K * n * first * columns
+        return max(chosen, matrices + held), work
+
+    def _widths(self) -> float:
+        """Return operations that the median distances take."""
+        return _PER_DISTANCE * self.n_parties * min(self.n_anchors, MEDIAN_ROWS) ** 2 / 2
+
+    def landmarks(self, limit: float = np.inf) -> FitCost:
+        """Return the cost of "nystroem": in blocks if that is faster, or needed for the memory, and possible."""
+        kept = self.cost("nystroem")
+        if self.has_graph or self.remote:
+            return kept
+        blocks = self.cost("nystroem", in_blocks=True)
+        few = self.n_parties * target_landmarks(self.n_components) <= _GRAM_UP_TO
+        return blocks if few or (kept.memory > limit and blocks.memory < kept.memory) else kept
+
+    def most_landmarks(self, cost: FitCost) -> int:
+        """Return the most landmarks per party with which "nystroem" stays within its memory."""
+        return bisect_right(
+            range(1, MOST_LANDMARKS + 1),
+            cost.limit,
+            key=lambda rank: replace(self, n_landmarks=rank).cost("nystroem", in_blocks=cost.in_blocks).memory,
+        )
+
+    def choose(self, solver: str, memory_limit: float | None, beside: Array | None = None) -> FitCost:
+        """Return the solver for `KTI`'s parameter of that name, and its cost; `beside` is an array computed with."""
+        dense = array_library(beside) is None
+        limit = memory_limit
+        if limit is None:
+            # What is there already is not taken once more.
+            limit = self.resident + _LARGE_SHARE * (device_memory(beside) or available_memory())
+        if solver == "nystroem":
+            if self.has_penalty:
+                raise ValueError("A penalty graph needs solver='exact'; solver='nystroem' solves without one.")
+            candidates = ["nystroem"]
+        elif self.has_penalty or (dense and self.n_anchors <= DENSE_UP_TO):
+            candidates = ["dense"]
+        else:
+            candidates = ["streamed", "dense"] if dense else ["streamed"]
+            if solver == "auto":
+                many = self.n_parties * float(self.n_anchors) ** 3 / 3 > EXACT_OPERATIONS
+                candidates = ["nystroem", *candidates] if many else [*candidates, "nystroem"]
+        costs = [self.landmarks(limit) if name == "nystroem" else self.cost(name) for name in candidates]
+        if "nystroem" in candidates and self.n_landmarks is None:
+            costs.append(replace(self, n_landmarks=FEWEST_LANDMARKS).landmarks(limit))
+        for each in costs:
+            if each.memory <= limit:
+                return replace(each, limit=limit)
+        least = min(costs, key=lambda each: each.memory)
+        instead = "" if solver == "nystroem" or self.has_penalty else "solver='nystroem', "
+        raise NotEnoughMemoryError(
+            f"KTI: {self.n_parties} parties with {self.n_anchors} anchor rows need {least.memory / 2**30:.2g} GiB with "
+            f"solver={solver!r}, but {limit / 2**30:.2g} GiB may be used, anchor representations included. Take fewer "
+            f"anchor rows, {instead}several machines (engine=), or raise memory_limit."
+        )
+
+
+def sample_size(n_anchors: int, n_landmarks: int | None) -> int:
+    """Return anchor rows that landmarks are chosen among."""
+    return min(n_anchors, max(_SAMPLE, 4 * (n_landmarks or 0)))
+
+
+def target_landmarks(n_components: int) -> int:
+    """Return landmarks per party, at most, that the target is found with; the parties' functions may have more."""
+    return max(_TARGET_LANDMARKS, 4 * n_components)
+
+
+def available_memory() -> int:
+    """Return bytes that this machine, or the container this runs in, can give without swapping."""
+    limits = []
+    report = Path("/proc/meminfo")
+    if report.exists():
+        for line in report.read_text(encoding="ascii").splitlines():
+            if line.startswith("MemAvailable:"):
+                limits.append(1024 * int(line.split()[1]))
+    most, used = (Path("/sys/fs/cgroup") / name for name in ("memory.max", "memory.current"))
+    if most.exists() and used.exists() and (limit := most.read_text(encoding="ascii").strip()) != "max":
+        limits.append(max(0, int(limit) - int(used.read_text(encoding="ascii"))))
+    if not limits and hasattr(os, "sysconf"):
+        limits.append(os.sysconf("SC_PHYS_PAGES") * os.sysconf("SC_PAGE_SIZE"))
+    return min(limits, default=2**33)
+
+
+_PROBE = 768
+_PROBE_ROWS = 2048
+_PROBE_COLUMNS = 256
+_FEW = 64
+"""Rows that a kernel which is a function of two rows is tried on; it takes some microseconds for each pair."""
+_LONG_ENOUGH = 0.02
+"""Seconds that each kind of work is tried for, twice."""
+
+
+def _speeds(kernel: Kernel, n_columns: int) -> dict[str, float]:
+    named = isinstance(kernel.metric, str)
+    n_rows, n_landmarks = (_PROBE_ROWS, _PROBE_COLUMNS) if named else (_FEW, _FEW)
+    rows = np.random.default_rng(0).normal(size=(n_rows, n_columns)) / np.sqrt(n_columns)
+    landmarks = rows[:n_landmarks]
+    n_values = n_rows * n_landmarks
+    return {
+        **_speeds_of_products(),
+        "values32": n_values * _per_second(lambda: kernel.between(rows, landmarks, np.float32)),
+        "values64": n_values * _per_second(lambda: kernel.between(rows, landmarks)),
+    }
+
+
+@cache
+def _speeds_of_products() -> dict[str, float]:
+    double, single = (np.ones((_PROBE, _PROBE), dtype) for dtype in (np.float64, np.float32))
+    tall, narrow = np.ones((_PROBE_ROWS, _PROBE_COLUMNS), np.float32), np.ones((_PROBE_COLUMNS, 16), np.float32)
+    return {
+        "double": 2.0 * _PROBE**3 * _per_second(lambda: double @ double),
+        "single": 2.0 * _PROBE**3 * _per_second(lambda: single @ single),
+        "skinny": 2.0 * tall.size * narrow.shape[1] * _per_second(lambda: tall @ narrow),
+    }
+
+
+def _per_second(function: Callable[[], Any]) -> float:
+    function()
+    best = 0.0
+    for _ in range(2):
+        count, elapsed, started = 0, 0.0, time.process_time()
+        while elapsed < _LONG_ENOUGH:
+            function()
+            count, elapsed = count + 1, time.process_time() - started
+        best = max(best, count / elapsed)
+    return best
