@@ -89,8 +89,9 @@ def by_kti(anchors: Anchors, case: Case, **options: Any) -> Fitted:
 
 
 def in_two_matrices(anchors: Anchors, case: Case) -> Fitted:
-    # Too little for the factors of several parties, enough for two matrices.
-    return by_kti(anchors, case, solver="exact", memory_limit=20 * case.n_anchors**2)
+    # Beside Python and the anchors, too little for the factors of several parties, enough for two matrices.
+    resident = 2**28 + sum(A.nbytes for A in anchors.values())
+    return by_kti(anchors, case, solver="exact", memory_limit=resident + 20 * case.n_anchors**2)
 
 
 def by_oracle(anchors: Anchors, case: Case, integrate: Callable[..., oracles.Integration]) -> Fitted:
