@@ -83,8 +83,8 @@ def by_sums(drawn: Draw) -> Predict:
         {name: key.public for name, key in keys.items()},
         n_components=common.n_components,
         **_target(drawn),
-        noise=_recommended(drawn).noise,
-        least_penalty=_recommended(drawn).least_penalty,
+        noise=recommended_for(drawn).noise,
+        least_penalty=recommended_for(drawn).least_penalty,
     )
     messages = [plan.message(name, v.X, v.y, keys[name], noise_key=draw(32)) for name, v in mapped.items()]
     return _by_common_model(plan.solve(messages), common, drawn)
@@ -111,7 +111,7 @@ def by_class_sums(drawn: Draw, *, noise: float | None = None) -> Predict:
     rows = pooled(mapped)
     of_class = rows.y[:, None] == np.arange(drawn.n_classes)
     total = of_class.T.astype(np.float64) @ np.column_stack([rows.X, np.ones(len(rows))])
-    s = _recommended(drawn).noise if noise is None else noise
+    s = recommended_for(drawn).noise if noise is None else noise
     total += s * secrets(drawn, "class sums").standard_normal(total.shape)
     means = total[:, :-1] / np.maximum(total[:, -1:], 1.0)
 
@@ -128,7 +128,7 @@ def pooled(parties: Mapping[str, Rows]) -> Rows:
     return Rows(np.vstack([rows.X for rows in parties.values()]), np.concatenate([rows.y for rows in parties.values()]))
 
 
-def _recommended(drawn: Draw) -> Recommended:
+def recommended_for(drawn: Draw) -> Recommended:
     return recommended(alike=columns_alike(drawn.bounds.T, drawn.anchor.shape[1]))
 
 
@@ -139,7 +139,7 @@ def _public(drawn: Draw) -> Array:
 def _mapped(drawn: Draw, secret: bytes) -> tuple[CommonMap, dict[str, Rows]]:
     """The common map, and each party's rows in it; the first adds public rows with targets."""
     # Numbers are in quarters of their declared ranges already, beside zeros and ones.
-    common = CommonMap.from_anchor(_public(drawn), secret, n_components=_recommended(drawn).n_components)
+    common = CommonMap.from_anchor(_public(drawn), secret, n_components=recommended_for(drawn).n_components)
     mapped: dict[str, Rows] = {}
     for name, own in drawn.parties.items():
         rows = own if mapped or drawn.labelled is None else pooled({"own": own, "public": drawn.labelled})

@@ -234,10 +234,7 @@ class Membership:
         turn = scipy.linalg.qr(np.random.default_rng(53).normal(size=(D, D)))[0]
         whole = scipy.linalg.block_diag(turn, np.eye(self.statistic.size - D))
         seen, expected = whole.T @ total @ whole, _sum(kind)
-        _, U = scipy.linalg.eigh(seen[:D, :D])
-        _, V = scipy.linalg.eigh(expected[:D, :D])
-        signs = np.sign(((U.T @ seen[:D, D:]) * (V.T @ expected[:D, D:])).sum(axis=1))
-        back = scipy.linalg.block_diag(V @ np.diag(signs) @ U.T, np.eye(self.statistic.size - D))
+        back = scipy.linalg.block_diag(turned_back(seen, expected, D).T, np.eye(self.statistic.size - D))
         return np.asarray(back @ seen @ back.T)
 
     def _by_model(self, total: Array) -> Readings:
@@ -272,6 +269,29 @@ class Membership:
         D = self.statistic.n_components
         error = model.predict(self.candidates.u[:, :D]) - self.candidates.u[:, D:-1] / ETA
         return np.asarray(-(error**2).sum(axis=1))
+
+
+def turned_back(seen: Array, expected: Array, n_columns: int) -> Array:
+    """Return the rotation that undoes a secret one of the first columns, as well as second moments tell.
+
+    Eigenvectors of both matrices are joined in the order of their values, and signs by the products with the columns
+    that were not turned.
+
+    Parameters
+    ----------
+    seen, expected : ndarray of shape (size, size)
+        Sums of products: of secretly turned rows, and of rows of the kind in known columns.
+    n_columns : int
+
+    Returns
+    -------
+    ndarray of shape (n_columns, n_columns)
+        What turned rows are multiplied with from the right.
+    """
+    D = n_columns
+    U, V = (scipy.linalg.eigh(M[:D, :D])[1] for M in (seen, expected))
+    signs = np.sign(((U.T @ seen[:D, D:]) * (V.T @ expected[:D, D:])).sum(axis=1))
+    return np.asarray((U * np.where(signs == 0, 1.0, signs)) @ V.T)
 
 
 def _parts(

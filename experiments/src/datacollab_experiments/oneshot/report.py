@@ -1,0 +1,240 @@
+"""The report: Markdown, a CSV file and a figure."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from pathlib import Path
+
+import numpy as np
+import pandas as pd
+from matplotlib.figure import Figure
+
+from ..harness import Found, markdown, write_rows
+from ..pays.intervals import Difference, student
+from .attacks import ATTACKERS, QUESTIONS
+from .methods import METHODS, Central, Constant, MaskedSums
+from .settings import PRESETS, RISK, UTILITY
+from .tasks import MethodsTask
+
+SUMS, CENTRAL, CONSTANT = MaskedSums.name, Central.name, Constant.name
+EACH, BOTH = "each alone", "both together"
+RISKS: dict[str, tuple[str, ...]] = {EACH: ("receiver", "party"), BOTH: ("together",)}
+"""Attackers of each kind of risk: the largest area under the curve of their attacks, on membership and on targets."""
+
+_SETTING = ["dataset", "parties", "rows", "split"]
+# Okabe and Ito's colours, which the colour-blind tell apart; shapes differ as well.
+_COLOURS = ("#000000", "#E69F00", "#56B4E9", "#009E73", "#B8A900", "#0072B2", "#D55E00", "#CC79A7")
+_SHAPES = "ovs^D<P>*Xh"
+
+
+def rows_of(found: Found[MethodsTask]) -> list[dict[str, object]]:
+    """Return one row for each method, setting and seed: what the CSV file holds."""
+    rows = []
+    for task, results in found:
+        for cell, name in task.cells.items():
+            if cell not in results or results[cell].error is not None:
+                continue
+            scores, seconds, setting = results[cell].scores, results[cell].seconds, task.setting
+            rows.append(
+                {
+                    "dataset": setting.dataset,
+                    "parties": setting.n_parties,
+                    "rows": setting.n_per_party,
+                    "split": setting.split,
+                    "seed": task.seed,
+                    "method": name,
+                    **{key: scores.get(key, "") for key in ("accuracy", "AUC", "log loss", "bytes", "rounds")},
+                    "seconds": seconds["play"],
+                    **{key: value for key, value in scores.items() if "|" in key},
+                }
+            )
+    return rows
+
+
+def means_of(rows: Iterable[Mapping[str, object]]) -> pd.DataFrame:
+    """Return means over seeds, by setting and method, with the score, how far it is from `central`, and the risks.
+
+    Settings that lack a method are left out.
+    """
+    table = pd.DataFrame(rows)
+    numbers = table.drop(columns=["seed"]).apply(lambda column: pd.to_numeric(column, errors="coerce"))
+    numbers[["dataset", "split", "method"]] = table[["dataset", "split", "method"]]
+    means = numbers.groupby([*_SETTING, "method"], sort=False).mean()
+    full = means.groupby(_SETTING)["accuracy"].transform("size") == len(METHODS)
+    means = means[full]
+    means["score"] = means["AUC"].fillna(means["accuracy"])
+    means["score less central"] = (
+        means["score"] - means["score"].xs(CENTRAL, level="method").reindex(means.index.droplevel("method")).to_numpy()
+    )
+    for risk, attackers in RISKS.items():
+        means[risk] = means[[f"{q}|{attacker}|AUC" for q in QUESTIONS for attacker in attackers]].max(axis=1)
+    return means
+
+
+def dominating(of_setting: pd.DataFrame, risk: str, *, utility: float = 0.0, less: float = 0.0) -> list[str]:
+    """Return the methods that are better than sums under masks in one way, and no worse in the other.
+
+    Parameters
+    ----------
+    of_setting : DataFrame
+        Means by method.
+    risk : str
+    utility, less : float
+        By how much more the score, or the risk, has to differ to count as better; a method that is as much worse is
+        no worse.  Zero compares the means as they are.
+    """
+    sums = of_setting.loc[SUMS]
+    found = []
+    for name, other in of_setting.iterrows():
+        gain, saved = other["score"] - sums["score"], sums[risk] - other[risk]
+        no_worse = gain >= -utility and saved >= -less
+        if name not in (SUMS, CENTRAL) and no_worse and (gain > utility or saved > less):
+            found.append(str(name))
+    return found
+
+
+def write_report(found: Found[MethodsTask], directory: Path, *, preset: str) -> Path:
+    """Write README.md, rows.csv and frontier.png; the path of the first."""
+    directory.mkdir(parents=True, exist_ok=True)
+    rows = rows_of(found)
+    write_rows(rows, directory / "rows.csv")
+    failures = [
+        f"{task.label}, {task.cells[cell]}: {result.error}"
+        for task, results in found
+        for cell, result in results.items()
+        if result.error is not None
+    ]
+    path = directory / "README.md"
+    if not rows or (means := means_of(rows)).empty:
+        path.write_text("# One-shot collaboration, side by side\n\nNo setting has run yet.\n", encoding="utf-8")
+        return path
+    draw_figure(means).savefig(directory / "frontier.png", dpi=130)
+    path.write_text(text(means, rows, failures, preset=preset), encoding="utf-8")
+    return path
+
+
+def text(means: pd.DataFrame, rows: Sequence[Mapping[str, object]], failures: Sequence[str], *, preset: str) -> str:
+    """Return the report in Markdown."""
+    settings = [of.droplevel(_SETTING) for _, of in means.groupby(_SETTING, sort=False)]
+    n, planned = len(settings), PRESETS[preset]
+    on = {risk: sum(not dominating(each, risk) for each in settings) for risk in RISKS}
+    level = {risk: sum(not dominating(each, risk, utility=UTILITY, less=RISK) for each in settings) for risk in RISKS}
+    seeds = {(row["dataset"], row["parties"], row["split"], row["seed"]) for row in rows}
+    parts = [
+        "# One-shot collaboration, side by side",
+        f"**Sums under masks are on the frontier of utility and risk in {on[EACH]} of {n} settings** where receiver "
+        f"and party attack each alone, and in {on[BOTH]} of {n} where both work together: no other method predicts at "
+        f"least as well and says no more of a person. If scores within {UTILITY} and areas within {RISK} count as "
+        f"level, it is {level[EACH]} and {level[BOTH]} of {n}.",
+        f"Preset `{preset}`: {n} of {len(planned.settings)} settings have run, {len(seeds)} of "
+        f"{len(planned.settings) * len(planned.seeds)} draws, {planned.n_worlds} worlds for each attack. "
+        "`make oneshot` goes on where it was. What the words mean, and how a method is added, stands in "
+        "`experiments/docs/oneshot.md`; all numbers are in `rows.csv`.",
+        "![Utility against risk](frontier.png)",
+        "## Methods\n\n" + _methods(means),
+        "## What messages say of a person\n\n" + _risks(means),
+        "## Scores by setting\n\n" + _by_setting(means),
+        "## Where sums are behind the frontier\n\n" + _behind(means),
+    ]
+    if failures:
+        parts.append("## What failed\n\n" + "\n".join(f"* {each}" for each in failures))
+    return "\n\n".join(parts) + "\n"
+
+
+def _methods(means: pd.DataFrame) -> str:
+    rows = []
+    for name in METHODS:
+        of = means.xs(name, level="method")
+        gap = student(of["score less central"].tolist())
+        rows.append(
+            [
+                name,
+                f"{gap.mean:+.3f}{_ends(gap)}",
+                f"{of['accuracy'].mean():.3f}",
+                f"{of['log loss'].mean():.3f}",
+                *(f"{of[risk].mean():.2f}" for risk in RISKS),
+                f"{of['bytes'].mean() / 1e3:.1f}",
+                f"{of['rounds'].mean():.0f}",
+                f"{of['seconds'].mean():.2f}",
+            ]
+        )
+    head = ["method", "score less central", "accuracy", "log loss", *(f"risk, {r}" for r in RISKS)]
+    return (
+        "Means over settings. The score is the AUC, or the accuracy of digits, with a 95 % interval over settings. "
+        "Risk is the area under the curve of the best of its attacks, on membership and on targets; .5 is chance. "
+        "Bytes and seconds are of one party's messages and of all roles together.\n\n"
+        + markdown([*head, "kB sent", "rounds", "CPU seconds"], rows, numbers=True)
+    )
+
+
+def _risks(means: pd.DataFrame) -> str:
+    rows = []
+    for name in METHODS:
+        of, cells = means.xs(name, level="method"), [name]
+        for question in QUESTIONS:
+            for attacker in ATTACKERS:
+                key = f"{question}|{attacker}"
+                area = student(of[f"{key}|AUC"].tolist())
+                half = "" if np.isnan(area.low) or area.mean == area.low else f" ± {area.mean - area.low:.2f}"
+                cells.append(f"{area.mean:.2f}{half}; {of[f'{key}|TPR'].mean():.2f}")
+        rows.append(cells)
+    head = ["method", *(f"{question}, {attacker}" for question in QUESTIONS for attacker in ATTACKERS)]
+    return (
+        "Area under the curve, with half of its 95 % interval over settings; then the rate of hits at 1 % of false "
+        "alarms, where .01 is chance.\n\n" + markdown(head, rows, numbers=True)
+    )
+
+
+def _by_setting(means: pd.DataFrame) -> str:
+    rows = [
+        [_label(key), *(f"{of.droplevel(_SETTING).loc[name, 'score']:.3f}" for name in METHODS)]
+        for key, of in means.groupby(_SETTING, sort=False)
+    ]
+    return markdown(["setting", *METHODS], rows, numbers=True)
+
+
+def _behind(means: pd.DataFrame) -> str:
+    rows = []
+    for key, of in means.groupby(_SETTING, sort=False):
+        each = of.droplevel(_SETTING)
+        for risk in RISKS:
+            for name in dominating(each, risk):
+                values = [(each.loc[who, "score"], each.loc[who, risk]) for who in (SUMS, name)]
+                rows.append([_label(key), risk, name, *(f"{score:.3f}, {area:.2f}" for score, area in values)])
+    if not rows:
+        return "Nowhere."
+    return markdown(["setting", "risk", "method ahead", "sums: score, risk", "the other's"], rows)
+
+
+def _label(key: tuple[object, ...]) -> str:
+    dataset, parties, n_rows, split = key
+    return f"{dataset} {parties}×{n_rows}, {split}"
+
+
+def _ends(found: Difference) -> str:
+    return "" if np.isnan(found.low) or found.low == found.high else f" ({found.low:+.3f} to {found.high:+.3f})"
+
+
+def draw_figure(means: pd.DataFrame) -> Figure:
+    """Draw each method's mean score, less that of `central`, against both risks, with 95 % intervals over settings."""
+    figure = Figure(figsize=(10.5, 5.2), layout="constrained")
+    shown = [name for name in METHODS if name != CONSTANT]
+    handles = []
+    for axes, risk in zip(figure.subplots(1, 2, sharey=True), RISKS, strict=True):
+        handles = []
+        for place, name in enumerate(shown):
+            of = means.xs(name, level="method")
+            x, y = (student(of[column].tolist()) for column in (risk, "score less central"))
+            style = {"color": _COLOURS[place % len(_COLOURS)], "zorder": 3 if name == SUMS else 2}
+            for low, high, xs in ((x.low, x.high, True), (y.low, y.high, False)):
+                if np.isfinite(low):
+                    ends = ([low, high], [y.mean] * 2) if xs else ([x.mean] * 2, [low, high])
+                    axes.plot(*ends, "-", linewidth=0.9, alpha=0.6, **style)
+            size = 14 if name == SUMS else 8
+            handles += axes.plot(x.mean, y.mean, _SHAPES[place % len(_SHAPES)], markersize=size, label=name, **style)
+        axes.set_xlabel(f"risk, {risk}: area under the curve of the best attack (.5 is chance)", fontsize=9)
+        axes.grid(alpha=0.3, linewidth=0.6)
+        axes.spines[["top", "right"]].set_visible(False)
+    figure.axes[0].set_ylabel("AUC or accuracy, less that of all rows in one place", fontsize=9)
+    figure.legend(handles=handles, loc="outside lower center", ncols=5, frameon=False, fontsize=9)
+    return figure

@@ -1,0 +1,99 @@
+"""All methods in one draw as a task of the harness; each method is a cell, computed once."""
+
+from __future__ import annotations
+
+import time
+import warnings
+from collections.abc import Collection, Iterator, Mapping
+from dataclasses import asdict, dataclass
+from functools import partial
+from pathlib import Path
+
+import numpy as np
+
+from datacollab.errors import DataCollabWarning
+
+from ..harness import Outcome, Scored, Task, attempt, cell_id
+from ..pays.draws import Draw, draw
+from ..pays.scoring import losses, score
+from ..pays.settings import Setting
+from .attacks import attacked
+from .methods import METHODS, Method
+from .settings import PROTOCOL, Preset, table_of
+
+__all__ = ["MethodsTask", "measure", "tasks_of"]
+
+
+@dataclass(frozen=True, kw_only=True)
+class MethodsTask(Task):
+    """All methods in one draw of one setting.
+
+    Attributes
+    ----------
+    seed : int
+    cells : mapping of str to str
+        Methods' names, by the hash of method and setting.
+    setting : Setting
+    n_worlds : int
+        Of each attack.
+    data_dir : Path or None
+    """
+
+    cells: Mapping[str, str]
+    setting: Setting
+    n_worlds: int
+    data_dir: Path | None = None
+
+    @property
+    def label(self) -> str:
+        """In words."""
+        return f"{self.setting.label}, seed {self.seed}"
+
+    def measure(self) -> Iterator[Outcome]:
+        """Play and attack each method."""
+        drawn = draw(table_of(self.setting.dataset, self.data_dir), self.setting, self.seed)
+        for cell, name in self.cells.items():
+            yield attempt(cell, partial(_scored, METHODS[name], drawn, self.n_worlds))
+
+
+def _scored(method: Method, drawn: Draw, n_worlds: int) -> Scored:
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", DataCollabWarning)  # seeds are fixed here, as they never should be
+        scores, seconds = measure(method, drawn, n_worlds)
+    return scores, seconds, None
+
+
+def measure(method: Method, drawn: Draw, n_worlds: int) -> tuple[Mapping[str, float], Mapping[str, float]]:
+    """Return a method's scores on the test rows, what it sends, what attackers learn, and CPU seconds."""
+    started = time.process_time()
+    played = method.play(drawn, attacked=False)
+    seconds = {"play": time.process_time() - started}
+    said = [predict(drawn.test.X) for predict in played.models]
+    metrics = ("accuracy", "AUC") if drawn.n_classes == 2 else ("accuracy",)
+    scores = {name: float(np.mean([score(name, drawn.test.y, each) for each in said])) for name in metrics}
+    scores["log loss"] = float(np.mean([losses(drawn.test.y, each).mean() for each in said]))
+    scores |= {"bytes": float(played.sent), "rounds": float(played.rounds)}
+    started = time.process_time()
+    scores |= attacked(method, drawn, n_worlds)
+    return scores, seconds | {"attack": time.process_time() - started}
+
+
+def tasks_of(
+    preset: Preset, methods: Collection[str] = tuple(METHODS), data_dir: Path | None = None
+) -> list[MethodsTask]:
+    """Return all tasks, one seed after the other: a run that is stopped early has something of every setting."""
+    return [
+        MethodsTask(
+            seed=seed,
+            cells={_cell(name, setting, preset.n_worlds): name for name in methods},
+            setting=setting,
+            n_worlds=preset.n_worlds,
+            data_dir=data_dir,
+        )
+        for seed in preset.seeds
+        for setting in preset.settings
+    ]
+
+
+def _cell(name: str, setting: Setting, n_worlds: int) -> str:
+    return cell_id({"protocol": PROTOCOL, "method": name, "worlds": n_worlds, **asdict(setting)})
