@@ -243,7 +243,7 @@ class SyntheticRows(Method):
 
 
 class PrivateSyntheticRows(SyntheticRows):
-    """The same from histograms with Gaussian noise: epsilon 4 and delta 1e-5 for the columns, given each class's size."""
+    """The same from histograms with Gaussian noise: epsilon 4, delta 1e-5, given each class's size."""
 
     name = "synthetic rows, DP"
     noisy = True
