@@ -25,7 +25,7 @@ CORE := tests/linalg tests/sums tests/study tests/share tests/anchor tests/model
 	--ignore tests/analyst/test_oracles.py --ignore tests/study/test_effect.py --ignore tests/study/test_survival.py
 FOR_CORE := --editable '.[umap,data,tables,shap,gpu,exchange,cli]'
 
-.PHONY: demo test test-all test-nightly mutants check smoke results risks accuracy federated pays downstream adapters hub-faults hub-load oldest pythons constraints docs clean
+.PHONY: demo test test-all test-nightly mutants check smoke results risks accuracy federated pays oneshot downstream adapters hub-faults hub-load oldest pythons constraints docs clean
 
 demo: $(VENV)/.demo  ## What data collaboration buys on real data: prints a table, writes figures and a page.
 	$(BIN)/datacollab demo --output output/demo
@@ -78,6 +78,9 @@ federated: $(VENV)/.experiments  ## Federated averaging (Flower, in an environme
 pays: $(VENV)/.pays  ## Does collaborating pay? What docs/results/pays holds. Takes two hours or more; goes on where it was.
 	$(BIN)/python -m datacollab_experiments.pays --preset quick $(if $(DATA),--data-dir $(DATA)) --n-jobs 2 --output output/pays \
 		--copy-to docs/results/pays
+
+oneshot: $(VENV)/.pays  ## One-shot methods side by side, predicting and attacked: what docs/results/oneshot holds. Takes an hour; goes on where it was.
+	$(BIN)/python -m datacollab_experiments.oneshot --preset quick --n-jobs 2 --output output/oneshot --copy-to docs/results/oneshot
 
 downstream: $(VENV)/.test  ## Survival, effects, clusters, groups: what docs/results/downstream holds, beside what should hold. Goes on where it was.
 	$(BIN)/python -m datacollab_experiments.downstream --n-jobs 2 --output output/downstream --copy-to docs/results/downstream

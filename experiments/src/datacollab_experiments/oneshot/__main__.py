@@ -27,7 +27,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     preset = PRESETS[options.preset]
     study: Study[MethodsTask] = Study(
         name="oneshot",
-        tasks=tasks_of(preset, options.method or tuple(METHODS), options.data_dir),
+        tasks=tasks_of(preset, options.method or (), options.data_dir),
         reported=tasks_of(preset, data_dir=options.data_dir),
         fingerprints={}
         if options.report_only

@@ -109,7 +109,7 @@ class Points:
             of_class = np.where(self.rows.y == target[:, None], distances, np.inf).min(axis=1)
             found[place] = np.minimum(of_class, scale)
         found[2] = distances.min(axis=1)
-        return np.log(np.column_stack(found) / scale + _NEAR)
+        return np.asarray(np.log(np.column_stack(found) / scale + _NEAR))
 
 
 @dataclass(frozen=True, eq=False)
@@ -214,4 +214,4 @@ class Total:
         size = len(self.matrix)
         spanned = vectors[:, values > max(_RANK * values[-1], 2 * self.noise * np.sqrt(size))]
         outside = (u**2).sum(axis=1) - ((u @ spanned) ** 2).sum(axis=1)
-        return np.log(np.maximum(outside, 0.0) + _NEAR)
+        return np.asarray(np.log(np.maximum(outside, 0.0) + _NEAR))

@@ -29,7 +29,7 @@ _SHAPES = "ovs^D<P>*Xh"
 
 def rows_of(found: Found[MethodsTask]) -> list[dict[str, object]]:
     """Return one row for each method, setting and seed: what the CSV file holds."""
-    rows = []
+    rows: list[dict[str, object]] = []
     for task, results in found:
         for cell, name in task.cells.items():
             if cell not in results or results[cell].error is not None:
@@ -219,9 +219,8 @@ def draw_figure(means: pd.DataFrame) -> Figure:
     """Draw each method's mean score, less that of `central`, against both risks, with 95 % intervals over settings."""
     figure = Figure(figsize=(10.5, 5.2), layout="constrained")
     shown = [name for name in METHODS if name != CONSTANT]
-    handles = []
     for axes, risk in zip(figure.subplots(1, 2, sharey=True), RISKS, strict=True):
-        handles = []
+        handles: list[object] = []
         for place, name in enumerate(shown):
             of = means.xs(name, level="method")
             x, y = (student(of[column].tolist()) for column in (risk, "score less central"))

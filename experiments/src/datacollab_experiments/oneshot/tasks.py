@@ -78,14 +78,12 @@ def measure(method: Method, drawn: Draw, n_worlds: int) -> tuple[Mapping[str, fl
     return scores, seconds | {"attack": time.process_time() - started}
 
 
-def tasks_of(
-    preset: Preset, methods: Collection[str] = tuple(METHODS), data_dir: Path | None = None
-) -> list[MethodsTask]:
+def tasks_of(preset: Preset, methods: Collection[str] = (), data_dir: Path | None = None) -> list[MethodsTask]:
     """Return all tasks, one seed after the other: a run that is stopped early has something of every setting."""
     return [
         MethodsTask(
             seed=seed,
-            cells={_cell(name, setting, preset.n_worlds): name for name in methods},
+            cells={_cell(name, setting, preset.n_worlds): name for name in methods or METHODS},
             setting=setting,
             n_worlds=preset.n_worlds,
             data_dir=data_dir,
