@@ -195,7 +195,7 @@ def test_worlds_are_as_they_say():
     n, records = worlds.n_members, worlds.records
     assert n == 10
     assert not (records.y == records.other).any()
-    for world in worlds(5):
+    for world in map(worlds.world, range(5)):
         rows = world.drawn.parties["party-0"]
         where = [np.flatnonzero((record == rows.X).all(axis=1)) for record in records.X]
         assert [bool(len(found)) for found in where[:n]] == world.states["membership"].tolist()
@@ -232,6 +232,7 @@ def test_quick_preset_has_each_table_under_each_condition():
     assert conditions == {*((n, "iid") for n in (3, 10, 50)), (10, "label-skew"), (10, "feature-shift")}
 
 
+@pytest.mark.slow
 def test_a_method_is_added_as_the_page_says(tmp_path, monkeypatch, capsys):
     [code] = re.findall(r"```python\n(.*?)```", HOW_TO.read_text(encoding="utf-8"), re.DOTALL)
     line = re.search(r"The line is `(\w+\(\)),`", HOW_TO.read_text(encoding="utf-8"))[1]

@@ -14,8 +14,9 @@ others, in turn: a likelihood ratio with shadow models (Carlini et al., 2022) fo
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass, replace
+from functools import lru_cache
 
 import numpy as np
 from numpy.typing import NDArray
@@ -89,14 +90,9 @@ class Worlds:
         place = PCA(1).fit_transform(StandardScaler().fit_transform(self.pool.X))[:, 0].argsort().argsort()
         return np.asarray(place * N_SLICES // len(place))
 
-    def __call__(self, n_worlds: int) -> Iterator[World]:
-        """Draw worlds."""
-        for number in range(n_worlds):
-            yield self.world(np.random.default_rng([self.drawn.seed, 72, number]))
-
-    def world(self, rng: np.random.Generator) -> World:
+    def world(self, number: int) -> World:
         """Draw one world."""
-        n = self.n_members
+        rng, n = np.random.default_rng([self.drawn.seed, 72, number]), self.n_members
         inside, true = rng.random((2, n)) < 0.5
         records, shuffled = self.records, {each: rng.permutation(rows) for each, rows in self.strata.items()}
         taken: dict[int, int] = defaultdict(int)
@@ -122,6 +118,13 @@ class Worlds:
         return World(drawn, {"membership": inside, "target": true})
 
 
+@lru_cache(maxsize=1)
+def _worlds(drawn: Draw, n_worlds: int) -> tuple[Worlds, list[World]]:
+    """Return the worlds of a draw, in which all methods are played."""
+    worlds = Worlds(drawn)
+    return worlds, [worlds.world(number) for number in range(n_worlds)]
+
+
 def attacked(method: Method, drawn: Draw, n_worlds: int) -> dict[str, float]:
     """Measure what attackers learn.
 
@@ -131,10 +134,10 @@ def attacked(method: Method, drawn: Draw, n_worlds: int) -> dict[str, float]:
         "question|attacker|measure": the area under the curve "AUC" and its standard error "se", the rate of hits at
         1 % of false alarms "TPR", and "advantage", hits less false alarms of the attacker's own threshold.
     """
-    worlds, n = Worlds(drawn), 0
+    worlds, every = _worlds(drawn, n_worlds)
     evidence: dict[str, list[Array]] = defaultdict(list)
     states: dict[str, list[NDArray[np.bool_]]] = defaultdict(list)
-    for world in worlds(n_worlds):
+    for world in every:
         for attacker, messages in method.play(world.drawn, attacked=True).seen().items():
             nothing = np.empty((len(worlds.records.y), 0))
             evidence[attacker].append(np.hstack([nothing, *(each.evidence(worlds.records) for each in messages)]))

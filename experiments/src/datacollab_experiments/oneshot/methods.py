@@ -147,7 +147,7 @@ def learnt(rows: Rows, drawn: Draw) -> Linear:
     return logistic(kind_of(drawn).common.transform(both.X), both.y, drawn)
 
 
-@lru_cache(maxsize=2)
+@lru_cache(maxsize=64)
 def locals_of(drawn: Draw) -> dict[str, Linear]:
     """Return each party's own model; those of one world serve several methods."""
     return {name: learnt(rows, drawn) for name, rows in drawn.parties.items()}

@@ -22,8 +22,11 @@ RISKS: dict[str, tuple[str, ...]] = {EACH: ("receiver", "party"), BOTH: ("togeth
 """Attackers of each kind of risk: the largest area under the curve of their attacks, on membership and on targets."""
 
 _SETTING = ["dataset", "parties", "rows", "split"]
-# Okabe and Ito's colours, which the colour-blind tell apart; shapes differ as well.
-_COLOURS = ("#000000", "#E69F00", "#56B4E9", "#009E73", "#B8A900", "#0072B2", "#D55E00", "#CC79A7")
+# Okabe and Ito's colours, which the colour-blind tell apart, and grey and brown; shapes differ as well.
+_COLOURS = (
+    *("#8C8C8C", "#E69F00", "#56B4E9", "#009E73", "#B8A900", "#0072B2", "#CC79A7", "#7A4A1E"),
+    *("#D55E00", "#000000"),
+)
 _SHAPES = "ovs^D<P>*Xh"
 
 
