@@ -30,7 +30,7 @@ from datacollab_experiments.oneshot.methods import (
     SyntheticRows,
     kind_of,
 )
-from datacollab_experiments.oneshot.report import BOTH, EACH, dominating
+from datacollab_experiments.oneshot.report import BOTH, EACH, dominating, means_of, text
 from datacollab_experiments.oneshot.settings import PRESETS
 from datacollab_experiments.oneshot.tasks import tasks_of
 from datacollab_experiments.pays.draws import Rows, draw
@@ -39,6 +39,7 @@ from datacollab_experiments.pays.settings import Setting
 from datacollab_experiments.pays.tables import load_table
 from datacollab_experiments.sums.membership import turned_back
 
+PUBLISHED = Path(__file__).parents[3] / "docs" / "results" / "oneshot"
 HOW_TO = Path(__file__).parents[2] / "docs" / "oneshot.md"
 
 
@@ -256,6 +257,14 @@ def test_a_method_is_added_as_the_page_says(tmp_path, monkeypatch, capsys):
     # What is there is not computed again.
     assert main(command) == 0
     assert "1/1" not in capsys.readouterr().out
+
+
+def test_the_published_page_says_what_its_rows_say():
+    rows = pd.read_csv(PUBLISHED / "rows.csv").to_dict("records")
+    [answer, reach] = text(means_of(rows), rows, [], preset="quick").split("\n\n")[1:3]
+    page = (PUBLISHED / "README.md").read_text(encoding="utf-8")
+    assert answer in page
+    assert reach in page
 
 
 @pytest.mark.slow

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 
@@ -21,6 +22,23 @@ EACH, BOTH = "each alone", "both together"
 RISKS: dict[str, tuple[str, ...]] = {EACH: ("receiver", "party"), BOTH: ("together",)}
 """Attackers of each kind of risk: the largest area under the curve of their attacks, on membership and on targets."""
 
+FEWEST = 5
+"""Settings that an interval over them needs."""
+_CAVEATS = (
+    "Scores of rows are those of the model that the analyst chooses. In attacked worlds it trains a logistic "
+    "regression with a large penalty instead, which may say less of a person: take the risk of rows by a party alone "
+    "as a lower bound.",
+    "The receiver of rows has no anchor, and only matches second moments. With the anchor it reads everything, as the "
+    "column of both together shows.",
+    "The receiver of sums under masks is no party. If it is one, the risk is that of both together.",
+    "One draw of a setting has an error of some .02 in each area, and the largest of several is taken, which adds to "
+    "it. Frontiers of settings with one draw turn on that.",
+    "Asked targets are flipped by a coin, which features do not tell; people's usual targets are read less well.",
+    "Probabilities of sums are outputs of ridge regression plus one over the number of classes: their log loss is "
+    "worse than their ranking.",
+    "An area near .5 shows that these attacks fail, and proves nothing. Synthetic rows with noise alone have a "
+    "guarantee here, and not for the sizes of classes.",
+)
 _SETTING = ["dataset", "parties", "rows", "split"]
 # Okabe and Ito's colours, which the colour-blind tell apart, and grey and brown; shapes differ as well.
 _COLOURS = (
@@ -139,6 +157,7 @@ def text(means: pd.DataFrame, rows: Sequence[Mapping[str, object]], failures: Se
         "## Scores by setting\n\n" + _by_setting(means),
         "## Where sums are behind the frontier\n\n" + _behind(means),
     ]
+    parts.append("## What to know before you quote this\n\n" + "\n".join(f"* {each}" for each in _CAVEATS))
     if failures:
         parts.append("## What failed\n\n" + "\n".join(f"* {each}" for each in failures))
     return "\n\n".join(parts) + "\n"
@@ -148,7 +167,7 @@ def _methods(means: pd.DataFrame) -> str:
     rows = []
     for name in METHODS:
         of = means.xs(name, level="method")
-        gap = student(of["score less central"].tolist())
+        gap = interval(of["score less central"].tolist())
         rows.append(
             [
                 name,
@@ -163,9 +182,9 @@ def _methods(means: pd.DataFrame) -> str:
         )
     head = ["method", "score less central", "accuracy", "log loss", *(f"risk, {r}" for r in RISKS)]
     return (
-        "Means over settings. The score is the AUC, or the accuracy of digits, with a 95 % interval over settings. "
-        "Risk is the area under the curve of the best of its attacks, on membership and on targets; .5 is chance. "
-        "Bytes and seconds are of one party's messages and of all roles together.\n\n"
+        "Means over settings. The score is the AUC, or the accuracy of digits, with a 95 % interval over settings from "
+        "five on. Risk is the area under the curve of the best of its attacks, on membership and on targets; .5 is "
+        "chance. Bytes and seconds are of one party's messages and of all roles together.\n\n"
         + markdown([*head, "kB sent", "rounds", "CPU seconds"], rows, numbers=True)
     )
 
@@ -177,7 +196,7 @@ def _risks(means: pd.DataFrame) -> str:
         for question in QUESTIONS:
             for attacker in ATTACKERS:
                 key = f"{question}|{attacker}"
-                area = student(of[f"{key}|AUC"].tolist())
+                area = interval(of[f"{key}|AUC"].tolist())
                 half = "" if np.isnan(area.low) or area.mean == area.low else f" ± {area.mean - area.low:.2f}"
                 cells.append(f"{area.mean:.2f}{half}; {of[f'{key}|TPR'].mean():.2f}")
         rows.append(cells)
@@ -209,6 +228,12 @@ def _behind(means: pd.DataFrame) -> str:
     return markdown(["setting", "risk", "method ahead", "sums: score, risk", "the other's"], rows)
 
 
+def interval(values: Sequence[float]) -> Difference:
+    """Return the mean over settings with its 95 % interval; of few settings it would say nothing, and is left out."""
+    found = student(values)
+    return found if len(values) >= FEWEST else Difference(found.mean, math.nan, math.nan)
+
+
 def _label(key: tuple[object, ...]) -> str:
     dataset, parties, n_rows, split = key
     return f"{dataset} {parties}×{n_rows}, {split}"
@@ -226,7 +251,7 @@ def draw_figure(means: pd.DataFrame) -> Figure:
         handles: list[object] = []
         for place, name in enumerate(shown):
             of = means.xs(name, level="method")
-            x, y = (student(of[column].tolist()) for column in (risk, "score less central"))
+            x, y = (interval(of[column].tolist()) for column in (risk, "score less central"))
             style = {"color": _COLOURS[place % len(_COLOURS)], "zorder": 3 if name == SUMS else 2}
             for low, high, xs in ((x.low, x.high, True), (y.low, y.high, False)):
                 if np.isfinite(low):
@@ -235,6 +260,7 @@ def draw_figure(means: pd.DataFrame) -> Figure:
             size = 14 if name == SUMS else 8
             handles += axes.plot(x.mean, y.mean, _SHAPES[place % len(_SHAPES)], markersize=size, label=name, **style)
         axes.set_xlabel(f"risk, {risk}: area under the curve of the best attack (.5 is chance)", fontsize=9)
+        axes.set_xlim(0.46, 1.04)
         axes.grid(alpha=0.3, linewidth=0.6)
         axes.spines[["top", "right"]].set_visible(False)
     figure.axes[0].set_ylabel("AUC or accuracy, less that of all rows in one place", fontsize=9)
