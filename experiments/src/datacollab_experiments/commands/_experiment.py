@@ -22,7 +22,7 @@ __all__ = ["app"]
 
 app = group("Run the paper's experiments, and report them beside the published values.")
 
-PRESETS = ("smoke", "quick", "paper")
+PRESETS = ("smoke", "quick", "printed", "paper")
 
 
 @app.command("list")
@@ -67,7 +67,9 @@ def show(experiment: Annotated[str, Argument(help="Name, as `experiment list` sh
 @app.command()
 def run(
     experiments: Annotated[list[str], Argument(help="Names, paths of TOML definitions, or all.")],
-    preset: Annotated[str, Option(help="How much: smoke, quick, paper, or one that your definition has.")] = "smoke",
+    preset: Annotated[
+        str, Option(help="How much: smoke, quick, printed, paper, or one that your definition has.")
+    ] = "smoke",
     output: Annotated[
         Path | None, Option("--output", "-o", metavar="DIR", help="Directory of the results. Default: output/PRESET.")
     ] = None,
@@ -78,6 +80,11 @@ def run(
         Option(help="A method of your own for every experiment, NAME=package.module:Class. Repeatable."),
     ] = None,
     retry_failed: Annotated[bool, Option("--retry-failed", help="Compute failed rows again.")] = False,
+    hours: Annotated[float | None, Option(help="Begin no trial later than this after the start.")] = None,
+    done: Annotated[
+        list[Path] | None,
+        Option("--done", metavar="FILE", help="Rows of an earlier run (rows.csv) that count as done. Repeatable."),
+    ] = None,
     quiet: Annotated[bool, Option("--quiet", "-q", help="No progress.")] = False,
 ) -> None:
     """Run experiments; what is there already is not computed again.
@@ -85,8 +92,10 @@ def run(
     Stop it at any time, by Ctrl-C or otherwise: the same command goes on where
     it was. The scores do not depend on --jobs. The presets: smoke takes minutes
     and needs no data but what comes with scikit-learn, quick takes an hour or
-    two on two cores, paper is as large as the paper (weeks on one computer).
-    Exits with 1 if any row failed.
+    two on two cores, paper is as large as the paper (weeks on one computer),
+    and printed is that part of it whose numbers the paper prints. Ten seeds of
+    everything come first, the cheapest conditions before the others. Exits with
+    1 if any row failed.
 
     For example:
 
@@ -97,16 +106,20 @@ def run(
     folder = output or Path("output") / preset
     with one_line_errors("What was computed is kept; the same command goes on from there."):
         from ..harness import results_file
-        from ..paper import run_experiments
+        from ..paper import read_results, run_experiments, take_rows
 
         chosen = _load(experiments, preset, dict(_parse_method(text) for text in method or []))
         file = results_file(folder)
+        for rows in done or []:
+            take_rows(rows, file)
         with _shown(quiet) as show_progress:
             run_experiments(
-                chosen, file, data_dir=data_dir, n_jobs=jobs, retry_failed=retry_failed, progress=show_progress
-            )
+                chosen, file, data_dir=data_dir, n_jobs=jobs, retry_failed=retry_failed, hours=hours,
+                progress=show_progress,
+            )  # fmt: skip
         names = ", ".join(experiment.name for experiment in chosen)
-        typer.echo(f"{names} at preset {preset}: complete in {file}.")
+        missing = read_results(file).missing if hours is not None else 0
+        typer.echo(f"{names} at preset {preset}: {f'{missing} rows left' if missing else 'complete'} in {file}.")
         typer.echo(f"Next: datacollab experiment report {shlex.quote(str(folder))}")
         _say_what_failed(file, [experiment.name for experiment in chosen])
 

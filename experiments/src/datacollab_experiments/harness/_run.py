@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+import math
+import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from itertools import takewhile
 from pathlib import Path
 from typing import TypeVar
 
@@ -54,6 +57,7 @@ def run_tasks(
     store: ResultStore,
     *,
     n_jobs: int | None = None,
+    hours: float | None = None,
     progress: Callable[[Progress], None] = lambda state: None,
 ) -> int:
     """Compute the cells that the store does not hold yet.
@@ -68,6 +72,8 @@ def run_tasks(
     n_jobs : int, optional
         Tasks at a time, as joblib takes it: ``joblib.parallel_config(backend="dask")`` spreads them over machines.
         The scores do not depend on it.
+    hours : float, optional
+        No task is handed out later than this after the start; those that were end.
     progress : callable, optional
         Called after each task.
 
@@ -85,9 +91,11 @@ def run_tasks(
     waiting = [left for task in tasks if (left := task.without(done)).cells]
     source, total = source_state(), sum(task.cost for task in waiting)
     spent, n_failed = 0.0, 0
+    last = time.monotonic() + (math.inf if hours is None else 3600 * hours)
+    begun = takewhile(lambda _: time.monotonic() < last, waiting)
     parallel = Parallel(n_jobs=n_jobs, return_as="generator_unordered")
     for number, (task, outcomes, computed_by) in enumerate(
-        parallel(delayed(_measured)(task) for task in waiting), start=1
+        parallel(delayed(_measured)(task) for task in begun), start=1
     ):
         store.save(task.seed, outcomes, computed_by, source)
         spent += task.cost

@@ -8,7 +8,7 @@ from ._methods import BASELINES, METHODS, check_methods, method
 from ._mlp import MLPAttack
 from ._page import comparison_page, verdicts
 from ._pinv import PseudoinverseAttack
-from ._results import ExperimentResults, read_results
+from ._results import SECONDS, ExperimentResults, read_results, take_rows
 from ._row import Row
 from ._run import TrialTask, make_tasks, run_experiments
 from ._trial import Score, Trial, draw_trial, score_method
@@ -17,6 +17,7 @@ __all__ = [
     "AUDIT",
     "BASELINES",
     "METHODS",
+    "SECONDS",
     "Attacks",
     "Comparison",
     "Condition",
@@ -44,5 +45,6 @@ __all__ = [
     "run_experiments",
     "score_figure",
     "score_method",
+    "take_rows",
     "verdicts",
 ]

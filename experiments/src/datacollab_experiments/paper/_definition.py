@@ -24,7 +24,7 @@ AUDIT = "audit"
 
 _TOP = {"title", "source", "notes", "condition", "axes", "series", "methods", "attacks", "presets"}
 _SETTINGS = {setting.name for setting in fields(Condition)}
-_PRESET = {"seeds", "condition", "axes", "series", "attacks", "notes"}
+_PRESET = {"seeds", "condition", "axes", "series", "methods", "attacks", "notes"}
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -196,7 +196,7 @@ def load_experiment(source: str | Path, preset: str) -> Experiment | None:
             title=entries.get("title", name),
             source=entries.get("source", ""),
             notes=(*entries.get("notes", ()), *chosen.get("notes", ())),
-            methods=entries.get("methods", {}),
+            methods=chosen.get("methods", entries.get("methods", {})),
             conditions=_conditions(
                 _merged("condition", entries, chosen),
                 _merged("axes", entries, chosen),

@@ -2,16 +2,21 @@
 
 from __future__ import annotations
 
+import csv
+import gzip
 from pathlib import Path
 
 from datacollab._validation import FloatArray
 
-from ..harness import ResultStore, results_file
+from ..harness import Outcome, ResultStore, results_file
 from ._definition import Experiment
 from ._plan import cells
 from ._row import Row
 
-__all__ = ["ExperimentResults", "read_results"]
+__all__ = ["SECONDS", "ExperimentResults", "read_results", "take_rows"]
+
+SECONDS = "seconds "
+"""Begins the names of those columns of a file of rows that hold times."""
 
 
 class ExperimentResults:
@@ -90,3 +95,37 @@ def read_results(path: Path) -> ExperimentResults:
         raise ValueError(f"There are no results in {path}: run `datacollab experiment run` with that --output first.")
     with ResultStore(file) as store:
         return ExperimentResults(store)
+
+
+def take_rows(path: Path, results: Path) -> None:
+    """Add the rows of an earlier run to results; what is there already stays as it is.
+
+    Parameters
+    ----------
+    path : Path
+        ``rows.csv`` of a report, or the same packed by gzip.  Failed rows are passed over.
+    results : Path
+        The file of results, which is made if it is not there.
+
+    Raises
+    ------
+    ValueError
+        When the file has no column "cell" or "seed".
+    """
+    with gzip.open(path, "rt", encoding="utf-8") if path.suffix == ".gz" else path.open(encoding="utf-8") as file:
+        reader = csv.DictReader(file)
+        columns = list(reader.fieldnames or ())
+        if not {"cell", "seed", "error"} <= set(columns):
+            raise ValueError(f"{path} holds no rows of experiments: expected the columns cell, seed and error.")
+        measures = columns[columns.index("seed") + 1 : columns.index("error")]
+        outcomes: dict[int, list[Outcome]] = {}
+        for line in reader:
+            if line["error"]:
+                continue
+            found = {name: float(line[name]) for name in measures if line[name]}
+            seconds = {name.removeprefix(SECONDS): found.pop(name) for name in measures
+                       if name.startswith(SECONDS) and name in found}  # fmt: skip
+            outcomes.setdefault(int(line["seed"]), []).append(Outcome(cell=line["cell"], scores=found, seconds=seconds))
+    with ResultStore(results) as store:
+        for seed, part in outcomes.items():
+            store.save(seed, part, {}, "")

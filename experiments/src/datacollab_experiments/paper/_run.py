@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import hashlib
+import time
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cache, lru_cache, partial
@@ -59,8 +60,28 @@ class TrialTask(Task):
         rows = condition.n_per_party + condition.n_test + condition.n_anchors
         return condition.n_parties * rows * (4 + len(self.cells))
 
+    @property
+    def place(self) -> tuple[int, int, str, int]:
+        """Sort key of a run: ten seeds of everything come before further seeds, and cheap parties before others.
+
+        Trials that differ in nothing but their anchors come one after the other, as they share fitted parties.
+        """
+        condition = self.condition
+        parties = condition.n_parties * (condition.n_per_party + condition.n_test)
+        effort = parties * (20 if condition.obfuscator == "umap" else 1)
+        return self.seed // 10, effort, condition.dataset, self.seed
+
     def measure(self) -> list[Outcome]:
-        """Draw the trial, and score every cell on it."""
+        """Draw the trial, and score every cell on it; "cpu" is each cell's equal part of the CPU seconds."""
+        start = time.process_time()
+        outcomes = self._outcomes()
+        part = (time.process_time() - start) / len(outcomes)
+        return [
+            each if each.error is not None else replace(each, seconds={**each.seconds, "cpu": part})
+            for each in outcomes
+        ]
+
+    def _outcomes(self) -> list[Outcome]:
         data = _load_once(self.condition.dataset, self.data_dir)
         try:
             fitted = _fit_once(_without_anchors(self.condition), self.data_dir, self.seed)
@@ -81,7 +102,7 @@ class TrialTask(Task):
 
 
 def make_tasks(experiments: Sequence[Experiment], data_dir: Path | None = None) -> list[TrialTask]:
-    """All trials, seed by seed, with everything that shares a trial in one task, and every cell once.
+    """All trials in the order of a run, with everything that shares a trial in one task, and every cell once.
 
     Parameters
     ----------
@@ -108,8 +129,7 @@ def make_tasks(experiments: Sequence[Experiment], data_dir: Path | None = None) 
                 planned.add(row)
                 task = tasks.setdefault((seed, draw), TrialTask(condition=draw, seed=seed, cells={}, data_dir=data_dir))
                 task.cells[id] = cell
-    # Trials of one data set come one after the other, so that a worker holds few of them at a time.
-    return sorted(tasks.values(), key=lambda task: (task.seed, task.condition.dataset))
+    return sorted(tasks.values(), key=lambda task: task.place)
 
 
 def run_experiments(
@@ -119,6 +139,7 @@ def run_experiments(
     data_dir: Path | None = None,
     n_jobs: int | None = None,
     retry_failed: bool = False,
+    hours: float | None = None,
     progress: Callable[[Progress], None] = lambda state: None,
 ) -> int:
     """Compute what the results do not hold yet.
@@ -138,6 +159,8 @@ def run_experiments(
         The scores do not depend on it.
     retry_failed : bool, default=False
         Whether rows of these experiments that failed before are computed again.
+    hours : float, optional
+        No trial begins later than this after the start.
     progress : callable, optional
         Called after each trial.
 
@@ -161,7 +184,7 @@ def run_experiments(
         store.keep_definitions({experiment.name: experiment.to_json() for experiment in experiments}, every)
         if retry_failed:
             store.forget_failures(every)
-        return run_tasks(make_tasks(experiments, data_dir), store, n_jobs=n_jobs, progress=progress)
+        return run_tasks(make_tasks(experiments, data_dir), store, n_jobs=n_jobs, hours=hours, progress=progress)
 
 
 def load_data(name: str, data_dir: Path | None = None) -> Dataset:
