@@ -25,7 +25,7 @@ CORE := tests/linalg tests/sums tests/study tests/share tests/anchor tests/model
 	--ignore tests/analyst/test_oracles.py --ignore tests/study/test_effect.py --ignore tests/study/test_survival.py
 FOR_CORE := --editable '.[umap,data,tables,shap,gpu,exchange,cli]'
 
-.PHONY: demo test test-all test-nightly mutants check smoke results risks accuracy federated pays oneshot downstream adapters hub-faults hub-load oldest pythons constraints docs clean
+.PHONY: demo test test-all test-nightly mutants check smoke results printed risks accuracy federated pays oneshot downstream adapters hub-faults hub-load oldest pythons constraints docs clean
 
 demo: $(VENV)/.demo  ## What data collaboration buys on real data: prints a table, writes figures and a page.
 	$(BIN)/datacollab demo --output output/demo
@@ -62,6 +62,15 @@ results: $(VENV)/.experiments  ## What docs/results holds: the experiments at th
 	mkdir -p docs/results/tables
 	cp output/quick/report/rows.csv docs/results/
 	cp output/quick/report/tables/*.md docs/results/tables/
+
+PRINTED := rq1 rq2 rq3 rq4 regression experiments/src/datacollab_experiments/readings/protocol-width.toml
+HOURS ?= 2
+
+printed: $(VENV)/.experiments  ## The paper as printed, for HOURS more: what docs/results/printed holds, and goes on where its rows end.
+	$(BIN)/datacollab experiment run $(PRINTED) --preset printed --hours $(HOURS) $(if $(DATA),--data-dir $(DATA)) --output output/printed \
+		--done docs/results/printed/rows.csv.gz
+	$(BIN)/python -m datacollab_experiments.readings.printed output/printed docs/results/printed/rows.csv.gz $(if $(DATA),--data-dir $(DATA)) \
+		--to docs/results/printed
 
 risks: $(VENV)/.experiments  ## What docs/results/risks holds: utility beside what attackers learn. Takes an hour and a half; goes on where it was.
 	$(BIN)/datacollab experiment run rq4-risks rq4-risks-table --preset quick $(if $(DATA),--data-dir $(DATA)) --output output/risks

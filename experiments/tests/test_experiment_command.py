@@ -99,6 +99,14 @@ def test_failed_rows_are_announced_and_can_be_retried(small, tmp_path):
     assert all(row.scores for row in rows if row.name != "Broken")
 
 
+def test_a_run_of_no_hours_says_what_is_left(small, tmp_path):
+    folder = tmp_path / "out"
+    result = run("run", small, "--output", folder, "--jobs", 1, "--hours", 0)
+    assert result.exit_code == 0, result.output
+    assert f"12 rows left in {folder}" in result.output
+    assert "complete in" in run("run", small, "--output", folder, "--jobs", 1, "--hours", 1).output
+
+
 def test_a_run_that_was_stopped_is_reported_as_incomplete(small, tmp_path):
     run("run", small, "--output", tmp_path, "--jobs", 1)
     with sqlite3.connect(tmp_path / "results.sqlite") as connection:
@@ -118,6 +126,7 @@ def test_a_run_that_was_stopped_is_reported_as_incomplete(small, tmp_path):
         (["run", "rq1", "--method", "Mine"], "--method takes NAME=package.module:Class; got 'Mine'"),
         (["run", "rq1", "--method", "KTI=tiny:FirstColumns"], "'KTI' is one of the library's methods"),
         (["run", "rq1", "--method", "Mine=tiny:TINY"], "method 'Mine' cannot be made (TypeError"),
+        (["run", "rq1", "--done", "nowhere.csv"], "nowhere.csv"),
         (["report", "nowhere"], "There are no results in nowhere"),
     ],
 )

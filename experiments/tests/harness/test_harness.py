@@ -1,6 +1,7 @@
 """From a definition to a report: a run that goes on where it was, whatever stopped it, and what its command says."""
 
 import argparse
+import itertools
 import os
 import random
 import signal
@@ -10,6 +11,7 @@ import time
 from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
@@ -19,6 +21,7 @@ from datacollab_experiments.harness import ResultStore as Store
 from datacollab_experiments.harness import (
     Study,
     Task,
+    _run,
     attempt,
     cell_id,
     markdown,
@@ -103,6 +106,18 @@ def test_every_cell_has_its_score_and_where_it_comes_from(tmp_path, undisturbed)
     _, found = next(read_outcomes(path, TASKS))
     assert {result.seconds["step"] for result in found.values()} == {0.5}
     assert all(result.versions == versions() for result in found.values())
+
+
+def test_after_its_hours_no_task_begins(tmp_path, undisturbed, monkeypatch):
+    """A clock that moves by a quarter of an hour with every look at it."""
+    path, clock = tmp_path / "results.sqlite", itertools.count(0, 900)
+    monkeypatch.setattr(_run, "time", SimpleNamespace(monotonic=lambda: float(next(clock))))
+    run(path, hours=0)
+    assert not MEASURED
+    run(path, hours=0.8)
+    assert MEASURED == [(1, 0), (2, 0), (3, 0), (1, 1), (2, 1)]
+    run(path, hours=10)
+    assert scores(path) == undisturbed
 
 
 def test_a_run_goes_on_where_it_was_stopped(tmp_path, undisturbed):

@@ -5,6 +5,7 @@ import pytest
 from tiny import TINY, tiny
 
 from datacollab_experiments import readings
+from datacollab_experiments.claims import published_values
 from datacollab_experiments.paper import (
     Attacks,
     Condition,
@@ -72,6 +73,28 @@ def test_the_paper_preset_has_the_reading_that_is_nearest_to_the_papers_figures_
     for name in ("regression", "slice"):
         assert {c.split for c in load_experiment(name, "paper").conditions} == {"iid"}
     assert load_experiment("rq4", "quick").attacks.n_attacked == 0
+
+
+def test_the_printed_preset_is_the_part_of_the_paper_preset_that_the_paper_prints():
+    for name in PAPERS:
+        printed, paper = load_experiment(name, "printed"), load_experiment(name, "paper")
+        if name == "slice":
+            assert printed is None, "the whole of it is not to be had"
+            continue
+        assert set(printed.conditions) == {c for c in paper.conditions if c.hyperparameters == "paper"}
+        assert (printed.seeds, printed.attacks) == (paper.seeds, paper.attacks)
+        assert set(printed.methods) <= set(paper.methods)
+        assert printed.notes == paper.notes
+    methods = {value.name for value in published_values() if value.table == "tab:rq4-integration-accuracy-wide"}
+    assert set(load_experiment("rq4", "printed").methods) == methods
+    errors = {value.name for value in published_values() if value.measure == "rmse"}
+    assert set(load_experiment("regression", "printed").methods) == errors
+
+
+def test_methods_of_a_preset_replace_the_others(tmp_path):
+    text = TINY.replace("seeds = 2", "seeds = 2\nmethods = { LTI = {} }")
+    assert list(tiny(tmp_path).methods) == ["Central", "LTI", "KTI"]
+    assert list(tiny(tmp_path, text).methods) == ["LTI"]
 
 
 def test_risks_are_measured_with_and_without_a_defence_and_both_ways_umap_maps_new_rows():

@@ -1,5 +1,6 @@
 from collections import Counter
 from dataclasses import replace
+from itertools import pairwise
 
 import pytest
 from tiny import tiny
@@ -126,7 +127,7 @@ def test_tasks_hold_every_row_once_and_on_its_own_trial():
                 assert getattr(inner.condition, setting) == getattr(task.condition, setting)
             if inner.condition.obfuscator == "umap":
                 assert inner.condition.out_of_sample == task.condition.out_of_sample
-    assert [task.seed for task in tasks] == sorted(task.seed for task in tasks)
+    assert [task.place for task in tasks] == sorted(task.place for task in tasks)
 
 
 def test_what_is_done_is_not_planned_again(tmp_path):
@@ -136,3 +137,21 @@ def test_what_is_done_is_not_planned_again(tmp_path):
     assert {task.seed for task in left if task.cells} == {1}
     done |= {(inner.id, 1) for inner in cells(experiment)}
     assert not any(task.without(done).cells for task in make_tasks([experiment]))
+
+
+def test_ten_seeds_of_everything_come_first_and_cheap_parties_before_others():
+    experiments = [load_experiment(name, "printed") for name in ("rq1", "rq2", "rq3", "rq4")]
+    tasks = make_tasks(experiments)
+    assert [task.seed // 10 for task in tasks] == sorted(task.seed // 10 for task in tasks)
+    first = [task.condition for task in tasks if task.seed < 10]
+    place = {(c.obfuscator, c.n_parties): number for number, c in enumerate(first)}
+    assert max(place["pca", 10], place["kernel-pca", 10]) < place["umap", 2] < place["umap", 4] < place["umap", 10]
+    assert place["umap", 10] < place["umap", 16] < place["umap", 32] < place["umap", 64] == len(first) - 1
+    # What fits its parties once for several anchors stands together.
+    shared = [
+        (task.seed, replace(task.condition, n_anchors=1000, n_sources=100))
+        for task in tasks
+        if (task.condition.dataset, task.condition.n_components) == ("mnist", 10) and task.condition.n_parties == 10
+    ]
+    assert len(set(shared)) == 30
+    assert sum(one != other for one, other in pairwise(shared)) == 29

@@ -1,3 +1,4 @@
+import gzip
 import re
 from dataclasses import replace
 from pathlib import Path
@@ -8,6 +9,7 @@ from tiny import TINY, tiny
 from trials import DIGITS, distinct_digits, shrink_forests
 
 from datacollab.datasets import Dataset
+from datacollab_experiments.harness import ResultStore
 from datacollab_experiments.paper import (
     METHODS,
     TrialTask,
@@ -16,9 +18,11 @@ from datacollab_experiments.paper import (
     load_experiment,
     read_results,
     run_experiments,
+    take_rows,
 )
 from datacollab_experiments.paper._run import load_data
 from datacollab_experiments.paper._trial import fit_parties
+from datacollab_experiments.reports._records import all_csv
 
 FOLDER = Path(__file__).parent
 
@@ -72,7 +76,7 @@ def test_rows_carry_versions_commit_hash_and_times(tmp_path):
         assert len(row.cell) == 16
         assert sum(row.seconds.values()) > 0
         if row.name in METHODS:
-            assert set(row.seconds) == {"construct", "represent", "train", "predict"}
+            assert set(row.seconds) == {"construct", "represent", "train", "predict", "cpu"}
         images = results.images(row)
         assert (images is None) == (row.kind == "method")
         if images is not None:
@@ -101,6 +105,36 @@ def test_a_run_goes_on_where_it_was_stopped(quiet, undisturbed, tmp_path, monkey
     assert (scores(tmp_path), tables(tmp_path)) == quiet
     run_experiments([tiny(tmp_path)], file)
     assert len(ran) == 2 * 4, "nothing is left to do"
+
+
+def test_rows_of_an_earlier_run_count_as_done(undisturbed, tmp_path, monkeypatch):
+    """What a report writes is read again, scores to the last digit; failed rows are computed."""
+    experiment = replace(tiny(tmp_path), conditions=tiny(tmp_path).conditions[:2])
+    run_experiments([experiment], tmp_path / "earlier.sqlite")
+    rows = read_results(tmp_path / "earlier.sqlite").rows
+    packed, file = tmp_path / "rows.csv.gz", tmp_path / "results.sqlite"
+    packed.write_bytes(gzip.compress(all_csv(rows).encode()))
+    take_rows(packed, file)
+    ran = []
+    monkeypatch.setattr(TrialTask, "measure", lambda task: ran.append(task))
+    assert run_experiments([experiment], file) == 0
+    assert not ran
+    assert scores(file) == scores(tmp_path / "earlier.sqlite")
+    again = read_results(file).rows["tiny"]
+    assert again[0].seconds.keys() == rows["tiny"][0].seconds.keys()
+    assert again[0].seconds["cpu"] == pytest.approx(rows["tiny"][0].seconds["cpu"], abs=0.001)
+
+    failed = {"tiny": [replace(rows["tiny"][0], error="ValueError: no", scores={}, seconds={})]}
+    (tmp_path / "failed.csv").write_text(all_csv(failed), encoding="utf-8")
+    take_rows(tmp_path / "failed.csv", tmp_path / "other.sqlite")
+    with ResultStore(tmp_path / "other.sqlite") as store:
+        assert not store.done()
+
+
+def test_a_file_without_rows_of_experiments_is_refused(tmp_path):
+    (tmp_path / "table.csv").write_text("a,b\n1,2\n", encoding="utf-8")
+    with pytest.raises(ValueError, match="table.csv holds no rows of experiments: expected the columns cell, seed"):
+        take_rows(tmp_path / "table.csv", tmp_path / "results.sqlite")
 
 
 @pytest.mark.slow

@@ -10,6 +10,7 @@ from datacollab_experiments import readings
 from datacollab_experiments.claims import check_claims
 from datacollab_experiments.paper import Condition, Row, experiment_names, load_experiment
 from datacollab_experiments.paper._plan import cells
+from datacollab_experiments.readings import printed
 from datacollab_experiments.reports._claims_text import claims_markdown
 from datacollab_experiments.reports._records import canonical
 from datacollab_experiments.reports._render import to_markdown
@@ -116,3 +117,13 @@ def test_the_rows_of_the_reading_that_fits_are_complete_and_of_its_definition():
     found = {(row.cell, row.name, row.seed) for row in rows["protocol"]}
     assert found == {(cell.id, cell.name, seed) for cell in cells(experiment) for seed in experiment.seeds}
     assert not any(row.error for row in rows["protocol"])
+
+
+def test_the_page_of_printed_numbers_is_that_of_its_rows():
+    folder = RESULTS / "printed"
+    results = printed.gather([folder / "rows.csv.gz"])
+    assert not any(row.error for part in results.rows.values() for row in part)
+    shown = [path.name for path in folder.glob("*.png")]
+    for name, text in printed.page(results, shown).items():
+        assert (folder / name).read_text(encoding="utf-8") == text, name
+    assert {path.name for path in folder.iterdir()} == {"README.md", "claims.md", "rows.csv.gz", *shown}

@@ -6,6 +6,8 @@
     LTI in RQ4 under PCA and kernel PCA: half of the rows, labels 3 to 9 only, both, and a mix of classes.
 ``python -m datacollab_experiments.readings.protocol attack --data-dir DIR --seeds 5``
     Reconstruction under PCA and kernel PCA of one further party of 1,000 rows, for both widths of kernel PCA.
+``python -m datacollab_experiments.readings.protocol scale --data-dir DIR --seeds 2``
+    RQ4 under PCA: γ of 1 and of 1/2, representations standardised by their anchors, and a forest on raw columns.
 ``python -m datacollab_experiments.readings.protocol cells output/protocol docs/results``
     Accuracies and reconstruction of RQ4 in results of ``datacollab experiment run``, or in a folder with ``rows.csv``.
 
@@ -24,9 +26,10 @@ from typing import Any
 
 import numpy as np
 from sklearn.ensemble import RandomForestClassifier
+from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 
-from datacollab.analyst import LTI
+from datacollab.analyst import KTI, LTI, BaseIntegrator, TargetSimilarityGraph
 from datacollab.datasets import load
 
 from ..claims import find_published, interval
@@ -39,6 +42,9 @@ CENTRAL, INTEGRATION, TRADE_OFF = "fig:num-existing", "tab:rq4-integration-accur
 _SKEWED: dict[str, dict[str, Any]] = {
     f"label-skew {c:g}": {"split": "label-skew", "concentration": c} for c in (1.0, 1.5, 2.0)
 }
+
+_SCALES = ((1.0, False, False), (0.5, False, False), (0.5, False, True), (1.0, True, False))
+"""Gamma, whether the anchors standardise representations, and whether the forest takes columns as they are."""
 
 
 def central(datasets: Mapping[str, Any], seeds: Sequence[int], parties: Sequence[int]) -> None:
@@ -101,6 +107,51 @@ def attack(datasets: Mapping[str, Any], seeds: Sequence[int]) -> None:
                 where = {"dataset": name, "obfuscator": kind, "n_components": width}
                 _print_cell(TRADE_OFF, where, "reconstruction", values, away)
     _print_distances(away)
+
+
+def scale(datasets: Mapping[str, Any], seeds: Sequence[int]) -> None:
+    """Print LTI, KTI and KTI+TSL under PCA for readings of the scale of representations and of the kernel's width."""
+    graph = TargetSimilarityGraph(10)
+    away: dict[str, list[tuple[float, bool]]] = {}
+    for name, data in datasets.items():
+        for width in (4, 16, 64):
+            condition = Condition(
+                dataset=name, obfuscator="pca", n_components=width, n_sources=None, **_SKEWED["label-skew 2"]
+            )
+            found: dict[str, dict[str, list[float]]] = {"LTI": {}, "KTI": {}, "KTI+TSL": {}}
+            for seed in seeds:
+                trial = draw_trial(condition, data, seed)
+                for gamma, by_anchors, raw in _SCALES:
+                    reading = f"gamma {gamma:g}" + ", by anchors" * by_anchors + ", raw columns" * raw
+                    for method, integrator in {
+                        "LTI": LTI(n_components=width),
+                        "KTI": KTI(n_components=width, gamma=gamma, alpha=1.0),
+                        "KTI+TSL": KTI(n_components=width, gamma=gamma, alpha=1.0, graph=graph),
+                    }.items():
+                        value = _scaled_accuracy(trial, integrator, by_anchors=by_anchors, raw=raw)
+                        found[method].setdefault(f"{method}, {reading}", []).append(value)
+            for method, values in found.items():
+                where = {"dataset": name, "obfuscator": "pca", "n_components": width}
+                _print_cell(INTEGRATION, where, method, values, away)
+    _print_distances(away)
+
+
+def _scaled_accuracy(trial: Trial, integrator: BaseIntegrator, *, by_anchors: bool, raw: bool) -> float:
+    """Accuracy with representations that each party's anchor representations standardise, or as they are."""
+    scalers = {s.party: StandardScaler().fit(s.anchor_representation) for s in trial.shares} if by_anchors else {}
+
+    def scaled(party: Any, rows: Any) -> Any:
+        return scalers[party].transform(rows) if scalers else rows
+
+    integrator.fit(
+        {s.party: scaled(s.party, s.anchor_representation) for s in trial.shares}, trial.shares[0].anchor_target
+    )
+    own = integrator.transform({s.party: scaled(s.party, s.representation) for s in trial.shares})
+    forest = RandomForestClassifier(random_state=trial.seed)
+    model = forest if raw else make_pipeline(StandardScaler(), forest)
+    model.fit(np.vstack(list(own.values())), np.concatenate([s.target for s in trial.shares]))
+    tested = integrator.transform({p: scaled(p, rows) for p, rows in trial.test_representations.items()})
+    return accuracy_on(model, tested, trial.y_test)
 
 
 def accuracy_on(
@@ -200,7 +251,7 @@ def _print_distances(away: Mapping[str, Sequence[tuple[float, bool]]]) -> None:
 def main(arguments: Sequence[str] | None = None) -> None:
     """Read the arguments."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("what", choices=("central", "lti", "attack", "cells"))
+    parser.add_argument("what", choices=("central", "lti", "attack", "scale", "cells"))
     parser.add_argument("folders", nargs="*", type=Path)
     parser.add_argument("--data-dir", type=Path, default=None)
     parser.add_argument("--datasets", nargs="+", default=DATASETS)
@@ -215,6 +266,8 @@ def main(arguments: Sequence[str] | None = None) -> None:
         central(datasets, range(given.seeds), given.parties)
     elif given.what == "attack":
         attack(datasets, range(given.seeds))
+    elif given.what == "scale":
+        scale(datasets, range(given.seeds))
     else:
         lti(datasets, range(given.seeds))
 

@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import fields
 from typing import Any
 
-from ..paper import Condition, Row
+from ..paper import SECONDS, Condition, Row
 from ._render import write_csv
 
-__all__ = ["canonical", "error_type", "scores_csv", "seconds_csv"]
+__all__ = ["all_csv", "canonical", "error_type", "scores_csv", "seconds_csv"]
 
 _SETTINGS = tuple(field.name for field in fields(Condition))
 
@@ -26,20 +26,35 @@ def error_type(row: Row) -> str:
 
 def scores_csv(rows: Mapping[str, Sequence[Row]]) -> str:
     """All rows with their scores, without what differs between two runs of the same cell."""
-    return _csv(rows, "scores", lambda row: [error_type(row), row.cell], ["error", "cell"])
+    return _csv(rows, lambda row: row.scores, lambda row: [error_type(row), row.cell], ["error", "cell"])
 
 
 def seconds_csv(rows: Mapping[str, Sequence[Row]]) -> str:
     """All rows with their wall times, commits and versions."""
-    return _csv(
-        rows, "seconds", lambda row: [row.commit, " ".join(f"{k}={v}" for k, v in sorted(row.versions.items()))],
-        ["commit", "versions"],
-    )  # fmt: skip
+
+    def rest(row: Row) -> list[Any]:
+        return [row.commit, " ".join(f"{library}={version}" for library, version in sorted(row.versions.items()))]
+
+    return _csv(rows, lambda row: row.seconds, rest, ["commit", "versions"])
 
 
-def _csv(rows: Mapping[str, Sequence[Row]], values: str, rest: Any, rest_head: list[str]) -> str:
-    ordered = [row for part in canonical(rows).values() for row in part]
-    measures = sorted({measure for row in ordered for measure in getattr(row, values)})
+def all_csv(rows: Mapping[str, Sequence[Row]]) -> str:
+    """All rows with their scores and times: what `datacollab_experiments.paper.take_rows` reads."""
+
+    def values(row: Row) -> dict[str, float]:
+        return {**row.scores, **{f"{SECONDS}{step}": round(seconds, 3) for step, seconds in row.seconds.items()}}
+
+    return _csv(rows, values, lambda row: [error_type(row), row.cell], ["error", "cell"])
+
+
+def _csv(
+    rows: Mapping[str, Sequence[Row]],
+    values: Callable[[Row], Mapping[str, float]],
+    rest: Callable[[Row], list[Any]],
+    rest_head: list[str],
+) -> str:
+    ordered = [(row, values(row)) for part in canonical(rows).values() for row in part]
+    measures = sorted({measure for _, found in ordered for measure in found})
     records = (
         [
             row.experiment,
@@ -50,7 +65,7 @@ def _csv(rows: Mapping[str, Sequence[Row]], values: str, rest: Any, rest_head: l
             *(repr(float(found[measure])) if measure in found else "" for measure in measures),
             *rest(row),
         ]
-        for row, found in ((row, getattr(row, values)) for row in ordered)
+        for row, found in ordered
     )
     return write_csv(["experiment", *_SETTINGS, "kind", "name", "seed", *measures, *rest_head], records)
 
