@@ -1,14 +1,17 @@
 """The script that tries readings of the paper's protocol: restricted accuracies, halves, and distances."""
 
 import csv
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from trials import DIGITS, distinct_digits
 
-from datacollab_experiments.paper import Condition, load_experiment
+from datacollab.analyst import KTI
+from datacollab_experiments.paper import Condition, draw_trial, load_experiment, score_method
 from datacollab_experiments.readings import protocol
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -52,6 +55,30 @@ def test_a_half_is_the_same_again_and_without_repetition(n_rows, seed):
 
 def test_halves_differ_between_seeds():
     assert set(protocol.half_of(100, 0)) != set(protocol.half_of(100, 1))
+
+
+def test_representations_on_another_scale():
+    """As they are: what experiments score.  By anchors: KTI sees anchors of mean 0 and variance 1, LTI their span."""
+    data = distinct_digits()
+    condition = replace(DIGITS, obfuscator="pca", hyperparameters="paper")
+    trial = draw_trial(condition, data, 1)
+    integrator = KTI(n_components=condition.n_components, gamma=1.0, alpha=1.0)
+    as_they_are = protocol._scaled_accuracy(trial, integrator, by_anchors=False, raw=False)
+    assert as_they_are == pytest.approx(score_method(trial, "KTI", condition, "classification").value, abs=1e-12)
+    anchors = {}
+
+    class Watched(KTI):
+        def fit(self, A, y=None):
+            anchors.update(A)
+            return super().fit(A, y)
+
+    watched = Watched(n_components=condition.n_components, gamma=1.0, alpha=1.0)
+    scaled = protocol._scaled_accuracy(trial, watched, by_anchors=True, raw=False)
+    assert len(anchors) == len(trial.shares)
+    for A in anchors.values():
+        np.testing.assert_allclose(A.mean(axis=0), 0, atol=1e-9)
+        np.testing.assert_allclose(A.std(axis=0), 1, atol=1e-9)
+    assert scaled != as_they_are
 
 
 def test_the_distances_of_the_committed_results(capsys):
