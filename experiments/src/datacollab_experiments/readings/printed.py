@@ -268,7 +268,11 @@ def _with_half(each: Compared) -> Interval | None:
 
 def _share(found: Sequence[Compared], reading: Callable[[Compared], Interval | None]) -> str:
     n_run = sum(each.is_run for each in found)
-    return f"{_n_inside(found, reading)} of {n_run}" + ("" if n_run == len(found) else f" run ({len(found)} printed)")
+    if n_run == 0:
+        return f"none of {len(found)} run"
+    inside = _n_inside(found, reading)
+    left = "" if n_run == len(found) else f" that were run, of {len(found)} printed"
+    return f"{inside} of {n_run} ({100 * inside / n_run:.0f} %){left}"
 
 
 def _answer(found: Sequence[Compared]) -> str:

@@ -109,15 +109,16 @@ def attack(datasets: Mapping[str, Any], seeds: Sequence[int]) -> None:
     _print_distances(away)
 
 
-def scale(datasets: Mapping[str, Any], seeds: Sequence[int]) -> None:
+def scale(datasets: Mapping[str, Any], seeds: Sequence[int], concentration: float = 2.0) -> None:
     """Print LTI, KTI and KTI+TSL under PCA for readings of the scale of representations and of the kernel's width."""
     graph = TargetSimilarityGraph(10)
     away: dict[str, list[tuple[float, bool]]] = {}
     for name, data in datasets.items():
         for width in (4, 16, 64):
             condition = Condition(
-                dataset=name, obfuscator="pca", n_components=width, n_sources=None, **_SKEWED["label-skew 2"]
-            )
+                dataset=name, obfuscator="pca", n_components=width, n_sources=None, split="label-skew",
+                concentration=concentration,
+            )  # fmt: skip
             found: dict[str, dict[str, list[float]]] = {"LTI": {}, "KTI": {}, "KTI+TSL": {}}
             for seed in seeds:
                 trial = draw_trial(condition, data, seed)
@@ -257,6 +258,7 @@ def main(arguments: Sequence[str] | None = None) -> None:
     parser.add_argument("--datasets", nargs="+", default=DATASETS)
     parser.add_argument("--parties", nargs="+", type=int, default=(2, 64))
     parser.add_argument("--seeds", type=int, default=5)
+    parser.add_argument("--concentration", type=float, default=2.0, help="of `scale`")
     given = parser.parse_args(arguments)
     if given.what == "cells":
         cells(given.folders)
@@ -267,7 +269,7 @@ def main(arguments: Sequence[str] | None = None) -> None:
     elif given.what == "attack":
         attack(datasets, range(given.seeds))
     elif given.what == "scale":
-        scale(datasets, range(given.seeds))
+        scale(datasets, range(given.seeds), given.concentration)
     else:
         lti(datasets, range(given.seeds))
 
