@@ -15,9 +15,9 @@ from datacollab.risk.attacks import (
     EmulatorAttack,
     KernelRidgeAttack,
     LinearRegressionAttack,
+    Matches,
     NearestNeighborsAttack,
     _paired,
-    link_chances,
     wilson_interval,
 )
 from datacollab.risk.attacks._paired import Setting, kernel_regression, leading_directions
@@ -284,7 +284,7 @@ def test_a_party_links_another_partys_rows(parties):
     """Without a single row of the other party's representation of the anchor."""
     anchor, _, others, common = parties
     guesses = KernelRidgeAttack().fit(common["anchor"], anchor).reconstruct(common["others"])
-    assert wilson_interval(int(link_chances(others, guesses).sum()), len(others))[0] > 0.5
+    assert wilson_interval(int(Matches(others, guesses).chances.sum()), len(others))[0] > 0.5
 
 
 def test_own_rows_are_further_pairs(parties):
@@ -294,4 +294,4 @@ def test_own_rows_are_further_pairs(parties):
         (np.vstack([common["anchor"][:10], common["own"]]), np.vstack([anchor[:10], own])),
     ]
     few, more = (KernelRidgeAttack().fit(*known).reconstruct(common["others"]) for known in pairs)
-    assert link_chances(others, more).mean() > link_chances(others, few).mean()
+    assert Matches(others, more).chances.mean() > Matches(others, few).chances.mean()

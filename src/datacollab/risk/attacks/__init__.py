@@ -4,12 +4,10 @@ from ._artefacts import StoredRows, find_training_rows
 from ._attack import ReconstructionAttack
 from ._demixing import AffineEstimate, Demixing, demix
 from ._measures import (
+    Matches,
     class_means,
     clustered_interval,
-    confused,
-    link_chances,
     match_margins,
-    nearest_ranks,
     wilson_interval,
 )
 from ._membership import (
@@ -34,6 +32,7 @@ __all__ = [
     "EmulatorAttack",
     "KernelRidgeAttack",
     "LinearRegressionAttack",
+    "Matches",
     "Membership",
     "NearestNeighborsAttack",
     "ProcrustesAttack",
@@ -42,13 +41,10 @@ __all__ = [
     "StoredRows",
     "class_means",
     "clustered_interval",
-    "confused",
     "demix",
     "find_training_rows",
-    "link_chances",
     "match_margins",
     "membership",
-    "nearest_ranks",
     "reconstruction_distance_scores",
     "representation_distance_scores",
     "subspace_scores",

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from functools import cached_property
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -56,16 +57,8 @@ _JITTER, _LEAST_JITTER = 1e-15, 1e-290
 _SHORT_ROUND = 3
 
 
-def nearest_ranks(
-    candidates: ArrayLike,
-    reconstructions: ArrayLike,
-    *,
-    persons: ArrayLike | None = None,
-    random_state: int | np.random.RandomState | None = None,
-) -> IntArray:
-    """Rank each row's original among the candidates, by Euclidean distance from its reconstruction.
-
-    The share of ranks up to k is the re-identification rate at k; by chance it is k / n_candidates.
+class Matches:
+    """Matches of reconstructions with candidates, by Euclidean distances that are computed once.
 
     Parameters
     ----------
@@ -77,78 +70,86 @@ def nearest_ranks(
     random_state : int, RandomState or None, default=None
         Decides between equally near candidates: by position, ties would fall to the right row too often.
 
-    Returns
-    -------
-    ndarray of shape (n_rows,)
-        1 if the own original is the nearest.
+    Attributes
+    ----------
+    ranks : ndarray of shape (n_rows,)
+        Rank of each row's original among the candidates, by distance; 1 is the nearest.  The share of ranks up to k is
+        the re-identification rate at k; by chance it is k / n_candidates.
+    chances : ndarray of shape (n_rows,)
+        Chance that each row is linked to its original by the one-to-one assignment with the least sum of squared
+        distances.  Rows with equal reconstructions get some candidates together, and which gets which is a guess: each
+        is linked with the chance of one over their number, if its original, or an equal of it, is among these.  The
+        mean is the linkage rate; by chance it is 1 / n_candidates.
+    tries : ndarray of shape (n_rows,)
+        Numbers of the rows, in which two or three that are linked to each other's originals are one try.  In a
+        one-to-one assignment an error seldom comes alone.  Longer rounds are those of guesses, which are apart.
 
     Raises
     ------
     AgreementError, RepresentationError
         If tables do not fit each other, or are not finite, two-dimensional and numeric.
+
+    Examples
+    --------
+    >>> matches = Matches([[0.0], [2.0], [9.0]], [[-0.1], [0.9], [9.0]])
+    >>> matches.ranks.tolist(), matches.chances.tolist()
+    ([1, 2, 1], [1.0, 1.0, 1.0])
     """
-    C, R = _checked(candidates, reconstructions)
-    random = own_generator(random_state)
-    # Rounding depends on the place in a product, so ties are only fair if the places are random, too.
-    order = random.permutation(len(C))
-    places = np.argsort(order)
-    ranks = np.empty(len(R), dtype=np.intp)
-    known = _persons(persons, C)[order]
-    for rows, costs in _cost_blocks(C[order], R, random):
-        own = np.where(known == known[places[rows]][:, None], costs, np.inf).min(axis=1)
-        ranks[rows] = 1 + (costs < own[:, None]).sum(axis=1)
-    return ranks
 
+    def __init__(
+        self,
+        candidates: ArrayLike,
+        reconstructions: ArrayLike,
+        *,
+        persons: ArrayLike | None = None,
+        random_state: int | np.random.RandomState | None = None,
+    ) -> None:
+        C, self._reconstructions = _checked(candidates, reconstructions)
+        self._persons, random = _persons(persons, C), own_generator(random_state)
+        # Rounding depends on the place in a product, so ties are only fair if the places are random, too.
+        self._rows, self._columns = random.permutation(len(self._reconstructions)), random.permutation(len(C))
+        blocks = _cost_blocks(C[self._columns], self._reconstructions[self._rows], random)
+        self._costs = np.concatenate([costs for _, costs in blocks])
 
-def link_chances(
-    candidates: ArrayLike,
-    reconstructions: ArrayLike,
-    *,
-    persons: ArrayLike | None = None,
-    random_state: int | np.random.RandomState | None = None,
-) -> FloatArray:
-    """Compute the chance that each row is linked to its original by the one-to-one assignment of least cost.
+    @cached_property
+    def ranks(self) -> IntArray:
+        """Rank each row's original."""
+        is_own = self._persons[self._columns] == self._persons[self._rows][:, None]
+        own = np.where(is_own, self._costs, np.inf).min(axis=1)
+        ranks = np.empty(len(own), dtype=np.intp)
+        ranks[self._rows] = 1 + (self._costs < own[:, None]).sum(axis=1)
+        return ranks
 
-    The assignment minimises the sum of squared distances.  Rows with equal reconstructions get some candidates
-    together, and which gets which is a guess: each is linked with the chance of one over their number, if its original,
-    or an equal of it, is among these.  The mean is the linkage rate; by chance it is 1 / n_candidates.  Parameters and
-    errors are those of `nearest_ranks`.
-    """
-    C, R = _checked(candidates, reconstructions)
-    known, scale = _persons(persons, C), float(np.abs(R).max()) or 1.0
-    # Rows that are equal but for rounding have one number.
-    guesses = np.unique(np.round(R / scale, 11), axis=0, return_inverse=True)[1].reshape(-1)
-    named = known[_assigned(C, R, own_generator(random_state))]
-    among = (guesses[:, None] == guesses[None, :]) & (named[None, :] == known[: len(R), None])
-    return np.asarray(among.sum(axis=1) / np.bincount(guesses)[guesses])
+    @cached_property
+    def chances(self) -> FloatArray:
+        """Compute each row's chance to be linked to its original."""
+        R, persons = self._reconstructions, self._persons
+        scale = float(np.abs(R).max()) or 1.0
+        # Rows that are equal but for rounding have one number.
+        guesses = np.unique(np.round(R / scale, 11), axis=0, return_inverse=True)[1].reshape(-1)
+        among = (guesses[:, None] == guesses[None, :]) & (persons[self._linked][None, :] == persons[: len(R), None])
+        return np.asarray(among.sum(axis=1) / np.bincount(guesses)[guesses])
 
+    @cached_property
+    def tries(self) -> IntArray:
+        """Number the rows by try."""
+        linked = self._linked
+        numbers = np.arange(len(linked))
+        for row in range(len(linked)):
+            ring = [row]
+            while len(ring) <= _SHORT_ROUND and linked[ring[-1]] < len(linked) and linked[ring[-1]] != row:
+                ring.append(int(linked[ring[-1]]))
+            if len(ring) <= _SHORT_ROUND and linked[ring[-1]] == row:
+                numbers[row] = min(ring)
+        return numbers
 
-def confused(
-    candidates: ArrayLike, reconstructions: ArrayLike, *, random_state: int | np.random.RandomState | None = None
-) -> IntArray:
-    """Number the rows, given as to `nearest_ranks`, so that two or three linked to each other's originals are one try.
-
-    In a one-to-one assignment an error seldom comes alone.  Longer rounds are those of guesses, which are apart.
-    """
-    C, R = _checked(candidates, reconstructions)
-    named = _assigned(C, R, own_generator(random_state))
-    numbers = np.arange(len(R))
-    for row in range(len(R)):
-        ring = [row]
-        while len(ring) <= _SHORT_ROUND and named[ring[-1]] < len(R) and named[ring[-1]] != row:
-            ring.append(int(named[ring[-1]]))
-        if len(ring) <= _SHORT_ROUND and named[ring[-1]] == row:
-            numbers[row] = min(ring)
-    return numbers
-
-
-def _assigned(C: FloatArray, R: FloatArray, random: np.random.RandomState) -> IntArray:
-    rows, columns = random.permutation(len(R)), random.permutation(len(C))
-    costs = np.concatenate([block for _, block in _cost_blocks(C[columns], R[rows], random)])
-    chosen_rows, chosen_columns = linear_sum_assignment(costs)
-    result = np.empty(len(R), dtype=np.intp)
-    result[rows[chosen_rows]] = columns[chosen_columns]
-    return result
+    @cached_property
+    def _linked(self) -> IntArray:
+        """Return the number of the candidate to which each row is assigned."""
+        chosen_rows, chosen_columns = linear_sum_assignment(self._costs)
+        linked = np.empty(len(self._rows), dtype=np.intp)
+        linked[self._rows[chosen_rows]] = self._columns[chosen_columns]
+        return linked
 
 
 def _persons(given: ArrayLike | None, C: FloatArray) -> IntArray:

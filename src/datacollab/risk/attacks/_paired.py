@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, ClassVar
 
@@ -13,7 +13,7 @@ from sklearn.neighbors import NearestNeighbors
 
 from ..._validation import FloatArray, StrOptions
 from ...linalg import Kernel, RidgePath, ridge_coefficients, ridge_path
-from ._attack import IntArray, ReconstructionAttack, column_scale, least_squares, row_blocks
+from ._attack import IntArray, ReconstructionAttack, centre, column_scale, least_squares, row_blocks
 
 
 class LinearRegressionAttack(ReconstructionAttack):
@@ -115,9 +115,9 @@ class Setting:
     alpha: float = 0.0
 
 
-def _settings(gammas: Sequence[float], scalings: Sequence[bool] = (False, True)) -> list[Setting]:
+def _settings(scalings: Sequence[bool] = (False, True)) -> list[Setting]:
     """List a linear kernel and RBF kernels, for each way of scaling columns."""
-    kernels = [("linear", 1.0), *(("rbf", gamma) for gamma in gammas)]
+    kernels = [("linear", 1.0), *(("rbf", gamma) for gamma in (0.1, 0.3, 1.0, 3.0, 10.0))]
     return [Setting(kernel, gamma, scaled) for scaled in scalings for kernel, gamma in kernels]
 
 
@@ -237,8 +237,7 @@ class KernelRidgeAttack(_Scaling):
     """
 
     def _fit(self, Z: FloatArray, A: FloatArray, *side: Any) -> None:
-        settings = _settings((0.1, 0.3, 1.0, 3.0, 10.0), self._scalings)
-        self.regression_ = kernel_regression(Z, A, settings, _alphas(-12, 3))
+        self.regression_ = kernel_regression(Z, A, _settings(self._scalings), _alphas(-12, 3))
 
     def _reconstruct(self, Z: FloatArray, groups: IntArray | None) -> FloatArray:
         return self.regression_.predict(Z)
@@ -284,19 +283,26 @@ class EmulatorAttack(ReconstructionAttack):
         self.emulator_ = emulator
         self.temperature_ = self._choose_temperature(Z, emulator.chosen_on, len(public))
 
+    def emulate(self, original: FloatArray, representation: FloatArray) -> Callable[[FloatArray], FloatArray]:
+        """Return the estimate of the obfuscator on which an attack with these pairs rests; either is learnt once."""
+        A, mean_original = centre(original)
+        Z, mean_representation = centre(representation)
+        emulator = self._emulator_of(A, Z)
+        return lambda X: mean_representation + emulator.predict(X - mean_original)
+
     def _emulator_of(self, A: FloatArray, Z: FloatArray) -> KernelRegression:
         """Emulate f; targets do not change it, so a second fit to the same pairs repeats nothing."""
-        known = getattr(self, "_pairs", None)
-        if known is not None and np.array_equal(known[0], A) and np.array_equal(known[1], Z):
-            return self.emulator_
-        self._pairs = A, Z
-        return kernel_regression(A, Z, _settings((0.1, 0.3, 1.0, 3.0)), _alphas(-12, 5))
+        known = getattr(self, "_known", None)
+        if known is None or not (np.array_equal(known[0], A) and np.array_equal(known[1], Z)):
+            known = A, Z, kernel_regression(A, Z, _settings(), _alphas(-12, 5))
+            self._known: tuple[FloatArray, FloatArray, KernelRegression] = known
+        return known[2]
 
     def _reconstruct(self, Z: FloatArray, groups: IntArray | None) -> FloatArray:
         guesses = np.empty((len(Z), self._library.shape[1]))
         for block in row_blocks(len(Z), len(self._library)):
             exponents = self._exponents(Z[block], None if groups is None else groups[block])
-            guesses[block] = _softmax(exponents / self.temperature_) @ self._library
+            guesses[block] = _mean_by(exponents, self.temperature_, self._library)
         return guesses
 
     def _exponents(self, Z: FloatArray, groups: IntArray | None) -> FloatArray:
@@ -319,7 +325,7 @@ class EmulatorAttack(ReconstructionAttack):
         outputs = leading_directions(self._library)
         truth = outputs[n_public + rows[found]]
         errors = [
-            float(((_softmax(exponents[found] / temperature) @ outputs - truth) ** 2).sum())
+            float(((_mean_by(exponents[found], temperature, outputs) - truth) ** 2).sum())
             for temperature in _TEMPERATURES
         ]
         return _TEMPERATURES[int(np.argmin(errors))]
@@ -330,6 +336,10 @@ def _whitened(Z: FloatArray, root: FloatArray) -> FloatArray:
     return np.asarray(scipy.linalg.solve_triangular(root, Z.T, lower=True).T)
 
 
-def _softmax(exponents: FloatArray) -> FloatArray:
-    weights = np.exp(exponents - exponents.max(axis=1, keepdims=True))
-    return np.asarray(weights / weights.sum(axis=1, keepdims=True))
+def _mean_by(exponents: FloatArray, temperature: float, rows: FloatArray) -> FloatArray:
+    """Average rows with the weights exp(exponents / temperature), shape (n_means, n_rows)."""
+    # The matrix is large: it is changed in place, and the means are divided in place of the weights.
+    weights = exponents - exponents.max(axis=1, keepdims=True)
+    weights /= temperature
+    np.exp(weights, out=weights)
+    return np.asarray((weights @ rows) / weights.sum(axis=1, keepdims=True))

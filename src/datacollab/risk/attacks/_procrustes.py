@@ -26,8 +26,11 @@ from ._attack import (
 
 STARTS, FIRST_STEPS, PROMISING, MOMENT_STEPS, REFINED = 12, 5, 4, 40, 2
 """Rotations from which moments are matched, and steps; the best of them that go on, and steps; and that are refined."""
-ROUGH, THOROUGH = (700, 12), (1200, 25)
-"""Rows that are matched over all groups, to four times as many, and steps: to choose a start, and in the end."""
+ROUGH, MIDDLE, THOROUGH = (300, 12), (500, 25), (1200, 8)
+"""Rows that are matched over all groups, to four times as many or more, and steps: to choose start and whitening, to
+choose scaling, and in the end."""
+STILL = 2e-3
+"""Change of a rotation's entries below which its steps end."""
 MAX_DIRECTIONS = 100
 """Directions, at most, that are computed."""
 Groups = Sequence[tuple[IntArray, IntArray]]
@@ -101,6 +104,7 @@ def overlay(
     *,
     whiten: bool,
     random: np.random.Generator,
+    effort: tuple[int, int] = ROUGH,
     start: FloatArray | None = None,
 ) -> Overlay:
     r"""Find the rotation that lays the rows of ``Q`` over those of ``S``, or refine one with more rows (``start``).
@@ -114,7 +118,7 @@ def overlay(
     to_work, _ = _roots(q_covariance, whiten)
     to_other, from_other = _roots(s_covariance, whiten)
     working, other = (Q - q_mean) @ to_work, (S - s_mean) @ to_other
-    most, steps = ROUGH if start is None else THOROUGH
+    most, steps = effort
     # Classes' means and covariances lead near the end; a cloud without classes has a longer way.
     steps = steps if len(groups) == 1 else steps // 2
     some = _thinned(groups, most, random)
@@ -160,7 +164,7 @@ def _turned_by_moments(
     C = np.array([share * one[1] for share, one in zip(shares, moments, strict=True)])
     D = np.concatenate([one[3] for one in moments])
 
-    third_moments = (S**3).mean(axis=0)
+    third_moments = _third_moments(S)
 
     def second(R: FloatArray) -> FloatArray:
         # The sum over groups, of products of three matrices, as one product.
@@ -168,7 +172,7 @@ def _turned_by_moments(
 
     def score(R: FloatArray) -> float:
         # Where neither means nor covariances tell the sign of an axis, skewness may.
-        third = ((Q @ R) ** 3).mean(axis=0) @ third_moments
+        third = _third_moments(Q @ R) @ third_moments
         return float((R * (first + second(R) / 2)).sum() + third)
 
     def turned(R: FloatArray, steps: int) -> FloatArray:
@@ -178,7 +182,7 @@ def _turned_by_moments(
                 break
         return R
 
-    starts = _starts(first, (Q**3).mean(axis=0) * third_moments, random)
+    starts = _starts(first, _third_moments(Q) * third_moments, random)
     rotations = sorted((turned(R, FIRST_STEPS) for R in starts), key=score, reverse=True)
     rotations = sorted((turned(R, MOMENT_STEPS) for R in rotations[:PROMISING]), key=score, reverse=True)
     kept: list[FloatArray] = []
@@ -191,6 +195,11 @@ def _turned_by_moments(
 def _moments(X: FloatArray) -> tuple[FloatArray, FloatArray]:
     centred = X - X.mean(axis=0)
     return X.mean(axis=0), centred.T @ centred / len(X)
+
+
+def _third_moments(X: FloatArray) -> FloatArray:
+    # A power of three takes ten times as long as two products.
+    return np.asarray((X * X * X).mean(axis=0))
 
 
 def _starts(first: FloatArray, skewness: FloatArray, random: np.random.Generator) -> list[FloatArray]:
@@ -213,28 +222,26 @@ def _orthogonal(M: FloatArray) -> FloatArray:
 
 
 def _thinned(groups: Groups, most: int, random: np.random.Generator) -> Groups:
-    """Draw no more rows of a group than its share of `most`."""
+    """Draw no more rows of a group than its share of `most`, and of the others as many as make equally many pairs."""
     most = max(20, most // len(groups))
 
     def some(rows: IntArray, n: int) -> IntArray:
         return random.choice(rows, min(len(rows), n), replace=False)
 
-    return [(some(rows, most), some(others, 4 * most)) for rows, others in groups]
+    return [(some(rows, most), some(others, 4 * most**2 // min(len(rows), most))) for rows, others in groups]
 
 
 def _refined(
     Q: FloatArray, S: FloatArray, R: FloatArray, groups: Groups, steps: int
 ) -> tuple[FloatArray, IntArray, IntArray]:
-    """Match rows and turn in turn until no match changes; return the rotation, and the numbers of matched rows."""
-    last: IntArray = np.empty(0, dtype=np.intp)
+    """Match rows and turn in turn until the rotation stays; return it, and the numbers of matched rows."""
     for _ in range(steps):
         matches = [_assigned(Q[rows] @ R, S[others]) for rows, others in groups]
         pairs = np.concatenate([rows[i] for (rows, _), (i, _) in zip(groups, matches, strict=True)])
         partners = np.concatenate([others[j] for (_, others), (_, j) in zip(groups, matches, strict=True)])
-        R = _orthogonal(Q[pairs].T @ S[partners])
-        if np.array_equal(partners, last):
+        last, R = R, _orthogonal(Q[pairs].T @ S[partners])
+        if np.abs(R - last).max() < STILL:
             break
-        last = partners
     return R, pairs, partners
 
 
@@ -337,6 +344,11 @@ class ProcrustesAttack(Reconstructing):
                 cloud_groups = np.append(cloud_groups, of_anchors)
         groups = matched_groups(cloud_groups, public_groups, len(cloud), len(P))
         seed = own_generator(self.random_state).randint(2**31)
+
+        def refined(clouds: Any, whiten: bool, effort: tuple[int, int], found: Overlay) -> Overlay:
+            random = np.random.default_rng(seed)
+            return overlay(*clouds, groups, whiten=whiten, random=random, effort=effort, start=found.rotation)
+
         tried = []
         for standardize in (False, True):
             others = principal_components(P, Z.shape[1], standardize)
@@ -348,10 +360,10 @@ class ProcrustesAttack(Reconstructing):
                 for whiten in (False, True)
             ]
             found, whiten = min(rough, key=lambda one: one[0].misfit)
-            found = overlay(*clouds, groups, whiten=whiten, random=np.random.default_rng(seed), start=found.rotation)
-            tried.append((found, whiten, standardize, own, others))
+            tried.append((refined(clouds, whiten, MIDDLE, found), clouds, whiten, standardize, own, others))
         best = min(tried, key=lambda one: one[0].misfit)
-        self._overlay, self.whiten_, self.standardize_, self._own, self._public = best
+        found, clouds, self.whiten_, self.standardize_, self._own, self._public = best
+        self._overlay = refined(clouds, self.whiten_, THOROUGH, found)
         self.misfit_ = self._overlay.misfit
         # What the directions leave out of the mean public row of each group.
         self._rest: dict[int, FloatArray] = {}

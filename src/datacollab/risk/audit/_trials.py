@@ -24,18 +24,16 @@ from ..attacks import (
     EmulatorAttack,
     KernelRidgeAttack,
     LinearRegressionAttack,
+    Matches,
     NearestNeighborsAttack,
     ProcrustesAttack,
     ReconstructionAttack,
     ShadowAttack,
     clustered_interval,
-    confused,
     demix,
     find_training_rows,
-    link_chances,
     match_margins,
     membership,
-    nearest_ranks,
     reconstruction_distance_scores,
     representation_distance_scores,
     subspace_scores,
@@ -134,9 +132,13 @@ class Leak:
         return np.asarray(np.mean(found, axis=0)) if len(found) == len(AVERAGED) else None
 
     @cached_property
+    def emulator_attack(self) -> EmulatorAttack:
+        return EmulatorAttack()
+
+    @cached_property
     def emulator(self) -> Emulate:
         """Learn f_k as attacks learn to undo it: originals and representations change places."""
-        return KernelRidgeAttack().fit(self.original, self.representation).reconstruct
+        return self.emulator_attack.emulate(self.original, self.representation)
 
     @cached_property
     def affine(self) -> AffineEstimate:
@@ -259,7 +261,7 @@ class Trials:
         for attack, make in _PAIRED.items():
             if make.needs_public and scenario.public is None:
                 continue
-            learner = make()
+            learner = leak.emulator_attack if make is EmulatorAttack else make()
             for informed in (False, True) if labels else (False,):
                 known = {"public": scenario.public} | (targets if informed else {})
                 reconstruct = _learning(learner.fit, leak.representation, leak.original, **known)
@@ -366,7 +368,7 @@ class Trials:
         tables = leak.maps[0].tables(scenario, scenario.decoys, scenario.Z, scenario.target)
         forward = {
             f"{world}linkage": np.concatenate(
-                [link_chances(C, R, persons=who, random_state=self._random) for C, R, who in cases]
+                [Matches(C, R, persons=who, random_state=self._random).chances for C, R, who in cases]
             )
             for world, cases in _worlds(scenario, tables).items()
         }
@@ -527,8 +529,9 @@ def _matches(scenario: Scenario | None, tables: Tables, random: np.random.Random
     alone = np.arange(len(tables[2]))
     groups, clusters = ([alone], alone) if scenario is None else (scenario.groups, scenario.clusters)
     for world, cases in _worlds(scenario, tables).items():
-        ranks = np.concatenate([nearest_ranks(C, R, persons=who, random_state=random) for C, R, who in cases])
-        right = np.concatenate([link_chances(C, R, persons=who, random_state=random) for C, R, who in cases])
+        matches = [Matches(C, R, persons=who, random_state=random) for C, R, who in cases]
+        ranks = np.concatenate([each.ranks for each in matches])
+        right = np.concatenate([each.chances for each in matches])
         hits = {"re-identification@1": ranks <= 1, "re-identification@5": ranks <= 5, "linkage": right}
         if world:
             hits = {"re-identification": ranks <= 1, "linkage": right}
@@ -536,8 +539,7 @@ def _matches(scenario: Scenario | None, tables: Tables, random: np.random.Random
             together = clusters
             if name == "linkage" and len(np.unique(clusters)) == len(clusters):
                 # Rows that are taken for each other are one try, and so are those that are shared as one.
-                numbers = (confused(C, R, random_state=random) for C, R, _ in cases)
-                together = np.concatenate([group[each] for group, each in zip(groups, numbers, strict=True)])
+                together = np.concatenate([group[each.tries] for group, each in zip(groups, matches, strict=True)])
             chance = min(1.0, (5 if name.endswith("@5") else 1) / len(cases[0][0]))
             yield _rate(world + name, hit, together, chance=chance)
 
@@ -556,7 +558,7 @@ def linked_by_targets(scenario: Scenario, metric: str) -> float:
     """Return the linkage with the candidates' targets and the shared ones, and no representation."""
     originals, strangers, shared = _target_columns(scenario, scenario.target)
     worlds = _worlds(scenario, (originals, strangers[: len(scenario.decoys)], shared))
-    chances = [link_chances(C, R, random_state=0) for C, R, _ in worlds[metric.removesuffix("linkage")]]
+    chances = [Matches(C, R, random_state=0).chances for C, R, _ in worlds[metric.removesuffix("linkage")]]
     return float(np.concatenate(chances).mean())
 
 
