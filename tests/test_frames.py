@@ -32,6 +32,7 @@ from datacollab.errors import (
     DataCollabError,
     DataCollabWarning,
     ExchangeError,
+    ObfuscationError,
     SmallClassWarning,
     UnsendableWarning,
 )
@@ -495,6 +496,19 @@ def test_columns_that_one_side_lacks_are_refused_before_the_fit():
         model.fit(TABLE[:N], SICK[:N], groups=HOSPITAL, anchor=TABLE[N:].assign(died="no"))
     with pytest.raises(AgreementError, match=r"X has 1 columns that the anchor lacks: \['id'\]"):
         model.fit(TABLE[:N].assign(id=np.arange(N)), SICK[:N], groups=HOSPITAL, anchor=TABLE[N:])
+
+
+def test_columns_in_another_spelling_are_named():
+    """Names look alike in two forms of Unicode."""
+    public, own = (TABLE.rename(columns={TABLE.columns[0]: name}) for name in ("Größe", "Gro\u0308ße"))
+    model = dc.DataCollaborationClassifier()
+    with pytest.raises(AgreementError, match=r"There is 'Größe' for 'Gro\u0308ße' \(another form of Unicode: rename"):
+        model.fit(own[:N], SICK[:N], groups=HOSPITAL, anchor=public[N:])
+    with pytest.raises(AgreementError, match=r"There is 'größe ' for 'Größe'\. Leave"):
+        model.fit(public[:N], SICK[:N], groups=HOSPITAL, anchor=public[N:].rename(columns={"Größe": "größe "}))
+    party = dc.Party("a", dc.obfuscator("pca", n_components=2)).fit(public[:N], SICK[:N])
+    with pytest.raises((ObfuscationError, AgreementError), match="another form of Unicode"):
+        party.share(own[N:])
 
 
 def test_raw_rows_and_decimal_commas_are_named():

@@ -46,6 +46,7 @@ PUBLIC = [
     "datasets",
     "errors",
     "find_private_rows",
+    "find_threshold",
     "obfuscator",
     "simulate_parties",
     "testing",

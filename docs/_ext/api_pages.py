@@ -27,7 +27,7 @@ if TYPE_CHECKING:
 EVERYDAY = {
     "All roles in one process, and the baselines": (
         "DataCollaborationClassifier DataCollaborationRegressor DataCollaborationSurvival DataCollaborationClusterer "
-        "PartyStratifiedKFold Local Central simulate_parties"
+        "PartyStratifiedKFold Local Central simulate_parties find_threshold"
     ),
     "Sums under masks: parties add up, and the analyst learns the total alone": (
         "CommonSpace MaskKey SumsPlan SumsModel"

@@ -33,6 +33,8 @@ _NAMES = {
         *("DataCollaborationClusterer", "PartyStratifiedKFold", "Local", "Central"),
         "simulate_parties",
     ),
+    # From which probability on a rare class is called.
+    "linalg": ("find_threshold",),
     # A bar for long steps, and what goes wrong.
     "progress": ("ProgressBar",),
     "errors": ("DataCollabError",),
@@ -74,6 +76,7 @@ if TYPE_CHECKING:
     from .estimators import Local as Local
     from .estimators import PartyStratifiedKFold as PartyStratifiedKFold
     from .estimators import simulate_parties as simulate_parties
+    from .linalg import find_threshold as find_threshold
     from .model import PartyModel as PartyModel
     from .party import CommonSpace as CommonSpace
     from .party import Party as Party

@@ -12,7 +12,7 @@ from sklearn.base import BaseEstimator, TransformerMixin
 from sklearn.impute import SimpleImputer
 from sklearn.preprocessing import StandardScaler
 
-from ._frames import MISSING, MOST_OUTSIDE, UNKNOWN, _columns_of, label_finder, label_text, plain_table
+from ._frames import MISSING, MOST_OUTSIDE, UNKNOWN, _columns_of, label_finder, label_text, plain_table, spelt_otherwise
 from ._notebooks import FittedUnseen
 from ._typing import FloatArray
 from .errors import AgreementError, DataCollabWarning
@@ -177,8 +177,9 @@ class TableEncoder(FittedUnseen, TransformerMixin, BaseEstimator):
         if self.is_frame_:
             if missing := [name for name in self.names_ if name not in list(table.columns)]:
                 raise AgreementError(
-                    f"{self.what} lacks {len(missing)} columns: {missing[:10]!r}. The table that columns were learnt "
-                    "from, such as the anchor, has them. Drop them there, or add or rename them here."
+                    f"{self.what} lacks {len(missing)} columns: {missing[:10]!r}."
+                    f"{spelt_otherwise(missing, list(table.columns))} The table that columns were learnt from, such as "
+                    "the anchor, has them. Drop them there, or add or rename them here."
                 )
             table = table[self.names_]
         columns = _columns_of(table, self.what, AgreementError)

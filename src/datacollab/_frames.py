@@ -21,7 +21,7 @@ from ._require import require
 from .errors import AgreementError
 
 __all__ = ["are_missing", "has_numbers_alone", "plain_column", "plain_table"]
-__all__ += ["MISSING", "MOST_OUTSIDE", "UNKNOWN", "label_finder", "label_text", "relax"]
+__all__ += ["MISSING", "MOST_OUTSIDE", "UNKNOWN", "label_finder", "label_text", "relax", "spelt_otherwise"]
 
 MISSING, UNKNOWN = -1, -2
 MOST_OUTSIDE = 0.05
@@ -181,6 +181,23 @@ def _is_declared(column: Any) -> bool:
 def relax(text: str) -> str:
     """Return one text for all spellings that differ by capital letters, blanks or the form of Unicode alone."""
     return " ".join(unicodedata.normalize("NFC", text).casefold().split())
+
+
+def spelt_otherwise(missing: Sequence[Any], found: Sequence[Any]) -> str:
+    """Return a sentence on missing column names that are found in another spelling; "" if there are none.
+
+    Examples
+    --------
+    >>> spelt_otherwise(["age", "ward"], ["Age ", "sex"])
+    " There is 'Age ' for 'age'."
+    """
+    alike, said = {relax(str(name)): str(name) for name in found}, []
+    for name in map(str, missing):
+        if (there := alike.get(relax(name))) is not None:
+            is_form = unicodedata.normalize("NFC", there) == unicodedata.normalize("NFC", name)
+            form = " (another form of Unicode: rename by unicodedata.normalize('NFC', name) in all tables)"
+            said.append(f"{there!r} for {name!r}{form if is_form else ''}")
+    return f" There is {', '.join(said[:10])}." if said else ""
 
 
 def label_finder(labels: Sequence[str | int], relaxed: bool) -> Callable[[object], int]:

@@ -12,6 +12,7 @@ from datacollab.linalg import (
     auc_difference,
     auc_with_interval,
     entropy,
+    find_threshold,
     log_losses,
     mean_with_interval,
     ranking_figures,
@@ -39,6 +40,37 @@ def test_ranking_is_scored_as_scikit_learn_does(n, seed, ties, find):
     assert told["n_found"] >= fewest
     stricter = found > told["least"]
     assert (stricter & target).sum() < fewest
+
+
+@given(n=st.integers(4, 80), seed=st.integers(0, 999), find=st.sampled_from([0.1, 0.5, 0.8, 1.0]))
+def test_a_threshold_is_that_of_the_figures_whatever_the_classes_are_called(n, seed, find):
+    random = np.random.default_rng(seed)
+    target, likely = random.random(n) < 0.3, random.random(n)
+    target[:3], likely[2] = (True, False, False), 0.5
+    expected = ranking_figures(target, likely, find)["threshold"]
+    both = np.column_stack([1 - likely, likely])
+    assert find_threshold(target, both, find=find) == expected
+    assert find_threshold(np.where(target, "yes", "no").tolist(), both.tolist(), find=find) == expected
+    assert find_threshold(np.where(target, "ja", "nein"), both[:, ::-1], find=find, pos_label="ja") == expected
+    others = np.where(np.arange(n) % 2, 0, 2)
+    three = np.column_stack([(1 - likely) / 2, likely, (1 - likely) / 2])
+    assert find_threshold(np.where(target, 1, others), three, find=find, pos_label=1) == expected
+
+
+@pytest.mark.parametrize(
+    ("y", "probabilities", "options", "said"),
+    [
+        ([0, 1], [[0.9, 0.1], [0.2, 0.8]], {"find": 0}, r"find must be above 0 and at most 1; got 0\.$"),
+        ([0, 1], [0.1, 0.8], {}, r"expected shape \(2, 2\), got \(2,\)"),
+        ([0, 0], [[0.9, 0.1], [0.2, 0.8]], {}, "each of the 1 classes in y_true, two or more"),
+        ([0, 1], [[0.9, np.nan], [0.2, 0.8]], {}, "a finite column"),
+        ([0, 1], [[0.9, 0.1], [0.2, 0.8]], {"pos_label": "yes"}, "one of the 2 classes in y_true; got 'yes'"),
+        ([0, 1, 2], np.eye(3), {}, "one of the 3 classes in y_true; got None"),
+    ],
+)
+def test_a_threshold_needs_probabilities_of_every_class(y, probabilities, options, said):
+    with pytest.raises(ValueError, match=said):
+        find_threshold(y, probabilities, **options)
 
 
 @pytest.mark.parametrize("seed", range(5))

@@ -22,7 +22,7 @@ from sklearn.utils.metaestimators import available_if
 from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import column_or_1d, validate_data
 
-from .._frames import are_missing, plain_column
+from .._frames import are_missing, plain_column, spelt_otherwise
 from .._validation import (
     FloatArray,
     HasMethods,
@@ -174,8 +174,8 @@ class _Supervised(BaseDataCollaboration):
         if self._shares_sums:
             if hasattr(X, "columns") and (extra := [name for name in X.columns if name not in list(anchor.columns)]):
                 raise AgreementError(
-                    f"X has {len(extra)} columns that the anchor lacks: {extra[:10]!r}. Leave them out of X, or add "
-                    "them to the anchor."
+                    f"X has {len(extra)} columns that the anchor lacks: {extra[:10]!r}."
+                    f"{spelt_otherwise(extra, list(anchor.columns))} Leave them out of X, or add them to the anchor."
                 )
             options = self._target_options(target)
             self.sums_ = PlayedSums(

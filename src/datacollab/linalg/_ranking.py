@@ -7,7 +7,7 @@ from collections.abc import Callable
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
+from numpy.typing import ArrayLike, NDArray
 from scipy import special
 from scipy.stats import rankdata
 from sklearn.metrics import average_precision_score, brier_score_loss
@@ -64,6 +64,61 @@ def _highest(target: NDArray[np.bool_], probabilities: FloatArray) -> dict[str, 
         "expected": float(probabilities[there].mean()),
         "found": float(target[there].mean()),
     }
+
+
+def find_threshold(
+    y_true: ArrayLike, y_proba: ArrayLike, *, find: float = 0.8, pos_label: Any = None
+) -> dict[str, Any]:
+    """Choose, on rows that the model has not seen, the probability of a class from which on rows are flagged.
+
+    Parameters
+    ----------
+    y_true : array-like of shape (n_rows,)
+        Classes of these rows; every class occurs.
+    y_proba : array-like of shape (n_rows, n_classes)
+        Their probabilities, as ``predict_proba`` gives them: a column for each class, in sorted order.
+    find : float, default=0.8
+        Share of the class's new rows that the threshold finds on average (sensitivity); above 0, at most 1.  With n
+        rows of the class n / (n + 1) is the most that a threshold reaches.
+    pos_label : object, optional
+        The class; by default the second of two.
+
+    Returns
+    -------
+    dict of str to object
+        "least" is the threshold.  From it on, "n_called" of these rows are flagged, and "n_found" of "n_positive" rows
+        of the class are among them.  "reached" is the 95 % interval of the share of new rows of the class that the
+        threshold finds ([Wilks1941]_), and "find" the share asked for.
+
+    Raises
+    ------
+    ValueError
+        If ``y_proba`` has not one finite column for each class that occurs, ``pos_label`` is none of them or needed, or
+        ``find`` is out of range.
+
+    Examples
+    --------
+    >>> of_yes = np.array([0.0, 0.1, 0.1, 0.2, 0.6, 0.3, 0.5, 0.8, 0.9])
+    >>> found = find_threshold(["no"] * 5 + ["yes"] * 4, np.column_stack([1 - of_yes, of_yes]), find=0.6)
+    >>> found["least"], found["n_called"], found["n_found"]
+    (0.5, 4, 3)
+    """
+    true, probabilities = np.asarray(y_true), np.asarray(y_proba, dtype=np.float64)
+    if not 0 < find <= 1:
+        raise ValueError(f"find must be above 0 and at most 1; got {find}.")
+    classes = np.unique(true).tolist()
+    expected = (true.size, len(classes))
+    if true.ndim != 1 or probabilities.shape != expected or len(classes) < 2 or not np.isfinite(probabilities).all():
+        raise ValueError(
+            f"y_proba must have a finite column for each of the {len(classes)} classes in y_true, two or more: expected "
+            f"shape {expected}, got {probabilities.shape}. Give what predict_proba returns, for rows of every class."
+        )
+    if pos_label is None and len(classes) == 2:
+        pos_label = classes[1]
+    if pos_label not in classes:
+        raise ValueError(f"pos_label must be one of the {len(classes)} classes in y_true; got {pos_label!r}.")
+    place = classes.index(pos_label)
+    return _threshold(np.asarray(true == classes[place], dtype=bool), probabilities[:, place], find)
 
 
 def _threshold(target: NDArray[np.bool_], probabilities: FloatArray, find: float) -> dict[str, Any]:

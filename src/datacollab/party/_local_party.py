@@ -15,7 +15,7 @@ from scipy.stats import rankdata
 from sklearn.exceptions import NotFittedError
 
 from .._encoder import TableEncoder
-from .._frames import has_numbers_alone, plain_column, plain_table
+from .._frames import has_numbers_alone, plain_column, plain_table, spelt_otherwise
 from .._validation import FloatArray, PartyName, check_representation, check_single_targets, count_missing
 from ..errors import (
     AgreementError,
@@ -412,7 +412,7 @@ def _column_differences(obfuscator: Any, X: Any, shape: tuple[int, ...]) -> list
         names = list(X.columns)
         missing = [name for name in expected if name not in names]
         if missing:
-            return [f"it lacks the columns {missing[:10]!r}."]
+            return [f"it lacks the columns {missing[:10]!r}.{spelt_otherwise(missing, names)}"]
         if names != expected and sorted(map(str, names)) == sorted(map(str, expected)):
             return ["its columns come in another order than in fit."]
     n_features = getattr(obfuscator, "n_features_in_", shape[1])

@@ -26,6 +26,7 @@ from ._attack import (
 
 STARTS, FIRST_STEPS, PROMISING, MOMENT_STEPS, REFINED = 12, 5, 4, 40, 2
 """Rotations from which moments are matched, and steps; the best of them that go on, and steps; and that are refined."""
+Effort = tuple[int, int]
 ROUGH, MIDDLE, THOROUGH = (300, 12), (500, 25), (1200, 8)
 """Rows that are matched over all groups, to four times as many or more, and steps: to choose start and whitening, to
 choose scaling, and in the end."""
@@ -104,7 +105,7 @@ def overlay(
     *,
     whiten: bool,
     random: np.random.Generator,
-    effort: tuple[int, int] = ROUGH,
+    effort: Effort = ROUGH,
     start: FloatArray | None = None,
 ) -> Overlay:
     r"""Find the rotation that lays the rows of ``Q`` over those of ``S``, or refine one with more rows (``start``).
@@ -345,9 +346,9 @@ class ProcrustesAttack(Reconstructing):
         groups = matched_groups(cloud_groups, public_groups, len(cloud), len(P))
         seed = own_generator(self.random_state).randint(2**31)
 
-        def refined(clouds: Any, whiten: bool, effort: tuple[int, int], found: Overlay) -> Overlay:
-            random = np.random.default_rng(seed)
-            return overlay(*clouds, groups, whiten=whiten, random=random, effort=effort, start=found.rotation)
+        def refined(clouds: tuple[FloatArray, FloatArray], whiten: bool, effort: Effort, found: Overlay) -> Overlay:
+            random, (own, others) = np.random.default_rng(seed), clouds
+            return overlay(own, others, groups, whiten=whiten, random=random, effort=effort, start=found.rotation)
 
         tried = []
         for standardize in (False, True):
