@@ -110,8 +110,9 @@ def find_threshold(
     expected = (true.size, len(classes))
     if true.ndim != 1 or probabilities.shape != expected or len(classes) < 2 or not np.isfinite(probabilities).all():
         raise ValueError(
-            f"y_proba must have a finite column for each of the {len(classes)} classes in y_true, two or more: expected "
-            f"shape {expected}, got {probabilities.shape}. Give what predict_proba returns, for rows of every class."
+            f"y_proba must have a finite column for each of the {len(classes)} classes in y_true, two or more: "
+            f"expected shape {expected}, got {probabilities.shape}. Give what predict_proba returns, for rows of every "
+            "class."
         )
     if pos_label is None and len(classes) == 2:
         pos_label = classes[1]
