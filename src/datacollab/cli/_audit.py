@@ -20,16 +20,16 @@ if TYPE_CHECKING:
     from .._validation import FloatArray
     from ..party import Party
 
-CsvFile = partial(typer.Argument, exists=True, dir_okay=False)
+TableFile = partial(typer.Argument, exists=True, dir_okay=False)
 
 
 def audit(
-    private: Annotated[Path, CsvFile(help="CSV file of your private rows, with a header.")],
-    anchor: Annotated[Path, CsvFile(help="CSV file of the anchor: the same columns; the target may be missing.")],
+    private: Annotated[Path, TableFile(help="Table of your private rows, with a header.")],
+    anchor: Annotated[Path, TableFile(help="Table of the anchor: the same columns; the target may be missing.")],
     target: Annotated[str, Option(metavar="COLUMN", help="Column that holds the target.")],
     public: Annotated[
         Path | None,
-        Option(exists=True, dir_okay=False, metavar="FILE", help="CSV file of public rows that an attacker may hold."),
+        Option(exists=True, dir_okay=False, metavar="FILE", help="Table of public rows that an attacker may hold."),
     ] = None,
     without: Annotated[
         list[str] | None, Option(metavar="COLUMN", help="Column to leave out, such as an identifier. Repeatable.")
