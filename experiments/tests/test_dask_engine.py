@@ -105,7 +105,7 @@ def undisturbed(client, anchors, request):
 
 
 def test_equals_one_process(undisturbed, anchors):
-    here = KTI(4, solver=undisturbed.solver, n_landmarks=undisturbed.n_landmarks).fit(anchors)
+    here = KTI(4, solver=undisturbed.solver, n_landmarks=undisturbed.n_landmarks, engine=Engine()).fit(anchors)
     assert undisturbed.objective_ == pytest.approx(here.objective_, rel=1e-10)
     assert subspace_angles(undisturbed.target_, here.target_).max() < 1e-6
     for party, A in anchors.items():

@@ -120,7 +120,6 @@ def plan() -> Iterator[Case]:
     yield Case(solver="nystroem", n_anchors=100_000, n_landmarks=256, dtype="float32")
     yield Case(solver="nystroem", n_anchors=100_000)
     yield Case(solver="nystroem", n_anchors=300_000, n_landmarks=256)
-    yield Case(solver="nystroem", n_anchors=1_000_000, n_landmarks=256, dtype="float32", gib=4.0)
     yield Case(solver="nystroem", n_anchors=1_000_000, n_landmarks=256, gib=4.0)
     yield Case(solver="auto", n_anchors=1_000_000, gib=4.0)
 
