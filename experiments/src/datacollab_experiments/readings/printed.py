@@ -432,9 +432,10 @@ def _costs(results: ExperimentResults) -> str:
     lines.append(["all", "", "", "", *(_amount(sum(column), 0) for column in zip(*known, strict=True))])
     head = ["experiment", "condition", "trials run", "CPU seconds a trial", "hours to ten seeds", "hours to all seeds"]
     note = (
-        "CPU seconds: the mean of the trials that ran whole; for other numbers of parties under UMAP, a K + b K² "
-        "fitted to those. RQ1 and RQ2 share their trials, which are counted in both. Slice localisation needs all "
-        "53,500 rows, of which there are 682 here; its cost is that of UJIIndoorLoc."
+        "CPU seconds: the mean of the trials that ran whole; for other numbers of parties under UMAP, c + a K + b K² "
+        "fitted to those. A run's first trial includes what umap-learn takes to compile. RQ1 and RQ2 share their "
+        "trials, which are counted in both. Slice localisation needs all 53,500 rows, of which there are 682 here; its "
+        "cost is that of UJIIndoorLoc."
     )
     return _pipes(head, lines) + "\n\n" + note
 
@@ -467,7 +468,7 @@ def _trial_seconds(results: ExperimentResults) -> dict[Any, list[float]]:
 
 
 def _umap_model(measured: Mapping[Any, Sequence[float]]) -> Callable[[int], float]:
-    """Seconds of a trial under UMAP by its number of parties: a K + b K², neither below 0."""
+    """Seconds of a trial under UMAP by its number of parties: c + a K + b K², none of them below 0."""
     points = [
         (draw.n_parties, float(np.mean(seconds))) for draw, seconds in measured.items() if draw.obfuscator == "umap"
     ]
@@ -476,8 +477,9 @@ def _umap_model(measured: Mapping[Any, Sequence[float]]) -> Callable[[int], floa
     parties = np.array([n for n, _ in points], dtype=float)
     seconds = np.array([each for _, each in points])
     # Relative errors count, so that few parties are fitted as well as many.
-    (linear, square), _ = nnls(np.column_stack([parties, parties**2]) / seconds[:, np.newaxis], np.ones(len(seconds)))
-    return lambda n_parties: float(linear * n_parties + square * n_parties**2)
+    powers = parties[:, np.newaxis] ** np.arange(3)
+    factors, _ = nnls(powers / seconds[:, np.newaxis], np.ones(len(seconds)))
+    return lambda n_parties: float(factors @ float(n_parties) ** np.arange(3))
 
 
 def _expected(draw: Any, measured: Mapping[Any, Sequence[float]], model: Callable[[int], float]) -> float:
