@@ -151,16 +151,23 @@ def text(means: pd.DataFrame, rows: Sequence[Mapping[str, object]], failures: Se
         f"{len(planned.settings) * len(planned.seeds)} draws, {planned.n_worlds} worlds for each attack. "
         "`make oneshot` goes on where it was. What the words mean, and how a method is added, stands in "
         "`experiments/docs/oneshot.md`; all numbers are in `rows.csv`.",
+        f"By table, the mean risk of sums, each alone and both together, is {_by_table(means)}.",
         "![Utility against risk](frontier.png)",
         "## Methods\n\n" + _methods(means),
         "## What messages say of a person\n\n" + _risks(means),
-        "## Scores by setting\n\n" + _by_setting(means),
+        "## Scores by setting\n\n" + _by_setting(means, "score", 3),
+        *(f"## Risk by setting, {risk}\n\n" + _by_setting(means, risk, 2) for risk in RISKS),
         "## Where sums are behind the frontier\n\n" + _behind(means),
     ]
     parts.append("## What to know before you quote this\n\n" + "\n".join(f"* {each}" for each in _CAVEATS))
     if failures:
         parts.append("## What failed\n\n" + "\n".join(f"* {each}" for each in failures))
     return "\n\n".join(parts) + "\n"
+
+
+def _by_table(means: pd.DataFrame) -> str:
+    of_table = means.xs(SUMS, level="method").groupby("dataset", sort=False)[list(RISKS)].mean()
+    return ", ".join(f"{name} {alone:.2f} and {both:.2f}" for name, alone, both in of_table.itertuples())
 
 
 def _methods(means: pd.DataFrame) -> str:
@@ -207,9 +214,9 @@ def _risks(means: pd.DataFrame) -> str:
     )
 
 
-def _by_setting(means: pd.DataFrame) -> str:
+def _by_setting(means: pd.DataFrame, column: str, digits: int) -> str:
     rows = [
-        [_label(key), *(f"{of.droplevel(_SETTING).loc[name, 'score']:.3f}" for name in METHODS)]
+        [_label(key), *(f"{of.droplevel(_SETTING).loc[name, column]:.{digits}f}" for name in METHODS)]
         for key, of in means.groupby(_SETTING, sort=False)
     ]
     return markdown(["setting", *METHODS], rows, numbers=True)
@@ -220,12 +227,16 @@ def _behind(means: pd.DataFrame) -> str:
     for key, of in means.groupby(_SETTING, sort=False):
         each = of.droplevel(_SETTING)
         for risk in RISKS:
-            for name in dominating(each, risk):
+            strictly = dominating(each, risk)
+            level = dominating(each, risk, utility=UTILITY, less=RISK)
+            for name in (name for name in METHODS if name in {*strictly, *level}):
                 values = [(each.loc[who, "score"], each.loc[who, risk]) for who in (SUMS, name)]
-                rows.append([_label(key), risk, name, *(f"{score:.3f}, {area:.2f}" for score, area in values)])
+                how = ("yes" if name in found else "" for found in (strictly, level))
+                rows.append([_label(key), risk, name, *(f"{score:.3f}, {area:.2f}" for score, area in values), *how])
     if not rows:
         return "Nowhere."
-    return markdown(["setting", "risk", "method ahead", "sums: score, risk", "the other's"], rows)
+    head = ["setting", "risk", "method ahead", "sums: score, risk", "the other's", "as they are"]
+    return markdown([*head, f"with {UTILITY} and {RISK} level"], rows)
 
 
 def interval(values: Sequence[float]) -> Difference:
