@@ -92,24 +92,25 @@ def means_of(rows: Iterable[Mapping[str, object]]) -> pd.DataFrame:
     return means
 
 
-def dominating(of_setting: pd.DataFrame, risk: str, *, utility: float = 0.0, less: float = 0.0) -> list[str]:
-    """Return the methods that are better than sums under masks in one way, and no worse in the other.
+def dominating(
+    of_setting: pd.DataFrame, risk: str, *, of: str = SUMS, utility: float = 0.0, less: float = 0.0
+) -> list[str]:
+    """Return the methods that are better than one, sums under masks by default, in one way, and no worse in the other.
 
     Parameters
     ----------
     of_setting : DataFrame
         Means by method.
-    risk : str
+    risk, of : str
     utility, less : float
         By how much more the score, or the risk, has to differ to count as better; a method that is as much worse is
         no worse.  Zero compares the means as they are.
     """
-    sums = of_setting.loc[SUMS]
-    found = []
+    judged, found = of_setting.loc[of], []
     for name, other in of_setting.iterrows():
-        gain, saved = other["score"] - sums["score"], sums[risk] - other[risk]
+        gain, saved = other["score"] - judged["score"], judged[risk] - other[risk]
         no_worse = gain >= -utility and saved >= -less
-        if name not in (SUMS, CENTRAL) and no_worse and (gain > utility or saved > less):
+        if name not in (of, CENTRAL) and no_worse and (gain > utility or saved > less):
             found.append(str(name))
     return found
 
@@ -171,9 +172,10 @@ def _by_table(means: pd.DataFrame) -> str:
 
 
 def _methods(means: pd.DataFrame) -> str:
-    rows = []
+    rows, settings = [], [of.droplevel(_SETTING) for _, of in means.groupby(_SETTING, sort=False)]
     for name in METHODS:
         of = means.xs(name, level="method")
+        on = (sum(not dominating(each, risk, of=name) for each in settings) for risk in RISKS)
         gap = interval(of["score less central"].tolist())
         rows.append(
             [
@@ -182,16 +184,19 @@ def _methods(means: pd.DataFrame) -> str:
                 f"{of['accuracy'].mean():.3f}",
                 f"{of['log loss'].mean():.3f}",
                 *(f"{of[risk].mean():.2f}" for risk in RISKS),
+                "–" if name == CENTRAL else ", ".join(map(str, on)),
                 f"{of['bytes'].mean() / 1e3:.1f}",
                 f"{of['rounds'].mean():.0f}",
                 f"{of['seconds'].mean():.2f}",
             ]
         )
     head = ["method", "score less central", "accuracy", "log loss", *(f"risk, {r}" for r in RISKS)]
+    head = [*head, "on the frontier"]
     return (
         "Means over settings. The score is the AUC, or the accuracy of digits, with a 95 % interval over settings from "
         "five on. Risk is the area under the curve of the best of its attacks, on membership and on targets; .5 is "
-        "chance. Bytes and seconds are of one party's messages and of all roles together.\n\n"
+        "chance. *On the frontier*: in how many settings, by either risk; what sends nothing has no risk. Bytes and "
+        "seconds are of one party's messages and of all roles together.\n\n"
         + markdown([*head, "kB sent", "rounds", "CPU seconds"], rows, numbers=True)
     )
 
