@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 from scipy.linalg import subspace_angles
 from sklearn.base import clone
 from sklearn.linear_model import LogisticRegression, SGDClassifier
-from sklearn.pipeline import make_pipeline
+from sklearn.pipeline import Pipeline, make_pipeline
 from sklearn.preprocessing import StandardScaler
 
 import datacollab as dc
@@ -24,7 +24,7 @@ from datacollab.model import PartyModel
 from ..groups import Centre, GroupAnalyst
 from .measuring import Measured, Wanted
 
-__all__ = ["SECTION", "WANTED", "measured"]
+__all__ = ["SECTION", "WANTED", "World", "accuracies", "federated_averaging", "measured", "world"]
 
 SECTION = "groups"
 
@@ -39,7 +39,7 @@ SETTINGS: dict[str, tuple[int, BaseIntegrator]] = {
 
 
 @dataclass(frozen=True, eq=False)
-class _World:
+class World:
     """A draw of parties, with the shares that they sent."""
 
     parties: dict[Any, dc.Party]
@@ -58,12 +58,13 @@ def measured(seed: int) -> Iterator[Measured]:
     """Accuracies on the rows left of one draw, and how far targets of groups are from that of all parties at once."""
     for setting, (n_columns, integrator) in SETTINGS.items():
         data = f"digits 4x3x40, {setting}"
-        for method, value in _accuracies(_world(seed, n_columns), integrator).items():
+        for method, value in accuracies(world(seed, n_columns), integrator).items():
             measure = "sine" if method.startswith("angle") else "accuracy"
             yield Measured(section=SECTION, data=data, method=method, measure=measure, seed=seed, value=value)
 
 
-def _world(seed: int, n_columns: int) -> _World:
+def world(seed: int, n_columns: int) -> World:
+    """Deal rows to groups of parties, the anchor and the test, and let all parties share."""
     X, y = dc.datasets.load("digits")
     order = np.random.default_rng(seed).permutation(len(X))
     n_own = N_GROUPS * N_EACH * N_ROWS
@@ -73,14 +74,15 @@ def _world(seed: int, n_columns: int) -> _World:
     f = dc.obfuscator("pca", n_components=n_columns)
     parties = {k: dc.Party(k, clone(f)).fit(*each) for k, each in own.items()}
     shares = {k: party.share(X[anchor]) for k, party in parties.items()}
-    return _World(parties, own, shares, (X[anchor], y[anchor]), (X[test], y[test]))
+    return World(parties, own, shares, (X[anchor], y[anchor]), (X[test], y[test]))
 
 
 def _model() -> LogisticRegression:
     return make_pipeline(StandardScaler(), LogisticRegression(max_iter=3000))
 
 
-def _accuracies(world: _World, integrator: BaseIntegrator) -> dict[str, float]:
+def accuracies(world: World, integrator: BaseIntegrator) -> dict[str, float]:
+    """Return accuracies by method, and the sine of the angle between the targets of groups and of all parties."""
     names = list(world.shares)
     groups = {f"group {g}": names[N_EACH * g : N_EACH * (g + 1)] for g in range(N_GROUPS)}
     analysts = {name: GroupAnalyst(name, integrator, _model()) for name in groups}
@@ -120,15 +122,21 @@ def _models(collaborations: list[Collaboration]) -> dict[Any, PartyModel]:
     return {k: each.party_model(k) for each in collaborations for k in each.parties}
 
 
-def _averaged(finished: Mapping[str, Collaboration], world: _World) -> dict[Any, PartyModel]:
-    """Federated averaging of a logistic model in the common space; each group passes over its rows five times a round.
-
-    Columns are scaled by their spread over all groups' rows, which averaging in earnest would have to ask for as well.
-    """
+def _averaged(finished: Mapping[str, Collaboration], world: World) -> dict[Any, PartyModel]:
+    """Return models of federated averaging between groups, in the common space."""
     tables = []
     for each in finished.values():
         target = np.concatenate([world.shares[k].target for k in each.representations_])
         tables.append((np.vstack(list(each.representations_.values())), target))
+    common = federated_averaging(tables)
+    return {k: each for collaboration in finished.values() for k, each in _with(collaboration, common).items()}
+
+
+def federated_averaging(tables: list[tuple[NDArray[np.float64], NDArray[np.int64]]]) -> Pipeline:
+    """Average a logistic model over clients with equally many rows; each passes over its rows five times a round.
+
+    Columns are scaled by their spread over all clients' rows, which averaging in earnest would have to ask for as well.
+    """
     scaler = StandardScaler().fit(np.vstack([rows for rows, _ in tables]))
     tables = [(scaler.transform(rows), target) for rows, target in tables]
     classes = np.unique(np.concatenate([target for _, target in tables]))
@@ -142,11 +150,10 @@ def _averaged(finished: Mapping[str, Collaboration], world: _World) -> dict[Any,
             for _ in range(N_PASSES):
                 model.partial_fit(rows, target)
             updates.append((model.coef_, model.intercept_))
-        # Groups are equally large.
+        # Clients are equally large.
         coefficients, intercepts = (np.mean(each, axis=0) for each in zip(*updates, strict=True))
     model.coef_, model.intercept_ = coefficients, intercepts
-    common = make_pipeline(scaler, model)
-    return {k: each for collaboration in finished.values() for k, each in _with(collaboration, common).items()}
+    return make_pipeline(scaler, model)
 
 
 def _with(collaboration: Collaboration, estimator: object) -> dict[Any, PartyModel]:
