@@ -1,6 +1,7 @@
 """The family's experiments run, their claims are judged by intervals, and small definitions agree with oracles."""
 
 import csv
+from types import ModuleType
 
 import numpy as np
 import pytest
@@ -13,7 +14,7 @@ import datacollab as dc
 from datacollab.party import GaussianMechanism
 from datacollab_experiments.family import __main__ as family
 from datacollab_experiments.family import alignment, nri, privacy, quasi
-from datacollab_experiments.family.claims import at_least, at_most
+from datacollab_experiments.family.claims import Row, at_least, at_most
 from datacollab_experiments.family.dealing import block_shares, rotation
 from datacollab_experiments.pays.intervals import Difference
 
@@ -31,6 +32,22 @@ from datacollab_experiments.pays.intervals import Difference
 )
 def test_the_whole_interval_decides(claim, interval, verdict):
     assert claim.verdict(Difference(np.mean(interval), *interval)) == verdict
+
+
+def test_members_with_figures_of_one_name_keep_their_own():
+    rows = [Row("A paper.", "ours", "table", "accuracy", "–", (at_least(0.0, "Local"),))]
+    members = [ModuleType(name, f"{name}.") for name in ("one", "other")]
+    found = {}
+    for member, local in zip(members, (0.25, 0.75), strict=True):
+        member.ROWS = rows
+        found[member] = {
+            ("table", "ours", "accuracy"): {0: 0.5, 1: 0.5},
+            ("table", "Local", "accuracy"): {0: local, 1: local},
+        }
+    page = family.report_text(found, small=False)
+    assert "| 0.250 [0.250, 0.250] | – | held: above Local (0.250 [0.250, 0.250]) |" in page
+    assert "| 0.750 [0.750, 0.750] | – | not held: above Local (-0.250 [-0.250, -0.250]) |" in page
+    assert page.split("## References")[1].strip() == "1. A paper."
 
 
 QUICK = ("clustering", "cox", "quasi")

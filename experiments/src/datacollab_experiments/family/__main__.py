@@ -7,7 +7,7 @@ import hashlib
 import os
 import sys
 from collections import defaultdict
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from importlib import import_module
 from pathlib import Path
@@ -20,10 +20,10 @@ from .claims import Row, Scores
 MEMBERS = ("alignment", "feddcl", "nri", "privacy", "clustering", "cox", "quasi", "shapley")
 """Modules, each with `measured`, `ROWS` and a docstring for the page, in the order of the report."""
 VERDICTS = {"held": "Seen here", "not held": "Not seen here", "open": "Open"}
-_FIRST = (
-    "Which results of the family's other papers are seen on public data? Of these papers, abstracts could be read, and "
-    "one table of a public repository; no other printed number was to be had. So each claim is a bound that we set by "
-    "the words of an abstract. Of DC-COX, not even the abstract could be read, and the claims are ours."
+_SOURCES = (
+    "Of these papers, abstracts could be read, and one table of a public repository; no other printed number was to be "
+    "had. So each claim is a bound that we set by the words of an abstract, and failing it says something of the "
+    "experiment as it is described below. Of DC-COX, not even the abstract could be read, and the claims are ours."
 )
 _COMMAND = "python -m datacollab_experiments.family --data-dir DIR --copy-to docs/results/family"
 
@@ -62,35 +62,34 @@ def tasks_of(members: Sequence[str], n_seeds: int, *, small: bool) -> list[Draw]
 
 def write_report(found: Found[Draw], folder: Path) -> Path:
     """Write the page and every figure."""
-    scores: dict[tuple[str, str, str], dict[int, float]] = defaultdict(dict)
+    scores: dict[str, dict[tuple[str, str, str], dict[int, float]]] = defaultdict(lambda: defaultdict(dict))
     rows = []
     for task, results in found:
         for result in results.values():
             for name, value in result.scores.items():
                 data, method, measure = name.split("|")
-                scores[data, method, measure][task.seed] = value
+                scores[task.member][data, method, measure][task.seed] = value
                 figure = {"member": task.member, "data": data, "method": method, "measure": measure}
                 rows.append({**figure, "seed": task.seed, "value": value})
-    members = dict.fromkeys(task.member for task, _ in found)
     small = any(task.small for task, _ in found)
     folder.mkdir(parents=True, exist_ok=True)
     write_rows(rows, folder / "rows.csv")
     page = folder / "README.md"
-    page.write_text(report_text([_module(member) for member in members], scores, small=small), encoding="utf-8")
+    page.write_text(report_text({_module(member): of for member, of in scores.items()}, small=small), encoding="utf-8")
     return page
 
 
-def report_text(modules: Sequence[ModuleType], scores: Scores, *, small: bool) -> str:
-    """Return the page: verdicts, one table, what was run, and references."""
-    rows: list[Row] = [row for module in modules for row in module.ROWS]
-    papers = list(dict.fromkeys(row.paper for row in rows))
+def report_text(found: Mapping[ModuleType, Scores], *, small: bool) -> str:
+    """Return the page of members' scores: verdicts, one table, what was run, and references."""
+    rows: list[tuple[Row, Scores]] = [(row, scores) for module, scores in found.items() for row in module.ROWS]
+    papers = list(dict.fromkeys(row.paper for row, _ in rows))
     judged: dict[str, dict[str, list[str]]] = defaultdict(lambda: defaultdict(list))
     lines = []
-    for row in rows:
+    for row, scores in rows:
         words = []
-        for claim, found, verdict in row.verdicts(scores):
+        for claim, difference, verdict in row.verdicts(scores):
             judged[f"{row.method}: {row.measure} {claim.says}"][verdict].append(row.data)
-            words.append(f"{verdict}: {claim.says} ({_words(found)})")
+            words.append(f"{verdict}: {claim.says} ({_words(difference)})")
         means = [_words(student(list(row.values(scores, name).values()))) for name in (row.method, "Local", "Central")]
         number = f"[{papers.index(row.paper) + 1}](#references)"
         lines.append([row.method, number, row.data, row.measure, row.printed, *means, "; ".join(words)])
@@ -98,19 +97,20 @@ def report_text(modules: Sequence[ModuleType], scores: Scores, *, small: bool) -
     for name, verdicts in judged.items():
         for verdict, data in verdicts.items():
             seen[verdict].append(name if len(verdicts) == 1 else f"{name} ({', '.join(data)})")
-    n_draws = max((len(values) for values in scores.values()), default=0)
+    n_draws = max((len(values) for scores in found.values() for values in scores.values()), default=0)
     title = "# Other methods of the family" + (": smoke, digits in place of MNIST" if small else "")
     head = ["method", "paper", "data", "measure", "printed", "ours", "Local", "Central", "claims"]
     parts = [
         title,
-        _FIRST,
+        "Which results of the family's other papers are seen on public data, and which are not?",
         "\n".join(f"- **{VERDICTS[verdict]}.** {'; '.join(names)}." for verdict, names in seen.items() if names),
+        _SOURCES,
         f"Means of {n_draws} draws with 95 % intervals (Student's); beside claims, of the differences in each draw. "
         "A claim is seen if all of its interval is within the bound, not seen if all of it is beyond, and else open. "
         "[All figures](rows.csv). Every figure comes from",
         f"```console\n$ {_COMMAND}\n```",
         markdown(head, lines),
-        *(f"## {str(module.__doc__).strip()}".replace(".\n\n", "\n\n", 1) for module in modules),
+        *(f"## {str(module.__doc__).strip()}".replace(".\n\n", "\n\n", 1) for module in found),
         "## References",
         "\n".join(f"{number}. {paper}" for number, paper in enumerate(papers, start=1)),
     ]

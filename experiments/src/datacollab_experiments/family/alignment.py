@@ -2,10 +2,11 @@
 
 The published ODC has all parties map onto one subspace, each by an orthonormal basis of its own. Here the subspace is
 that of the 50 principal components of the anchor, and each party's basis is turned at random in secret. Every target of
-ODC is one party's representation. The targets of MPP, Imakura's method, are one basis times ten random matrices of
-normal numbers. The head is a support vector machine with an RBF kernel, which rotations do not change. "Seconds" are of
-the alignment alone, for 50 parties, 1,000 anchor rows and 50 columns. The paper compares another program of MPP, whose
-cost grows with the square of the anchor's rows; ours does not.
+ODC is one party's representation. The targets of MPP, Imakura's method, are one orthonormal basis times ten random
+matrices of normal numbers, or times the singular values. With these, MPP is ODC but for a rotation and a scale here.
+The head is a support vector machine with an RBF kernel, which rotations do not change. "Seconds" are of the alignment
+alone, for c = 50 parties, a = 1,000 anchor rows and l = 50 columns. By the abstract, MPP costs min{a(cl)², a²cl} and
+ODC acl², so the ratio is at most about min{c, a/l}, here 20; how large the paper's settings are, it does not say.
 
 The later work adds translations and noise. Its table prints the largest relative difference between what ODC aligns and
 what all parties would have shared under one party's map, over ten deployments, 2, 10 and 50 parties (10 for minimal
@@ -45,8 +46,9 @@ _PRINTED = {
     (10, "minimal"): "3.26e-15",
     (100, "minimal"): "1.39e-14",
 }
+_NOT_WORSE = (at_least(-0.01, "MPP"), at_least(-0.01, "MPP, singular values"))
 ROWS = (
-    Row(PAPER, "ODC", MNIST, ACCURACY, '"equal or better accuracy" (abstract)', (at_least(-0.01, "MPP"),)),
+    Row(PAPER, "ODC", MNIST, ACCURACY, '"equal or better accuracy" (abstract)', _NOT_WORSE),
     Row(PAPER, "ODC", MNIST, RANGE, '"invariant to the target basis" (abstract)', (at_most(0.001),)),
     Row(PAPER, "ODC", SPEED_DATA, SPEED, '"up to 100× speed-ups" (abstract)', (at_least(1.0),)),
     *(
@@ -97,6 +99,7 @@ def _accuracies(deal: Deal, n_columns: int, rng: np.random.Generator) -> dict[st
     return {
         "ODC": [accuracy(dc.ODC(reference=k)) for k in turns],
         "MPP": [accuracy(dc.MPP(n_columns, basis=R)) for R in bases],
+        "MPP, singular values": [accuracy(dc.MPP(n_columns, basis="singular_values"))],
         "Central": [_head(deal.pooled[0]).fit(*deal.pooled).score(*deal.test)],
         "Local": [float(np.mean([_head(X).fit(X, y).score(*deal.test) for X, y in deal.parties]))],
     }

@@ -34,18 +34,14 @@ class Claim:
 
 def at_least(bound: float, beside: str = "") -> Claim:
     """Return the claim that a figure, or its difference to another method's, has a lower bound."""
-    return Claim(_says("at least", bound, beside), beside, least=bound)
+    says = f"at least {bound:g}" if not beside else f"at most {-bound:g} below {beside}" if bound else f"above {beside}"
+    return Claim(says, beside, least=bound)
 
 
 def at_most(bound: float, beside: str = "") -> Claim:
     """Return the claim that a figure, or its difference to another method's, has an upper bound."""
-    return Claim(_says("at most", bound, beside), beside, most=bound)
-
-
-def _says(words: str, bound: float, beside: str) -> str:
-    if not beside:
-        return f"{words} {bound:g}"
-    return f"{words} that of {beside}" + (f" {'+' if bound > 0 else '−'} {abs(bound):g}" if bound else "")
+    says = f"at most {bound:g}" if not beside else f"at most {bound:g} above {beside}" if bound else f"below {beside}"
+    return Claim(says, beside, most=bound)
 
 
 @dataclass(frozen=True)

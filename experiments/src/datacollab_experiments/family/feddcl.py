@@ -2,8 +2,7 @@
 
 Four groups of three parties with 40 images each share once with their group's analyst (PCA with 24 columns, affine
 LTI), and the four analysts average a logistic model. "FL" is the same averaging between all twelve parties on their
-pixels. Our groups agree on one target exactly, through the centre; the paper's do so approximately. The paper's heads
-are neural networks.
+pixels. Our groups agree on one target exactly, through the centre; the paper's do so approximately.
 """
 
 from __future__ import annotations
