@@ -439,7 +439,8 @@ def test_noise_of_the_totals_is_in_robust_errors_by_itself():
 def test_a_level_with_one_person_does_not_read_its_record(options):
     """The attackers know all rows but that one, take these from the total, and read the level's sums.
 
-    Errors are those of three parties, one of which colludes, beside those of guessing the columns' means.
+    Errors are those of three parties, one of which colludes, beside those of guessing the columns' means, and of both
+    combined in the best way.
     """
     random, columns = np.random.default_rng(0), [NumberColumn(name, 0, 1) for name in "abcy"]
     statistic = LeastSquares(columns[3], [*columns[:3], COURSE], **options)
@@ -459,7 +460,11 @@ def test_a_level_with_one_person_does_not_read_its_record(options):
         mean, person = others[[*"abcy"]].mean().to_numpy(), rows.loc[0, [*"abcy"]].to_numpy(dtype=float)
         read.append(mean + moments[level, numbers] - person)
         guessed.append(mean - person)
-    assert np.square(read).mean() > np.square(guessed).mean()
+    of_reading, of_guess = np.square(read).mean(), np.square(guessed).mean()
+    assert of_reading > of_guess
+    weight = of_guess / (of_guess + of_reading)
+    both = weight * np.array(read) + (1 - weight) * np.array(guessed)
+    assert np.square(both).mean() > 0.65**2 * of_guess
     with pytest.raises(NumericalError, match="course=fatal has fewer than 10 rows beyond noise"):
         statistic.result(total, n_parties=3, noise=excess)
 
