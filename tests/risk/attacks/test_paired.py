@@ -295,3 +295,18 @@ def test_own_rows_are_further_pairs(parties):
     ]
     few, more = (KernelRidgeAttack().fit(*known).reconstruct(common["others"]) for known in pairs)
     assert Matches(others, more).chances.mean() > Matches(others, few).chances.mean()
+
+
+@pytest.mark.parametrize("is_fitted_first", [False, True])
+def test_an_emulator_is_the_one_that_its_attack_rests_on(rng, is_fitted_first):
+    A, P = rng.normal(size=(60, 5)) + 3, rng.normal(size=(200, 5)) + 3
+    M = rng.normal(size=(5, 3))
+    attack = EmulatorAttack()
+    before = None if is_fitted_first else attack.emulate(A, A @ M)
+    attack.fit(A @ M, A, public=P)
+    emulated = (before or attack.emulate(A, A @ M))(P)
+    assert_allclose(emulated, P @ M, atol=1e-3)
+    own = attack.emulator_.predict(P - attack.mean_original_) + attack.mean_representation_
+    assert_allclose(emulated, own, rtol=0, atol=0)
+    other = attack.emulate(A, A @ -M)(P)
+    assert_allclose(other, -emulated, atol=1e-3)
