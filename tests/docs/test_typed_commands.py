@@ -95,7 +95,7 @@ def test_modules_and_scripts_have_such_options(named):
 
 def test_every_line_is_of_a_program_that_these_tests_know():
     elsewhere = {  # systems' own, and those of other projects, which tests of deployment have
-        *("cd", "cp", "export", "install", "python3", "rm", "sed"),
+        *("cd", "cp", "export", "for", "install", "python3", "rm", "sed"),
         *("systemctl", "useradd", "userdel", "(umask", "docker"),
     }
     known = {"datacollab", "$H", "pip", "make", "python", *elsewhere}
