@@ -189,8 +189,8 @@ def crafted_anchor(party: PartyName, fit: AnchorFit | None, *, most_dense: float
         found = f"the anchor's columns vary {fit.spread:.2f} times as much as those of its table; .7 is the least"
     elif fit.density > most_dense:
         found = (
-            f"around a row of its table, the share of the anchor's rows nearby is {fit.density:.1f} times the share of "
-            f"the table's own rows nearby; its policy allows {most_dense:g}, max_anchor_density"
+            f"near a row of its table, the fraction of anchor rows is {fit.density:.1f} times the fraction of the "
+            f"table's own rows; its policy allows {most_dense:g}, max_anchor_density"
         )
     else:
         return
