@@ -166,8 +166,8 @@ class EffectResult(StatisticResult):
         for name, differences in self.balance.items():
             rows.append((f"balance of {name}", *[""] * 5, *(number_text(round(each, 2) + 0.0) for each in differences)))
         note = (
-            f"An average over about {self.n_rows:.0f} rows, in which those count most whose treatment columns explain "
-            "least. If effects differ between rows, this is not the average over all rows. "
+            f"A weighted average over about {self.n_rows:.0f} rows: a row weighs more, the less the columns explain "
+            "its treatment. If effects differ between rows, this is not the average over all rows. "
             f"{self._tested} Standard errors come from {_N_GROUPS} random groups of rows: residuals may vary "
             f"unequally. Of the effect's squared error about {min((self.noise / max(self.error, 1e-300)) ** 2, 1):.0%} "
             "is noise of the total. Balance is the difference of the arms' means within parties, in standard "
