@@ -60,7 +60,8 @@ def mixed(n=N + N_PUBLIC, seed=0):
         }
     )
     sick = (age + 20 * table["smoker"] + 10 * rng.normal(size=n)) > 62
-    return table, sick.to_numpy()
+    # The common map takes the columns of a frame in this order, and those of an array as they come.
+    return table[sorted(table.columns)], sick.to_numpy()
 
 
 TABLE, SICK = mixed()
@@ -460,6 +461,52 @@ def test_the_common_map_is_the_same_for_every_order_of_the_anchor():
     first, second = (dc.CommonSpace(each, bytes(32)) for each in (PUBLIC, shuffled))
     np.testing.assert_allclose(second.transform(SEXED[:N]), first.transform(SEXED[:N]), atol=1e-9)
     np.testing.assert_allclose(first.anchor, second.transform(PUBLIC), atol=1e-9)
+
+
+def test_the_common_map_and_its_fingerprint_are_the_same_for_every_order_of_columns():
+    names = ["sex", *TABLE.columns[::-1]]
+    first, second = (dc.CommonSpace(each, bytes(32)) for each in (PUBLIC, PUBLIC[names].iloc[::-1]))
+    np.testing.assert_allclose(second.transform(SEXED[:N]), first.transform(SEXED[:N]), atol=1e-9)
+    np.testing.assert_allclose(
+        dc.CommonSpace(PUBLIC[names], bytes(32)).transform(SEXED[:N]), first.transform(SEXED[:N]), rtol=0, atol=1e-12
+    )
+    assert first.fingerprint == second.fingerprint
+    assert len(first.fingerprint) == 32
+
+
+def test_a_fingerprint_differs_by_secret_entry_level_gap_and_column():
+    number = TABLE.columns[0]
+    changed = [PUBLIC.copy() for _ in range(3)]
+    changed[0].loc[PUBLIC.index[0], number] = 3.25
+    changed[1].loc[PUBLIC.index[0], "sex"] = "x"
+    changed[2].loc[PUBLIC.index[0], "sex"] = None
+    spaces = [dc.CommonSpace(each, bytes(32)) for each in (PUBLIC, PUBLIC.rename(columns={"sex": "male"}), *changed)]
+    spaces += [dc.CommonSpace(PUBLIC, b"1" * 32), dc.CommonSpace(PUBLIC, bytes(32), n_components=4)]
+    assert len({space.fingerprint for space in spaces}) == len(spaces)
+    numbers = PUBLIC[[number]].to_numpy(dtype=float)
+    nearly = np.nextafter(numbers, np.inf)
+    assert dc.CommonSpace(numbers, bytes(32)).fingerprint == dc.CommonSpace(nearly, bytes(32)).fingerprint
+
+
+@pytest.mark.parametrize(
+    "wrong", [(PUBLIC, b"1" * 32), (PUBLIC.assign(sex=PUBLIC["sex"].replace("w", "f")), bytes(32))]
+)
+def test_a_sum_over_two_maps_is_refused_by_the_name_of_the_party(wrong):
+    spaces = {
+        "a": dc.CommonSpace(PUBLIC, bytes(32)),
+        "b": dc.CommonSpace(PUBLIC, bytes(32)),
+        "c": dc.CommonSpace(*wrong),
+    }
+    keys = {name: dc.MaskKey.generate() for name in spaces}
+    roster = {name: key.public for name, key in keys.items()}
+    plans = {
+        name: dc.SumsPlan(roster, n_components=5, classes=[0, 1], facts={"map": space.fingerprint})
+        for name, space in spaces.items()
+    }
+    v, y = np.eye(5), [0, 1, 0, 1, 0]
+    messages = [plan.message(name, v, y, keys[name]) for name, plan in plans.items()]
+    with pytest.raises(AgreementError, match="'c'.*made for another sum"):
+        plans["a"].solve(messages)
 
 
 @pytest.mark.parametrize("baseline", [dc.Local, dc.Central])

@@ -154,6 +154,15 @@ def test_a_card_is_its_partys():
         refusal("KEY_MALFORMED", read_mask_card, wrong, KEY.public)
 
 
+def test_a_plans_text_names_parties_and_shows_no_key():
+    plan = World(classes=["no", "yes"]).plan
+    assert repr(plan) == (
+        "SumsPlan(parties=['north', 'south', 'west', 'east'], n_components=12, n_classes=2, noise=0.1)"
+    )
+    assert "limits=(-1.0, 1.0)" in repr(World(limits=(-1.0, 1.0)).plan)
+    assert repr(plan.roster["north"])[2:-1] not in repr(plan.agreed)
+
+
 def test_a_model_of_another_kind_is_no_model(tmp_path):
     (tmp_path / "a.dcmodel").write_bytes(pack("datacollab.model", {}, {}, key=KEY))
     refusal("WRONG_KIND", SumsModel.load, tmp_path / "a.dcmodel")

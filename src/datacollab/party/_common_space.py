@@ -2,18 +2,25 @@
 
 from __future__ import annotations
 
+import hashlib
+import hmac
+import json
 from functools import cached_property
 from typing import Any
 
 import numpy as np
 
 from .._encoder import TableEncoder
+from .._frames import _columns_of, plain_table
 from .._recommended import FEWEST_ALIKE, MOST_COMPONENTS, Recommended, recommended
 from .._typing import FloatArray
+from ..errors import AgreementError
 from ..sums import CommonMap
 
+_WHAT = "A table of the common map"
 _ALIKE = 10.0
 """Columns are taken to have one unit if none varies more than so many times as much as the median one."""
+_KEY = b"datacollab sums 1 fingerprint\n"
 _EQUAL = 1e-9
 """Values of an anchor are equal if they differ by less than this part of its range."""
 
@@ -28,7 +35,7 @@ class CommonSpace:
     Parameters
     ----------
     anchor : array-like or dataframe of shape (n_anchors, n_features)
-        Public rows, the same at all parties, in any order.
+        Public rows, the same at all parties.  Rows come in any order, and so do columns with texts as names.
     secret : bytes of length 32
         Of all parties, and not of the analyst.
     n_components : int, default=128
@@ -47,7 +54,11 @@ class CommonSpace:
     """
 
     def __init__(self, anchor: Any, secret: bytes, *, n_components: int = MOST_COMPONENTS) -> None:
-        self._encoder = TableEncoder("A table of the common map", standardise=True, refuses_unknown=True).fit(anchor)
+        anchor = plain_table(anchor, _WHAT)
+        if hasattr(anchor, "columns") and all(isinstance(name, str) for name in anchor.columns):
+            anchor = anchor[sorted(anchor.columns)]
+        self._encoder = TableEncoder(_WHAT, standardise=True, refuses_unknown=True).fit(anchor)
+        self._public, self._key = _columns_of(anchor, _WHAT, AgreementError), hashlib.sha256(_KEY + secret).digest()
         units, centre = self._encoder.common_units, self._encoder.common_centre
         encoded = self._encoder.transform(anchor)
         self.alike, self._units = False, np.ones(encoded.shape[1])
@@ -71,6 +82,19 @@ class CommonSpace:
         return recommended(alike=self.alike)
 
     @cached_property
+    def fingerprint(self) -> str:
+        """Return 32 hexadecimal digits that tell the parties whether they have one map.
+
+        They are the same for one secret, one anchor in one form (frame or array), and one number of columns.  They are
+        a part of HMAC-SHA256 with a key derived from the secret: without the secret, nobody can confirm a guess of the
+        anchor, nor find the secret.  Numbers count to nine digits, as programs may read the last ones differently.
+        """
+        texts = [[_entry_text(entry) for entry in column.tolist()] for column in self._public.values()]
+        names = [str(name) for name in self._public] if self._encoder.is_frame_ else len(texts)
+        said = json.dumps([names, self.n_components, sorted(zip(*texts, strict=True))])
+        return hmac.new(self._key, said.encode(), "sha256").hexdigest()[:32]
+
+    @cached_property
     def anchor(self) -> FloatArray:
         """The anchor's rows, mapped."""
         return self._map.transform(self._anchor)
@@ -92,6 +116,13 @@ class CommonSpace:
 
     def __repr__(self) -> str:
         return f"CommonSpace(n_components={self.n_components})"
+
+
+def _entry_text(entry: float | str | None) -> str:
+    """Return a number, a text or a gap as a text of its own."""
+    if entry is None or isinstance(entry, str):
+        return "" if entry is None else f"text {entry}"
+    return f"{entry + 0.0:.9g}"
 
 
 def _have_one_range(table: FloatArray) -> bool:

@@ -322,7 +322,7 @@ class StudyPlan:
     (('course', 'fatal'),)
     """
 
-    roster: Mapping[PartyName, bytes]
+    roster: Mapping[PartyName, bytes] = field(repr=False)
     statistics: Sequence[Statistic]
     facts: Mapping[str, Any] = field(default_factory=dict)
     epsilon: float | None = None

@@ -205,7 +205,7 @@ class MaskedSum:
     """
 
     facts: Mapping[str, Any]
-    roster: Mapping[PartyName, bytes]
+    roster: Mapping[PartyName, bytes] = field(repr=False)
     noise: ArrayLike = field(repr=False)
     numbers: FixedPoint = field(default_factory=FixedPoint)
     n_colluding: int | None = None

@@ -71,7 +71,10 @@ class SumsModel(SignedFile):
         return self.statistic.decode(self._outputs(v))
 
     def predict_proba(self, v: FloatArray) -> FloatArray:
-        """Return class probabilities, shape (n_rows, n_classes): outputs plus 1/C, none below one in a thousand."""
+        """Return class probabilities, shape (n_rows, n_classes): outputs plus 1/C.
+
+        Those below one in a thousand are raised to it.  Then each row is divided by its sum.
+        """
         outputs = self._outputs(v) + 1 / self.statistic.n_outputs
         kept = np.maximum(outputs, _LEAST_PROBABILITY)
         return np.asarray(kept / kept.sum(axis=1, keepdims=True))
@@ -122,7 +125,7 @@ class SumsModel(SignedFile):
         return f"SumsModel(n_components={len(self.fit.coefficients)}, n_rows={self.fit.n_rows:.0f})"
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(frozen=True, eq=False, repr=False)
 class SumsPlan:
     """All that parties and analyst agree on for one model.
 
@@ -139,7 +142,7 @@ class SumsPlan:
     noise : float
         See `RidgeSums`.
     facts : mapping, optional
-        What else was agreed on: project, anchor, purpose, columns, units, run.  JSON.
+        What else was agreed on: `CommonSpace.fingerprint`, project, purpose, columns, units, run.  JSON.
     n_colluding : int, optional
         See `MaskedSum`.
     least_penalty : float
@@ -246,6 +249,11 @@ class SumsPlan:
         fit = self.statistic.solve(total, noise=self.noise * self.agreed.excess, least_penalty=self.least_penalty)
         classes = None if self.classes is None else tuple(self.classes)
         return SumsModel(fit, classes, self.limits, self.agreed.context)
+
+    def __repr__(self) -> str:
+        target = f"limits={self.limits}" if self.classes is None else f"n_classes={len(self.classes)}"
+        parties = list(self.roster)
+        return f"SumsPlan(parties={parties}, n_components={self.n_components}, {target}, noise={self.noise:.3g})"
 
 
 def _malformed(reason: str) -> ExchangeError:
