@@ -106,6 +106,7 @@ def test_mixed_frames_with_gaps_are_dealt_to_few_and_many_parties():
     assert_allclose(
         first["sums_less_local"], found.scores.mean(axis=-1)[0, :, SUMS] - found.scores.mean(axis=-1)[0, :, LOCAL]
     )
+    assert str(found) == found.summary()
     assert max(map(len, found.summary().split(found.sentence)[0].splitlines())) <= 80
 
 

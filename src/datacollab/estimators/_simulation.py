@@ -80,6 +80,9 @@ class PartySimulation:
     notes: tuple[str, ...]
     n_numbers: int
 
+    def __str__(self) -> str:
+        return self.summary()
+
     def __repr__(self) -> str:
         n_draws = self.scores.shape[-1]
         return f"PartySimulation(metrics={self.metrics}, settings={self.settings}, n_draws={n_draws})"
@@ -240,6 +243,9 @@ def simulate_parties(
     Returns
     -------
     PartySimulation
+        ``print`` gives its `summary()`: means, differences, a sentence and notes.  `sentence` counts the settings with
+        a difference beyond chance, `table()` is a data frame, and `plot()` a figure.  `scores` has every draw;
+        `metrics` and `settings` name its axes.
 
     Raises
     ------
