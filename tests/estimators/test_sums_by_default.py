@@ -236,3 +236,27 @@ def test_no_error_quotes_a_row_or_a_target(digits, spoil, sharing):
 
 def test_it_is_shown_as_one_block():
     assert "DataCollaborationClassifier" in estimator_html_repr(dc.DataCollaborationClassifier())
+
+
+@pytest.mark.parametrize("form", ["frame", "array"])
+def test_new_rows_need_no_column_of_owners(digits, form):
+    def table(X, *owners):
+        array = np.column_stack([*owners, X])
+        return array if form == "array" else pd.DataFrame(array).rename(columns=lambda place: f"c{place}")
+
+    codes = np.arange(len(digits.X)) % 5
+    rows, anchor, new = table(digits.X, codes), table(digits.anchor), table(digits.new, np.zeros(len(digits.new)))
+    bare = new[:, 1:] if form == "array" else new.drop(columns="c0")
+    if form == "frame":
+        anchor = anchor.set_axis(bare.columns, axis=1)
+    column = 0 if form == "array" else "c0"
+    model = dc.DataCollaborationClassifier(party_column=column, random_state=0).fit(rows, digits.y, anchor=anchor)
+    assert_array_equal(model.predict(bare), model.predict(new))
+    assert_array_equal(model.predict_proba(bare), model.predict_proba(new))
+    with pytest.raises(ValueError, match="lacks 1 columns|X has 63 features"):
+        model.predict(bare[:, 1:] if form == "array" else bare.drop(columns="c1"))
+
+
+def test_what_was_played_says_parties_rows_and_noise(fitted):
+    assert repr(fitted.sums_).startswith(f"PlayedSums(parties={sorted(PARTIES.tolist())}, n_rows=")
+    assert repr(fitted.sums_).endswith("noise=0.04)")

@@ -100,6 +100,10 @@ class PlayedSums:
         """Return class probabilities, shape (n_rows, n_classes)."""
         return self.model.predict_proba(self.transform(X))
 
+    def __repr__(self) -> str:
+        n_rows, noise = self.model.fit.n_rows, self.plan.noise
+        return f"PlayedSums(parties={list(self.plan.roster)}, n_rows={n_rows:.0f}, noise={noise:.3g})"
+
 
 _OF_ROWS = ("obfuscator", "integrator", "estimator", "fit_on", "defences")
 """Parameters that only sharing rows has a use for."""
@@ -194,7 +198,7 @@ class _Supervised(BaseDataCollaboration):
     def _of_fitted(self, method: str, X: Any, names: NDArray[Any], *further: Any) -> NDArray[Any]:
         if self._has_maps:
             return super()._of_fitted(method, X, names, *further)
-        if self.party_column is not None:
+        if self.party_column is not None and not self._lacks_owners(X):
             X, _ = owners(X, None, self.party_column)
         return np.asarray(getattr(self.sums_, method)(X))
 

@@ -180,7 +180,9 @@ class PlayedRoles(ClassNamePrefixFeaturesOutMixin, TransformerMixin, MetaEstimat
         check_is_fitted(self)
         if method != "transform" and self._has_maps:
             warn_of_scorer(groups, self.party_column, depth=3)
-        X = validate_data(self, self._checked(X), reset=False, skip_check_array=True)
+        X = self._checked(X)
+        if self._has_maps or not self._lacks_owners(X):
+            X = validate_data(self, X, reset=False, skip_check_array=True)
         if not self._has_maps:
             return self._of_fitted(method, X, np.array([]), *further)
         X, names = owners(X, groups, self.party_column)
@@ -196,6 +198,14 @@ class PlayedRoles(ClassNamePrefixFeaturesOutMixin, TransformerMixin, MetaEstimat
     def _has_maps(self) -> bool:
         """Whether each party has a map of its own, so that every row needs an owner."""
         return True
+
+    def _lacks_owners(self, X: Any) -> bool:
+        """Return whether a checked table has all columns of `fit` but the one of the owners."""
+        if self.party_column is None:
+            return False
+        if hasattr(X, "columns"):
+            return self.party_column not in list(X.columns)
+        return bool(X.shape[1] == self.n_features_in_ - 1)
 
     def _of_fitted(self, method: str, X: Any, names: NDArray[Any], *further: Any) -> NDArray[Any]:
         """Return what a method of each party says of its rows, which were checked."""
