@@ -36,7 +36,8 @@ print("own rows in the anchor:", sum(len(dc.find_private_rows(X_public, own)) fo
 
 # %%
 # **Agree with the analyst.**  Each clinic makes a mask key for this sum and sends its public half.  The plan names the
-# clinics, the classes and the noise.  All of it goes into the masks, so that no message fits another plan.
+# clinics, the classes, the noise and the map's fingerprint.  All of it goes into the masks, so that no message fits
+# another plan or map.
 
 keys = {name: dc.MaskKey.generate() for name in split}
 plan = dc.SumsPlan(
@@ -45,6 +46,7 @@ plan = dc.SumsPlan(
     classes=range(10),
     noise=space.recommended.noise,
     least_penalty=space.recommended.least_penalty,
+    facts={"map": space.fingerprint},
 )
 
 # %%
