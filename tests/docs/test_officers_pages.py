@@ -78,7 +78,7 @@ def test_what_can_be_taken_back_is_said_alike():
 
 
 def test_a_signature_is_asked_for_where_the_page_says():
-    assert "The program asks for no signature; assessment and audit have a line for yours." in DPIA
+    assert "The program asks for no handwritten signature; assessment and audit report have a line for one." in DPIA
     source = ROOT / "src" / "datacollab"
     for place in ("exchange/party_folder/assessment.md", "risk/audit/page.html"):
         assert re.search(r"Decision.*signature", (source / place).read_text(encoding="utf-8"))
