@@ -64,8 +64,8 @@ for place, (name, (coefficient, error)) in enumerate(PUBLISHED.items()):
 
 # %%
 # Refusals are zeros and ones, whose variance hangs on the columns.  So classical errors of the ratio are a third too
-# small, or a fifth with the noise of the total in them.  Robust ones are about right; they are themselves estimated from
-# ten groups of rows.
+# small, or a fifth with the noise of the total in them.  Robust ones are about right; they are themselves estimated
+# from ten groups of rows.
 #
 # **Picture**: 95 % intervals.
 
