@@ -162,7 +162,7 @@ def test_an_audit_of_ones_own_table(desk):
     for name, rows in parts.items():
         rows.to_csv(desk.at / f"{name}.csv", index=False)
     desk.play("README.md", "datacollab audit")
-    assert {page.parent.name for page in desk.at.rglob("*.html")} == {"groups", "undefended"}
+    assert {page.parent.name for page in desk.at.rglob("*.html")} == {"audit"}
 
 
 def test_what_the_program_is_asked_first(desk):
