@@ -10,20 +10,13 @@ from hub_world import World
 from postgres_server import find_programs, run_server
 
 
-def pytest_configure(config):
-    config.addinivalue_line("markers", "any_database: refused before any question to a database; SQLite is enough")
-
-
 @pytest.hookimpl(tryfirst=True)
 def pytest_collection_modifyitems(items):
-    """Leave to the slow part what PostgreSQL repeats, but for refusals before any question to a database."""
-    for item in list(items):
+    """Leave to the slow part what PostgreSQL repeats."""
+    for item in items:
         given = getattr(item, "callspec", None)
         if given and given.params.get("database") == "postgresql":
-            if item.get_closest_marker("any_database"):
-                items.remove(item)
-            else:
-                item.add_marker(pytest.mark.slow)
+            item.add_marker(pytest.mark.slow)
 
 
 @pytest.fixture(scope="session")

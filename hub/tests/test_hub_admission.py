@@ -78,7 +78,6 @@ def answer_without_body(asked):
 BODY = b'{"name": "x"}'
 
 
-@pytest.mark.any_database
 @pytest.mark.parametrize(
     ("who", "change", "status", "code"),
     [
@@ -176,7 +175,6 @@ def test_projects_of_one_owner_do_not_hold_all_places():
     assert held < n_held(Bodies(), lambda number: (f"key-{number}", f"project-{number}", f"owner-{number}"))
 
 
-@pytest.mark.any_database
 @pytest.mark.parametrize("pieces", [(), (b"{", b'"name": ')], ids=["no body", "some of it"])
 def test_a_body_that_comes_too_slowly_is_ended(world, monkeypatch, pieces):
     monkeypatch.setattr("datacollab_hub.web._admission._WINDOW", 0.2, raising=False)
@@ -212,7 +210,6 @@ def test_a_body_that_comes_at_the_least_rate_is_taken(tmp_path, monkeypatch):
         assert answer_without_body(lambda: Steady(world, "owner", "POST", "/v1/projects", BODY)) == (201, None)
 
 
-@pytest.mark.any_database
 def test_strangers_that_send_nothing_keep_no_member_out(agreed):
     join, path = f"/v1/projects/{agreed.project}/join", "/v1/projects"
 
@@ -298,7 +295,6 @@ def test_a_failure_that_nobody_foresaw_is_counted(world, monkeypatch):
     assert 'datacollab_hub_failures_total{code="other"} 1.0' in numbers
 
 
-@pytest.mark.any_database
 def test_words_that_somebody_made_up_are_no_labels(world):
     """Each label is kept as long as the process lives."""
     for method, path in [("BREW", "/healthz"), ("INVENTED", "/v1/projects"), ("GET", "/nothing/here")]:

@@ -108,7 +108,6 @@ def test_a_file_that_is_withdrawn_meanwhile_is_withdrawn_in_the_backup(agreed, t
         assert after.ask("north", "GET", path.replace(digest(SHARE), digest(ANCHOR))).content == ANCHOR
 
 
-@pytest.mark.any_database
 def test_only_an_empty_hub_is_filled(copied):
     before, copy = copied
     files = before.files("owner")

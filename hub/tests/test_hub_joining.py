@@ -28,7 +28,6 @@ def test_a_key_waits_until_the_owner_approves(opened):
     refused(opened.ask("north", "GET", "/v1/projects/{p}/agreement"), "AGREEMENT_MISSING", 404)
 
 
-@pytest.mark.any_database
 def test_a_card_of_a_mask_key_reaches_the_owner(opened):
     key = key_with_proof(KEYS["north"])
     card = mask_card(MaskKey.generate(), KEYS["north"])
@@ -47,7 +46,6 @@ def test_an_invitation_is_for_one_key(opened):
     assert len(opened.ask("owner", "GET", "/v1/projects/{p}/requests").json()["requests"]) == 1
 
 
-@pytest.mark.any_database
 def test_the_owner_gets_keys_with_their_owners_proof(opened):
     assert opened.join("north", opened.invite("party")).status_code == 202
     (asked,) = opened.ask("owner", "GET", "/v1/projects/{p}/requests").json()["requests"]
@@ -133,7 +131,6 @@ def test_whoever_did_not_ask_is_not_approved(opened):
     refused(answer, "NOT_FOUND", 404)
 
 
-@pytest.mark.any_database
 @pytest.mark.parametrize(
     ("first", "second"),
     [("party", "analyst"), ("analyst", "party"), ("auditor", "analyst"), ("analyst", "auditor"), ("party", "auditor")],
@@ -148,7 +145,6 @@ def test_the_owner_may_be_a_party_and_not_the_analyst(opened):
     opened.admit("owner", "party")
 
 
-@pytest.mark.any_database
 @pytest.mark.parametrize(
     "wrong",
     [{"role": "owner"}, {"role": "root"}, {"days": 0}, {"days": 10_000}, {"days": "7"}, {"name": ""}, {"name": "a\n"}],
@@ -206,7 +202,6 @@ def test_the_owner_stays_the_same(opened):
     refused(opened.ask("owner", "PUT", "/v1/projects/{p}/agreement", text), "NOT_A_MEMBER", 403)
 
 
-@pytest.mark.any_database
 @pytest.mark.parametrize(
     ("change", "code"),
     [

@@ -24,14 +24,14 @@ TEXTS = [
 PATHS = [
     "%00",
     "%ff%fe",
-    *(
-        pytest.param(path, marks=pytest.mark.any_database)
-        for path in ("..%2f..%2fhub.db", "%2e%2e", "a%0d%0aX-Injected:%20yes", "%3Cscript%3E", "0" * 64 + "%20")
-    ),
+    "..%2f..%2fhub.db",
+    "%2e%2e",
+    "a%0d%0aX-Injected:%20yes",
+    "%3Cscript%3E",
+    "0" * 64 + "%20",
 ]
 
 
-@pytest.mark.any_database
 @pytest.mark.parametrize("name", CHANGING)
 def test_a_name_is_one_line_without_controls(world, name):
     world.open_project()
@@ -52,7 +52,6 @@ def test_what_means_something_elsewhere_is_text_here(world, name):
     assert world.invite("party", name)
 
 
-@pytest.mark.any_database
 @pytest.mark.parametrize("name", ["con", "NUL.a", "com1"])
 def test_no_party_is_invited_by_the_name_of_a_device(world, name):
     world.open_project()

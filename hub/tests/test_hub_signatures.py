@@ -64,14 +64,12 @@ def changes():
     )
 
 
-@pytest.mark.any_database
 @pytest.mark.parametrize(("code", "change"), list(changes()))
 def test_a_request_that_was_changed_on_its_way_is_refused(world, code, change):
     refused(world.ask("owner", "POST", "/v1/projects", {"name": "x"}, change=change), code, 401)
     assert world.ask("owner", "GET", "/v1/projects").json() == {"projects": []}
 
 
-@pytest.mark.any_database
 def test_a_request_to_another_hub_is_none_to_this_one(world):
     """A hub that passes on what it is asked, in its own name or in this one's."""
     headers = sign_request("GET", "https://evil.example/v1/projects", {}, b"", KEYS["owner"], now=world.now)
@@ -80,21 +78,18 @@ def test_a_request_to_another_hub_is_none_to_this_one(world):
         refused(answer, "SIGNATURE_INVALID", 401)
 
 
-@pytest.mark.any_database
 def test_the_host_that_a_proxy_says_is_none_of_the_hubs_business(world):
     headers = sign_request("GET", URL + "/v1/projects", {}, b"", KEYS["owner"], now=world.now)
     answer = world.client.get("/v1/projects", headers={**headers, "Host": "10.0.0.7:8000"})
     assert answer.status_code == 200
 
 
-@pytest.mark.any_database
 @pytest.mark.parametrize("apart", [-86_400, 86_400])
 def test_a_clock_that_is_a_day_off_is_named(world, apart):
     message = refused(world.ask("owner", "GET", "/v1/projects", now=world.now + apart), "CLOCK_SKEW", 401)
     assert "86400 seconds" in message
 
 
-@pytest.mark.any_database
 def test_paths_are_compared_as_they_came(world):
     """What decodes to the same path was not signed."""
     headers = sign_request("GET", URL + "/v1/projects", {}, b"", KEYS["owner"], now=world.now)
@@ -128,7 +123,6 @@ def test_whoever_asks_too_often_waits(tmp_path):
         assert world.ask("owner", "GET", "/v1/projects").status_code == 200
 
 
-@pytest.mark.any_database
 def test_bodies_that_are_too_large_are_not_read(world):
     def endless():
         for _ in range(100):
@@ -141,7 +135,6 @@ def test_bodies_that_are_too_large_are_not_read(world):
     refused(world.client.request("GET", "/v1/projects", content=b"x"), "TOO_LARGE", 413)
 
 
-@pytest.mark.any_database
 @pytest.mark.parametrize(
     "body",
     [b"", b"[]", b"{", b'{"name": 1}', b'{"name": "a", "name": "b"}', b'{"name": "a", "secret": "q"}', b'"\xff"',

@@ -82,7 +82,6 @@ def test_another_content_is_refused_and_gone(agreed):
     assert agreed.send("north", "share", SHARE).status_code == 201
 
 
-@pytest.mark.any_database
 @pytest.mark.parametrize(
     ("who", "kind", "data", "recipient", "code"),
     [
@@ -108,7 +107,6 @@ def test_a_file_that_is_not_what_it_should_be_is_refused_and_gone(agreed, who, k
     assert [entry["action"] for entry in agreed.log()] == ["opened", "agreement"]
 
 
-@pytest.mark.any_database
 @pytest.mark.parametrize(
     ("who", "kind", "recipient"),
     [("north", "model", "south"), ("north", "anchor", None), ("analyst", "share", None), ("owner", "share", None),
@@ -118,7 +116,6 @@ def test_kinds_come_from_those_who_make_them(agreed, who, kind, recipient):
     refused(agreed.start(who, kind, SHARE, recipient), "NOT_ALLOWED", 403)
 
 
-@pytest.mark.any_database
 @pytest.mark.parametrize("kind", ["answers", "model"])
 def test_what_goes_back_is_for_the_party_that_is_named(agreed, kind):
     for named in ("north", FINGERPRINTS["north"]):
@@ -128,7 +125,6 @@ def test_what_goes_back_is_for_the_party_that_is_named(agreed, kind):
         refused(agreed.start("analyst", kind, SHARE, nobody), "NOT_FOUND", 404)
 
 
-@pytest.mark.any_database
 @pytest.mark.parametrize(
     "wrong",
     [{"size": 0}, {"size": -1}, {"size": 2**60}, {"size": 1.5}, {"sha256": "X" * 64}, {"sha256": "a" * 63},
@@ -139,7 +135,6 @@ def test_announcements_are_checked(agreed, wrong):
     refused(agreed.ask("north", "POST", "/v1/projects/{p}/uploads", body), "REQUEST_MALFORMED", 400)
 
 
-@pytest.mark.any_database
 def test_no_more_comes_than_was_announced(agreed):
     upload = upload_of(agreed.start("north", "share", SHARE))
     refused(agreed.part("north", upload, 0, SHARE + b"x"), "TOO_LARGE", 413)
@@ -242,7 +237,6 @@ def full(*_, **__):
     raise OSError(28, "No space left on device", "/secret/place")
 
 
-@pytest.mark.any_database
 def test_a_full_disk_loses_nothing(agreed, monkeypatch):
     upload = upload_of(agreed.start("north", "share", SHARE))
     agreed.part("north", upload, 0, SHARE[:500])
@@ -338,14 +332,12 @@ def test_many_clients_at_once_make_one_file(agreed):
     assert [entry["action"] for entry in agreed.log()].count("received") == 1
 
 
-@pytest.mark.any_database
 @pytest.mark.parametrize("data", [SHARE + b"hidden", SHARE.replace(b"manifest", b"man\\u0069fest", 1)])
 def test_a_file_that_would_hide_something_is_refused(agreed, data):
     refused(agreed.send("north", "share", data, piece=2**20), "BUNDLE_MALFORMED", 422)
     assert agreed.blobs() == []
 
 
-@pytest.mark.any_database
 def test_a_manifest_that_would_fill_the_memory_is_refused(agreed):
     size = 3 * 2**20
     said = size.to_bytes(8, "little") + SHARE[8:].ljust(size)

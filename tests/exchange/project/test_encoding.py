@@ -90,7 +90,7 @@ def as_stored(draw, column, entries):
     return draw(st.sampled_from(series))
 
 
-@settings(max_examples=60)
+@settings(max_examples=150)
 @given(st.data())
 def test_equals_the_naive_matrix(make_project, data):
     made = data.draw(columns())
