@@ -13,7 +13,7 @@ from sklearn.linear_model import LinearRegression
 import datacollab as dc
 from datacollab.party import GaussianMechanism
 from datacollab_experiments.family import __main__ as family
-from datacollab_experiments.family import alignment, nri, privacy, quasi
+from datacollab_experiments.family import alignment, feddcl, nri, privacy, quasi, shapley
 from datacollab_experiments.family.claims import Row, at_least, at_most
 from datacollab_experiments.family.dealing import block_shares, rotation
 from datacollab_experiments.pays.intervals import Difference
@@ -48,6 +48,49 @@ def test_members_with_figures_of_one_name_keep_their_own():
     assert "| 0.250 [0.250, 0.250] | – | held: above Local (0.250 [0.250, 0.250]) |" in page
     assert "| 0.750 [0.750, 0.750] | – | not held: above Local (-0.250 [-0.250, -0.250]) |" in page
     assert page.split("## References")[1].strip() == "1. A paper."
+
+
+def test_the_page_begins_with_counts_and_says_what_was_unfair():
+    hidden, told = "The other one was tuned.", "This one was tuned."
+    member = ModuleType("one", "one.")
+    member.ROWS = [
+        Row("A paper.", "ours", "table", "accuracy", "–", (at_least(0.0), at_least(1.0)), told),
+        Row("A paper.", "ours", "other table", "accuracy", "–", (at_least(0.0),)),
+        Row("A paper.", "theirs", "table", "accuracy", "–", (at_least(0.0),), hidden),
+    ]
+    scores = {("table", name, "accuracy"): {0: 0.5, 1: 0.5, 2: 0.6} for name in ("ours", "theirs")}
+    scores["other table", "ours", "accuracy"] = {0: -1.0, 1: 0.0, 2: 7.0}
+    page = family.report_text({member: scores}, small=False)
+    assert page.split("\n\n")[1].startswith(
+        "Of 4 claims about the family's other methods, 2 are seen on public data, 1 are not, and 1 stay open."
+    )
+    assert "- **Seen here.** ours meets 1 of 3. theirs meets 1 of 1.\n" in page
+    assert f"- **Not seen here.** ours misses 1 of 3. {told}\n" in page
+    assert "- **Open.** ours leaves open 1 of 3.\n" in page
+    assert "| other table | accuracy | – | 2.000 [-8.828, 12.828] | 0.000 |" in page
+    assert hidden not in page
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("member", [alignment, feddcl, nri, privacy, shapley])
+def test_a_seed_fixes_what_parties_keep_secret_too(member, monkeypatch):
+    if member in (alignment, privacy):
+        # As wide as MNIST's, when principal components are found at random.
+        rng = np.random.default_rng(7)
+        X, y = rng.normal(size=(2500, 784)), rng.integers(10, size=2500)
+        monkeypatch.setattr(member, "images", lambda *, small: (X, y))
+    once, again = ([each for each in member.measured(0, small=True) if "seconds" not in each[2]] for _ in range(2))
+    assert once == again
+
+
+def test_parties_explain_beside_all_their_rows():
+    """Shapley values of a linear model are its weights times how far a row is from the mean of the background."""
+    rng = np.random.default_rng(6)
+    w, rows = np.array([1.0, -2.0, 0.5]), rng.normal(size=(4, 3))
+    backgrounds = [np.sort(rng.normal(size=(60, 3)), axis=0), rng.normal(size=(100, 3)), rng.normal(size=(60, 3)) + 1]
+    means = [w * background.mean(axis=0) for background in backgrounds]
+    expected = np.mean([np.sqrt(np.mean((means[a] - means[b]) ** 2)) for a, b in ((0, 1), (0, 2), (1, 2))])
+    assert shapley.discrepancy([lambda X: X @ w] * 3, backgrounds, rows) == pytest.approx(expected)
 
 
 QUICK = ("clustering", "cox", "quasi")

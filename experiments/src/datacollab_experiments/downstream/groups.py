@@ -24,7 +24,7 @@ from datacollab.model import PartyModel
 from ..groups import Centre, GroupAnalyst
 from .measuring import Measured, Wanted
 
-__all__ = ["SECTION", "WANTED", "World", "accuracies", "federated_averaging", "measured", "world"]
+__all__ = ["SECTION", "WANTED", "World", "accuracies", "federated_averaging", "logistic_model", "measured", "world"]
 
 SECTION = "groups"
 
@@ -72,12 +72,13 @@ def world(seed: int, n_columns: int) -> World:
     anchor, test = order[n_own : n_own + N_ANCHORS], order[n_own + N_ANCHORS :]
     own = {f"{k:02}": (X[each], y[each]) for k, each in enumerate(rows)}
     f = dc.obfuscator("pca", n_components=n_columns)
-    parties = {k: dc.Party(k, clone(f)).fit(*each) for k, each in own.items()}
+    parties = {k: dc.Party(k, clone(f), random_state=100 * seed + int(k)).fit(*each) for k, each in own.items()}
     shares = {k: party.share(X[anchor]) for k, party in parties.items()}
     return World(parties, own, shares, (X[anchor], y[anchor]), (X[test], y[test]))
 
 
-def _model() -> LogisticRegression:
+def logistic_model() -> Pipeline:
+    """Return a logistic model of standardised columns."""
     return make_pipeline(StandardScaler(), LogisticRegression(max_iter=3000))
 
 
@@ -85,7 +86,7 @@ def accuracies(world: World, integrator: BaseIntegrator) -> dict[str, float]:
     """Return accuracies by method, and the sine of the angle between the targets of groups and of all parties."""
     names = list(world.shares)
     groups = {f"group {g}": names[N_EACH * g : N_EACH * (g + 1)] for g in range(N_GROUPS)}
-    analysts = {name: GroupAnalyst(name, integrator, _model()) for name in groups}
+    analysts = {name: GroupAnalyst(name, integrator, logistic_model()) for name in groups}
     messages = [analysts[name].message([world.shares[k] for k in members]) for name, members in groups.items()]
     target = Centre(list(groups)).target(messages)
     finished = {name: analyst.finish(target) for name, analyst in analysts.items()}
@@ -94,8 +95,10 @@ def accuracies(world: World, integrator: BaseIntegrator) -> dict[str, float]:
         # Forty rows of ten classes at each of three parties: a class can be rare in a group.
         [analysts[name].moments(each, least=1) for name, each in finished.items()],
     )
-    flat = dc.Analyst(integrator, _model()).fit(world.shares.values())
-    alone = [dc.Analyst(integrator, _model()).fit([world.shares[k] for k in members]) for members in groups.values()]
+    flat = dc.Analyst(integrator, logistic_model()).fit(world.shares.values())
+    alone = [
+        dc.Analyst(integrator, logistic_model()).fit([world.shares[k] for k in members]) for members in groups.values()
+    ]
 
     def with_models(models: Mapping[Any, PartyModel]) -> dict[Any, PartyModel]:
         return _models([analysts[name].adopt(each, models[name]) for name, each in finished.items()])
@@ -105,9 +108,9 @@ def accuracies(world: World, integrator: BaseIntegrator) -> dict[str, float]:
     pooled = [np.concatenate(each) for each in zip(*own, strict=True)]
     with_public = [[np.concatenate(pair) for pair in zip(each, world.public, strict=True)] for each in own]
     return {
-        "Local": float(np.mean([_model().fit(*each).score(*world.test) for each in own])),
-        "Local+Public": float(np.mean([_model().fit(*each).score(*world.test) for each in with_public])),
-        "Central": float(_model().fit(*pooled).score(*world.test)),
+        "Local": float(np.mean([logistic_model().fit(*each).score(*world.test) for each in own])),
+        "Local+Public": float(np.mean([logistic_model().fit(*each).score(*world.test) for each in with_public])),
+        "Central": float(logistic_model().fit(*pooled).score(*world.test)),
         "DC flat": world.accuracy(_models([flat])),
         "DC one group": world.accuracy(_models(alone)),
         "DC groups, own model": world.accuracy(_models(list(finished.values()))),

@@ -54,6 +54,8 @@ class Row:
     measure: str
     printed: str
     claims: tuple[Claim, ...]
+    caveat: str = ""
+    """What the page says with claims that are not held."""
 
     def values(self, scores: Scores, method: str) -> Mapping[int, float]:
         """Return the values of a method in this row, by seed."""

@@ -5,7 +5,7 @@ rows, mixed by a secret random matrix. MPP integrates, and a Cox regression with
 all share. "DC, PCA" takes five principal components in place of these directions. "Distance" is the root mean square
 difference of centred log risks of new rows to Central's. All regressions have the penalty of the survival benchmark.
 Neither the paper nor its abstract could be had: the map is as an independent program describes it
-(github.com/issac1441/dccox), and the claims are those that every method here is held to.
+(github.com/issac1441/dccox), and the claims are ours.
 """
 
 from __future__ import annotations

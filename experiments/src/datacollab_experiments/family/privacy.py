@@ -3,27 +3,28 @@
 DC-DP here is the package's `GaussianMechanism`: the map is PCA of the anchor with 16 columns, rows are clipped, and
 every row gets noise before it leaves. "DP-FL" trains a logistic model on the same columns by rounds of gradients. Each
 party clips every row's gradient and adds its own noise to the sum. Both guarantee (ε, 1e-5) for one row against a
-reader of all messages. DC-DP leaves targets unprotected, DP-FL does not. Central and Local have no noise. The paper's
-algorithm could not be had: of it, the abstract says only that it uses PCA. So this says nothing against the paper.
+reader of all messages. DC-DP leaves targets unprotected, DP-FL does not. Central and Local are logistic models of the
+same columns without noise.
+
+The comparison favours DP-FL. Its rounds and step length are the best of 25 pairs at each ε on the same data, in draws
+100 to 103. DC-DP was not tuned. The paper's algorithm could not be had: of it, the abstract says only that it uses PCA.
+So this says nothing against the paper.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 from scipy.special import softmax
 from sklearn.decomposition import PCA
-from sklearn.linear_model import LogisticRegression
-from sklearn.pipeline import make_pipeline
-from sklearn.preprocessing import StandardScaler
 
 import datacollab as dc
 from datacollab.linalg import gaussian_sigma
 from datacollab.party import GaussianMechanism
 
+from ..downstream.groups import logistic_model
 from .claims import Figure, Row, at_least
 from .dealing import Array, dealt, images
 
@@ -31,14 +32,15 @@ __all__ = ["ROWS", "gradients", "measured", "noise_of_rounds", "private_descent"
 
 MNIST, N_COLUMNS, DELTA = "MNIST 10x100", 16, 1e-5
 DESCENT = {1.0: (10, 4.0), 8.0: (30, 8.0), 64.0: (100, 16.0)}
-"""Rounds and step length of DP-FL by ε: the best of 25 pairs in draws 100 to 103, which nothing here reports."""
+"""Rounds and step length of DP-FL by ε: the best of 25 pairs in draws 100 to 103, which no figure is of."""
 PAPER = (
     "H. Yamashiro, K. Omote, A. Imakura and T. Sakurai (2024). Toward the application of differential privacy to data "
     "collaboration. IEEE Access 12, 63292-63301."
 )
 _PRINTED = '"comparable performance to differentially-private Federated Learning" (abstract)'
+_CAVEAT = "DP-FL was tuned on the same data, and DC-DP was not."
 ROWS = tuple(
-    Row(PAPER, f"DC-DP, ε = {e:g}", MNIST, "accuracy", _PRINTED, (at_least(-0.02, f"DP-FL, ε = {e:g}"),))
+    Row(PAPER, f"DC-DP, ε = {e:g}", MNIST, "accuracy", _PRINTED, (at_least(-0.02, f"DP-FL, ε = {e:g}"),), _CAVEAT)
     for e in DESCENT
 )
 
@@ -103,7 +105,7 @@ def measured(seed: int, *, small: bool) -> Iterator[Figure]:
     """Return the figures of one draw."""
     deal = dealt(*images(small=small), seed, n_parties=10, n_rows=60 if small else 100, n_public=500)
     anchor, (X_test, y_test) = deal.public[0], deal.test
-    principal = PCA(N_COLUMNS).fit(anchor)
+    principal = PCA(N_COLUMNS, random_state=seed).fit(anchor)
     length = np.sqrt((principal.transform(anchor) ** 2).sum(axis=1).mean())
 
     def seen(rows: Array) -> Array:
@@ -112,25 +114,26 @@ def measured(seed: int, *, small: bool) -> Iterator[Figure]:
 
     tables = [(seen(rows), target) for rows, target in deal.parties]
     pooled = seen(deal.pooled[0]), deal.pooled[1]
-    yield MNIST, "Central", "accuracy", float(_head().fit(*pooled).score(seen(X_test), y_test))
-    local = [_head().fit(*table).score(seen(X_test), y_test) for table in tables]
+    yield MNIST, "Central", "accuracy", float(logistic_model().fit(*pooled).score(seen(X_test), y_test))
+    local = [logistic_model().fit(*table).score(seen(X_test), y_test) for table in tables]
     yield MNIST, "Local", "accuracy", float(np.mean(local))
     rng = np.random.default_rng([seed, 2])
     for epsilon, (n_rounds, rate) in DESCENT.items():
         W = private_descent(tables, 10, noise_of_rounds(epsilon, DELTA, n_rounds), n_rounds, rate, rng)
         said = (seen(X_test) @ W).argmax(axis=1)
         yield MNIST, f"DP-FL, ε = {epsilon:g}", "accuracy", float(np.mean(said == y_test))
-        f = dc.obfuscator("pca", N_COLUMNS)
         parties = [
-            dc.Party(k, f, fit_on=anchor, defences=[GaussianMechanism(epsilon, DELTA)]).fit(rows, target)
-            for k, (rows, target) in enumerate(deal.parties)
+            dc.Party(
+                k,
+                dc.obfuscator("pca", N_COLUMNS, random_state=np.random.RandomState([seed, k, 1])),
+                fit_on=anchor,
+                defences=[GaussianMechanism(epsilon, DELTA)],
+                random_state=np.random.RandomState([seed, k]),
+            ).fit(*table)
+            for k, table in enumerate(deal.parties)
         ]
-        collaboration = dc.Analyst(dc.LTI(N_COLUMNS, fit_intercept=True), _head()).fit(
+        collaboration = dc.Analyst(dc.LTI(N_COLUMNS, fit_intercept=True), logistic_model()).fit(
             [party.share(anchor) for party in parties]
         )
         hits = [np.mean(p.predict(X_test, collaboration.party_model(p.name)) == y_test) for p in parties]
         yield MNIST, f"DC-DP, ε = {epsilon:g}", "accuracy", float(np.mean(hits))
-
-
-def _head() -> Any:
-    return make_pipeline(StandardScaler(), LogisticRegression(max_iter=3000))

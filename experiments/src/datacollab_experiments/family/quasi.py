@@ -2,9 +2,9 @@
 
 Nine covariates of smokers (NHEFS), with made-up treatments and outcomes whose effect is 2. Four institutions hold 100
 rows each; two parties of each hold half of the covariates. A logistic model of the treatment on the representations
-gives propensities, and these the effect by inverse probability weights. "DC-QE" drops the last principal component of
-each party; "DC-QE, all components" none, and is then the same as Central but for the penalty. A draw is ten
-worlds.
+gives propensities, and these the effect by inverse probability weights. Affine LTI integrates. "DC-QE" drops the last
+principal component of each party; "DC-QE, all components" none, and is then the same as Central but for the penalty.
+Local is the estimate of one party, from its own rows and covariates. A draw is ten worlds.
 """
 
 from __future__ import annotations
