@@ -53,6 +53,7 @@ def rows(command):
     return {row["method"]: row for row in landmarks.rows_of(found)}
 
 
+@pytest.mark.slow
 def test_command_measures_each_method_once(monkeypatch, tmp_path, capsys):
     command = ["--data", "digits-pca", "--seeds", "1", "--n-anchors", "300", "--n-parties", "3", "--n-test", "100"]
     command += ["--n-components", "4", "--forests", "1", "--output", str(tmp_path), "--methods", "exact", "40"]

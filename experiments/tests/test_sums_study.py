@@ -114,6 +114,7 @@ def test_attack_on_sums_is_the_posterior_mean_of_a_gaussian_model():
     assert_allclose(target, of.others @ mean[:p] + mean[p:], atol=1e-5)
 
 
+@pytest.mark.slow
 def test_nothing_is_read_of_people_who_are_in_no_total():
     readings = []
     for seed in range(8):

@@ -163,6 +163,7 @@ def test_with_an_epsilon_rows_of_the_anchor_are_left_out_one_by_one(example):
     assert len(made.own.X) == 60
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("kind", "attacked"), [("pca", "required"), ("kernel-pca", "off")])
 def test_with_an_epsilon_a_huge_entry_changes_nothing_but_its_row(example, kind, attacked):
     project, encoded, anchor = example
