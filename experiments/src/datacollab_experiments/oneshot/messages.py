@@ -23,9 +23,8 @@ from ..pays.columns import Array
 from ..pays.draws import Rows
 from ..pays.library import Predict
 from ..pays.scoring import FLOOR
+from ..sums.attacks import ETA
 
-ETA = 0.5
-"""How large the encoded target and the 1 are in u."""
 _NEAR = 1e-9
 _RANK = 1e-9
 _REST = (0.3, 3.0)
@@ -146,13 +145,14 @@ class Kind:
         left = np.diag(G)[half:] - (G[:half, half:] * solved).sum(axis=0)
         object.__setattr__(self, "rest", float(np.maximum(left, 0.0).mean() / (size * (size + 1) / 2 - half)))
 
-    def lengthened(self, v: Array, y: NDArray[np.intp]) -> Array:
-        """Return u of rows in the map."""
-        return np.hstack([v, ETA * self.statistic.encode(y), np.full((len(v), 1), ETA)])
+    @classmethod
+    def of(cls, rows: Rows, common: CommonMap, statistic: RidgeSums) -> Kind:
+        """Return the kind of some rows."""
+        return cls(common, statistic, _lifted(rows.X, rows.y, common, statistic))
 
     def lift(self, X: Array, y: NDArray[np.intp]) -> Array:
         """Return u of rows."""
-        return self.lengthened(self.common.transform(X), y)
+        return _lifted(X, y, self.common, self.statistic)
 
     def along(self, u: Array, M: Array) -> Array:
         """Return the product of M with each uuᵀ less the kind's mean."""
@@ -167,6 +167,10 @@ class Kind:
         """Return the squared length of each uuᵀ less the mean."""
         crossed = np.einsum("ij,jk,ik->i", u, self.mean, u, optimize=True)
         return np.asarray((u**2).sum(axis=1) ** 2 - 2 * crossed + (self.mean**2).sum())
+
+
+def _lifted(X: Array, y: NDArray[np.intp], common: CommonMap, statistic: RidgeSums) -> Array:
+    return np.hstack([common.transform(X), ETA * statistic.encode(y), np.full((len(X), 1), ETA)])
 
 
 @dataclass(frozen=True, eq=False)

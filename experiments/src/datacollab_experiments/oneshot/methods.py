@@ -13,7 +13,6 @@ from functools import lru_cache
 from typing import ClassVar
 
 import numpy as np
-import scipy.linalg
 from numpy.typing import NDArray
 from scipy.special import softmax
 from sklearn.decomposition import PCA
@@ -23,15 +22,16 @@ from sklearn.preprocessing import StandardScaler
 
 import datacollab as dc
 from datacollab.analyst import Collaboration
-from datacollab.sums import CommonMap, MaskKey, RidgeSums, SumsPlan, standard_normal
+from datacollab.sums import CommonMap, MaskKey, RidgeSums, SumsModel, SumsPlan, standard_normal
 
 from ..pays import library
 from ..pays.columns import Array
 from ..pays.draws import Draw, Rows
 from ..pays.library import Predict
 from ..pays.trial import made_rows
-from ..sums.membership import turned_back
-from .messages import ETA, Kind, Message, Model, Points, Total
+from ..sums.membership import turned_and_back, turned_back
+from ..sums.playing import matrix_of
+from .messages import Kind, Message, Model, Points, Total
 
 VICTIM, ACCOMPLICE = "party-0", "party-1"
 """The party whose rows are asked about, and the one that attacks."""
@@ -126,9 +126,7 @@ def kind_of(drawn: Draw) -> Kind:
 def _kind(public: Rows, others: Rows, n_components: int, n_classes: int) -> Kind:
     common = CommonMap.from_anchor(public.X, bytes(32), n_components=n_components)
     statistic = RidgeSums(common.n_components, classes=range(n_classes), noise=0.0)
-    y = others.y[:_N_KIND]
-    u = np.hstack([common.transform(others.X[:_N_KIND]), ETA * statistic.encode(y), np.full((len(y), 1), ETA)])
-    return Kind(common, statistic, u)
+    return Kind.of(Rows(others.X[:_N_KIND], others.y[:_N_KIND]), common, statistic)
 
 
 def logistic(V: Array, y: NDArray[np.intp], drawn: Draw) -> Linear:
@@ -258,10 +256,11 @@ class ExactSums(Method):
         kind = kind_of(drawn)
         parts = {name: _part(kind, rows) for name, rows in drawn.parties.items()}
         fit = kind.statistic.solve(sum(parts.values()) + _part(kind, drawn.public))
+        classes = SumsModel(fit, tuple(range(drawn.n_classes)), None, context=bytes(32))
         model = Model(lambda rows: fit.predict(kind.common.transform(rows)))
         return Played(
-            models=[lambda rows: _probabilities(fit.predict(kind.common.transform(rows)))],
-            receiver=[Total(_symmetric(parts[VICTIM], kind), 0.0, kind), model],
+            models=[lambda rows: classes.predict_proba(kind.common.transform(rows))],
+            receiver=[Total(matrix_of(parts[VICTIM], kind.statistic.size), 0.0, kind), model],
             party=[model],
             sent=parts[VICTIM].nbytes,
         )
@@ -294,28 +293,19 @@ class MaskedSums(Method):
         else:
             messages = [plan.agreed.mask(name, parts[name], keys[name], noise_key=noise_keys[name]) for name in keys]
             total, sent = plan.agreed.total(messages), messages[0].words.nbytes
-        fit = plan.model(total).fit
-        s, returned = plan.noise * plan.agreed.excess, Model(lambda rows: fit.predict(kind.common.transform(rows)))
+        model = plan.model(total)
+        s = plan.noise * plan.agreed.excess
+        returned = Model(lambda rows: model.fit.predict(kind.common.transform(rows)))
+        turn, D, size = library.secrets(drawn, "turn"), kind.common.n_components, kind.statistic.size
+        seen = turned_and_back(matrix_of(total, size), kind.u.T @ kind.u, D, turn)
         others = total - parts[ACCOMPLICE] - noises[ACCOMPLICE] - public
         return Played(
-            models=[lambda rows: _probabilities(fit.predict(kind.common.transform(rows)))],
-            receiver=[Total(self._without_map(_symmetric(total, kind), drawn) - _symmetric(public, kind), s, kind)],
+            models=[lambda rows: model.predict_proba(kind.common.transform(rows))],
+            receiver=[Total(seen - matrix_of(public, size), s, kind)],
             party=[returned],
-            together=[Total(_symmetric(others, kind), s * ((n - 1) / n) ** 0.5, kind), returned],
+            together=[Total(matrix_of(others, size), s * ((n - 1) / n) ** 0.5, kind), returned],
             sent=sent,
         )
-
-    @staticmethod
-    def _without_map(total: Array, drawn: Draw) -> Array:
-        """Return what somebody makes of the total who does not know the secret turn of the common map."""
-        kind = kind_of(drawn)
-        D = kind.common.n_components
-        turn = scipy.linalg.qr(library.secrets(drawn, "turn").normal(size=(D, D)))[0]
-        rest = np.eye(len(total) - D)
-        whole = scipy.linalg.block_diag(turn, rest)
-        seen = whole.T @ total @ whole
-        back = scipy.linalg.block_diag(turned_back(seen, kind.u.T @ kind.u, D), rest)
-        return np.asarray(back.T @ seen @ back)
 
 
 class FederatedAveraging(Method):
@@ -439,16 +429,3 @@ METHODS: dict[str, Method] = {
 
 def _part(kind: Kind, rows: Rows) -> Array:
     return kind.statistic.part(kind.common.transform(rows.X), rows.y)
-
-
-def _symmetric(numbers: Array, kind: Kind) -> Array:
-    """Return the whole matrix from the numbers of its upper triangle."""
-    size = kind.statistic.size
-    matrix = np.zeros((size, size))
-    matrix[np.triu_indices(size)] = numbers
-    return np.asarray(matrix + np.triu(matrix, 1).T)
-
-
-def _probabilities(outputs: Array) -> Array:
-    kept = np.maximum(outputs + 1 / outputs.shape[1], 1e-3)
-    return np.asarray(kept / kept.sum(axis=1, keepdims=True))

@@ -32,7 +32,7 @@ from datacollab.sums import CommonMap, RidgeFromSums, RidgeSums
 from ..pays.columns import Array
 from ..pays.tables import load_table
 from .plan import Variant
-from .playing import beyond, secret, units
+from .playing import beyond, matrix_of, secret, units
 
 N_COLUMNS, N_PUBLIC, N_OWN, N_PARTIES = 10, 100, 50, 10
 LIMITS = (-3.0 * 2**0.5, 3.0 * 2**0.5)
@@ -137,9 +137,7 @@ class Scene:
 
     def matrix(self, total: Array) -> Array:
         """Σ u uᵀ of a total."""
-        M = np.zeros((self.D + 2, self.D + 2))
-        M[np.triu_indices(len(M))] = total
-        return np.asarray(M + np.triu(M, 1).T)
+        return matrix_of(total, self.D + 2)
 
     def _inverted(self, model: RidgeFromSums, own: Array, s: float) -> Readings:
         """W = (S + E + αI)⁻¹ b with S of the features: (S + αI) W is b less E W and what the model's own noise adds."""

@@ -107,7 +107,8 @@ class Membership:
         s = self.variant.noise
         without_own, total = self.totals()
         yield from self._by_total("together", without_own - _sum(self.known), s * beyond(N_PARTIES, known=1))
-        aligned = self._aligned(total) - _sum(self.public)
+        kind, D = _joined(self.auxiliary, self.public), self.statistic.n_components
+        aligned = turned_and_back(total, _sum(kind), D, np.random.default_rng(53)) - _sum(self.public)
         for factor in _ALIGNMENTS:
             noise = s * beyond(N_PARTIES) * factor
             yield from self._by_total("analyst", aligned, noise, f", alignment {factor:g}")
@@ -228,15 +229,6 @@ class Membership:
             np.asarray(norms),
         )
 
-    def _aligned(self, total: Array) -> Array:
-        """Turn a total of secretly rotated rows back: eigenvectors of both moments, signs by those with targets."""
-        D, kind = self.statistic.n_components, _joined(self.auxiliary, self.public)
-        turn = scipy.linalg.qr(np.random.default_rng(53).normal(size=(D, D)))[0]
-        whole = scipy.linalg.block_diag(turn, np.eye(self.statistic.size - D))
-        seen, expected = whole.T @ total @ whole, _sum(kind)
-        back = scipy.linalg.block_diag(turned_back(seen, expected, D).T, np.eye(self.statistic.size - D))
-        return np.asarray(back @ seen @ back.T)
-
     def _by_model(self, total: Array) -> Readings:
         """What the returned model says of a record, against models of made-up totals with and without it."""
         said = self._said(total)
@@ -269,6 +261,20 @@ class Membership:
         D = self.statistic.n_components
         error = model.predict(self.candidates.u[:, :D]) - self.candidates.u[:, D:-1] / ETA
         return np.asarray(-(error**2).sum(axis=1))
+
+
+def turned_and_back(
+    total: Array, expected: Array, n_columns: int, rng: np.random.Generator | np.random.RandomState
+) -> Array:
+    """Return what somebody makes of a total who does not know the secret rotation of its first columns.
+
+    `turned_back` says what `expected` and `n_columns` are; the rotation comes from `rng`.
+    """
+    rest = np.eye(len(total) - n_columns)
+    turn = scipy.linalg.block_diag(scipy.linalg.qr(rng.normal(size=(n_columns, n_columns)))[0], rest)
+    seen = turn.T @ total @ turn
+    back = scipy.linalg.block_diag(turned_back(seen, expected, n_columns), rest)
+    return np.asarray(back.T @ seen @ back)
 
 
 def turned_back(seen: Array, expected: Array, n_columns: int) -> Array:

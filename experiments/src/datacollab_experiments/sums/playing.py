@@ -60,6 +60,13 @@ def beyond(n_parties: int, *, known: int = 0) -> float:
     return math.sqrt((n_parties - known) / (n_parties - colluding))
 
 
+def matrix_of(numbers: Array, size: int) -> Array:
+    """Return the symmetric matrix from the numbers of its upper triangle, shape (size, size)."""
+    M = np.zeros((size, size))
+    M[np.triu_indices(size)] = numbers
+    return np.asarray(M + np.triu(M, 1).T)
+
+
 def outputs(statistic: RidgeSums, model: RidgeFromSums, v: Array) -> Array:
     """What the model says, in the form that scores take."""
     said = model.predict(v)

@@ -19,7 +19,7 @@ from ..pays.columns import Array
 from ..pays.tables import load_table
 from .attacks import ETA, N_PARTIES, N_PUBLIC
 from .plan import Variant
-from .playing import beyond, secret, units
+from .playing import beyond, matrix_of, secret, units
 
 N_AUXILIARY, N_STARTS, N_STEPS = 400, 2, 1500
 NEAR = 0.05
@@ -45,7 +45,7 @@ def rebuilt(
     rows = {part: table.matrix(of, public) / unit for part, of in (("a", auxiliary), ("o", others))}
     common = CommonMap.from_anchor(table.matrix(public, public) / unit, secret(seed), n_components=variant.components)
     statistic = RidgeSums(common.n_components, classes=range(len(np.unique(table.y))), noise=variant.noise)
-    total = _matrix(statistic.part(common.transform(rows["o"]), table.y[others]), statistic.size)
+    total = matrix_of(statistic.part(common.transform(rows["o"]), table.y[others]), statistic.size)
     noise = variant.noise * beyond(N_PARTIES, known=1)
     half = rng.normal(size=total.shape)
     total = total + noise * (half + half.T) / 2
@@ -124,9 +124,3 @@ class Descent:
         dZ = dF[:, :k] / c.linear_scale + G.sum(axis=1)[:, None] * Z - G @ c.landmarks
         dlogits = p * (dp - (p * dp).sum(axis=1, keepdims=True))
         return value, np.hstack([dZ * self.deviation + standard, dlogits]).ravel()
-
-
-def _matrix(numbers: Array, size: int) -> Array:
-    M = np.zeros((size, size))
-    M[np.triu_indices(size)] = numbers
-    return np.asarray(M + np.triu(M, 1).T)
