@@ -37,7 +37,7 @@ from datacollab_experiments.pays.draws import Rows, draw
 from datacollab_experiments.pays.library import pooled
 from datacollab_experiments.pays.settings import Setting
 from datacollab_experiments.pays.tables import load_table
-from datacollab_experiments.sums.membership import turned_back
+from datacollab_experiments.sums.membership import turned_and_back, turned_back
 
 PUBLISHED = Path(__file__).parents[3] / "docs" / "results" / "oneshot"
 HOW_TO = Path(__file__).parents[2] / "docs" / "oneshot.md"
@@ -156,6 +156,10 @@ def test_a_secret_turn_is_found_from_the_moments_themselves():
     turned = np.hstack([rows[:, :4] @ turn, rows[:, 4:]])
     back = turned_back(turned.T @ turned, rows.T @ rows, 4)
     assert_allclose(turned[:, :4] @ back, rows[:, :4], atol=1e-8)
+    # So a total of such rows comes back as it was, unless other moments are expected.
+    M = rows.T @ rows
+    assert_allclose(turned_and_back(M, M, 4, random), M, atol=1e-8 * M.max())
+    assert not np.allclose(turned_and_back(M, M[::-1, ::-1], 4, random), M, atol=0.01 * M.max())
 
 
 # attacks
@@ -237,7 +241,8 @@ def test_quick_preset_has_each_table_under_each_condition():
 def test_a_method_is_added_as_the_page_says(tmp_path, monkeypatch, capsys):
     [code] = re.findall(r"```python\n(.*?)```", HOW_TO.read_text(encoding="utf-8"), re.DOTALL)
     line = re.search(r"The line is `(\w+\(\)),`", HOW_TO.read_text(encoding="utf-8"))[1]
-    for name in set(METHODS) - {"constant", "average of locals", "sums under masks", "central"}:
+    kept = ["constant", "local", "average of locals", "sums, exact", "sums under masks", "central"]
+    for name in set(METHODS) - set(kept):
         monkeypatch.delitem(METHODS, name)
     command = ["--preset", "smoke", "--output", str(tmp_path)]
     assert main(command) == 0
@@ -246,7 +251,7 @@ def test_a_method_is_added_as_the_page_says(tmp_path, monkeypatch, capsys):
     added = eval(line, names)
     monkeypatch.setitem(METHODS, added.name, added)
     waiting = [list(task.cells.values()) for task in tasks_of(PRESETS["smoke"])]
-    assert waiting == [["constant", "average of locals", "sums under masks", "central", "median of locals"]]
+    assert waiting == [[*kept, "median of locals"]]
     assert main(command) == 0
     rows = pd.read_csv(tmp_path / "report" / "rows.csv").set_index("method")
     assert rows.loc["median of locals", "bytes"] == rows.loc["average of locals", "bytes"]
@@ -261,10 +266,53 @@ def test_a_method_is_added_as_the_page_says(tmp_path, monkeypatch, capsys):
 
 def test_the_published_page_says_what_its_rows_say():
     rows = pd.read_csv(PUBLISHED / "rows.csv").to_dict("records")
-    [answer, reach] = text(means_of(rows), rows, [], preset="quick").split("\n\n")[1:3]
+    said = text(means_of(rows), rows, [], preset="quick")
+    [answer, reach] = said.split("\n\n")[1:3]
     page = (PUBLISHED / "README.md").read_text(encoding="utf-8")
     assert answer in page
     assert reach in page
+    assert said.split("## What to know")[1] in page
+    assert said.split("![")[1].split("##")[0] in page
+
+
+def test_the_report_counts_settings_with_one_draw_and_averages_their_errors():
+    rows = pd.read_csv(PUBLISHED / "rows.csv")
+    setting = ["dataset", "parties", "rows", "split"]
+    n_draws = rows[rows.method == "sums under masks"].groupby(setting).size()
+    one = {key for key, n in n_draws.items() if n == 1}
+    errors = [
+        row[column]
+        for row in rows.to_dict("records")
+        for column in row
+        if row["method"] == "sums under masks" and tuple(map(row.get, setting)) in one and column.endswith("|se")
+    ]
+    assert 0 < len(one) < 20
+    assert len(errors) == 6 * len(one)
+    said = text(means_of(rows.to_dict("records")), rows.to_dict("records"), [], preset="quick")
+    assert f" {len(one)} of 20 settings have one draw." in said
+    assert f"a standard error of {np.mean(errors):.3f} on average, and {max(errors):.3f} at most" in said
+    first = said.split("\n\n")[1]
+    assert "on digits as high as that of exact sums" in first
+    # Less risk on digits, and the page no longer says so; `local` is ahead of nobody if it scores like `constant`.
+    sums = (rows.method == "sums under masks") & (rows.dataset == "digits")
+    rows.loc[sums, [column for column in rows if column.endswith("|AUC")]] = 0.6
+    rows.loc[rows.method == "local", ["AUC", "accuracy"]] = 0.05
+    changed = text(means_of(rows.to_dict("records")), rows.to_dict("records"), [], preset="quick").split("\n\n")[1]
+    assert "as high as" not in changed
+    assert "`local`, which sends nothing, is on the frontier in 20 and 20 of 20." in first
+    assert "`local`, which sends nothing, is on the frontier in 0 and 0 of 20." in changed
+
+
+def test_a_whole_run_is_not_called_unfinished():
+    rows = pd.read_csv(PUBLISHED / "rows.csv")
+    first = rows[rows.seed == 0]
+    for n, unfinished in ((2, True), (3, False)):
+        some = pd.concat([first.assign(seed=seed) for seed in range(n)]).to_dict("records")
+        said = text(means_of(some), some, [], preset="quick")
+        assert ("The run is unfinished" in said) is unfinished
+        # No setting has one draw, so there is no error of one.
+        assert " 0 of 20 settings have one draw." in said
+        assert "a standard error of" not in said
 
 
 @pytest.mark.slow

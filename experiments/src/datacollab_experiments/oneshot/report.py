@@ -13,11 +13,11 @@ from matplotlib.figure import Figure
 from ..harness import Found, markdown, write_rows
 from ..pays.intervals import Difference, student
 from .attacks import ATTACKERS, QUESTIONS
-from .methods import METHODS, Central, Constant, MaskedSums
+from .methods import METHODS, Central, Constant, ExactSums, Local, MaskedSums
 from .settings import PRESETS, RISK, UTILITY
 from .tasks import MethodsTask
 
-SUMS, CENTRAL, CONSTANT = MaskedSums.name, Central.name, Constant.name
+SUMS, EXACT, LOCAL, CENTRAL, CONSTANT = MaskedSums.name, ExactSums.name, Local.name, Central.name, Constant.name
 EACH, BOTH = "each alone", "both together"
 RISKS: dict[str, tuple[str, ...]] = {EACH: ("receiver", "party"), BOTH: ("together",)}
 """Attackers of each kind of risk: the largest area under the curve of their attacks, on membership and on targets."""
@@ -31,13 +31,16 @@ _CAVEATS = (
     "The receiver of rows has no anchor, and only matches second moments. With the anchor it reads everything, as the "
     "column of both together shows.",
     "The receiver of sums under masks is no party. If it is one, the risk is that of both together.",
-    "One draw of a setting has an error of some .02 in each area, and the largest of several is taken, which adds to "
-    "it. Frontiers of settings with one draw turn on that.",
     "Asked targets are flipped by a coin, which features do not tell; people's usual targets are read less well.",
     "Probabilities of sums are outputs of ridge regression plus one over the number of classes: their log loss is "
     "worse than their ranking.",
     "An area near .5 shows that these attacks fail, and proves nothing. Synthetic rows with noise alone have a "
     "guarantee here, and not for the sizes of classes.",
+)
+_UNFINISHED = (
+    "The run is unfinished, and `make oneshot` copies a whole one only. The committed page was written with "
+    "`python -m datacollab_experiments.oneshot --report-only --output DIR`, and copied by hand; a fresh clone starts "
+    "anew. "
 )
 _SETTING = ["dataset", "parties", "rows", "split"]
 # Okabe and Ito's colours, which the colour-blind tell apart, and grey and brown; shapes differ as well.
@@ -141,34 +144,57 @@ def text(means: pd.DataFrame, rows: Sequence[Mapping[str, object]], failures: Se
     n, planned = len(settings), PRESETS[preset]
     on = {risk: sum(not dominating(each, risk) for each in settings) for risk in RISKS}
     level = {risk: sum(not dominating(each, risk, utility=UTILITY, less=RISK) for each in settings) for risk in RISKS}
-    seeds = {(row["dataset"], row["parties"], row["split"], row["seed"]) for row in rows}
+    local = {risk: sum(not dominating(each, risk, of=LOCAL) for each in settings) for risk in RISKS}
+    table = pd.DataFrame(rows)
+    n_draws = table.groupby(_SETTING, sort=False)["seed"].nunique()
+    single = n_draws[n_draws == 1].index.intersection(means.index.droplevel("method"))
+    of_one = table[(table["method"] == SUMS) & pd.MultiIndex.from_frame(table[_SETTING]).isin(single)]
+    planned_draws = len(planned.settings) * len(planned.seeds)
     parts = [
         "# One-shot collaboration, side by side",
         f"**Sums under masks are on the frontier of utility and risk in {on[EACH]} of {n} settings** where receiver "
         f"and party attack each alone, and in {on[BOTH]} of {n} where both work together: no other method predicts at "
         f"least as well and says no more of a person. If scores within {UTILITY} and areas within {RISK} count as "
-        f"level, it is {level[EACH]} and {level[BOTH]} of {n}.",
-        f"Preset `{preset}`: {n} of {len(planned.settings)} settings have run, {len(seeds)} of "
-        f"{len(planned.settings) * len(planned.seeds)} draws, {planned.n_worlds} worlds for each attack. "
-        "`make oneshot` goes on where it was. What the words mean, and how a method is added, stands in "
-        "`experiments/docs/oneshot.md`; all numbers are in `rows.csv`.",
-        f"By table, the mean risk of sums, each alone and both together, is {_by_table(means)}.",
+        f"level, it is {level[EACH]} and {level[BOTH]} of {n}. {len(single)} of {n} settings have one draw. `{LOCAL}`, "
+        f"which sends nothing, is on the frontier in {local[EACH]} and {local[BOTH]} of {n}. By table, the mean risk "
+        f"of sums, each alone and both together, is {_by_table(means)}.",
+        f"Preset `{preset}`: {n} of {len(planned.settings)} settings have run, {n_draws.sum()} of {planned_draws} "
+        f"draws, {planned.n_worlds} worlds for each attack. {_UNFINISHED if n_draws.sum() < planned_draws else ''}"
+        "[How it is run](../../../experiments/docs/oneshot.md) also says what the words mean, and how a method is "
+        "added. All numbers are in `rows.csv`.",
         "![Utility against risk](frontier.png)",
+        "Means over settings, lines 95 % intervals; left: receiver and party each alone, right: both together. Sums, "
+        "exact, lie under central; constant is off the picture.",
         "## Methods\n\n" + _methods(means),
         "## What messages say of a person\n\n" + _risks(means),
         "## Scores by setting\n\n" + _by_setting(means, "score", 3),
         *(f"## Risk by setting, {risk}\n\n" + _by_setting(means, risk, 2) for risk in RISKS),
         "## Where sums are behind the frontier\n\n" + _behind(means),
     ]
-    parts.append("## What to know before you quote this\n\n" + "\n".join(f"* {each}" for each in _CAVEATS))
+    caveats = [*_CAVEATS, *([_error(of_one)] if len(single) else [])]
+    parts.append("## What to know before you quote this\n\n" + "\n".join(f"* {each}" for each in caveats))
     if failures:
         parts.append("## What failed\n\n" + "\n".join(f"* {each}" for each in failures))
     return "\n\n".join(parts) + "\n"
 
 
 def _by_table(means: pd.DataFrame) -> str:
-    of_table = means.xs(SUMS, level="method").groupby("dataset", sort=False)[list(RISKS)].mean()
-    return ", ".join(f"{name} {alone:.2f} and {both:.2f}" for name, alone, both in of_table.itertuples())
+    of, exact = (
+        means.xs(name, level="method").groupby("dataset", sort=False)[list(RISKS)].mean() for name in (SUMS, EXACT)
+    )
+    level = [str(name) for name in of.index[exact[BOTH] - of[BOTH] <= RISK]]
+    said = ", ".join(f"{name} {alone:.2f} and {both:.2f}" for name, alone, both in of.itertuples())
+    return said + (f": both together, on {' and '.join(level)} as high as that of exact sums" if level else "")
+
+
+def _error(of_one: pd.DataFrame) -> str:
+    """Return what the standard errors of areas are in settings with one draw."""
+    errors = of_one[[f"{q}|{attacker}|se" for q in QUESTIONS for attacker in ATTACKERS]].to_numpy(dtype=np.float64)
+    return (
+        f"In settings with one draw, an area of sums has a standard error of {errors.mean():.3f} on average, and "
+        f"{errors.max():.3f} at most. The largest of several is taken, which adds to it: frontiers of these settings "
+        "turn on that."
+    )
 
 
 def _methods(means: pd.DataFrame) -> str:
