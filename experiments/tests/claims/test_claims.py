@@ -9,6 +9,7 @@ from claim_rows import PARTIES, row, rows_of, the_papers_world, two_methods, ver
 
 from datacollab_experiments.claims import CLAIMS, check_claims, published_values
 from datacollab_experiments.paper import Condition
+from datacollab_experiments.reports._claims_text import claims_markdown
 
 
 def test_claims_can_be_told_apart_and_read():
@@ -96,6 +97,10 @@ def test_failures_are_left_out():
     ]
     whole, part = (verdicts_of({"rq2": part})["rq2-tsl-above-kti"] for part in (rows["rq2"], failed))
     assert (whole.n_seeds, part.n_seeds) == (10, 8)
+    assert (whole.most_seeds, part.most_seeds) == (10, 10)
+    pages = [claims_markdown({"paper": [verdict]}) for verdict in (whole, part)]
+    assert "(10 seeds)" in pages[0]
+    assert "(8 to 10 seeds)" in pages[1]
     assert whole.verdict == part.verdict == "holds"
     nothing = [replace(each, scores={}, error="no") for each in rows["rq2"]]
     assert verdicts_of({"rq2": nothing})["rq2-tsl-above-kti"].verdict == "not run"

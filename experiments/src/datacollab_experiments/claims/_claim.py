@@ -67,12 +67,15 @@ class Verdict:
         The numbers behind it, with 95 % intervals.
     n_seeds : int
         Seeds of the comparison that has fewest; 0 where none was run.
+    most_seeds : int
+        Seeds of the comparison that has most.
     """
 
     claim: Claim
     verdict: str
     evidence: str
     n_seeds: int
+    most_seeds: int
 
 
 def claims_of(experiments: str, source: str, *entries: tuple[str, str, str, str, Finder]) -> tuple[Claim, ...]:

@@ -42,7 +42,11 @@ def check_claims(rows: Mapping[str, Sequence[Row]], hyperparameters: str = "pape
 
 def _check(claim: Claim, results: Results) -> Verdict:
     comparisons = claim.comparisons(results)
-    n_seeds = min((len(part.values) for each in comparisons for part in each.contrasts), default=0)
+    n_seeds = [len(part.values) for each in comparisons for part in each.contrasts]
     return Verdict(
-        claim=claim, verdict=decide(comparisons, claim.quota), evidence=describe(comparisons), n_seeds=n_seeds
+        claim=claim,
+        verdict=decide(comparisons, claim.quota),
+        evidence=describe(comparisons),
+        n_seeds=min(n_seeds, default=0),
+        most_seeds=max(n_seeds, default=0),
     )

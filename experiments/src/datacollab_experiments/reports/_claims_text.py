@@ -71,4 +71,6 @@ def _run(verdicts: Verdicts) -> list[tuple[Verdict, ...]]:
 
 
 def _seeds(verdict: Verdict) -> str:
+    if verdict.n_seeds < verdict.most_seeds:
+        return f"{verdict.n_seeds} to {verdict.most_seeds} seeds"
     return "1 seed" if verdict.n_seeds == 1 else f"{verdict.n_seeds} seeds"
