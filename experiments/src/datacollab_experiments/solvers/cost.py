@@ -17,7 +17,6 @@ from __future__ import annotations
 import argparse
 import csv
 import json
-import os
 import resource
 import subprocess
 import sys
@@ -34,6 +33,8 @@ from numpy.typing import NDArray
 from datacollab import KTI
 from datacollab.analyst._cost import FitCost
 from datacollab.errors import ApproximationWarning
+
+from .measuring import one_thread_environment
 
 _LATENT = 12
 _ROWS = 10_000
@@ -156,9 +157,8 @@ def fit(case: Case) -> dict[str, Any]:
 
 def in_fresh_process(case: Case, threads: int) -> Measured:
     """Call `fit` in a process whose BLAS takes so many threads."""
-    names = ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS")
     command = [sys.executable, "-m", __spec__.name, "--case", json.dumps(asdict(case))]
-    environment = {**os.environ, **dict.fromkeys(names, str(threads))}
+    environment = one_thread_environment(threads)
     told = subprocess.run(command, env=environment, stdout=subprocess.PIPE, text=True, check=True).stdout
     return Measured(case=case, **json.loads(told))
 
