@@ -90,6 +90,15 @@ def test_no_two_methods_look_the_same_in_grey():
         assert len({(style.marker, style.filled) for style in styles(names).values()}) == len(names)
 
 
+def test_gep_can_be_seen_under_lti():
+    (plot,) = result_figures({"rq1": list(scored("rq1", Condition(), ["GEP", "LTI"], 3))})
+    gep, lti = plot.figure.axes[0].get_lines()
+    assert gep.get_marker() == styles(["GEP"])["GEP"].marker
+    assert gep.get_zorder() <= lti.get_zorder(), "LTI is drawn later, on top"
+    assert gep.get_linewidth() > 2 * lti.get_linewidth()
+    assert gep.get_markersize() > 2 * lti.get_markersize()
+
+
 def test_figures_cope_with_what_is_not_there():
     assert result_figures({}) == []
     broken = failed(list(scored("rq1", Condition(), ["KTI"], 2)), lambda row: True)

@@ -25,12 +25,13 @@ _VERMILLION, _PURPLE, _GREY, _BLACK = "#D55E00", "#CC79A7", "#7f7f7f", "#000000"
 
 @dataclass(frozen=True)
 class Style:
-    """Colour, marker, dashes, and whether the marker is filled."""
+    """Colour, marker, dashes, whether the marker is filled, and how many times as large as others it is drawn."""
 
     colour: str
     marker: str
     dashes: str
     filled: bool = True
+    scale: float = 1.0
 
     def line(self) -> dict[str, Any]:
         """As keywords of a line."""
@@ -53,7 +54,8 @@ _STYLES = {
     "Local+Public": Style(_GREY, "D", "--", filled=False),
     "Central": Style(_BLACK, "x", ":"),
     "MPP": Style(_ORANGE, "v", "--"),
-    "GEP": Style(_SKY, "P", "-"),
+    # GEP finds the directions of LTI, whose curve lies on it and would hide it.
+    "GEP": Style(_SKY, "P", "-", scale=2.2),
     "ODC": Style(_PURPLE, "<", "-."),
     "LTI": Style(_GREEN, "d", "--"),
     "KTI": Style(_BLUE, "o", "-"),

@@ -121,7 +121,8 @@ def _draw_curves(axes: Axes, rows: Sequence[Row], axis: str, measure: str) -> di
         x = np.array([x for x, _ in found], dtype=float)
         mean = np.array([interval.mean for _, interval in found])
         half_width = np.nan_to_num([interval.half_width for _, interval in found])
-        (handles[name],) = axes.plot(x, mean, **look[name].line(), markersize=5, linewidth=1.4)
+        scale = look[name].scale
+        (handles[name],) = axes.plot(x, mean, **look[name].line(), markersize=5 * scale, linewidth=1.4 * scale)
         axes.fill_between(x, mean - half_width, mean + half_width, color=look[name].colour, alpha=0.15, linewidth=0)
     return handles
 
