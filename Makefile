@@ -63,10 +63,10 @@ results: $(VENV)/.experiments  ## What docs/results holds: the experiments at th
 	cp output/quick/report/rows.csv docs/results/
 	cp output/quick/report/tables/*.md docs/results/tables/
 
-PRINTED := rq1 rq2 rq3 rq4 regression experiments/src/datacollab_experiments/readings/protocol-width.toml
+PRINTED := rq1 rq2 rq3 rq4 regression $(patsubst %,experiments/src/datacollab_experiments/readings/%-width.toml,protocol latitude)
 HOURS ?= 2
 
-printed: $(VENV)/.experiments  ## The paper as printed, for HOURS more: what docs/results/printed holds, and goes on where its rows end.
+printed: $(VENV)/.experiments  ## What docs/results/printed holds: the paper as printed. Runs for HOURS, and goes on where the committed rows end.
 	$(BIN)/datacollab experiment run $(PRINTED) --preset printed --hours $(HOURS) $(if $(DATA),--data-dir $(DATA)) --output output/printed \
 		--done docs/results/printed/rows.csv.gz
 	$(BIN)/python -m datacollab_experiments.readings.printed output/printed docs/results/printed/rows.csv.gz $(if $(DATA),--data-dir $(DATA)) \

@@ -14,8 +14,9 @@ import json
 import math
 import tempfile
 import tomllib
+from collections import Counter
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cache
 from pathlib import Path
 from typing import Any
@@ -25,10 +26,11 @@ from scipy.optimize import nnls
 
 from datacollab.datasets import load
 
-from ..claims import Interval, PublishedValue, check_claims, estimate, published_values
+from ..claims import Interval, PublishedValue, check_claims, estimate, find_published, published_values
 from ..harness import Outcome, ResultStore, markdown, results_file
 from ..paper import (
     BASELINES,
+    Condition,
     Experiment,
     ExperimentResults,
     Row,
@@ -38,6 +40,7 @@ from ..paper import (
     take_rows,
 )
 from ..paper._plan import cells, drawn_condition
+from ..reports._cells import OBFUSCATORS
 from ..reports._claims_text import claims_markdown, count_verdicts
 from ..reports._drawing import legend_below, panels, plain_style, rendered
 from ..reports._figures import result_figures
@@ -47,10 +50,11 @@ from ..reports._records import all_csv
 from ..reports._results import reconstruction_pictures
 from ..reports._table import number, with_half_width
 from ..reports._tables import TIME_FIGURES
+from .tries import AS_RUN, Cell
+from .tries import read as read_tries
 
 __all__ = ["Compared", "compared", "experiments", "gather", "main", "page"]
 
-WIDTH = Path(__file__).with_name("protocol-width.toml")
 PRINTED = ("rq1", "rq2", "rq3", "rq4", "regression")
 _TABLES = {
     "tab:rq4-tradeoff-main-wide": "rq4",
@@ -59,9 +63,16 @@ _TABLES = {
     "fig:num-existing": "rq1",
 }
 """Experiments by the label of what they reproduce."""
+_HALVED = {
+    "tab:rq4-tradeoff-main-wide": "protocol-width",
+    "tab:rq4-integration-accuracy-wide": "protocol-width",
+    "tab:recon-score-2datasets-transposed-se": "latitude-width",
+}
+"""Experiments with half the gamma, by the label of what they reproduce."""
 
 FEWEST_SEEDS = 10
-_OBFUSCATORS = {"pca": "PCA", "kernel-pca": "kernel PCA", "umap": "UMAP"}
+_KINDS = ("pca", "kernel-pca", "umap")
+"""Obfuscators of the paper."""
 _ROUNDING = 0.0005
 """Half of the last printed digit, where no interval is printed."""
 
@@ -100,8 +111,12 @@ class Compared:
         """Whether the difference is at most both half widths together."""
         if found is None or math.isnan(found.half_width):
             return False
-        printed = _ROUNDING if self.printed.half_width is None else self.printed.half_width
-        return abs(found.mean - self.printed.mean) <= printed + found.half_width
+        return abs(found.mean - self.printed.mean) <= self.printed_half_width + found.half_width
+
+    @property
+    def printed_half_width(self) -> float:
+        """Half the printed interval; where none is printed, half of the last digit."""
+        return _ROUNDING if self.printed.half_width is None else self.printed.half_width
 
     def is_settled(self, found: Interval | None) -> bool:
         """Whether our half width is at most half the difference."""
@@ -110,7 +125,9 @@ class Compared:
 
 def experiments() -> list[Experiment]:
     """All experiments of the preset, and KTI under PCA with half the gamma."""
-    found = [load_experiment(name, "printed") for name in (*PRINTED, WIDTH)]
+    names: list[str | Path] = list(PRINTED)
+    names += [Path(__file__).with_name(f"{name}.toml") for name in dict.fromkeys(_HALVED.values())]
+    found = [load_experiment(name, "printed") for name in names]
     return [each for each in found if each is not None]
 
 
@@ -153,34 +170,35 @@ def compared(rows: Mapping[str, Sequence[Row]]) -> list[Compared]:
 
 
 def _compared(printed: PublishedValue, rows: Mapping[str, Sequence[Row]]) -> Compared:
-    def of(experiment: str) -> list[Row]:
-        wanted = {axis: getattr(printed, axis) for axis in ("dataset", "obfuscator", "n_components", "n_parties")}
-        return [
-            row
-            for row in rows.get(experiment, ())
-            if all(value in (None, getattr(row.condition, axis)) for axis, value in wanted.items())
-        ]
-
-    here = of(_TABLES[printed.table])
     if printed.name == "reconstruction":
-        strongest = strongest_attack(here)
+        strongest = strongest_attack(_rows_at(printed, rows.get(_TABLES[printed.table], ())))
         if strongest is None:
             return Compared(printed=printed)
         attack, attacked = strongest
         return Compared(printed=printed, ours=estimate(attacked, printed.measure).interval, attack=attack)
-    # What a party does alone is one row, whatever the obfuscator.
-    alone = printed.name in BASELINES
-    values = {row.seed: row for row in here if row.name == printed.name} if alone else None
-    own = list(values.values()) if values is not None else [row for row in here if row.name == printed.name]
-    halved = [row for row in of("protocol-width") if row.name == f"{printed.name}, gamma 0.5"]
+    of_width = _rows_at(printed, rows.get(_HALVED.get(printed.table, ""), ()))
+    halved = [row for row in of_width if row.name == f"{printed.name}, gamma 0.5"]
     return Compared(
         printed=printed,
-        ours=estimate(own, printed.measure).interval,
-        halved=estimate(halved, printed.measure).interval if printed.table.startswith("tab:rq4") else None,
+        ours=estimate(_own_rows(printed, rows), printed.measure).interval,
+        halved=estimate(halved, printed.measure).interval,
     )
 
 
-def page(results: ExperimentResults, figure_names: Iterable[str] = ()) -> dict[str, str]:
+def _rows_at(printed: PublishedValue, rows: Iterable[Row]) -> list[Row]:
+    """Return the rows of all methods and attacks under the conditions of a number."""
+    wanted = {axis: getattr(printed, axis) for axis in ("dataset", "obfuscator", "n_components", "n_parties")}
+    return [row for row in rows if all(value in (None, getattr(row.condition, axis)) for axis, value in wanted.items())]
+
+
+def _own_rows(printed: PublishedValue, rows: Mapping[str, Sequence[Row]]) -> list[Row]:
+    """Return the rows of the method whose accuracy or error a number is."""
+    own = [row for row in _rows_at(printed, rows.get(_TABLES[printed.table], ())) if row.name == printed.name]
+    # What a party does alone is one row, whatever the obfuscator.
+    return list({row.seed: row for row in own}.values()) if printed.name in BASELINES else own
+
+
+def page(results: ExperimentResults, figure_names: Iterable[str] = (), tries: Path | None = None) -> dict[str, str]:
     """Return the texts of the page and of its claims, by file name.
 
     Parameters
@@ -188,6 +206,8 @@ def page(results: ExperimentResults, figure_names: Iterable[str] = ()) -> dict[s
     results : ExperimentResults
     figure_names : iterable of str
         Files of the figures that the page shows, of those in `_FIGURES`.
+    tries : Path, optional
+        File of scores that ``datacollab_experiments.readings.tries`` wrote.
     """
     found = compared(results.rows)
     verdicts = [each for each in check_claims(results.rows) if each.claim.source not in TIME_FIGURES.values()]
@@ -197,9 +217,10 @@ def page(results: ExperimentResults, figure_names: Iterable[str] = ()) -> dict[s
         "counts": _counts(found),
         "tables": "\n\n".join(_table(label, found) for label in _TABLES),
         "differences": _differences(found),
+        "tries": _tries(results.rows, read_tries(tries) if tries is not None and tries.exists() else {}),
         "claims": count_verdicts(verdicts),
-        "figures": "\n\n".join(f"![{_FIGURES[name]}]({name})" for name in shown),
-        "costs": _costs(results),
+        "figures": _figure_texts(shown),
+        "costs": _costs(results.rows),
     }
     text = Path(__file__).with_name("printed.md").read_text(encoding="utf-8")
     for name, part in parts.items():
@@ -223,6 +244,27 @@ _FIGURES = {
 """What the figures show, by file, in the order of the page."""
 
 
+_CAPTIONS = {
+    "rq4_trade-off_paper.png": "Open grey circles are printed values, each joined to ours.",
+    "regression.png": "Open grey diamonds are printed values.",
+    "rq1_paper.png": "GEP, the wide line, lies under LTI: their accuracies are equal to three digits.",
+}
+"""What is said below a figure, by file."""
+
+
+def _figure_texts(shown: Sequence[str]) -> str:
+    """Return the figures with their captions, and the titles of those that are not shown."""
+    parts = []
+    for name in shown:
+        parts.append(f"![{_FIGURES[name]}]({name})")
+        if name in _CAPTIONS:
+            parts.append(f"*{_CAPTIONS[name]}*")
+    others = [f"* {title}" for name, title in _FIGURES.items() if name not in shown]
+    if others:
+        parts += ["Not shown, as too little was run:", "\n".join(others)]
+    return "\n\n".join(parts)
+
+
 def _pipes(head: Sequence[str], lines: Iterable[Sequence[Any]]) -> str:
     return markdown(head, [[str(cell) for cell in line] for line in lines])
 
@@ -236,17 +278,18 @@ def _groups(found: Sequence[Compared]) -> dict[str, list[Compared]]:
     trade_off = [each for each in found if each.printed.table == "tab:rq4-tradeoff-main-wide"]
     integration = [each for each in found if each.printed.table == "tab:rq4-integration-accuracy-wide"]
     regression = [each for each in found if each.printed.measure == "rmse"]
+    titles = {kind: OBFUSCATORS[kind] for kind in _KINDS}
     groups: dict[str, list[Compared]] = {}
-    for kind, title in _OBFUSCATORS.items():
+    for kind, title in titles.items():
         groups[f"tab:rq4-tradeoff-main-wide, accuracy, {title}"] = [e for e in trade_off if _is_accuracy(e, kind)]
-    for kind, title in _OBFUSCATORS.items():
+    for kind, title in titles.items():
         groups[f"tab:rq4-tradeoff-main-wide, reconstruction, {title}"] = [
             e for e in trade_off if e.printed.name == "reconstruction" and e.printed.obfuscator == kind
         ]
-    for kind, title in _OBFUSCATORS.items():
+    for kind, title in titles.items():
         groups[f"tab:rq4-integration-accuracy-wide, {title}"] = [e for e in integration if _is_accuracy(e, kind)]
     latitude = [each for each in regression if each.printed.dataset == "ujiindoorloc"]
-    for kind, title in _OBFUSCATORS.items():
+    for kind, title in titles.items():
         groups[f"regression, UJIIndoorLoc, {title}"] = [e for e in latitude if e.printed.obfuscator == kind]
     groups["regression, UJIIndoorLoc, Local and Central"] = [e for e in latitude if e.printed.obfuscator is None]
     groups["regression, slice localisation"] = [e for e in regression if e.printed.dataset == "slice-localization"]
@@ -291,7 +334,8 @@ def _answer(found: Sequence[Compared]) -> str:
         f"ours with γ = 1 as printed, and {_share(utility, _with_half)} with γ = 1/2 under PCA.",
         f"Of tab:rq4-integration-accuracy-wide it is {_share(linear, _as_printed)}, and {_share(linear, _with_half)}.",
         f"Reconstruction under PCA and kernel PCA: {_share(risk, _as_printed)}. UJIIndoorLoc: "
-        f"{_share(latitude, _as_printed)}. RQ4 under UMAP: {_share(umap, _as_printed)}.",
+        f"{_share(latitude, _as_printed)}, and {_share(latitude, _with_half)}. RQ4 under UMAP: "
+        f"{_share(umap, _as_printed)}.",
         "RQ1 to RQ3 are printed as figures without numbers, but for Central in RQ1; for them there are only "
         "[claims](#claims).",
     ]
@@ -331,7 +375,7 @@ def _table(label: str, found: Sequence[Compared]) -> str:
         if printed.table != label:
             continue
         decimals = 2 if printed.measure == "rmse" else 3
-        where = [printed.dataset, _OBFUSCATORS.get(printed.obfuscator or "", "")]
+        where = [printed.dataset, OBFUSCATORS.get(printed.obfuscator or "", "")]
         where.append(str(printed.n_components or printed.n_parties or ""))
         name = printed.name
         attacks = "" if not printed.attack else f" ({printed.attack})"
@@ -357,121 +401,250 @@ def _ours(each: Compared, found: Interval | None, decimals: int) -> list[Any]:
     text = with_half_width(found.mean, found.half_width, decimals)
     if each.attack:
         text += f" ({each.attack})"
-    difference = number(found.mean - each.printed.mean, decimals)
-    sign = "+" if found.mean >= each.printed.mean else ""
     verdict = ("yes" if each.is_inside(found) else "**no**") if each.is_run else "too few seeds"
-    return [text, found.n, f"{sign}{difference}".replace("-", "−"), verdict]
+    return [text, found.n, _signed(found.mean - each.printed.mean, decimals), verdict]
 
 
 @cache
-def _reasons() -> dict[tuple[str | None, str], str]:
-    """Return what is known of deviations, by obfuscator and name."""
+def _reasons() -> tuple[dict[str, Any], ...]:
+    """Return what is known of deviations: texts, each with what a printed number must have for it."""
     text = Path(__file__).with_name("printed.toml").read_text(encoding="utf-8")
-    return {(each.get("obfuscator"), each["name"]): each["text"] for each in tomllib.loads(text).get("reason", ())}
+    return tuple(tomllib.loads(text)["reason"])
+
+
+def _is_of(reason: Mapping[str, Any], printed: PublishedValue) -> bool:
+    """Whether a reason is of this number."""
+    return all(
+        getattr(printed, key) in (value if isinstance(value, list) else [value])
+        for key, value in reason.items()
+        if key != "text"
+    )
+
+
+def _reason(printed: PublishedValue) -> str:
+    """Return the text that asks most of the number."""
+    of_it = [reason for reason in _reasons() if _is_of(reason, printed)]
+    return max(of_it, key=len)["text"] if of_it else NO_REASON
+
+
+NO_REASON = "nothing yet"
+_SECTIONS = (
+    ("tab:rq4-tradeoff-main-wide", None),
+    ("tab:rq4-integration-accuracy-wide", None),
+    ("tab:recon-score-2datasets-transposed-se", "ujiindoorloc"),
+    ("fig:num-existing", None),
+)
+"""Tables and data sets, in the order in which their cells are explained."""
 
 
 def _differences(found: Sequence[Compared]) -> str:
-    """Return every cell that was run and is outside, with what was tried."""
-    grouped: dict[tuple[str | None, str], list[str]] = {}
-    for each in found:
-        if not each.is_run or each.is_inside(each.reading):
+    """Return every cell that was run and is outside, one by one."""
+    shown: set[tuple[Any, ...]] = set()
+    parts = []
+    for label, dataset in _SECTIONS:
+        here = [each for each in found if each.printed.table == label]
+        run = [each for each in here if each.is_run and dataset in (None, each.printed.dataset)]
+        outside = [each for each in run if not each.is_inside(each.ours) or not each.is_inside(each.reading)]
+        first = [each for each in outside if _number(each.printed) not in shown]
+        shown |= {_number(each.printed) for each in outside}
+        text = f"### Outside in {label}\n\n{len(outside)} of {len(run)} cells that were run"
+        if len(first) < len(outside):
+            text += f"; {len(outside) - len(first)} are KTI+TSL's, which stand in the table above as well"
+        parts.append(text + ".")
+        if first:
+            parts.append(_pipes(_OUTSIDE, [line for each in first for line in _outside(each)]))
+    return "\n\n".join(parts)
+
+
+_OUTSIDE = ("cell", "printed", "ours", "difference", "in half widths", "known, tried, and left")
+
+
+def _number(printed: PublishedValue) -> tuple[Any, ...]:
+    """What tells a number from others: KTI+TSL's accuracies stand in two tables."""
+    return printed.dataset, printed.obfuscator, printed.n_components, printed.n_parties, printed.name, printed.measure
+
+
+def _outside(each: Compared) -> Iterable[list[str]]:
+    """Return the lines of one cell: as printed, and with half the gamma where that was run."""
+    printed = each.printed
+    decimals = 2 if printed.measure == "rmse" else 3
+    size = f"K = {printed.n_parties}" if printed.n_parties else str(printed.n_components or "")
+    where = [printed.dataset, OBFUSCATORS.get(printed.obfuscator or "", ""), size]
+    cell = f"{printed.name}, {' '.join(filter(None, where))}"
+    text = with_half_width(printed.mean, printed.half_width, decimals)
+    yield [cell, text, *_away(each, each.ours, decimals), _reason(printed)]
+    if each.halved is not None and each.reading is each.halved:
+        yield ["with γ = 1/2", "", *_away(each, each.halved, decimals), ""]
+
+
+def _away(each: Compared, ours: Interval | None, decimals: int) -> list[str]:
+    """Return ours, its difference, and that in units of both half widths together: outside where above 1."""
+    assert ours is not None
+    text, _, difference, _ = _ours(each, ours, decimals)
+    units = abs(ours.mean - each.printed.mean) / (each.printed_half_width + ours.half_width)
+    shown = number(units, 2)
+    return [str(text), str(difference), shown if each.is_inside(ours) else f"**{shown}**"]
+
+
+def _tries(rows: Mapping[str, Sequence[Row]], scores: Mapping[str, Mapping[Cell, Mapping[int, float]]]) -> str:
+    """Return what each reading that was tried would leave of the differences."""
+    parts = []
+    for title, label in (
+        ("LTI in RQ4 under PCA", "tab:rq4-integration-accuracy-wide"),
+        ("UJIIndoorLoc", "tab:recon-score-2datasets-transposed-se"),
+    ):
+        tried = {
+            reading: {value: of_seeds for cell, of_seeds in of_reading.items() if (value := _number_of(label, cell))}
+            for reading, of_reading in scores.items()
+        }
+        columns = list(dict.fromkeys(value for of_reading in tried.values() for value in of_reading))
+        if not columns:
             continue
-        printed = each.printed
-        if printed.table == "tab:rq4-tradeoff-main-wide" and printed.name != "reconstruction":
-            continue  # the same number stands in tab:rq4-integration-accuracy-wide
-        reading = each.reading
-        assert reading is not None
-        decimals = 2 if printed.measure == "rmse" else 3
-        size = printed.n_components or printed.n_parties
-        where = printed.dataset + ("" if size is None else f" {size}")
-        sign = "+" if reading.mean > printed.mean else "−"
-        away = f"{where} {sign}{number(abs(reading.mean - printed.mean), decimals)}"
-        grouped.setdefault((printed.obfuscator, printed.name), []).append(away)
-    lines = [
-        [
-            f"{name}{', ' + _OBFUSCATORS[kind] if kind else ''}",
-            "; ".join(cells_away),
-            _reasons().get((kind, name), "nothing yet"),
-        ]
-        for (kind, name), cells_away in grouped.items()
-    ]
-    if not lines:
-        return "No cell that was run is outside."
-    note = (
-        "Cells outside: ours less printed, with γ = 1/2 for KTI and KTI+TSL under PCA. Numbers after a data set are "
-        "columns, or parties."
-    )
-    return note + "\n\n" + _pipes(["what", "cells", "known, and tried"], lines)
+        ours = {value: _compared(value, rows) for value in columns}
+        lines = [_left(AS_RUN, columns, ours, {value: each.ours.mean for value, each in ours.items() if each.ours}, "")]
+        for reading, of_reading in tried.items():
+            if reading == AS_RUN or not of_reading:
+                continue
+            means, seeds = {}, set()
+            for value, of_seeds in of_reading.items():
+                as_run = {row.seed: row.scores[value.measure] for row in _own_rows(value, rows) if row.error is None}
+                change = [score - as_run[seed] for seed, score in of_seeds.items() if seed in as_run]
+                mine = ours[value].ours
+                if change and mine is not None:
+                    means[value] = mine.mean + float(np.mean(change))
+                    seeds.add(len(change))
+            lines.append(_left(reading, columns, ours, means, " to ".join(map(str, sorted({min(seeds), max(seeds)})))))
+        heads = [" ".join(filter(None, [v.name, v.dataset, OBFUSCATORS[v.obfuscator or ""], str(v.n_components or "")]))
+                 for v in columns]  # fmt: skip
+        head = ["reading", "seeds", *heads, "mean absolute difference", "inside"]
+        parts.append(f"**{title}**\n\n{_pipes(head, lines)}")
+    return "\n\n".join(parts) or "Nothing was tried."
 
 
-def _costs(results: ExperimentResults) -> str:
+def _number_of(label: str, cell: Cell) -> PublishedValue | None:
+    dataset, kind, n_components, method = cell
+    return find_published(label, dataset=dataset, obfuscator=kind, n_components=n_components, name=method)
+
+
+def _left(
+    reading: str,
+    columns: Sequence[PublishedValue],
+    ours: Mapping[PublishedValue, Compared],
+    means: Mapping[PublishedValue, float],
+    seeds: str,
+) -> list[str]:
+    """Return one reading's line: what it leaves of each difference, in bold where that is outside."""
+    texts, away, n_inside = [], [], 0
+    for value in columns:
+        mine = ours[value].ours
+        if value not in means or mine is None:
+            texts.append("")
+            continue
+        inside = ours[value].is_inside(replace(mine, mean=means[value]))
+        text = _signed(means[value] - value.mean, 2 if value.measure == "rmse" else 3)
+        texts.append(text if inside else f"**{text}**")
+        away.append(abs(means[value] - value.mean))
+        n_inside += inside
+    decimals = 2 if any(value.measure == "rmse" for value in columns) else 3
+    return [reading, seeds, *texts, number(float(np.mean(away)), decimals), f"{n_inside} of {len(away)}"]
+
+
+def _signed(difference: float, decimals: int) -> str:
+    return f"{'+' if difference >= 0 else ''}{number(difference, decimals)}".replace("-", "−")
+
+
+def _costs(by_experiment: Mapping[str, Sequence[Row]]) -> str:
     """Return what each experiment took, and what its missing trials would."""
-    measured = _trial_seconds(results)
+    measured = _trial_seconds(by_experiment)
     model = _umap_model(measured)
-    lines, hours = [], []
+    lines = []
+    # RQ1 and RQ2 share trials, which the sum counts once.
+    missing: dict[tuple[bool, Condition, int], float] = {}
     for name in (*PRINTED, "slice"):
         # Slice localisation has no rows to run on; its conditions would be those of UJIIndoorLoc.
-        experiment = load_experiment("regression" if name == "slice" else name, "printed")
+        is_slice = name == "slice"
+        experiment = load_experiment("regression" if is_slice else name, "printed")
         assert experiment is not None
-        rows = {(row.cell, row.seed) for row in results.rows.get(name, ()) if row.error is None}
-        trials: dict[str, list[tuple[int, bool, float]]] = {}
+        rows = {(row.cell, row.seed) for row in by_experiment.get(name, ()) if row.error is None}
+        wanted: dict[Condition, list[str]] = {}
+        for cell in cells(experiment):
+            wanted.setdefault(cell.condition, []).append(cell.id)
+        groups: dict[tuple[str, str], list[Condition]] = {}
         for condition in experiment.conditions:
-            seconds = _expected(drawn_condition(condition), measured, model)
-            wanted = [cell.id for cell in cells(experiment) if cell.condition == condition]
-            trials.setdefault(_title(condition), []).extend(
-                (seed, all((cell, seed) in rows for cell in wanted), seconds) for seed in experiment.seeds
-            )
-        for title, of_condition in trials.items():
-            left = [(seed, seconds / 3600) for seed, is_there, seconds in of_condition if not is_there]
-            first = sum(each for seed, each in left if seed < FEWEST_SEEDS)
-            hours.append((first, sum(each for _, each in left)))
-            mean = float(np.mean([seconds for *_, seconds in of_condition]))
-            run = f"{len(of_condition) - len(left)} of {len(of_condition)}"
-            lines.append([name, title, run, _amount(mean, 0), *(_amount(each, 1) for each in hours[-1])])
-    known = [each for each in hours if not math.isnan(each[0])]
-    lines.append(["all", "", "", "", *(_amount(sum(column), 0) for column in zip(*known, strict=True))])
-    head = ["experiment", "condition", "trials run", "CPU seconds a trial", "hours to ten seeds", "hours to all seeds"]
+            dataset = "slice-localization" if is_slice else condition.dataset
+            groups.setdefault((dataset, _title(condition)), []).append(condition)
+        for (dataset, title), conditions in groups.items():
+            draws = {condition: drawn_condition(condition) for condition in conditions}
+            seconds = {condition: _expected(draw, measured, model) for condition, draw in draws.items()}
+            left = {
+                (is_slice, draws[condition], seed): seconds[condition]
+                for condition in conditions
+                for seed in experiment.seeds
+                if not all((cell, seed) in rows for cell in wanted[condition])
+            }
+            missing |= left
+            n_trials = len(conditions) * len(experiment.seeds)
+            mean = _amount(float(np.mean(list(seconds.values()))), 0)
+            is_measured = not is_slice and all(draw in measured for draw in draws.values())
+            each = mean if is_measured or mean == "–" else f"about {mean}"
+            lines.append([name, dataset, title, f"{n_trials - len(left)} of {n_trials}", each, *_hours(left, 1)])
+    lines.append(["all", "", "", "", "", *_hours(missing, 0)])
+    head = ["experiment", "data set", "condition", "trials run", "CPU seconds a trial"]
+    head += ["hours to ten seeds", "hours to all seeds"]
     note = (
-        "CPU seconds: the mean of the trials that ran whole; for other numbers of parties under UMAP, c + a K + b K² "
-        "fitted to those. A run's first trial includes what umap-learn takes to compile. RQ1 and RQ2 share their "
-        "trials, which are counted in both. Slice localisation needs all 53,500 rows, of which there are 682 here; its "
-        "cost is that of UJIIndoorLoc."
+        "CPU seconds: the median of the trials that ran whole, which leaves out what umap-learn takes to compile in a "
+        "run's first trial; of one trial alone, it may be in it. *About* is what no trial was measured for. Under UMAP "
+        "it is c + a K + b K², fitted to those medians of all data sets, and never below a median with fewer parties: "
+        "anchors, columns and attacks are not in it. RQ1 and RQ2 share their trials, which the last line counts once. "
+        "Slice localisation needs all 53,500 rows, and only 682 are here; its cost is taken to be that of UJIIndoorLoc."
     )
     return _pipes(head, lines) + "\n\n" + note
+
+
+def _hours(left: Mapping[tuple[bool, Condition, int], float], decimals: int) -> list[str]:
+    """Hours of missing trials: up to ten seeds, and up to all."""
+    first = sum(seconds for (*_, seed), seconds in left.items() if seed < FEWEST_SEEDS)
+    return [_amount(seconds / 3600, decimals) for seconds in (first, sum(left.values()))]
 
 
 def _amount(value: float, decimals: int) -> str:
     return "–" if math.isnan(value) else number(value, decimals)
 
 
-def _title(condition: Any) -> str:
-    kind = _OBFUSCATORS[condition.obfuscator]
+def _title(condition: Condition) -> str:
+    kind = OBFUSCATORS[condition.obfuscator]
     if condition.n_parties != 10:
         return f"{kind}, K = {condition.n_parties}"
     return kind
 
 
-def _trial_seconds(results: ExperimentResults) -> dict[Any, list[float]]:
-    """CPU seconds of each trial that ran whole, by its drawn condition."""
-    spent: dict[Any, dict[int, dict[str, float]]] = {}
-    for part in results.rows.values():
+def _trial_seconds(by_experiment: Mapping[str, Sequence[Row]]) -> dict[Condition, float]:
+    """Median CPU seconds of the trials that ran whole, by what was drawn."""
+    spent: dict[Condition, dict[int, dict[str, float]]] = {}
+    obfuscated = set()
+    for part in by_experiment.values():
         for row in part:
             if "cpu" in row.seconds:
-                by_seed = spent.setdefault(drawn_condition(row.condition), {})
-                by_seed.setdefault(row.seed, {})[row.cell] = row.seconds["cpu"]
+                draw = drawn_condition(row.condition)
+                spent.setdefault(draw, {}).setdefault(row.seed, {})[row.cell] = row.seconds["cpu"]
+                if row.name not in BASELINES:
+                    obfuscated.add(draw)
     found = {}
-    for draw, by_seed in spent.items():
+    # What parties do alone is shared between obfuscators, and says nothing of a trial.
+    for draw in obfuscated:
         # Where rows of an earlier run were there, a trial computed the others alone.
-        most = max(map(len, by_seed.values()))
-        found[draw] = [sum(by_cell.values()) for by_cell in by_seed.values() if len(by_cell) == most]
+        most = max(map(len, spent[draw].values()))
+        whole = [sum(by_cell.values()) for by_cell in spent[draw].values() if len(by_cell) == most]
+        found[draw] = float(np.median(whole))
     return found
 
 
-def _umap_model(measured: Mapping[Any, Sequence[float]]) -> Callable[[int], float]:
-    """Seconds of a trial under UMAP by its number of parties: c + a K + b K², none of them below 0."""
-    points = [
-        (draw.n_parties, float(np.mean(seconds))) for draw, seconds in measured.items() if draw.obfuscator == "umap"
-    ]
+def _umap_model(measured: Mapping[Condition, float]) -> Callable[[int], float]:
+    """Seconds of a trial under UMAP by its number of parties.
+
+    They are c + a K + b K², none of the factors below 0, and at least what was measured with fewer parties.
+    """
+    points = [(draw.n_parties, seconds) for draw, seconds in measured.items() if draw.obfuscator == "umap"]
     if not points:
         return lambda n_parties: math.nan
     parties = np.array([n for n, _ in points], dtype=float)
@@ -479,15 +652,20 @@ def _umap_model(measured: Mapping[Any, Sequence[float]]) -> Callable[[int], floa
     # Relative errors count, so that few parties are fitted as well as many.
     powers = parties[:, np.newaxis] ** np.arange(3)
     factors, _ = nnls(powers / seconds[:, np.newaxis], np.ones(len(seconds)))
-    return lambda n_parties: float(factors @ float(n_parties) ** np.arange(3))
+
+    def seconds_of(n_parties: int) -> float:
+        fewer = seconds[parties < n_parties]
+        return float(np.max([factors @ float(n_parties) ** np.arange(3), *fewer]))
+
+    return seconds_of
 
 
-def _expected(draw: Any, measured: Mapping[Any, Sequence[float]], model: Callable[[int], float]) -> float:
+def _expected(draw: Condition, measured: Mapping[Condition, float], model: Callable[[int], float]) -> float:
     if draw in measured:
-        return float(np.mean(measured[draw]))
+        return measured[draw]
     if draw.obfuscator == "umap":
         return model(draw.n_parties)
-    others = [np.mean(seconds) for each, seconds in measured.items() if each.obfuscator == draw.obfuscator]
+    others = [seconds for each, seconds in measured.items() if each.obfuscator == draw.obfuscator]
     return float(np.mean(others)) if others else math.nan
 
 
@@ -499,6 +677,8 @@ def figures(results: ExperimentResults, data_dir: Path | None) -> dict[str, byte
     rows = dict(results.rows)
     # The paper leaves Central out, which would squeeze the other curves.
     rows["rq1"] = tuple(row for row in rows["rq1"] if row.name != "Central")
+    for experiment in ("rq1", "rq2", "rq3"):
+        rows[experiment] = _with_ten_seeds(rows[experiment])
     drawn = {f"{plot.name}.png": rendered(plot.figure, "png") for plot in result_figures(rows)}
     for picture in reconstruction_pictures(results):
         dataset = "fashion-mnist" if "fashion-mnist" in picture.title else "mnist"
@@ -509,14 +689,36 @@ def figures(results: ExperimentResults, data_dir: Path | None) -> dict[str, byte
     return drawn
 
 
+def _with_ten_seeds(rows: Sequence[Row]) -> tuple[Row, ...]:
+    """Return the rows of conditions with ten seeds of each method, if a data set has two such conditions."""
+    seeds: dict[Condition, dict[str, set[int]]] = {}
+    for row in rows:
+        if row.error is None:
+            seeds.setdefault(row.condition, {}).setdefault(row.name, set()).add(row.seed)
+    names = {row.name for row in rows}
+    kept = [
+        condition
+        for condition, by_name in seeds.items()
+        if all(len(by_name.get(name, ())) >= FEWEST_SEEDS for name in names)
+    ]
+    n_kept = Counter(condition.dataset for condition in kept)
+    return tuple(row for row in rows if row.condition in kept and n_kept[row.condition.dataset] >= 2)
+
+
 def _regression_figure(found: Sequence[Compared]) -> Any:
     """Errors on UJIIndoorLoc, one panel per obfuscator: printed and ours with their intervals."""
+    by_kind = {
+        kind: [e for e in found if e.printed.dataset == "ujiindoorloc" and e.printed.obfuscator == kind]
+        for kind in _KINDS
+    }
+    titles = [
+        OBFUSCATORS[kind] + ("" if any(each.ours for each in cells_here) else " (not run)")
+        for kind, cells_here in by_kind.items()
+    ]
     with plain_style():
-        kinds = list(_OBFUSCATORS)
-        figure, axes = panels([_OBFUSCATORS[kind] for kind in kinds], height=3.4)
+        figure, axes = panels(titles, height=3.4)
         handles: dict[str, Any] = {}
-        for panel, kind in zip(axes, kinds, strict=True):
-            cells_here = [e for e in found if e.printed.dataset == "ujiindoorloc" and e.printed.obfuscator == kind]
+        for panel, cells_here in zip(axes, by_kind.values(), strict=True):
             for place, each in enumerate(cells_here):
                 printed = each.printed
                 handles["printed"] = panel.errorbar(
@@ -551,7 +753,8 @@ def main(arguments: Sequence[str] | None = None) -> None:
     (given.to / "rows.csv.gz").write_bytes(packed.getvalue())
     for name, image in figures(results, given.data_dir).items():
         (given.to / name).write_bytes(image)
-    for name, text in page(results, [path.name for path in given.to.glob("*.png")]).items():
+    texts = page(results, [path.name for path in given.to.glob("*.png")], given.to / "tries.csv")
+    for name, text in texts.items():
         (given.to / name).write_text(text, encoding="utf-8")
 
 
