@@ -2,6 +2,8 @@
 
 import pytest
 
+from datacollab.bundle import KeyPair
+from datacollab.exchange.project import draft_project
 from datacollab_experiments.sums.hospitals import HOSPITALS, TABLES, dealt, scored
 
 
@@ -15,6 +17,20 @@ def test_nobody_at_the_last_hospital_has_the_outcome():
     assert (parts["west"][target] == "nein").all()
     assert set(parts["north"][target]) == {"ja", "nein"}
     assert not set(new.index) & {row for part in (public, *parts.values()) for row in part.index}
+
+
+@pytest.mark.parametrize("name", list(TABLES))
+def test_no_hospital_is_refused_for_gaps_that_it_has_by_chance(name):
+    *keys, analyst = (KeyPair.generate().public for _ in range(4))
+    agreed = {"name": "rare", "purpose": "x", "parties": dict(zip(HOSPITALS, keys, strict=True)), "owner": keys[0]}
+    for seed in range(100, 120):
+        table, _, target = TABLES[name](seed)
+        public, parts, _ = dealt(table, target, "ja" if name == "simulated" else "yes")
+        project = draft_project(public, target=target, analyst=analyst, **agreed)
+        unflagged = [column.name for column in project.columns if not column.flag_missing]
+        assert set(unflagged) < {each.name for each in project.columns}
+        for rows in parts.values():
+            assert (rows[unflagged].isna().mean() <= 0.05).all(), (seed, len(rows))
 
 
 @pytest.mark.slow

@@ -60,7 +60,7 @@ def test_a_word_in_most_entries_is_a_category(word):
     )
     project, told = draft({"stage": text(*[word] * 86, rest=["II", "III"])}, missing={"stage": [word]})
     assert (project.columns[0].categories, project.columns[0].missing_words) == (("II", "III"), (word,))
-    assert project.columns[0].flag_missing, "86 gaps are not filled in unseen"
+    assert project.columns[0].flag_missing, "parties have as many gaps"
     assert "86 of 120 rows" in told["gaps"]
 
 
@@ -304,3 +304,16 @@ def test_filling_has_the_limit_of_unknown_entries(n_gaps):
     assert "flag_missing = true" in told
     flagged = draft({"dose": table["dose"]})[0]
     assert encode_table(flagged, table, where="a.csv").X[:7, 1].tolist() == [1] * 7
+
+
+@pytest.mark.parametrize(("n_gaps", "is_flagged"), [(0, False), (1, False), (2, True), (7, True)])
+def test_a_column_says_where_gaps_are_before_a_small_table_has_too_many_by_chance(n_gaps, is_flagged):
+    """With 2 of 120 public entries missing, 7 of 120 are at a party in one draw of 200; so few rows may be its all."""
+    project, told = draft({"dose": text(*[np.nan] * n_gaps, rest=[1.5, 2.5, 4.0])})
+    assert project.columns[0].flag_missing == is_flagged
+    assert ("gaps" in told) == is_flagged
+    table = pd.DataFrame({"dose": text(*[np.nan] * 7, rest=[1.5, 2.5]), "age": 50.0})
+    if is_flagged:
+        assert encode_table(project, table, where="a.csv").X[:, 1].sum() == 7
+    else:
+        assert "in 7 of 120 rows" in refusal("SCHEMA_MISSING_ENTRY", encode_table, project, table, where="a.csv")

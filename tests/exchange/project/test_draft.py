@@ -79,10 +79,10 @@ def test_a_draft_fits_the_table_it_was_made_from(draft, table, keys, write):
     assert [column.kind for column in project.columns] == ["number", "category", "number", "category", "number"]
     assert project.task.kind == "classification"
     assert project.task.classes == ("no", "yes")
-    # Of two categories a column is told by the others.
-    assert (project.n_free, project.n_features) == (project.max_components + 1, 11)
+    # Of two categories a column is told by the others; two of sixty doses are missing, which a column of its own says.
+    assert (project.n_free, project.n_features) == (project.max_components + 1, 12)
     assert encode_table(project, table, where="public.csv").n_rows == 60
-    assert make_anchor(project, table, where="public.csv").rows.shape == (1000, 11)
+    assert make_anchor(project, table, where="public.csv").rows.shape == (1000, 12)
     text = project_text(project, keys["a"], drafted=True)
     assert text.count("CHECK") == len(project.columns) + 1
     # Of ranges that were told nothing has to be checked; the two categories and the classes were found.
@@ -163,7 +163,7 @@ def test_public_rows_need_no_targets_where_these_are_told(draft, table, keys):
     numbers = draft(bare, target_range=(0.0, 14.0))
     assert numbers == draft(table.assign(ill=list(range(10)) * 6), task="regression")
     assert numbers == draft(table.assign(ill=14.0), target_range=(0.0, 14.0))
-    assert make_anchor(project, bare, where="public.csv").rows.shape == (1000, 11)
+    assert make_anchor(project, bare, where="public.csv").rows.shape == (1000, 12)
     # Nothing of the target was guessed, so nothing of it has to be checked.
     text = project_text(project, keys["a"], drafted=True, target_given=True)
     assert text.count("CHECK") == len(project.columns)
@@ -192,7 +192,7 @@ def test_identifiers_and_dates_are_refused_with_what_to_do(draft, table):
     assert "--without" in refused(draft, table, without=[])
     rows = pd.concat([table] * 3)
     assert "text of 51 kinds" in refused(draft, rows.assign(ward=[f"w{row % 51}" for row in range(180)]))
-    assert draft(rows.assign(ward=[f"w{row % 50}" for row in range(180)])).n_features == 11 + 47
+    assert draft(rows.assign(ward=[f"w{row % 50}" for row in range(180)])).n_features == 12 + 47
     assert "dates" in refused(draft, table.assign(age=datetime(2026, 1, 1)))
     assert "no column 'outcome'" in refused(draft, table, target="outcome").replace(
         "column outcome", "column 'outcome'"
