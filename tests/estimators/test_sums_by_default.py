@@ -238,23 +238,35 @@ def test_it_is_shown_as_one_block():
     assert "DataCollaborationClassifier" in estimator_html_repr(dc.DataCollaborationClassifier())
 
 
-@pytest.mark.parametrize("form", ["frame", "array"])
-def test_new_rows_need_no_column_of_owners(digits, form):
-    def table(X, *owners):
-        array = np.column_stack([*owners, X])
-        return array if form == "array" else pd.DataFrame(array).rename(columns=lambda place: f"c{place}")
-
+@pytest.mark.parametrize("column", ["c0", 0])
+def test_new_rows_of_a_frame_need_no_column_of_owners(digits, column):
+    """Their columns are judged alike with owners and without them."""
+    names = [f"c{place}" if column == "c0" else place for place in range(65)]
     codes = np.arange(len(digits.X)) % 5
-    rows, anchor, new = table(digits.X, codes), table(digits.anchor), table(digits.new, np.zeros(len(digits.new)))
-    bare = new[:, 1:] if form == "array" else new.drop(columns="c0")
-    if form == "frame":
-        anchor = anchor.set_axis(bare.columns, axis=1)
-    column = 0 if form == "array" else "c0"
+    rows = pd.DataFrame(np.column_stack([codes, digits.X]), columns=names)
+    new = pd.DataFrame(np.column_stack([np.zeros(len(digits.new)), digits.new]), columns=names)
+    anchor = pd.DataFrame(digits.anchor, columns=names[1:])
     model = dc.DataCollaborationClassifier(party_column=column, random_state=0).fit(rows, digits.y, anchor=anchor)
+    bare = new.drop(columns=column)
     assert_array_equal(model.predict(bare), model.predict(new))
     assert_array_equal(model.predict_proba(bare), model.predict_proba(new))
-    with pytest.raises(ValueError, match="lacks 1 columns|X has 63 features"):
-        model.predict(bare[:, 1:] if form == "array" else bare.drop(columns="c1"))
+    assert_array_equal(model.transform(bare), model.transform(new))
+    words = "feature names should match" if column == "c0" else "features, but"
+    further = pd.Series(1.0, new.index, name="c65" if column == "c0" else 65)
+    for spoil in (lambda table: table.drop(columns=names[1]), lambda table: table.join(further)):
+        for table in (new, bare):
+            with pytest.raises(ValueError, match=words):
+                model.predict(spoil(table))
+
+
+def test_an_array_must_have_the_column_of_owners(digits):
+    """Without it nobody can tell which column an array lacks, and would take others for these."""
+    codes = np.arange(len(digits.X)) % 5
+    model = dc.DataCollaborationClassifier(party_column=0, random_state=0)
+    model.fit(np.column_stack([codes, digits.X]), digits.y, anchor=digits.anchor)
+    for new in (digits.new, np.column_stack([np.zeros(len(digits.new)), digits.new[:, :-1]])):
+        with pytest.raises(ValueError, match="X has 64 features, but DataCollaborationClassifier is expecting 65"):
+            model.predict(new)
 
 
 def test_what_was_played_says_parties_rows_and_noise(fitted):

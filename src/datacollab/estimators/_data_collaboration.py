@@ -39,7 +39,7 @@ from ..share import Share
 from ..sums import FEWEST_PARTIES, MaskKey, RidgeSums, SumsPlan
 from ..survival import CoxRegression, concordance_index
 from ..targets import TargetKind, check_class_names, named_target, target_kind
-from ._roles import BaseDataCollaboration, PlayedRoles, by_party, owners, refuse_unquoted, seeded
+from ._roles import BaseDataCollaboration, PlayedRoles, by_party, refuse_unquoted, seeded
 
 
 class PlayedSums:
@@ -198,8 +198,6 @@ class _Supervised(BaseDataCollaboration):
     def _of_fitted(self, method: str, X: Any, names: NDArray[Any], *further: Any) -> NDArray[Any]:
         if self._has_maps:
             return super()._of_fitted(method, X, names, *further)
-        if self.party_column is not None and not self._lacks_owners(X):
-            X, _ = owners(X, None, self.party_column)
         return np.asarray(getattr(self.sums_, method)(X))
 
     @property

@@ -6,6 +6,7 @@ import sys
 import warnings
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Mapping, Sequence
+from copy import copy
 from numbers import Integral
 from typing import Any, ClassVar, Self
 
@@ -85,8 +86,9 @@ def _without_column(X: Any, column: str | int) -> tuple[Any, NDArray[Any]]:
         names = list(X.columns)
         if column not in names:
             raise ValueError(f"party_column={column!r} is none of the {len(names)} columns of X.")
-        kept = [name for name in names if name != column]
-        return _safe_indexing(X, kept, axis=1), np.asarray(_safe_indexing(X, column, axis=1))
+        # By place, as scikit-learn takes numbers for places, and they may be names.
+        kept = [place for place, name in enumerate(names) if name != column]
+        return _safe_indexing(X, kept, axis=1), np.asarray(X[column])
     if not isinstance(column, int):
         raise ValueError(f"party_column={column!r}: X has no column names; give the position of the column instead.")
     array = np.asarray(X)
@@ -181,9 +183,12 @@ class PlayedRoles(ClassNamePrefixFeaturesOutMixin, TransformerMixin, MetaEstimat
         if method != "transform" and self._has_maps:
             warn_of_scorer(groups, self.party_column, depth=3)
         X = self._checked(X)
-        if self._has_maps or not self._lacks_owners(X):
-            X = validate_data(self, X, reset=False, skip_check_array=True)
+        lacks_owners = not self._has_maps and self._lacks_owners(X)
+        like = self._without_owners() if lacks_owners else self
+        X = validate_data(like, X, reset=False, skip_check_array=True)
         if not self._has_maps:
+            if self.party_column is not None and not lacks_owners:
+                X, _ = owners(X, None, self.party_column)
             return self._of_fitted(method, X, np.array([]), *further)
         X, names = owners(X, groups, self.party_column)
         unknown = [party for party in by_party(names) if party not in self.parties_]
@@ -200,12 +205,16 @@ class PlayedRoles(ClassNamePrefixFeaturesOutMixin, TransformerMixin, MetaEstimat
         return True
 
     def _lacks_owners(self, X: Any) -> bool:
-        """Return whether a checked table has all columns of `fit` but the one of the owners."""
-        if self.party_column is None:
-            return False
-        if hasattr(X, "columns"):
-            return self.party_column not in list(X.columns)
-        return bool(X.shape[1] == self.n_features_in_ - 1)
+        """Return whether a frame lacks the column of the owners; nobody can tell which one an array lacks."""
+        return hasattr(X, "columns") and self.party_column is not None and self.party_column not in list(X.columns)
+
+    def _without_owners(self) -> Self:
+        """Return a copy that expects the columns of `fit` but the one of the owners."""
+        like = copy(self)
+        like.n_features_in_ = self.n_features_in_ - 1
+        if hasattr(self, "feature_names_in_"):
+            like.feature_names_in_ = self.feature_names_in_[self.feature_names_in_ != self.party_column]
+        return like
 
     def _of_fitted(self, method: str, X: Any, names: NDArray[Any], *further: Any) -> NDArray[Any]:
         """Return what a method of each party says of its rows, which were checked."""
@@ -493,14 +502,15 @@ def _numbers(X: Any, anchor: Any) -> list[tuple[FloatArray, FloatArray]]:
         return []
     if hasattr(X, "columns") and hasattr(anchor, "columns"):
         there = set(anchor.columns)
-        names: list[Any] = [name for name in X.columns if name in there]
+        found: list[tuple[Any, Any]] = [(X[name], anchor[name]) for name in X.columns if name in there]
     else:
         X, anchor = np.asarray(X), np.asarray(anchor)
-        names = list(range(X.shape[1])) if X.ndim == anchor.ndim == 2 and X.shape[1] == anchor.shape[1] else []
+        are_alike = X.ndim == anchor.ndim == 2 and X.shape[1] == anchor.shape[1]
+        found = list(zip(X.T, anchor.T, strict=True)) if are_alike else []
     columns = []
-    for name in names:
+    for pair in found:
         try:
-            columns.append(tuple(np.asarray(_safe_indexing(each, name, axis=1), dtype=float) for each in (X, anchor)))
+            columns.append(tuple(np.asarray(each, dtype=float) for each in pair))
         except (TypeError, ValueError):
             continue  # no numbers, which the obfuscator knows about
     return columns  # type: ignore[return-value]
