@@ -208,7 +208,7 @@ def test_show_is_for_people(file, keys):
     assert f"age {age.minimum:g} to {age.maximum:g} missing: {age.fill}, outside: clip" in shown
     assert f"ward north, south missing: {project.columns[1].fill}, unknown: other" in shown
     assert lines[-1] == f"Digest    {project.digest}"
-    assert f"Compare   {project.fingerprint}, by telephone: the beginning of the digest in letters" in lines
+    assert f"Compare   {project.fingerprint}, by telephone: the fingerprint, the beginning of the digest" in lines
     facts = json.loads(run("show", file, "--json").stdout)
     assert facts["project_digest"] == project.digest
 

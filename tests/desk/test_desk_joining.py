@@ -1,4 +1,4 @@
-"""Joining a project on the desk: what the file says is shown first, and letters are compared."""
+"""Joining a project on the desk: what the file says is shown first, and fingerprints are compared."""
 
 import re
 import threading

@@ -266,7 +266,7 @@ def _show(project: projects.Project, report: Report) -> None:
         ),
         f"Columns   {len(project.columns)}, {project.n_features} in the matrix",
         *_aligned(projects.column_rows(project.columns)),
-        f"Compare   {project.fingerprint}, by telephone: the beginning of the digest in letters",
+        f"Compare   {project.fingerprint}, by telephone: the fingerprint, the beginning of the digest",
         f"Digest    {project.digest}",
     ]
     for line in lines:

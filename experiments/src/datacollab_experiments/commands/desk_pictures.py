@@ -25,7 +25,7 @@ from .costs import PARTIES, hospital
 DOCS = Path(__file__).parents[4] / "docs" / "images"
 SHOWN = {
     "keys": "keys",
-    "join-letters": "join",
+    "join-fingerprints": "join",
     "sums-question": "share",
     "model-done": "install",
     "predict-done": "predict",
@@ -140,7 +140,7 @@ def play(root: Path, output: Path, width: int, way: str = "sums") -> None:
                 each.write(path="", anchor_path="")
             each.press("Look at it")
             if each is party:
-                each.take("join-letters")
+                each.take("join-fingerprints")
             each.page.get_by_label("I have compared").check()
             each.press("Join")
         party.take("home")

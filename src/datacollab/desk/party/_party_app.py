@@ -130,7 +130,7 @@ def _places(desk: PartyDesk) -> Sequence[Place]:
 
 
 def _join_parts(desk: PartyDesk) -> Iterator[Page | Action]:
-    """Yield the page and forms of joining: a project is looked at, its letters are compared, and it is joined."""
+    """Yield the page and forms of joining: a project is looked at, its fingerprints are compared, and it is joined."""
     step = STEPS["party join"]
 
     def show(request: Request) -> dict[str, Any]:
@@ -138,7 +138,7 @@ def _join_parts(desk: PartyDesk) -> Iterator[Page | Action]:
         name = None if offer is None else _own_name(desk, offer.project)
         files = [desk.path / "owner" / name for name in ("project.toml", "anchor.dcanchor")]
         made = [file if file.is_file() else "" for file in files]
-        return {"offer": offer, "there": there, "name": name, "letters": _letters, "made": made}
+        return {"offer": offer, "there": there, "name": name, "fingerprints": _fingerprints, "made": made}
 
     def look(form: FormData) -> str:
         with ExitStack() as chosen:
@@ -166,8 +166,8 @@ def _join_parts(desk: PartyDesk) -> Iterator[Page | Action]:
             )
         if not checked(form, "compared"):
             raise ValueError(
-                "Nobody said that the letters were compared. A file says of itself whose it is: compare the letters "
-                "with the owner by telephone, and tick the box."
+                "Nobody said that the fingerprints were compared. A file says of itself whose it is: compare the "
+                "fingerprints with the owner by telephone, and tick the box."
             )
 
         def work(job: Job) -> None:
@@ -216,7 +216,7 @@ def _own_name(desk: PartyDesk, project: Project) -> str:
     )
 
 
-def _letters(project: Project) -> dict[str, str]:
+def _fingerprints(project: Project) -> dict[str, str]:
     keys = {"Owner": project.owner, "Analyst": project.analyst}
     return {"Project": project.fingerprint} | {name: key.fingerprint for name, key in keys.items()}
 
