@@ -553,6 +553,9 @@ def test_columns_in_another_spelling_are_named():
         model.fit(own[:N], SICK[:N], groups=HOSPITAL, anchor=public[N:])
     with pytest.raises(AgreementError, match=r"There is 'größe ' for 'Größe'\. Leave"):
         model.fit(public[:N], SICK[:N], groups=HOSPITAL, anchor=public[N:].rename(columns={"Größe": "größe "}))
+    numbered, texts = (pd.DataFrame(TABLE.to_numpy(), columns=names) for names in (range(5), map(str, range(5))))
+    with pytest.raises(AgreementError, match=r"There is '0' for 0, '1' for 1, '2' for 2, '3' for 3, '4' for 4\."):
+        model.fit(numbered[:N], SICK[:N], groups=HOSPITAL, anchor=texts[N:])
     party = dc.Party("a", dc.obfuscator("pca", n_components=2)).fit(public[:N], SICK[:N])
     with pytest.raises((ObfuscationError, AgreementError), match="another form of Unicode"):
         party.share(own[N:])

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import warnings
 from collections.abc import Iterable, Sequence
-from typing import Any, Self
+from typing import Any, Literal, Self
 
 import numpy as np
 from numpy.typing import NDArray
@@ -12,7 +12,7 @@ from sklearn.base import BaseEstimator, TransformerMixin
 from sklearn.impute import SimpleImputer
 from sklearn.preprocessing import StandardScaler
 
-from ._frames import MISSING, MOST_OUTSIDE, UNKNOWN, _columns_of, label_finder, label_text, plain_table, spelt_otherwise
+from ._frames import MISSING, MOST_OUTSIDE, UNKNOWN, columns_of, label_finder, label_text, plain_table, spelt_otherwise
 from ._notebooks import FittedUnseen
 from ._typing import FloatArray
 from .errors import AgreementError, DataCollabWarning
@@ -32,22 +32,26 @@ class TableEncoder(FittedUnseen, TransformerMixin, BaseEstimator):
         Begins the words of errors.
     standardise : bool or None, default=None
         Whether numbers are brought to mean 0 and variance 1.  None does so beside categories.
-    refuses_unknown : bool, default=False
-        Whether a column is refused that holds unknown categories in two rows or more, and in over 5 % of those without
-        a gap.  Otherwise there is a warning.
+    unknown : {"warn", "refuse", "allow"}, default="warn"
+        What becomes of a column that holds unknown categories in two rows or more, and in over 5 % of those without a
+        gap.
     """
 
     def __init__(
-        self, what: str = "The table", *, standardise: bool | None = None, refuses_unknown: bool = False
+        self,
+        what: str = "The table",
+        *,
+        standardise: bool | None = None,
+        unknown: Literal["warn", "refuse", "allow"] = "warn",
     ) -> None:
         self.what = what
         self.standardise = standardise
-        self.refuses_unknown = refuses_unknown
+        self.unknown = unknown
 
     def fit(self, X: Any, y: Any = None, *, beside: Iterable[Any] = ()) -> Self:
         """Learn the columns of `X`, with the entries of all tables; shape (n_rows, n_features) each."""
         X = plain_table(X, self.what)
-        first = _columns_of(X, self.what, AgreementError)
+        first = columns_of(X, self.what, AgreementError)
         self.is_frame_, self.names_, self.n_features_in_ = hasattr(X, "columns"), list(first), len(first)
         if self.is_frame_ and all(isinstance(name, str) for name in first):
             self.feature_names_in_ = np.array(self.names_, dtype=object)
@@ -77,12 +81,12 @@ class TableEncoder(FittedUnseen, TransformerMixin, BaseEstimator):
         Raises
         ------
         AgreementError
-            If columns are missing, or hold other kinds of entries than in `fit`.
+            If columns are missing, or hold other kinds of entries than in `fit`, or are refused for unknown categories.
 
         Warns
         -----
         DataCollabWarning
-            If a column holds many unknown categories, unless these are refused.
+            If a column holds many unknown categories, and `unknown` is "warn".
         """
         columns = self._columns(X)
         parts = list[FloatArray]()
@@ -108,12 +112,12 @@ class TableEncoder(FittedUnseen, TransformerMixin, BaseEstimator):
         places |= {each: find(each) for each in {*entries} - {*places} if each is not None}
         codes = np.array([places.get(each, MISSING) for each in entries], dtype=np.intp)
         n_unknown, n_known = int((codes == UNKNOWN).sum()), int((codes >= 0).sum())
-        if n_unknown > max(1, MOST_OUTSIDE * (n_unknown + n_known)):
+        if self.unknown != "allow" and n_unknown > max(1, MOST_OUTSIDE * (n_unknown + n_known)):
             found = (
                 f"{self.what}: column {name!r} holds unknown categories in {n_unknown} of {len(entries)} rows. Write "
                 "them as in the table that columns were learnt from, such as the anchor, or add rows with them there."
             )
-            if self.refuses_unknown:
+            if self.unknown == "refuse":
                 raise AgreementError(found)
             warnings.warn(found, DataCollabWarning, stacklevel=4)
         return codes
@@ -182,7 +186,7 @@ class TableEncoder(FittedUnseen, TransformerMixin, BaseEstimator):
                     "the anchor, has them. Drop them there, or add or rename them here."
                 )
             table = table[self.names_]
-        columns = _columns_of(table, self.what, AgreementError)
+        columns = columns_of(table, self.what, AgreementError)
         if len(columns) != self.n_features_in_:
             raise AgreementError(f"{self.what} has {len(columns)} columns; expected {self.n_features_in_}.")
         return columns

@@ -20,7 +20,7 @@ from scipy import sparse
 from ._require import require
 from .errors import AgreementError
 
-__all__ = ["are_missing", "has_numbers_alone", "plain_column", "plain_table"]
+__all__ = ["are_missing", "columns_of", "has_numbers_alone", "plain_column", "plain_table"]
 __all__ += ["MISSING", "MOST_OUTSIDE", "UNKNOWN", "label_finder", "label_text", "relax", "spelt_otherwise"]
 
 MISSING, UNKNOWN = -1, -2
@@ -128,7 +128,7 @@ def _plain_array(X: Any, what: str, error: type[ValueError]) -> Any:
     return np.column_stack([column.astype(object) for column in columns] if has_texts else columns)
 
 
-def _columns_of(table: Any, what: str, error: type[ValueError]) -> dict[Any, NDArray[Any]]:
+def columns_of(table: Any, what: str, error: type[ValueError]) -> dict[Any, NDArray[Any]]:
     """Return the columns of a plain table by their names, or places: numbers with NaN, or texts with None."""
     if sparse.issparse(table):
         table = table.toarray()
@@ -191,10 +191,11 @@ def spelt_otherwise(missing: Sequence[Any], found: Sequence[Any]) -> str:
     >>> spelt_otherwise(["age", "ward"], ["Age ", "sex"])
     " There is 'Age ' for 'age'."
     """
-    alike, said = {relax(str(name)): str(name) for name in found}, []
-    for name in map(str, missing):
-        if (there := alike.get(relax(name))) is not None:
-            is_form = unicodedata.normalize("NFC", there) == unicodedata.normalize("NFC", name)
+    alike, said = {relax(str(name)): name for name in found}, []
+    for name in missing:
+        if (there := alike.get(relax(str(name)))) is not None:
+            are_texts = isinstance(there, str) and isinstance(name, str)
+            is_form = are_texts and unicodedata.normalize("NFC", there) == unicodedata.normalize("NFC", name)
             form = " (another form of Unicode: rename by unicodedata.normalize('NFC', name) in all tables)"
             said.append(f"{there!r} for {name!r}{form if is_form else ''}")
     return f" There is {', '.join(said[:10])}." if said else ""

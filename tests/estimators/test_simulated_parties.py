@@ -165,12 +165,17 @@ def test_what_cannot_be_simulated_is_refused(given, words):
 
 
 @pytest.mark.slow
-def test_of_many_rows_some_are_taken_and_the_notes_say_so():
+@pytest.mark.parametrize(
+    ("n_labelled", "words"),
+    [(1500, "from whose targets all learn"), (700, "and all learn from those among the 700 with targets")],
+)
+def test_of_many_rows_some_are_taken_and_the_notes_say_so(n_labelled, words):
     X = np.random.default_rng(0).normal(size=(3500, 3))
-    found = simulated(X, X[:, 0] > 0, anchor=X[:1500], anchor_target=X[:1500, 0] > 0)
+    labels = np.where(np.arange(1500) < n_labelled, X[:1500, 0] > 0, None)
+    found = simulated(X, X[:, 0] > 0, anchor=X[:1500], anchor_target=labels)
     assert found.notes[0] == (
         "3000 of 3500 rows, taken by chance; each of 2 draws holds out a third, 1000 rows, and takes 1000 of 1500 "
-        "public rows, from whose targets all learn."
+        f"public rows, {words}."
     )
 
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import warnings
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any, Literal
@@ -23,7 +22,7 @@ from .._frames import are_missing, plain_column, plain_table
 from .._threads import one_thread
 from .._validation import FloatArray, require
 from ..datasets import split_parties
-from ..errors import AgreementError, AnchorError, DataCollabWarning
+from ..errors import AgreementError, AnchorError
 from ..party import CommonSpace
 from ..sums import FEWEST_PARTIES
 from ._data_collaboration import DataCollaborationClassifier, DataCollaborationRegressor, PlayedSums
@@ -43,7 +42,6 @@ _SIGN = {"AUC": 1, "accuracy": 1, "log loss": -1, "RMSE": -1}
 _MOST_ROWS, _MOST_ANCHORS, _USUAL_PUBLIC = 3000, 1000, 100
 _FEWEST_ROWS, _FEWEST_OF_A_CLASS = 20, 10
 _LEAST_PROBABILITY = 1e-3
-_OF_MAP = "A table of the common map"
 _IN_MAP = "ridge regression in the common map, without noise"
 _CHOSEN = (
     "Alone, average and one place are the better of two models: a linear one, and ridge regression in the map of the "
@@ -302,34 +300,31 @@ def simulate_parties(
     n_anchors = 0 if anchor is None else np.shape(anchor)[0]
     scores = []
     if anchor is not None:
-        TableEncoder(_OF_MAP, refuses_unknown=True).fit(anchor).transform(X)
-    with warnings.catch_warnings():
-        warnings.filterwarnings("ignore", _OF_MAP, DataCollabWarning)  # Chance decides what rows drawn lack.
-        for place in range(n_draws):
-            stratify, seed = None if is_number else target, random.randint(2**31 - 1)
-            rest, test = train_test_split(
-                np.arange(len(target)), test_size=n_test, stratify=stratify, random_state=seed
-            )
-            public, known, dealt = _safe_indexing(X, rest[:n_public]), labels, rest[n_public:]
-            if anchor is not None:
-                some = random.permutation(n_anchors)[:_MOST_ANCHORS]
-                public, known = _safe_indexing(anchor, some), None if labels is None else labels[some]
-            space = CommonSpace(public, random.bytes(32))
-            space._encoder.set_params(refuses_unknown=False)
-            draw = _Draw(X, target, test, public, known, space, options)
-            for setting, (k, each) in enumerate(settings):
-                if progress is not None:
-                    progress(place * len(settings) + setting, n_draws * len(settings), f"{k} parties of {each} rows")
-                split = split_parties(draw.Z[dealt], target[dealt], k, each, scheme=scheme, random_state=random)
-                parties = {party: dealt[rows] for party, rows in split.indices.items()}
-                scores.append(draw.scores(parties, learners, random))
+        TableEncoder(unknown="refuse").fit(anchor).transform(X)
+    for place in range(n_draws):
+        stratify, seed = None if is_number else target, random.randint(2**31 - 1)
+        rest, test = train_test_split(np.arange(len(target)), test_size=n_test, stratify=stratify, random_state=seed)
+        public, known, dealt = _safe_indexing(X, rest[:n_public]), labels, rest[n_public:]
+        if anchor is not None:
+            some = random.permutation(n_anchors)[:_MOST_ANCHORS]
+            public, known = _safe_indexing(anchor, some), None if labels is None else labels[some]
+        # Chance decides which categories the public rows of a draw lack.
+        space = CommonSpace(public, random.bytes(32), unknown="allow")
+        draw = _Draw(X, target, test, public, known, space, options)
+        for setting, (k, each) in enumerate(settings):
+            if progress is not None:
+                progress(place * len(settings) + setting, n_draws * len(settings), f"{k} parties of {each} rows")
+            split = split_parties(draw.Z[dealt], target[dealt], k, each, scheme=scheme, random_state=random)
+            parties = {party: dealt[rows] for party, rows in split.indices.items()}
+            scores.append(draw.scores(parties, learners, random))
     taken = f"{n_given} rows" if n_given == len(target) else f"{len(target)} of {n_given} rows, taken by chance"
     of_public = f"{n_public} others play public rows without targets"
     if anchor is not None:
         some = f"{_MOST_ANCHORS} of {n_anchors}" if n_anchors > _MOST_ANCHORS else f"{n_anchors}"
         n_labelled = 0 if labels is None else int((~are_missing(labels)).sum())
         words = {0: "without targets", n_anchors: "from whose targets all learn"}
-        some_of_them = f"and all learn from the {n_labelled} with targets"
+        among = "those among " if n_anchors > _MOST_ANCHORS else ""
+        some_of_them = f"and all learn from {among}the {n_labelled} with targets"
         of_public = f"takes {some} public rows, {words.get(n_labelled, some_of_them)}"
     notes = [f"{taken}; each of {n_draws} draws holds out a third, {n_test} rows, and {of_public}."]
     notes += [f"{k} parties: left out, with fewer than {_FEWEST_ROWS} rows each." for k in numbers if k > feasible[-1]]

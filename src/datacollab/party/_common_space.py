@@ -6,12 +6,12 @@ import hashlib
 import hmac
 import json
 from functools import cached_property
-from typing import Any
+from typing import Any, Literal
 
 import numpy as np
 
 from .._encoder import TableEncoder
-from .._frames import _columns_of, plain_table
+from .._frames import columns_of, plain_table
 from .._recommended import FEWEST_ALIKE, MOST_COMPONENTS, Recommended, recommended
 from .._typing import FloatArray
 from ..errors import AgreementError
@@ -40,6 +40,8 @@ class CommonSpace:
         Of all parties, and not of the analyst.
     n_components : int, default=128
         Upper bound; the anchor may leave fewer.
+    unknown : {"refuse", "warn", "allow"}, default="refuse"
+        What becomes of a table with categories in over 5 % of rows, and in two or more, that the anchor lacks.
 
     Raises
     ------
@@ -53,12 +55,19 @@ class CommonSpace:
         or the same largest value in the anchor, of three or more.
     """
 
-    def __init__(self, anchor: Any, secret: bytes, *, n_components: int = MOST_COMPONENTS) -> None:
+    def __init__(
+        self,
+        anchor: Any,
+        secret: bytes,
+        *,
+        n_components: int = MOST_COMPONENTS,
+        unknown: Literal["refuse", "warn", "allow"] = "refuse",
+    ) -> None:
         anchor = plain_table(anchor, _WHAT)
         if hasattr(anchor, "columns") and all(isinstance(name, str) for name in anchor.columns):
             anchor = anchor[sorted(anchor.columns)]
-        self._encoder = TableEncoder(_WHAT, standardise=True, refuses_unknown=True).fit(anchor)
-        self._public, self._key = _columns_of(anchor, _WHAT, AgreementError), hashlib.sha256(_KEY + secret).digest()
+        self._encoder = TableEncoder(_WHAT, standardise=True, unknown=unknown).fit(anchor)
+        self._public, self._key = columns_of(anchor, _WHAT, AgreementError), hashlib.sha256(_KEY + secret).digest()
         units, centre = self._encoder.common_units, self._encoder.common_centre
         encoded = self._encoder.transform(anchor)
         self.alike, self._units = False, np.ones(encoded.shape[1])
@@ -105,8 +114,7 @@ class CommonSpace:
         Raises
         ------
         AgreementError
-            If the columns are not the anchor's, cannot be read, or hold categories in over 5 % of rows, and in two or
-            more, that the anchor lacks.
+            If the columns are not the anchor's, cannot be read, or are refused for categories that the anchor lacks.
         """
         return self._map.transform(self.encode(X))
 

@@ -11,6 +11,7 @@ from sklearn.kernel_ridge import KernelRidge
 from sklearn.metrics.pairwise import rbf_kernel
 
 import datacollab as dc
+from datacollab.errors import AgreementError, RepresentationError
 from datacollab.risk.attacks import (
     EmulatorAttack,
     KernelRidgeAttack,
@@ -295,6 +296,15 @@ def test_own_rows_are_further_pairs(parties):
     ]
     few, more = (KernelRidgeAttack().fit(*known).reconstruct(common["others"]) for known in pairs)
     assert Matches(others, more).chances.mean() > Matches(others, few).chances.mean()
+
+
+def test_what_an_emulator_learns_from_must_be_pairs(rng):
+    A = rng.normal(size=(60, 5))
+    with pytest.raises(AgreementError, match="representation has 59 rows but the leaked original has 60"):
+        EmulatorAttack().emulate(A, A[1:, :3])
+    with pytest.raises(RepresentationError, match="original"):
+        EmulatorAttack().emulate(np.where(A > 2, np.nan, A), A)
+    assert_allclose(EmulatorAttack().emulate(A.tolist(), A[:, :3].tolist())(A), A[:, :3], atol=1e-3)
 
 
 @pytest.mark.parametrize("is_fitted_first", [False, True])

@@ -8,12 +8,13 @@ from typing import Any, ClassVar
 
 import numpy as np
 import scipy.linalg
+from numpy.typing import ArrayLike
 from sklearn.covariance import ledoit_wolf
 from sklearn.neighbors import NearestNeighbors
 
 from ..._validation import FloatArray, StrOptions
 from ...linalg import Kernel, RidgePath, ridge_coefficients, ridge_path
-from ._attack import IntArray, ReconstructionAttack, centre, column_scale, least_squares, row_blocks
+from ._attack import IntArray, ReconstructionAttack, centre, check_pairs, column_scale, least_squares, row_blocks
 
 
 class LinearRegressionAttack(ReconstructionAttack):
@@ -283,10 +284,30 @@ class EmulatorAttack(ReconstructionAttack):
         self.emulator_ = emulator
         self.temperature_ = self._choose_temperature(Z, emulator.chosen_on, len(public))
 
-    def emulate(self, original: FloatArray, representation: FloatArray) -> Callable[[FloatArray], FloatArray]:
-        """Return the estimate of the obfuscator on which an attack with these pairs rests; either is learnt once."""
-        A, mean_original = centre(original)
-        Z, mean_representation = centre(representation)
+    def emulate(self, original: ArrayLike, representation: ArrayLike) -> Callable[[FloatArray], FloatArray]:
+        """Return an estimate of the obfuscator f_k, the one on which a fit to these pairs rests.
+
+        `fit` and this method learn it once for the same pairs.
+
+        Parameters
+        ----------
+        original : array-like of shape (n_leaked, n_features)
+        representation : array-like of shape (n_leaked, n_components)
+            Their rows under f_k, in the same order.
+
+        Returns
+        -------
+        callable
+            From originals, shape (n_rows, n_features), to representations, shape (n_rows, n_components).
+
+        Raises
+        ------
+        AgreementError, RepresentationError
+            If these are no pairs, or no tables of finite numbers.
+        """
+        rows, images = check_pairs(original, representation)
+        A, mean_original = centre(rows)
+        Z, mean_representation = centre(images)
         emulator = self._emulator_of(A, Z)
         return lambda X: mean_representation + emulator.predict(X - mean_original)
 

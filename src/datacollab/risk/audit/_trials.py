@@ -133,11 +133,12 @@ class Leak:
 
     @cached_property
     def emulator_attack(self) -> EmulatorAttack:
+        """The one attack that `emulator` and the trial of it share, so that f_k is learnt once."""
         return EmulatorAttack()
 
     @cached_property
     def emulator(self) -> Emulate:
-        """Learn f_k as attacks learn to undo it: originals and representations change places."""
+        """An estimate of f_k by kernel ridge regression from originals to representations."""
         return self.emulator_attack.emulate(self.original, self.representation)
 
     @cached_property
