@@ -146,6 +146,20 @@ def test_nystroem_attains_the_objective_it_reports(views, n_landmarks):
         assert g.anchor_representation.shape[0] == n_landmarks
 
 
+def test_functions_of_many_rows_are_the_best_of_their_landmarks():
+    """Landmarks lie so far apart that kernel values are made in float32, of which two thousand are added up."""
+    views, _ = nonlinear_views(2200)
+    low_rank = KTI(4, solver="nystroem", n_landmarks=128).fit(views)
+    best = 0.0
+    for party, g in low_rank.integration_functions_.items():
+        C = rbf_kernel(views[party], g.anchor_representation, gamma=low_rank.gammas_[party])
+        G = rbf_kernel(g.anchor_representation, gamma=low_rank.gammas_[party])
+        solved = np.linalg.solve(C.T @ C + low_rank.alpha * G, C.T @ low_rank.target_)
+        best += np.sum(low_rank.target_**2) - np.sum((C.T @ low_rank.target_) * solved)
+    assert objective_of(low_rank, views) == pytest.approx(best, rel=1e-6)
+    assert low_rank.objective_ == pytest.approx(best, rel=1e-5)
+
+
 @pytest.mark.parametrize(("alpha", "accuracy"), [(0.5, 1e-4), (1e-4, 1e-7)], ids=["single", "double"])
 @pytest.mark.parametrize("center", [False, True])
 def test_nystroem_solves_the_restricted_problem(views, monkeypatch, center, alpha, accuracy):

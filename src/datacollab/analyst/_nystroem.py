@@ -232,13 +232,12 @@ class LandmarkFeatures:
 
     def moments(self, X: Array) -> FloatArray:
         r"""Return :math:`L^\top X`, shape (r, m), as a NumPy array."""
-        total = np.zeros((self.rank, X.shape[1]))
+        total = zeros((self.rank, X.shape[1]), self.A)
         for rows in row_blocks(self.A):
-            near = self._near(rows)
-            part = zeros(total.shape, near, self.making)
-            add_wide_product(part, near, matching(X[rows, :], near))
-            total += to_numpy(part)
-        moments: FloatArray = scipy.linalg.solve_triangular(self.root, total, lower=True, check_finite=False)
+            # Added up in float32, they would lose digits that the root's inverse multiplies.
+            near = cast(self._near(rows), np.float64)
+            add_wide_product(total, near, matching(X[rows, :], near))
+        moments: FloatArray = scipy.linalg.solve_triangular(self.root, to_numpy(total), lower=True, check_finite=False)
         return moments
 
     def _near(self, rows: slice) -> Array:
