@@ -32,6 +32,8 @@ _CAVEATS = (
     "column of both together shows.",
     "The receiver of sums under masks is no party. If it is one, the risk is that of both together.",
     "Asked targets are flipped by a coin, which features do not tell; people's usual targets are read less well.",
+    "FedAvg is a loop in NumPy. On digits its weights are those of Flower's `FedAvg` to 1e-12, as "
+    "[a test](../../../adapters/flower/tests/test_fedavg.py) shows.",
     "Probabilities of sums are outputs of ridge regression plus one over the number of classes: their log loss is "
     "worse than their ranking.",
     "An area near .5 shows that these attacks fail, and proves nothing. Synthetic rows with noise alone have a "
@@ -85,7 +87,8 @@ def means_of(rows: Iterable[Mapping[str, object]]) -> pd.DataFrame:
     numbers[["dataset", "split", "method"]] = table[["dataset", "split", "method"]]
     means = numbers.groupby([*_SETTING, "method"], sort=False).mean()
     full = means.groupby(_SETTING)["accuracy"].transform("size") == len(METHODS)
-    means = means[full]
+    if (means := means[full]).empty:
+        return means
     means["score"] = means["AUC"].fillna(means["accuracy"])
     means["score less central"] = (
         means["score"] - means["score"].xs(CENTRAL, level="method").reindex(means.index.droplevel("method")).to_numpy()
@@ -131,7 +134,9 @@ def write_report(found: Found[MethodsTask], directory: Path, *, preset: str) -> 
     ]
     path = directory / "README.md"
     if not rows or (means := means_of(rows)).empty:
-        path.write_text("# One-shot collaboration, side by side\n\nNo setting has run yet.\n", encoding="utf-8")
+        path.write_text(
+            "# One-shot collaboration, side by side\n\nNo setting has run with all methods yet.\n", encoding="utf-8"
+        )
         return path
     draw_figure(means).savefig(directory / "frontier.png", dpi=130)
     path.write_text(text(means, rows, failures, preset=preset), encoding="utf-8")
@@ -149,15 +154,16 @@ def text(means: pd.DataFrame, rows: Sequence[Mapping[str, object]], failures: Se
     n_draws = table.groupby(_SETTING, sort=False)["seed"].nunique()
     single = n_draws[n_draws == 1].index.intersection(means.index.droplevel("method"))
     of_one = table[(table["method"] == SUMS) & pd.MultiIndex.from_frame(table[_SETTING]).isin(single)]
+    few = f"{len(single)} of {n} settings have one draw. " if len(single) else ""
     planned_draws = len(planned.settings) * len(planned.seeds)
     parts = [
         "# One-shot collaboration, side by side",
         f"**Sums under masks are on the frontier of utility and risk in {on[EACH]} of {n} settings** where receiver "
         f"and party attack each alone, and in {on[BOTH]} of {n} where both work together: no other method predicts at "
         f"least as well and says no more of a person. If scores within {UTILITY} and areas within {RISK} count as "
-        f"level, it is {level[EACH]} and {level[BOTH]} of {n}. {len(single)} of {n} settings have one draw. `{LOCAL}`, "
-        f"which sends nothing, is on the frontier in {local[EACH]} and {local[BOTH]} of {n}. By table, the mean risk "
-        f"of sums, each alone and both together, is {_by_table(means)}.",
+        f"level, it is {level[EACH]} and {level[BOTH]} of {n}. {few}`{LOCAL}`, which sends nothing, is on the frontier "
+        f"in {local[EACH]} and {local[BOTH]} of {n}. By table, the mean risk of sums, each alone and both together, is "
+        f"{_by_table(means)}.",
         f"Preset `{preset}`: {n} of {len(planned.settings)} settings have run, {n_draws.sum()} of {planned_draws} "
         f"draws, {planned.n_worlds} worlds for each attack. {_UNFINISHED if n_draws.sum() < planned_draws else ''}"
         "[How it is run](../../../experiments/docs/oneshot.md) also says what the words mean, and how a method is "
