@@ -62,6 +62,24 @@ def test_widths_of_coinciding_rows_are_infinite():
     assert scale_gamma(np.zeros((5, 2))) == np.inf
 
 
+def test_the_variance_of_single_precision_is_summed_in_double(rng):
+    """Numbers that float32 holds, far from zero beside their spread."""
+    A = (1000 + rng.normal(size=(20_000, 5))).astype(np.float32)
+    assert scale_gamma(A) == pytest.approx(scale_gamma(A.astype(np.float64)), rel=1e-12)
+
+
+def test_the_diagonal_of_a_function_takes_one_call_for_each_row(rng):
+    A, calls = rng.normal(size=(70, 3)), []
+
+    def squared(x, a, power):
+        calls.append(1)
+        return (x @ a) ** power
+
+    kernel = Kernel(metric=squared, parameters={"power": 2})
+    assert_allclose(kernel.diagonal(A), np.sum(A**2, axis=1) ** 2)
+    assert len(calls) == 70
+
+
 def test_the_median_of_many_rows_is_that_of_a_sample(rng):
     A = rng.normal(size=(6000, 2))
     assert median_gamma(A) == pytest.approx(1 / np.median(pdist(A, "sqeuclidean")), rel=0.05)

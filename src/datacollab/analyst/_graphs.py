@@ -187,7 +187,7 @@ class _TargetGraph(NeighborGraph):
         assert second is not None
         if self.task == "classification" or (self.task == "auto" and first.dtype.kind != "f"):
             return np.asarray(first == second, dtype=np.float64)
-        first, second = first.astype(np.float64), second.astype(np.float64)
+        first, second = first.astype(np.float64, copy=False), second.astype(np.float64, copy=False)
         # Every anchor row is the first end of equally many pairs, so this is the spread of the anchor targets.
         scale = float(first.std()) if self.scale == "std" else float(self.scale)
         if scale == 0:

@@ -15,6 +15,7 @@ from typing import Any, Self
 
 import numpy as np
 import scipy.linalg
+from sklearn.utils import gen_batches
 
 from .._validation import Array, FloatArray, array_namespace, to_numpy
 from ..linalg import (
@@ -25,6 +26,7 @@ from ..linalg import (
     add_wide_product,
     cast,
     hstack,
+    inverse_cholesky,
     like,
     matching,
     times_upper,
@@ -212,7 +214,7 @@ class LandmarkFeatures:
         inverse = scipy.linalg.solve_triangular(root, np.eye(len(root)), lower=True, check_finite=False)
         # Close landmarks make R nearly singular, and its inverse would multiply the rounding of float32.
         making = feature_dtype(alpha) if root.diagonal().min() >= _APART else np.float64
-        whiten = like(inverse.T.astype(making), A)
+        whiten = like(inverse.T.astype(making, copy=False), A)
         return cls(kernel, A, root, alpha, like(landmarks, A), whiten, making)
 
     @property
@@ -246,8 +248,7 @@ class LandmarkFeatures:
 
 def row_blocks(A: Array) -> Iterator[slice]:
     """Yield the rows whose features are made at a time."""
-    for start in range(0, A.shape[0], _BLOCK):
-        yield slice(start, min(start + _BLOCK, A.shape[0]))
+    yield from gen_batches(A.shape[0], _BLOCK)
 
 
 def nested_ridges(features: LandmarkFeatures, n_first: int) -> tuple[RestrictedRidge, FloatArray]:
@@ -269,7 +270,7 @@ def nested_ridges(features: LandmarkFeatures, n_first: int) -> tuple[RestrictedR
 def smoothed_span(
     features: Sequence[LandmarkFeatures], each: Callable[..., Iterator[Any]], n_first: int, k: int, *, center: bool
 ) -> tuple[FloatArray, Array, list[FloatArray]]:
-    r"""Find the largest eigenpairs of :math:`\sum_k \tilde P_k`, each restricted to its first landmarks.
+    r"""Find the largest eigenpairs of :math:`\sum_k \tilde P_k`, with :math:`\tilde P_k` of the first landmarks.
 
     With the Cholesky factors :math:`C_k` of :math:`L_k^\top L_k + \lambda I` that sum is :math:`F F^\top`,
     :math:`F = [L_1 C_1^{-\top}, \ldots, L_K C_K^{-\top}]`.  Its eigenvectors are :math:`F V \Theta^{-1/2}`, V those of
@@ -280,18 +281,26 @@ def smoothed_span(
     features : sequence of LandmarkFeatures
     each : callable
         `Engine.each`.
-    n_first, k : int
+    n_first : int
+        Landmarks per party that the sum is restricted to, at most.
+    k : int
+        Eigenvectors to find.
     center : bool
-        Whether the eigenvectors sum to zero.
+        Whether to search only among vectors that sum to zero.
 
     Returns
     -------
-    values : ndarray of shape (k + 1,) or (k,)
-        Eigenvalues, descending, with the next one for the eigengap if there is one.
+    values : ndarray of shape (min(k + 1, m),)
+        Eigenvalues, descending; m features are used of all parties together.  The last one tells the eigengap.
     vectors : array of shape (n_anchors, k)
-        Orthonormal; zero in columns for which the features leave no direction.
-    factors : list of ndarray
-        :math:`C_k` for all landmarks.
+        Orthonormal columns; those without a direction in the features are zero.
+    factors : list of ndarray of shape (r, r)
+        :math:`C_k` of all r landmarks of each party.
+
+    Raises
+    ------
+    scipy.linalg.LinAlgError
+        If rounding leaves a Gram matrix that is not positive definite.
     """
     A = features[0].A
     grams = [zeros((party.rank, party.rank), A).T for party in features]
@@ -367,8 +376,7 @@ def _orthonormalise(Z: Array, *, center: bool) -> None:
         Z -= array_namespace(Z).mean(Z, axis=0)
     gram = to_numpy(Z.T @ Z)
     np.fill_diagonal(gram, np.where(gram.diagonal() > 0, gram.diagonal(), 1.0))
-    root = scipy.linalg.cholesky(gram, lower=True, check_finite=False)
-    turn = like(scipy.linalg.solve_triangular(root, np.eye(len(root)), lower=True, check_finite=False).T, Z)
+    turn = like(inverse_cholesky(gram).T, Z)
     for rows in row_blocks(Z):
         Z[rows, :] = Z[rows, :] @ turn
 
@@ -388,8 +396,8 @@ def restricted_ridge_of_features(features: FloatArray, alpha: float) -> Restrict
     """Fit the ridge regression to given features, those of a sample of the rows for example."""
     features = np.ascontiguousarray(features, feature_dtype(alpha))
     gram = np.zeros((features.shape[1], features.shape[1]), order="F")
-    for start in range(0, len(features), _BLOCK):
-        gram = add_gram(gram, features[start : start + _BLOCK])
+    for rows in row_blocks(features):
+        gram = add_gram(gram, features[rows])
     return RestrictedRidge(features, _factor(gram, alpha), alpha)
 
 

@@ -84,7 +84,7 @@ class TargetProblem:
     def sampled(self, size: int, rng: np.random.Generator) -> TargetProblem:
         """Return the problem without its graphs, on some of the anchor rows, in NumPy."""
         sample = np.sort(rng.choice(self.n_anchors, size=size, replace=False))
-        anchors = {party: to_numpy(A)[sample].astype(np.float64) for party, A in self.anchors.items()}
+        anchors = {party: to_numpy(A)[sample].astype(np.float64, copy=False) for party, A in self.anchors.items()}
         # On fewer rows a kernel matrix has smaller eigenvalues, so the penalty shrinks along.
         alpha = self.alpha * size / self.n_anchors
         return replace(self, anchors=anchors, alpha=alpha, intrinsic=None, penalty=None)

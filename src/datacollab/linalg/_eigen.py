@@ -15,6 +15,7 @@ import scipy.linalg
 from numpy.typing import NDArray
 from scipy import sparse
 from scipy.linalg.blas import dsymv
+from sklearn.utils import gen_batches
 
 from .._validation import Array, FloatArray, array_namespace, to_numpy
 from ._array_api import column_norms, hstack, like, zeros
@@ -67,12 +68,12 @@ def smallest_eigenpairs_centred(M: FloatArray, k: int) -> tuple[FloatArray, Floa
 def _bound_of_lower(M: FloatArray) -> float:
     """Return the largest absolute row sum of ``M``, or a little more; no eigenvalue exceeds it."""
     sums = np.zeros(M.shape[0])
-    for start in range(0, M.shape[0], _BLOCK):
-        stop = min(start + _BLOCK, M.shape[0])
-        panel = np.abs(M[start:, start:stop])
-        panel[: stop - start] = np.tril(panel[: stop - start])
-        sums[start:stop] += panel.sum(axis=0)
-        sums[start:] += panel.sum(axis=1)
+    for columns in gen_batches(M.shape[0], _BLOCK):
+        panel = np.abs(M[columns.start :, columns])
+        width = panel.shape[1]
+        panel[:width] = np.tril(panel[:width])
+        sums[columns] += panel.sum(axis=0)
+        sums[columns.start :] += panel.sum(axis=1)
     return float(sums.max())
 
 
@@ -141,10 +142,8 @@ def column_space(A: FloatArray) -> ColumnSpace:
     lengths[lengths <= negligible * lengths.max()] = 0.0
     kept = lengths > 0
     scaled = np.where(kept, A / unit / np.where(kept, lengths, 1.0), 0.0)
-    U, singular_values, Vt = scipy.linalg.svd(scaled, full_matrices=False, check_finite=False)
-    rank = int((singular_values > negligible * singular_values[0]).sum())
-    rows = singular_values[:rank, None] * Vt[:rank] * (lengths * unit)
-    return ColumnSpace(basis=U[:, :rank], rows=rows)
+    U, singular_values, V = _svd_up_to_rank(scaled, negligible)
+    return ColumnSpace(basis=U, rows=(V * singular_values).T * (lengths * unit))
 
 
 def centred_columns(A: FloatArray) -> tuple[FloatArray, FloatArray]:
@@ -161,9 +160,13 @@ def centred_columns(A: FloatArray) -> tuple[FloatArray, FloatArray]:
 
 def leading_left_singular(W: FloatArray) -> tuple[FloatArray, FloatArray, FloatArray]:
     """Return left singular vectors, singular values and right ones of ``W``, shape (n, m), cut at its rank."""
+    return _svd_up_to_rank(W, max(W.shape) * np.finfo(np.float64).eps)
+
+
+def _svd_up_to_rank(W: FloatArray, negligible: float) -> tuple[FloatArray, FloatArray, FloatArray]:
+    """Return the same without singular values that are ``negligible`` times the largest, or less."""
     U, singular_values, Vt = scipy.linalg.svd(W, full_matrices=False, check_finite=False)
-    tolerance = max(W.shape) * np.finfo(np.float64).eps * singular_values[0]
-    rank = int((singular_values > tolerance).sum())
+    rank = int((singular_values > negligible * singular_values[0]).sum())
     return U[:, :rank], singular_values[:rank], Vt[:rank].T
 
 
@@ -177,16 +180,13 @@ def leading_singular_of_blocks(blocks: Sequence[FloatArray], k: int) -> tuple[Fl
     Singular values and right vectors are those of R in a QR factorisation, which some rows at a time are added to.
     """
     n, m = len(blocks[0]), sum(block.shape[1] for block in blocks)
-    parts = [slice(start, min(start + _TALL, n)) for start in range(0, n, _TALL)]
+    parts = list(gen_batches(n, _TALL))
     R = np.empty((0, m))
     for rows in parts:
         together = np.vstack([R, np.hstack([block[rows] for block in blocks])])
         R = np.asarray(np.linalg.qr(together, mode="r"))
-    _, singular_values, Vt = scipy.linalg.svd(R, full_matrices=False, check_finite=False)
-    tolerance = max(n, m) * np.finfo(np.float64).eps * singular_values[0]
-    rank = int((singular_values > tolerance).sum())
-    singular_values, V = singular_values[:rank], Vt[:rank].T
-    U = np.empty((n, min(k, rank)))
+    _, singular_values, V = _svd_up_to_rank(R, max(n, m) * np.finfo(np.float64).eps)
+    U = np.empty((n, min(k, len(singular_values))))
     weights = V[:, :k] / singular_values[:k]
     for rows in parts:
         U[rows] = np.hstack([block[rows] for block in blocks]) @ weights
@@ -316,8 +316,7 @@ class _Basis:
         m = coordinates.shape[1]
         factors = like(np.ascontiguousarray(coordinates.T), self._columns)
         # In place but for some rows at a time.
-        for start in range(0, self._columns.shape[1], _ROWS):
-            rows = slice(start, min(start + _ROWS, self._columns.shape[1]))
+        for rows in gen_batches(self._columns.shape[1], _ROWS):
             self._columns[:m, rows] = factors @ self._columns[: self.size, rows]
             self._images[:m, rows] = factors @ self._images[: self.size, rows]
         self._restricted[:m, :m] = np.diag(values)

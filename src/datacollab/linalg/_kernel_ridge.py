@@ -23,6 +23,7 @@ import scipy.linalg
 from numpy.typing import NDArray
 from scipy.linalg.blas import dsyrk
 from scipy.linalg.lapack import dpotrf, dpotri, dpotrs
+from sklearn.utils import gen_batches
 
 from .._typing import FloatArray
 
@@ -69,10 +70,8 @@ def centred_ridge(gram: FloatArray, alpha: float, T: FloatArray) -> tuple[FloatA
 
 def add_to_lower(M: FloatArray, S: FloatArray, factor: float) -> None:
     """Add ``factor * S`` to the lower triangle of ``M``, in place, by column blocks."""
-    n = M.shape[0]
-    for start in range(0, n, _BLOCK):
-        stop = min(start + _BLOCK, n)
-        M[start:, start:stop] += factor * S[start:, start:stop]
+    for columns in gen_batches(M.shape[0], _BLOCK):
+        M[columns.start :, columns] += factor * S[columns.start :, columns]
 
 
 @dataclass(frozen=True, eq=False)

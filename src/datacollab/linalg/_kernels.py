@@ -26,6 +26,7 @@ import numpy as np
 from numpy.typing import DTypeLike, NDArray
 from scipy.spatial.distance import pdist
 from sklearn.metrics.pairwise import pairwise_kernels
+from sklearn.utils import gen_batches
 
 from .._validation import Array, FloatArray, array_library, array_namespace
 from ._array_api import ARRAY_KERNELS, cast, exp_of_nonpositive, hstack, zeros
@@ -66,8 +67,12 @@ class Kernel:
         """Return the diagonal of the kernel matrix of the rows of ``A``, shape (n,), without the matrix."""
         if self.metric in _UNIT_DIAGONAL:
             return np.ones(A.shape[0])
-        blocks = (A[start : start + _DIAGONAL_ROWS] for start in range(0, A.shape[0], _DIAGONAL_ROWS))
-        return np.concatenate([self.gram(block).diagonal() for block in blocks])
+        if callable(self.metric):
+            # Kernels of Gaussian processes know theirs; a function of two rows is called once for each.
+            known = getattr(self.metric, "diag", None)
+            own = known(A) if known else [self.metric(row, row, **self.parameters) for row in A]
+            return np.asarray(own, dtype=np.float64)
+        return np.concatenate([self.gram(A[rows]).diagonal() for rows in gen_batches(A.shape[0], _DIAGONAL_ROWS)])
 
     def _centred(self, X: FloatArray, A: FloatArray) -> FloatArray:
         # |x|^2 + |a|^2 - 2 x.a cancels badly far from the origin; distances do not depend on the origin.
@@ -110,7 +115,7 @@ def median_gamma(A: FloatArray, metric: str | Callable[..., Any] = "rbf") -> flo
 
 def scale_gamma(A: FloatArray) -> float:
     """Return one over the number of columns times the variance of all entries, as ``gamma="scale"`` in scikit-learn."""
-    variance = float(A.var())
+    variance = float(A.var(dtype=np.float64))
     return 1.0 / (A.shape[1] * variance) if variance > 0 else np.inf
 
 
@@ -149,15 +154,14 @@ class KernelBlocks:
             yield from (self.block(*place) for place in places)
             return
         for (rows, columns), out in zip(places, _in_one_piece(places, self.dtype), strict=True):
-            for start in range(rows.start, rows.stop, _ROWS):
-                part = slice(start, min(start + _ROWS, rows.stop))
-                out[part.start - rows.start : part.stop - rows.start] = self.block(part, columns)
+            for part in gen_batches(len(out), _ROWS):
+                out[part] = self.block(slice(rows.start + part.start, rows.start + part.stop), columns)
             yield out
 
     def lower_tiles(self) -> list[tuple[slice, slice, Array]]:
         """Return the lower triangle as square tiles: rows, columns, values."""
         size = _TILE if isinstance(self._A, np.ndarray) else _DEVICE_TILE
-        edges = [slice(start, min(start + size, self.n_rows)) for start in range(0, self.n_rows, size)]
+        edges = list(gen_batches(self.n_rows, size))
         places = [(rows, columns) for i, rows in enumerate(edges) for columns in edges[: i + 1]]
         return [(*place, tile) for place, tile in zip(places, self.each(places), strict=True)]
 
@@ -224,8 +228,7 @@ def _by_kernel_blocks(X: Array, A: Array, coefficients: Array, kernel: Kernel) -
     n_rows = X.shape[0]
     result = zeros((n_rows, coefficients.shape[1]), A)
     height = max(1, (_KERNEL_ENTRIES if array_library(A) is None else _DEVICE_ENTRIES) // A.shape[0])
-    for start in range(0, n_rows, height):
-        block = slice(start, min(start + height, n_rows))
+    for block in gen_batches(n_rows, height):
         result[block, :] = kernel.between(X[block, :], A) @ coefficients
     return result
 

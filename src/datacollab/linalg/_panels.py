@@ -11,6 +11,7 @@ from dataclasses import dataclass
 
 import numpy as np
 import scipy.linalg
+from sklearn.utils import gen_batches
 
 from .._validation import Array, array_namespace
 from ._array_api import (
@@ -82,7 +83,7 @@ class PanelCholesky:
 def panel_cholesky(blocks: KernelBlocks, alpha: float) -> PanelCholesky:
     r"""Factorise :math:`\Sigma + \lambda I` in the precision of the blocks; LinAlgError if it is not definite there."""
     n = blocks.n_rows
-    places = [(slice(start, n), slice(start, min(start + _WIDTH, n))) for start in range(0, n, _WIDTH)]
+    places = [(slice(columns.start, n), columns) for columns in gen_batches(n, _WIDTH)]
     panels: list[Array] = []
     for (rows, _), panel in zip(places, blocks.each(places), strict=True):
         start, width = rows.start, panel.shape[1]

@@ -12,6 +12,7 @@ from scipy import special
 from scipy.stats import rankdata
 from sklearn.metrics import average_precision_score, brier_score_loss
 
+from .._frames import are_missing
 from .._typing import FloatArray
 
 LEVEL = 0.95
@@ -73,7 +74,7 @@ def find_threshold(
 
     Parameters
     ----------
-    y_true : array-like of shape (n_rows,)
+    y_true : array-like of shape (n_rows,) or (n_rows, 1)
         Classes of these rows; every class occurs.
     y_proba : array-like of shape (n_rows, n_classes)
         Their probabilities, as ``predict_proba`` gives them: a column for each class, in sorted order.
@@ -93,8 +94,8 @@ def find_threshold(
     Raises
     ------
     ValueError
-        If ``y_proba`` has not one finite column for each class that occurs, ``pos_label`` is none of them or needed, or
-        ``find`` is out of range.
+        If ``y_true`` has several columns or missing entries, ``y_proba`` has not one finite column for each class that
+        occurs, ``pos_label`` is none of them or needed, or ``find`` is out of range.
 
     Examples
     --------
@@ -106,9 +107,15 @@ def find_threshold(
     true, probabilities = np.asarray(y_true), np.asarray(y_proba, dtype=np.float64)
     if not 0 < find <= 1:
         raise ValueError(f"find must be above 0 and at most 1; got {find}.")
+    if true.ndim == 2 and true.shape[1] == 1:
+        true = true[:, 0]
+    if true.ndim != 1:
+        raise ValueError(f"y_true must have one class per row: expected shape (n_rows,), got {true.shape}.")
+    if n_missing := int(are_missing(true).sum()):
+        raise ValueError(f"y_true has no class for {n_missing} of {true.size} rows; leave these rows out of both.")
     classes = np.unique(true).tolist()
     expected = (true.size, len(classes))
-    if true.ndim != 1 or probabilities.shape != expected or len(classes) < 2 or not np.isfinite(probabilities).all():
+    if probabilities.shape != expected or len(classes) < 2 or not np.isfinite(probabilities).all():
         raise ValueError(
             f"y_proba must have a finite column for each of the {len(classes)} classes in y_true, two or more: "
             f"expected shape {expected}, got {probabilities.shape}. Give what predict_proba returns, for rows of every "

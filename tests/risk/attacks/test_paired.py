@@ -308,7 +308,10 @@ def test_what_an_emulator_learns_from_must_be_pairs(rng):
 
 
 @pytest.mark.parametrize("is_fitted_first", [False, True])
-def test_an_emulator_is_the_one_that_its_attack_rests_on(rng, is_fitted_first):
+def test_an_emulator_is_the_one_that_its_attack_rests_on(rng, is_fitted_first, monkeypatch):
+    """It is learnt once for the same pairs, and anew for others."""
+    learnt = []
+    monkeypatch.setattr(_paired, "kernel_regression", lambda *known: learnt.append(1) or kernel_regression(*known))
     A, P = rng.normal(size=(60, 5)) + 3, rng.normal(size=(200, 5)) + 3
     M = rng.normal(size=(5, 3))
     attack = EmulatorAttack()
@@ -318,5 +321,7 @@ def test_an_emulator_is_the_one_that_its_attack_rests_on(rng, is_fitted_first):
     assert_allclose(emulated, P @ M, atol=1e-3)
     own = attack.emulator_.predict(P - attack.mean_original_) + attack.mean_representation_
     assert_allclose(emulated, own, rtol=0, atol=0)
+    assert len(learnt) == 1
     other = attack.emulate(A, A @ -M)(P)
     assert_allclose(other, -emulated, atol=1e-3)
+    assert len(learnt) == 2
