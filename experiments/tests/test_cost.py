@@ -6,7 +6,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from datacollab_experiments.solvers.cost import Case, append, fit, main, plan, read, render
+from datacollab_experiments.solvers.cost import Case, fit, main, plan, read, render, write
 
 DOCS = Path(__file__).parents[1] / "docs"
 ROWS = read(DOCS / "cost.csv")
@@ -49,11 +49,11 @@ def test_one_fit_is_measured_and_kept(tmp_path, monkeypatch, capsys):
     assert "| dense | 60 | 2 | 3 | 2 | rbf |" in capsys.readouterr().out
 
 
-def test_rows_are_read_as_they_were_written(tmp_path):
+def test_rows_are_read_as_they_were_written_and_sorted(tmp_path):
     path = tmp_path / "cost.csv"
-    for row in ROWS[:2]:
-        append(path, row)
-    assert read(path) == ROWS[:2]
+    write(path, ROWS[::-1])
+    assert read(path) == ROWS
+    assert path.read_bytes() == (DOCS / "cost.csv").read_bytes()
 
 
 def test_speeds_are_those_of_this_machine():

@@ -30,8 +30,6 @@ _TARGET_LANDMARKS = 256
 """Landmarks per party from which more change the target little, even if they improve the functions."""
 _OF_LOW_RANK = ("linear", "cosine")
 """Kernels whose matrices have a rank of at most the number of columns; more landmarks are of no use."""
-_GRAM_UP_TO = 4096
-"""Features of all parties up to which their Gram matrix is made in less time than a Krylov method takes."""
 _SAMPLE = 2048
 """Anchor rows that landmarks are chosen among, and on which their number is judged."""
 _COLUMNS = 400
@@ -40,6 +38,8 @@ _BESIDE = 8
 """Blocks of as many columns as components that an eigensolver holds beside its basis."""
 _PANELS = 2200
 """Columns in whose time a product with a Cholesky factor of any size gets from panel to panel."""
+_CONVERTED = 80
+"""Features in whose time a right-hand side is brought to their data type, and their product back."""
 _PER_PARTY = 1e9
 """Operations in whose time what does not depend on sizes is done for a party on the sample."""
 _PER_DISTANCE = 700
@@ -48,6 +48,10 @@ _PROGRAM = 245 * 2**20
 """Bytes of Python and the libraries."""
 _LARGE_SHARE = 0.9
 """Part of the available memory that a fit may plan to take."""
+_WORTH_MEMORY = 0.8
+"""Part of the time that "nystroem" must get by with to take more memory than it needs."""
+_USUAL_SPEEDS = {"double": 5e10, "single": 1e11, "skinny": 7e10, "values32": 6.7e8, "values64": 3.9e8}
+"""Speeds of a usual processor, in `FitCost.work`'s units per second: what is chosen by them is the same everywhere."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -124,10 +128,10 @@ class FitSize:
         """Bytes in use before a fit begins."""
         return _PROGRAM + int(self.n_parties * self.n_anchors * self.n_columns * self.itemsize)
 
-    def cost(self, solver: str, *, in_blocks: bool = False) -> FitCost:
-        """Estimate what a solver takes."""
+    def cost(self, solver: str, *, in_blocks: bool = False, rank: int | None = None) -> FitCost:
+        """Estimate what a solver takes; "nystroem" with ``rank`` landmarks per party if there are no `n_landmarks`."""
         estimate = {"dense": self._dense, "streamed": self._streamed}.get(solver)
-        beside, work = estimate() if estimate else self._nystroem(in_blocks)
+        beside, work = estimate() if estimate else self._nystroem(in_blocks, self.n_landmarks or rank)
         return FitCost(
             solver=solver,
             memory=self.resident + int(beside),
@@ -160,10 +164,10 @@ class FitSize:
             work["double"] += K * n**3
         return 2.1 * K * n**2 + 4 * n**2 + 16 * n * columns, work
 
-    def _nystroem(self, in_blocks: bool) -> tuple[float, dict[str, float]]:
+    def _nystroem(self, in_blocks: bool, rank: int | None) -> tuple[float, dict[str, float]]:
         n, K, k = float(self.n_anchors), self.n_parties, self.n_components
         size = sample_size(self.n_anchors, self.n_landmarks)
-        rank = min(self.n_landmarks or MOST_LANDMARKS, self.n_anchors)
+        rank = min(rank or MOST_LANDMARKS, self.n_anchors)
         if self.kernel.metric in _OF_LOW_RANK:
             rank = min(rank, max(1, round(self.n_columns)))
         first = min(rank, target_landmarks(k))
@@ -189,37 +193,52 @@ class FitSize:
             work["skinny"] += 2 * K * n * first * k
         else:
             held = K * width * n * first + 8 * n * (2 * basis_capacity(self.n_anchors, k) + _BESIDE * k)
-            work["skinny"] += 4 * K * n * first * columns
+            columns = min(columns, K * first)
+            work["skinny"] += 4 * K * n * (first + _CONVERTED) * columns
+            work["double"] += 50 * n * columns**2
         return max(chosen, matrices + held), work
 
     def _widths(self) -> float:
         """Return operations that the median distances take."""
         return _PER_DISTANCE * self.n_parties * min(self.n_anchors, MEDIAN_ROWS) ** 2 / 2
 
-    def landmarks(self, limit: float = np.inf) -> FitCost:
-        """Return the cost of "nystroem": in blocks if that is faster, or needed for the memory, and possible."""
-        kept = self.cost("nystroem")
+    def landmarks(self, limit: float = np.inf, rank: int | None = None) -> FitCost:
+        """Return the cost of "nystroem" in the way that takes less memory, or in the other if that is worth its memory.
+
+        Either the features of all rows are kept for a Krylov method, which a graph or an engine needs, or they are made
+        block by block for their Gram matrix.  The way that takes more bytes must stay within ``limit`` and save a fifth
+        of the time, at speeds that do not depend on the machine.
+        """
+        kept = self.cost("nystroem", rank=rank)
         if self.has_graph or self.remote:
             return kept
-        blocks = self.cost("nystroem", in_blocks=True)
-        few = self.n_parties * target_landmarks(self.n_components) <= _GRAM_UP_TO
-        return blocks if few or (kept.memory > limit and blocks.memory < kept.memory) else kept
+        blocks = self.cost("nystroem", in_blocks=True, rank=rank)
+        taken = {each.in_blocks: each.seconds_at(_USUAL_SPEEDS) for each in (kept, blocks)}
+        smaller, larger = sorted((kept, blocks), key=lambda each: (each.memory, taken[each.in_blocks]))
+        is_worth_it = taken[larger.in_blocks] < _WORTH_MEMORY * taken[smaller.in_blocks]
+        return larger if larger.memory <= limit and is_worth_it else smaller
 
     def most_landmarks(self, cost: FitCost) -> int:
         """Return the most landmarks per party with which "nystroem" stays within its memory."""
         return bisect_right(
             range(1, MOST_LANDMARKS + 1),
             cost.limit,
-            key=lambda rank: replace(self, n_landmarks=rank).cost("nystroem", in_blocks=cost.in_blocks).memory,
+            key=lambda rank: self.cost("nystroem", in_blocks=cost.in_blocks, rank=rank).memory,
         )
 
-    def choose(self, solver: str, memory_limit: float | None, beside: Array | None = None) -> FitCost:
-        """Return the solver for `KTI`'s parameter of that name, and its cost; `beside` is an array computed with."""
+    def choose(
+        self, solver: str, memory_limit: float | None, beside: Array | None = None, *, is_loaded: bool = True
+    ) -> FitCost:
+        """Return the solver for `KTI`'s parameter of that name, and its cost; `beside` is an array computed with.
+
+        ``is_loaded`` says whether the anchor representations are in memory already.
+        """
         dense = array_library(beside) is None
         limit = memory_limit
         if limit is None:
             # What is there already is not taken once more.
-            limit = self.resident + _LARGE_SHARE * (device_memory(beside) or available_memory())
+            there = self.resident if is_loaded else _PROGRAM
+            limit = there + _LARGE_SHARE * (device_memory(beside) or available_memory())
         if solver == "nystroem":
             if self.has_penalty:
                 raise ValueError("A penalty graph needs solver='exact'; solver='nystroem' solves without one.")
@@ -233,7 +252,7 @@ class FitSize:
                 candidates = ["nystroem", *candidates] if many else [*candidates, "nystroem"]
         costs = [self.landmarks(limit) if name == "nystroem" else self.cost(name) for name in candidates]
         if "nystroem" in candidates and self.n_landmarks is None:
-            costs.append(replace(self, n_landmarks=FEWEST_LANDMARKS).landmarks(limit))
+            costs.append(self.landmarks(limit, FEWEST_LANDMARKS))
         for each in costs:
             if each.memory <= limit:
                 return replace(each, limit=limit)
@@ -284,7 +303,8 @@ _LONG_ENOUGH = 0.02
 def _speeds(kernel: Kernel, n_columns: int) -> dict[str, float]:
     named = isinstance(kernel.metric, str)
     n_rows, n_landmarks = (_PROBE_ROWS, _PROBE_COLUMNS) if named else (_FEW, _FEW)
-    rows = np.random.default_rng(0).normal(size=(n_rows, n_columns)) / np.sqrt(n_columns)
+    # Some kernels take no negative entries.
+    rows = np.random.default_rng(0).uniform(size=(n_rows, n_columns)) / np.sqrt(n_columns)
     landmarks = rows[:n_landmarks]
     n_values = n_rows * n_landmarks
     return {

@@ -23,7 +23,9 @@ class Engine:
     """
 
     memory: float | None = None
-    """Bytes that a fit may take where states are; None for what this process can have."""
+    """Bytes that a fit may hold where states are, all counted as by `KTI`'s ``memory_limit``, which goes before this.
+
+    None if states are in this process, which may hold what it does and 0.9 of what is available."""
 
     def __init__(self, n_jobs: int | None = None) -> None:
         self.n_jobs = n_jobs

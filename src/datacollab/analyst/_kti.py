@@ -323,7 +323,10 @@ class KTI(BaseIntegrator):
         Raises
         ------
         NotEnoughMemoryError
-            If no solver that is allowed fits into the memory.
+            If no solver that is allowed fits into the memory: `memory_limit`, or what this process takes and 0.9 of
+            what is available now.
+        ValueError
+            If a parameter is not valid, or a penalty graph is given for ``solver="nystroem"``.
 
         Examples
         --------
@@ -344,7 +347,7 @@ class KTI(BaseIntegrator):
             has_penalty=self.penalty_graph is not None,
             **self._of_any_size(),
         )
-        return size.choose(self.solver, self._limit())
+        return size.choose(self.solver, self._limit(), is_loaded=False)
 
     def _size(self, problem: TargetProblem) -> FitSize:
         n_parties, beside = len(problem.anchors), next(iter(problem.anchors.values()))

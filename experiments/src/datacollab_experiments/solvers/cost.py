@@ -41,7 +41,7 @@ _ROWS = 10_000
 _WARM_UP = 300
 
 
-@dataclass(frozen=True, kw_only=True)
+@dataclass(frozen=True, kw_only=True, order=True)
 class Case:
     """One fit.
 
@@ -186,25 +186,24 @@ def read(path: Path) -> list[Measured]:
         ]
 
 
-def append(path: Path, found: Measured) -> None:
-    """Write one row at the end of a file."""
-    new = not path.exists()
-    with path.open("a", encoding="utf-8", newline="") as file:
+def write(path: Path, rows: list[Measured]) -> None:
+    """Write the rows of a file, sorted by their cases."""
+    with path.open("w", encoding="utf-8", newline="") as file:
         writer = csv.writer(file, lineterminator="\n")
-        if new:
-            writer.writerow(_HEADER)
-        numbers = (f"{found.seconds:.3f}", *(f"{found.speeds[name]:.4g}" for name in SPEEDS))
-        writer.writerow([*asdict(found.case).values(), found.landmarks, found.memory, *numbers])
+        writer.writerow(_HEADER)
+        for row in sorted(rows, key=lambda each: each.case):
+            numbers = (f"{row.seconds:.3f}", *(f"{row.speeds[name]:.4g}" for name in SPEEDS))
+            writer.writerow([*asdict(row.case).values(), row.landmarks, row.memory, *numbers])
 
 
 def render(rows: list[Measured]) -> str:
-    """Return the table of a page, by solver and size."""
+    """Return the table of a page, a line for each row."""
     from ..harness import markdown  # whose memory does not count as that of a fit
 
     header = ["solver", "anchor rows", "parties", "columns", "components", "kernel", "landmarks"]
     header += ["GiB", "estimate / measured", "CPU s", "estimate / measured"]
     lines = []
-    for row in sorted(rows, key=lambda each: (each.case.solver, each.case.n_anchors, each.case.n_parties)):
+    for row in rows:
         case, (memory, seconds) = row.case, row.ratios
         columns = f"{case.n_columns}{' in float32' if case.dtype == 'float32' else ''}"
         sizes = [f"{case.n_anchors:,}", f"{case.n_parties}", columns, f"{case.n_components}"]
@@ -229,12 +228,14 @@ def main(arguments: list[str] | None = None) -> int:
     if options.case:
         print(json.dumps(fit(Case(**json.loads(options.case)))))
         return 0
-    known = {row.case for row in read(options.output)}
+    rows = read(options.output)
+    known = {row.case for row in rows}
     cases = [] if options.report_only else [case for case in plan() if case.n_anchors <= options.largest]
     for case in cases:
         if case not in known:
             found = in_fresh_process(case, options.threads)
-            append(options.output, found)
+            rows.append(found)
+            write(options.output, rows)
             print(case, f"{found.memory / 2**20:.0f} MiB, {found.seconds:.1f} s", *found.ratios, flush=True)
     print(render(read(options.output)))
     return 0
