@@ -239,6 +239,16 @@ def test_a_limit_equal_to_the_estimate_allows_what_was_estimated(kernel, n_ancho
             assert size.most_landmarks(replace(few, limit=few.memory)) == (rank if rank < most else 1024)
 
 
+@pytest.mark.parametrize(("n_components", "least"), [(10, 128), (100, 200)])
+def test_memory_for_the_landmarks_begun_with_is_needed(n_components, least):
+    """128, or two for each component, in the way that takes less memory; then those are the most allowed."""
+    size = FitSize(n_anchors=10**5, n_parties=5, n_components=n_components, n_columns=16, kernel=Kernel(metric="rbf"))
+    limit = size.landmarks(0.0, least).memory
+    assert size.most_landmarks(size.choose("nystroem", limit)) == least
+    with pytest.raises(NotEnoughMemoryError):
+        size.choose("nystroem", limit - 1)
+
+
 @pytest.mark.parametrize("in_blocks", [False, True])
 def test_the_work_is_that_of_the_products_made(in_blocks):
     """For many rows a triangular product and a Gram matrix of r features take n r^2 each; besides, blocks make few

@@ -167,7 +167,7 @@ class FitSize:
     def _nystroem(self, in_blocks: bool, rank: int | None) -> tuple[float, dict[str, float]]:
         n, K, k = float(self.n_anchors), self.n_parties, self.n_components
         size = sample_size(self.n_anchors, self.n_landmarks)
-        rank = min(rank or MOST_LANDMARKS, self.n_anchors)
+        rank = min(rank or max(MOST_LANDMARKS, 2 * k), self.n_anchors)
         if self.kernel.metric in _OF_LOW_RANK:
             rank = min(rank, max(1, round(self.n_columns)))
         first = min(rank, target_landmarks(k))
@@ -252,7 +252,7 @@ class FitSize:
                 candidates = ["nystroem", *candidates] if many else [*candidates, "nystroem"]
         costs = [self.landmarks(limit) if name == "nystroem" else self.cost(name) for name in candidates]
         if "nystroem" in candidates and self.n_landmarks is None:
-            costs.append(self.landmarks(limit, FEWEST_LANDMARKS))
+            costs.append(self.landmarks(limit, max(FEWEST_LANDMARKS, 2 * self.n_components)))
         for each in costs:
             if each.memory <= limit:
                 return replace(each, limit=limit)
