@@ -20,6 +20,7 @@ from typing import Any, TypeVar
 from datacollab.bundle import Limits, PublicKey, digest, read_envelope, sync_folder
 from datacollab.errors import ExchangeError
 from datacollab.exchange.project import Project, read_project
+from datacollab.plugins import Code, add_codes
 from datacollab.remote import (
     AGREEMENT,
     KINDS,
@@ -41,6 +42,19 @@ __all__ = ["MOST_FILES", "PIECE", "Mailbox", "Message", "Relayed", "answer", "re
 Message = Mapping[str, Any]
 Send = Callable[[Mapping[str, Message]], Mapping[str, Message]]
 T = TypeVar("T")
+
+add_codes(
+    {
+        "RELAY_REFUSED": Code(
+            "remote",
+            "The other side of a relay refuses, or says what this program does not know.",
+            "Read what it says; compare the programs' versions.",
+        ),
+        "MAILBOX_FULL": Code(
+            "limits", "A mailbox holds as many files as it may.", "Remove those of past projects; then run it again."
+        ),
+    }
+)
 
 _MAILBOX, _KEPT = "mailbox", "relay"
 _LOGGER = logging.getLogger("datacollab.relay")
@@ -79,7 +93,7 @@ class Mailbox(StoreRemote):
         Raises
         ------
         ExchangeError
-            REMOTE_REFUSED.
+            RELAY_REFUSED.
         """
         _check_sealed(parcel.sealed, parcel.kind, str(parcel.path))
         super().send(parcel, **({} if tell is None else {"tell": tell}))
@@ -121,7 +135,7 @@ class Mailbox(StoreRemote):
             size = os.fstat(file.fileno()).st_size
             if start >= size:
                 raise ExchangeError(
-                    "REMOTE_REFUSED",
+                    "RELAY_REFUSED",
                     f"The other side wants {name} from byte {start} on, and it has {size}. Compare the programs' "
                     "versions.",
                 )
@@ -161,7 +175,7 @@ class Mailbox(StoreRemote):
         Raises
         ------
         ExchangeError
-            REMOTE_REFUSED, QUOTA_EXCEEDED, TOO_LARGE, HASH_MISMATCH, and of the kinds "verification" and "keys".
+            RELAY_REFUSED, MAILBOX_FULL, TOO_LARGE, HASH_MISMATCH, and of the kinds "verification" and "keys".
         """
         path = self._path_of(name)
         part, done = _part(path, source), self.begun(name, size, source=source)
@@ -175,7 +189,7 @@ class Mailbox(StoreRemote):
             self._project(root, name)
         if len(self.names()) >= MOST_FILES:
             raise ExchangeError(
-                "QUOTA_EXCEEDED", f"{self.path} holds {MOST_FILES} files already. Remove those of past projects."
+                "MAILBOX_FULL", f"{self.path} holds {MOST_FILES} files already. Remove those of past projects."
             )
         # Of one file alone a source's part is kept: whatever it begins, no disk is filled by what comes to nothing.
         for other in self.path.glob(f"*/*/{_part(Path('*'), source).name}"):
@@ -218,7 +232,7 @@ class Mailbox(StoreRemote):
         project = next((each for _, each, _ in self._texts() if each.digest == root), None)
         if project is None:
             raise ExchangeError(
-                "AGREEMENT_MISSING", f"{name} came before its project file. Have the owner send that, and run it again."
+                "PROJECT_MISSING", f"{name} came before its project file. Have the owner send that, and run it again."
             )
         return project
 
@@ -236,7 +250,7 @@ class Mailbox(StoreRemote):
         found = _NAME.fullmatch(name)
         if found is None or _SUFFIXES.get(found[2]) != found[4]:
             raise ExchangeError(
-                "REMOTE_REFUSED", "The other side named a file as no store names one. Compare the programs' versions."
+                "RELAY_REFUSED", "The other side named a file as no store names one. Compare the programs' versions."
             )
         return self.path / name
 
@@ -244,7 +258,7 @@ class Mailbox(StoreRemote):
 def _check_sealed(sealed: bool, kind: Kind, what: str) -> None:
     if not sealed:
         raise ExchangeError(
-            "REMOTE_REFUSED",
+            "RELAY_REFUSED",
             f"{what}, a {kind.name}, is not sealed, and others in the framework could read it. Have the project seal "
             "what parties send (seal_shares in the project file) and make it anew, or carry it by another remote.",
         )
@@ -324,7 +338,7 @@ def answer(path: Path, message: Message) -> dict[str, Any]:
         if act == "deliver":
             done = _collect(folder, mailbox)
             return {"came": len(done.came), "refused": [error.code for error in done.refused.values()]}
-        raise ExchangeError("REMOTE_REFUSED", "The relay wants what this program does not do. Compare the versions.")
+        raise ExchangeError("RELAY_REFUSED", "The relay wants what this program does not do. Compare the versions.")
     except ExchangeError as error:
         _LOGGER.warning("%s: %s", error.code, error)
         return {"error": error.code}
@@ -410,7 +424,7 @@ class _Talk:
         while not self._mailbox.has(name):
             piece = _said(self._ask(act="give", name=name, start=done), "piece", bytes)
             if not piece:
-                raise ExchangeError("REMOTE_REFUSED", f"{self.member} gives less of {name} than it announced.")
+                raise ExchangeError("RELAY_REFUSED", f"{self.member} gives less of {name} than it announced.")
             done = self._mailbox.take(name, done, size, piece, source=self.member)
 
     def _hand_over(self, name: str, size: int) -> None:
@@ -420,7 +434,7 @@ class _Talk:
         while done < size:
             there = _said(self._ask(act="take", name=name, start=done, size=size, piece=piece), "start", int)
             if piece and there <= done:
-                raise ExchangeError("REMOTE_REFUSED", f"{self.member} does not take {name}.")
+                raise ExchangeError("RELAY_REFUSED", f"{self.member} does not take {name}.")
             done, piece = there, self._mailbox.piece(name, there) if there < size else b""
 
     def _ask(self, **message: Any) -> Message:
@@ -435,7 +449,7 @@ class _Talk:
         """What the member refused; if that is the whole message, it is an error here."""
         self.refused += _list(told, "refused", str)
         if "error" in told:
-            raise ExchangeError("REMOTE_REFUSED", f"{self.member} refused: {_said(told, 'error', str)[:40]!r}.")
+            raise ExchangeError("RELAY_REFUSED", f"{self.member} refused: {_said(told, 'error', str)[:40]!r}.")
 
     def _refuse(self, error: ExchangeError) -> None:
         _LOGGER.warning("%s: %s", error.code, error)
@@ -466,12 +480,12 @@ def _said(message: Message, name: str, kind: type[T]) -> T:
     found = message.get(name)
     # True is a number for Python alone.
     if type(found) is not kind or (isinstance(found, int) and found < 0):
-        raise ExchangeError("REMOTE_REFUSED", f"The other side's message has no usable {name!r}. Compare the versions.")
+        raise ExchangeError("RELAY_REFUSED", f"The other side's message has no usable {name!r}. Compare the versions.")
     return found
 
 
 def _list(message: Message, name: str, kind: type[T]) -> list[T]:
     found = message.get(name, [])
     if not isinstance(found, list | tuple) or not all(type(each) is kind for each in found):
-        raise ExchangeError("REMOTE_REFUSED", f"The other side's message has no usable {name!r}. Compare the versions.")
+        raise ExchangeError("RELAY_REFUSED", f"The other side's message has no usable {name!r}. Compare the versions.")
     return list(found)

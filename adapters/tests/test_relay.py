@@ -114,7 +114,7 @@ def test_what_came_before_its_project_file_comes_next_time(mail, lines):
     mail.put("share", "b")
     (mail.root / "analyst" / "project.toml").unlink()
     lines.cut["a"] = 0
-    assert lines.round().refused["b"] == ["AGREEMENT_MISSING"]
+    assert lines.round().refused["b"] == ["PROJECT_MISSING"]
     del lines.cut["a"]
     lines.round()
     assert mail.inbox("analyst") == ["b.dcshare", "project.toml"]
@@ -132,10 +132,10 @@ def test_what_is_not_sealed_is_not_relayed(mail, lines):
     """A member who says that the analyst's key is theirs, which is public, would be handed it."""
     data = mail.put("share", "b", sealed=False).read_bytes()
     done = lines.round()
-    assert done.refused["b"] == ["REMOTE_REFUSED"]
+    assert done.refused["b"] == ["RELAY_REFUSED"]
     assert list(mail.root.rglob("mailbox/*/share/*")) == []
     name = name_of(mail, "share", data, ".dcshare")
-    with refused("REMOTE_REFUSED") as refusal:
+    with refused("RELAY_REFUSED") as refusal:
         Mailbox(mail.root / "analyst" / "mailbox").take(name, 0, len(data), data, source="b")
     assert "seal_shares" in str(refusal.value)
     assert list(mail.root.rglob("mailbox/*/share/*")) == []
@@ -148,7 +148,7 @@ def test_nothing_is_read_but_what_the_folder_has_sent(mail, lines):
     came = next(name for name in map(str, (b / "mailbox").rglob("*.dcmodel")))
     outside = ("../keys.json", "keys.json", "/etc/passwd", f"{'0' * 64}/share/../../keys.json", came)
     for name in (*outside, came.split("mailbox/")[1]):
-        assert answer(b, {"act": "give", "name": name, "start": 0})["error"] in ("NOT_FOUND", "REMOTE_REFUSED")
+        assert answer(b, {"act": "give", "name": name, "start": 0})["error"] in ("NOT_FOUND", "RELAY_REFUSED")
 
 
 @pytest.mark.parametrize(
@@ -166,7 +166,7 @@ def test_nothing_is_written_under_other_names(mail, name):
     before = sorted(mail.root.rglob("*"))
     name = name.format(mail.project.digest, "0" * 64)
     told = answer(mail.root / "b", {"act": "take", "name": name, "start": 0, "size": 3, "piece": b"abc"})
-    assert told == {"error": "REMOTE_REFUSED"}
+    assert told == {"error": "RELAY_REFUSED"}
     assert set(mail.root.rglob("*")) - set(before) <= {mail.root / "b" / "mailbox"}
 
 
@@ -184,7 +184,7 @@ def test_nothing_is_written_under_other_names(mail, name):
     ],
 )
 def test_messages_of_another_form_are_refused(mail, message):
-    assert answer(mail.root / "b", message) == {"error": "REMOTE_REFUSED"}
+    assert answer(mail.root / "b", message) == {"error": "RELAY_REFUSED"}
 
 
 @pytest.mark.parametrize(
@@ -262,14 +262,14 @@ def test_a_member_that_gives_less_or_more_than_it_announced(mail, lines):
 
         lines.change = change
         (code,) = lines.round().refused["b"]
-        assert code in ("TOO_LARGE", "REMOTE_REFUSED")
+        assert code in ("TOO_LARGE", "RELAY_REFUSED")
         assert mail.inbox("analyst") == []
 
 
 def test_a_full_mailbox_takes_nothing_more(mail, lines, monkeypatch):
     monkeypatch.setattr(datacollab_relay, "MOST_FILES", 2)
     mail.put("share", "b")
-    assert lines.round().refused["b"][0] == "QUOTA_EXCEEDED"
+    assert lines.round().refused["b"][0] == "MAILBOX_FULL"
     assert mail.inbox("analyst") == []
 
 
@@ -290,7 +290,7 @@ def test_of_a_project_that_is_not_here_nothing_is_written(mail):
     data = mail.made("share", "b")
     box = Mailbox(mail.root / "box")
     for size in (len(data), 2**30):
-        with refused("AGREEMENT_MISSING"):
+        with refused("PROJECT_MISSING"):
             box.take(name_of(mail, "share", data, ".dcshare"), 0, size, data, source="b")
     assert list(box.path.rglob("*")) == []
 
@@ -314,7 +314,7 @@ def test_nothing_is_read_past_a_files_end(mail, past):
     path = mail.put("share", "b")
     (name,) = answer(mail.root / "b", {"act": "look"})["names"]
     message = {"act": "give", "name": name, "start": path.stat().st_size + past}
-    assert answer(mail.root / "b", message) == {"error": "REMOTE_REFUSED"}
+    assert answer(mail.root / "b", message) == {"error": "RELAY_REFUSED"}
     assert answer(mail.root / "b", message | {"start": path.stat().st_size - 1})["piece"] == path.read_bytes()[-1:]
 
 
