@@ -1,6 +1,7 @@
 """The family's experiments run, their claims are judged by intervals, and small definitions agree with oracles."""
 
 import csv
+from pathlib import Path
 from types import ModuleType
 
 import numpy as np
@@ -69,6 +70,12 @@ def test_the_page_begins_with_counts_and_says_what_was_unfair():
     assert "- **Open.** ours leaves open 1 of 3.\n" in page
     assert "| other table | accuracy | – | 2.000 [-8.828, 12.828] | 0.000 |" in page
     assert hidden not in page
+
+
+def test_the_committed_page_is_that_of_its_rows():
+    folder = Path(__file__).parents[2] / "docs" / "results" / "family"
+    page = family.report_text(family.scores_of(folder / "rows.csv"), small=False)
+    assert page == (folder / "README.md").read_text(encoding="utf-8")
 
 
 @pytest.mark.slow

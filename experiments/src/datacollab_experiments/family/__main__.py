@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+import csv
 import hashlib
 import os
 import sys
@@ -62,22 +63,29 @@ def tasks_of(members: Sequence[str], n_seeds: int, *, small: bool) -> list[Draw]
 
 
 def write_report(found: Found[Draw], folder: Path) -> Path:
-    """Write the page and every figure."""
-    scores: dict[str, dict[tuple[str, str, str], dict[int, float]]] = defaultdict(lambda: defaultdict(dict))
+    """Write every figure, and the page of what was written."""
     rows = []
     for task, results in found:
         for result in results.values():
             for name, value in result.scores.items():
                 data, method, measure = name.split("|")
-                scores[task.member][data, method, measure][task.seed] = value
                 figure = {"member": task.member, "data": data, "method": method, "measure": measure}
                 rows.append({**figure, "seed": task.seed, "value": value})
     small = any(task.small for task, _ in found)
     folder.mkdir(parents=True, exist_ok=True)
     write_rows(rows, folder / "rows.csv")
     page = folder / "README.md"
-    page.write_text(report_text({_module(member): of for member, of in scores.items()}, small=small), encoding="utf-8")
+    page.write_text(report_text(scores_of(folder / "rows.csv"), small=small), encoding="utf-8")
     return page
+
+
+def scores_of(path: Path) -> dict[ModuleType, Scores]:
+    """Return the figures of a file of rows, by member."""
+    scores: dict[str, dict[tuple[str, str, str], dict[int, float]]] = defaultdict(lambda: defaultdict(dict))
+    with path.open(encoding="utf-8", newline="") as stream:
+        for row in csv.DictReader(stream):
+            scores[row["member"]][row["data"], row["method"], row["measure"]][int(row["seed"])] = float(row["value"])
+    return {_module(member): of for member, of in scores.items()}
 
 
 def report_text(found: Mapping[ModuleType, Scores], *, small: bool) -> str:

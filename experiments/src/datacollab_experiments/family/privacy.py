@@ -6,9 +6,9 @@ party clips every row's gradient and adds its own noise to the sum. Both guarant
 reader of all messages. DC-DP leaves targets unprotected, DP-FL does not. Central and Local are logistic models of the
 same columns without noise.
 
-The comparison favours DP-FL. Its rounds and step length are the best of 25 pairs at each ε on the same data, in draws
-100 to 103. DC-DP was not tuned. The paper's algorithm could not be had: of it, the abstract says only that it uses PCA.
-So this says nothing against the paper.
+The comparison favours DP-FL. Its rounds and step length were the best of 25 pairs at each ε on the same data, in draws
+100 to 103, which hardly tell the best pairs apart. DC-DP was not tuned. The paper's algorithm could not be had: of it,
+the abstract says only that it uses PCA. So this says nothing against the paper.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ __all__ = ["ROWS", "gradients", "measured", "noise_of_rounds", "private_descent"
 
 MNIST, N_COLUMNS, DELTA = "MNIST 10x100", 16, 1e-5
 DESCENT = {1.0: (10, 4.0), 8.0: (30, 8.0), 64.0: (100, 16.0)}
-"""Rounds and step length of DP-FL by ε: the best of 25 pairs in draws 100 to 103, which no figure is of."""
+"""Rounds and step length of DP-FL by ε: the best of 25 pairs in draws 100 to 103, of which no figure is."""
 PAPER = (
     "H. Yamashiro, K. Omote, A. Imakura and T. Sakurai (2024). Toward the application of differential privacy to data "
     "collaboration. IEEE Access 12, 63292-63301."
