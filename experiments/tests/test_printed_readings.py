@@ -270,11 +270,29 @@ def test_a_try_is_held_against_the_same_seeds_as_run():
     ours = {"rq4": rows("rq4", "LTI", values, n_components=4)}
     cell = ("mnist", "pca", 4, "LTI")
     scores = {"as run": {cell: {0: 0.4}}, "other": {cell: {0: 0.38, 9: 0.47}}, "far": {cell: {3: 0.1}}}
-    lines = [line.split(" | ") for line in printed._tries(ours, scores).splitlines() if line.startswith("| ")]
-    # Printed is .408 ± .007; ours .445 ± .022.
-    assert lines[2:] == [
-        ["| as run", "", "**+0.037**", "0.037", "0 of 1 |"],
-        ["| other", "2", "+0.017", "0.017", "1 of 1 |"],
-        ["| far", "1", "**−0.293**", "0.293", "0 of 1 |"],
+    assert tried_lines(ours, scores) == [
+        # Printed is .408 ± .007; ours .445 ± .022.
+        ["| LTI, PCA", "as run", "10", "**+0.037**", "0.037", "0 of 1 |"],
+        ["| ", "other", "2", "+0.017", "0.017", "1 of 1 |"],
+        ["| ", "far", "1", "**−0.293**", "0.293", "0 of 1 |"],
     ]
     assert printed._tries(ours, {}) == "Nothing was tried."
+
+
+def test_tries_of_half_the_gamma_are_held_against_half_the_gamma():
+    name = "KTI, gamma 0.5"
+    ours = {
+        "rq4": rows("rq4", "KTI", [0.3, 0.32], n_components=4),
+        "protocol-width": rows("protocol-width", name, [0.35, 0.37], n_components=4),
+    }
+    scores = {"other, γ = 1/2": {("mnist", "pca", 4, "KTI"): {1: 0.36}}}
+    lines = tried_lines(ours, scores)
+    # Printed is .336.
+    assert [line[1:4] for line in lines] == [
+        ["as run", "2", "−0.026"], ["as run, γ = 1/2", "2", "+0.024"], ["other, γ = 1/2", "1", "+0.014"],
+    ]  # fmt: skip
+
+
+def tried_lines(ours, scores):
+    lines = [line.split(" | ") for line in printed._tries(ours, scores).splitlines() if line.startswith("| ")]
+    return lines[2:]

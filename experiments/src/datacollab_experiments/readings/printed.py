@@ -26,7 +26,7 @@ from scipy.optimize import nnls
 
 from datacollab.datasets import load
 
-from ..claims import Interval, PublishedValue, check_claims, estimate, find_published, published_values
+from ..claims import Interval, PublishedValue, check_claims, estimate, find_published, interval, published_values
 from ..harness import Outcome, ResultStore, markdown, results_file
 from ..paper import (
     BASELINES,
@@ -176,12 +176,10 @@ def _compared(printed: PublishedValue, rows: Mapping[str, Sequence[Row]]) -> Com
             return Compared(printed=printed)
         attack, attacked = strongest
         return Compared(printed=printed, ours=estimate(attacked, printed.measure).interval, attack=attack)
-    of_width = _rows_at(printed, rows.get(_HALVED.get(printed.table, ""), ()))
-    halved = [row for row in of_width if row.name == f"{printed.name}, gamma 0.5"]
     return Compared(
         printed=printed,
         ours=estimate(_own_rows(printed, rows), printed.measure).interval,
-        halved=estimate(halved, printed.measure).interval,
+        halved=estimate(_halved_rows(printed, rows), printed.measure).interval,
     )
 
 
@@ -196,6 +194,12 @@ def _own_rows(printed: PublishedValue, rows: Mapping[str, Sequence[Row]]) -> lis
     own = [row for row in _rows_at(printed, rows.get(_TABLES[printed.table], ())) if row.name == printed.name]
     # What a party does alone is one row, whatever the obfuscator.
     return list({row.seed: row for row in own}.values()) if printed.name in BASELINES else own
+
+
+def _halved_rows(printed: PublishedValue, rows: Mapping[str, Sequence[Row]]) -> list[Row]:
+    """Return the rows of the method with half the gamma."""
+    here = _rows_at(printed, rows.get(_HALVED.get(printed.table, ""), ()))
+    return [row for row in here if row.name == f"{printed.name}, gamma 0.5"]
 
 
 def page(results: ExperimentResults, figure_names: Iterable[str] = (), tries: Path | None = None) -> dict[str, str]:
@@ -333,9 +337,9 @@ def _answer(found: Sequence[Compared]) -> str:
         f"{_share(utility, _as_printed)} accuracies of tab:rq4-tradeoff-main-wide lie within the printed interval plus "
         f"ours with γ = 1 as printed, and {_share(utility, _with_half)} with γ = 1/2 under PCA.",
         f"Of tab:rq4-integration-accuracy-wide it is {_share(linear, _as_printed)}, and {_share(linear, _with_half)}.",
-        f"Reconstruction under PCA and kernel PCA: {_share(risk, _as_printed)}. UJIIndoorLoc: "
-        f"{_share(latitude, _as_printed)}, and {_share(latitude, _with_half)}. RQ4 under UMAP: "
-        f"{_share(umap, _as_printed)}.",
+        f"Reconstruction under PCA and kernel PCA: {_share(risk, _as_printed)}. RQ4 under UMAP: "
+        f"{_share(umap, _as_printed)}. UJIIndoorLoc: {_share(latitude, _as_printed)} with γ = 1, and "
+        f"{_n_inside(latitude, _with_half)} of them with γ = 1/2 under PCA.",
         "RQ1 to RQ3 are printed as figures without numbers, but for Central in RQ1; for them there are only "
         "[claims](#claims).",
     ]
@@ -486,67 +490,94 @@ def _away(each: Compared, ours: Interval | None, decimals: int) -> list[str]:
     return [str(text), str(difference), shown if each.is_inside(ours) else f"**{shown}**"]
 
 
+Scores = Mapping[PublishedValue, Mapping[int, float]]
+"""Scores of one reading, by the number that they are held against, and by seed."""
+
+
 def _tries(rows: Mapping[str, Sequence[Row]], scores: Mapping[str, Mapping[Cell, Mapping[int, float]]]) -> str:
     """Return what each reading that was tried would leave of the differences."""
     parts = []
     for title, label in (
-        ("LTI in RQ4 under PCA", "tab:rq4-integration-accuracy-wide"),
+        ("RQ4", "tab:rq4-integration-accuracy-wide"),
         ("UJIIndoorLoc", "tab:recon-score-2datasets-transposed-se"),
     ):
-        tried = {
-            reading: {value: of_seeds for cell, of_seeds in of_reading.items() if (value := _number_of(label, cell))}
-            for reading, of_reading in scores.items()
-        }
-        columns = list(dict.fromkeys(value for of_reading in tried.values() for value in of_reading))
-        if not columns:
-            continue
-        ours = {value: _compared(value, rows) for value in columns}
-        lines = [_left(AS_RUN, columns, ours, {value: each.ours.mean for value, each in ours.items() if each.ours}, "")]
-        for reading, of_reading in tried.items():
-            if reading == AS_RUN or not of_reading:
-                continue
-            means, seeds = {}, set()
-            for value, of_seeds in of_reading.items():
-                as_run = {row.seed: row.scores[value.measure] for row in _own_rows(value, rows) if row.error is None}
-                change = [score - as_run[seed] for seed, score in of_seeds.items() if seed in as_run]
-                mine = ours[value].ours
-                if change and mine is not None:
-                    means[value] = mine.mean + float(np.mean(change))
-                    seeds.add(len(change))
-            lines.append(_left(reading, columns, ours, means, " to ".join(map(str, sorted({min(seeds), max(seeds)})))))
-        heads = [" ".join(filter(None, [v.name, v.dataset, OBFUSCATORS[v.obfuscator or ""], str(v.n_components or "")]))
-                 for v in columns]  # fmt: skip
-        head = ["reading", "seeds", *heads, "mean absolute difference", "inside"]
-        parts.append(f"**{title}**\n\n{_pipes(head, lines)}")
+        groups: dict[tuple[str, ...], dict[str, dict[PublishedValue, Mapping[int, float]]]] = {}
+        for reading, of_reading in scores.items():
+            for (dataset, kind, size, name), of_seeds in of_reading.items():
+                value = find_published(label, dataset=dataset, obfuscator=kind, n_components=size, name=name)
+                if value is not None and reading != AS_RUN:
+                    groups.setdefault(_group(value), {}).setdefault(reading, {})[value] = of_seeds
+        columns = list(
+            dict.fromkeys(_column(v) for by_reading in groups.values() for r in by_reading.values() for v in r)
+        )
+        lines = [
+            line for group, by_reading in groups.items() for line in _group_lines(group, by_reading, columns, rows)
+        ]
+        if lines:
+            head = ["what", "reading", "seeds", *columns, "mean absolute difference", "inside"]
+            parts.append(f"**{title}**\n\n{_pipes(head, lines)}")
     return "\n\n".join(parts) or "Nothing was tried."
 
 
-def _number_of(label: str, cell: Cell) -> PublishedValue | None:
-    dataset, kind, n_components, method = cell
-    return find_published(label, dataset=dataset, obfuscator=kind, n_components=n_components, name=method)
+def _group(value: PublishedValue) -> tuple[str, ...]:
+    """Return what a number shares with others of its line."""
+    kind = OBFUSCATORS[value.obfuscator or ""]
+    return (kind,) if value.n_components is None else (value.name, kind)
 
 
-def _left(
-    reading: str,
-    columns: Sequence[PublishedValue],
-    ours: Mapping[PublishedValue, Compared],
-    means: Mapping[PublishedValue, float],
-    seeds: str,
-) -> list[str]:
-    """Return one reading's line: what it leaves of each difference, in bold where that is outside."""
-    texts, away, n_inside = [], [], 0
-    for value in columns:
-        mine = ours[value].ours
-        if value not in means or mine is None:
-            texts.append("")
+def _column(value: PublishedValue) -> str:
+    return value.name if value.n_components is None else f"{value.dataset} {value.n_components}"
+
+
+def _group_lines(
+    group: tuple[str, ...], by_reading: Mapping[str, Scores], columns: Sequence[str], rows: Mapping[str, Sequence[Row]]
+) -> Iterable[list[str]]:
+    """Return the lines of one group: as run, and each reading."""
+    values = list(dict.fromkeys(value for tried in by_reading.values() for value in tried))
+    for halved in (False, True):
+        suffix = ", γ = 1/2" if halved else ""
+        ours = {value: mine for value in values if (mine := _by_seed(value, rows, halved))}
+        readings = {name: tried for name, tried in by_reading.items() if name.endswith(", γ = 1/2") is halved}
+        if not ours or (halved and not readings):
             continue
-        inside = ours[value].is_inside(replace(mine, mean=means[value]))
-        text = _signed(means[value] - value.mean, 2 if value.measure == "rmse" else 3)
-        texts.append(text if inside else f"**{text}**")
-        away.append(abs(means[value] - value.mean))
+        intervals = {value: interval(list(mine.values())) for value, mine in ours.items()}
+        all_seeds = [str(n) for n in _ends(mine.n for mine in intervals.values())]
+        yield _left([", ".join(group), AS_RUN + suffix, " to ".join(all_seeds)], columns, intervals)
+        for reading, tried in readings.items():
+            changed, n_seeds = {}, []
+            for value, of_seeds in tried.items():
+                mine = ours.get(value, {})
+                change = [score - mine[seed] for seed, score in of_seeds.items() if seed in mine]
+                if change:
+                    found = intervals[value]
+                    changed[value] = replace(found, mean=found.mean + float(np.mean(change)))
+                    n_seeds.append(len(change))
+            if changed:
+                yield _left(["", reading, " to ".join(map(str, _ends(n_seeds)))], columns, changed)
+
+
+def _ends(numbers: Iterable[int]) -> list[int]:
+    every = sorted(set(numbers))
+    return every if len(every) < 2 else [every[0], every[-1]]
+
+
+def _by_seed(value: PublishedValue, rows: Mapping[str, Sequence[Row]], halved: bool) -> dict[int, float]:
+    """Return our scores for a number, as printed or with half the gamma."""
+    own = _halved_rows(value, rows) if halved else _own_rows(value, rows)
+    return {row.seed: row.scores[value.measure] for row in own if row.error is None}
+
+
+def _left(start: list[str], columns: Sequence[str], means: Mapping[PublishedValue, Interval]) -> list[str]:
+    """Return one line: what is left of each difference, in bold where that is outside."""
+    texts, away, n_inside, decimals = dict.fromkeys(columns, ""), [], 0, 3
+    for value, mine in means.items():
+        decimals = 2 if value.measure == "rmse" else 3
+        inside = Compared(printed=value).is_inside(mine)
+        text = _signed(mine.mean - value.mean, decimals)
+        texts[_column(value)] = text if inside else f"**{text}**"
+        away.append(abs(mine.mean - value.mean))
         n_inside += inside
-    decimals = 2 if any(value.measure == "rmse" for value in columns) else 3
-    return [reading, seeds, *texts, number(float(np.mean(away)), decimals), f"{n_inside} of {len(away)}"]
+    return [*start, *texts.values(), number(float(np.mean(away)), decimals), f"{n_inside} of {len(away)}"]
 
 
 def _signed(difference: float, decimals: int) -> str:
