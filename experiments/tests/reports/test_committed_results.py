@@ -10,7 +10,7 @@ from datacollab_experiments import readings
 from datacollab_experiments.claims import check_claims
 from datacollab_experiments.paper import Condition, Row, experiment_names, load_experiment
 from datacollab_experiments.paper._plan import cells
-from datacollab_experiments.readings import printed
+from datacollab_experiments.readings import printed, tries
 from datacollab_experiments.reports._claims_text import claims_markdown
 from datacollab_experiments.reports._records import canonical
 from datacollab_experiments.reports._render import to_markdown
@@ -124,6 +124,17 @@ def test_the_page_of_printed_numbers_is_that_of_its_rows():
     results = printed.gather([folder / "rows.csv.gz"])
     assert not any(row.error for part in results.rows.values() for row in part)
     shown = [path.name for path in folder.glob("*.png")]
-    for name, text in printed.page(results, shown).items():
+    for name, text in printed.page(results, shown, folder / "tries.csv").items():
         assert (folder / name).read_text(encoding="utf-8") == text, name
-    assert {path.name for path in folder.iterdir()} == {"README.md", "claims.md", "rows.csv.gz", *shown}
+    assert {path.name for path in folder.iterdir()} == {"README.md", "claims.md", "rows.csv.gz", "tries.csv", *shown}
+    # What was tried is held against the same draws.
+    rows = {
+        (row.condition.dataset, row.condition.n_components, row.seed): row.scores["accuracy"]
+        for row in results.rows["rq4"]
+        if (row.name, row.condition.obfuscator) == ("LTI", "pca")
+    }
+    as_run = tries.read(folder / "tries.csv")[tries.AS_RUN]
+    assert {cell[1::2] for cell in as_run} == {("pca", "LTI")}
+    for (dataset, _, n_components, _), of_seeds in as_run.items():
+        for seed, score in of_seeds.items():
+            assert score == pytest.approx(rows[dataset, n_components, seed], abs=1e-6)
