@@ -88,7 +88,7 @@ pays: $(VENV)/.pays  ## Does collaborating pay? What docs/results/pays holds. Ta
 	$(BIN)/python -m datacollab_experiments.pays --preset quick $(if $(DATA),--data-dir $(DATA)) --n-jobs 2 --output output/pays \
 		--copy-to docs/results/pays
 
-oneshot: $(VENV)/.pays  ## One-shot methods side by side, predicting and attacked: what docs/results/oneshot holds, of 25 of 60 draws so far. Copies a whole run only; goes on where it was.
+oneshot: $(VENV)/.pays  ## One-shot methods side by side, predicting and attacked: what docs/results/oneshot holds. Copies a whole run only; goes on where it was.
 	$(BIN)/python -m datacollab_experiments.oneshot --preset quick --n-jobs 2 --output output/oneshot --copy-to docs/results/oneshot
 
 downstream: $(VENV)/.test  ## Survival, effects, clusters, groups: what docs/results/downstream holds, beside what should hold. Goes on where it was.

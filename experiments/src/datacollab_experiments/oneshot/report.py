@@ -39,11 +39,7 @@ _CAVEATS = (
     "An area near .5 shows that these attacks fail, and proves nothing. Synthetic rows with noise alone have a "
     "guarantee here, and not for the sizes of classes.",
 )
-_UNFINISHED = (
-    "The run is unfinished, and `make oneshot` copies a whole one only. The committed page was written with "
-    "`python -m datacollab_experiments.oneshot --report-only --output DIR`, and copied by hand; a fresh clone starts "
-    "anew. "
-)
+_UNFINISHED = "The run is unfinished: `make oneshot` goes on where it was, and copies a whole one only. "
 _SETTING = ["dataset", "parties", "rows", "split"]
 # Okabe and Ito's colours, which the colour-blind tell apart, and grey and brown; shapes differ as well.
 _COLOURS = (
@@ -153,7 +149,6 @@ def text(means: pd.DataFrame, rows: Sequence[Mapping[str, object]], failures: Se
     table = pd.DataFrame(rows)
     n_draws = table.groupby(_SETTING, sort=False)["seed"].nunique()
     single = n_draws[n_draws == 1].index.intersection(means.index.droplevel("method"))
-    of_one = table[(table["method"] == SUMS) & pd.MultiIndex.from_frame(table[_SETTING]).isin(single)]
     few = f"{len(single)} of {n} settings have one draw. " if len(single) else ""
     planned_draws = len(planned.settings) * len(planned.seeds)
     parts = [
@@ -169,15 +164,15 @@ def text(means: pd.DataFrame, rows: Sequence[Mapping[str, object]], failures: Se
         "[How it is run](../../../experiments/docs/oneshot.md) also says what the words mean, and how a method is "
         "added. All numbers are in `rows.csv`.",
         "![Utility against risk](frontier.png)",
-        "Means over settings, lines 95 % intervals; left: receiver and party each alone, right: both together. Sums, "
-        "exact, lie under central; constant is off the picture.",
+        "Means over settings, lines 95 % intervals; left: receiver and party each alone, right: both together. Exact "
+        "sums nearly coincide with central; constant is off the picture.",
         "## Methods\n\n" + _methods(means),
         "## What messages say of a person\n\n" + _risks(means),
         "## Scores by setting\n\n" + _by_setting(means, "score", 3),
         *(f"## Risk by setting, {risk}\n\n" + _by_setting(means, risk, 2) for risk in RISKS),
         "## Where sums are behind the frontier\n\n" + _behind(means),
     ]
-    caveats = [*_CAVEATS, *([_error(of_one)] if len(single) else [])]
+    caveats = [*_CAVEATS, _error(table[table["method"] == SUMS])]
     parts.append("## What to know before you quote this\n\n" + "\n".join(f"* {each}" for each in caveats))
     if failures:
         parts.append("## What failed\n\n" + "\n".join(f"* {each}" for each in failures))
@@ -193,12 +188,14 @@ def _by_table(means: pd.DataFrame) -> str:
     return said + (f": both together, on {' and '.join(level)} as high as that of exact sums" if level else "")
 
 
-def _error(of_one: pd.DataFrame) -> str:
-    """Return what the standard errors of areas are in settings with one draw."""
-    errors = of_one[[f"{q}|{attacker}|se" for q in QUESTIONS for attacker in ATTACKERS]].to_numpy(dtype=np.float64)
+def _error(of: pd.DataFrame) -> str:
+    """Return what the standard errors of areas are in a setting, the draws of which are averaged."""
+    squares = of[[f"{q}|{attacker}|se" for q in QUESTIONS for attacker in ATTACKERS]].astype(np.float64) ** 2
+    by_setting = squares.groupby([of[name] for name in _SETTING])
+    errors = (by_setting.sum() ** 0.5).div(by_setting.size(), axis=0).to_numpy()
     return (
-        f"In settings with one draw, an area of sums has a standard error of {errors.mean():.3f} on average, and "
-        f"{errors.max():.3f} at most. The largest of several is taken, which adds to it: frontiers of these settings "
+        f"In one setting, an area of sums has a standard error of {errors.mean():.3f} on average, and "
+        f"{errors.max():.3f} at most. The largest of several is taken, which adds to it: frontiers of single settings "
         "turn on that."
     )
 
