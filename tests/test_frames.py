@@ -449,6 +449,15 @@ def test_unknown_categories_are_refused_with_their_number(coded, door):
     assert SECRET not in str(caught.value)
 
 
+def test_what_becomes_of_unknown_categories_is_an_option_without_misspellings():
+    own = SEXED[:N].assign(sex="x")
+    with pytest.warns(dc.errors.DataCollabWarning, match=f"unknown categories in {N} of {N} rows"):
+        warned = dc.CommonSpace(PUBLIC, bytes(32), unknown="warn").transform(own)
+    np.testing.assert_array_equal(dc.CommonSpace(PUBLIC, bytes(32), unknown="allow").transform(own), warned)
+    with pytest.raises(ValueError, match="unknown must be 'refuse', 'warn' or 'allow'; got 'Refuse'"):
+        dc.CommonSpace(PUBLIC, bytes(32), unknown="Refuse")
+
+
 def test_few_unknown_categories_are_zeros_and_those_of_an_own_map_a_warning():
     space, few = dc.CommonSpace(PUBLIC, bytes(32)), SEXED[:N].assign(sex=SEX[:N].where(SEX[:N].index > 3, "x"))
     assert np.isfinite(space.transform(few)).all()

@@ -110,6 +110,14 @@ def test_mixed_frames_with_gaps_are_dealt_to_few_and_many_parties():
     assert max(map(len, found.summary().split(found.sentence)[0].splitlines())) <= 80
 
 
+def test_an_anchor_in_other_words_is_refused_and_what_a_draw_lacks_by_chance_is_not():
+    wards, numbers = np.arange(270) % 45, {"age": X[:, 0]}
+    frame = pd.DataFrame(numbers | {"ward": [f"w{ward}" for ward in wards]})
+    assert simulated(frame).settings == ((3, 51),)
+    with pytest.raises(AgreementError, match="'ward' holds unknown categories in 270 of 270 rows"):
+        simulated(frame, anchor=pd.DataFrame(numbers | {"ward": [f"ward {ward}" for ward in wards]}))
+
+
 def test_a_seed_repeats_a_simulation_whose_parties_may_be_skewed():
     y = np.digitize(X[:, 0], [-0.5, 0.5])
     found, again = (simulated(y=y, n_parties=3, scheme="label-skew", random_state=3) for _ in range(2))

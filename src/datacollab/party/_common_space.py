@@ -47,6 +47,8 @@ class CommonSpace:
     ------
     AgreementError, AnchorError
         If the anchor cannot be read, or no map can be made of it.
+    ValueError
+        If `unknown` is none of the three.
 
     Attributes
     ----------
@@ -63,6 +65,8 @@ class CommonSpace:
         n_components: int = MOST_COMPONENTS,
         unknown: Literal["refuse", "warn", "allow"] = "refuse",
     ) -> None:
+        if unknown not in ("refuse", "warn", "allow"):
+            raise ValueError(f"unknown must be 'refuse', 'warn' or 'allow'; got {unknown!r}.")
         anchor = plain_table(anchor, _WHAT)
         if hasattr(anchor, "columns") and all(isinstance(name, str) for name in anchor.columns):
             anchor = anchor[sorted(anchor.columns)]
