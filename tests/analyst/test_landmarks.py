@@ -177,7 +177,7 @@ FASTER_IN_BLOCKS = {(3000, 3, "rbf"): 0.58 / 0.47, (30_000, 3, "rbf"): 2.6 / 1.0
 
 @pytest.mark.parametrize(("case", "measured"), (FASTER_KEPT | FASTER_IN_BLOCKS).items(), ids=str)
 def test_the_way_taken_is_the_one_measured_to_be_faster(case, measured):
-    """And where a fit of either was measured, its estimates are in the same ratio within a half."""
+    """For the RBF kernel the estimates are in the measured ratio within a half."""
     n_anchors, n_parties, kernel = case
     n_columns = 10 if kernel == "linear" else 16
     size = FitSize(
@@ -190,7 +190,7 @@ def test_the_way_taken_is_the_one_measured_to_be_faster(case, measured):
     )
     assert size.landmarks().in_blocks == (measured > 1)
     kept, blocks = (size.cost("nystroem", in_blocks=way).seconds_at(_cost._USUAL_SPEEDS) for way in (False, True))
-    assert kept / blocks == pytest.approx(measured, rel=0.5) or kernel == "linear"
+    assert kernel == "linear" or kept / blocks == pytest.approx(measured, rel=0.5)
 
 
 def test_features_are_kept_only_where_that_pays_and_fits():

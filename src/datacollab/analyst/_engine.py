@@ -23,7 +23,7 @@ class Engine:
     """
 
     memory: float | None = None
-    """Bytes that a fit may hold where states are, all counted as by `KTI`'s ``memory_limit``, which goes before this.
+    """Bytes that a fit may hold where states are, counted as for `KTI`'s ``memory_limit``, which overrides this one.
 
     None if states are in this process, which may hold what it does and 0.9 of what is available."""
 

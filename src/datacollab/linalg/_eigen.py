@@ -164,7 +164,7 @@ def leading_left_singular(W: FloatArray) -> tuple[FloatArray, FloatArray, FloatA
 
 
 def _svd_up_to_rank(W: FloatArray, negligible: float) -> tuple[FloatArray, FloatArray, FloatArray]:
-    """Return the same without singular values that are ``negligible`` times the largest, or less."""
+    """Return U, singular values and V of ``W``, without singular values up to ``negligible`` times the largest."""
     U, singular_values, Vt = scipy.linalg.svd(W, full_matrices=False, check_finite=False)
     rank = int((singular_values > negligible * singular_values[0]).sum())
     return U[:, :rank], singular_values[:rank], Vt[:rank].T

@@ -308,7 +308,7 @@ def test_filling_has_the_limit_of_unknown_entries(n_gaps):
 
 @pytest.mark.parametrize(("n_gaps", "is_flagged"), [(0, False), (1, False), (2, True), (7, True)])
 def test_a_column_says_where_gaps_are_before_a_small_table_has_too_many_by_chance(n_gaps, is_flagged):
-    """With 2 of 120 public entries missing, 7 of 120 are at a party in one draw of 200; so few rows may be its all."""
+    """With 2 of 120 public entries missing, a party of 120 rows lacks 7 in one draw of 240."""
     project, told = draft({"dose": text(*[np.nan] * n_gaps, rest=[1.5, 2.5, 4.0])})
     assert project.columns[0].flag_missing == is_flagged
     assert ("gaps" in told) == is_flagged

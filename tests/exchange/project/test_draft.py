@@ -79,7 +79,7 @@ def test_a_draft_fits_the_table_it_was_made_from(draft, table, keys, write):
     assert [column.kind for column in project.columns] == ["number", "category", "number", "category", "number"]
     assert project.task.kind == "classification"
     assert project.task.classes == ("no", "yes")
-    # Of two categories a column is told by the others; two of sixty doses are missing, which a column of its own says.
+    # Of two categories a column is told by the others; twelve doses and three sexes are missing, as two columns say.
     assert (project.n_free, project.n_features) == (project.max_components + 1, 12)
     assert encode_table(project, table, where="public.csv").n_rows == 60
     assert make_anchor(project, table, where="public.csv").rows.shape == (1000, 12)
@@ -148,6 +148,12 @@ def test_the_task_can_be_told(draft, table):
     assert "numbers" in refused(draft, table, task="regression")
     assert "60 classes" in refused(draft, table.assign(ill=range(60)), task="classification")
     assert "expected classification, regression" in refused(draft, table, task="ranking")
+
+
+@pytest.mark.parametrize(("n_gaps", "is_flagged"), [(1, False), (2, True)])
+def test_one_gap_has_no_column_of_its_own_in_a_table_of_any_size(draft, table, n_gaps, is_flagged):
+    *_, stay = draft(table.assign(stay=table["stay"].where(table.index >= n_gaps))).columns
+    assert (stay.name, stay.flag_missing) == ("stay", is_flagged)
 
 
 def test_public_rows_need_no_targets_where_these_are_told(draft, table, keys):

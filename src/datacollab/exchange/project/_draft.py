@@ -225,7 +225,8 @@ def draft_project(
     Numbers get the range that was found, half its width added on each side, but nothing below 0 if no number is
     negative, and whole bounds if all numbers are whole; text becomes categories.  So that no single row of a party
     asks for another agreement, the rules clip numbers outside, count unknown categories as "other", and fill in the
-    median or the most frequent category of the public rows.  If over 1 % of them lack an entry, a flag says where.
+    median or the most frequent category of the public rows.  If two or more of them, and over 1 %, lack an
+    entry, a flag says where.
 
     Parameters
     ----------
