@@ -77,7 +77,8 @@ def test_ten_seeds_are_a_run_and_half_the_gamma_counts_then_as_well():
 def test_costs_grow_with_the_parties_as_those_that_were_measured():
     """Seconds of 3 K + 0.5 K² are found again, and extended."""
     measured = {replace(SKEWED, obfuscator="umap", n_parties=k, n_test=100 * k): 3 * k + 0.5 * k**2 for k in (2, 4, 8)}
-    model = printed._umap_model(measured)
+    shared = {replace(SKEWED, obfuscator="umap", n_parties=10, n_anchors=n): 1.0 for n in (100, 200, 400)}
+    model = printed._umap_model(measured | shared)
     for k in (2, 16, 64):
         assert model(k) == pytest.approx(3 * k + 0.5 * k**2, rel=1e-6)
     assert math.isnan(printed._umap_model({})(4))
