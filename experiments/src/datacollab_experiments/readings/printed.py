@@ -626,8 +626,9 @@ def _costs(by_experiment: Mapping[str, Sequence[Row]]) -> str:
         "CPU seconds: the median of the trials that ran whole, which leaves out what umap-learn takes to compile in a "
         "run's first trial; of one trial alone, it may be in it. *About* is what no trial was measured for. Under UMAP "
         "it is c + a K + b K², fitted to RQ1's and RQ2's medians of both data sets, and never below one with fewer "
-        "parties: anchors, columns and attacks are not in it. RQ1 and RQ2 share their trials, which the last line counts "
-        "once. Slice localisation needs all 53,500 rows, and only 682 are here; its cost is taken to be that of UJIIndoorLoc."
+        "parties: anchors, columns and attacks are not in it. RQ1 and RQ2 share their trials, which the last line "
+        "counts once. Slice localisation needs all 53,500 rows, and only 682 are here; its cost is taken to be that of "
+        "UJIIndoorLoc."
     )
     return _pipes(head, lines) + "\n\n" + note
 
