@@ -126,6 +126,7 @@ def test_what_nobody_changed_comes(mail):
     )
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("table", "column"), COLUMNS, ids=".".join)
 def test_every_column_changed_in_every_row(mail, table, column):
     with mail.changed(table) as connection:
