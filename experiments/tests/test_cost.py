@@ -34,6 +34,7 @@ def test_every_row_is_planned():
     assert {row.case for row in ROWS} <= set(plan())
 
 
+@pytest.mark.slow
 def test_one_fit_is_measured_and_kept(tmp_path, monkeypatch, capsys):
     case = Case(solver="exact", n_anchors=60, n_parties=2, n_columns=3, n_components=2)
     monkeypatch.setattr("datacollab_experiments.solvers.cost.plan", lambda: [case, replace(case, n_anchors=10**7)])

@@ -16,6 +16,7 @@ from datacollab_experiments.readings import tries
 CONDITION = replace(DIGITS, obfuscator="pca", hyperparameters="paper", split="label-skew", n_sources=None)
 
 
+@pytest.mark.slow
 def test_as_run_is_what_experiments_score_and_other_readings_are_not():
     data = distinct_digits()
     condition = replace(CONDITION, n_anchors=400)

@@ -251,6 +251,7 @@ def status_of(url, path, ca):
         return error.code
 
 
+@pytest.mark.slow
 @pytest.mark.skipif(find_programs() is None, reason="PostgreSQL's programs are not on this machine")
 def test_the_databases_password_comes_from_a_file(tmp_path, monkeypatch):
     from sqlalchemy import create_engine, text

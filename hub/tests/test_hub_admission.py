@@ -139,6 +139,7 @@ def test_a_key_holds_so_many_bodies_and_no_place_of_others(agreed):
     assert after == (201, None)
 
 
+@pytest.mark.slow
 def test_members_of_a_project_that_send_no_bodies_keep_no_other_project_out(tmp_path):
     """Eight keys with eight signed requests each are as many as there are places."""
     crowd = {f"party-{number}": KeyPair.generate() for number in range(8)}

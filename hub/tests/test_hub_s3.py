@@ -76,6 +76,7 @@ def test_a_store_that_is_gone_is_told(world, bucket):
     assert world.client.get("/readyz").status_code == 503
 
 
+@pytest.mark.slow
 def test_what_another_process_wrote_is_there_after_a_sweep(bucket):
     one = Blobs(f"{bucket}/of/a-hub")
     # Else both would share one file system, and what it remembers.

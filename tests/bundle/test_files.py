@@ -59,6 +59,7 @@ def mode_of(path):
     return stat.S_IMODE(path.stat().st_mode)
 
 
+@pytest.mark.slow
 def test_a_killed_writer_leaves_the_old_or_the_new_file(tmp_path):
     """Sixty writers, forked from one process that has loaded everything, are killed at random points."""
     found = subprocess.run(

@@ -85,6 +85,7 @@ def test_keys_pressed_as_soon_as_they_are_named_end_it_in_order(world, monkeypat
     assert "The desk is closed." in result.stdout
 
 
+@pytest.mark.slow
 @pytest.mark.skipif(os.name == "nt", reason="a program that stands for a browser is a shell's")
 def test_the_secret_is_not_among_the_arguments_of_the_browser(world):
     """Every user of a machine can read these."""

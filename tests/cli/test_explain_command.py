@@ -16,6 +16,7 @@ def world(tmp_path):
     return world
 
 
+@pytest.mark.slow
 def test_what_is_printed_and_written(world):
     root, output = world.root, world.root / "why.csv"
     shown = run("party", "explain", root / "new.csv", "-o", output, "--rows", 20, "--keep", "id", "-C", root / "a")

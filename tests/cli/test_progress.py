@@ -51,6 +51,7 @@ def test_a_share_may_be_told(clock, capsys):
     assert capsys.readouterr().err == "40 s: 3 of 12: LTI (about 160 s left)\n"
 
 
+@pytest.mark.slow
 def test_a_step_that_takes_long_is_named_once_and_then_how_long_it_takes(clock, capsys):
     with shown_progress(first="predicting") as say:
         clock(12)

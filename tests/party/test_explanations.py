@@ -73,6 +73,7 @@ def test_classes_are_explained_by_probabilities_and_log_odds():
     np.testing.assert_allclose(odds.base_values + odds.values.sum(axis=1), expected, rtol=0, atol=1e-10)
 
 
+@pytest.mark.slow
 def test_an_array_stands_for_the_frame_of_fit():
     """Packages that explain take frames apart; the columns keep their order and get their names back."""
     parties, models, anchor, tables = world(LinearRegression(), as_frame=True)

@@ -12,6 +12,7 @@ from suite import N_KILLS
 HERE = Path(__file__).parent
 
 
+@pytest.mark.slow
 @pytest.mark.skipif(os.name != "posix", reason="kills as POSIX has them")
 def test_kills_leave_whole_files_or_none(mail):
     mail.put("share", "b", size=20_000_000)

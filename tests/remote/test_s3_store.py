@@ -26,6 +26,7 @@ def test_a_share_goes_there_and_comes_to_the_analyst(mail, store):
     assert not [each for each in store.list(mail.folder("analyst")) if each.kind == "share"]
 
 
+@pytest.mark.slow
 def test_what_others_send_later_is_seen_by_whoever_watches(mail, store):
     assert not [each for each in store.list(mail.folder("analyst")) if each.kind == "share"]
     mail.put("share", "b")

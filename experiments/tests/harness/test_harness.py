@@ -149,6 +149,7 @@ def test_what_is_there_of_a_task_is_not_computed_again(tmp_path):
     assert left.keys == ((cell_id({"number": 2}), 0),)
 
 
+@pytest.mark.slow
 def test_how_many_run_at_a_time_changes_nothing(tmp_path, undisturbed):
     path = tmp_path / "results.sqlite"
     run(path, n_jobs=2)

@@ -124,6 +124,7 @@ def test_the_papers_attacks_see_defended_rows(digits, grouped):
     assert 0 <= score_attack(grouped, target, "LR").scores["reconstruction_accuracy"] <= 1
 
 
+@pytest.mark.slow
 def test_pca_is_linked_and_its_map_tells_who_is_a_member_and_a_defended_party_is_not(digits, plain, defended):
     undefended = score_risks(plain, digits).scores
     assert set(undefended) == set(defended) == SCORES
@@ -184,6 +185,7 @@ AUDITED = TINY.replace('["pca", "kernel-pca"]', '["pca"]').replace("[3, 5]", "[5
 ).replace('"LR", "PINV"', '"LR", "audit"').replace("seeds = 2", "seeds = 1")  # fmt: skip
 
 
+@pytest.mark.slow
 def test_an_experiment_has_rows_of_both(tmp_path, monkeypatch):
     shrink_forests(monkeypatch)
     experiment = tiny(tmp_path, AUDITED)

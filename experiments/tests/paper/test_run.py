@@ -53,6 +53,7 @@ def undisturbed(quiet):
     return quiet[0]
 
 
+@pytest.mark.slow
 def test_every_row_is_there_with_its_scores_and_where_it_comes_from(undisturbed, tmp_path):
     conditions = 2 * 2 * 2
     assert len(undisturbed) == conditions * 2 * (3 + 2)

@@ -80,6 +80,7 @@ def test_all_files_are_named_and_there(report):
             assert file.read_bytes().startswith(b"\x89PNG\r\n\x1a\n")
 
 
+@pytest.mark.slow
 def test_the_page_is_whole_and_stands_alone(report):
     path, files = report
     source = (path / "index.html").read_text(encoding="utf-8")

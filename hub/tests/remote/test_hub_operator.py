@@ -135,6 +135,7 @@ def test_every_column_changed_in_every_row(mail, table, column):
         mail.check()
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("table", [table.name for table in METADATA.sorted_tables])
 def test_every_table_emptied(mail, table):
     with mail.changed(table) as connection:

@@ -93,6 +93,7 @@ def test_the_pool_is_that_of_the_rows_and_the_model_in_memory(pooled):
     np.testing.assert_array_equal(default, expected.predict(new))
 
 
+@pytest.mark.slow
 def test_evaluate_holds_all_sides_against_the_targets(pooled):
     world, a, told = pooled
     known = made_up_table(60, seed=7)

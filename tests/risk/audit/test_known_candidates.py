@@ -56,6 +56,7 @@ def test_known_classes_link_more_through_noise(world):
     assert known.baseline == pytest.approx(len(np.unique(world[1][:60])) / 60, abs=0.02)
 
 
+@pytest.mark.slow
 def test_groups_are_sought_among_the_whole_table_however_few_rows_are_attacked(world):
     result = audited(world, Microaggregation(4), attacks=["demixing"], n_attacked=15)
     assert value_of(result, "membership AUC", "demixing") == 1.0
