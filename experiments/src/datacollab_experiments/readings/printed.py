@@ -238,7 +238,6 @@ _FIGURES = {
     "reconstructions_fashion-mnist.png": "RQ4: reconstructions of Fashion-MNIST with 64 columns",
     "regression.png": "Regression: printed and ours",
     "rq1_paper.png": "RQ1: accuracy by number of parties",
-    "rq3_seconds-construct_paper.png": "Measured beside other work: compare methods and slopes, not seconds with another machine.",
     "rq2_paper.png": "RQ2: accuracy by number of parties",
     "rq3_quantity_paper.png": "RQ3: accuracy by number of anchors",
     "rq3_quality_paper.png": "RQ3: accuracy by real rows behind the anchors",
@@ -253,6 +252,9 @@ _CAPTIONS = {
     "rq4_trade-off_paper.png": "Open grey circles are printed values, each joined to ours.",
     "regression.png": "Open grey diamonds are printed values.",
     "rq1_paper.png": "GEP, the wide line, lies under LTI: their accuracies are equal to three digits.",
+    "rq3_seconds-construct_paper.png": (
+        "Measured beside other work: compare methods and slopes, not seconds with another machine."
+    ),
 }
 """What is said below a figure, by file."""
 
