@@ -93,6 +93,32 @@ class BaseIntegrator(BaseEstimator, ABC):
     Attributes
     ----------
     integration_functions_ : dict of party to IntegrationFunction
+
+    Examples
+    --------
+    Bring every party onto the first by ridge regression:
+
+    >>> import numpy as np
+    >>> from datacollab.analyst import BaseIntegrator
+    >>> from datacollab.model import LinearMap
+    >>> class RidgeOntoFirst(BaseIntegrator):
+    ...     def __init__(self, alpha=1.0):
+    ...         self.alpha = alpha
+    ...
+    ...     def fit(self, anchors, y=None):
+    ...         checked = self._start_fit(anchors)
+    ...         self.target_ = next(iter(checked.values())).copy()
+    ...         self.integration_functions_ = {
+    ...             party: LinearMap(party, self._coefficients(A)) for party, A in checked.items()
+    ...         }
+    ...         return self
+    ...
+    ...     def _coefficients(self, A):
+    ...         return np.linalg.solve(A.T @ A + self.alpha * np.eye(A.shape[1]), A.T @ self.target_)
+    >>> A = np.random.default_rng(0).normal(size=(50, 3))
+    >>> moved = RidgeOntoFirst(alpha=1e-9).fit_transform({"north": A, "south": A @ np.diag([1.0, 2.0, 3.0])})
+    >>> bool(np.allclose(moved["north"], moved["south"]))
+    True
     """
 
     _parameter_constraints: ClassVar[dict[str, Any]] = {}
