@@ -5,7 +5,7 @@ VENV ?= .venv
 BIN := $(VENV)/bin
 DATA ?= $(firstword $(DATACOLLAB_DATA) $(wildcard ../shared/data))
 
-# One worker more than processors for the quick tests, as some of them wait.
+# One worker more than processors for the tests, as some of them wait.
 JOBS ?= $(shell echo $$(( $$(getconf _NPROCESSORS_ONLN) + 1 )))
 
 # One BLAS thread a process: the work is spread over processes, and results do not depend on the machine.
@@ -16,7 +16,8 @@ export OPENBLAS_NUM_THREADS ?= 1
 unexport PYTHONDONTWRITEBYTECODE
 
 # pip checks a hash wherever constraints.txt has one; that it has all is a test, as pip's own mode refuses what lies here.
-INSTALL := $(BIN)/python -m pip install --quiet --no-require-hashes --constraint constraints.txt --build-constraint constraints.txt
+# Python compiles what it loads: all that is installed would take pip as long as to install it.
+INSTALL := $(BIN)/python -m pip install --quiet --no-compile --no-require-hashes --constraint constraints.txt --build-constraint constraints.txt
 
 VERSIONS ?= 3.11 3.12 3.13
 
@@ -34,7 +35,7 @@ test: $(VENV)/.test  ## The tests, doctests and documents included, but for the 
 	$(BIN)/python -m pytest -n $(JOBS) --dist worksteal -m "not slow"
 
 test-all: test  ## And the slow ones: whole commands on real data, kills.
-	$(BIN)/python -m pytest -n auto --dist loadfile -m slow
+	$(BIN)/python -m pytest -n $(JOBS) --dist loadfile -m slow
 
 mutants: $(VENV)/.test  ## Thirty faults, each planted alone into a copy of the package: tests must fail. Takes some minutes on two cores.
 	$(BIN)/python tests/run_mutants.py

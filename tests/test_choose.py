@@ -12,7 +12,7 @@ from datacollab.party import Microaggregation
 def digits():
     X, y = dc.datasets.load("digits")
     order = np.random.default_rng(0).permutation(len(y))
-    own, anchor, public = np.split(order, [120, 320])
+    own, anchor, public = np.split(order[:720], [120, 320])
     return {"own": (X[own], y[own]), "anchor": (X[anchor], y[anchor]), "public": (X[public], y[public])}
 
 

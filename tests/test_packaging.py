@@ -183,7 +183,7 @@ def test_what_was_built_works_in_a_clean_environment_and_says_what_else_it_needs
     folder, wheel, _ = built
     venv.create(folder / "clean", with_pip=True)
     bin = folder / "clean" / "bin"
-    run(bin / "python", "-m", "pip", "install", "-q", wheel)
+    run(bin / "python", "-m", "pip", "install", "-q", "--no-compile", wheel)
     version = f"datacollab {datacollab.__version__}\n"
     assert run(bin / "datacollab", "--version").stdout == version
     assert "pip install 'datacollab[cli]'" in run(bin / "python", "-m", "datacollab", "--help").stdout
@@ -198,7 +198,7 @@ print(dc.Analyst(dc.LTI(2)).fit([party.share(X[60:]) for party in parties]))
 print(dc.DataCollaborationClassifier().fit(X[:60], y, groups=np.arange(60) % 3, anchor=X[60:]))
 """
     assert "Collaboration(parties=['a', 'b']" in run(bin / "python", "-W", "error", "-c", fit, cwd=folder).stdout
-    run(bin / "python", "-m", "pip", "install", "-q", f"datacollab[cli] @ {wheel.as_uri()}")
+    run(bin / "python", "-m", "pip", "install", "-q", "--no-compile", f"datacollab[cli] @ {wheel.as_uri()}")
     assert "--install-completion" in run(bin / "datacollab", "--help").stdout
     small = ("--parties", 3, "--rows", 10, "--seeds", 1, "--jobs", 1, "--output", folder / "demo")
     assert "sums under masks" in run(bin / "datacollab", "demo", *small, cwd=folder).stdout

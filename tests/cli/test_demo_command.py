@@ -45,7 +45,7 @@ def test_the_demo_played_again_gives_the_same_one_play_at_a_time(played):
 
 @pytest.mark.slow
 def test_sums_beat_what_a_party_has_alone_as_it_is_played():
-    found = demonstrate(load("digits"), n_parties=30, n_rows=25, seeds=[0, 1], progress=lambda done: None)
+    found = demonstrate(load("digits"), n_parties=30, n_rows=25, seeds=[0], progress=lambda done: None)
     assert found.gain(SUMS)[0] > 0.01
 
 

@@ -84,11 +84,15 @@ def run_tasks(
 
     Notes
     -----
+    Without ``hours``, the longest tasks are first, so that the last processor is not busy alone for long.
+
     Every task has one BLAS thread, so that scores do not depend on how many run side by side.  Times do, a little:
     tasks share the machine's memory and caches.  For times that matter run one at a time.
     """
     done = store.done()
     waiting = [left for task in tasks if (left := task.without(done)).cells]
+    if hours is None:
+        waiting.sort(key=lambda task: -task.cost)
     source, total = source_state(), sum(task.cost for task in waiting)
     spent, n_failed = 0.0, 0
     last = time.monotonic() + (math.inf if hours is None else 3600 * hours)

@@ -58,7 +58,8 @@ class TrialTask(Task):
         """A rough measure of the work, to estimate the time left."""
         condition = self.condition
         rows = condition.n_per_party + condition.n_test + condition.n_anchors
-        return condition.n_parties * rows * (4 + len(self.cells))
+        work = condition.n_parties * rows * (4 + len(self.cells))
+        return 4 * work if condition.obfuscator == "umap" else work
 
     @property
     def place(self) -> tuple[int, int, str, int]:
