@@ -46,7 +46,7 @@ def test_one_scale_is_on_all_pages_in_the_policy_and_in_the_audit():
 def test_the_fewest_rows_are_the_programs():
     assert f"A party adds at least {_FEWEST_OWN_ROWS} rows. If rows are shared, fewer than {LEAST_ROWS} are" in DPIA
     assert Policy().min_rows == _FEWEST_OWN_ROWS
-    assert f"Fewer than {LEAST_ROWS} shared rows are refused besides" in PAGES["release"]
+    assert f"In projects of rows, fewer than {LEAST_ROWS} are refused, too" in PAGES["release"]
 
 
 @pytest.mark.parametrize("criterion", [name for name in CRITERIA if name != "membership"])
