@@ -171,9 +171,12 @@ def _show_sums(result: SumsIntegration, path: Path, report: Report) -> None:
         merge = 'merge it with another: a class in the table [task.merged] of the project, a category as "other"'
         if name.endswith("=other"):
             merge = 'write unknown = "refuse" at the column, if all categories are in the project'
+        advice = f"Have the owner {merge}."
+        if result.alpha is not None:
+            advice = "Ask the parties before you export: ledgers refuse a second model of the same rows, merged or not."
         report.line(
             f"{name!r} {'may have' if result.alpha is None else 'has'} fewer than 10 rows in the total, and each may "
-            f"be recognised. Have the owner {merge}."
+            f"be recognised. {advice}"
         )
     if result.model_digest is not None:
         report.line(f"Parties can compare the model's digest: {result.model_digest}")
