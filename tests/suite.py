@@ -113,6 +113,17 @@ def documents_choose_lightly(request):
         request.getfixturevalue("light_choices")
 
 
+SLOW_PAGES = [ROOT / "docs" / f"{name}.md" for name in ("explanations", "guide", "rows")]
+
+
+@pytest.hookimpl(tryfirst=True)
+def pytest_collection_modifyitems(items):
+    """Leave to the slow part the pages whose examples take seconds."""
+    for item in items:
+        if item.path in SLOW_PAGES:
+            item.add_marker(pytest.mark.slow)
+
+
 RAISED = set()
 """Codes of refusals that were raised in this process; on the controller of several workers, in any of them."""
 

@@ -111,6 +111,7 @@ def test_the_styles_of_a_card_change_nothing_else_of_the_notebook():
         assert not re.search(r"[;{](color|background):(?!inherit|none|rgba)", style)
 
 
+@pytest.mark.slow
 def test_sentences_stay_on_the_left_in_a_notebook():
     """Whose rules for tables, these, push numbers to the right."""
     sync_api = pytest.importorskip("playwright.sync_api", reason="playwright is not installed")

@@ -214,6 +214,7 @@ def test_a_model_for_somebody_else_stays_in_the_mailbox(mail, lines):
     assert mail.inbox("b") == ["anchor.dcanchor"]
 
 
+@pytest.mark.slow
 def test_what_a_lying_member_gives_does_not_come(mail, lines):
     mail.put("share", "a")
     mail.put("share", "b")

@@ -32,6 +32,7 @@ def objects(bucket):
     return sorted(each["Key"] for each in found.get("Contents", ()))
 
 
+@pytest.mark.slow
 def test_what_is_sent_comes_back_and_goes_with_its_tombstone(world, bucket):
     assert world.send("north", "share", SHARE, piece=2**22).status_code == 201
     assert len(objects(bucket)) == 2

@@ -33,6 +33,7 @@ def test_what_is_printed_and_written(world):
     assert len(list((root / "a" / "outbox").iterdir())) == 1
 
 
+@pytest.mark.slow
 def test_facts_are_those_of_the_file(world):
     root = world.root
     options = ("-o", root / "why.csv", "--figure", root / "why.png", "--rows", 10, "-C", root / "a")

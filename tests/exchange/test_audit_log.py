@@ -151,6 +151,7 @@ def test_deletions_insertions_and_reorderings_are_found(log, kept):
     refusal(log.verify)
 
 
+@pytest.mark.slow
 def test_every_byte_counts(log):
     original = log.path.read_bytes()
     end = original.rindex(b"\n")

@@ -124,6 +124,7 @@ def test_numbers_are_the_same_after_a_bundle(values, party):
     assert (back.classes, back.party) == (None, party)
 
 
+@pytest.mark.slow
 def test_a_file_is_signed_and_closed_to_others(tmp_path):
     key, path = KeyPair.generate(), tmp_path / "north.dcanswers"
     answers().save(path, key=key)

@@ -142,6 +142,7 @@ def test_calibration_mends_what_a_forest_is_too_sure_of(rng):
     assert clone(model).fit(X, y).predict_proba(X).shape == (300, 2)
 
 
+@pytest.mark.slow
 @pytest.mark.filterwarnings("ignore::sklearn.exceptions.SkipTestWarning")
 @pytest.mark.filterwarnings("ignore::sklearn.exceptions.EstimatorCheckFailedWarning")
 def test_scikit_learn_contract():

@@ -46,6 +46,7 @@ def explained(answer, X, background):
     return shap.explainers.Exact(answer, masker)(X)
 
 
+@pytest.mark.slow
 def test_values_of_a_linear_model_are_in_closed_form():
     parties, models, anchor, tables = world(LinearRegression())
     for party, model, X in zip(parties, models, tables, strict=True):

@@ -14,6 +14,7 @@ def store():
         yield StoreRemote(f"{url}/exchange")
 
 
+@pytest.mark.slow
 def test_a_share_goes_there_and_comes_to_the_analyst(mail, store):
     path = mail.put("share", "b")
     assert mail.push("b", store).sent == {str(path): "share"}

@@ -108,6 +108,7 @@ def test_a_run_goes_on_where_it_was_stopped(quiet, undisturbed, tmp_path, monkey
     assert len(ran) == 2 * 4, "nothing is left to do"
 
 
+@pytest.mark.slow
 def test_rows_of_an_earlier_run_count_as_done(undisturbed, tmp_path, monkeypatch):
     """What a report writes is read again, scores to the last digit; failed rows are computed."""
     experiment = replace(tiny(tmp_path), conditions=tiny(tmp_path).conditions[:2])

@@ -420,6 +420,7 @@ def test_the_choice_is_held_against_the_best_single_candidate_with_hindsight_and
 
 
 @pytest.mark.slow
+@pytest.mark.usefixtures("light_choices")
 def test_the_same_candidates_are_tried_in_every_draw():
     setting = replace(SMALL, dataset="breast-cancer", n_parties=3, n_per_party=25, n_public=40)
     names = []

@@ -99,6 +99,7 @@ def test_the_page_is_whole_and_stands_alone(report):
     assert len(set(page.ids)) == len(page.ids)
 
 
+@pytest.mark.slow
 def test_a_narrow_screen_scrolls_tables_and_not_the_page(report):
     source = (report[0] / "index.html").read_text(encoding="utf-8")
     assert 'name="viewport" content="width=device-width, initial-scale=1"' in source

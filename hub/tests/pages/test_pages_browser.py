@@ -88,6 +88,7 @@ def test_pages_are_built_so_that_they_can_be_read_out(hub, page):
         assert len(set(names)) == len(names), path
 
 
+@pytest.mark.slow
 def test_the_keyboard_finds_the_page_and_sees_where_it_is(page):
     page.keyboard.press("Tab")
     page.keyboard.press("Enter")
