@@ -37,7 +37,7 @@ def test_one_scale_is_on_all_pages_in_the_policy_and_in_the_audit():
     assert policy.max_membership == _RED
     assert policy.max_linkage == policy.max_reidentification == AMBER_LIMIT
     assert f"AUC of membership is above .{100 * _RED:.0f}, or if more than {100 * AMBER_LIMIT:.0f} in 100" in DPIA
-    assert f"above .{100 * _AMBER:.0f} is amber, above .{100 * _RED:.0f} is red" in DPIA
+    assert f"above .{100 * _AMBER:.0f} is rated amber, above .{100 * _RED:.0f} red" in DPIA
     levels = PAGES["threat-model"]
     assert f"an AUC above .{100 * _RED:.0f}" in levels
     assert f"an AUC above .{100 * _AMBER:.0f}" in levels
