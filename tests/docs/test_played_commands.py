@@ -161,7 +161,7 @@ def test_an_audit_of_ones_own_table(desk):
     parts = {"anchor": table[:100], "public": table[100:200], "patients": table[200:300]}
     for name, rows in parts.items():
         rows.to_csv(desk.at / f"{name}.csv", index=False)
-    desk.play("README.md", "datacollab audit")
+    desk.play("rows.md", "datacollab audit")
     assert {page.parent.name for page in desk.at.rglob("*.html")} == {"audit"}
 
 

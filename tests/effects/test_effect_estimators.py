@@ -95,6 +95,18 @@ def test_without_covariates_that_tell_anything_weighting_is_a_difference_of_mean
     assert own.standard_error() == pytest.approx(np.sqrt(sum(variances)), rel=1e-9)
 
 
+@given(SEEDS, st.booleans())
+def test_propensities_are_at_the_optimum(seed, is_constant):
+    """The scores of an unpenalised intercept add up to the treated, and coefficients balance their penalty."""
+    X, t, _ = world(seed, n=80)
+    X = np.ones_like(X) if is_constant else X
+    model = WhitenedLogisticRegression().fit(X, t)
+    left = t - model.predict_proba(X)[:, 1]
+    assert left.sum() == pytest.approx(0.0, abs=1e-7)
+    covariance = np.cov(X.T, bias=True)
+    assert (X - X.mean(axis=0)).T @ left == pytest.approx(covariance @ model.coef_[0] / model.C, abs=1e-6)
+
+
 @given(SEEDS)
 def test_estimates_do_not_depend_on_the_coordinates_of_rows(seed):
     """An affine collaboration representation of full rank gives what the raw columns give, to 1e-8."""

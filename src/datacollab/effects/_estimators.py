@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Callable
 from dataclasses import dataclass
 from numbers import Real
@@ -11,6 +12,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from scipy.special import expit
 from sklearn.base import BaseEstimator, ClassifierMixin, clone, is_classifier
+from sklearn.exceptions import ConvergenceWarning
 from sklearn.linear_model import LinearRegression, LogisticRegression
 from sklearn.utils import check_random_state
 from sklearn.utils.validation import check_is_fitted, validate_data
@@ -125,7 +127,11 @@ class WhitenedLogisticRegression(ClassifierMixin, BaseEstimator):
         U, s, Vt = np.linalg.svd(rows - mean, full_matrices=False)
         kept = s > _RANK * max(float(s.max()), np.finfo(float).tiny)
         scale = np.where(kept, np.sqrt(len(rows)), 0.0)
-        model = LogisticRegression(C=self.C, tol=1e-10, max_iter=1000).fit(U * scale, y)
+        model = LogisticRegression(C=self.C, tol=1e-10, max_iter=1000, solver="newton-cholesky")
+        with warnings.catch_warnings():
+            # of a search that ends where rounding hides what is left to gain: the objective is strictly convex
+            warnings.simplefilter("ignore", ConvergenceWarning)
+            model.fit(U * scale, y)
         coef = model.coef_ @ (Vt * (scale / np.where(kept, s, 1.0))[:, None])
         self.classes_ = model.classes_
         self.coef_ = coef
