@@ -38,6 +38,7 @@ def changed(share, **changes):
     return dc.Share(**{**vars(share), **changes})
 
 
+@pytest.mark.slow
 def test_takes_the_integrator_and_the_model_that_predict_rows_left_out(rng):
     collaboration = dc.Analyst().fit(world(rng))
     chosen = collaboration.selection_.chosen
@@ -365,6 +366,7 @@ def test_a_dummy_is_never_chosen_over_a_model(rng):
         dc.Analyst(dc.LTI(4), KNeighborsClassifier(), anchor_weight=0.5).fit(shares)
 
 
+@pytest.mark.slow
 def test_one_process_estimators_leave_the_choice_too(rng):
     X = rng.normal(size=(200, 5))
     y = np.where(X[:, 0] > 0, 2.0, 1.0)  # classes that are floating-point numbers

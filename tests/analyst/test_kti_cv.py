@@ -12,6 +12,7 @@ from datacollab.analyst._kti_cv import default_predictor, halves, prediction_sco
 from datacollab.errors import AgreementError
 
 
+@pytest.mark.slow
 def test_scores_by_hand_with_targets(views, anchor_classes):
     graph = TargetSimilarityGraph(5)
     search = KTICV(

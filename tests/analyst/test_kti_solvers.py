@@ -306,6 +306,7 @@ def test_landmarks_and_a_penalty_graph_do_not_go_together(views, anchor_classes)
         KTI(3, solver="nystroem", penalty_graph=TargetDissimilarityGraph()).fit(views, anchor_classes)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("solver", ["exact", "nystroem"])
 def test_the_same_numbers_again(large, solver):
     first, second = (KTI(4, solver=solver).fit(large[0]) for _ in range(2))

@@ -70,6 +70,7 @@ def test_another_signer_and_too_large_a_file_are_refused():
     assert outcome(BUNDLE, limits=Limits(total_bytes=len(BUNDLE) - 1)) == "TOO_LARGE"
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("original", [BUNDLE, UNSIGNED])
 def test_every_bit_flipped_is_refused(original):
     """Not one bit of the file is without meaning, so that nothing can be hidden in it, either."""

@@ -63,6 +63,7 @@ def test_a_page_on_the_disk_opens_the_desk_and_leaves_no_secret_behind(world, br
         context.close()
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("width", [390, 768, 1280])
 def test_no_page_is_wider_than_the_screen(page, width):
     page.set_viewport_size({"width": width, "height": 800})
@@ -71,6 +72,7 @@ def test_no_page_is_wider_than_the_screen(page, width):
         assert fits(page), path
 
 
+@pytest.mark.slow
 def test_a_printed_page_holds_no_record_of_the_party(world, page):
     table = world.root / "a.csv"
     page.goto(page.origin + "/table")

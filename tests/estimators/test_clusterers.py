@@ -194,6 +194,7 @@ ESTIMATORS = [
 WHY = "an entry that is no number is not shown, so it is not a TypeError that quotes it"
 
 
+@pytest.mark.slow
 # The adapter's anchor is drawn without a look at X, which the checks place where they like.
 @pytest.mark.filterwarnings("ignore:In most columns the anchor", "ignore:The anchor has as many rows")
 @pytest.mark.parametrize("estimator", ESTIMATORS, ids=lambda estimator: type(estimator).__name__)

@@ -106,6 +106,7 @@ def test_the_sides_are_what_they_are_called(world, mine):
     assert mine.n_features_in_ == 6
 
 
+@pytest.mark.slow
 def test_own_rows_alone_know_nothing_of_public_targets(world, mine):
     rows, target = drawn(80, 9)
     told = [

@@ -77,6 +77,7 @@ def test_other_data_of_the_same_name_are_refused(path):
             store.check_data({"slices": "whole"})
 
 
+@pytest.mark.slow
 def test_reading_does_not_write(path):
     with ResultStore(path) as store:
         store.save(0, [outcome()], VERSIONS, "")

@@ -142,6 +142,7 @@ def test_pca_is_linked_and_its_map_tells_who_is_a_member_and_a_defended_party_is
         assert all(math.isfinite(value) for value in scores.values())
 
 
+@pytest.mark.slow
 def test_the_audit_depends_on_nothing_but_the_trial(digits, defended):
     """Whoever drew it, and whatever the parties shared since."""
     again = draw_trial(GROUPS, digits, 1)

@@ -333,6 +333,7 @@ def test_a_search_that_was_cut_short_says_so(table, monkeypatch):
         assert "unsearched" in {kind for kind, _ in found(packed(bytes(10**6)), X).values()}
 
 
+@pytest.mark.slow
 def test_the_work_is_bounded():
     rng = np.random.default_rng(0)
     X = rng.normal(size=(1000, 20))

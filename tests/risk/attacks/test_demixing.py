@@ -38,6 +38,7 @@ def test_groups_of_others_are_not_solved():
     assert_allclose(np.ptp(found.scores(np.zeros(100))), 0)
 
 
+@pytest.mark.slow
 def test_a_group_with_one_member_unknown_is_not_solved():
     shared, order, people, estimate = world()
     known = np.delete(people, 0, axis=0)
@@ -47,6 +48,7 @@ def test_a_group_with_one_member_unknown_is_not_solved():
     assert found.members[[rows is of_missing for rows in found.groups].index(True)] is None
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("noise", [0.3, 1.0])
 def test_means_with_noise_are_not_solved(noise):
     shared, _, people, estimate = world(noise)
