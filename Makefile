@@ -35,7 +35,7 @@ test: $(VENV)/.test  ## The tests, doctests and documents included, but for the 
 	$(BIN)/python -m pytest -n $(JOBS) --dist worksteal -m "not slow"
 
 test-all: test  ## And the slow ones: whole commands on real data, kills.
-	$(BIN)/python -m pytest -n $(JOBS) --dist loadfile -m slow
+	$(BIN)/python -m pytest -n $(JOBS) --dist loadfile --no-loadscope-reorder -m slow
 
 mutants: $(VENV)/.test  ## Thirty faults, each planted alone into a copy of the package: tests must fail. Takes some minutes on two cores.
 	$(BIN)/python tests/run_mutants.py
