@@ -24,7 +24,11 @@ def main(module_file, folder, n_kills, seed):
     acting.check(folder)
     chance, n_killed = random.Random(seed), 0
     for _ in range(n_kills):
-        n_killed += _forked(acting, folder, wait=chance.uniform(0, longest))
+        wait = chance.uniform(0, longest)
+        if _forked(acting, folder, wait=wait):
+            n_killed += 1
+        else:
+            longest = (longest + wait) / 2  # the machine was busier when it was timed
         acting.check(folder)
     acting.act(folder)
     acting.check(folder)
