@@ -121,9 +121,7 @@ def test_options_reach_the_transformer():
 
 
 def test_unknown_names_are_refused_with_what_is_allowed():
-    with pytest.raises(
-        ValueError, match=r"'t-sne'; choose one of \['kernel-pca', 'pca', 'random-projection', 'umap'\]"
-    ):
+    with pytest.raises(ValueError, match=r"'t-sne'; choose one of .*'kernel-pca', 'pca', 'random-projection'"):
         obfuscator("t-sne")
     with pytest.raises(TypeError, match=r"'kernel-pca' takes no option \['gamma'\]; it takes \['bandwidth'"):
         obfuscator("kernel-pca", gamma=1.0)
