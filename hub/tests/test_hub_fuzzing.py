@@ -33,7 +33,7 @@ QUICK = settings(
     phases=[Phase.generate],  # the hub remembers what was asked before, so that no case can be made smaller
     suppress_health_check=list(HealthCheck),
 )
-EXAMPLES = int(os.environ.get("DATACOLLAB_EXAMPLES", "50"))
+EXAMPLES = int(os.environ.get("DATACOLLAB_EXAMPLES", "20"))
 """Of each route, in the slow tests."""
 LONG = settings(QUICK, max_examples=EXAMPLES, print_blob=True)
 
