@@ -5,8 +5,9 @@ VENV ?= .venv
 BIN := $(VENV)/bin
 DATA ?= $(firstword $(DATACOLLAB_DATA) $(wildcard ../shared/data))
 
-# One worker more than processors for the tests, as some of them wait.
+# More workers than processors for the tests: some of them wait, and of the slow ones more.
 JOBS ?= $(shell echo $$(( $$(getconf _NPROCESSORS_ONLN) + 1 )))
+SLOW_JOBS ?= $(shell echo $$(( $(JOBS) + 1 )))
 
 # One BLAS thread a process: the work is spread over processes, and results do not depend on the machine.
 export OMP_NUM_THREADS ?= 1
@@ -35,7 +36,7 @@ test: $(VENV)/.test  ## The tests, doctests and documents included, but for the 
 	$(BIN)/python -m pytest -n $(JOBS) --dist worksteal -m "not slow"
 
 test-all: test  ## And the slow ones: whole commands on real data, kills.
-	$(BIN)/python -m pytest -n $(JOBS) --dist loadfile --no-loadscope-reorder -m slow
+	$(BIN)/python -m pytest -n $(SLOW_JOBS) --dist loadfile --no-loadscope-reorder -m slow
 
 mutants: $(VENV)/.test  ## Thirty faults, each planted alone into a copy of the package: tests must fail. Takes some minutes on two cores.
 	$(BIN)/python tests/run_mutants.py

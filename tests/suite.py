@@ -67,6 +67,14 @@ def light_passphrases():
 
 
 @pytest.fixture(scope="session", autouse=True)
+def disks_are_not_waited_for():
+    """Let the system write files when it likes: what a kill leaves is tried in other processes."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(os, "fsync", lambda handle: None)
+        yield
+
+
+@pytest.fixture(scope="session", autouse=True)
 def commands_are_made_once():
     """Keep the commands that Typer makes of a program, instead of making them for each run."""
     from typer import testing
@@ -126,6 +134,14 @@ def pytest_collection_modifyitems(items):
 
 RAISED = set()
 """Codes of refusals that were raised in this process; on the controller of several workers, in any of them."""
+
+
+def pytest_ignore_collect(collection_path, config):
+    """Do not load, for the slow tests alone, a file that has none."""
+    if config.option.markexpr != "slow" or not collection_path.is_file() or collection_path in SLOW_PAGES:
+        return None
+    is_marked_elsewhere = collection_path.is_relative_to(ROOT / "hub" / "tests")
+    return None if is_marked_elsewhere or b"mark.slow" in collection_path.read_bytes() else True
 
 
 def pytest_configure(config):

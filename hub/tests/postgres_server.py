@@ -9,6 +9,8 @@ import subprocess
 import tempfile
 from pathlib import Path
 
+import pytest
+
 
 def find_programs():
     """The folder with initdb and postgres; None where there is none, or nobody who may run them."""
@@ -26,6 +28,12 @@ def _other_user():
         with contextlib.suppress(KeyError):
             return pwd.getpwnam(name).pw_name
     return None
+
+
+ON_ONE_DATABASE = pytest.mark.parametrize(
+    "database", ["sqlite" if find_programs() is None else "postgresql"], indirect=True
+)
+"""What takes long is tried with PostgreSQL where it is found, and elsewhere with SQLite."""
 
 
 @contextlib.contextmanager

@@ -15,6 +15,7 @@ from datacollab_hub.rules import Role
 from datacollab_hub.web._refusals import STATUS
 from fuzzed_hub import API, BEGUN, PEOPLE, REFUSALS, described, fitting, make_fuzzed, may, named, right_bodies
 from hub_world import KEYS, URL, World, make_project
+from postgres_server import ON_ONE_DATABASE
 
 schemathesis = pytest.importorskip("schemathesis")
 from schemathesis import GenerationMode  # noqa: E402
@@ -197,6 +198,7 @@ def test_whatever_is_asked_is_answered_as_documented(fuzzed, route):
 
 
 @pytest.mark.slow
+@ON_ONE_DATABASE
 @pytest.mark.parametrize("route", SIGNED, ids=name_of)
 def test_whatever_is_asked_for_long_is_answered_as_documented(fuzzed_anywhere, route):
     seen = explore(fuzzed_anywhere, route, LONG)

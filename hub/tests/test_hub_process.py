@@ -70,6 +70,7 @@ def upload(hub, at, data, piece, stop):
 
 
 @pytest.mark.slow
+@IN_A_FILE  # `benchmarks/test_hub_faults.py` kills one on PostgreSQL.
 def test_a_hub_that_is_killed_between_parts_loses_nothing(folder, database):
     n_kills = 40 if IS_NIGHTLY else 8
     chance, data = random.Random(n_kills), bundle("sums", "north", party="north", size=8_000_000)

@@ -20,6 +20,7 @@ from datacollab_hub.requests import sign_request
 from datacollab_hub.store import Store
 from hub_process import HubProcess, free_port
 from hub_world import KEYS, bundle
+from postgres_server import ON_ONE_DATABASE
 from test_hub_process import IN_A_FILE, ask, folder, opened, upload  # noqa: F401
 
 pytestmark = pytest.mark.slow
@@ -94,6 +95,7 @@ def test_a_key_asks_as_often_as_if_they_were_one(folder, database):  # noqa: F81
         assert set(statuses) == {200, 429}
 
 
+@ON_ONE_DATABASE
 def test_one_that_is_killed_is_replaced_and_an_upload_goes_on(hub):
     at, data, stop = opened(hub), bundle("sums", "north", party="north", size=4_000_000), threading.Event()
     client = threading.Thread(target=upload, args=(hub, at, data, 2**16, stop))
