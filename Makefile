@@ -5,9 +5,8 @@ VENV ?= .venv
 BIN := $(VENV)/bin
 DATA ?= $(firstword $(DATACOLLAB_DATA) $(wildcard ../shared/data))
 
-# More workers than processors for the tests: some of them wait, and of the slow ones more.
+# One worker more than processors for the tests, as some of them wait.
 JOBS ?= $(shell echo $$(( $$(getconf _NPROCESSORS_ONLN) + 1 )))
-SLOW_JOBS ?= $(shell echo $$(( $(JOBS) + 1 )))
 
 # One BLAS thread a process: the work is spread over processes, and results do not depend on the machine.
 export OMP_NUM_THREADS ?= 1
@@ -36,13 +35,14 @@ test: $(VENV)/.test  ## The tests, doctests and documents included, but for the 
 	$(BIN)/python -m pytest -n $(JOBS) --dist worksteal -m "not slow"
 
 test-all: test  ## And the slow ones: whole commands on real data, kills.
-	$(BIN)/python -m pytest -n $(SLOW_JOBS) --dist loadfile --no-loadscope-reorder -m slow
+	$(BIN)/python -m pytest -n $(JOBS) --dist loadfile --no-loadscope-reorder -m slow
 
 mutants: $(VENV)/.test  ## Thirty faults, each planted alone into a copy of the package: tests must fail. Takes some minutes on two cores.
 	$(BIN)/python tests/run_mutants.py
 
-test-nightly: $(VENV)/.test  ## 20,000 hostile changes of each kind of what crosses, 400 kills of each command.
-	DATACOLLAB_NIGHTLY=1 $(BIN)/python -m pytest -n auto tests/test_mutations.py tests/formats tests/bundle tests/exchange tests/remote
+test-nightly: $(VENV)/.test  ## 20,000 hostile changes of each kind of what crosses, 400 kills of each command, each fault of a hub.
+	DATACOLLAB_NIGHTLY=1 $(BIN)/python -m pytest -n auto tests/test_mutations.py tests/formats tests/bundle tests/exchange tests/remote \
+		hub/tests/test_hub_demo.py hub/tests/test_hub_process.py hub/tests/benchmarks/test_hub_faults.py
 
 check: $(VENV)/.test  ## Style, formatting, spelling, odd phrases and types.
 	$(BIN)/ruff check .

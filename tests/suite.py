@@ -18,7 +18,7 @@ IS_NIGHTLY = bool(os.environ.get("DATACOLLAB_NIGHTLY"))
 N_CHANGES = 20_000 if IS_NIGHTLY else 400
 """How many hostile changes of each kind are tried."""
 
-N_KILLS = 400 if IS_NIGHTLY else 30
+N_KILLS = 400 if IS_NIGHTLY else 15
 """How often each command is killed at a random moment."""
 LIGHTEST_LOG2_N = 10
 """The least work that a file under a passphrase may ask for."""

@@ -14,6 +14,7 @@ import pytest
 from datacollab_hub.commands import _demo
 from datacollab_hub.commands._stage import Stage, Step
 from hub_process import free_port
+from suite import IS_NIGHTLY
 
 PLAY = """
 import sys
@@ -102,6 +103,7 @@ def test_keys_pressed_as_soon_as_they_are_named_end_the_play_in_order(tmp_path, 
     assert capsys.readouterr().out.endswith("The hub runs until Ctrl-C.\nThe hub has ended.\n")
 
 
+@pytest.mark.skipif(not IS_NIGHTLY, reason="plays all commands of six people: make test-nightly")
 @pytest.mark.slow
 def test_the_whole_play(tmp_path):
     output = tmp_path / "play"
