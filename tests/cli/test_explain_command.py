@@ -49,6 +49,7 @@ def test_facts_are_those_of_the_file(world):
     assert told("party", "explain", root / "new.csv", *options, "--force")["importance"] == facts["importance"]
 
 
+@pytest.mark.slow
 def test_log_risks_are_explained_without_a_class(tmp_path):
     world = NamedWorld(tmp_path, "survival", n_rows=150)
     a, b = world.shared("a"), world.shared("b")

@@ -9,7 +9,10 @@ from datacollab.desk.web import door_page
 
 sync_api = pytest.importorskip("playwright.sync_api", reason="playwright is not installed")
 CHROMIUM = shutil.which("chromium") or shutil.which("chromium-browser")
-pytestmark = pytest.mark.skipif(CHROMIUM is None, reason="no chromium was found on this machine")
+pytestmark = [
+    pytest.mark.slow,
+    pytest.mark.skipif(CHROMIUM is None, reason="no chromium was found on this machine"),
+]
 
 
 @pytest.fixture(scope="module")
@@ -63,7 +66,6 @@ def test_a_page_on_the_disk_opens_the_desk_and_leaves_no_secret_behind(world, br
         context.close()
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize("width", [390, 768, 1280])
 def test_no_page_is_wider_than_the_screen(page, width):
     page.set_viewport_size({"width": width, "height": 800})
@@ -72,7 +74,6 @@ def test_no_page_is_wider_than_the_screen(page, width):
         assert fits(page), path
 
 
-@pytest.mark.slow
 def test_a_printed_page_holds_no_record_of_the_party(world, page):
     table = world.root / "a.csv"
     page.goto(page.origin + "/table")

@@ -161,6 +161,7 @@ def tables(folder):
     return {path.name: path.read_bytes() for path in kept}
 
 
+@pytest.mark.slow
 def test_a_failing_method_is_a_row_and_the_others_go_on(tmp_path):
     text = TINY.replace("LTI = {}", 'LTI = {}\nBroken = { class = "tiny:Broken" }')
     experiment = replace(tiny(tmp_path, text), seeds=(0,))
@@ -172,6 +173,7 @@ def test_a_failing_method_is_a_row_and_the_others_go_on(tmp_path):
     assert run_experiments([experiment], tmp_path / "results.sqlite") == 0, "failures are kept, not tried again"
 
 
+@pytest.mark.slow
 def test_what_a_party_does_alone_does_not_fail_with_the_obfuscation(undisturbed, tmp_path):
     """Forty rows cannot have fifty components, whichever condition comes first."""
     text = TINY.replace("n_components = [3, 5]", "n_components = [50, 3]").replace('"pca", ', "")

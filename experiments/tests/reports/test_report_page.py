@@ -108,6 +108,7 @@ def test_a_narrow_screen_scrolls_tables_and_not_the_page(report):
     assert re.search(r"code {[^}]*overflow-wrap: anywhere;", source)
 
 
+@pytest.mark.slow
 def test_the_page_says_what_it_rests_on(report):
     text = Page((report[0] / "index.html").read_text(encoding="utf-8")).text
     for words in (

@@ -58,15 +58,14 @@ def test_a_disk_is_full_for_a_while_and_what_was_written_stays(tmp_path):
 def test_no_share_is_lost_taken_twice_or_half_there(tmp_path):
     database = "sqlite" if find_programs() is None else "postgresql"  # which can be killed by itself, too
     output = tmp_path / "faults.json"
-    n_kills, n_others = (len(KILLS), len(OTHERS)) if IS_NIGHTLY else (4, 0)
-    words = ["--times", str(n_kills), "--output", str(output), "--copy-to", str(tmp_path)]
-    words += ["--others", str(int(IS_NIGHTLY))]
+    others = int(IS_NIGHTLY)
+    words = ["--times", str(len(KILLS)), "--others", str(others), "--output", str(output), "--copy-to", str(tmp_path)]
     assert main([*words, *(["--sqlite"] if database == "sqlite" else [])]) == 0
     done = json.loads(output.read_text())
-    assert len(done["rows"]) == n_kills + n_others
+    assert len(done["rows"]) == len(KILLS) + others * len(OTHERS)
     assert all(row["whole"] and not row["taken"] for row in done["rows"])
     (found,) = done["found"]
     assert found["shares"] == len(done["rows"])
     assert [found[name] for name in ("lost", "twice", "half", "unknown")] == [0, 0, 0, 0]
-    assert sum(row["struck"] for row in done["rows"]) > len(done["rows"]) / 2
+    assert sum(row["struck"] for row in done["rows"]) > len(done["rows"]) / 3
     assert "kill -9" in (tmp_path / "README.md").read_text()

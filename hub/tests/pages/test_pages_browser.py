@@ -8,7 +8,10 @@ from served_pages import served
 
 sync_api = pytest.importorskip("playwright.sync_api", reason="playwright is not installed")
 CHROMIUM = shutil.which("chromium") or shutil.which("chromium-browser")
-pytestmark = pytest.mark.skipif(CHROMIUM is None, reason="no chromium was found on this machine")
+pytestmark = [
+    pytest.mark.slow,
+    pytest.mark.skipif(CHROMIUM is None, reason="no chromium was found on this machine"),
+]
 WIDTHS = (390, 768, 1280)
 
 
@@ -52,7 +55,6 @@ def page(hub, chromium):
     page.context.close()
 
 
-@pytest.mark.slow
 def test_every_page_fits_every_width_and_says_nothing_to_the_console(hub, page):
     _, url, paths = hub
     for width in WIDTHS:
@@ -67,7 +69,6 @@ def test_every_page_fits_every_width_and_says_nothing_to_the_console(hub, page):
     assert len(page.said) == len(WIDTHS)
 
 
-@pytest.mark.slow
 def test_pages_are_built_so_that_they_can_be_read_out(hub, page):
     _, url, paths = hub
     for path in paths.values():
@@ -88,7 +89,6 @@ def test_pages_are_built_so_that_they_can_be_read_out(hub, page):
         assert len(set(names)) == len(names), path
 
 
-@pytest.mark.slow
 def test_the_keyboard_finds_the_page_and_sees_where_it_is(page):
     page.keyboard.press("Tab")
     page.keyboard.press("Enter")
