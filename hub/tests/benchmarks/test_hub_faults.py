@@ -67,5 +67,5 @@ def test_no_share_is_lost_taken_twice_or_half_there(tmp_path):
     (found,) = done["found"]
     assert found["shares"] == len(done["rows"])
     assert [found[name] for name in ("lost", "twice", "half", "unknown")] == [0, 0, 0, 0]
-    assert sum(row["struck"] for row in done["rows"]) > len(done["rows"]) / 3
+    assert sum(row["struck"] for row in done["rows"]) > len(done["rows"]) / 2
     assert "kill -9" in (tmp_path / "README.md").read_text()
