@@ -160,12 +160,45 @@ def test_codes_with_leading_zeros_are_text():
 
 DAY = pd.date_range("2024-01-01", periods=N, freq="31h")
 ORDER = np.random.default_rng(0).permutation(N)
-ASKED = {
+LEFT_OUT = {
     "in every row another": np.arange(500, 500 + N)[ORDER],
     "with gaps": np.cumsum(1 + ORDER % 7),
+    "of a sample": np.random.default_rng(1).choice(20 * N, N, replace=False),
+    "names": [f"Smith, {chr(97 + row % 26)}{row}" for row in ORDER],
+    "remarks": [f"seen on ward {row}" if row % 9 else "none" for row in ORDER],
+}
+
+
+@pytest.mark.parametrize("case", LEFT_OUT)
+def test_record_numbers_and_free_text_are_left_out_and_said(case):
+    project, told = draft({"when": LEFT_OUT[case]})
+    assert [each.name for each in project.columns] == ["age"]
+    (said,) = told.values()
+    assert "left out (--as when=number or category takes it)" in said
+    kind = "number" if isinstance(LEFT_OUT[case], np.ndarray) else "category"
+    columns = draft({"when": LEFT_OUT[case]}, kinds={"when": kind})[0].columns
+    assert {each.name: each.kind for each in columns}["when"] == kind
+    # By its name, whatever its numbers.
+    squares = np.arange(N) ** 2
+    assert len(draft({"patient_id": squares})[0].columns) == 1
+    assert "is it" not in refusal("SPEC_INVALID", draft, {"income": squares})
+
+
+def test_the_most_frequent_of_many_categories_are_kept():
+    """Of 51 towns, none in one row alone, the one most seldom counts as other, at the parties as well."""
+    towns = ["town 59"] * 20 + [f"town {row // 2:02}" for row in range(100)]
+    project, told = draft({"town": towns})
+    (town,) = [each for each in project.columns if each.name == "town"]
+    assert (len(town.categories), town.unknown) == (50, "other")
+    assert "town 59" in town.categories
+    assert "the 50 most frequent are kept" in told["many"]
+
+
+ASKED = {
+    "squares": np.arange(N)[ORDER] ** 2,
     "with repeats": np.sort(np.cumsum(1 + ORDER % 7) // 2),
     "twice each": np.repeat(np.arange(N // 2), 2)[ORDER],
-    "by name": np.where(ORDER == 0, 77, ORDER * 3 + 1),
+    "by name": np.where(ORDER == 0, 4, ORDER * 3 + 1),
     "days as whole numbers": [int(day.strftime("%Y%m%d")) for day in DAY[ORDER]],
     "ISO": [day.strftime("%Y-%m-%d") for day in DAY],
     "German": [day.strftime("%d.%m.%Y") for day in DAY],

@@ -14,6 +14,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
+from scipy.stats import kstest, uniform
 
 from ..._typing import FloatArray
 from ._encoding import MOST_OUTSIDE, NotNumericError, as_numbers, is_missing_word, label_text, relax
@@ -32,6 +33,11 @@ _MOSTLY, _MOST_SENTINELS = 0.8, 0.2
 """Part of numbers from which other entries are faults, and the largest part of numbers that stand for missing."""
 _FAR_OFF = 10
 """In widths of all other numbers."""
+MOST_CATEGORIES = 50
+"""Of a column that is drafted; each is a column of the matrix."""
+_LEAST_EVEN = 0.05
+"""Level of the Kolmogorov-Smirnov test, above which numbers are spread evenly."""
+_MOST_SKIPPED = 1000
 _CODE = re.compile(r"[+-]?0\d+", re.ASCII)
 _MARKED = re.compile(r"[+-]?\d+([.,]\d+)+", re.ASCII)
 _SENTINEL = re.compile(r"-?(9+|8+|7+|9+[678])|-1", re.ASCII)
@@ -182,6 +188,8 @@ def diagnose(
         findings.append(Finding(column=name, kind="far off", found=f"has {word} far outside the rest", done=done))
     if given is None and (like := _like_identifiers(name, numbers)) is not None:
         found, meaning = like
+        if _are_record_numbers(name, numbers):
+            return _left_out(name, "records", found, "it is a record number, and left out", meaning)
         done = f"--without {name} leaves it out, --as {name}=number takes it as a number"
         findings.append(Finding(column=name, kind="records", found=found, done=done, meaning=meaning, asks=True))
     present = numbers[np.isfinite(numbers)]
@@ -223,9 +231,10 @@ def _text(entry: object) -> str | None:
     return text if text.strip() else None
 
 
-def _left_out(name: str, kind: str, found: str, done: str) -> Diagnosis:
+def _left_out(name: str, kind: str, found: str, done: str, meaning: str = "") -> Diagnosis:
     done = f"{done} (--as {name or 'NAME'}=number or category takes it)"
-    return Diagnosis(kind="left out", findings=(Finding(column=name, kind=kind, found=found, done=done),))
+    finding = Finding(column=name, kind=kind, found=found, done=done, meaning=meaning)
+    return Diagnosis(kind="left out", findings=(finding,))
 
 
 def _constant(name: str) -> Diagnosis:
@@ -312,6 +321,29 @@ def _like_identifiers(name: str, numbers: FloatArray) -> tuple[str, str] | None:
     return None
 
 
+def _are_record_numbers(name: str, numbers: FloatArray) -> bool:
+    """Return whether different whole numbers are surely record numbers: by name, or as running numbers are spread.
+
+    Rows drawn from a table have running numbers that are spread evenly, which quantities seldom are.
+    """
+    values = np.unique(numbers)
+    if values.size < numbers.size:
+        return False
+    if _IDENTIFIER.search(name):
+        return True
+    evenly = kstest(values, uniform(loc=values[0], scale=values[-1] - values[0]).cdf).pvalue
+    # Running numbers of a sample skip others, but not many times as many as it has rows.
+    return bool(evenly > _LEAST_EVEN and values[-1] - values[0] < _MOST_SKIPPED * values.size)
+
+
+def _is_free_text(levels: Counter[str]) -> bool:
+    """Return whether most entries of a column stand in one row only, as names, identifiers and remarks do."""
+    n_entries = sum(levels.values())
+    n_once = sum(n == 1 for n in levels.values())
+    is_other_everywhere = len(levels) == n_entries and n_entries > 2
+    return is_other_everywhere or (len(levels) > MOST_CATEGORIES and n_once > n_entries / 2)
+
+
 def _category(
     name: str,
     counts: Counter[str],
@@ -347,7 +379,14 @@ def _category(
         findings.append(Finding(column=name, kind="spellings", found=found, done=done))
     if given is None and len(levels) == 1 and n_rows >= _FEWEST_ROWS:
         return _constant(name)
+    if given is None and _is_free_text(levels):
+        found = f"has {len(levels)} different texts in {n_rows} rows"
+        return _left_out(name, "free text", found, "it is an identifier or free text, and left out")
     n_levels = sum(levels.values())
+    if len(levels) > MOST_CATEGORIES:
+        done = f"the {MOST_CATEGORIES} most frequent are kept, and all others count as other"
+        findings.append(Finding(column=name, kind="many", found=f"has {len(levels)} categories", done=done))
+        levels = Counter(dict(sorted(levels.items(), key=lambda each: (-each[1], each[0]))[:MOST_CATEGORIES]))
     rare = [each for each in levels if levels[each] < min(FEWEST_OF_LEVEL, MOST_OUTSIDE * n_levels)]
     if rare:
         done = "kept; if you remove it from the project file, it counts as other"

@@ -15,7 +15,7 @@ from ..._typing import FloatArray
 from ...bundle import PublicKey
 from ...targets import usual_time_step
 from ._column import Column
-from ._diagnosis import Answers, Diagnosis, Finding, diagnose, rare_classes, target_entries
+from ._diagnosis import MOST_CATEGORIES, Answers, Diagnosis, Finding, diagnose, rare_classes, target_entries
 from ._encoding import MISSING, MOST_OUTSIDE, UNKNOWN, NotNumericError, as_numbers, label_codes, label_text
 from ._entries import check_choice, invalid, listed, refuse_if
 from ._project import AnchorRecipe, Project, usual_components
@@ -45,7 +45,6 @@ def _widened_range(numbers: FloatArray) -> tuple[float, float]:
 
 
 _WHOLE = re.compile(r"0|-?[1-9]\d*", re.ASCII)
-_MOST_CATEGORIES = 50
 _MOST_CLASSES = 20
 _PARTS: dict[str, tuple[set[str], ...]] = {
     "survival": ({"event", "time"},),
@@ -182,9 +181,9 @@ def _single_task(
     values = map(int, np.unique(numbers)) if is_whole else sorted({label_text(entry) for entry in present})
     found_classes: tuple[Any, ...] = tuple(values)
     refuse_if(
-        len(found_classes) > _MOST_CATEGORIES,
+        len(found_classes) > MOST_CATEGORIES,
         where,
-        f"it has {len(found_classes)} classes; at most {_MOST_CATEGORIES} are drafted. Is it one?",
+        f"it has {len(found_classes)} classes; at most {MOST_CATEGORIES} are drafted. Is it one?",
     )
     return Task(kind=kind, target=name, classes=found_classes)
 
@@ -352,13 +351,7 @@ def _column(name: str, found: Diagnosis, valid_range: tuple[float, float] | None
     is_flagged = found.n_missing > max(1, _MOST_UNFLAGGED * found.n_rows)
     said: dict[str, Any] = {"name": name, "missing_words": found.missing_words, "flag_missing": is_flagged}
     if found.kind == "category":
-        categories, n_rows = tuple(sorted(found.levels)), sum(found.levels.values())
-        n_categories = len(categories)
-        kinds = (
-            f"text of {n_categories} kinds in {n_rows} rows; expected at most {_MOST_CATEGORIES}, and fewer than rows."
-        )
-        is_free = n_categories > _MOST_CATEGORIES or (n_categories == n_rows and n_rows > 2)
-        refuse_if(is_free, where, f"{kinds} {_LEAVE_OUT}")
+        categories = tuple(sorted(found.levels))
         most = max(categories, key=lambda text: (found.levels[text], text), default=None)
         return Column(kind="category", categories=categories, missing="fill", fill=most, unknown="other", **said)
     present = found.numbers[np.isfinite(found.numbers)]
