@@ -6,13 +6,25 @@ from hypothesis import given
 from hypothesis import strategies as st
 from scipy.optimize import brentq
 from scipy.spatial.distance import cdist
-from scipy.stats import binom
+from scipy.stats import binom, fisher_exact
 from sklearn.datasets import load_breast_cancer, load_diabetes, load_digits
 
-from datacollab.anchor import anchor_fit
+from datacollab.anchor import EqualRows, anchor_fit, equal_rows
 from datacollab.exchange.party_folder import Policy
 
 MOST_DENSE = Policy().max_anchor_density
+LEAST_SPREAD = Policy().min_anchor_spread
+
+
+def is_noticed(anchor, own):
+    fit = anchor_fit(anchor, own)
+    return fit.n_near_beyond_chance > 0 or fit.spread < LEAST_SPREAD or fit.density > MOST_DENSE
+
+
+def assert_fits(anchor, own):
+    fit = anchor_fit(anchor, own)
+    assert fit.n_near_beyond_chance == 0
+    assert fit.spread >= LEAST_SPREAD
 
 
 @pytest.fixture(scope="module", params=[load_digits, load_breast_cancer, load_diabetes])
@@ -27,9 +39,7 @@ def test_public_rows_of_the_same_kind_fit(table):
         for start in range(0, 200, 40):
             own, public = table[start : start + n_own], np.delete(table, np.s_[start : start + n_own], axis=0)
             for anchor in (public[:100], public):
-                fit = anchor_fit(anchor, own)
-                assert not fit.is_crowded
-                assert not fit.is_narrow
+                assert_fits(anchor, own)
 
 
 @pytest.mark.parametrize("width", [0.0, 1e-4, 0.1])
@@ -38,9 +48,85 @@ def test_rows_planted_around_people_do_not(table, width, n_people, rng):
     own, honest = table[:60], table[60:160]
     noise = width * own.std(axis=0) * rng.normal(size=(200, table.shape[1]))
     planted = own[rng.integers(n_people, size=200)] + noise
-    assert anchor_fit(planted, own).is_crowded
+    assert is_noticed(planted, own)
     # Nor if they are hidden among honest rows.
-    assert anchor_fit(np.vstack([honest, planted]), own).is_crowded
+    assert is_noticed(np.vstack([honest, planted]), own)
+
+
+def codes(rng, n_rows):
+    """Ten yes/no columns and two small whole numbers: many rows are equal by chance."""
+    return np.hstack([rng.random((n_rows, 10)) < 0.15, rng.integers(5, size=(n_rows, 2))]).astype(np.float64)
+
+
+def test_codes_that_are_equal_by_chance_are_no_private_rows(rng):
+    """At 200 parties, whose anchors have up to 40 of their rows; and a party of few rows beside many public ones."""
+    found = []
+    for n_own, n_public in ((100, 200), (20, 1000)):
+        for _ in range(100):
+            own, public = codes(rng, n_own), codes(rng, n_public)
+            assert_fits(public, own)
+            assert anchor_fit(public, own).density <= MOST_DENSE
+            found.append(equal_rows(public, own))
+    assert min(each.n_equal for each in found) > 3
+    assert not any(each.n_beyond_chance for each in found)
+
+
+@pytest.mark.parametrize("flipped", [0.0, 0.02])
+@pytest.mark.parametrize("part", [1, 2])
+def test_rows_planted_around_a_person_are_found_among_codes(rng, flipped, part):
+    """All rows of the anchor, or every other one; with some of the person's entries changed."""
+    noticed = 0
+    for _ in range(40):
+        own, anchor = codes(rng, 150), codes(rng, 300)
+        anchor[::part] = own[0]
+        anchor[::part, :10] = np.abs(own[0, :10] - (rng.random((300 // part, 10)) < flipped))
+        noticed += is_noticed(anchor, own)
+    assert noticed == 40
+
+
+def test_own_rows_in_the_anchor_are_found_beyond_chance(rng):
+    """Of a table in which no row repeats, nine are enough; chance explains half of them among 100 and 200 rows."""
+    own, public = rng.normal(size=(100, 5)), rng.normal(size=(200, 5))
+    assert equal_rows(public, own) == EqualRows(n_equal=0, by_chance=0)
+    for n_copied in (3, 8, 9, 40):
+        public[:n_copied] = own[:n_copied]
+        found = equal_rows(public, own)
+        assert found.n_equal == n_copied
+        assert (found.n_beyond_chance > 0) == (n_copied >= 9)
+    # Copies of one row are one row, and keys stand for rows.
+    public[:] = own[0]
+    assert equal_rows(public, own).n_equal == 1
+    assert equal_rows(np.arange(30, dtype=np.uint64), np.arange(25, 60, dtype=np.uint64)).n_equal == 5
+
+
+@given(st.integers(5, 60), st.integers(5, 60), st.integers(2, 40), st.integers(0, 2**31))
+def test_chance_explains_rows_dealt_at_random_in_all_but_one_of_a_thousand(n_own, n_public, n_kinds, seed):
+    """An independent count: deal the same rows again a thousand times, and compare with the largest but one."""
+    rng = np.random.default_rng(seed)
+    rows = rng.integers(n_kinds, size=n_own + n_public).astype(np.float64)
+    by_chance = equal_rows(rows[:n_public], rows[n_public:]).by_chance
+    kinds, group = np.unique(rows, return_inverse=True)
+    dealt = np.array([rng.permutation(group) for _ in range(1000)])
+    one_hot = np.eye(len(kinds), dtype=bool)
+    is_both = one_hot[dealt[:, :n_public]].any(axis=1) & one_hot[dealt[:, n_public:]].any(axis=1)
+    # Groups are taken for independent, which they nearly are, and errs to the side of chance.
+    assert (is_both.sum(axis=1) > by_chance).mean() <= 0.004
+
+
+@given(st.integers(0, 60), st.integers(1, 200))
+def test_chance_explains_near_rows_as_fisher_says(n_near, n_anchors):
+    """Own rows near one another by construction; the exact test of another library agrees at the bound and above."""
+    own = np.arange(60.0)[:, None] * 1000 + np.array([0.0, 1.0])
+    own[: n_near // 2 * 2 : 2] = own[1 : n_near // 2 * 2 : 2]
+    fit = anchor_fit(np.full((n_anchors, 2), -1e6), own)
+
+    def chance(n):
+        n_pairs = n_near // 2
+        table = [[n, n_anchors - n], [n_pairs, 30 - n_pairs]]
+        return fisher_exact(table, alternative="greater").pvalue
+
+    assert chance(fit.near_by_chance) >= 1e-3
+    assert fit.near_by_chance == n_anchors or chance(fit.near_by_chance + 1) < 1e-3
 
 
 def test_so_do_shapes_that_single_a_person_out(rng):
@@ -67,7 +153,7 @@ def test_the_anchors_order_and_constant_columns_hide_nothing(rng):
     assert anchor_fit(honest, own).density > MOST_DENSE
     own[:, 3] = 0.1
     planted = own[0] + 0.01 * rng.normal(size=(300, 10))
-    assert anchor_fit(planted, own).is_crowded
+    assert anchor_fit(planted, own).n_near_beyond_chance > 0
 
 
 def test_another_mix_of_people_is_no_reason_to_refuse(rng):
@@ -76,9 +162,7 @@ def test_another_mix_of_people_is_no_reason_to_refuse(rng):
     own = rng.normal(size=(500, 10)) + shift * (rng.random(500) < 0.1)[:, None]
     others = rng.normal(size=(500, 10)) + shift * (rng.random(500) < 0.5)[:, None]
     for anchor in (others, rng.uniform(own.min(axis=0), own.max(axis=0), size=(500, 10))):
-        fit = anchor_fit(anchor, own)
-        assert not fit.is_crowded
-        assert not fit.is_narrow
+        assert_fits(anchor, own)
 
 
 def test_density_is_the_ratio_of_counts_within_a_ball(rng):
@@ -97,7 +181,8 @@ def test_density_is_the_ratio_of_counts_within_a_ball(rng):
 
 def test_a_narrow_anchor_sees_little_of_the_table(table, rng):
     own = table[:60]
-    assert anchor_fit(own.mean(axis=0) + 0.5 * own.std(axis=0) * rng.normal(size=(200, own.shape[1])), own).is_narrow
+    narrow = own.mean(axis=0) + 0.5 * own.std(axis=0) * rng.normal(size=(200, own.shape[1]))
+    assert anchor_fit(narrow, own).spread < LEAST_SPREAD
 
 
 def test_counts_are_those_of_all_distances(rng):
@@ -108,7 +193,6 @@ def test_counts_are_those_of_all_distances(rng):
     radius = 0.2 * np.where(np.eye(30, dtype=bool), np.inf, among).min(axis=1)
     near = between < radius[:, None]
     fit = anchor_fit(anchor, own)
-    assert fit.n_crowded == (near.sum(axis=1) >= 10).sum() == 1
     nearest = between.argmin(axis=0)
     assert fit.n_near == near[nearest, np.arange(200)].sum()
     assert fit.spread == pytest.approx(np.median(anchor.std(axis=0) / units))
@@ -121,10 +205,9 @@ def test_units_do_not_matter(unit, column):
     scale = np.ones(3)
     scale[column] = unit
     first, second = anchor_fit(anchor, own), anchor_fit(anchor * scale, own * scale)
-    assert (first.n_near, first.n_crowded) == (second.n_near, second.n_crowded)
+    assert (first.n_near, first.near_by_chance) == (second.n_near, second.near_by_chance)
     assert second.spread == pytest.approx(first.spread)
 
 
 def test_rows_that_are_all_equal_say_nothing():
-    fit = anchor_fit(np.eye(3), np.ones((30, 3)))
-    assert (fit.is_crowded, fit.is_narrow) == (False, False)
+    assert_fits(np.eye(3), np.ones((30, 3)))

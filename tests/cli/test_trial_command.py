@@ -71,7 +71,7 @@ def test_what_would_leave_and_who_would_know_is_that_of_a_project_like_this(tabl
     together = facts["attackers"][2]
     assert together["3 parties, 330 rows"] == f".{100 * people[0].together:.0f} red"
     assert together["10 parties, 1,100 rows"] == f".{100 * people[1].together:.0f} red"
-    assert re.match(r"\d+ rows of .*public.csv equal rows of .*own.csv: `party share` refuses", facts["notes"][-1])
+    assert re.match(r"\d+ different rows of .*own.csv are also in .*public.csv. Chance explains", facts["notes"][-1])
     assert "60 public rows, and all learn from the 50 with targets" in facts["notes"][0]
 
 
@@ -94,11 +94,11 @@ def test_codes_of_which_small_parties_and_labelled_public_rows_have_few_are_no_r
 
 
 @pytest.mark.slow
-def test_without_public_rows_some_play_them_and_a_record_number_is_asked_about(tables):
+def test_without_public_rows_some_play_them_and_a_record_number_is_left_out(tables):
     result = run("trial", tables / "own.csv", "--target", "died", "--parties", "3")
     assert result.exit_code == 0, result.output
     assert "11 others play public rows without targets" in result.stdout
-    assert "Column 'record' has another whole number in every row." in result.stdout
+    assert "Columns left out, which name rows or are all alike: record." in result.stdout
     assert "In this simulation the 95 % interval" in result.stdout
 
 

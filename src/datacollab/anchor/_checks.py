@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
+from scipy.signal import fftconvolve
 from scipy.spatial.distance import cdist
-from scipy.stats import beta
+from scipy.stats import beta, binom, hypergeom
 from sklearn.neighbors import NearestNeighbors
 from sklearn.preprocessing import StandardScaler
 
@@ -20,14 +22,11 @@ from ._sources import check_table, rows_among
 _MOST_ROWS = 5000
 _NEAR = 0.2
 """Part of the distance to the nearest own row within which an anchor row is near."""
-_FEWEST_NEAR = 10
-_MOST_NEAR = 0.1
-"""Part of the anchor that may be near own rows by chance, in tables of few columns."""
-_LEAST_SPREAD = 0.7
 _MOST_COMPARED = 2000
 _FEWEST_AROUND, _PART_AROUND = 3, 0.05
 """How many own rows a ball around an own row holds, at least, and as a part of them."""
 _LEVEL = 1e-3
+"""How often chance may exceed what is taken for chance, in one comparison."""
 _CONSTANT = 1e-9
 """Columns that vary less, as a part of their largest entry, count as constant."""
 
@@ -102,16 +101,76 @@ def _in_order(table: ArrayLike, like: ArrayLike) -> ArrayLike:
 
 
 @dataclass(frozen=True, kw_only=True)
+class EqualRows:
+    """How many different rows an anchor and a party's table both have, and the most that chance explains."""
+
+    n_equal: int
+    by_chance: int
+
+    @property
+    def n_beyond_chance(self) -> int:
+        """Return how many more rows are in both than chance explains."""
+        return max(0, self.n_equal - self.by_chance)
+
+
+def equal_rows(anchor: NDArray[Any], X_private: NDArray[Any]) -> EqualRows:
+    """Count the rows that an anchor and a party's own table both have, and say how many chance explains.
+
+    Tables of codes and whole numbers have equal rows by chance.  Rows of the same kind of people are exchangeable: of
+    all rows of both tables, the own ones are a draw without replacement.  So the chance that g equal rows are not all
+    of one table follows from the sizes of both.  The count is a sum of such trials (Poisson's binomial distribution).
+    Chance explains what it reaches in one of a thousand anchors.
+
+    Parameters
+    ----------
+    anchor, X_private : ndarray of shape (n_anchors, n_features) and (n_samples, n_features), or (n_anchors,) and \
+(n_samples,)
+        Rows, or one key for each row.
+
+    Examples
+    --------
+    >>> rng = np.random.default_rng(0)
+    >>> codes = rng.integers(3, size=(300, 4))
+    >>> found = equal_rows(codes[:200], codes[200:])
+    >>> found.n_equal, found.n_beyond_chance
+    (57, 0)
+    >>> public, own = rng.normal(size=(200, 4)), rng.normal(size=(100, 4))
+    >>> equal_rows(np.vstack([public, own[:40]]), own).n_beyond_chance > 0
+    True
+    """
+    # Adding zero turns -0.0 into 0.0, which is equal to it.
+    rows = np.concatenate([anchor, X_private]) + np.zeros(1, dtype=X_private.dtype)
+    _, group, sizes = np.unique(rows, axis=0, return_inverse=True, return_counts=True)
+    of_anchor = np.bincount(group.ravel()[: len(anchor)], minlength=len(sizes))
+    is_of_both = (of_anchor > 0) & (of_anchor < sizes)
+    repeated, counts = np.unique(sizes[sizes > 1], return_counts=True)
+    all_of_anchor = hypergeom.pmf(repeated, len(rows), len(anchor), repeated)
+    all_own = hypergeom.pmf(0, len(rows), len(anchor), repeated)
+    by_chance = _most_successes(counts, 1 - all_of_anchor - all_own)
+    return EqualRows(n_equal=int(is_of_both.sum()), by_chance=by_chance)
+
+
+def _most_successes(counts: NDArray[np.intp], chances: FloatArray) -> int:
+    """Return the most successes of so many trials at each chance, but for one in a thousand cases."""
+    probabilities = np.ones(1)
+    for n_trials, chance in zip(counts, chances, strict=True):
+        probabilities = fftconvolve(probabilities, binom.pmf(np.arange(n_trials + 1), n_trials, chance))
+    at_least = np.cumsum(probabilities[::-1])[::-1]
+    # If even the most that can be is not rare, chance explains all of it.
+    return int(np.flatnonzero(at_least >= _LEVEL).max())
+
+
+@dataclass(frozen=True, kw_only=True)
 class AnchorFit:
     """A comparison of an anchor with a party's own rows.
 
     Attributes
     ----------
-    n_crowded : int
-        Own rows with at least ten anchor rows much nearer than any other own row.
-    n_near : int
-        Anchor rows that are much nearer to an own row than any other own row is.
     n_anchors : int
+    n_near : int
+        Anchor rows that equal an own row, or are much nearer to it than any other own row is.
+    near_by_chance : int
+        The most of them that chance explains.
     spread : float
         Median over columns of the anchor's standard deviation over that of the own rows.
     density : float
@@ -119,21 +178,16 @@ class AnchorFit:
         at its densest, by 99.8 % intervals.
     """
 
-    n_crowded: int
-    n_near: int
     n_anchors: int
-    spread: float
-    density: float
+    n_near: int = 0
+    near_by_chance: int = 0
+    spread: float = 1.0
+    density: float = 0.0
 
     @property
-    def is_crowded(self) -> bool:
-        """Return whether anchor rows lie around single own rows, as they do not by chance."""
-        return self.n_crowded > 0 or self.n_near > max(_FEWEST_NEAR, _MOST_NEAR * self.n_anchors)
-
-    @property
-    def is_narrow(self) -> bool:
-        """Return whether the anchor varies less than .7 times as much as the own rows in most columns."""
-        return self.spread < _LEAST_SPREAD
+    def n_near_beyond_chance(self) -> int:
+        """Return how many more anchor rows lie near own rows than chance explains."""
+        return max(0, self.n_near - self.near_by_chance)
 
 
 def anchor_fit(anchor: ArrayLike, X_private: ArrayLike, *, expected: ArrayLike | None = None) -> AnchorFit:
@@ -160,10 +214,17 @@ def anchor_fit(anchor: ArrayLike, X_private: ArrayLike, *, expected: ArrayLike |
     --------
     >>> rng = np.random.default_rng(0)
     >>> own = rng.normal(size=(100, 5))
-    >>> anchor_fit(rng.normal(size=(300, 5)), own).is_crowded
-    False
-    >>> anchor_fit(own[7] + 0.01 * rng.normal(size=(300, 5)), own).is_crowded
+    >>> anchor_fit(rng.normal(size=(300, 5)), own).n_near_beyond_chance
+    0
+    >>> anchor_fit(own[7] + 0.01 * rng.normal(size=(300, 5)), own).n_near_beyond_chance > 200
     True
+
+    Different people have equal rows where columns are few and hold codes:
+
+    >>> codes = rng.random((400, 8)) < 0.2
+    >>> fit = anchor_fit(codes[:300], codes[300:])
+    >>> fit.n_near > 100, fit.n_near_beyond_chance
+    (True, 0)
     """
     A, X = check_table(anchor, "anchor"), check_table(X_private, "X_private")
     E = A[:0] if expected is None else check_table(expected, "expected")
@@ -171,20 +232,50 @@ def anchor_fit(anchor: ArrayLike, X_private: ArrayLike, *, expected: ArrayLike |
     # The own rows give the units, which the maker of the anchor does not know.
     deviation = X.std(axis=0)
     varies = deviation > _CONSTANT * np.abs(X).max(axis=0)
-    A, X, E = (each[:, varies] / deviation[varies] for each in (A, X, E))
     if not varies.any() or len(X) < 2:
-        return AnchorFit(n_crowded=0, n_near=0, n_anchors=len(A), spread=1.0, density=0.0)
-    own, _ = NearestNeighbors(n_neighbors=2).fit(X).kneighbors(X)
-    radius = _NEAR * own[:, 1]
-    near = NearestNeighbors(n_neighbors=min(_FEWEST_NEAR, len(A))).fit(A).kneighbors(X)[0] < radius[:, None]
-    distances, nearest = NearestNeighbors(n_neighbors=1).fit(X).kneighbors(A)
+        return AnchorFit(n_anchors=len(A))
+    is_equal = rows_among(A, X)
+    A, X, E = (each[:, varies] / deviation[varies] for each in (A, X, E))
+    distances, nearest = NearestNeighbors(n_neighbors=min(3, len(X))).fit(X).kneighbors(X)
     return AnchorFit(
-        n_crowded=int(near.all(axis=1).sum()) if len(A) >= _FEWEST_NEAR else 0,
-        n_near=int((distances[:, 0] < radius[nearest[:, 0]]).sum()),
         n_anchors=len(A),
+        n_near=int((is_equal | _are_near(A, X, distances)).sum()),
+        near_by_chance=_most_near(_count_near_own(distances, nearest), len(X), len(A)),
         spread=float(np.median(A.std(axis=0))),
         density=_density(A, X, E),
     )
+
+
+def _most_near(n_own: int, n_rows: int, n_anchors: int) -> int:
+    """Return the most anchor rows near own rows that chance explains, if so many of the own rows are near others.
+
+    Rows of the same kind of people are exchangeable.  So which of all that are near are anchor rows is a draw without
+    replacement: Fisher's exact test, one-sided, at one in a thousand.  Own rows are near one another in pairs, so they
+    say as much as half as many rows would.
+    """
+    n_own //= 2
+    n_rows = max(1, n_rows // 2)
+    counts = np.arange(n_anchors + 1)
+    tails = hypergeom.sf(counts - 1, n_rows + n_anchors, n_own + counts, n_anchors)
+    return int(counts[tails >= _LEVEL].max())
+
+
+def _are_near(A: FloatArray, X: FloatArray, distances: FloatArray) -> NDArray[np.bool_]:
+    """Return whether each anchor row is much nearer to its nearest own row than any other own row is."""
+    found, nearest = NearestNeighbors(n_neighbors=1).fit(X).kneighbors(A)
+    return np.asarray(found[:, 0] < _NEAR * distances[nearest[:, 0], 1])
+
+
+def _count_near_own(distances: FloatArray, nearest: NDArray[np.intp]) -> int:
+    """Return how many own rows would be near, or equal, if they were the anchor and all others the own rows."""
+    rows = np.arange(len(distances))
+    closest = nearest[:, 1]
+    # The nearest own row's own neighbour, the row that is left out aside.
+    second = np.minimum(2, distances.shape[1] - 1)
+    is_mutual = nearest[closest, 1] == rows
+    apart = np.where(is_mutual, distances[closest, second], distances[closest, 1])
+    found = distances[rows, 1]
+    return int(((found == 0) | (found < _NEAR * apart)).sum())
 
 
 def _density(A: FloatArray, X: FloatArray, E: FloatArray) -> float:

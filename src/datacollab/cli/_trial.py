@@ -16,7 +16,7 @@ import numpy as np
 import typer
 
 from .._require import require
-from ..anchor import find_private_rows
+from ..anchor import equal_rows
 from ..bundle import KeyPair
 from ..estimators import PartySimulation, simulate_parties
 from ..exchange.party_folder import APART, TOGETHER, measured_for, membership_rows, message_bytes
@@ -62,6 +62,9 @@ def trial(
     X, y = _frame(project, own.X[own.labelled]), np.asarray(own.target)
     numbers = [column.name for column in project.columns if column.kind == "number"]
     remarks = column_questions(labelled, numbers, "it predicts nothing: leave it out, with --without")
+    used = {target, *(without or ()), *(column.name for column in project.columns)}
+    if unused := [name for name in rows.columns if name not in used]:
+        remarks.append(f"Columns left out, which name rows or are all alike: {listed(unused)}.")
     if absent:
         remarks.append(f"Columns left out, which {public} lacks: {listed(absent)}.")
     if len(rows) > len(labelled):
@@ -69,10 +72,11 @@ def trial(
     anchor, anchor_target = None, None
     if public is not None:
         shared = _encoded(project, others, public)
-        if n_equal := len(find_private_rows(shared.X, own.X)):
+        equal = equal_rows(shared.X, own.X)
+        if equal.n_equal:
             remarks.append(
-                f"{n_equal} rows of {public} equal rows of {table}: `party share` refuses such public rows. If columns "
-                "are few, rows can be equal by chance."
+                f"{equal.n_equal} different rows of {table} are also in {public}. Chance explains up to "
+                f"{equal.by_chance}; `party share` refuses public rows with more."
             )
         anchor = _frame(project, shared.X)
         if shared.target is not None:

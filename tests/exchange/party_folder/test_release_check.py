@@ -13,6 +13,7 @@ from sklearn.base import BaseEstimator, TransformerMixin
 import datacollab as dc
 import datacollab.risk.audit
 from audit_example import audit_result, finding
+from datacollab.anchor import EqualRows
 from datacollab.errors import ObfuscationError
 from datacollab.exchange.party_folder import Policy, ReleaseSummary, _release, figure_text, limit_text
 from datacollab.exchange.party_folder._party_folder import prepare_rows
@@ -70,7 +71,7 @@ def summary_of(**changes):
         "stands_for": "several rows",
         "defences": ("groups",),
         "risk": FIGURES,
-        "n_private_in_anchor": 0,
+        "in_anchor": EqualRows(n_equal=0, by_chance=0),
         "guarantee": None,
     }
     return ReleaseSummary(**given | changes)
@@ -152,14 +153,15 @@ def test_with_an_epsilon_attacks_inform_and_refuse_nothing(example, monkeypatch)
 
 def test_with_an_epsilon_rows_of_the_anchor_are_left_out_one_by_one(example):
     project, encoded, anchor = example
-    parts = project, encoded, replace(anchor, rows=np.vstack([anchor.rows[2:], encoded.X[[7, 31]]]))
+    copied = list(range(7, 31))
+    parts = project, encoded, replace(anchor, rows=np.vstack([anchor.rows[len(copied) :], encoded.X[copied]]))
     assert [each.code for each in prepared(parts).reasons] == ["ANCHOR_HAS_PRIVATE_ROWS"]
     made = prepared(parts, epsilon=8.0, n_components=4)
     assert made.reasons == []
     assert made.summary.guarantee is not None
-    assert sorted(made.order) == [row for row in range(60) if row not in (7, 31)]
+    assert sorted(made.order) == [row for row in range(60) if row not in copied]
     np.testing.assert_array_equal(made.share.target, encoded.target[made.order])
-    assert (made.summary.n_rows, made.summary.n_suppressed) == (58, 2)
+    assert (made.summary.n_rows, made.summary.n_suppressed) == (60 - len(copied), len(copied))
     assert len(made.own.X) == 60
 
 
@@ -295,8 +297,18 @@ def test_text_and_json_say_the_same_and_nothing_of_the_data(example):
         ("OBFUSCATOR_NOT_ALLOWED", {"obfuscator": "umap"}, {"obfuscators": ("pca", "kernel-pca")}, ("pca or kernel",)),
         ("DEFENCE_NEEDED", {"kinds_of_defence": (), "defences": ()}, {"defence": "any"}, ("a defence",)),
         ("DEFENCE_NEEDED", {"kinds_of_defence": ("noise",)}, {"defence": "microaggregation"}, ("mean of a group",)),
-        ("ANCHOR_HAS_PRIVATE_ROWS", {"n_private_in_anchor": 3}, {}, ("3 of the 200 anchor rows",)),
-        ("ANCHOR_HAS_PRIVATE_ROWS", {"n_private_in_anchor": 3}, {"max_rows_in_anchor": 2}, ("policy allows 2",)),
+        (
+            "ANCHOR_HAS_PRIVATE_ROWS",
+            {"in_anchor": EqualRows(n_equal=7, by_chance=4)},
+            {},
+            ("7 different rows", "explains 4", "max_rows_in_anchor = 3"),
+        ),
+        (
+            "ANCHOR_HAS_PRIVATE_ROWS",
+            {"in_anchor": EqualRows(n_equal=7, by_chance=4)},
+            {"max_rows_in_anchor": 2},
+            ("policy allows 2 more",),
+        ),
         ("RISK_TOO_HIGH", {}, {"audit": "required", "max_linkage": 0.25}, ("linkage", "30 %", "25 %", "larger groups")),
         ("RISK_TOO_HIGH", {}, {"audit": "required", "max_membership": 0.55}, ("membership", "0.60", "0.55")),
         ("RISK_UNKNOWN", {"risk": None}, {"audit": "required"}, ("--no-audit",)),
@@ -334,7 +346,7 @@ def test_what_is_within_all_limits_is_not_refused(example):
     )
     refuse(reasons_against(summary_of(), policy, example[0]))
     by_chance = replace(policy, max_rows_in_anchor=3)
-    refuse(reasons_against(summary_of(n_private_in_anchor=3), by_chance, example[0]))
+    refuse(reasons_against(summary_of(in_anchor=EqualRows(n_equal=7, by_chance=4)), by_chance, example[0]))
 
 
 def test_risk_is_only_shown_where_the_policy_warns(example):
@@ -373,7 +385,7 @@ def test_every_reason_is_told_not_only_the_first(example):
         min_rows=100, min_class_rows=30, max_components=3, obfuscators=("umap",), defence="any", audit="required"
     )
     project, encoded, anchor = example
-    parts = project, encoded, replace(anchor, rows=np.vstack([anchor.rows[2:], encoded.X[:2]]))
+    parts = project, encoded, replace(anchor, rows=np.vstack([anchor.rows[20:], encoded.X[:20]]))
     made = prepared(parts, policy, n_components=5, obfuscator="pca", audit=False)
     assert [reason.code for reason in made.reasons] == [
         "TOO_FEW_ROWS",
@@ -384,7 +396,7 @@ def test_every_reason_is_told_not_only_the_first(example):
         "ANCHOR_HAS_PRIVATE_ROWS",
         "RISK_UNKNOWN",
     ]
-    assert made.summary.n_private_in_anchor == 2
+    assert made.summary.in_anchor.n_equal == 20
 
 
 @given(

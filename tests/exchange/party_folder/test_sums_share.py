@@ -171,7 +171,7 @@ def test_own_rows_in_the_anchor_are_refused(world, tmp_path):
         world.share("north", table=table)
 
 
-@pytest.mark.parametrize(("narrow", "words"), [(False, "crowd around"), (True, ".7 is the least")])
+@pytest.mark.parametrize(("narrow", "words"), [(False, "max_anchor_rows_near"), (True, "min_anchor_spread")])
 def test_an_anchor_that_was_made_for_single_rows_is_refused(world, tmp_path, narrow, words, rng):
     own = pd.read_csv(world.table("north"))
     made = own.iloc[rng.integers(len(own) if narrow else 3, size=120)].reset_index(drop=True)

@@ -20,7 +20,7 @@ from pathlib import Path
 
 import numpy as np
 
-from datacollab.anchor import anchor_fit
+from datacollab.anchor import AnchorFit, anchor_fit
 from datacollab.exchange.party_folder import Policy
 from datacollab.sums import UNITS_PER_RANGE, CommonMap, RidgeSums, recommended
 
@@ -57,6 +57,8 @@ class Craft:
             honest = person + self.width * honest
         elif self.name == "half a cloud":
             honest[::2] = person + self.width * honest[::2]
+        elif self.name == "twelve rows":
+            honest[:12] = person + self.width * honest[:12]
         elif self.name == "stretched":
             # Along the person's direction from the mean, which is that of Mahalanobis as columns are independent.
             direction = person / np.linalg.norm(person)
@@ -69,9 +71,15 @@ CRAFTS = (
     *(Craft("honest", components=components) for components in (None, 4, 1)),
     *(Craft("cloud", width) for width in (1e-4, 0.1, 0.2, 0.5, 1.0)),
     *(Craft("half a cloud", width) for width in (0.1, 0.5)),
+    Craft("twelve rows", 0.01),
     *(Craft("stretched", width) for width in (2.0, 4.0)),
     *(Craft("stretched", 4.0, components) for components in (4, 2, 1)),
 )
+
+
+def is_refused(fit: AnchorFit) -> bool:
+    """Return whether the usual policy refuses an anchor, however many rows of one person's kind it has."""
+    return fit.n_near_beyond_chance > 0 or fit.spread < Policy().min_anchor_spread
 
 
 def played(craft: Craft, outlier: bool, seed: int, *, asked: bool = False) -> tuple[bool, bool] | None:
@@ -86,7 +94,7 @@ def played(craft: Craft, outlier: bool, seed: int, *, asked: bool = False) -> tu
         X[0] *= OUTLIER / np.linalg.norm(X[0])
     anchor = craft.rows(X[0], generator)
     fit = anchor_fit(anchor, X[:N_ROWS])
-    if fit.is_crowded or fit.is_narrow or (fit.density > Policy().max_anchor_density and not asked):
+    if is_refused(fit) or (fit.density > Policy().max_anchor_density and not asked):
         return None
     usual, unit = recommended(), UNITS_PER_RANGE / RANGE
     common = CommonMap.from_anchor(anchor * unit, secret(seed), n_components=craft.components or usual.n_components)

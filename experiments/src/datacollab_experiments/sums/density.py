@@ -21,6 +21,7 @@ from datacollab.exchange.party_folder import Policy
 from ..pays.draws import draw
 from ..pays.settings import SIZES, Setting, Split
 from ..pays.tables import load_table
+from .crafted import is_refused
 
 SPLITS: tuple[Split, ...] = ("iid", "label-skew", "feature-shift")
 N_PUBLIC, SEEDS, N_EXPECTED = (100, 500, 0), (0, 1, 2), 4000
@@ -60,7 +61,7 @@ def rows(data_dir: Path | None) -> Iterator[dict[str, object]]:
                     "median": round(float(np.median(density)), 2),
                     "largest": round(float(density.max()), 2),
                     "refused, dense": round(float((density > limit).mean()), 3),
-                    "refused, else": round(float(np.mean([fit.is_crowded or fit.is_narrow for fit in found])), 3),
+                    "refused, else": round(float(np.mean([is_refused(fit) for fit in found])), 3),
                 }
 
 

@@ -15,7 +15,7 @@ from typing import Any, Self
 import numpy as np
 from numpy.typing import NDArray
 
-from ...anchor import anchor_fit, find_private_rows
+from ...anchor import anchor_fit, equal_rows
 from ...bundle import PublicKey, pack, seal, unpack, write_atomically
 from ...errors import AgreementError, ExchangeError, ObfuscationError, PrivateRowsWarning, SuppressedRowsWarning
 from ...party import UNDEFENDED, Party, SharingPlan
@@ -473,7 +473,7 @@ def prepare_rows(
     if plan.has_promise:
         taken = np.flatnonzero(~RowDigests(anchor.rows).are_in(encoded.X))
     X, y = encoded.X[taken], encoded.target[taken]
-    n_private = find_private_rows(anchor.rows, X).size if len(X) else 0
+    equal = equal_rows(anchor.rows, X)
     try:
         with warnings.catch_warnings():
             # The summary says both.
@@ -482,7 +482,7 @@ def prepare_rows(
             party = plan.party(name, anchor.rows, shuffle=policy.shuffle).fit(X, y)
             share, order = party.share_with_order(anchor.rows, anchor.full_target)
     except ObfuscationError:
-        for reason in reasons_before(name, plan, policy, project, len(X), len(anchor.rows), n_private):
+        for reason in reasons_before(name, plan, policy, project, len(X), len(anchor.rows), equal):
             raise reason from None
         raise
     risk = None
@@ -492,7 +492,7 @@ def prepare_rows(
         risk = risk_figures(
             attacked, X, anchor.rows, y=y, anchor_target=anchor.full_target, time_budget=time_budget, progress=progress
         )
-    summary = release_summary(project, policy, plan, party, share, encoded, anchor, risk, n_private)
+    summary = release_summary(project, policy, plan, party, share, encoded, anchor, risk, equal)
     order = taken[order]
     return Prepared(
         party=party,
@@ -502,7 +502,7 @@ def prepare_rows(
         summary=summary,
         reasons=[
             *reasons_against(summary, policy, project),
-            *([] if plan.has_promise else crafted_anchor(name, anchor_fit(anchor.rows, X))),
+            *([] if plan.has_promise else crafted_anchor(name, anchor_fit(anchor.rows, X), policy)),
             *alone,
         ],
         own=OwnRows(

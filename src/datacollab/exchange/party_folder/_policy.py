@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import Any
 
 from ..._typing import PartyName
-from ...anchor import AnchorFit
+from ...anchor import AnchorFit, EqualRows
 from ...bundle import canonical_json, digest
 from ...errors import ExchangeError
 from ...party import OBFUSCATORS
@@ -64,8 +64,12 @@ class Policy:
     defence: str = _one_of("none", "none", "any", "microaggregation")
     shuffle: bool = _entry(True, "true or false", lambda value: isinstance(value, bool))
     max_rows_in_anchor: int = _count(0, 0)
+    max_anchor_rows_near: int = _count(0, 0)
     max_anchor_density: float = _entry(
         1.2, "a number from 1 on", lambda value: type(value) in (int, float) and 1 <= value < math.inf
+    )
+    min_anchor_spread: float = _entry(
+        0.7, "a number from 0 to 1", lambda value: type(value) in (int, float) and 0 <= value <= 1
     )
     max_linkage: float | None = _share(0.2, 0)
     max_reidentification: float | None = _share(0.2, 0)
@@ -166,43 +170,65 @@ def approved(policy: Policy, approve: Callable[[Any], str | None], summary: Any)
     return approved_by
 
 
-def private_rows_in_anchor(party: PartyName, n_found: int, n_anchors: int, policy: Policy) -> Iterator[ExchangeError]:
-    if n_found > policy.max_rows_in_anchor:
-        allowed = f"; the policy allows {policy.max_rows_in_anchor}" if policy.max_rows_in_anchor else ""
+_ASK = "Ask the project's owner where its rows come from."
+"""What may always be done about an anchor."""
+
+
+def private_rows_in_anchor(
+    party: PartyName, found: EqualRows, n_anchors: int, policy: Policy
+) -> Iterator[ExchangeError]:
+    """Yield why nothing may leave if more own rows are in the anchor than chance explains."""
+    beyond = found.n_beyond_chance
+    if beyond > policy.max_rows_in_anchor:
         yield ExchangeError(
             "ANCHOR_HAS_PRIVATE_ROWS",
-            f"Party {party!r}: {n_found} of the {n_anchors} anchor rows are rows of its table{allowed}. Every party "
-            "sees the anchor as it is. Do not share; ask the project's owner for one from public or synthetic rows.",
+            f"Party {party!r}: {found.n_equal} different rows of its table are among the {n_anchors} anchor rows. "
+            f"Chance explains {found.by_chance}, and the policy allows {policy.max_rows_in_anchor} more, "
+            f"max_rows_in_anchor. Every party sees the anchor as it is. {_ASK} If they are public, write "
+            f"max_rows_in_anchor = {beyond} in policy.toml: the other parties then see these records, even if they are "
+            "of your people.",
         )
 
 
-def crafted_anchor(party: PartyName, fit: AnchorFit | None, *, most_dense: float = math.inf) -> Iterator[ExchangeError]:
+def crafted_anchor(party: PartyName, fit: AnchorFit | None, policy: Policy) -> Iterator[ExchangeError]:
     """Yield why nothing may leave if the anchor was made for single own rows, or covers little of the table."""
     if fit is None:
         return
-    if fit.is_crowded:
+    beyond = fit.n_near_beyond_chance
+    if beyond > policy.max_anchor_rows_near:
         found = (
-            f"{fit.n_near} of the {fit.n_anchors} anchor rows crowd around rows of its table, {fit.n_crowded} of them "
-            "have ten of these or more"
+            f"{fit.n_near} of the {fit.n_anchors} anchor rows lie much nearer to a row of its table than its other "
+            f"rows do. Chance explains {fit.near_by_chance}, and the policy allows {policy.max_anchor_rows_near} more, "
+            "max_anchor_rows_near"
         )
-    elif fit.is_narrow:
-        found = f"the anchor's columns vary {fit.spread:.2f} times as much as those of its table; .7 is the least"
-    elif fit.density > most_dense:
+        yield _unfit(party, found, f"max_anchor_rows_near = {beyond}")
+    elif fit.spread < policy.min_anchor_spread:
+        found = (
+            f"the anchor's columns vary {fit.spread:.2f} times as much as those of its table; its policy demands "
+            f"{policy.min_anchor_spread:g}, min_anchor_spread"
+        )
+        yield _unfit(party, found, f"min_anchor_spread = {math.floor(100 * fit.spread) / 100:g}")
+    elif fit.density > policy.max_anchor_density:
         found = (
             f"near a row of its table, the fraction of anchor rows is {fit.density:.1f} times the fraction of the "
-            f"table's own rows; its policy allows {most_dense:g}, max_anchor_density"
+            f"table's own rows; its policy allows {policy.max_anchor_density:g}, max_anchor_density"
         )
-    else:
-        return
-    advice = "Do not share; ask the project's owner for public rows of the same kind of people."
-    if not (fit.is_crowded or fit.is_narrow):
-        advice += " If they are of another mix of people, and you trust where they come from, raise the limit."
-    yield ExchangeError(
-        "ANCHOR_UNFIT", f"Party {party!r}: {found}. With such an anchor others may read single rows. {advice}"
+        yield _unfit(party, found, f"max_anchor_density = {math.ceil(10 * fit.density) / 10:g}")
+
+
+def _unfit(party: PartyName, found: str, entry: str) -> ExchangeError:
+    return ExchangeError(
+        "ANCHOR_UNFIT",
+        f"Party {party!r}: {found}. With such an anchor others may read single rows. {_ASK} If they are public rows of "
+        f"another mix of people, and you trust where they come from, write {entry} in policy.toml. If the owner made "
+        "them for one of your people, the model then tells this person's outcome more clearly.",
     )
 
 
-_OF_SUMS = ("min_rows", "max_rows_in_anchor", "max_anchor_density", "approvers", "ledger")
+_OF_SUMS = (
+    *("min_rows", "max_rows_in_anchor", "max_anchor_rows_near", "max_anchor_density", "min_anchor_spread"),
+    *("approvers", "ledger"),
+)
 """Entries that count if parties share sums."""
 
 

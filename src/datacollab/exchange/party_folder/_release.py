@@ -18,6 +18,7 @@ from sklearn.utils import check_random_state
 
 from ..._obfuscators import OBFUSCATORS
 from ..._typing import FloatArray, PartyName
+from ...anchor import EqualRows
 from ...errors import DataCollabError, DataCollabWarning, ExchangeError, NoGuaranteeError
 from ...party import Party, SharingPlan
 from ...share import Share
@@ -290,8 +291,10 @@ class ReleaseSummary:
 
     Attributes
     ----------
-    n_rows, n_suppressed, n_private_in_anchor : int
-        Rows that leave, rows of the table that a defence keeps back, and rows that are in the anchor.
+    n_rows, n_suppressed : int
+        Rows that leave, and rows of the table that a defence keeps back.
+    in_anchor : EqualRows
+        Different rows of the table that are in the anchor, and how many of them chance explains.
     n_components, n_anchors, n_bytes : int
         Columns of the representation, rows of the anchor, and about the size of the file.
     class_counts : dict of str to int or None
@@ -334,7 +337,7 @@ class ReleaseSummary:
     defences: tuple[str, ...]
     risk: RiskFigures | None
     limits: dict[str, float] = field(default_factory=dict)
-    n_private_in_anchor: int
+    in_anchor: EqualRows
     guarantee: str | None
     promise: str | None = None
     proven: dict[str, float] = field(default_factory=dict)
@@ -401,7 +404,9 @@ class ReleaseSummary:
         yield "obfuscator", f"{self.obfuscator}, fitted on {fitted}"
         yield "defences", "; ".join(self.defences) or "none: every row stands for one of yours"
         yield "guarantee", self.promise or "none (no differential privacy is claimed)"
-        yield "own rows in anchor", f"{self.n_private_in_anchor}" if self.n_private_in_anchor else "none"
+        in_anchor = self.in_anchor
+        explained = f"{in_anchor.n_equal}; chance explains {in_anchor.by_chance}"
+        yield "own rows in anchor", explained if in_anchor.n_equal else "none"
         yield "besides", _BESIDES
         yield "size", f"about {self.n_bytes:,} bytes"
 
@@ -462,7 +467,7 @@ def release_summary(
     encoded: EncodedTable,
     anchor: Anchor,
     risk: RiskFigures | None,
-    n_private_in_anchor: int,
+    in_anchor: EqualRows,
 ) -> ReleaseSummary:
     """Sum up the share of a fitted party; its size is that of the arrays."""
     n_rows, n_components = share.representation.shape
@@ -500,7 +505,7 @@ def release_summary(
         defences=tuple(defence.description for defence in plan.defences),
         risk=risk,
         limits=policy.risk_limits,
-        n_private_in_anchor=n_private_in_anchor,
+        in_anchor=in_anchor,
         guarantee=None if guarantee is None else guarantee.statement,
         adjusted=encoded.adjusted.to_dict(),
         n_free=project.n_free,
@@ -534,19 +539,25 @@ def reasons_against(summary: ReleaseSummary, policy: Policy, project: Project) -
         *_too_few_rows(party, summary.n_rows, policy, project),
         *_small_classes(summary, policy, project),
         *_plan_not_allowed(party, summary, policy, project),
-        *private_rows_in_anchor(party, summary.n_private_in_anchor, summary.n_anchors, policy),
+        *private_rows_in_anchor(party, summary.in_anchor, summary.n_anchors, policy),
         *_risks(summary, policy),
     ]
 
 
 def reasons_before(
-    party: PartyName, plan: SharingPlan, policy: Policy, project: Project, n_rows: int, n_anchors: int, n_private: int
+    party: PartyName,
+    plan: SharingPlan,
+    policy: Policy,
+    project: Project,
+    n_rows: int,
+    n_anchors: int,
+    in_anchor: EqualRows,
 ) -> list[ExchangeError]:
     """Return the reasons that do not depend on the share; `n_rows` is that of the table."""
     return [
         *_too_few_rows(party, n_rows, policy, project),
         *_plan_not_allowed(party, plan, policy, project),
-        *private_rows_in_anchor(party, n_private, n_anchors, policy),
+        *private_rows_in_anchor(party, in_anchor, n_anchors, policy),
     ]
 
 

@@ -18,7 +18,7 @@ from numpy.typing import NDArray
 from scipy.special import ndtr
 
 from ..._typing import FloatArray
-from ...anchor import anchor_fit, find_private_rows
+from ...anchor import EqualRows, anchor_fit, equal_rows
 from ...bundle import read_regular, unpack, write_atomically
 from ...errors import AgreementError, ExchangeError
 from ...linalg import gaussian_epsilon, gaussian_sigma
@@ -102,6 +102,16 @@ ONE_CLASS = (
     "share: the model would learn that nobody is of them. If there was really nobody, you may share: the total hides "
     "it, as it hides every count of yours."
 )
+
+
+def also_in_anchor(found: EqualRows) -> str:
+    """Say how many own rows every party sees in the anchor, and how many of them chance explains."""
+    return (
+        f"{found.n_equal} different rows of your table are in the anchor, which every party sees. Chance explains up "
+        f"to {found.by_chance}: different people may have equal rows. If the anchor was made from rows of your people, "
+        "do not share."
+    )
+
 
 NOT_COUNTED = (
     "No counts of exactly these rows were shared before. If a level has few people in the total, this study may reveal "
@@ -508,7 +518,7 @@ def _prepared(
             "Send public.key to the project's owner, who writes its third line into the project and signs it again.",
         )
     secret = new_secret() if isinstance(plan, StudyPlan) else b""
-    sums, hashed, in_anchor, some, targets = list[FloatArray](), [], set[int](), [], set[Any]()
+    sums, hashed, some, targets = list[FloatArray](), [], [], set[Any]()
     for batch, clusters in batches:
         assert batch.target is not None
         sums = _joined(plan, sums, _sums_over(project, plan, common, batch.X, batch.target, secret, clusters))
@@ -516,8 +526,6 @@ def _prepared(
         if project.task.classes:
             targets.update(np.unique(batch.target).tolist())
         some.append(batch.X[:: -(-batch.n_rows // _LOOKED_AT) or 1])
-        if batch.n_rows and anchor is not None:
-            in_anchor.update(find_private_rows(anchor.rows, batch.X).tolist())
     rows, adjusted = np.concatenate(hashed), batch.adjusted
     n_public, own = 0, None
     if isinstance(plan, SumsPlan) and len(rows):
@@ -548,8 +556,12 @@ def _prepared(
                 "more rows, or have the owner leave the party out.",
             )
         )
-    reasons += private_rows_in_anchor(name, len(in_anchor), 0 if anchor is None else len(anchor.rows), policy)
-    reasons += crafted_anchor(name, fit, most_dense=policy.max_anchor_density)
+    if anchor is not None:
+        in_anchor = equal_rows(ledger.fingerprints(anchor.rows), rows)
+        reasons += private_rows_in_anchor(name, in_anchor, len(anchor.rows), policy)
+        if in_anchor.n_equal:
+            of_left.append(also_in_anchor(in_anchor))
+    reasons += crafted_anchor(name, fit, policy)
     try:
         context, statistic = plan.agreed.context.hex(), ", ".join(sharing.statistics)
         parties = {each: key.text for each, key in project.parties.items()}
