@@ -84,6 +84,20 @@ def test_rows_planted_around_a_person_are_found_among_codes(rng, flipped, part):
     assert noticed == 40
 
 
+@pytest.mark.parametrize("n_planted", [12, 30])
+def test_a_dozen_rows_around_one_person_are_found(rng, n_planted):
+    """Of ten columns; and around one own row there are few in honest anchors, however few columns and own rows."""
+    own, anchor = rng.normal(size=(150, 10)), rng.normal(size=(300, 10))
+    anchor[:n_planted] = own[0] + 0.01 * anchor[:n_planted]
+    fit = anchor_fit(anchor, own)
+    assert fit.n_around_one == n_planted
+    assert fit.n_near_beyond_chance == n_planted - fit.around_one_by_chance > 0
+    for n_columns, n_own, n_public in ((1, 20, 1000), (1, 100, 200), (3, 20, 1000), (3, 200, 1000)):
+        for _ in range(20):
+            honest = np.exp(rng.normal(size=(n_own + n_public, n_columns)))
+            assert anchor_fit(honest[n_own:], honest[:n_own]).n_near_beyond_chance == 0
+
+
 def test_own_rows_in_the_anchor_are_found_beyond_chance(rng):
     """Of a table in which no row repeats, nine are enough; chance explains half of them among 100 and 200 rows."""
     own, public = rng.normal(size=(100, 5)), rng.normal(size=(200, 5))

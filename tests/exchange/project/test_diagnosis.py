@@ -178,10 +178,18 @@ def test_record_numbers_and_free_text_are_left_out_and_said(case):
     kind = "number" if isinstance(LEFT_OUT[case], np.ndarray) else "category"
     columns = draft({"when": LEFT_OUT[case]}, kinds={"when": kind})[0].columns
     assert {each.name: each.kind for each in columns}["when"] == kind
-    # By its name, whatever its numbers.
-    squares = np.arange(N) ** 2
-    assert len(draft({"patient_id": squares})[0].columns) == 1
-    assert "is it" not in refusal("SPEC_INVALID", draft, {"income": squares})
+
+
+def test_whole_numbers_that_all_differ_are_a_quantity_unless_their_name_or_spread_says_otherwise():
+    squares = np.arange(N)[ORDER] ** 2
+    project, told = draft({"paid": squares})
+    assert [each.name for each in project.columns] == ["paid", "age"]
+    assert "taken as a number; if it is a record number, --without paid leaves it out" in told["records"]
+    # Several rows of one person have one number, too.
+    for entries in (squares, np.repeat(squares[: N // 2], 2)):
+        project, told = draft({"patient_id": entries})
+        assert [each.name for each in project.columns] == ["age"]
+        assert "it is a record number, and left out" in told["records"]
 
 
 def test_the_most_frequent_of_many_categories_are_kept():
@@ -195,7 +203,6 @@ def test_the_most_frequent_of_many_categories_are_kept():
 
 
 ASKED = {
-    "squares": np.arange(N)[ORDER] ** 2,
     "with repeats": np.sort(np.cumsum(1 + ORDER % 7) // 2),
     "twice each": np.repeat(np.arange(N // 2), 2)[ORDER],
     "by name": np.where(ORDER == 0, 4, ORDER * 3 + 1),
@@ -212,7 +219,7 @@ ASKED = {
 
 @pytest.mark.parametrize("case", ASKED)
 def test_record_numbers_and_dates_are_asked_about(case):
-    name = "patient_id" if case == "by name" else "when"
+    name = "case_nr" if case == "by name" else "when"
     told = refusal("SPEC_INVALID", draft, {name: ASKED[case]})
     assert f"Column '{name}' h" in told
     assert f"--without {name}" in told

@@ -1,5 +1,7 @@
 """The anchor: by the recipe, to the parties alone, and a commitment that tells one bit."""
 
+from dataclasses import replace
+
 import numpy as np
 import pandas as pd
 import pytest
@@ -13,6 +15,8 @@ from datacollab.errors import AnchorError, ExchangeError
 from datacollab.exchange.project import (
     Anchor,
     AnchorRecipe,
+    Column,
+    Task,
     anchor_from_bytes,
     anchor_of_rows,
     anchor_to_bytes,
@@ -323,3 +327,21 @@ def test_rows_outside_of_the_declared_ranges_are_refused_by_the_owner_and_by_the
     file = write("crafted.dcanchor", seal_anchor(crafted, project, keys["a"]))
     monkeypatch.undo()
     refused("ANCHOR_UNFIT", open_anchor, file, project, keys["b"])
+
+
+def test_rules_hold_for_public_rows_whose_columns_are_numbers_alone(project):
+    """A code for missing entries is none, and what lies outside of a range is clipped, as at the parties."""
+    columns = (
+        Column(name="visits", kind="number", minimum=0, maximum=6, missing="fill", fill=1.0, missing_words=("99",)),
+        Column(name="age", kind="number", minimum=0, maximum=90, outside="clip"),
+    )
+    numbers = replace(
+        project,
+        columns=columns,
+        task=Task(kind="none"),
+        anchor=AnchorRecipe(method="sample", n_rows=40),
+        max_components=1,
+    )
+    table = pd.DataFrame({"visits": [99.0, *[2.0] * 39], "age": [91.0, *[50.0] * 39]})
+    rows = anchor_of_rows(numbers, table, where="public.csv").rows
+    assert_array_equal(rows, [[1.0, 90.0], *[[2.0, 50.0]] * 39])

@@ -198,7 +198,8 @@ def crafted_anchor(party: PartyName, fit: AnchorFit | None, policy: Policy) -> I
     if beyond > policy.max_anchor_rows_near:
         found = (
             f"{fit.n_near} of the {fit.n_anchors} anchor rows lie much nearer to a row of its table than its other "
-            f"rows do. Chance explains {fit.near_by_chance}, and the policy allows {policy.max_anchor_rows_near} more, "
+            f"rows do, and {fit.n_around_one} different ones near one row. Chance explains {fit.near_by_chance} and "
+            f"{fit.around_one_by_chance}, and the policy allows {policy.max_anchor_rows_near} more, "
             "max_anchor_rows_near"
         )
         yield _unfit(party, found, f"max_anchor_rows_near = {beyond}")

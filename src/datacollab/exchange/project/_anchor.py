@@ -269,7 +269,9 @@ def anchor_of_rows(project: Project, table: Any, *, where: str) -> Anchor:
     """
     check_has_anchor(project)
     found, task = [str(name) for name in table.columns], project.task
-    if set(project.feature_names) - set(found):
+    # Columns that are numbers alone have one name in both; the project's rules then hold for all of them.
+    has_own_columns = {column.name for column in project.columns} <= set(found)
+    if has_own_columns or set(project.feature_names) - set(found):
         encoded = _encoded(project, table, where)
         order = np.argsort(~encoded.labelled, kind="stable")
         return _fitting(Anchor(rows=encoded.X[order], target=encoded.target), project, where)

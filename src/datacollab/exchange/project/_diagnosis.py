@@ -38,6 +38,7 @@ MOST_CATEGORIES = 50
 _LEAST_EVEN = 0.05
 """Level of the Kolmogorov-Smirnov test, above which numbers are spread evenly."""
 _MOST_SKIPPED = 1000
+_ANOTHER = "has another whole number in every row"
 _CODE = re.compile(r"[+-]?0\d+", re.ASCII)
 _MARKED = re.compile(r"[+-]?\d+([.,]\d+)+", re.ASCII)
 _SENTINEL = re.compile(r"-?(9+|8+|7+|9+[678])|-1", re.ASCII)
@@ -47,6 +48,7 @@ _DATE = re.compile(
 _DAYS = re.compile(r"(19|20)\d\d(0[1-9]|1[0-2])(0[1-9]|[12]\d|3[01])", re.ASCII)
 _UNNAMED = re.compile(r"(Unnamed: \d+|__index_level_\d+__|)(_level_\d+)?")
 _IDENTIFIER = re.compile(r"(^|[_\W])(id|ids|pid|mrn|nr|no|record|patient|case|fall|index)([_\W]|$)", re.IGNORECASE)
+_SURE_IDENTIFIER = re.compile(r"(^|[_\W])(id|ids|pid|mrn|record)([_\W]|$)", re.IGNORECASE)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -191,7 +193,11 @@ def diagnose(
         if _are_record_numbers(name, numbers):
             return _left_out(name, "records", found, "it is a record number, and left out", meaning)
         done = f"--without {name} leaves it out, --as {name}=number takes it as a number"
-        findings.append(Finding(column=name, kind="records", found=found, done=done, meaning=meaning, asks=True))
+        # Whole numbers that all differ without being spread as running numbers are may well be amounts.
+        asks = found != _ANOTHER
+        if not asks:
+            done = f"taken as a number; if {meaning}, --without {name} leaves it out"
+        findings.append(Finding(column=name, kind="records", found=found, done=done, meaning=meaning, asks=asks))
     present = numbers[np.isfinite(numbers)]
     if given is None and limits is None and n_rows >= _FEWEST_ROWS and np.unique(present).size == 1:
         return _constant(name)
@@ -311,7 +317,7 @@ def _like_identifiers(name: str, numbers: FloatArray) -> tuple[str, str] | None:
     values, counts = np.unique(present, return_counts=True)
     is_record = "it is a record number"
     if values.size == present.size and present.size == numbers.size:
-        return "has another whole number in every row", is_record
+        return _ANOTHER, is_record
     steps, is_many = np.diff(present), values.size >= max(_FEWEST_ROWS, present.size / 2)
     if is_many and ((steps >= 0).all() or (steps <= 0).all()):
         return "has whole numbers in order", is_record
@@ -326,11 +332,11 @@ def _are_record_numbers(name: str, numbers: FloatArray) -> bool:
 
     Rows drawn from a table have running numbers that are spread evenly, which quantities seldom are.
     """
+    if _SURE_IDENTIFIER.search(name):
+        return True
     values = np.unique(numbers)
     if values.size < numbers.size:
         return False
-    if _IDENTIFIER.search(name):
-        return True
     evenly = kstest(values, uniform(loc=values[0], scale=values[-1] - values[0]).cdf).pvalue
     # Running numbers of a sample skip others, but not many times as many as it has rows.
     return bool(evenly > _LEAST_EVEN and values[-1] - values[0] < _MOST_SKIPPED * values.size)
