@@ -86,9 +86,10 @@ class TableEncoder(FittedUnseen, TransformerMixin, BaseEstimator):
         Warns
         -----
         DataCollabWarning
-            If a column holds many unknown categories, and `unknown` is "warn".
+            If columns hold many unknown categories, and `unknown` is "warn"; one names all of them.
         """
         columns = self._columns(X)
+        outside: list[str] = []
         parts = list[FloatArray]()
         if self.places_:
             numbers = [columns[self.names_[place]] for place in self.places_]
@@ -101,26 +102,22 @@ class TableEncoder(FittedUnseen, TransformerMixin, BaseEstimator):
                     )
             parts.append(self._scaler.transform(self._imputer.transform(np.column_stack(numbers))))
         for place, levels in zip(self.categories_, self.levels_, strict=True):
-            codes = self._codes(self.names_[place], _as_texts(columns[self.names_[place]]), levels)
+            codes = _find_places(_as_texts(columns[self.names_[place]]), levels)
+            n_unknown, n_known = int((codes == UNKNOWN).sum()), int((codes >= 0).sum())
+            if n_unknown > max(1, MOST_OUTSIDE * (n_unknown + n_known)):
+                outside.append(
+                    f"column {self.names_[place]!r} holds unknown categories in {n_unknown} of {len(codes)} rows"
+                )
             parts.append((codes[:, None] == np.arange(len(levels))).astype(np.float64))
+        found = (
+            f"{self.what}: {', '.join(outside)}. Write them as in the table that columns were learnt from, such as the "
+            "anchor, or add rows with these categories there: to an anchor, public ones."
+        )
+        if outside and self.unknown == "refuse":
+            raise AgreementError(found)
+        if outside and self.unknown == "warn":
+            warnings.warn(f"{found} Until then they count as no known category.", DataCollabWarning, stacklevel=3)
         return np.hstack(parts)
-
-    def _codes(self, name: Any, entries: Sequence[str | None], levels: Sequence[str | None]) -> NDArray[np.intp]:
-        """Return the places of entries among the levels, a negative one for those unknown, unless these are many."""
-        known = [level for level in levels if level is not None]
-        find, places = label_finder(known, relaxed=True), {level: place for place, level in enumerate(levels)}
-        places |= {each: find(each) for each in {*entries} - {*places} if each is not None}
-        codes = np.array([places.get(each, MISSING) for each in entries], dtype=np.intp)
-        n_unknown, n_known = int((codes == UNKNOWN).sum()), int((codes >= 0).sum())
-        if self.unknown != "allow" and n_unknown > max(1, MOST_OUTSIDE * (n_unknown + n_known)):
-            found = (
-                f"{self.what}: column {name!r} holds unknown categories in {n_unknown} of {len(entries)} rows. Write "
-                "them as in the table that columns were learnt from, such as the anchor, or add rows with them there."
-            )
-            if self.unknown == "refuse":
-                raise AgreementError(found)
-            warnings.warn(found, DataCollabWarning, stacklevel=4)
-        return codes
 
     def settle(self, Z: FloatArray) -> FloatArray:
         """Return rows of numbers as the nearest ones that a table gives: one category each, and flags of 0 and 1."""
@@ -196,3 +193,11 @@ def _as_texts(entries: NDArray[Any]) -> list[str | None]:
     if entries.dtype.kind == "O":
         return list(entries)
     return [None if each != each else label_text(each) for each in entries.tolist()]
+
+
+def _find_places(entries: Sequence[str | None], levels: Sequence[str | None]) -> NDArray[np.intp]:
+    """Return the places of entries among the levels, a negative one for those unknown."""
+    known = [level for level in levels if level is not None]
+    find, places = label_finder(known, relaxed=True), {level: place for place, level in enumerate(levels)}
+    places |= {each: find(each) for each in {*entries} - {*places} if each is not None}
+    return np.array([places.get(each, MISSING) for each in entries], dtype=np.intp)

@@ -8,7 +8,7 @@ import numbers
 import re
 import unicodedata
 from collections import Counter
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from decimal import Decimal
 from numbers import Real
 from typing import Any
@@ -20,7 +20,7 @@ from scipy import sparse
 from ._require import require
 from .errors import AgreementError
 
-__all__ = ["are_missing", "columns_of", "has_numbers_alone", "plain_column", "plain_table"]
+__all__ = ["are_missing", "came_by_party", "columns_of", "has_numbers_alone", "plain_column", "plain_table"]
 __all__ += ["MISSING", "MOST_OUTSIDE", "UNKNOWN", "label_finder", "label_text", "relax", "spelt_otherwise"]
 
 MISSING, UNKNOWN = -1, -2
@@ -77,6 +77,13 @@ def plain_column(values: Any) -> NDArray[Any]:
     return entries if whole else np.where(missing, np.nan, entries)
 
 
+def came_by_party(X: Any) -> bool:
+    """Return whether there is a table for each party: in a mapping, or in a list of frames, or of arrays, as tables."""
+    is_list = isinstance(X, list | tuple) and any(len(getattr(each, "shape", ())) == 2 for each in X)
+    # Some sparse arrays are mappings.
+    return is_list or (isinstance(X, Mapping) and not hasattr(X, "shape"))
+
+
 def plain_table(X: Any, what: str, error: type[ValueError] = AgreementError) -> Any:
     """Return a frame of pandas or polars, or an array, with NaN for gaps; what is neither stays as it is.
 
@@ -90,6 +97,11 @@ def plain_table(X: Any, what: str, error: type[ValueError] = AgreementError) -> 
     """
     if hasattr(X, "collect"):
         raise error(f"{what} is a query that was not run. Call .collect() on it first.")
+    if came_by_party(X):
+        raise error(
+            f"{what} is a {type(X).__name__} of {len(X)} tables or columns; expected one table. Join tables, make a "
+            "frame of columns, and give rows and targets, as `sample` returns them, apart. Only fit takes several."
+        )
     libraries = {base.__module__.partition(".")[0] for base in type(X).__mro__}
     if hasattr(X, "__arrow_c_stream__") and not libraries & {"pandas", "polars"}:
         X = (X if hasattr(X, "to_pandas") else require("pyarrow", "tables").table(X)).to_pandas()

@@ -7,10 +7,18 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-__all__ = ["Array", "FloatArray", "PartyName"]
+__all__ = ["USUAL", "Array", "DefaultNumber", "FloatArray", "PartyName"]
 
 FloatArray = NDArray[np.float64]
 Array = Any
 """A NumPy array, or an array of another library that follows the array API standard, all on one device."""
 PartyName = str | int
 """How a party is named: a string, or its position where the parties came as a plain sequence."""
+
+
+class DefaultNumber(int):
+    """A default number, lowered where a table allows no more; a plain number that is too large is refused."""
+
+
+USUAL = DefaultNumber(10)
+"""Components of a map by default."""

@@ -221,3 +221,13 @@ def test_mpp_refuses_a_singular_or_misshapen_basis(views):
         MPP(2, basis=np.ones((2, 2))).fit(views)
     with pytest.raises(ValueError, match="n_components=2"):
         MPP(2, basis=np.eye(3)).fit(views)
+
+
+@pytest.mark.parametrize("method", [LTI, GEP, MPP, KTI])
+def test_a_default_number_of_components_is_lowered_and_a_given_one_is_refused(method, rng):
+    """Rows of three kinds leave three directions, whatever the method."""
+    rows = np.eye(3)[rng.integers(3, size=50)]
+    views = {party: rows @ rng.normal(size=(3, 3)) for party in ("a", "b")}
+    assert method().fit(views).transform(views)["a"].shape == (50, 3)
+    with pytest.raises(ValueError, match="n_components=10 is more than the data allow: at most 3"):
+        method(10).fit(views)

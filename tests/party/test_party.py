@@ -196,5 +196,7 @@ def test_wrong_objects_are_named(table):
     with pytest.raises(AgreementError, match="1 of 40 entries of y are missing"):
         Party("a", PCA(2)).fit(X, [None, *y[1:]])
     for target in (y, None):
-        with pytest.raises(ObfuscationError, match="a pair, of rows and targets"):
+        with pytest.raises(
+            ObfuscationError, match="a tuple of 2 tables .* rows and targets, as `sample` returns them, apart"
+        ):
             Party("a", PCA(2)).fit(X, y).share((X, target))

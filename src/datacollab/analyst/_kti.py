@@ -16,6 +16,7 @@ from scipy.sparse.csgraph import connected_components
 from sklearn.metrics.pairwise import KERNEL_PARAMS, PAIRWISE_KERNEL_FUNCTIONS
 from sklearn.utils import check_random_state
 
+from .._typing import USUAL
 from .._validation import (
     Array,
     FloatArray,
@@ -63,7 +64,7 @@ class KTI(BaseIntegrator):
     Parameters
     ----------
     n_components : int, default=10
-        :math:`\hat d`, columns of the collaboration representation.
+        :math:`\hat d`, columns of the collaboration representation.  The default is lowered where data allow fewer.
     kernel : str or callable, default="rbf"
         As `sklearn.metrics.pairwise.pairwise_kernels` takes it: "rbf", "laplacian", "linear", "poly", "cosine", ...,
         a scikit-learn Gaussian process kernel such as ``Matern()``, or a function of two rows (slow).  It must be
@@ -198,7 +199,7 @@ class KTI(BaseIntegrator):
 
     def __init__(
         self,
-        n_components: int = 10,
+        n_components: int = USUAL,
         *,
         kernel: str | Callable[..., Any] = "rbf",
         gamma: GammaRule | Mapping[Any, GammaRule] = "median",
@@ -273,13 +274,17 @@ class KTI(BaseIntegrator):
             done with NumPy arrays only.
         """
         checked = self._start_fit(anchors)
-        self._check_parameters(next(iter(checked.values())))
+        n_components = self._check_parameters(next(iter(checked.values())))
         seed = 0 if self.random_state is None else int(check_random_state(self.random_state).randint(2**31))
         with self._few_threads(checked):
-            problem = self._problem(checked, y)
+            problem = replace(self._problem(checked, y), n_components=n_components)
             solution = self._solve(problem, seed)
-        check_rank(problem, solution, single=self.precision == "float32", by_landmarks=self.n_landmarks is not None)
-        warn_if_undetermined(solution, self.n_components)
+            single, by_landmarks = self.precision == "float32", self.n_landmarks is not None
+            rank = check_rank(problem, solution, self.n_components, single=single, by_landmarks=by_landmarks)
+            if rank < n_components:
+                problem = replace(problem, n_components=rank)
+                solution = self._solve(problem, seed)
+        warn_if_undetermined(solution, rank)
         self._keep(problem, solution)
         return self
 
@@ -423,15 +428,15 @@ class KTI(BaseIntegrator):
         except NotEnoughMemoryError:
             return None
 
-    def _check_parameters(self, A: Array) -> None:
-        """Refuse parameters that the data, or one another, do not allow."""
+    def _check_parameters(self, A: Array) -> int:
+        """Refuse parameters that the data, or one another, do not allow; return the number of components."""
         check_library(A, kernel=self.kernel, penalty_graph=self.penalty_graph, engine=self.engine)
         if isinstance(self.kernel, str) and self.kernel_params:
             raise ValueError(
                 f"kernel_params is for kernels that are functions; for kernel={self.kernel!r} set gamma, degree, coef0."
             )
         largest = A.shape[0] - 1 if self.center else A.shape[0]
-        check_n_components(self.n_components, largest, f"there are {A.shape[0]} anchor rows")
+        return check_n_components(self.n_components, largest, f"there are {A.shape[0]} anchor rows")
 
     def _problem(self, anchors: dict[PartyName, Array], y: ArrayLike | None) -> TargetProblem:
         """Return kernels and graphs, which are found with NumPy."""
@@ -464,7 +469,7 @@ class KTI(BaseIntegrator):
         # Weights are not negative, so the null space is spanned by the indicators of the connected components.
         components = connected_components(C, directed=False, return_labels=False)
         rank = n_anchors - components
-        check_n_components(self.n_components, rank, "that is the rank of the penalty graph's Laplacian")
+        check_n_components(int(self.n_components), rank, "that is the rank of the penalty graph's Laplacian")
         nullity = components - 1 if self.center else components
         if nullity > 0 and self.penalty_epsilon > 0:
             C = C + self.penalty_epsilon * C.trace() / n_anchors * sparse.eye_array(n_anchors, format="csr")
@@ -498,14 +503,16 @@ def check_library(
             )
 
 
-def check_rank(problem: TargetProblem, solution: Solution, *, single: bool, by_landmarks: bool) -> None:
-    """Refuse more components than the kernels tell apart."""
+def check_rank(
+    problem: TargetProblem, solution: Solution, n_components: int, *, single: bool, by_landmarks: bool
+) -> int:
+    """Return the number of components; refuse more than the kernels tell apart, but for a default."""
     if problem.normalised:
-        return
+        return problem.n_components
     rounded = single and solution.angle is not None
     rank = kernel_rank(solution.eigenvalues, len(problem.anchors), _VANISHING_SINGLE if rounded else VANISHING)
     what = "the rank with these landmarks" if by_landmarks else "the rank of the kernel matrices"
-    check_n_components(problem.n_components, rank, f"that is {what} together")
+    return min(problem.n_components, check_n_components(n_components, rank, f"that is {what} together"))
 
 
 def warn_if_undetermined(solution: Solution, n_components: int) -> None:

@@ -17,6 +17,7 @@ from sklearn.base import BaseEstimator, clone
 from sklearn.utils.validation import check_is_fitted
 
 from .._threads import one_thread_if_small
+from .._typing import USUAL, DefaultNumber
 from .._validation import (
     FloatArray,
     Interval,
@@ -73,13 +74,16 @@ def check_anchors(
     return checked
 
 
-def check_n_components(n_components: int, largest: int, reason: str) -> None:
-    """Refuse more components than the data allow."""
+def check_n_components(n_components: int, largest: int, reason: str) -> int:
+    """Return the number of components; refuse more than the data allow, but for a default, which is lowered."""
+    if isinstance(n_components, DefaultNumber) and largest > 0:
+        return min(int(n_components), largest)
     if n_components > largest:
         raise ValueError(
             f"n_components={n_components} is more than the data allow: at most {largest}, because {reason}. "
             "Lower n_components, or ask the parties for richer representations."
         )
+    return n_components
 
 
 class BaseIntegrator(BaseEstimator, ABC):
@@ -298,7 +302,7 @@ class LTI(_OntoTarget):
     Parameters
     ----------
     n_components : int, default=10
-        :math:`\hat d`, columns of the collaboration representation.
+        :math:`\hat d`, columns of the collaboration representation.  The default is lowered where data allow fewer.
     fit_intercept : bool, default=False
         Whether maps are affine, :math:`g_k(x) = x G^{(k)} + b_k`, and the columns of Z sum to zero: representations
         that parties have centred differently, as PCA of each party's own rows does, are then aligned exactly.
@@ -340,7 +344,7 @@ class LTI(_OntoTarget):
         "fit_intercept": ["boolean"],
     }
 
-    def __init__(self, n_components: int = 10, *, fit_intercept: bool = False) -> None:
+    def __init__(self, n_components: int = USUAL, *, fit_intercept: bool = False) -> None:
         self.n_components = n_components
         self.fit_intercept = fit_intercept
 
@@ -363,7 +367,7 @@ class MPP(_OntoTarget):
     Parameters
     ----------
     n_components : int, default=10
-        :math:`\hat d`, columns of the collaboration representation.
+        :math:`\hat d`, columns of the collaboration representation.  The default is lowered where data allow fewer.
     basis : {"orthonormal", "singular_values"} or array-like of shape (n_components, n_components)
         The invertible matrix R that the method leaves open: the identity, the diagonal of the singular values, or
         any other.  The choice matters to models that are not invariant to scaling and rotation.
@@ -400,7 +404,7 @@ class MPP(_OntoTarget):
         "basis": [StrOptions({"orthonormal", "singular_values"}), "array-like"],
     }
 
-    def __init__(self, n_components: int = 10, *, basis: str | ArrayLike = "orthonormal") -> None:
+    def __init__(self, n_components: int = USUAL, *, basis: str | ArrayLike = "orthonormal") -> None:
         self.n_components = n_components
         self.basis = basis
 
@@ -417,10 +421,12 @@ class MPP(_OntoTarget):
     def _mixing(self, singular_values: FloatArray) -> FloatArray:
         """Return the matrix R of shape (n_components, n_components)."""
         if isinstance(self.basis, str):
-            return np.diag(singular_values) if self.basis == "singular_values" else np.eye(self.n_components)
+            return np.diag(singular_values) if self.basis == "singular_values" else np.eye(len(singular_values))
         R = np.asarray(self.basis, dtype=np.float64)
-        if R.shape != (self.n_components, self.n_components):
-            raise ValueError(f"basis must be square with n_components={self.n_components} rows; got shape {R.shape}.")
+        if R.shape != (len(singular_values), len(singular_values)):
+            raise ValueError(
+                f"basis must be square with n_components={len(singular_values)} rows; got shape {R.shape}."
+            )
         if not np.isfinite(R).all() or np.linalg.cond(R) > 1 / np.finfo(np.float64).eps:
             raise NumericalError("basis must be an invertible matrix of finite numbers; this one is singular.")
         return R
@@ -449,7 +455,7 @@ class GEP(LinearIntegrator):
     Parameters
     ----------
     n_components : int, default=10
-        :math:`\hat d`, columns of the collaboration representation.
+        :math:`\hat d`, columns of the collaboration representation.  The default is lowered where data allow fewer.
 
     Attributes
     ----------
@@ -479,7 +485,7 @@ class GEP(LinearIntegrator):
         "n_components": N_COMPONENTS,
     }
 
-    def __init__(self, n_components: int = 10) -> None:
+    def __init__(self, n_components: int = USUAL) -> None:
         self.n_components = n_components
 
     def _align(self, anchors: dict[PartyName, FloatArray]) -> dict[PartyName, FloatArray]:

@@ -261,7 +261,7 @@ def looks_interpolated(anchor: FloatArray, target: NDArray[Any] | None = None) -
 
 def _related(numbers: NDArray[np.intp], anchor: FloatArray) -> NDArray[np.intp]:
     """Return numbers in which near anchor rows go together: close relatives would give interpolated ones away."""
-    n_clusters = min(_MOST_CLUSTERS, max(2, len(anchor) // _CLUSTER))
+    n_clusters = min(_MOST_CLUSTERS, max(2, len(anchor) // _CLUSTER), len(np.unique(anchor, axis=0)))
     clusters = KMeans(n_clusters, n_init=1, random_state=0).fit_predict(anchor)
     made = numbers < len(anchor)
     return np.where(made, clusters[np.where(made, numbers, 0)], numbers)

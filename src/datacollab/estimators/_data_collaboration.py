@@ -23,6 +23,7 @@ from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import column_or_1d, validate_data
 
 from .._frames import are_missing, plain_column, spelt_otherwise
+from .._typing import DefaultNumber
 from .._validation import (
     FloatArray,
     HasMethods,
@@ -39,6 +40,7 @@ from ..share import Share
 from ..sums import FEWEST_PARTIES, MaskKey, RidgeSums, SumsPlan
 from ..survival import CoxRegression, concordance_index
 from ..targets import TargetKind, check_class_names, named_target, target_kind
+from ._arguments import Tables, compare_targets, join_parties, one_per_anchor_row
 from ._roles import BaseDataCollaboration, PlayedRoles, by_party, refuse_unquoted, seeded
 
 
@@ -64,9 +66,12 @@ class PlayedSums:
                 f"Sums need at least {FEWEST_PARTIES} parties; groups names {len(rows)}, with n_samples={len(y)}. With "
                 "two, each party learns the other's sums by subtracting its own. Pass sharing='rows' to share rows."
             )
+        if anchor_target is not None:
+            anchor_target = one_per_anchor_row(anchor_target, np.shape(anchor)[0])
+            compare_targets(y, anchor_target, are_classes=classes is not None)
         draw = secrets.token_bytes if random_state is None else random_state.bytes
         keys = {party: MaskKey(draw(32)) for party in rows}
-        self.space = CommonSpace(anchor, draw(32)) if space is None else space
+        self.space = CommonSpace(anchor, draw(32), unknown="warn") if space is None else space
         target: dict[str, Any] = {"classes": None if classes is None else tuple(classes.tolist()), "limits": limits}
         noise = self.space.recommended.noise
         if epsilon is not None:
@@ -79,8 +84,12 @@ class PlayedSums:
             least_penalty=self.space.recommended.least_penalty,
         )
         messages = []
+        # All rows are mapped at once, so that one warning tells of new categories.
+        mapped = np.empty((len(y), self.space.n_components))
+        everybody = np.concatenate(list(rows.values()))
+        mapped[everybody] = self.transform(_safe_indexing(X, everybody))
         for place, (party, index) in enumerate(rows.items()):
-            v, t = self.transform(_safe_indexing(X, index)), y[index]
+            v, t = mapped[index], y[index]
             if place == 0 and anchor_target is not None:
                 has = ~are_missing(anchor_target)
                 v, t = np.vstack([v, self.space.anchor[has]]), np.concatenate([t, anchor_target[has]])
@@ -477,7 +486,7 @@ class DataCollaborationClusterer(ClusterMixin, PlayedRoles):
         self.least_rows = least_rows
 
     def fit(
-        self, X: ArrayLike, y: None = None, *, groups: ArrayLike | None = None, anchor: ArrayLike | None = None
+        self, X: Tables, y: None = None, *, groups: ArrayLike | None = None, anchor: ArrayLike | None = None
     ) -> Self:
         """Play all roles: every party obfuscates and shares, the analyst integrates and clusters.
 
@@ -489,6 +498,7 @@ class DataCollaborationClusterer(ClusterMixin, PlayedRoles):
             If a cluster has fewer than `least_rows` rows.
         """
         self._validate_params()
+        X, _, groups = join_parties(X, None, groups, self.party_column)
         X = validate_data(self, self._checked(X), skip_check_array=True)
         X, names, anchor, random_state = self._begun(X, groups, anchor)
         shares = self._shared(X, None, names, anchor, None, random_state)
@@ -502,12 +512,6 @@ class DataCollaborationClusterer(ClusterMixin, PlayedRoles):
         self.models_ = {party: self.collaboration_.party_model(party) for party in self.parties_}
         self.labels_ = self._of_fitted("predict", X, names)
         return self
-
-    def fit_predict(
-        self, X: ArrayLike, y: None = None, *, groups: ArrayLike | None = None, anchor: ArrayLike | None = None
-    ) -> NDArray[np.intp]:
-        """Fit, and give ``labels_``."""
-        return self.fit(X, groups=groups, anchor=anchor).labels_
 
     def _default_estimator(self) -> Any:
         return KMeans(self.n_clusters, n_init=10) if self.estimator is None else self.estimator
@@ -603,7 +607,7 @@ class DataCollaborationSurvival(BaseDataCollaboration):
         return CoxRegression() if self.estimator is None else self.estimator
 
     def _integrator_for(self, shares: Sequence[Share]) -> BaseIntegrator:
-        return LTI(min(share.representation.shape[1] for share in shares), fit_intercept=True)
+        return LTI(DefaultNumber(min(share.representation.shape[1] for share in shares)), fit_intercept=True)
 
     def _analyst(self, integrator: Any, estimator: Any) -> Analyst:
         return Analyst(integrator, estimator, strata=self.strata)
@@ -612,6 +616,6 @@ class DataCollaborationSurvival(BaseDataCollaboration):
         y = np.asarray(values)
         if target_kind(y) is not TargetKind.SURVIVAL:
             raise AgreementError(
-                f"Expected times to an event as targets (see datacollab.targets.survival_target), got {y.dtype}."
+                f"Expected times to an event as {name} (see datacollab.targets.survival_target), got {y.dtype}."
             )
         return named_target(y)

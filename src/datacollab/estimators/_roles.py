@@ -22,12 +22,16 @@ from sklearn.base import (
     clone,
     is_classifier,
 )
+from sklearn.decomposition import PCA
+from sklearn.random_projection import GaussianRandomProjection
 from sklearn.utils import _safe_indexing, check_array, check_random_state
 from sklearn.utils._tags import get_tags
 from sklearn.utils.validation import _num_samples, check_consistent_length, check_is_fitted, validate_data
 
-from .._frames import plain_column, plain_table
+from .._encoder import TableEncoder
+from .._frames import has_numbers_alone, plain_column, plain_table
 from .._obfuscators import takes_numbers_alone
+from .._typing import DefaultNumber
 from .._validation import FloatArray, HasMethods, PartyName, StrOptions, count_missing
 from ..analyst import KTI, Analyst, BaseIntegrator, Collaboration
 from ..errors import AnchorError, RepeatableSecretWarning, SmallClassWarning, UnknownPartyError, UnsendableWarning
@@ -35,6 +39,7 @@ from ..model import PartyModel
 from ..party import Defence, Party, obfuscator
 from ..share import Share
 from ..targets import check_coding
+from ._arguments import Tables, as_column, check_anchor, count_before_folds, join_parties, one_per_anchor_row
 
 
 def owners(X: Any, groups: ArrayLike | None, party_column: str | int | None) -> tuple[Any, NDArray[Any]]:
@@ -52,7 +57,7 @@ def owners(X: Any, groups: ArrayLike | None, party_column: str | int | None) -> 
             "sklearn.set_config(enable_metadata_routing=True). Scorers (scoring='accuracy', 'roc_auc', ...) pass "
             "nothing but X to predict, so they need party_column."
         )
-    names = plain_column(groups)
+    names = as_column(groups, "groups")
     if names.shape != (_num_samples(X),):
         raise ValueError(f"groups must have one party name per row, shape ({_num_samples(X)},); got {names.shape}.")
     missing = count_missing(names)
@@ -61,18 +66,13 @@ def owners(X: Any, groups: ArrayLike | None, party_column: str | int | None) -> 
     return X, names
 
 
-def is_scikit_learn(depth: int) -> bool:
-    """Return whether the code that many frames above this function is scikit-learn's."""
-    name = sys._getframe(depth).f_globals.get("__name__", "")
-    return str(name).partition(".")[0] == "sklearn"
-
-
 def warn_of_scorer(groups: ArrayLike | None, party_column: str | int | None, *, depth: int) -> None:
     """Warn where scikit-learn predicts, for one of its scorers, without saying whose rows these are.
 
     It turns the error that follows into a score of nan.  Other callers see the error itself.
     """
-    if groups is None and party_column is None and is_scikit_learn(depth + 1):
+    caller = str(sys._getframe(depth).f_globals.get("__name__"))
+    if groups is None and party_column is None and caller.startswith("sklearn."):
         warnings.warn(
             "Rows came without groups, so nobody knows whose they are: a scorer's scores will be nan. scoring='...' "
             "passes nothing but X to predict. Leave out scoring=, for the estimator's own score gets groups by "
@@ -170,8 +170,9 @@ class PlayedRoles(ClassNamePrefixFeaturesOutMixin, TransformerMixin, MetaEstimat
 
     def fit_transform(self, X: ArrayLike, y: ArrayLike | None = None, **given: Any) -> FloatArray:
         """Fit with what `fit` takes, and give the collaboration representations of all rows in their order."""
+        X, y, given["groups"] = join_parties(X, y, given.get("groups"), self.party_column)
         fitted: Self = self.fit(X, y, **given)
-        return np.asarray(fitted.represent(X, groups=given.get("groups")))
+        return np.asarray(fitted.represent(X, groups=given["groups"]))
 
     @property
     def _n_features_out(self) -> int:
@@ -248,7 +249,7 @@ class PlayedRoles(ClassNamePrefixFeaturesOutMixin, TransformerMixin, MetaEstimat
     def _begun(
         self, X: Any, groups: ArrayLike | None, anchor: Any
     ) -> tuple[Any, NDArray[Any], Any, np.random.RandomState | None]:
-        """Check the anchor; return rows, owners, anchor and a generator.  Only `fit` calls it: see `_OF_FIT`."""
+        """Check the anchor; return rows, owners, anchor and a generator."""
         if anchor is None:
             raise AnchorError(
                 "Data collaboration needs an anchor: public or synthetic rows that all parties obfuscate. Pass "
@@ -256,6 +257,7 @@ class PlayedRoles(ClassNamePrefixFeaturesOutMixin, TransformerMixin, MetaEstimat
             )
         X, names = owners(X, groups, self.party_column)
         anchor = plain_table(anchor, "The anchor", AnchorError)
+        check_anchor(X, anchor)
         warn_of_anchor(X, anchor)
         return X, names, anchor, None if self.random_state is None else check_random_state(self.random_state)
 
@@ -315,8 +317,18 @@ def _fit_and_share(
         # Nothing leaves this process, so a repeatable obfuscation is no secret given away.
         warnings.simplefilter("ignore", RepeatableSecretWarning)
         warnings.simplefilter("ignore", SmallClassWarning)
+        _lower_default(party.obfuscator, X if party.fit_on is None else party.fit_on)
         party.fit(X, y)
     return party, party.share(anchor, anchor_target)
+
+
+def _lower_default(f: Any, rows: Any) -> None:
+    """Lower the default of a linear map to what the rows, as numbers, allow; other maps do so in `fit`."""
+    reducer = getattr(f, "steps", [("", f)])[-1][1]
+    if isinstance(reducer, PCA | GaussianRandomProjection) and isinstance(reducer.n_components, DefaultNumber):
+        table = plain_table(rows, "X", ValueError)
+        encoded = table if has_numbers_alone(table) else TableEncoder("X").fit_transform(table)
+        reducer.n_components = min(int(reducer.n_components), *np.shape(encoded))
 
 
 def refuse_unquoted(values: Any, name: str, n_dimensions: int) -> None:
@@ -357,8 +369,8 @@ class BaseDataCollaboration(PlayedRoles):
 
     def fit(
         self,
-        X: ArrayLike,
-        y: ArrayLike,
+        X: Tables,
+        y: Tables,
         *,
         groups: ArrayLike | None = None,
         anchor: ArrayLike | None = None,
@@ -368,11 +380,11 @@ class BaseDataCollaboration(PlayedRoles):
 
         Parameters
         ----------
-        X : array-like or dataframe of shape (n_samples, n_features)
-            Rows of all parties.
-        y : array-like of shape (n_samples,)
+        X : array-like or dataframe of shape (n_samples, n_features), or dict or list of them
+            Rows of all parties: one table, or a dict of party to table, or a list of the tables of parties 0, 1, ...
+        y : array-like of shape (n_samples,), or dict or list of them, as X is
         groups : array-like of shape (n_samples,), optional
-            Owner of each row.  Needed unless `party_column` is set.
+            Owner of each row of one table.  Needed unless `party_column` is set.
         anchor : array-like or dataframe of shape (n_anchors, n_features)
             Public or synthetic rows that all parties obfuscate.  In cross-validation, metadata routing cuts an anchor
             with as many rows as `X` into folds.  Inside a `Pipeline`, the steps before transform X but not the anchor,
@@ -397,17 +409,19 @@ class BaseDataCollaboration(PlayedRoles):
         Warns
         -----
         UserWarning
-            If the anchor looks as if it were in other units than `X`, or, in cross-validation, has as many rows.
+            If the anchor looks as if it were in other units than `X`, or was cut in cross-validation; if numbers of
+            `anchor_target` lie elsewhere than `y`; if many rows have categories that the anchor lacks.
         """
         self._validate_params()
-        X, y = validate_data(self, self._checked(X), y, skip_check_array=True)
-        target = self._targets(y, "y")
+        X, y, groups = join_parties(X, y, groups, self.party_column)
+        X, given = validate_data(self, self._checked(X), y, skip_check_array=True)
+        target = self._targets(given, "y")
         check_consistent_length(X, target)
         X, names, anchor, random_state = self._begun(X, groups, anchor)
         if is_classifier(self):
             check_coding({party: plain_column(target[rows]) for party, rows in by_party(names).items()})
         if anchor_target is not None:
-            anchor_target = self._targets(anchor_target, "anchor_target")
+            anchor_target = self._targets(one_per_anchor_row(anchor_target, _num_samples(anchor)), "anchor_target")
         self._play(X, target, names, anchor, anchor_target, random_state)
         return self
 
@@ -441,25 +455,20 @@ class BaseDataCollaboration(PlayedRoles):
         """Return "y" or "anchor_target", checked, as they are shared."""
 
 
-_OF_FIT = 4
-"""Frames from `is_scikit_learn` to the caller of an estimator's `fit`, by way of `warn_of_anchor` and `_begun`."""
-
 NARROW, WIDE = 0.5, 10.0
 """Spread of the anchor's columns in that of X's.  Uniform in the range of X they have .58 of it or more."""
 
 
 def warn_of_anchor(X: Any, anchor: Any) -> None:
-    """Warn where the anchor is in other units than X, or may have been cut into folds with it.
+    """Warn where the anchor is in other units than X, or was cut into folds with it.
 
     X is without the column that names the owners.  Other units are those of most columns of numbers, which vary far
-    less or far more in the anchor, or lie elsewhere.  Folds are suspected when scikit-learn fits, with as many rows in
-    both.
+    less or far more in the anchor, or lie elsewhere.
     """
-    # A caller of `fit` without scikit-learn in between has given the whole anchor.
-    if _num_samples(X) == _num_samples(anchor) and is_scikit_learn(_OF_FIT):
+    if n_rows := count_before_folds(anchor):
         warnings.warn(
-            f"The anchor has as many rows as X ({_num_samples(X)}). In cross-validation scikit-learn's metadata "
-            "routing cuts such an array into folds with X, and the anchor has lost rows: take one row more or less.",
+            f"The anchor has lost rows: {_num_samples(anchor)} of {n_rows} are left. In cross-validation, scikit-learn "
+            f"cuts an array with as many rows as X ({n_rows}) into folds: take one row more or less.",
             stacklevel=4,
         )
     if found := _other_units(X, anchor):

@@ -25,6 +25,7 @@ from ..datasets import split_parties
 from ..errors import AgreementError, AnchorError
 from ..party import CommonSpace
 from ..sums import FEWEST_PARTIES
+from ._arguments import check_anchor, compare_targets, one_per_anchor_row
 from ._data_collaboration import DataCollaborationClassifier, DataCollaborationRegressor, PlayedSums
 
 if TYPE_CHECKING:
@@ -296,10 +297,13 @@ def simulate_parties(
     settings = sorted({(k, each) for k in feasible for each in (n_dealt // feasible[-1], n_dealt // k)})
     linear = RidgeCV(np.geomspace(1e-2, 1e4, 13)) if is_number else LogisticRegression(max_iter=500)
     learners = (make_pipeline(StandardScaler(), linear), _IN_MAP) if estimator is None else (estimator,)
-    labels = None if anchor_target is None else plain_column(anchor_target)
-    n_anchors = 0 if anchor is None else np.shape(anchor)[0]
+    n_anchors, labels = 0 if anchor is None else np.shape(anchor)[0], None
+    if anchor_target is not None:
+        labels = like._targets(one_per_anchor_row(anchor_target, n_anchors), "anchor_target")
+        compare_targets(target, labels, are_classes=not is_number)
     scores = []
     if anchor is not None:
+        check_anchor(X, anchor)
         TableEncoder(unknown="refuse").fit(anchor).transform(X)
     for place in range(n_draws):
         stratify, seed = None if is_number else target, random.randint(2**31 - 1)

@@ -41,7 +41,8 @@ class CommonSpace:
     n_components : int, default=128
         Upper bound; the anchor may leave fewer.
     unknown : {"refuse", "warn", "allow"}, default="refuse"
-        What becomes of a table with categories in over 5 % of rows, and in two or more, that the anchor lacks.
+        What becomes of a table with categories in over 5 % of rows, and in two or more, that the anchor lacks.  A party
+        sends one message, so it is stopped before; `DataCollaborationClassifier` sends nothing, and warns.
 
     Raises
     ------
@@ -67,11 +68,12 @@ class CommonSpace:
     ) -> None:
         if unknown not in ("refuse", "warn", "allow"):
             raise ValueError(f"unknown must be 'refuse', 'warn' or 'allow'; got {unknown!r}.")
-        anchor = plain_table(anchor, _WHAT)
+        anchor = plain_table(anchor, "The anchor")
         if hasattr(anchor, "columns") and all(isinstance(name, str) for name in anchor.columns):
             anchor = anchor[sorted(anchor.columns)]
+        self._public = columns_of(anchor, "The anchor", AgreementError)
+        self._key = hashlib.sha256(_KEY + secret).digest()
         self._encoder = TableEncoder(_WHAT, standardise=True, unknown=unknown).fit(anchor)
-        self._public, self._key = columns_of(anchor, _WHAT, AgreementError), hashlib.sha256(_KEY + secret).digest()
         units, centre = self._encoder.common_units, self._encoder.common_centre
         encoded = self._encoder.transform(anchor)
         self.alike, self._units = False, np.ones(encoded.shape[1])

@@ -13,6 +13,7 @@ from sklearn.decomposition import KernelPCA
 from sklearn.utils.validation import check_is_fitted, validate_data
 
 from .._notebooks import FittedUnseen
+from .._typing import DefaultNumber
 from .._validation import FloatArray, Interval, StrOptions
 from ..errors import ObfuscationError
 
@@ -79,7 +80,8 @@ class KernelPCAObfuscator(FittedUnseen, ClassNamePrefixFeaturesOutMixin, Transfo
         self._validate_params()
         rows: FloatArray = validate_data(self, X, dtype=np.float64)
         n_samples = rows.shape[0]
-        if self.n_components >= n_samples:
+        is_default = isinstance(self.n_components, DefaultNumber)
+        if self.n_components >= n_samples and not is_default:
             raise ObfuscationError(
                 f"Kernel PCA: n_components={self.n_components} needs more than n_samples={n_samples} rows; "
                 f"at most {n_samples - 1} components exist."
@@ -88,11 +90,14 @@ class KernelPCAObfuscator(FittedUnseen, ClassNamePrefixFeaturesOutMixin, Transfo
         bandwidth *= self.bandwidth_factor
         gamma = 1.0 / (2.0 * bandwidth**2)
         mean = rows.mean(axis=0)
-        kernel_pca = KernelPCA(self.n_components, kernel="rbf", gamma=gamma, random_state=self.random_state)
+        wanted = min(self.n_components, n_samples - 1)
+        kernel_pca = KernelPCA(wanted, kernel="rbf", gamma=gamma, random_state=self.random_state)
         # scikit-learn computes squared distances from inner products, which cancel badly far from the origin.
         kernel_pca.fit(rows - mean)
         positive = int((kernel_pca.eigenvalues_ > 0).sum())
-        if positive < self.n_components:
+        if 0 < positive < wanted and is_default:
+            kernel_pca = kernel_pca.set_params(n_components=positive).fit(rows - mean)
+        elif positive < wanted:
             raise ObfuscationError(
                 f"Kernel PCA: n_components={self.n_components}, but the kernel matrix of these {n_samples} rows has "
                 f"only {positive} positive eigenvalues. Lower n_components to {positive}, or lower the bandwidth; "
@@ -103,7 +108,7 @@ class KernelPCAObfuscator(FittedUnseen, ClassNamePrefixFeaturesOutMixin, Transfo
         self.eigenvalues_ = kernel_pca.eigenvalues_
         self._mean = mean
         self._kernel_pca = kernel_pca
-        self._n_features_out = self.n_components
+        self._n_features_out = len(kernel_pca.eigenvalues_)
         return self
 
     def transform(self, X: ArrayLike) -> FloatArray:

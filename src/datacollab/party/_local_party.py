@@ -332,11 +332,6 @@ class LocalParty:
 
     def _obfuscate_anchor(self, anchor: ArrayLike) -> FloatArray:
         self._check_fitted()
-        if isinstance(anchor, tuple) and len(anchor) == 2 and np.ndim(anchor[0]) == 2:
-            raise ObfuscationError(
-                f"Party {self.name!r}: the anchor is a pair, of rows and targets, as the method `sample` gives it. "
-                "Give the rows as anchor, and the targets, where there are any, as anchor_target."
-            )
         return self._obfuscate(self._obfuscator, self._rotation, anchor, "anchor representation")
 
     def _plain(self, X: Any, what: str = "the table") -> Any:
@@ -401,8 +396,12 @@ def likely_reasons(obfuscator: Any, X: Any, step: str) -> list[str]:
     if len(shape) != 2:
         return [f"it has shape {shape} instead of rows and columns."]
     reasons = [*_column_differences(obfuscator, X, shape), *_unusable_columns(obfuscator, X)]
-    if step == "fit" and (wanted := max(components_wanted(obfuscator), default=0)) > min(shape):
-        reasons.append(f"n_components={wanted} is more than its {shape[0]} rows or {shape[1]} columns allow.")
+    encoder = getattr(obfuscator, "steps", [("", None)])[0][1]
+    n_columns = encoder.transform(X).shape[1] if isinstance(encoder, TableEncoder) else shape[1]
+    if step == "fit" and (wanted := max(components_wanted(obfuscator), default=0)) > min(shape[0], n_columns):
+        reasons.append(
+            f"n_components={wanted} is more than its {shape[0]} rows or {n_columns} columns allow. Lower it."
+        )
     return reasons
 
 
@@ -421,7 +420,8 @@ def _column_differences(obfuscator: Any, X: Any, shape: tuple[int, ...]) -> list
 
 def _unusable_columns(obfuscator: Any, X: Any) -> list[str]:
     """Say what an obfuscator may have stumbled over, unless its first step takes columns by their kind."""
-    if any(hasattr(step, "transformers") for _, step in getattr(obfuscator, "steps", [("", obfuscator)])[:1]):
+    _, first = getattr(obfuscator, "steps", [("", obfuscator)])[0]
+    if hasattr(first, "transformers") or isinstance(first, TableEncoder):
         return []
     columns = [plain_column(X[name]) for name in X.columns] if hasattr(X, "columns") else list(np.asarray(X).T)
     columns = [plain_column(column) for column in columns]

@@ -11,6 +11,7 @@ from sklearn.pipeline import Pipeline
 from sklearn.preprocessing import StandardScaler
 
 from .. import _obfuscators
+from .._typing import USUAL
 from .._validation import PartyName
 from ..targets import TargetKind
 from ._defence import AUTO_BINS, Defence, GaussianMechanism, GaussianNoise, Microaggregation
@@ -21,7 +22,7 @@ OBFUSCATORS = tuple(_obfuscators.OBFUSCATORS)
 
 def obfuscator(
     kind: str,
-    n_components: int = 10,
+    n_components: int = USUAL,
     *,
     random_state: int | np.random.RandomState | None = None,
     standardize: bool | None = None,
@@ -35,7 +36,8 @@ def obfuscator(
         `sklearn.decomposition.PCA`, `KernelPCAObfuscator`, `UMAPObfuscator` (row-wise on new rows), or
         `sklearn.random_projection.GaussianRandomProjection`.
     n_components : int, default=10
-        Columns of the intermediate representation.
+        Columns of the intermediate representation.  `DataCollaborationClassifier` lowers the default, and it alone, for
+        narrow tables; a `Party` does not, for a linear map onto all columns hides nothing.
     random_state : int, RandomState or None, default=None
         Passed on.  None is the choice outside experiments: anyone who knows the number can rebuild the obfuscation.
     standardize : bool or None, default=None
