@@ -111,4 +111,5 @@ def test_a_share_enters_few_files(tmp_path, way):
         world = new_world(tmp_path, seal_shares=True)
         world.join("a")
         entered = files_entered(lambda: world.share(world.folder("a"), preset="groups"))
-    assert 10 < len(entered) <= 40
+    # With sums, the party's own model is made on the way, in three of these.
+    assert 10 < len(entered) <= 42

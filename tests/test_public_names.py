@@ -12,6 +12,7 @@ PUBLIC = [
     "Analyst",
     "Central",
     "Collaboration",
+    "CombinedModel",
     "CommonSpace",
     "DataCollabError",
     "DataCollaborationClassifier",

@@ -30,7 +30,7 @@ EVERYDAY = {
         "PartyStratifiedKFold Local Central simulate_parties find_threshold"
     ),
     "Sums under masks: parties add up, and the analyst learns the total alone": (
-        "CommonSpace MaskKey SumsPlan SumsModel"
+        "CommonSpace MaskKey SumsPlan SumsModel CombinedModel"
     ),
     "The anchor: rows that all parties may know": (
         "SMOTEAnchor SampleAnchor GaussianAnchor UniformAnchor find_private_rows"

@@ -14,7 +14,7 @@ _NAMES = {
     # Everybody agrees on an anchor.
     "anchor": ("GaussianAnchor", "SMOTEAnchor", "SampleAnchor", "UniformAnchor", "find_private_rows"),
     # A party hides its rows behind f_k, looks at what that risks, and shares once.
-    "party": ("Party", "obfuscator", "CommonSpace"),
+    "party": ("Party", "obfuscator", "CommonSpace", "CombinedModel"),
     "risk.audit": ("audit",),
     "choice": ("choose",),
     "share": ("Share",),
@@ -78,6 +78,7 @@ if TYPE_CHECKING:
     from .estimators import simulate_parties as simulate_parties
     from .linalg import find_threshold as find_threshold
     from .model import PartyModel as PartyModel
+    from .party import CombinedModel as CombinedModel
     from .party import CommonSpace as CommonSpace
     from .party import Party as Party
     from .party import obfuscator as obfuscator

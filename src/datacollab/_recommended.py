@@ -2,12 +2,16 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import ArrayLike
 
-__all__ = ["FEWEST_ALIKE", "MOST_COMPONENTS", "TABLE", "UNITS_PER_RANGE", "Recommended", "columns_alike", "recommended"]
+__all__ = [
+    *("FEWEST_ALIKE", "MOST_COMPONENTS", "TABLE", "UNITS_PER_RANGE"),
+    *("Recommended", "columns_alike", "own_weight", "recommended"),
+]
 
 MOST_COMPONENTS = 128
 """With more, an analyst and a party that work together read more of targets; see docs/results/sums."""
@@ -59,3 +63,23 @@ def columns_alike(ranges: ArrayLike, n_columns: int) -> bool:
     """
     found = np.asarray(ranges, dtype=np.float64)
     return len(found) >= max(FEWEST_ALIKE, n_columns) and bool((found == found[0]).all())
+
+
+_OWN_SHARE = 0.5
+# Of 13 rules on 17 tables, with 3 to 20 parties of 50 to 400 rows: with this one the mean of both models lost 3.0 %
+# less (log loss or error) than the common model, and at worst 1.0 % more; .65 in place of .5 lost 3.5 % less, and 1.5 %
+# more.  With a better common model (columns of ranks) both gained 2.5 to 2.7 %.  On digits, mnist and fashion-mnist
+# weights from .2 on cost accuracy, one half up to .07, and .1 brought .002: there the own model has none.
+
+
+def own_weight(n_own: float, n_total: float, *, alike: bool = False) -> float:
+    """Return the weight of a party's own model in its mean with the common one: half the root of its part of all rows.
+
+    ``n_own`` counts the labelled public rows that it learnt from, too.  There is no weight if columns are all alike.
+
+    Examples
+    --------
+    >>> own_weight(100, 400), own_weight(100, 400, alike=True)
+    (0.25, 0.0)
+    """
+    return 0.0 if alike else _OWN_SHARE * math.sqrt(n_own / max(n_own, n_total, 1.0))

@@ -160,9 +160,11 @@ def test_from_check_to_predictions(place):
         text = done(party("share", place / f"{name}.csv", "--approve", "--approved-by", "officer", "-C", place / name))
         assert "approved by officer" in text
         files.append(place / name / "outbox" / f"{name}.dcsum")
-    shared = f"You shared 80 rows of north.csv on {datetime.now(UTC).date()}. new.csv was not read."
-    assert shared in done(party("share", place / "new.csv", "--approve", "-C", place / "north"))
-    assert_refused(party("check", place / "new.csv", "-C", place / "north"), "ALREADY_SHARED", 14, shared)
+    shared = f"You shared 80 rows of north.csv on {datetime.now(UTC).date()}. new.csv was not "
+    text = done(party("share", place / "new.csv", "--approve", "-C", place / "north"))
+    assert f"{shared}added." in text
+    assert re.search("Your own model, a (random forest|linear model) on 80 of your rows, is kept here", text)
+    assert_refused(party("check", place / "new.csv", "-C", place / "north"), "ALREADY_SHARED", 14, f"{shared}read.")
     at = ("-C", place / "analyst")
     assert "north: sums of" in done(analyst("add", *files[:2], *at))
     assert "2 of 3 parties have shared; 3 are needed" in done(analyst("status", *at))
@@ -177,12 +179,17 @@ def test_from_check_to_predictions(place):
     text = done(party("install", model, "-C", place / "north"))
     assert "3 parties" in text
     assert told["model_digest"] in text
+    assert re.search(r"counts 7\d%\. Your own model, .* on 80 of your rows, counts 2\d%\.", text)
     told_file = place / "told.csv"
     predict = ("predict", place / "new.csv", "-o", told_file, "-C", place / "north")
-    assert done(party(*predict)).splitlines() == [f"{told_file}: 200 predictions"]
+    first, *rest = done(party(*predict)).splitlines()
+    assert first == f"{told_file}: 200 predictions"
+    assert "mean of two models" in " ".join(rest)
+    assert "mean of two models" not in done(party(*predict, "--using", "collaboration"))
     assert list(pd.read_csv(told_file)) == ["prediction", "proba_no", "proba_yes"]
     scores = json.loads(done(party("evaluate", place / "new.csv", "--json", "-C", place / "north")))
     assert scores["accuracy"] > 0.85
+    assert list(scores["sides"]) == ["combined", "local", "collaboration"]
     rows_of(200, 9).assign(age=1.0, pulse=90.0, number=range(200)).to_csv(place / "alike.csv", index=False)
     text = done(party("predict", place / "alike.csv", *predict[2:]))
     assert "replaced" in text
@@ -192,7 +199,7 @@ def test_from_check_to_predictions(place):
     assert "copy" not in kept
     assert "Every row" not in kept
     events = [entry["event"] for entry in PartyFolder(place / "north").log.entries()]
-    assert events == ["join", "check", "share", "install", *["predict", "evaluate"] * 2, "predict"]
+    assert events == ["join", "check", "share", "install", "predict", *["predict", "evaluate"] * 2, "predict"]
 
 
 def test_what_is_for_rows_alone_is_kept_apart(place):

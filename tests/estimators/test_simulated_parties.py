@@ -16,9 +16,10 @@ from sklearn.preprocessing import StandardScaler
 import datacollab as dc
 from datacollab.errors import AgreementError
 from datacollab.estimators import PartySimulation
+from datacollab.estimators._data_collaboration import PlayedSums
 from datacollab.sums import Recommended, RidgeSums
 
-CONSTANT, LOCAL, AVERAGE, SUMS, CENTRAL = range(5)
+CONSTANT, LOCAL, AVERAGE, SUMS, COMBINED, CENTRAL = range(6)
 RANDOM = np.random.default_rng(0)
 X = RANDOM.normal(size=(270, 5))
 Y = (X[:, 0] - X[:, 1] + RANDOM.normal(size=270) > 0).astype(int)
@@ -81,6 +82,36 @@ def test_numbers_have_the_error_of_a_direct_fit(dealt):
     assert_allclose(found.scores[0, 0, CONSTANT], np.sqrt(np.mean((y[HELD_OUT] - y[DEALT].mean()) ** 2)), rtol=1e-12)
 
 
+@pytest.mark.parametrize("is_number", [False, True])
+def test_combined_is_the_mean_of_the_parties_own_combined_models(dealt, monkeypatch, is_number):
+    """The homes that are scored, and a table whose columns are all alike, where there is nothing to combine."""
+    homes = []
+
+    class Kept(PlayedSums):
+        def __init__(self, *given, **options):
+            super().__init__(*given, **options)
+            homes.append(self.homes)
+
+    monkeypatch.setattr("datacollab.estimators._simulation.PlayedSums", Kept)
+    y = X[:, 0] + RANDOM.normal(size=270) if is_number else Y
+    labels = PUBLIC[:, 0] if is_number else (PUBLIC[:, 0] > 0).astype(int)
+    found = simulated(y=y, anchor=PUBLIC, anchor_target=labels)
+    for draw, each in enumerate(homes):
+        assert {(home.own.n_own, home.own.n_public) for home in each.values()} == {(60, 60)}
+        if is_number:
+            scores = [np.sqrt(mean_squared_error(y[HELD_OUT], home.predict(X[HELD_OUT]))) for home in each.values()]
+        else:
+            scores = [roc_auc_score(y[HELD_OUT], home.predict_proba(X[HELD_OUT])[:, 1]) for home in each.values()]
+        assert_allclose(found.scores[0, 0, COMBINED, draw], np.mean(scores))
+
+
+def test_pixels_have_no_own_model():
+    pixels, y = dc.datasets.load("digits")
+    found = simulated(pixels[:300], y[:300] >= 5)
+    assert_allclose(found.scores[:, :, COMBINED], found.scores[:, :, SUMS])
+    assert any("no own model" in note for note in found.notes)
+
+
 def test_sums_without_noise_are_ridge_regression_on_all_rows_in_one_place(dealt, monkeypatch):
     monkeypatch.setattr(dc.CommonSpace, "recommended", Recommended(n_components=128, noise=0.0, least_penalty=1.0))
     # No linear model does this, so one place takes the map's.
@@ -106,6 +137,10 @@ def test_mixed_frames_with_gaps_are_dealt_to_few_and_many_parties():
     assert_allclose(
         first["sums_less_local"], found.scores.mean(axis=-1)[0, :, SUMS] - found.scores.mean(axis=-1)[0, :, LOCAL]
     )
+    assert_allclose(
+        first["combined_less_local"],
+        found.scores.mean(axis=-1)[0, :, COMBINED] - found.scores.mean(axis=-1)[0, :, LOCAL],
+    )
     assert str(found) == found.summary()
     assert max(map(len, found.summary().split(found.sentence)[0].splitlines())) <= 80
 
@@ -127,9 +162,10 @@ def test_a_seed_repeats_a_simulation_whose_parties_may_be_skewed():
     assert (found.scores.mean(axis=-1)[1, :, LOCAL] < by_chance.scores.mean(axis=-1)[1, :, LOCAL]).all()
 
 
-def made(metric, local, sums):
-    scores = np.full((1, len(local), 5, len(local[0])), 0.5)
+def made(metric, local, sums, combined=None):
+    scores = np.full((1, len(local), 6, len(local[0])), 0.5)
     scores[0, :, LOCAL], scores[0, :, SUMS] = local, sums
+    scores[0, :, COMBINED] = local if combined is None else combined
     return PartySimulation(metrics=(metric,), settings=((3, 20),) * len(local), scores=scores, notes=(), n_numbers=10)
 
 
@@ -154,6 +190,9 @@ def test_the_sentence_says_where_the_interval_excludes_0(metric, better, words):
     local = np.tile([0.6, 0.61, 0.62], (3, 1))
     shift = better * np.array([[0.2], [0.1], [0.0]]) + np.array([-0.001, 0.0, 0.002])
     assert words in made(metric, local, local + shift).sentence
+    both = made(metric, local, local, local + shift).sentence
+    assert "sums under masks less one party alone, in " + metric + ", includes 0 in every setting." in both
+    assert words.replace("sums are", "both together are") in both.partition("setting. ")[2]
 
 
 @pytest.mark.parametrize(

@@ -9,6 +9,7 @@ from sklearn.datasets import load_iris
 from sklearn.decomposition import PCA
 from sklearn.ensemble import RandomForestClassifier
 from sklearn.linear_model import LogisticRegression, RidgeClassifier
+from sklearn.metrics import accuracy_score, r2_score
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import Normalizer
 from sklearn.utils import estimator_html_repr
@@ -123,6 +124,34 @@ def test_epsilon_of_numbers_goes_by_their_own_sensitivity():
     X, y = dc.datasets.load("diabetes")
     plan = World(X, y, 200, 100).fit(dc.DataCollaborationRegressor(epsilon=4.0, random_state=0)).sums_.plan
     assert plan.noise == RidgeSums(plan.n_components, limits=plan.limits).noise_for(4.0)
+
+
+@pytest.mark.parametrize("kind", ["classes", "numbers"])
+def test_a_row_with_an_owner_is_predicted_by_both_models_together_and_others_by_the_common_one(kind):
+    rng = np.random.default_rng(0)
+    X = pd.DataFrame({"ward": rng.choice(["a", "b"], 400), "age": rng.normal(50, 10, 400)})
+    score = X["age"].to_numpy() + 8 * (X["ward"] == "a").to_numpy() + rng.normal(size=400)
+    y = np.where(score > 55, "yes", "no") if kind == "classes" else score
+    model = (dc.DataCollaborationClassifier if kind == "classes" else dc.DataCollaborationRegressor)(random_state=0)
+    owner, new = PARTIES[np.arange(200) % 5], X[300:]
+    model.fit(X[:200], y[:200], groups=owner, anchor=X[200:300], anchor_target=y[200:300])
+    method = "predict_proba" if kind == "classes" else "predict"
+    groups = np.array(["north", "south", "stranger", "west"])[np.arange(100) % 4]
+    found, common = getattr(model, method)(new, groups=groups), getattr(model, method)(new)
+    assert_allclose(common, getattr(model.sums_.model, method)(model.sums_.space.transform(new)))
+    for place, name in enumerate(groups):
+        row, home = new[place : place + 1], model.sums_.homes.get(name)
+        own = common[[place]] if home is None else getattr(home, method)(row)
+        assert_allclose(found[[place]], own)
+    assert {(home.own.n_own, home.own.n_public) for home in model.sums_.homes.values()} == {(40, 100)}
+    assert np.abs(found - common).max() > 0.01
+    measure = accuracy_score if kind == "classes" else r2_score
+    assert model.score(new, y[300:], groups=groups) == measure(y[300:], model.predict(new, groups=groups))
+    by_column = clone(model).set_params(party_column="owner")
+    by_column.fit(X[:200].assign(owner=owner), y[:200], anchor=X[200:300], anchor_target=y[200:300])
+    assert_allclose(getattr(by_column, method)(new.assign(owner=groups)), found)
+    with pytest.raises(ValueError, match="groups must have one party name per row"):
+        model.predict(new, groups=groups[:3])
 
 
 @pytest.mark.parametrize("given", [{"sharing": "rows"}, {"obfuscator": PCA(8)}, {"defences": [Microaggregation()]}])

@@ -12,6 +12,8 @@ from sklearn.datasets import load_breast_cancer
 from sklearn.linear_model import Ridge
 from sklearn.neighbors import NearestCentroid
 
+from datacollab._recommended import own_weight
+from datacollab.party import fit_own_model
 from datacollab.sums import CommonMap, RidgeSums, recommended
 from datacollab_experiments.harness import ResultStore, read_outcomes, run_tasks, write_rows
 from datacollab_experiments.pays import library, tables, trial
@@ -349,6 +351,19 @@ def test_sums_without_noise_are_ridge_regression_on_all_rows(summed):
     assert_allclose(found, kept / kept.sum(axis=1, keepdims=True), atol=1e-6)
 
 
+def test_sums_and_own_are_the_mean_of_both(summed):
+    common, v, _ = in_the_map(summed)
+    assert v.shape[1] == common.n_components
+    found = library.by_sums_and_own(summed, ["party-1"])["party-1"](summed.test.X)
+    own = summed.parties["party-1"]
+    statistic = RidgeSums(common.n_components, classes=range(2))
+    alone = fit_own_model(statistic, (own.X, own.y), (summed.labelled.X, summed.labelled.y))
+    weight = own_weight(len(own) + len(summed.labelled), len(v))
+    expected = (1 - weight) * library.by_sums(summed)(summed.test.X) + weight * alone.outputs(summed.test.X)
+    # The common model says how many rows there are with noise.
+    assert_allclose(found, expected, atol=0.01)
+
+
 def test_class_sums_are_the_nearest_class_mean_and_noise_costs(summed):
     common, v, y = in_the_map(summed)
     nearest = NearestCentroid().fit(v, y).predict(common.transform(summed.test.X))
@@ -365,7 +380,7 @@ def test_sums_are_a_part_of_their_own_and_numbers_have_no_class_sums():
     assert not is_wanted("sums", SMALL, 0)
     numbers = Setting(dataset="diabetes", n_parties=3, n_per_party=40, defence="sums", labelled=False)
     scores, seconds = trial.measure_sums(numbers, 0)
-    assert set(seconds) == {trial.SUMS, trial.EXACT_SUMS}
+    assert set(seconds) == {trial.SUMS, trial.COMBINED, trial.EXACT_SUMS}
     assert {name.split("|")[1] for name in scores} == set(seconds)
 
 

@@ -183,9 +183,11 @@ def share(
     size = file.stat().st_size
     who = f"approved by {approver}" if report.facts else "as it was"
     if not report.facts:
-        report.line(f"{opened.shared_before()} {table.name} was not read.")
+        report.line(f"{opened.shared_before()} {table.name} was not added.")
     report.facts |= {"share": str(file), "bytes": size}
     report.line(f"{file}: {size:,} bytes, {who}. {sending(folder.path, 'the analyst')}")
+    if opened.project.sharing is not None and not opened.project.sharing.is_study:
+        report.line(opened.own_model_words())
     report.line(
         "No model comes back from a study."
         if opened.project.sharing is not None and opened.project.sharing.is_study
@@ -250,6 +252,8 @@ def predict(
         )
     report.facts = {"predictions": str(output), "n_rows": n_rows, "threshold": threshold, "adjusted": adjusted}
     report.line(f"{output}: {n_rows} predictions" + ("" if is_new else "; the earlier file was replaced"))
+    if opened.project.sharing is not None and options["using"] in (None, "combined"):
+        report.line(opened.sentence)
     first = next(iter(table_batches(table, project=opened.project)))
     if left := [name for name in _unused(opened.project, first) if name not in (keep or ())]:
         report.line(

@@ -198,7 +198,7 @@ def _page(table: Path, found: PartySimulation, remarks: Sequence[str], told: _To
     texts = {
         "scores": "".join(
             _table(
-                f"{metric}: mean and standard error on rows held out, and the 95 % interval of the difference.",
+                f"{metric}: mean and standard error on rows held out, and 95 % intervals of two differences.",
                 ("parties x rows", *heads),
                 rows,
             )

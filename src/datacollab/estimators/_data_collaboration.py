@@ -35,17 +35,17 @@ from .._validation import (
 )
 from ..analyst import LTI, Analyst, AnchorScaled, BaseIntegrator, Clustering, cluster, integrate
 from ..errors import AgreementError, SmallClassWarning
-from ..party import CommonSpace, Defence
+from ..party import CombinedModel, CommonSpace, Defence, OwnModel, fit_own_model
 from ..share import Share
 from ..sums import FEWEST_PARTIES, MaskKey, RidgeSums, SumsPlan
 from ..survival import CoxRegression, concordance_index
 from ..targets import TargetKind, check_class_names, named_target, target_kind
 from ._arguments import Tables, compare_targets, join_parties, one_per_anchor_row
-from ._roles import BaseDataCollaboration, PlayedRoles, by_party, refuse_unquoted, seeded
+from ._roles import BaseDataCollaboration, PlayedRoles, by_party, predict_by_party, refuse_unquoted, seeded
 
 
 class PlayedSums:
-    """A common model from masked sums, and what parties need to predict with it."""
+    """A common model from masked sums, and what parties need to predict with it, each beside a model of its own."""
 
     def __init__(
         self,
@@ -84,30 +84,49 @@ class PlayedSums:
             least_penalty=self.space.recommended.least_penalty,
         )
         messages = []
-        # All rows are mapped at once, so that one warning tells of new categories.
-        mapped = np.empty((len(y), self.space.n_components))
+        # All rows are encoded at once, so that one warning tells of new categories.
         everybody = np.concatenate(list(rows.values()))
-        mapped[everybody] = self.transform(_safe_indexing(X, everybody))
+        encoded = self.space.encode(_safe_indexing(X, everybody))
+        # Of columns that are all alike an own model has no weight, and is not fitted.
+        owned = dict[PartyName, OwnModel | None].fromkeys(rows)
+        public = list[tuple[FloatArray, NDArray[Any]]]()
+        if anchor_target is not None:
+            has = ~are_missing(anchor_target)
+            public = [(self.space.encode(anchor)[has], anchor_target[has])]
+        ends = np.cumsum([len(index) for index in rows.values()])
         for place, (party, index) in enumerate(rows.items()):
-            v, t = mapped[index], y[index]
+            own = encoded[ends[place] - len(index) : ends[place]]
+            v, t = self.space.map_encoded(own), y[index]
+            if not self.space.alike:
+                owned[party] = fit_own_model(self.plan.statistic, (own, t), *public)
             if place == 0 and anchor_target is not None:
-                has = ~are_missing(anchor_target)
                 v, t = np.vstack([v, self.space.anchor[has]]), np.concatenate([t, anchor_target[has]])
             noise_key = None if random_state is None else draw(32)
             messages.append(self.plan.message(party, v, t, keys[party], noise_key=noise_key))
         self.model = self.plan.solve(messages)
+        self.homes = {party: CombinedModel(self.space, self.model, own) for party, own in owned.items()}
 
-    def transform(self, X: Any) -> FloatArray:
+    def transform(self, X: Any, names: NDArray[Any]) -> FloatArray:
         """Return rows in the common map, shape (n_rows, n_components)."""
         return self.space.transform(X)
 
-    def predict(self, X: Any) -> NDArray[Any]:
-        """Return classes or numbers, shape (n_rows,)."""
-        return self.model.predict(self.transform(X))
+    def predict(self, X: Any, names: NDArray[Any]) -> NDArray[Any]:
+        """Return classes or numbers, shape (n_rows,), of the owners' combined models; see `predict_proba`."""
+        return self._at_home("predict", X, names)
 
-    def predict_proba(self, X: Any) -> FloatArray:
-        """Return class probabilities, shape (n_rows, n_classes)."""
-        return self.model.predict_proba(self.transform(X))
+    def predict_proba(self, X: Any, names: NDArray[Any]) -> FloatArray:
+        """Return class probabilities, shape (n_rows, n_classes).
+
+        Each row is predicted by its owner's `CombinedModel`, or by the common model if it has no owner, or a new one.
+        """
+        return self._at_home("predict_proba", X, names)
+
+    def _at_home(self, method: str, X: Any, names: NDArray[Any]) -> NDArray[Any]:
+        common = CombinedModel(self.space, self.model)
+        if not len(names):
+            return np.asarray(getattr(common, method)(X))
+        homes = {name: self.homes.get(name, common) for name in by_party(names)}
+        return predict_by_party(X, names, {name: getattr(home, method) for name, home in homes.items()})
 
     def __repr__(self) -> str:
         n_rows, noise = self.model.fit.n_rows, self.plan.noise
@@ -207,7 +226,7 @@ class _Supervised(BaseDataCollaboration):
     def _of_fitted(self, method: str, X: Any, names: NDArray[Any], *further: Any) -> NDArray[Any]:
         if self._has_maps:
             return super()._of_fitted(method, X, names, *further)
-        return np.asarray(getattr(self.sums_, method)(X))
+        return np.asarray(getattr(self.sums_, method)(X, names))
 
     @property
     def _n_features_out(self) -> int:
@@ -259,7 +278,9 @@ class DataCollaborationClassifier(ClassifierMixin, _Supervised):
     """Data collaboration for classification, all roles in one process.
 
     For trying out methods on data that may be in one place; a real collaboration uses the roles themselves.  By
-    default, parties share sums under masks, with noise, and every party predicts with the same model.
+    default, parties share sums under masks, with noise, from which all get the same model.  With `groups`, each row is
+    then predicted by this model and its own party's model together, as `CombinedModel` does; without, by the common
+    model alone.
 
     Parameters
     ----------

@@ -188,9 +188,11 @@ class PlayedRoles(ClassNamePrefixFeaturesOutMixin, TransformerMixin, MetaEstimat
         like = self._without_owners() if lacks_owners else self
         X = validate_data(like, X, reset=False, skip_check_array=True)
         if not self._has_maps:
-            if self.party_column is not None and not lacks_owners:
-                X, _ = owners(X, None, self.party_column)
-            return self._of_fitted(method, X, np.array([]), *further)
+            # Rows of nobody are predicted by the common model alone.
+            names, column = np.array([]), None if lacks_owners else self.party_column
+            if column is not None or groups is not None:
+                X, names = owners(X, groups, column)
+            return self._of_fitted(method, X, names, *further)
         X, names = owners(X, groups, self.party_column)
         unknown = [party for party in by_party(names) if party not in self.parties_]
         if unknown:

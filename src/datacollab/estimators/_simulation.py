@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
+from itertools import repeat
 from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
@@ -23,7 +24,7 @@ from .._threads import one_thread
 from .._validation import FloatArray, require
 from ..datasets import split_parties
 from ..errors import AgreementError, AnchorError
-from ..party import CommonSpace
+from ..party import CombinedModel, CommonSpace, fit_own_model
 from ..sums import FEWEST_PARTIES
 from ._arguments import check_anchor, compare_targets, one_per_anchor_row
 from ._data_collaboration import DataCollaborationClassifier, DataCollaborationRegressor, PlayedSums
@@ -35,19 +36,26 @@ WAYS = {
     "local": ("one party alone", "#D55E00", "s"),
     "average": ("average of local models", "#E69F00", "D"),
     "sums": ("sums under masks", "#0072B2", "o"),
+    "combined": ("sums and the own model together", "#009E73", "v"),
     "central": ("all rows in one place", "#222222", "^"),
 }
 """What is compared, beside a constant: in words, and its colour (Okabe and Ito's palette) and mark."""
-_LOCAL, _SUMS = 1, 3
+_LOCAL = 1
+_WITH_OTHERS: dict[Literal["sums", "combined"], int] = {"sums": 3, "combined": 4}
+"""Places of the two that are compared with one party alone, among the scores."""
+_LESS = ("sums less alone", "combined less alone")
 _SIGN = {"AUC": 1, "accuracy": 1, "log loss": -1, "RMSE": -1}
 _MOST_ROWS, _MOST_ANCHORS, _USUAL_PUBLIC = 3000, 1000, 100
 _FEWEST_ROWS, _FEWEST_OF_A_CLASS = 20, 10
 _LEAST_PROBABILITY = 1e-3
 _IN_MAP = "ridge regression in the common map, without noise"
+_OWN = "the own model of `CombinedModel`"
 _CHOSEN = (
-    "Alone, average and one place are the better of two models: a linear one, and ridge regression in the map of the "
-    "sums. The better one was picked on the rows held out, which favours these three."
+    "Alone, average and one place are the best of three models: a linear one, ridge regression in the map of the sums, "
+    "and the own model that is combined with the sums. The best one was picked on the rows held out, which favours "
+    "these three."
 )
+_ALIKE = "Columns are all alike, as pixels are: no own model is combined with the sums, for there it costs accuracy."
 _SIMULATED = (
     "These parties are simulated: their rows come from one table, so they are of one kind. Real parties may see other "
     "people and measure otherwise, which no table of one of them shows."
@@ -64,9 +72,9 @@ class PartySimulation:
         "AUC" and "log loss" for two classes, "log loss" and "accuracy" for more, "RMSE" for numbers.
     settings : tuple of (int, int)
         Number of parties, and rows of each.
-    scores : ndarray of shape (n_metrics, n_settings, 5, n_draws)
-        Of a constant, one party alone (the mean over parties), the average of local models, sums, and all rows in one
-        place.
+    scores : ndarray of shape (n_metrics, n_settings, 6, n_draws)
+        Of a constant, one party alone (the mean over parties), the average of local models, sums, sums and the own
+        model together (the mean over parties), and all rows in one place.
     notes : tuple of str
         What was simulated, and what that cannot show.
     n_numbers : int
@@ -86,52 +94,57 @@ class PartySimulation:
         n_draws = self.scores.shape[-1]
         return f"PartySimulation(metrics={self.metrics}, settings={self.settings}, n_draws={n_draws})"
 
-    def difference(self, metric: str | None = None) -> FloatArray:
-        """Return the score of sums less that of one party alone, and its 95 % interval, shape (n_settings, 3).
+    def difference(self, metric: str | None = None, way: Literal["sums", "combined"] = "sums") -> FloatArray:
+        """Return the score of a way less that of one party alone, and its 95 % interval, shape (n_settings, 3).
 
         The interval is Student's over draws; the variance is corrected for the rows that draws share, as Nadeau and
         Bengio (2003) do.  By default it is of the first metric.
         """
         found = self.scores[self.metrics.index(metric or self.metrics[0])]
-        less = found[:, _SUMS] - found[:, _LOCAL]
+        less = found[:, _WITH_OTHERS[way]] - found[:, _LOCAL]
         mean, half = less.mean(axis=-1), stats.t.ppf(0.975, less.shape[-1] - 1) * _standard_error(less)
         return np.stack([mean, mean - half, mean + half], axis=-1)
 
     @property
     def sentence(self) -> str:
-        """Say for each metric in how many settings the interval of the difference excludes 0."""
+        """Say for each metric in how many settings the intervals of the differences exclude 0."""
+        return " ".join((self._said_of("sums", "sums are"), self._said_of("combined", "both together are")))
+
+    def _said_of(self, way: Literal["sums", "combined"], words: str) -> str:
         parts, n = [], len(self.settings)
         for metric in self.metrics:
-            low, _, high = np.sort(self.difference(metric) * _SIGN[metric]).T
+            low, _, high = np.sort(self.difference(metric, way) * _SIGN[metric]).T
             better, worse = int((low > 0).sum()), int((high < 0).sum())
-            said = f"excludes 0 in {better + worse} of {n} settings: sums are better in {better}, worse in {worse}"
+            said = f"excludes 0 in {better + worse} of {n} settings: {words} better in {better}, worse in {worse}"
             parts.append(f"in {metric}, {said if better + worse else 'includes 0 in every setting'}")
-        return f"In this simulation the 95 % interval of sums less one party alone, {'; '.join(parts)}."
+        return f"In this simulation the 95 % interval of {WAYS[way][0]} less one party alone, {'; '.join(parts)}."
 
     def table(self) -> Any:
         """Return means, standard errors and differences as a pandas data frame, a row per metric and setting."""
         ways = ("constant", *WAYS)
         names = ["metric", "parties", "rows_each", *ways, *(f"{way}_standard_error" for way in ways)]
         means, errors = self.scores.mean(axis=-1), _standard_error(self.scores)
-        rows = [
-            (metric, *setting, *means[i, j], *errors[i, j], *self.difference(metric)[j])
-            for i, metric in enumerate(self.metrics)
-            for j, setting in enumerate(self.settings)
-        ]
-        return require("pandas", "cli").DataFrame(rows, columns=[*names, "sums_less_local", "low", "high"])
+        rows = []
+        for i, metric in enumerate(self.metrics):
+            less = np.hstack([self.difference(metric, way) for way in _WITH_OTHERS])
+            rows += [(metric, *each, *means[i, j], *errors[i, j], *less[j]) for j, each in enumerate(self.settings)]
+        names += ["sums_less_local", "low", "high", "combined_less_local", "combined_low", "combined_high"]
+        return require("pandas", "cli").DataFrame(rows, columns=names)
 
     def tables(self) -> list[tuple[str, tuple[str, ...], list[tuple[str, ...]]]]:
         """Return for each metric its name in words, the heads of its columns, and a row of texts for each setting."""
-        heads = ("constant", "alone", "average", "sums", "one place", "sums less alone")
+        heads = ("constant", "alone", "average", "sums", "combined", "one place", *_LESS)
         found: list[tuple[str, tuple[str, ...], list[tuple[str, ...]]]] = []
         for metric, means, errors in zip(
             self.metrics, self.scores.mean(axis=-1), _standard_error(self.scores), strict=True
         ):
             rows: list[tuple[str, ...]] = []
             for place, (k, each) in enumerate(self.settings):
-                mean, low, high = (_text(number, sign="+") for number in self.difference(metric)[place])
                 said = [_text(*pair) for pair in zip(means[place, 1:], errors[place, 1:], strict=True)]
-                rows.append((f"{k} x {each}", _text(means[place, 0]), *said, f"{mean}   {low} to {high}"))
+                for way in _WITH_OTHERS:
+                    mean, low, high = (_text(number, sign="+") for number in self.difference(metric, way)[place])
+                    said.append(f"{mean}   {low} to {high}")
+                rows.append((f"{k} x {each}", _text(means[place, 0]), *said))
             found.append((_words(metric), heads, rows))
         return found
 
@@ -140,15 +153,15 @@ class PartySimulation:
         lines: list[str] = []
         for words, heads, rows in self.tables():
             lines += [f"{words}: mean and standard error on rows held out", ""]
-            widths = (9, 10, 15, 15, 15, 15)
-            for row in (("parties", *heads), *rows):
-                lines.append("".join(f"{entry:>{width}}" for entry, width in zip(row, widths, strict=False)))
-            lines += ["", f"{words.split(' (')[0]} of sums less one party alone, and 95 % interval", ""]
-            lines += [*(f"{row[0]:>9}{row[-1]:>30}" for row in rows), ""]
+            shown = (("parties", *heads), *rows)
+            lines += [f"{row[0]:>9}" + "".join(f"{entry:>14}" for entry in row[2:7]) for row in shown]
+            lines += ["", f"{words.split(' (')[0]} less that of one party alone, and 95 % interval", ""]
+            lines += [f"{row[0]:>9}{row[1]:>10}{row[-2]:>30}{row[-1]:>30}" for row in shown]
+            lines.append("")
         return "\n".join([*lines, self.sentence, *self.notes])
 
     def plot(self) -> Figure:
-        """Draw scores by the first metric, and below them what sums have more or less than one party alone.
+        """Draw scores by the first metric, and below them what both with others have more or less than one party alone.
 
         Raises
         ------
@@ -161,13 +174,15 @@ class PartySimulation:
         above, below = figure.subplots(2, 1, height_ratios=(1.7, 1))
         means, errors = self.scores[0].mean(axis=-1).T, _standard_error(self.scores[0]).T
         for way, (words, colour, mark) in enumerate(WAYS.values(), start=1):
-            at = places + 0.2 * (way - 2.5)
+            at = places + 0.16 * (way - 3)
             above.errorbar(means[way], at, xerr=errors[way], fmt=mark, color=colour, label=words, **style)
-        mean, low, high = self.difference().T
         below.axvline(0.0, color=WAYS["local"][1], linewidth=1.5, zorder=0)
-        below.errorbar(mean, places, xerr=[mean - low, high - mean], fmt="o", color=WAYS["sums"][1], capsize=5, **style)
+        for name, at in zip(_WITH_OTHERS, (places - 0.12, places + 0.12), strict=True):
+            _, colour, mark = WAYS[name]
+            mean, low, high = self.difference(way=name).T
+            below.errorbar(mean, at, xerr=[mean - low, high - mean], fmt=mark, color=colour, capsize=5, **style)
         above.set_xlabel(f"{_words(metric)}; a constant has {_text(means[0].mean())}", fontsize=11)
-        below.set_xlabel(f"{metric} of sums less one party alone, 95 % interval", fontsize=11)
+        below.set_xlabel(f"{metric} less that of one party alone, 95 % interval", fontsize=11)
         for axes in (above, below):
             axes.set_yticks(places, [f"{k} parties\nof {each} rows" for k, each in self.settings], fontsize=11)
             axes.set_ylim(n - 0.5, -0.5)
@@ -229,8 +244,9 @@ def simulate_parties(
     scheme : {"iid", "stratified", "label-skew", "feature-shift"}, default="iid"
         How rows are dealt; see `datasets.split_parties`.
     estimator : estimator, default=None
-        The model of one party, and of all rows in one place, on columns as numbers.  None takes the better of two,
-        picked on the rows held out: logistic or ridge regression, and ridge regression in the common map without noise.
+        The model of one party, and of all rows in one place, on columns as numbers.  None takes the best of three,
+        picked on the rows held out: logistic or ridge regression, ridge regression in the common map without noise, and
+        the own model of `CombinedModel`.
     task : {"auto", "classification", "regression"}, default="auto"
         "auto" takes targets of a float type for a regression.
     n_draws : int, default=5
@@ -260,7 +276,7 @@ def simulate_parties(
     >>> found = dc.simulate_parties(X[:500], y[:500] >= 5, n_parties=4, n_draws=2, random_state=0)
     >>> found.metrics, found.settings
     (('AUC', 'log loss'), ((4, 71),))
-    >>> constant, local, average, sums, central = found.scores[0, 0].mean(axis=-1)
+    >>> constant, local, average, sums, combined, central = found.scores[0, 0].mean(axis=-1)
     >>> bool(local < sums < central)
     True
     """
@@ -296,7 +312,7 @@ def simulate_parties(
         )
     settings = sorted({(k, each) for k in feasible for each in (n_dealt // feasible[-1], n_dealt // k)})
     linear = RidgeCV(np.geomspace(1e-2, 1e4, 13)) if is_number else LogisticRegression(max_iter=500)
-    learners = (make_pipeline(StandardScaler(), linear), _IN_MAP) if estimator is None else (estimator,)
+    learners = (make_pipeline(StandardScaler(), linear), _IN_MAP, _OWN) if estimator is None else (estimator,)
     n_anchors, labels = 0 if anchor is None else np.shape(anchor)[0], None
     if anchor_target is not None:
         labels = like._targets(one_per_anchor_row(anchor_target, n_anchors), "anchor_target")
@@ -332,6 +348,7 @@ def simulate_parties(
         of_public = f"takes {some} public rows, {words.get(n_labelled, some_of_them)}"
     notes = [f"{taken}; each of {n_draws} draws holds out a third, {n_test} rows, and {of_public}."]
     notes += [f"{k} parties: left out, with fewer than {_FEWEST_ROWS} rows each." for k in numbers if k > feasible[-1]]
+    notes += [_ALIKE] if space.alike else []
     notes += [_SIMULATED] if estimator is not None else [_CHOSEN, _SIMULATED]
     # (n_draws, n_settings, n_ways, n_metrics) the other way round.
     found = np.reshape(scores, (n_draws, len(settings), *np.shape(scores)[1:])).transpose(3, 1, 2, 0)
@@ -366,7 +383,9 @@ class _Draw:
         everybody = np.concatenate([*parties.values(), self.shared])
         found = []
         for learner in learners:
-            local = [self._learnt(learner, rows, sums) for rows in own]
+            if learner is _OWN and self.space.alike:
+                continue
+            local = [self._learnt(learner, *each) for each in zip(own, repeat(sums), sums.homes.values())]
             alone = np.mean([self._score(each) for each in local], axis=0)
             central = self._score(self._learnt(learner, everybody, sums))
             found.append((alone, self._score(np.mean(local, axis=0)), central))
@@ -375,24 +394,31 @@ class _Draw:
         y = self.y[everybody]
         usual = y.mean() if self.classes is None else (y[:, None] == self.classes).mean(axis=0)
         constant = self._score(np.broadcast_to(usual, (len(self.test), *np.shape(usual))))
-        return np.stack([constant, alone, average, self._score(self._outputs(sums.model, self.V)), central])
+        both = np.mean([self._score(self._outputs(home, self.X)) for home in sums.homes.values()], axis=0)
+        return np.stack([constant, alone, average, self._score(self._outputs(sums.model, self.V)), both, central])
 
-    def _learnt(self, learner: Any, rows: NDArray[np.intp], sums: PlayedSums) -> FloatArray:
-        """Return the outputs, for the rows held out, of a model of some rows."""
+    def _learnt(
+        self, learner: Any, rows: NDArray[np.intp], sums: PlayedSums, home: CombinedModel | None = None
+    ) -> FloatArray:
+        """Return the outputs, for the rows held out, of a model of some rows; of a party `home` has its own model."""
         y, statistic = self.y[rows], sums.plan.statistic
         if learner is _IN_MAP:
             fit = statistic.solve(statistic.part(self.V[rows], y), noise=0.0)
             return self._outputs(replace(sums.model, fit=fit), self.V)
         if self.classes is not None and len(np.unique(y)) == 1:
             return np.tile((self.classes == y[0]).astype(np.float64), (len(self.test), 1))
+        if learner is _OWN:
+            home = home or CombinedModel(self.space, sums.model, fit_own_model(statistic, (self.Z[rows], y)))
+            return self._outputs(home, self.X, using="local")
         return self._outputs(clone(learner).fit(self.Z[rows], y), self.Z)
 
-    def _outputs(self, model: Any, rows: FloatArray) -> FloatArray:
+    def _outputs(self, model: Any, rows: Any, **using: str) -> FloatArray:
         """Return numbers, shape (n_test,), or probabilities, shape (n_test, n_classes)."""
+        rows = _safe_indexing(rows, self.test)
         if self.classes is None:
-            return np.asarray(model.predict(rows[self.test]), dtype=np.float64)
+            return np.asarray(model.predict(rows, **using), dtype=np.float64)
         found, of_model = np.zeros((len(self.test), len(self.classes))), getattr(model, "classes_", self.classes)
-        found[:, np.searchsorted(self.classes, of_model)] = model.predict_proba(rows[self.test])
+        found[:, np.searchsorted(self.classes, of_model)] = model.predict_proba(rows, **using)
         return found
 
     def _score(self, outputs: FloatArray) -> FloatArray:

@@ -1,10 +1,11 @@
 """The party's side: its secret f_k, what it shares, and its own predictions.  Never imports ``analyst``.
 
-* The role: `_party`, `_local_party`; in sums, `_common_space`.
+* The role: `_party`, `_local_party`; in sums, `_common_space`, `_combined_model`.
 * Obfuscators f_k: `_kernel_pca`, `_umap`.  Defences: `_defence`.  How rows leave: `_plan`.  Promises: `_release`.
 * Own models and the common one together: `_personal_model`, `_own_models`; distilled: `_distil`.  On disk: `_state`.
 """
 
+from ._combined_model import MOST_OWN_ROWS, CombinedModel, OwnModel, fit_own_model, own_model_from, own_model_to
 from ._common_space import CommonSpace
 from ._defence import Defence, GaussianMechanism, GaussianNoise, Microaggregation, Promise, Published
 from ._distil import AnchorRidge, DistilledModel, distil_predictions, fit_to_predictions
@@ -18,11 +19,13 @@ from ._state import local_party, party_state
 from ._umap import UMAPObfuscator
 
 __all__ = [
+    "MOST_OWN_ROWS",
     "OBFUSCATORS",
     "PRESETS",
     "UNDEFENDED",
     "AnchorRidge",
     "Benefit",
+    "CombinedModel",
     "CommonSpace",
     "Defence",
     "DistilledModel",
@@ -33,6 +36,7 @@ __all__ = [
     "KernelPCAObfuscator",
     "LocalParty",
     "Microaggregation",
+    "OwnModel",
     "Party",
     "PartyPredictor",
     "PersonalModel",
@@ -44,9 +48,12 @@ __all__ = [
     "UMAPObfuscator",
     "distil_predictions",
     "explanation_agreement",
+    "fit_own_model",
     "fit_to_predictions",
     "local_party",
     "obfuscator",
+    "own_model_from",
+    "own_model_to",
     "party_state",
     "personal_model",
     "personal_state",

@@ -122,7 +122,11 @@ class CommonSpace:
         AgreementError
             If the columns are not the anchor's, cannot be read, or are refused for categories that the anchor lacks.
         """
-        return self._map.transform(self.encode(X))
+        return self.map_encoded(self.encode(X))
+
+    def map_encoded(self, Z: FloatArray) -> FloatArray:
+        """Map rows that `encode` gave, shape (n_rows, n_components)."""
+        return self._map.transform(Z)
 
     def encode(self, X: Any) -> FloatArray:
         """Return rows as the numbers that are mapped, shape (n_rows, n_encoded); errors are as in `transform`."""

@@ -133,9 +133,10 @@ def test_parties_predict_alike_but_for_an_intercept_of_their_own_rows(played, tm
     predicted, model = [], played.analyst.sums_model()
     for name in ("north", "centre"):
         folder = played.folder(name)
-        assert folder.predict(played.root / "new.csv", tmp_path / f"{name}.csv") == 400
+        given = {"using": "collaboration"}
+        assert folder.predict(played.root / "new.csv", tmp_path / f"{name}.csv", **given) == 400
         predicted.append(pd.read_csv(tmp_path / f"{name}.csv"))
-        own, side = folder.encoded(played.table(name)), at_home(folder).side()
+        own, side = folder.encoded(played.table(name)), at_home(folder).side("collaboration")
         v, t = side.map(own.X), np.eye(2)[(own.target == "yes").astype(int)] - 0.5
         residual = (t - model.fit.predict(v)).mean(axis=0)
         assert_allclose(side.model.fit.intercept, model.fit.intercept + ROWS / (ROWS + 30) * residual)
@@ -144,12 +145,12 @@ def test_parties_predict_alike_but_for_an_intercept_of_their_own_rows(played, tm
     assert list(predicted[0]) == ["prediction", "proba_no", "proba_yes"]
     assert spearmanr(*(each["proba_yes"] for each in predicted)).statistic > 0.99
     assert events(played.folder("centre"))[:3] == ["join", "share", "install"]
-    batches = list(played.folder("north").predict_batches(played.root / "new.csv", batch_rows=150))
+    batches = list(played.folder("north").predict_batches(played.root / "new.csv", batch_rows=150, **given))
     assert [len(each) for each in batches] == [150, 150, 100]
     assert_array_equal(pd.concat(batches)["prediction"], predicted[0]["prediction"])
     assert "one model" in played.folder("north").sentence
     with refused("NOT_POOLED"):
-        played.folder("north").evaluate(played.root / "new.csv", using="combined")
+        played.folder("north").evaluate(played.root / "new.csv", using="own")
 
 
 def test_numbers(tmp_path):

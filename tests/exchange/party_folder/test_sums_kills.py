@@ -11,6 +11,7 @@ from test_kills import Commands
 from datacollab.bundle import unpack
 from datacollab.exchange.ledger import Ledger
 from datacollab.exchange.party_folder import PartyFolder
+from datacollab.exchange.party_folder._own_model import kept_own_model
 from sums_world import new_sums_world
 
 pytestmark = pytest.mark.skipif(os.name != "posix", reason="kills as POSIX has them")
@@ -56,14 +57,19 @@ def killed_at_each_step(commands, world, tmp_path):
         before = kept_bytes(place) if released else None
         if sent:
             assert sent == [before]
-        # Any command mends the folder.
+        # Any command mends the folder: the own model is there if the message is, and only then.
         folder = PartyFolder(place)
         folder.record("look")
         assert not (place / ".sum.dcstate.next").exists()
+        assert not (place / ".own.dcstate.next").exists()
+        assert (place / "own.dcstate").exists() is released
+        own = (place / "own.dcstate").read_bytes() if released else None
         assert (place / "mask.dcstate").exists() is not released
         again = folder.share(world.table("north"), approve=lambda summary: "me").read_bytes()
         if released:
             assert again == before
+            assert (place / "own.dcstate").read_bytes() == own
+        assert kept_own_model(folder)[0] is not None
         assert len(Ledger(ledger, key=bytes(32)).entries) == 1
         assert not (place / "mask.dcstate").exists()
         assert [entry["event"] for entry in folder.log.entries()].count("share") == 1

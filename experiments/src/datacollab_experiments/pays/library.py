@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Callable, Mapping
-from dataclasses import replace
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -76,6 +76,37 @@ def make_party(drawn: Draw, name: str) -> dc.Party:
 
 def by_sums(drawn: Draw) -> Predict:
     """One model from sums under masks, as the library recommends; the first party adds public rows with targets."""
+    model, space = _summed(drawn)
+    return _by_common_model(model, space.common, drawn)
+
+
+def by_sums_and_own(drawn: Draw, parties: Sequence[str]) -> dict[str, Predict]:
+    """The same model combined with each party's own, as the library combines them at home."""
+    model, space = _summed(drawn)
+    given = {} if drawn.labelled is None else {"public": drawn.labelled.X, "public_target": drawn.labelled.y}
+    owned = [drawn.parties[name] for name in parties]
+    homes = [dc.CombinedModel(space, model).fit(own.X, own.y, **given) for own in owned]
+    return {
+        name: home.predict if drawn.task == "regression" else home.predict_proba
+        for name, home in zip(parties, homes, strict=True)
+    }
+
+
+@dataclass(frozen=True)
+class _Space:
+    """The common map of rows that are numbers already."""
+
+    common: CommonMap
+    alike: bool
+
+    def encode(self, X: Array) -> Array:
+        return X
+
+    def transform(self, X: Array) -> Array:
+        return self.common.transform(X)
+
+
+def _summed(drawn: Draw) -> tuple[SumsModel, _Space]:
     draw = secrets(drawn, "sums").bytes
     common, mapped = _mapped(drawn, draw(32))
     keys = {name: MaskKey(draw(32)) for name in drawn.parties}
@@ -87,7 +118,7 @@ def by_sums(drawn: Draw) -> Predict:
         least_penalty=recommended_for(drawn).least_penalty,
     )
     messages = [plan.message(name, v.X, v.y, keys[name], noise_key=draw(32)) for name, v in mapped.items()]
-    return _by_common_model(plan.solve(messages), common, drawn)
+    return plan.solve(messages), _Space(common, alike_columns(drawn))
 
 
 def by_exact_sums(drawn: Draw) -> Predict:
@@ -129,7 +160,11 @@ def pooled(parties: Mapping[str, Rows]) -> Rows:
 
 
 def recommended_for(drawn: Draw) -> Recommended:
-    return recommended(alike=columns_alike(drawn.bounds.T, drawn.anchor.shape[1]))
+    return recommended(alike=alike_columns(drawn))
+
+
+def alike_columns(drawn: Draw) -> bool:
+    return columns_alike(drawn.bounds.T, drawn.anchor.shape[1])
 
 
 def _public(drawn: Draw) -> Array:

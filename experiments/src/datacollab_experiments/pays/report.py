@@ -12,7 +12,7 @@ from .figure import draw_figure
 from .intervals import Difference
 from .results import Measured, rows_of
 from .tables import UNSEEN
-from .trial import AVERAGE, CHOSEN, CLASS_SUMS, COPULA, EXACT_SUMS, METHODS, NOISY, PUBLIC, TODAY
+from .trial import AVERAGE, CHOSEN, CLASS_SUMS, COMBINED, COPULA, EXACT_SUMS, METHODS, NOISY, PUBLIC, SUMS, TODAY
 
 TOLERANCE = 0.01
 
@@ -68,6 +68,8 @@ def _summary(there: Sequence[Measured]) -> str:
         ("against the average of locals", lambda each: each.gain(each.collaborating, AVERAGE)),
         ("against synthetic rows", lambda each: each.gain(each.collaborating, COPULA)),
         ("against synthetic rows, DP", lambda each: each.gain(each.collaborating, NOISY)),
+        ("sums and own against own", lambda each: each.gain(COMBINED, each.own)),
+        ("sums and own against sums", lambda each: each.gain(COMBINED, SUMS)),
         ("against sums, no noise", lambda each: each.gain(each.collaborating, EXACT_SUMS)),
         ("against class sums, noise once", lambda each: each.gain(each.collaborating, CLASS_SUMS)),
         ("DC* against own", lambda each: each.gain(CHOSEN, each.own)),
@@ -94,7 +96,9 @@ def _summary(there: Sequence[Measured]) -> str:
             cells.append(
                 f"{above} of {len(found)}; {verdicts.count('+')} / {verdicts.count('0')} / {verdicts.count('-')}"
             )
-        rows.append(cells)
+        # What an earlier run did not try has no line.
+        if set(cells[1:]) != {"–"}:
+            rows.append(cells)
     head = ["", *(name for name, _ in groups)]
     cells = ["better than own by two points, or 5 % of the error"]
     for _, belongs in groups:
@@ -116,11 +120,12 @@ def _means(there: Sequence[Measured]) -> str:
     by_label: dict[str, list[Measured]] = {}
     for each in there:
         by_label.setdefault(each.setting.label.removesuffix(", sums"), []).append(each)
+    methods = [method for method in METHODS if any(method in each.scores for each in there)]
     rows = []
     for label, of in by_label.items():
-        cells = [next((number(e.mean(m), e) for e in of if m in e.scores), "–") for m in METHODS]
+        cells = [next((number(e.mean(m), e) for e in of if m in e.scores), "–") for m in methods]
         rows.append([label, of[0].metric, *cells])
-    return markdown(["setting", "measure", *METHODS], rows)
+    return markdown(["setting", "measure", *methods], rows)
 
 
 def number(value: float, each: Measured) -> str:

@@ -25,10 +25,11 @@ from .tables import load_table
 LOCAL, LOCAL_PUBLIC, AVERAGE, PUBLIC = "Local", "Local+Public", "average of locals", "public alone"
 TODAY, CHOSEN, POOL, SUMS, CENTRAL = "today", "DC*", "pool", "sums", "Central+Public"
 COPULA, NOISY = "synthetic rows", "synthetic rows, DP"
+COMBINED = "sums and own"
 EXACT_SUMS, CLASS_SUMS = "sums, no noise", "class sums, noise once"
 METHODS = (
     *(LOCAL, LOCAL_PUBLIC, PUBLIC, AVERAGE, COPULA, NOISY, TODAY, CHOSEN, POOL),
-    *(SUMS, EXACT_SUMS, CLASS_SUMS, CENTRAL),
+    *(SUMS, COMBINED, EXACT_SUMS, CLASS_SUMS, CENTRAL),
 )
 
 N_SCORED = 2
@@ -98,6 +99,9 @@ def measure_sums(
     for method, way in ways.items():
         with trial.timed(method):
             trial.add_common(method, way(trial.drawn)(trial.drawn.test.X))
+    with trial.timed(COMBINED):
+        for name, predict in library.by_sums_and_own(trial.drawn, trial.scored).items():
+            trial.add(COMBINED, name, predict(trial.drawn.test.X))
     return trial.scores, trial.seconds
 
 

@@ -301,7 +301,7 @@ def _described(column: Column) -> dict[str, Any]:
 
 _PREDICTIONS, _EXPLANATIONS, _FIGURE = "predictions.csv", "explanations.csv", "explanations.png"
 _USUAL = ("", "the usual: both together, where they were combined")
-_OF_SUMS = ("", "the one model of all parties' sums")
+_OF_SUMS = ("combined", "local", "collaboration")
 _MOST_COLUMNS, _MOST_CLASSES = 15, 12
 
 
@@ -309,7 +309,7 @@ def _result_parts(desk: PartyDesk) -> Iterator[Page | Action]:
     """Yield pages and forms of what follows a share: a model, predictions, and what they are worth."""
 
     def using(*sides: str) -> list[tuple[str, str]]:
-        return [_OF_SUMS] if desk.of_sums else [_USUAL, *((side, SIDES[side]) for side in sides)]
+        return [_USUAL, *((side, SIDES[side]) for side in sides if not desk.of_sums or side in _OF_SUMS)]
 
     def is_ours(file: Path) -> bool:
         """Return whether a file is the very table that was chosen."""

@@ -17,15 +17,16 @@ state.
 
 *share* of sums
 
-1. ``.sum.dcstate.next``: the message's bytes, signed by the party, and what belongs to them.
+1. ``.own.dcstate.next``: the party's own model, of the same rows, or why there is none; then ``.sum.dcstate.next``: the
+   message's bytes, signed by the party, and what belongs to them.
 2. ``ledger.json``: the sum's entry.  **From here on the party has shared.**
-3. ``sum.dcstate``: the file of step 1 under its final name, to be sent again.
+3. ``sum.dcstate`` and ``own.dcstate``: the files of step 1 under their final names, the first to be sent again.
 4. ``mask.dcstate``: the mask key, renamed, written over and removed; ``public.key`` without its card.
 5. ``log.jsonl``: the entry "share" with the message's digest.
-6. ``outbox/NAME.dcsum``: the message; then the file of step 1 is removed.
+6. ``outbox/NAME.dcsum``: the message; then ``.sum.dcstate.next`` is removed.
 
-Killed before 2, the ledger does not know the sum, and the file of step 1 is removed.  Killed after 2, steps 3 to 6
-follow, with the same bytes.
+Killed before 2, the ledger does not know the sum, and the files of step 1 are removed.  Killed after 2, steps 3 to 6
+follow, with the same bytes.  If there is no own model, a later ``share`` makes one and nothing else.
 
 *install*: ``.personal.dcstate.next``, the combined own models, and ``.model.dcmodel.next``, the model; the entry
 "install" with its digest, **from which on it is installed**; then both under their final names.  Killed before the
@@ -112,6 +113,8 @@ class Files:
         self.mask = root / "mask.dcstate"  # an unused mask key
         self.spent_mask = root / ".mask.dcstate.spent"  # a mask key that is being erased
         self.sum, self.next_sum = root / "sum.dcstate", root / ".sum.dcstate.next"  # the message, to be sent again
+        # The own model beside the common one of sums, as sensitive as the table; or the reason why there is none.
+        self.own, self.next_own = root / "own.dcstate", root / ".own.dcstate.next"
 
     def share(self, party: str) -> Path:
         return self.outbox / f"{party}.dcshare"
@@ -126,7 +129,7 @@ class Files:
         """Return all files that hold f_k, results of it, or the rows themselves."""
         return [
             *(self.state, self.personal, self.next_personal, self.model, self.next_model),
-            *(self.next_share, self.share(party)),
+            *(self.next_share, self.share(party), self.own, self.next_own),
         ]
 
 
@@ -521,12 +524,23 @@ def commit_distilled(
     _move(folder.files.next_distilled, folder.files.learned)
 
 
-def commit_sum(folder: Folder, ledger: Ledger, data: bytes, facts: Mapping[str, Any], rows: Any, void: Any) -> Path:
+def commit_sum(
+    folder: Folder,
+    ledger: Ledger,
+    data: bytes,
+    facts: Mapping[str, Any],
+    rows: Any,
+    void: Any,
+    own: tuple[Mapping[str, Any], Mapping[str, bytes]] | None,
+) -> Path:
     """Release the file of a message of sums; the folder must be locked.  If the ledger refuses, nothing happened.
 
-    The facts beside it have "party", "context", "mask_public", "ledger", and "entry", the log's.
+    The facts beside it have "party", "context", "mask_public", "ledger", and "entry", the log's.  `own` are facts and
+    members of the own model's file, if the project has one.
     """
     files, project = folder.files, folder.project
+    if own is not None:
+        folder.write(files.next_own, *own)
     folder.write(files.next_sum, facts, {_MESSAGE: data})
     try:
         ledger.enter(
@@ -540,7 +554,7 @@ def commit_sum(folder: Folder, ledger: Ledger, data: bytes, facts: Mapping[str, 
             void=void,
         )
     except ExchangeError:
-        files.next_sum.unlink()
+        _undo_sum(files)
         raise
     return _finish_sum(folder)
 
@@ -598,6 +612,7 @@ def recover(folder: Folder) -> None:
 def _recover_sum(folder: Folder) -> None:
     files = folder.files
     if not files.next_sum.exists():
+        erase_file(files.next_own)
         return
     facts = folder.read(files.next_sum).facts
     kept = folder.read(files.sum).facts if files.sum.exists() else {}
@@ -613,7 +628,12 @@ def _recover_sum(folder: Folder) -> None:
     if kept.get("context") == facts["context"] or any(entry.context == facts["context"] for entry in entries):
         _finish_sum(folder)
     else:
-        files.next_sum.unlink()
+        _undo_sum(files)
+
+
+def _undo_sum(files: Files) -> None:
+    files.next_sum.unlink()
+    erase_file(files.next_own)
 
 
 def _finish_sum(folder: Folder) -> Path:
@@ -622,6 +642,8 @@ def _finish_sum(folder: Folder) -> Path:
     bundle = folder.read(files.next_sum)
     facts = bundle.facts
     write_atomically(files.sum, files.next_sum.read_bytes(), mode=0o600)
+    if files.next_own.exists():
+        _move(files.next_own, files.own)
     mask_key = load_mask_key(folder)
     if mask_key is not None and mask_key.public.hex() == facts["mask_public"]:
         mask_key.erase()

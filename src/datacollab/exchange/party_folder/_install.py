@@ -32,6 +32,7 @@ from ...model import (
 )
 from ...party import (
     AnchorRidge,
+    CombinedModel,
     DistilledModel,
     LocalParty,
     distil_predictions,
@@ -62,6 +63,7 @@ from ._folder import (
     locked,
     settle,
 )
+from ._own_model import kept_own_model
 from ._sums import project_map
 
 _PARTS = 4
@@ -129,7 +131,7 @@ class Side:
 class AtHome:
     """What a party predicts with: sides by name, the usual one first, and what collaboration brought, in words.
 
-    Of rows with f_k and the model, if one is installed; of sums with their one model.
+    Of rows with f_k and the model, if one is installed; of sums with the common model.
     """
 
     sides: dict[str, Side]
@@ -456,7 +458,7 @@ def _distilled_side(folder: Folder) -> Side | None:
 
 
 def _of_sums(folder: Folder, data: bytes, source: Path) -> tuple[AtHome, Bundle, str]:
-    """Read and check the model of all parties' sums; return its side, its bundle, and the message's identity."""
+    """Read and check the model of all parties' sums; return its sides, its bundle, and the message's identity."""
     project, anchor, where = folder.project, folder.anchor, str(source)
     kept = _message_kept(folder)
     model, bundle = read_model(data, project, folder.name, folder.key, where=where)
@@ -483,15 +485,22 @@ def _of_sums(folder: Folder, data: bytes, source: Path) -> tuple[AtHome, Bundle,
     outputs = model.fit.predict(common.transform(anchor.rows))
     if not (np.abs(outputs) <= _LARGEST_OUTPUT).all():
         raise _malformed(f"In a trial with the anchor, {where} gives what no target can be")
-    side = Side(
-        name="ridge regression on sums",
-        classes=None if model.classes is None else np.asarray(model.classes),
-        model=replace(model, fit=model.fit.moved(**kept.facts["own"])),
-        map=common.transform,
-    )
+    known: dict[str, Any] = {"classes": None if model.classes is None else np.asarray(model.classes)}
+    moved = replace(model, fit=model.fit.moved(**kept.facts["own"]))
+    sides = {"collaboration": Side(name="ridge regression on sums", model=moved, map=common.transform, **known)}
+    own, reason = kept_own_model(folder)
     sentence = "Predictions are those of the one model of all parties' rows, with an intercept of your own rows."
-    home = AtHome(sides={"collaboration": side}, sentence=sentence, model=model)
-    return home, bundle, kept.facts["entry"]["digest"]
+    if own is None:
+        sentence += f" There is no own model beside it. {reason}"
+    else:
+        both = CombinedModel(common, moved, own)
+        known |= {"name": "combined with the party's own", "model": both}
+        sides = {name: Side(options={"using": name}, **known) for name in both.sides if name not in sides} | sides
+        sentence = (
+            "Predictions are a mean of two models, made here. The one model of all parties' rows, with an intercept of "
+            f"your own rows, counts {1 - both.weight:.0%}. Your own model, {own.words}, counts {both.weight:.0%}."
+        )
+    return AtHome(sides=sides, sentence=sentence, model=model), bundle, kept.facts["entry"]["digest"]
 
 
 def _check_size(model: SumsModel, noise: float, together: int, where: str) -> None:

@@ -49,6 +49,7 @@ from ._folder import (
     settle,
     state_of,
 )
+from ._own_model import own_model_words
 from ._policy import Policy, approved, crafted_anchor, default_policy_text, refuse
 from ._release import (
     FIGURES,
@@ -220,6 +221,7 @@ class PartyFolder(Folder):
     share = share
     shared = shared
     shared_before = _sums.shared_before
+    own_model_words = own_model_words
     withdraw = _sums.withdraw
     install = _install.install
     distil = _install.distil

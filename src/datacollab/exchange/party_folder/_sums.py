@@ -20,7 +20,7 @@ from scipy.special import ndtr
 from ..._typing import FloatArray
 from ...anchor import EqualRows, anchor_fit, equal_rows
 from ...bundle import read_regular, unpack, write_atomically
-from ...errors import AgreementError, ExchangeError
+from ...errors import AgreementError, DataCollabError, ExchangeError
 from ...linalg import gaussian_epsilon, gaussian_sigma
 from ...study import MAPPED, StudyPlan, effect_map, new_secret
 from ...sums import (
@@ -59,6 +59,7 @@ from ._folder import (
     open_outbox,
     send_again,
 )
+from ._own_model import OwnSample, kept_own_model, own_model_state
 from ._policy import Policy, approved, crafted_anchor, private_rows_in_anchor, refuse
 
 _Batch = tuple[EncodedTable, NDArray[Any] | None]
@@ -274,14 +275,15 @@ class PreparedSum:
     """A message of sums that has not left, and what speaks against it.
 
     `part` are the party's sums, as sensitive as its rows; `own` the means of its own rows, for the intercept of the
-    model that comes back; `rows` fingerprints of these, for the ledger; and `void` the agreements that a party has
-    left, so that their totals are never made.
+    model that comes back; `sample` own rows and targets, for the own model; `rows` fingerprints of these, for the
+    ledger; and `void` the agreements that a party has left, so that their totals are never made.
     """
 
     plan: SumsPlan | StudyPlan
     outside: dict[str, Any]
     part: FloatArray = field(repr=False)
     own: dict[str, Any] | None = field(repr=False)
+    sample: OwnSample = field(repr=False)
     rows: NDArray[np.uint64] = field(repr=False)
     void: frozenset[str]
     mask_key: MaskKey = field(repr=False)
@@ -297,6 +299,8 @@ class ProjectMap:
     units: FloatArray
     kept: NDArray[np.bool_]
     """The columns of the matrix that are mapped: all but the outcome."""
+    alike: bool
+    """Whether they are all alike; see `columns_alike`."""
 
     @property
     def n_components(self) -> int:
@@ -304,7 +308,15 @@ class ProjectMap:
 
     def transform(self, X: FloatArray) -> FloatArray:
         """Map rows of the matrix, shape (n_rows, n_components); no row is longer than 1."""
-        return self.common.transform((np.asarray(X) / self.units)[:, self.kept])
+        return self.map_encoded(self.encode(X))
+
+    def map_encoded(self, Z: FloatArray) -> FloatArray:
+        """Map rows that `encode` gave."""
+        return self.common.transform(Z)
+
+    def encode(self, X: FloatArray) -> FloatArray:
+        """Return the columns that are mapped, in the map's units."""
+        return np.asarray((np.asarray(X) / self.units)[:, self.kept])
 
 
 def project_map(project: Project, anchor: Anchor) -> ProjectMap:
@@ -319,8 +331,10 @@ def project_map(project: Project, anchor: Anchor) -> ProjectMap:
     most = project.sharing.n_components
     rows = (anchor.rows / units)[:, kept]
     if project.sharing.is_study:
-        return ProjectMap(effect_map(rows, anchor.secret, most=most), units, kept)
-    return ProjectMap(CommonMap.from_anchor(rows, anchor.secret, n_components=most), units, kept)
+        common = effect_map(rows, anchor.secret, most=most)
+    else:
+        common = CommonMap.from_anchor(rows, anchor.secret, n_components=most)
+    return ProjectMap(common, units, kept, declared_alike(project.columns))
 
 
 def prepare(folder: Folder, table: Any, *, where: str | None = None) -> PreparedSum:
@@ -359,14 +373,17 @@ def share(
     ledger = _ledger_of(folder, policy)
     with locked(folder):
         closed = project.digest in ledger.closed
-        if not closed and (sent := send_again(folder)) is not None:
-            return sent
+        sent = None if closed else send_again(folder)
+    if sent is not None:
+        _make_own_model_again(folder, table, where)
+        return sent
     project.check_deadline(datetime.now(UTC).date())
     anchor = _anchor_of(folder)
     said = [read_withdrawal(read_regular(file), where=str(file)) for file in map(Path, withdrawals)]
     prepared = _prepared(folder, policy, anchor, ledger, _batches(folder, table, where), said, without)
     refuse(prepared.reasons)
     approved_by = approved(policy, approve, prepared.summary)
+    own = _own_state(project, anchor, prepared.sample)
     with locked(folder):
         check_unchanged(folder, anchor)
         if (sent := send_again(folder)) is not None:
@@ -401,7 +418,44 @@ def share(
             "ledger": str(ledger.path.resolve()),
             "entry": entry,
         }
-        return commit_sum(folder, ledger, data, facts, prepared.rows, prepared.void)
+        return commit_sum(folder, ledger, data, facts, prepared.rows, prepared.void, own)
+
+
+def _own_state(
+    project: Project, anchor: Anchor | None, sample: OwnSample
+) -> tuple[dict[str, Any], dict[str, bytes]] | None:
+    """Return facts and members of the own model's file; None of a study, whose model does not come back."""
+    assert project.sharing is not None
+    if anchor is None or project.sharing.is_study:
+        return None
+    common = project_map(project, anchor)
+    plan = plan_of(project, anchor_commitment=anchor.commitment(project), n_components=common.n_components)
+    assert isinstance(plan, SumsPlan)
+    parts = [(common.encode(X), target) for X, target in sample.parts]
+    # Public rows with targets are real ones in projects that share sums.
+    if anchor.target is not None:
+        parts.append((common.encode(anchor.labelled_rows), anchor.target))
+    return own_model_state(project, plan.statistic, parts)
+
+
+def _make_own_model_again(folder: Folder, table: Any, where: str | None) -> None:
+    """Make the own model of a party that has shared, if it has none; nothing of that leaves."""
+    project, anchor = folder.project, _anchor_of(folder)
+    assert project.sharing is not None
+    has_none = anchor is None or project.sharing.is_study or declared_alike(project.columns)
+    if has_none or kept_own_model(folder)[0] is not None:
+        return
+    sample = OwnSample()
+    try:
+        for batch, _ in _batches(folder, table, where):
+            assert batch.target is not None
+            sample.add(batch.X, batch.target)
+    # The message is sent again whatever the table; without one that can be read there is still no own model.
+    except (DataCollabError, OSError, ValueError):
+        return
+    if (own := _own_state(project, anchor, sample)) is not None:
+        with locked(folder):
+            folder.write(folder.files.own, *own)
 
 
 def _anchor_of(folder: Folder) -> Anchor | None:
@@ -430,6 +484,10 @@ def withdraw(folder: Folder) -> Path:
         ledger.close(project.digest)
         files.sum_file(folder.name).unlink(missing_ok=True)
         erase_file(files.mask)
+        if files.own.exists():
+            erase_file(files.own)
+            left = {"project_digest": project.digest, "reason": "It was erased when this institution left the run."}
+            folder.write(files.own, left, {})
         if files.public.exists():
             write_atomically(files.public, folder.public_text().encode())
         folder.log.append("withdraw", project_digest=project.digest, had_shared=had_shared)
@@ -519,10 +577,12 @@ def _prepared(
         )
     secret = new_secret() if isinstance(plan, StudyPlan) else b""
     sums, hashed, some, targets = list[FloatArray](), [], [], set[Any]()
+    sample = OwnSample()
     for batch, clusters in batches:
         assert batch.target is not None
         sums = _joined(plan, sums, _sums_over(project, plan, common, batch.X, batch.target, secret, clusters))
         hashed.append(ledger.fingerprints(batch.X))
+        sample.add(batch.X, batch.target)
         if project.task.classes:
             targets.update(np.unique(batch.target).tolist())
         some.append(batch.X[:: -(-batch.n_rows // _LOOKED_AT) or 1])
@@ -605,6 +665,7 @@ def _prepared(
         },
         part=part,
         own=own,
+        sample=sample,
         rows=rows,
         void=void,
         mask_key=mask_key,

@@ -1,0 +1,79 @@
+"""A party's own model beside the common one of sums: made when it shares, kept in its folder, and never sent."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ..._typing import FloatArray
+from ...party import MOST_OWN_ROWS, OwnModel, fit_own_model, own_model_from, own_model_to
+from ...sums import RidgeSums
+from ..project import Project, declared_alike
+from ._folder import Folder
+
+_MEMBER = "own.skops"
+_AGAIN = "Run `datacollab party share` with the table once more: it makes one, and sends nothing new."
+
+
+class OwnSample:
+    """Rows of the matrix and their targets, at most as many as an own model learns from, taken by chance.
+
+    A table of any length gives the same rows again, in whatever batches it is read.
+    """
+
+    def __init__(self) -> None:
+        self._random = np.random.default_rng(0)
+        self._drawn = np.zeros(0)
+        self.parts = list[tuple[FloatArray, NDArray[Any]]]()
+
+    def add(self, X: FloatArray, target: NDArray[Any]) -> None:
+        """Take a batch into account."""
+        drawn = np.append(self._drawn, self._random.random(len(X)))
+        # The rows with the smallest numbers so far: each row of the table is as likely to be kept as any other.
+        kept = np.sort(np.argsort(drawn)[:MOST_OWN_ROWS])
+        X, target = (np.concatenate(both)[kept] for both in zip(*self.parts, (X, target), strict=True))
+        self._drawn = drawn[kept]
+        self.parts = [(X, target)]
+
+
+def own_model_state(
+    project: Project, statistic: RidgeSums, parts: Sequence[tuple[FloatArray, NDArray[Any]]]
+) -> tuple[dict[str, Any], dict[str, bytes]]:
+    """Return facts and members of the own model's file; without a model, the facts say why there is none.
+
+    `parts` are encoded rows and their targets, as `fit_own_model` takes them.
+    """
+    facts = {"project_digest": project.digest}
+    if declared_alike(project.columns):
+        return facts | {"reason": "Columns are all alike, as pixels are: one would cost accuracy."}, {}
+    try:
+        own = fit_own_model(statistic, *parts)
+        if own is not None:
+            return facts, {_MEMBER: own_model_to(own)}
+        reason = "All rows are of one class, or they are too few."
+    # A share does not fail for what stays at home.
+    except Exception as error:
+        reason = f"It could not be made ({type(error).__name__}). {_AGAIN}"
+    return facts | {"reason": reason}, {}
+
+
+def kept_own_model(folder: Folder) -> tuple[OwnModel | None, str]:
+    """Return the own model of the project, and an empty text; or None, and why there is none."""
+    file = folder.files.own
+    kept = folder.read(file) if file.exists() else None
+    if kept is None or kept.facts["project_digest"] != folder.project.digest:
+        return None, f"{file.name} is not there. {_AGAIN}"
+    if _MEMBER not in kept.members:
+        return None, str(kept.facts["reason"])
+    return own_model_from(kept.members[_MEMBER]), ""
+
+
+def own_model_words(folder: Folder) -> str:
+    """Say which own model is kept in the folder, or why there is none."""
+    own, reason = kept_own_model(folder)
+    if own is None:
+        return f"There is no own model beside the common one. {reason}"
+    return f"Your own model, {own.words}, is kept here. Together with the common model it predicts; it is never sent."

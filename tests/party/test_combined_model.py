@@ -1,0 +1,208 @@
+"""The common model and a party's own one together: the mean, what each of them rules out, and what it is fitted on."""
+
+import numpy as np
+import pandas as pd
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from numpy.testing import assert_allclose, assert_array_equal
+
+import datacollab as dc
+from datacollab.errors import AgreementError, ExchangeError
+from datacollab.party import MOST_OWN_ROWS, OwnModel, fit_own_model, own_model_from, own_model_to
+from datacollab.party._combined_model import _on_all_classes
+from datacollab.sums import RidgeSums
+
+CLASSES = ("a", "b", "c")
+NAMES = ("north", "south", "west")
+
+
+def table_of(n_rows, seed):
+    """Rows with gaps and a category, and three classes of which the last is rare."""
+    random = np.random.default_rng(seed)
+    table = pd.DataFrame({"age": random.normal(50, 10, n_rows), "ward": random.choice(["day", "night"], n_rows)})
+    score = table["age"] + 10 * (table["ward"] == "night") + random.normal(0, 5, n_rows)
+    table.loc[::7, "age"] = np.nan
+    return table, score.to_numpy()
+
+
+def classes_of(score):
+    return np.asarray(CLASSES)[np.digitize(score, [55.0, 70.0])]
+
+
+@pytest.fixture(scope="module")
+def anchor():
+    return table_of(120, 9)
+
+
+@pytest.fixture(scope="module")
+def space(anchor):
+    return dc.CommonSpace(anchor[0], bytes(32))
+
+
+def solved(space, target, **kind):
+    keys = {name: dc.MaskKey.generate() for name in NAMES}
+    plan = dc.SumsPlan({n: key.public for n, key in keys.items()}, n_components=space.n_components, **kind)
+    messages = []
+    for seed, name in enumerate(NAMES):
+        table, score = table_of(90, seed)
+        messages.append(plan.message(name, space.transform(table), target(score), keys[name]))
+    return plan.solve(messages)
+
+
+@pytest.fixture(scope="module")
+def model(space):
+    return solved(space, classes_of, classes=CLASSES)
+
+
+@pytest.fixture(scope="module")
+def home(space, model, anchor):
+    table, score = table_of(90, 0)
+    labels = np.where(np.arange(120) < 60, classes_of(anchor[1]).astype(object), None)
+    return dc.CombinedModel(space, model).fit(table, classes_of(score), public=anchor[0], public_target=labels)
+
+
+NEW = table_of(200, 77)[0]
+
+
+def test_the_mean_written_naively(space, model, home):
+    own = home.own
+    assert (own.n_own, own.n_public) == (90, 60)
+    weight = 0.5 * np.sqrt(150 / model.fit.n_rows)
+    common, said = model.predict_proba(space.transform(NEW)), own.estimator.predict_proba(space.encode(NEW))
+    expected = np.zeros((200, 3))
+    for row in range(200):
+        for place in range(3):
+            known = list(own.columns)
+            heard = said[row, known.index(place)] * common[row, known].sum() if place in known else common[row, place]
+            expected[row, place] = (1 - weight) * common[row, place] + weight * heard
+    assert_allclose(home.weight, weight)
+    assert_allclose(home.predict_proba(NEW), expected, rtol=1e-12)
+    assert_array_equal(home.predict(NEW), np.asarray(CLASSES)[expected.argmax(axis=1)])
+    assert_allclose(home.predict_proba(NEW, using="collaboration"), common)
+    assert_array_equal(home.predict(NEW, using="collaboration"), model.predict(space.transform(NEW)))
+
+
+def test_numbers_written_naively(space):
+    model = solved(space, lambda score: score, limits=(0.0, 120.0))
+    table, score = table_of(90, 0)
+    home = dc.CombinedModel(space, model).fit(table, score)
+    common = model.predict(space.transform(NEW))
+    own = 60 + 60 * home.own.estimator.predict(space.encode(NEW)).clip(-1, 1)
+    weight = 0.5 * np.sqrt(90 / model.fit.n_rows)
+    assert_allclose(home.predict(NEW), (1 - weight) * common + weight * own)
+    assert_allclose(home.predict(NEW, using="local"), own)
+    with pytest.raises(AttributeError, match="no class probabilities"):
+        home.predict_proba(NEW)
+
+
+def test_with_weight_0_both_together_are_the_common_model(space, model, home, monkeypatch):
+    monkeypatch.setattr("datacollab.party._combined_model.own_weight", lambda *given, **options: 0.0)
+    assert_array_equal(home.predict_proba(NEW), model.predict_proba(space.transform(NEW)))
+    assert_array_equal(home.predict(NEW), model.predict(space.transform(NEW)))
+
+
+def test_a_class_that_the_party_lacks_keeps_the_common_models_probability(space, model):
+    table, score = table_of(90, 0)
+    has = classes_of(score) != "c"
+    home = dc.CombinedModel(space, model).fit(table[has], classes_of(score)[has])
+    common, both = model.predict_proba(space.transform(NEW)), home.predict_proba(NEW)
+    assert home.own.columns.tolist() == [0, 1]
+    assert_allclose(both[:, 2], common[:, 2])
+    assert (np.abs(both[:, 0] - common[:, 0]) > 0.01).any()
+    assert (home.predict_proba(NEW, using="local")[:, 2] > 0).all()
+
+
+@given(
+    st.integers(2, 6).flatmap(
+        lambda n: st.tuples(
+            st.lists(st.lists(st.floats(0, 1), min_size=n, max_size=n), min_size=1, max_size=5),
+            st.sets(st.integers(0, n - 1), min_size=2, max_size=n),
+            st.integers(0, 2**31),
+        )
+    ),
+    st.booleans(),
+)
+def test_probabilities_of_all_classes_add_up_to_one(drawn, with_common):
+    shares, known, seed = drawn
+    common = np.maximum(np.array(shares), 1e-3)
+    common /= common.sum(axis=1, keepdims=True)
+    own = np.random.default_rng(seed).dirichlet(np.ones(len(known)), size=len(common))
+    found = _on_all_classes(own, np.array(sorted(known)), common.shape[1], common if with_common else None)
+    assert_allclose(found.sum(axis=1), 1.0)
+    assert (found >= 0).all()
+
+
+def test_the_better_model_on_rows_left_out_is_taken():
+    random = np.random.default_rng(0)
+    Z, statistic = random.normal(size=(300, 4)), RidgeSums(4, classes=(0, 1))
+    linear = fit_own_model(statistic, (Z, (Z @ [1, -1, 1, 0] + random.logistic(size=300) > 0).astype(int)))
+    bent = fit_own_model(statistic, (Z, (Z[:, 0] * Z[:, 1] > 0).astype(int)))
+    assert linear.words == "a linear model on 300 of your rows"
+    assert bent.words == "a random forest on 300 of your rows"
+    numbers = RidgeSums(4, limits=(-10.0, 10.0))
+    assert "linear" in fit_own_model(numbers, (Z, Z @ [1.0, -1.0, 1.0, 0.0])).words
+    assert "forest" in fit_own_model(numbers, (Z, Z[:, 0] * Z[:, 1])).words
+
+
+def test_the_same_rows_give_the_same_model_and_of_many_some_are_taken():
+    random = np.random.default_rng(0)
+    Z = random.normal(size=(MOST_OWN_ROWS + 500, 2))
+    y, statistic = Z[:, 0] * Z[:, 1], RidgeSums(2, limits=(-9.0, 9.0))
+    own, again = (fit_own_model(statistic, (Z, y), (Z[:30], y[:30])) for _ in range(2))
+    assert (own.n_own, own.n_public) == (MOST_OWN_ROWS, 30)
+    assert_array_equal(own.outputs(Z), again.outputs(Z))
+
+
+@pytest.mark.parametrize("rows", [slice(0, 9), slice(0, 60)])
+def test_few_rows_and_one_class_make_no_own_model(space, model, rows):
+    table, _ = table_of(90, 0)
+    home = dc.CombinedModel(space, model).fit(table[rows], np.full(90, "a")[rows])
+    assert home.own is None
+    assert home.sides == ("collaboration",)
+    assert_array_equal(home.predict_proba(NEW), model.predict_proba(space.transform(NEW)))
+    with pytest.raises(ValueError, match="using must be one of 'collaboration'; got 'combined'"):
+        home.predict(NEW, using="combined")
+
+
+def test_columns_that_are_all_alike_have_no_own_model():
+    X, y = dc.datasets.load("digits")
+    space = dc.CommonSpace(X[:200], bytes(32))
+    keys = {name: dc.MaskKey.generate() for name in NAMES}
+    plan = dc.SumsPlan({n: k.public for n, k in keys.items()}, n_components=space.n_components, classes=range(10))
+    parts = {name: slice(200 + 60 * place, 260 + 60 * place) for place, name in enumerate(NAMES)}
+    model = plan.solve([plan.message(n, space.transform(X[own]), y[own], keys[n]) for n, own in parts.items()])
+    home = dc.CombinedModel(space, model).fit(X[parts["north"]], y[parts["north"]])
+    assert home.sides == ("collaboration",)
+
+
+def test_small_classes_and_equal_rows_are_no_error(space, model):
+    table, _ = table_of(40, 0)
+    y = np.array(["a"] * 38 + ["b", "c"])
+    home = dc.CombinedModel(space, model).fit(table, y)
+    assert "forest" in home.own.words
+    same = table.iloc[[0] * 40].reset_index(drop=True)
+    assert_allclose(dc.CombinedModel(space, model).fit(same, y).predict_proba(NEW).sum(axis=1), 1.0)
+
+
+@pytest.mark.parametrize(
+    ("change", "words"),
+    [
+        (lambda y: y[:-1], "there are 90 rows and 89 targets"),
+        (lambda y: np.where(y == "c", "secret", y), "none of the classes agreed on"),
+    ],
+)
+def test_targets_that_do_not_fit_are_refused_without_quoting_them(space, model, change, words):
+    table, score = table_of(90, 0)
+    with pytest.raises(AgreementError, match=words) as caught:
+        dc.CombinedModel(space, model).fit(table, change(classes_of(score)))
+    assert "secret" not in str(caught.value)
+
+
+def test_an_own_model_comes_back_from_bytes_and_nothing_else_does(home, space):
+    again = own_model_from(own_model_to(home.own))
+    assert isinstance(again, OwnModel)
+    assert again.words == home.own.words
+    assert_array_equal(again.outputs(space.encode(NEW)), home.own.outputs(space.encode(NEW)))
+    with pytest.raises(ExchangeError, match="datacollab party share"):
+        own_model_from(own_model_to(home.own)[:-40])
