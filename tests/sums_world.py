@@ -27,6 +27,7 @@ PARTIES = ("north", "south", "east", "west", "centre")
 TASKS = {
     "classification": Task(kind="classification", target="ill", classes=("no", "yes")),
     "regression": Task(kind="regression", target="ill", unit="days", minimum=-100.0, maximum=100.0),
+    "costs": Task(kind="regression", target="ill", unit="euros", minimum=0.0, maximum=400.0, scale="log"),
 }
 ROWS = 60
 
@@ -37,7 +38,8 @@ def rows_of(n_rows, seed, task="classification"):
     table = pd.DataFrame(random.normal(50, 15, size=(n_rows, 2)).clip(0, 100), columns=["age", "pulse"])
     table["ward"] = random.choice(["day", "night"], size=n_rows)
     score = table["age"] - table["pulse"] + random.normal(0, 5, size=n_rows)
-    table["ill"] = np.where(score > 0, "yes", "no") if task == "classification" else score.clip(-100, 100)
+    kinds = {"classification": np.where(score > 0, "yes", "no"), "costs": np.exp(score / 20).clip(0, 400)}
+    table["ill"] = kinds.get(task, score.clip(-100, 100))
     return table
 
 

@@ -142,6 +142,14 @@ class SmallClassWarning(DataCollabWarning):
     """A class has so few rows that their labels tell much of each; the message says how many classes, not which."""
 
 
+class HeavyTailWarning(DataCollabWarning):
+    """A few targets lie so far from the rest that they are clipped; the message says how many, not which."""
+
+
+class FewEventsWarning(DataCollabWarning):
+    """A total says no more of a class than its share of rows, which the model then predicts for everybody."""
+
+
 class UnsendableWarning(DataCollabWarning):
     """A model is about to be trained that no file can hold, so that no party elsewhere can get it."""
 

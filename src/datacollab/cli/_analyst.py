@@ -178,6 +178,11 @@ def _show_sums(result: SumsIntegration, path: Path, report: Report) -> None:
             f"{name!r} {'may have' if result.alpha is None else 'has'} fewer than 10 rows in the total, and each may "
             f"be recognised. {advice}"
         )
+    for name in result.constant:
+        report.line(
+            f"The total says no more of {name!r} than its share of rows, and the model predicts that for everybody: it "
+            "has too few rows for the noise, or nothing to do with the columns. Have the owner ask for more of them."
+        )
     if result.model_digest is not None:
         report.line(f"Parties can compare the model's digest: {result.model_digest}")
 

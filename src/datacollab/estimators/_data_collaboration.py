@@ -34,10 +34,10 @@ from .._validation import (
     count_missing,
 )
 from ..analyst import LTI, Analyst, AnchorScaled, BaseIntegrator, Clustering, cluster, integrate
-from ..errors import AgreementError, SmallClassWarning
+from ..errors import AgreementError, FewEventsWarning, HeavyTailWarning, SmallClassWarning
 from ..party import CombinedModel, CommonSpace, Defence, OwnModel, fit_own_model
 from ..share import Share
-from ..sums import FEWEST_PARTIES, MaskKey, RidgeSums, SumsPlan
+from ..sums import FEWEST_PARTIES, MaskKey, RidgeSums, SumsPlan, fences
 from ..survival import CoxRegression, concordance_index
 from ..targets import TargetKind, check_class_names, named_target, target_kind
 from ._arguments import Tables, compare_targets, join_parties, one_per_anchor_row
@@ -60,6 +60,7 @@ class PlayedSums:
         epsilon: float | None,
         random_state: np.random.RandomState | None,
         space: CommonSpace | None = None,
+        scale: str | None = None,
     ) -> None:
         if len(rows) < FEWEST_PARTIES:
             raise AgreementError(
@@ -73,6 +74,7 @@ class PlayedSums:
         keys = {party: MaskKey(draw(32)) for party in rows}
         self.space = CommonSpace(anchor, draw(32), unknown="warn") if space is None else space
         target: dict[str, Any] = {"classes": None if classes is None else tuple(classes.tolist()), "limits": limits}
+        target["scale"] = scale
         noise = self.space.recommended.noise
         if epsilon is not None:
             noise = max(noise, RidgeSums(self.space.n_components, **target).noise_for(epsilon))
@@ -179,6 +181,11 @@ class _Supervised(BaseDataCollaboration):
     def _shares_sums(self) -> bool:
         """Whether sums are shared: by default, unless a parameter is given that only rows have a use for."""
         given = self._given_of_rows
+        if getattr(self, "scale", None) is not None and (given or self.sharing == "rows"):
+            raise ValueError(
+                f"{type(self).__name__}: scale is for sums, and {', '.join(given) or 'sharing'} has rows shared. Leave "
+                "one of them out, or take the logarithms of y and anchor_target."
+            )
         if self.epsilon is not None and (given or self.sharing == "rows"):
             raise ValueError(
                 f"{type(self).__name__}: epsilon is a bound for sums, and {', '.join(given) or 'sharing'} has rows "
@@ -216,6 +223,14 @@ class _Supervised(BaseDataCollaboration):
                 random_state=random_state,
                 **options,
             )
+            if constant := self.sums_.model.constant_classes:
+                warnings.warn(
+                    f"The total says no more of {len(constant)} of {len(options['classes'])} classes than their shares "
+                    "of rows, which are predicted for everybody: they have too few rows for its noise, or nothing to "
+                    "do with the columns. Add rows of them, or labelled public rows with anchor_target.",
+                    FewEventsWarning,
+                    stacklevel=3,
+                )
         else:
             super()._play(X, target, names, anchor, anchor_target, random_state)
 
@@ -384,7 +399,14 @@ class DataCollaborationRegressor(RegressorMixin, _Supervised):
     """Data collaboration for regression, all roles in one process.
 
     Parameters, attributes and sharing are those of `DataCollaborationClassifier`, without `classes_`.  The bound of
-    epsilon takes the range of y as known.
+    epsilon takes the range of y as known.  Sums clip y where a few entries lie farther outside of nine tenths of them
+    than twice their range, as noise is a part of the range.
+
+    Parameters
+    ----------
+    scale : {"log"}, default=None
+        Sum up logarithms, of entries of 0 or more such as costs or durations; see `RidgeSums`.  Predictions are means
+        in the units of y.
 
     Examples
     --------
@@ -403,6 +425,42 @@ class DataCollaborationRegressor(RegressorMixin, _Supervised):
     True
     """
 
+    _parameter_constraints: ClassVar[dict[str, Any]] = {
+        **_Supervised._parameter_constraints,
+        "scale": [StrOptions({"log"}), None],
+    }
+
+    def __init__(
+        self,
+        obfuscator: Any = None,
+        integrator: BaseIntegrator | str | None = None,
+        estimator: Any = None,
+        *,
+        sharing: str | None = None,
+        epsilon: float | None = None,
+        scale: str | None = None,
+        fit_on: Any = None,
+        defences: Sequence[Defence] = (),
+        shuffle: bool = True,
+        party_column: str | int | None = None,
+        n_jobs: int | None = None,
+        random_state: int | np.random.RandomState | None = None,
+    ) -> None:
+        super().__init__(
+            obfuscator,
+            integrator,
+            estimator,
+            sharing=sharing,
+            epsilon=epsilon,
+            fit_on=fit_on,
+            defences=defences,
+            shuffle=shuffle,
+            party_column=party_column,
+            n_jobs=n_jobs,
+            random_state=random_state,
+        )
+        self.scale = scale
+
     def score(
         self, X: ArrayLike, y: ArrayLike, *, groups: ArrayLike | None = None, sample_weight: ArrayLike | None = None
     ) -> float:
@@ -420,9 +478,26 @@ class DataCollaborationRegressor(RegressorMixin, _Supervised):
             ) from None
 
     def _target_options(self, target: NDArray[Any]) -> dict[str, Any]:
-        low, high = float(target.min()), float(target.max())
+        if self.scale == "log" and (target < 0).any():
+            raise ValueError(
+                f"{type(self).__name__}: scale='log' is for y of 0 or more, and {(target < 0).sum()} of {len(target)} "
+                "entries are below. Correct them, or leave out the scale."
+            )
+        low, high = fences(target, scale=self.scale)
+        if n_beyond := int(((target < low) | (target > high)).sum()):
+            advice = "Correct mistyped entries"
+            if self.scale is None and target.min() >= 0:
+                advice += "; for costs, durations and the like pass scale='log'"
+            larger = "larger" if self.scale else f"{np.ptp(target) / (high - low):.1f} times as large"
+            warnings.warn(
+                f"{n_beyond} of {len(target)} entries of y lie so far from nine tenths of them that they are clipped: "
+                f"noise is a part of the range, and with them it would be {larger}. {advice}.",
+                HeavyTailWarning,
+                stacklevel=4,
+            )
         half = 0.0 if low < high else max(0.5, float(np.spacing(abs(low))))
-        return {"classes": None, "limits": (low - half, high + half)}
+        low = low - half if self.scale is None else max(0.0, low - half)
+        return {"classes": None, "limits": (low, high + half), "scale": self.scale}
 
 
 class DataCollaborationClusterer(ClusterMixin, PlayedRoles):

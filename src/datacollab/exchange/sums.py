@@ -101,7 +101,7 @@ def plan_of(project: Project, *, anchor_commitment: str, n_components: int) -> S
             delta=DELTA,
         )
     limits = None if task.minimum is None or task.maximum is None else (float(task.minimum), float(task.maximum))
-    target: dict[str, Any] = {"classes": task.classes} if task.classes else {"limits": limits}
+    target: dict[str, Any] = {"classes": task.classes} if task.classes else {"limits": limits, "scale": task.scale}
     noise = sharing.noise
     if sharing.epsilon is not None:
         noise = max(noise, RidgeSums(n_components, **target).noise_for(sharing.epsilon, DELTA))

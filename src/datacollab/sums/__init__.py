@@ -6,7 +6,7 @@ from ._files import MASKED_SUM_KIND, mask_card, message_to_bytes, read_mask_card
 from ._masked_sum import FEWEST_PARTIES, MaskedMessage, MaskedSum, MaskKey, check_mask_key
 from ._membership import MeasuredMembership, measured_membership
 from ._plan import SUMS_MODEL_KIND, SumsModel, SumsPlan
-from ._ridge_sums import RidgeFromSums, RidgeSums
+from ._ridge_sums import RidgeFromSums, RidgeSums, fences
 from ._words import FixedPoint, key_stream, standard_normal
 
 __all__ = [
@@ -28,6 +28,7 @@ __all__ = [
     "SumsPlan",
     "check_mask_key",
     "columns_alike",
+    "fences",
     "key_stream",
     "mask_card",
     "measured_membership",

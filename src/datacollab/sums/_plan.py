@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import Any
 
@@ -15,6 +15,7 @@ from .._typing import FloatArray, PartyName
 from .._version import __version__
 from ..bundle import Bundle, SignedFile, arrays_to_bytes, bytes_to_arrays
 from ..errors import AgreementError, ExchangeError
+from ._class_link import ClassLink
 from ._masked_sum import MaskedMessage, MaskedSum, MaskKey
 from ._ridge_sums import RidgeFromSums, RidgeSums
 
@@ -25,8 +26,7 @@ RECIPE = 1
 """Version of all that turns rows into a total, and a total into a model."""
 
 _ARRAYS = "model.safetensors"
-_FACTS = {"classes", "limits", "context", "alpha", "n_rows", "versions"}
-_LEAST_PROBABILITY = 1e-3
+_FACTS = {"classes", "limits", "context", "alpha", "n_rows", "scale", "residual", "versions"}
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -41,6 +41,8 @@ class SumsModel(SignedFile):
         Range of a numeric target.
     context : bytes of length 32
         Digest of the sum that it was made from; parties compare it.
+    scale : str or None
+        See `RidgeSums`.
     """
 
     kind = SUMS_MODEL_KIND
@@ -49,11 +51,12 @@ class SumsModel(SignedFile):
     classes: tuple[Any, ...] | None
     limits: tuple[float, float] | None
     context: bytes
+    scale: str | None = None
 
     @cached_property
     def statistic(self) -> RidgeSums:
         """Return the encoding of targets."""
-        return RidgeSums(len(self.fit.coefficients), classes=self.classes, limits=self.limits)
+        return RidgeSums(len(self.fit.coefficients), classes=self.classes, limits=self.limits, scale=self.scale)
 
     def predict(self, v: FloatArray) -> NDArray[Any]:
         """Return classes or numbers, shape (n_rows,).
@@ -68,16 +71,26 @@ class SumsModel(SignedFile):
         AgreementError
             If the rows have another number of columns, as raw rows have.
         """
-        return self.statistic.decode(self._outputs(v))
+        if self.classes is not None:
+            return np.asarray(np.asarray(self.classes)[self.predict_proba(v).argmax(axis=1)])
+        return self.statistic.decode(self._outputs(v), self.fit.residual)
 
     def predict_proba(self, v: FloatArray) -> FloatArray:
-        """Return class probabilities, shape (n_rows, n_classes): outputs plus 1/C.
+        """Return class probabilities, shape (n_rows, n_classes), as the link of `fit` makes them of outputs plus 1/C.
 
-        Those below one in a thousand are raised to it.  Then each row is divided by its sum.
+        Raises
+        ------
+        AgreementError
+            If the model is one of numbers, or as `predict` raises it.
         """
-        outputs = self._outputs(v) + 1 / self.statistic.n_outputs
-        kept = np.maximum(outputs, _LEAST_PROBABILITY)
-        return np.asarray(kept / kept.sum(axis=1, keepdims=True))
+        if self.fit.link is None:
+            raise AgreementError("SumsModel: a model of numbers has no probabilities. Use predict.")
+        return self.fit.link.probabilities(self._outputs(v) + 1 / self.statistic.n_outputs)
+
+    @property
+    def constant_classes(self) -> tuple[Any, ...]:
+        """Return the classes that are predicted by their shares of rows alone, as the total says no more of them."""
+        return tuple(name for name, W in zip(self.classes or (), self.fit.coefficients.T, strict=False) if not W.any())
 
     def _outputs(self, v: FloatArray) -> FloatArray:
         n = len(self.fit.coefficients)
@@ -95,9 +108,13 @@ class SumsModel(SignedFile):
             "context": self.context.hex(),
             "alpha": self.fit.alpha,
             "n_rows": self.fit.n_rows,
+            "scale": self.scale,
+            "residual": self.fit.residual,
             "versions": {"datacollab": __version__, "numpy": np.__version__},
         }
         arrays = {"coefficients": self.fit.coefficients, "intercept": self.fit.intercept}
+        if self.fit.link is not None:
+            arrays |= vars(self.fit.link)
         return facts, {_ARRAYS: arrays_to_bytes(arrays)}
 
     @classmethod
@@ -110,15 +127,22 @@ class SumsModel(SignedFile):
             W, b = arrays.pop("coefficients"), arrays.pop("intercept")
             classes = None if facts["classes"] is None else tuple(facts["classes"])
             limits = None if facts["limits"] is None else (float(facts["limits"][0]), float(facts["limits"][1]))
-            fit = RidgeFromSums(W, b, float(facts["alpha"]), float(facts["n_rows"]))
-            model = cls(fit, classes, limits, bytes.fromhex(facts["context"]))
-            n_outputs = RidgeSums(len(W), classes=classes, limits=limits).n_outputs
+            link = None if classes is None else ClassLink(arrays.pop("softness"), arrays.pop("weights"))
+            fit = RidgeFromSums(W, b, float(facts["alpha"]), float(facts["n_rows"]), link=link)
+            fit = replace(fit, residual=float(facts["residual"]))
+            model = cls(fit, classes, limits, bytes.fromhex(facts["context"]), facts["scale"])
+            n_outputs = model.statistic.n_outputs
         except (KeyError, TypeError, ValueError, IndexError, OverflowError):
             raise _malformed("its parts are not what they have to be") from None
         if W.shape != (len(W), n_outputs) or b.shape != (n_outputs,) or arrays or len(model.context) != 32:
             raise _malformed("its arrays do not fit together")
         if W.dtype != np.float64 or b.dtype != np.float64 or not (np.isfinite(W).all() and np.isfinite(b).all()):
             raise _malformed("its arrays are no finite numbers of double precision")
+        if not 0 <= fit.residual <= 1:
+            raise _malformed("its residual is no deviation of numbers between -1 and 1")
+        for each in () if link is None else vars(link).values():
+            if each.shape != b.shape or each.dtype != np.float64 or not ((each > 0) & np.isfinite(each)).all():
+                raise _malformed("softness and weights are not one positive number for each class")
         return model
 
     def __repr__(self) -> str:
@@ -147,6 +171,8 @@ class SumsPlan:
         See `MaskedSum`.
     least_penalty : float
         See `RidgeSums.solve`.  For columns that are all alike `recommended` has less noise and a smaller penalty.
+    scale : str, optional
+        See `RidgeSums`.
 
     Raises
     ------
@@ -179,6 +205,7 @@ class SumsPlan:
     facts: Mapping[str, Any] = field(default_factory=dict)
     n_colluding: int | None = None
     least_penalty: float = TABLE.least_penalty
+    scale: str | None = None
 
     def __post_init__(self) -> None:
         if self.classes is not None:
@@ -190,7 +217,8 @@ class SumsPlan:
     @cached_property
     def statistic(self) -> RidgeSums:
         """Return the statistic that a party adds up."""
-        return RidgeSums(self.n_components, classes=self.classes, limits=self.limits, noise=self.noise)
+        target: dict[str, Any] = {"classes": self.classes, "limits": self.limits, "scale": self.scale}
+        return RidgeSums(self.n_components, **target, noise=self.noise)
 
     @cached_property
     def agreed(self) -> MaskedSum:
@@ -201,6 +229,7 @@ class SumsPlan:
             "n_components": self.n_components,
             "classes": None if self.classes is None else list(self.classes),
             "limits": None if self.limits is None else list(self.limits),
+            "scale": self.scale,
             "least_penalty": self.least_penalty,
             "agreed": dict(self.facts),
         }
@@ -248,7 +277,7 @@ class SumsPlan:
         """
         fit = self.statistic.solve(total, noise=self.noise * self.agreed.excess, least_penalty=self.least_penalty)
         classes = None if self.classes is None else tuple(self.classes)
-        return SumsModel(fit, classes, self.limits, self.agreed.context)
+        return SumsModel(fit, classes, self.limits, self.agreed.context, self.scale)
 
     def __repr__(self) -> str:
         target = f"limits={self.limits}" if self.classes is None else f"n_classes={len(self.classes)}"

@@ -31,9 +31,10 @@ from .._recommended import TABLE
 from .._typing import FloatArray
 from ..errors import AgreementError, NumericalError
 from ..linalg import gaussian_sigma
+from ._class_link import POINTS, WEIGHTS, ClassLink, class_link
 from ._words import standard_normal
 
-__all__ = ["RidgeFromSums", "RidgeSums", "TotalFigures", "class_indicators"]
+__all__ = ["RidgeFromSums", "RidgeSums", "TotalFigures", "class_indicators", "fences"]
 
 _ETA = 0.5
 _PENALTIES = np.geomspace(1e-3, 30.0, 25)
@@ -56,6 +57,12 @@ _ROUNDING = 1e-6
 _LEAST_CLARITY = 1.0
 """Least number of rows, over the standard deviation of its noise."""
 _FEWEST_ROWS = 10
+_CAUTION = 0.5
+"""Standard deviations that are taken off what the fit of a class explains; see docs/sums."""
+_LOG_RANGE = 1000.0
+"""Logarithms tell no numbers apart that are far below the largest over this."""
+_FENCE = 2.0
+"""How far limits reach beyond nine tenths of the numbers, in their range; see docs/sums."""
 _ROWS_OF_PRIOR = 30
 """Own rows that count as much as that a party is like the others."""
 
@@ -81,6 +88,27 @@ def class_indicators(y: ArrayLike, classes: Sequence[Any]) -> NDArray[np.bool_]:
     return np.asarray(indicators)
 
 
+def fences(values: FloatArray, *, scale: str | None = None) -> tuple[float, float]:
+    """Return limits of numbers that a few of them, far from the rest, do not widen; on the scale of `RidgeSums`.
+
+    They reach to the smallest and largest number, but no farther from the 5 % and 95 % quantiles than twice the
+    distance of these two.
+    """
+    if scale == "log":
+        above = values[values > 0]
+        if not above.size:
+            return 0.0, 1.0
+        low, high = fences(np.log(above))
+        within = above[(np.log(above) >= low) & (np.log(above) <= high)]
+        return float(within.min() if values.min() > 0 else 0.0), float(within.max())
+    low, high = np.quantile(values, [0.05, 0.95])
+    width = high - low
+    if width == 0 and (values != low).any():
+        # Where nearly all are equal, the others say how far apart numbers are.
+        width = np.quantile(np.abs(values[values != low] - low), 0.95)
+    return max(float(values.min()), float(low - _FENCE * width)), min(float(values.max()), float(high + _FENCE * width))
+
+
 @dataclass(frozen=True, eq=False)
 class RidgeFromSums:
     """A linear model in the common map.
@@ -96,6 +124,12 @@ class RidgeFromSums:
     spread : float
         Variance of the model's own noise along a direction, times the eigenvalue of S + alpha I there, where S is the
         matrix of centred moments; 0 if it has none.
+    reliability : tuple of float
+        By class, from 0 to 1, the part of the fit that is kept; empty for numbers.
+    link : ClassLink or None
+        How outputs become probabilities; None for numbers.
+    residual : float
+        Standard deviation of encoded numbers around the outputs.
     """
 
     coefficients: FloatArray
@@ -103,6 +137,9 @@ class RidgeFromSums:
     alpha: float
     n_rows: float
     spread: float = 0.0
+    reliability: tuple[float, ...] = ()
+    link: ClassLink | None = None
+    residual: float = 0.0
 
     def predict(self, v: FloatArray) -> FloatArray:
         """Return the outputs of mapped rows, shape (n_rows, n_outputs)."""
@@ -155,6 +192,9 @@ class RidgeSums:
         The declared range of a numeric target, clipped to it.
     noise : float
         s: standard deviation of the noise on the diagonal of the total; off it, :math:`s/\sqrt 2`.
+    scale : {"log"}, optional
+        Sum up logarithms of a number whose limits are not below 0, such as a cost or a duration.  A thousandth of the
+        upper limit less the lower one is added before, unless that is negative: zeros are allowed.
 
     Raises
     ------
@@ -171,6 +211,7 @@ class RidgeSums:
     classes: Sequence[Any] | None = None
     limits: tuple[float, float] | None = None
     noise: float = TABLE.noise
+    scale: str | None = None
 
     def __post_init__(self) -> None:
         if (self.classes is None) == (self.limits is None):
@@ -182,6 +223,11 @@ class RidgeSums:
             raise AgreementError("RidgeSums: two of the classes are the same. Name each class once.")
         if self.limits is not None and not -math.inf < self.limits[0] < self.limits[1] < math.inf:
             raise AgreementError(f"RidgeSums: expected limits (low, high) with low below high, got {self.limits}.")
+        if self.scale not in (None, "log") or (self.scale == "log" and (self.limits is None or self.limits[0] < 0)):
+            raise AgreementError(
+                f"RidgeSums: expected no scale, or 'log' with limits of 0 or more; got {self.scale!r} with limits "
+                f"{self.limits}. Leave out the scale, or subtract the lower limit from the target."
+            )
 
     @property
     def n_outputs(self) -> int:
@@ -245,24 +291,41 @@ class RidgeSums:
         """
         target = _one_per_row(y)
         if self.limits is not None:
-            low, high = self.limits
             try:
-                scaled = (2 * target.astype(np.float64) - low - high) / (high - low)
+                numbers = target.astype(np.float64)
             except (TypeError, ValueError):
                 # numpy's own message quotes a target.
                 raise AgreementError("RidgeSums: a target is no number. Correct it, or leave the row out.") from None
-            if not np.isfinite(scaled).all():
+            if not np.isfinite(numbers).all():
                 raise AgreementError("RidgeSums: a target is missing or not finite. Leave such rows out.")
-            return np.clip(scaled, -1.0, 1.0)[:, None]
+            low, high = self._scaled(np.asarray(self.limits))
+            clipped = self._scaled(np.clip(numbers, *self.limits))
+            return np.asarray((2 * clipped - low - high)[:, None] / (high - low))
         assert self.classes is not None
         return np.asarray(class_indicators(target, self.classes) - 1 / self.n_outputs)
 
-    def decode(self, outputs: FloatArray) -> NDArray[Any]:
-        """Return predictions: the class with the largest output, or numbers within `limits`."""
-        if self.limits is not None:
-            low, high = self.limits
+    def _scaled(self, numbers: FloatArray) -> FloatArray:
+        return numbers if self.scale is None else np.log(numbers + self._shift)
+
+    @property
+    def _shift(self) -> float:
+        assert self.limits is not None
+        return max(0.0, self.limits[1] / _LOG_RANGE - self.limits[0])
+
+    def decode(self, outputs: FloatArray, residual: float = 0.0) -> NDArray[Any]:
+        """Return predictions: the class with the largest output, or numbers within `limits`.
+
+        On the scale of logarithms these are the means of numbers whose logarithms are normal around the output, with
+        the standard deviation `residual` of encoded numbers, and clipped to the limits.
+        """
+        if self.limits is None:
+            return np.asarray(np.asarray(self.classes)[outputs.argmax(axis=1)])
+        low, high = self._scaled(np.asarray(self.limits))
+        if self.scale is None:
             return np.asarray((np.clip(outputs[:, 0], -1.0, 1.0) * (high - low) + low + high) / 2)
-        return np.asarray(np.asarray(self.classes)[outputs.argmax(axis=1)])
+        around = np.clip(outputs[:, :1] + residual * POINTS, -1.0, 1.0)
+        numbers = np.exp((around * (high - low) + low + high) / 2) - self._shift
+        return np.asarray(np.clip(numbers @ WEIGHTS, *self.limits))
 
     def part(self, v: FloatArray, y: ArrayLike) -> FloatArray:
         """Return what a party adds up, shape (n_numbers,).
@@ -295,6 +358,9 @@ class RidgeSums:
         A model of few rows says much of each.  With n rows in the total, fewer than 600, and noise in it, the model is
         a draw around the fit: from the posterior of the coefficients, with 600/n - 1 of its variance, and at most a
         quarter (Wang, Fienberg and Smola, 2015).  One total always gives one model.
+
+        Each class's fit is shrunk towards the class's share of rows: by the part of what it explains that is beyond
+        what chance and noise explain, over the variance of its outputs.  Few rows of a class may leave nothing.
 
         Parameters
         ----------
@@ -347,7 +413,53 @@ class RidgeSums:
             coefficients = coefficients + math.sqrt(spread) * U @ (
                 (U.T @ self._normal(total)) / np.sqrt(e + alpha)[:, None]
             )
-        return RidgeFromSums(coefficients, mean_t - mean_v @ coefficients, alpha, float(n), spread)
+        fit = RidgeFromSums(coefficients, mean_t - mean_v @ coefficients, alpha, float(n), spread)
+        # The moments' own noise, and that of the mean of rows, times the target's mean.
+        noise_of_moments = (noise / math.sqrt(2) / _ETA) ** 2 * (1 + mean_t**2)
+        if self.classes is not None:
+            return self._shrunk(fit, e, Z, (mean_v, mean_t), noise_of_moments)
+        explained = float((1 / (e + alpha)) @ (Z[:, 0] ** 2 - noise_of_moments[0]))
+        unexplained = max(square - max(explained, 0.0), _LEAST_RESIDUAL * square)
+        # Numbers between -1 and 1 have no larger deviation, whatever the noise says.
+        return replace(fit, residual=min(1.0, math.sqrt(unexplained / n)))
+
+    def _shrunk(
+        self, fit: RidgeFromSums, e: FloatArray, Z: FloatArray, means: tuple[FloatArray, FloatArray], noise: FloatArray
+    ) -> RidgeFromSums:
+        """Shrink each class's fit, and add its link.
+
+        `e` and `Z` are the eigenvalues and the moments along each, `means` those of rows and targets, and `noise` the
+        variance of each class's moments.
+        """
+        n, (mean_v, mean_t) = fit.n_rows, means
+        shrunk = 1 / (e + fit.alpha)
+        shares = mean_t + 1 / self.n_outputs
+        bounded = np.clip(shares, 1 / n, 1 - 1 / n)
+        square = n * bounded * (1 - bounded)
+        explained = shrunk @ Z**2
+        beyond = np.maximum(explained - noise * shrunk.sum(), 0.0)
+        residual = np.maximum(square - beyond, _LEAST_UNEXPLAINED * square) / n
+        # If a class had nothing to do with the columns, each direction would explain this in the mean.
+        by_chance = shrunk[:, None] * (residual * e[:, None] + noise)
+        surely = explained - by_chance.sum(axis=0)
+        deviation = np.sqrt(2 * (by_chance**2).sum(axis=0))
+        freedom = shrunk @ e
+        of_outputs = (shrunk**2 * e) @ Z**2 + fit.spread * freedom
+        of_class = of_outputs
+        if self.n_outputs == 2:
+            # The moments of both classes say the same, with noise of their own: their mean has less.
+            surely = np.full(2, surely.mean())
+            deviation = np.full(2, deviation.mean() / math.sqrt(2))
+            of_class = np.full(2, of_outputs.mean())
+        kept = np.clip((surely - _CAUTION * deviation) / np.maximum(of_class, np.finfo(float).tiny), 0.0, 1.0)
+        coefficients = fit.coefficients * kept
+        return replace(
+            fit,
+            coefficients=coefficients,
+            intercept=mean_t - mean_v @ coefficients,
+            reliability=tuple(kept.tolist()),
+            link=class_link(shares, kept**2 * of_outputs / n, residual * freedom / n, n),
+        )
 
     def means(self, total: FloatArray) -> tuple[float, FloatArray, FloatArray]:
         """Return the number of rows in a total or a part, and their means in the map and of encoded targets."""

@@ -70,6 +70,8 @@ class SumsIntegration:
     results: dict[str, StatisticResult]
     class_counts: dict[str, int]
     rare: tuple[str, ...]
+    constant: tuple[str, ...]
+    """Classes that the model predicts by their shares of rows alone."""
     context: str
     model_digest: str | None
     created: str
@@ -77,7 +79,7 @@ class SumsIntegration:
     def facts(self) -> dict[str, Any]:
         """Return the same as JSON holds it."""
         facts = {name: each for name, each in vars(self).items() if name != "results"}
-        return facts | {"rare": list(self.rare), "cautions": self.cautions}
+        return facts | {"rare": list(self.rare), "constant": list(self.constant), "cautions": self.cautions}
 
     @property
     def cautions(self) -> list[str]:
@@ -499,6 +501,7 @@ def solve_sums(received: Sequence[Received], project: Project, key: KeyPair) -> 
         results=found,
         class_counts={str(name): max(0, round(count)) for name, count in counts.items()},
         rare=tuple(map(str, rare)),
+        constant=() if model is None else tuple(map(str, model.constant_classes)),
         context=plan.agreed.context.hex(),
         model_digest=None if data is None else digest(data),
         created=datetime.now(UTC).isoformat(timespec="seconds"),

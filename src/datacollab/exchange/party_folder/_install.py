@@ -474,8 +474,8 @@ def _of_sums(folder: Folder, data: bytes, source: Path) -> tuple[AtHome, Bundle,
         )
     task = project.task
     limits = None if task.classes or task.minimum is None or task.maximum is None else (task.minimum, task.maximum)
-    if (model.classes or ()) != task.classes or model.limits != limits:
-        raise _malformed(f"{where} is of other classes, or of another range, than project {project.name!r}")
+    if (model.classes or (), model.limits, model.scale) != (task.classes, limits, task.scale):
+        raise _malformed(f"{where} is of other classes, or of another range or scale, than project {project.name!r}")
     if len(model.fit.coefficients) != common.n_components:
         raise _malformed(
             f"{where} has coefficients for {len(model.fit.coefficients)} columns, and the common map has "

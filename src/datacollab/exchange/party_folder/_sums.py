@@ -39,6 +39,7 @@ from ..project import (
     Anchor,
     EncodedTable,
     Project,
+    adjusted_text,
     declared_alike,
     encode_table,
     expected_rows,
@@ -197,6 +198,7 @@ class SumsSummary:
             f"Masks hide them: only the total of all {self.n_parties} parties, {self.n_entities} institutions, can be "
             f"read, {noise}.",
             "No row leaves, and no target.",
+            *([f"Before they were added up: {adjusted_text(self.adjusted)}."] if self.adjusted["columns"] else []),
             *([] if not self.tells else ["", "The total tells:", *(f"  {each}" for each in self.tells)]),
             "",
             *textwrap.wrap(APART, _WIDTH),

@@ -13,6 +13,7 @@ import numpy as np
 from ..._recommended import recommended
 from ..._typing import FloatArray
 from ...bundle import PublicKey
+from ...sums import fences
 from ...targets import usual_time_step
 from ._column import Column
 from ._diagnosis import MOST_CATEGORIES, Answers, Diagnosis, Finding, diagnose, rare_classes, target_entries
@@ -188,6 +189,22 @@ def _single_task(
     return Task(kind=kind, target=name, classes=found_classes)
 
 
+def _without_tail(task: Task, entries: Any, tell: Callable[[Finding], None] | None) -> Task:
+    """Return the task with a range that a few far numbers do not widen, and say so: noise is a part of the range."""
+    numbers = _finite(task.target, entries[label_codes(entries, ()) != MISSING])
+    low, high = fences(numbers)
+    n_beyond = int(((numbers < low) | (numbers > high)).sum())
+    if not n_beyond:
+        return task
+    low, high = _widened_range(np.clip(numbers, low, high))
+    if tell is not None:
+        logs = ' For costs, durations and the like, write scale = "log" below [task]' if numbers.min() >= 0 else ""
+        found = f"has {n_beyond} of {numbers.size} entries far from the rest"
+        done = f"the range leaves out what is farther still, as noise is a part of it.{logs}"
+        tell(Finding(column=task.target, kind="tail", found=found, done=done.rstrip(".")))
+    return replace(task, minimum=low, maximum=high)
+
+
 _USUAL_ANCHORS = 1000
 
 
@@ -305,6 +322,9 @@ def draft_project(
     drafted, sharing = _drafted_task(given, entries, task, **said), None
     if drafted.classes and target in entries and tell is not None and (rare := rare_classes(target, entries[target])):
         tell(rare)
+    if mask_keys is not None and not statistics and drafted.kind == "regression" and target_range is None:
+        assert target is not None
+        drafted = _without_tail(drafted, entries[target], tell)
     method, n_anchors = "smote", _USUAL_ANCHORS
     if mask_keys is not None:
         owns = next((each for each, key in parties.items() if key == owner), next(iter(parties)))

@@ -451,8 +451,13 @@ def _why_refused(rule: str, counts: Counter[str]) -> str | None:
     return None
 
 
-def target_column(task: Task, name: str, entries: Any, place: Place) -> NDArray[Any]:
-    """Return one column of targets, shape (n_rows,): classes, numbers, or 1 for seen or treated and 0 for not."""
+def target_column(
+    task: Task, name: str, entries: Any, place: Place, clipped: Counter[str] | None = None
+) -> NDArray[Any]:
+    """Return one column of targets, shape (n_rows,): classes, numbers, or 1 for seen or treated and 0 for not.
+
+    With `clipped`, numbers outside the range are clipped as those of columns are, and counted there.
+    """
     code, correct = "TARGET_INVALID", " Correct them, or leave out the rows."
     labels, values = task.labels[name], np.empty(0)
     if labels:
@@ -473,8 +478,17 @@ def target_column(task: Task, name: str, entries: Any, place: Place) -> NDArray[
         place.refuse(code, values <= 0, "is 0 or less", advice)
     minimum, maximum = 0.0 if task.minimum is None else task.minimum, task.maximum
     assert maximum is not None  # a regression, a time and an outcome have a range
-    outside = (values < minimum) | (values > maximum)
-    place.refuse_numbers(code, outside, values, (minimum, maximum, task.unit), correct)
+    below, above = values < minimum, values > maximum
+    if clipped is not None:
+        with np.errstate(over="ignore"):
+            far = np.maximum(minimum - values, values - maximum) > maximum - minimum
+        found = {"clipped_below": below, "clipped_above": above, "far_outside": far}
+        clipped.update({rule: int(np.count_nonzero(rows)) for rule, rows in found.items()}, n_entries=len(values))
+        why_not = _why_refused("clip", place.before + clipped)
+        if why_not is None:
+            return np.clip(values, minimum, maximum)
+        correct = f"{why_not}{correct}"
+    place.refuse_numbers(code, below | above, values, (minimum, maximum, task.unit), correct)
     return values
 
 
@@ -564,13 +578,19 @@ def encode_table(
     labelled = np.ones(len(table), dtype=bool)
     for part, name in project.task.fields.items() if with_target else ():
         try:
-            place = Place(f"{where}: target {name!r}", first_row)
+            place = Place(f"{where}: target {name!r}", first_row, before.columns.get(name, Counter()))
             entries = table.iloc[:, position_of[name]]
             if partly and project.task.is_single:
                 labelled = label_codes(entries, ()) != MISSING
                 # Whatever fits stands there, so that refusals count rows as the file has them.
                 entries = entries if labelled.all() else entries.astype(object).where(labelled, _fitting(project.task))
-            parts[part] = target_column(project.task, name, entries, place)[labelled]
+            # Sums clip numbers to the range that the noise is a part of.
+            clipped = Counter[str]() if project.sums_numbers else None
+            values = target_column(project.task, name, entries, place, clipped)
+            parts[part] = values[labelled]
+            if clipped is not None:
+                counts[name] = clipped
+                outside_rows |= values != as_numbers(entries)
         except ExchangeError as error:
             refused.append((name, error))
     if refused:

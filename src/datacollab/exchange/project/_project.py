@@ -109,6 +109,13 @@ class Project:
             check_limits(f"[rules], {name}", getattr(self, name), 1, most.get(name))
         if self.sharing is not None:
             check_sharing(self.sharing, self.parties, self.task, self.columns, self.anchor.method)
+        fault = "logarithms are taken in sums for a model of a number alone. Remove it."
+        refuse_if(self.task.scale is not None and not self.sums_numbers, "[task], scale", fault)
+
+    @property
+    def sums_numbers(self) -> bool:
+        """Whether the parties share sums for a model of a number."""
+        return self.task.kind == "regression" and self.sharing is not None and not self.sharing.is_study
 
     def _check_columns(self) -> None:
         where, names = "[[columns]]", [column.name for column in self.columns]

@@ -36,7 +36,7 @@ _TIMES = ("event", "seen", "not_seen", "time", "unit", "maximum", "rounding")
 _ARMS = ("treatment", "treated", "untreated")
 _ENTRIES = {
     "classification": ("target", "classes", "merged"),
-    "regression": ("target", "unit", "minimum", "maximum"),
+    "regression": ("target", "unit", "minimum", "maximum", "scale"),
     "survival": _TIMES,
     "effect": (*_ARMS, "outcome", "unit", "minimum", "maximum"),
     "none": (),
@@ -48,7 +48,7 @@ TASKS = tuple(_ENTRIES)
 class Task:
     """The columns that hold targets, and their possible entries; an ExchangeError if these contradict one another."""
 
-    OPTIONAL: ClassVar = ("unit", "merged")
+    OPTIONAL: ClassVar = ("unit", "merged", "scale")
 
     kind: str
     """One of "classification", "regression", "survival", "effect" and "none"."""
@@ -77,6 +77,8 @@ class Task:
     """The possible range of the same, in its unit; times have a maximum alone."""
     rounding: float | None = None
     """Times are rounded up to its multiples before they leave; 0 lets them leave exactly."""
+    scale: str | None = None
+    """"log" if sums are of logarithms of a regression's target."""
     merged: dict[str, str | int] | None = field(default=None, hash=False)
     """Further entries of the column of a classification, and the class that each is taken for."""
 
@@ -122,6 +124,10 @@ class Task:
             check_limits(f"{where}, rounding", rounding, 0, self.maximum, why=why)
         elif self.kind == "regression" or self.outcome:
             check_range(where, self.minimum, self.maximum)
+        if self.scale is not None:
+            check_choice(f"{where}, scale", self.scale, ("log",))
+            fault = "logarithms are of numbers of 0 or more, and minimum is below. Raise it, or remove the entry."
+            refuse_if(self.minimum is None or self.minimum < 0, f"{where}, scale", fault)
 
     @property
     def target_kind(self) -> TargetKind:
