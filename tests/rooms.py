@@ -154,6 +154,7 @@ EVERYWHERE = {
         "_methods",
         "_notices",
         "_obfuscators",
+        "_positive",
         "_recommended",
         "_require",
         "_secrets",

@@ -1,13 +1,18 @@
 import json
+import re
+from pathlib import Path
 
 import numpy as np
 import pytest
 
-from datacollab.cli._demo import ALONE, ONE_PLACE, SUMS, WAYS, Demonstration, demonstrate
+from datacollab.cli._command import COMMANDS
+from datacollab.cli._demo import ALONE, AVERAGE, ONE_PLACE, SUMS, WAYS, Demonstration, _figures, demonstrate
 from datacollab.datasets import load
 from playing import interrupted, run
 
 GIVEN = {"n_parties": 8, "n_rows": 20}
+ROOT = Path(__file__).parents[2]
+README = (ROOT / "README.md").read_text(encoding="utf-8")
 
 
 @pytest.fixture(scope="module")
@@ -43,10 +48,58 @@ def test_the_demo_played_again_gives_the_same_one_play_at_a_time(played):
     assert told == {way: pytest.approx(again.accuracies[way], abs=0.002) for way in WAYS}
 
 
+@pytest.fixture(scope="module")
+def usual():
+    """What `make demo` plays: the command without options."""
+    given = {each.name: each.default for each in COMMANDS["demo"].inputs}
+    options = {"n_parties": given["parties"], "n_rows": given["rows"], "seeds": range(given["seeds"])}
+    return demonstrate(load(given["dataset"]), **options, progress=lambda done: None, n_jobs=given["jobs"])
+
+
 @pytest.mark.slow
-def test_sums_beat_what_a_party_has_alone_as_it_is_played():
-    found = demonstrate(load("digits"), n_parties=30, n_rows=25, seeds=[0], progress=lambda done: None)
-    assert found.gain(SUMS)[0] > 0.01
+def test_sums_beat_what_a_party_has_alone_as_it_is_played(usual):
+    assert usual.gain(SUMS)[0] > 0.01
+
+
+NUMBER = re.compile(r"[-+−]?\d\.\d+")
+
+
+def tabled(page, n_columns=2):
+    """The figures of a page's table, by the way's name as the demonstration has it; a name may have further words."""
+    lines = re.findall(
+        r"^\| (?!way|---)(.*?) \| (.*) \|$", page.partition("| way |")[2].partition("\n\n")[0], re.MULTILINE
+    )
+    found = {}
+    for name, cells in lines:
+        words = set(re.findall(r"\w+", name))
+        (way,) = [way for way in WAYS if set(re.findall(r"\w+", way)) <= words]
+        found[way] = [NUMBER.findall(cell) for cell in cells.split("|")[:n_columns]]
+    return found
+
+
+@pytest.mark.slow
+def test_the_readme_shows_what_make_demo_prints(usual):
+    shown = tabled(README)
+    assert {SUMS, ALONE} <= shown.keys()
+    for way, cells in shown.items():
+        for said, printed in zip(cells, _figures(usual, way), strict=True):
+            assert bool(said) == bool(printed), (way, said, printed)
+            # The last digit depends on how a processor rounds; README has an accuracy without its interval.
+            for one, other in zip(said, NUMBER.findall(printed), strict=False):
+                assert float(one) == pytest.approx(float(other), abs=0.0011), (way, said, printed)
+
+
+def test_readme_and_page_show_the_same_figures():
+    page = (ROOT / "docs" / "paying.md").read_text(encoding="utf-8")
+    both = tabled(page)
+    shown = tabled(README)
+    assert shown.keys() <= both.keys()
+    for way, (accuracy, gain) in shown.items():
+        assert (accuracy, gain) == (both[way][0][: len(accuracy)], both[way][1]), way
+    of_ten = tabled(page, 4)
+    for words, way in (("sums are", SUMS), ("the average of local models", AVERAGE)):
+        said = re.search(rf"{words} (\d\.\d+)", README.partition("with ten parties")[2].replace("\n", " "))
+        assert f"+{said[1]}" == of_ten[way][3][0]
 
 
 def made_up(alone, sums):

@@ -82,7 +82,7 @@ def test_a_category_named_none_stays_one(place):
 def test_codes_and_classes_with_leading_zeros_are_read_alike_with_a_project_and_without(place, kept):
     table = place.table(ward=np.tile(["001", "010", "100", "007"], N // 4))
     table["ill"] = np.tile(["01", "02"], N // 2)
-    found, anchor, said = place.drafted(table, *["--keep", "ward=001"] * kept)
+    found, anchor, said = place.drafted(table, *["--keep", "ward=001"] * kept, "--positive", "02")
     assert place.column("ward").categories == ("001", "007", "010", "100")
     assert "codes" in found
     assert load_project(place.project).task.classes == ("01", "02")

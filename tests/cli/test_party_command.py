@@ -113,7 +113,7 @@ def test_where_nobody_is_called_that_is_said(ready):
     done(world, "install", world.model_file(*folders, estimator=model))
     told = done(world, "evaluate", world.root / "new.csv", "--using", "collaboration")
     assert "No row is called 'yes', for no probability reaches one half" in told
-    assert re.search(r"AUC +0\.500", told)
+    assert re.search(r"AUC of yes +0\.500", told)
 
 
 def test_join_says_who_one_is(world):

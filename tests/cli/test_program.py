@@ -1,6 +1,7 @@
 """The program: what it lists, help with worked examples, and what it says without its dependencies."""
 
 import os
+import re
 import subprocess
 import sys
 
@@ -8,6 +9,7 @@ import pytest
 import typer
 
 from datacollab.cli._app import app
+from datacollab.cli._command import GROUPS, STEPS
 from playing import commands_below, run
 
 EVERY = {
@@ -96,3 +98,25 @@ def test_commands_without_their_dependencies_say_how_to_install_them(arguments):
     assert told.returncode == 1
     assert "pip install 'datacollab[cli]'" in told.stderr
     assert "Traceback" not in told.stderr
+
+
+OF_ROWS_ALONE = re.compile(r"[Oo]bfuscat|[Aa]lign the shares|representation")
+
+
+def test_what_a_step_does_is_true_where_sums_are_shared():
+    """Steps of both ways do not speak of rows alone; options of rows stand in a part of their own."""
+    for name, step in STEPS.items():
+        first = step.does.strip().partition("\n\n")[0]
+        assert not OF_ROWS_ALONE.search(step.does), name
+        if name in ("party explain", "party distil", "party forget"):
+            assert "shares rows" in first or "share rows" in first
+    for name in ("anchor", "party", "analyst"):
+        assert not OF_ROWS_ALONE.search(GROUPS[name])
+    for command, option in (
+        ("project new", "--quorum"),
+        ("project new", "--max-components"),
+        ("party evaluate", "--using"),
+    ):
+        told = run(*command.split(), "--help").stdout
+        assert option in told.partition("Only if parties share rows")[2]
+        assert option not in told.partition("Only if parties share rows")[0].partition("Options")[2]

@@ -103,7 +103,16 @@ def test_facts_as_json(new, tmp_path):
     project = load_project(tmp_path / "project.toml")
     assert facts["project_digest"] == project.digest
     assert facts["fingerprints"]["parties"]["b"] == project.parties["b"].fingerprint
-    assert facts["content"]["task"] == {"kind": "classification", "target": "died", "classes": ["no", "yes"]}
+    task = {"kind": "classification", "target": "died", "classes": ["no", "yes"], "positive": "yes"}
+    assert facts["content"]["task"] == task
+
+
+def test_the_sought_class_is_said_at_the_draft_and_can_be_told(new, file, tmp_path):
+    assert "the sought class is yes (it means yes); change it with --positive" in new(output="a.toml").stderr
+    told = new("--positive", "no", output="b.toml")
+    assert "sought" not in told.stderr
+    assert load_project(tmp_path / "b.toml").task.positive == "no"
+    assert_refused(new("--positive", "maybe", output="c.toml"), "SPEC_INVALID", 13, "not of no, yes")
 
 
 def test_public_rows_need_no_targets(new, public, tmp_path):
@@ -147,7 +156,11 @@ def test_what_is_found_in_columns_is_said(new, public, tmp_path):
     table.to_csv(tmp_path / "found.csv", index=False)
     result = new("--json", like=tmp_path / "found.csv")
     findings = json.loads(result.stdout)["findings"]
-    assert [(each["column"], each["kind"]) for each in findings] == [("one", "constant"), ("dose", "words")]
+    assert [(each["column"], each["kind"]) for each in findings] == [
+        ("one", "constant"),
+        ("dose", "words"),
+        ("died", "target"),
+    ]
     assert result.stderr.splitlines() == [each["sentence"] for each in findings]
     dose = load_project(tmp_path / "project.toml").columns[-1]
     assert (dose.kind, dose.missing_words) == ("number", ("?",))
@@ -175,7 +188,7 @@ def test_a_deadline_that_is_over_is_refused(new, tmp_path, monkeypatch):
 
 def test_a_project_is_not_overwritten(new, file):
     before = file.read_bytes()
-    assert_refused(new(), "ALREADY_THERE", 14, "project.toml")
+    assert_refused(new("--positive", "yes"), "ALREADY_THERE", 14, "project.toml")
     assert file.read_bytes() == before
 
 
@@ -210,7 +223,7 @@ def test_show_is_for_people(file, keys):
     lines = result.stdout.splitlines()
     assert lines[0] == "Project   heart"
     assert lines[1].strip() == "Who is at risk?"
-    assert "Task      classification of died: classes no, yes" in lines
+    assert "Task      classification of died: classes no, yes; yes is sought" in lines
     assert f"  owner    {project.owner.fingerprint}  party a" in lines
     assert f"  party b  {project.parties['b'].fingerprint}" in lines
     age = project.columns[0]

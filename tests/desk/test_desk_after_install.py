@@ -41,11 +41,11 @@ def test_models_are_held_against_known_targets_side_by_side(installed, place):
         assert f"{scores['auc']:.3f}" in page
         assert f"{low:.3f} to {high:.3f}" in page
     gain = areas["combined"]["auc"] - areas["local"]["auc"]
-    assert f"auc of both together {gain:+.3g} beside" in page
-    assert f"{gain:+.3g} beside you and the public rows" in page
+    assert f"AUC of yes {gain:+.3g}, both together beside you and the public rows" in page
     ranking = found["ranking"]
     assert f"always the prevalence: {found['log_loss_baseline']:.3f}" in page
-    assert f"{ranking['threshold']['n_found']} of {ranking['threshold']['n_positive']} yes are found" in page
+    assert f"{ranking['threshold']['n_found']} of {ranking['threshold']['n_positive']} are found" in page
+    assert "Average precision of yes" in page
     for row in found["confusion"]:
         for count in row:
             assert f" {count} " in page

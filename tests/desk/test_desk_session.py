@@ -147,7 +147,8 @@ def test_pages_hold_no_script_no_style_and_nothing_from_elsewhere(place, path):
 
 
 def test_every_entry_of_a_form_has_a_label(place):
-    for path in ("/table", "/model", "/predict"):
+    (place.desk.path / "model.dcmodel").touch()  # Or there is nothing to predict with, and no form.
+    for path in ("/table", "/join", "/evaluate", "/predict"):
         page = place.client.get(path).text
         entries = re.findall(r'<(?:input|select)[^>]*id="(\w+)"', page)
         assert entries

@@ -112,3 +112,45 @@ def test_all_join_by_pages_and_the_analyst_gets_the_analysts_pages(places):
     assert "dcanchor" not in shown
     assert AnalystFolder(places.root / "analyst").project.name == "wards"
     assert "Analyst of project wards" in places.analyst.client.get("/").text
+
+
+def test_a_refused_draft_comes_back_as_it_was_written_and_speaks_of_fields(places):
+    """Browsers end lines with two marks; a name that comes back spoilt would be signed."""
+    owner = places.north
+    classes = "ja\r\nnein\r\nvielleicht"
+    draft = {"name": "wards", "target": "elsewhere", "purpose": "Tests.", "class": classes, "without": "no\r\nsuch"}
+    with (places.root / "public.csv").open("rb") as file:
+        send(owner, "/project", draft, files={"upload": ("public.csv", file)})
+    refused = finished(owner)
+    assert "no column no, such" in plain(refused)
+    back = owner.client.get("/project").text
+    assert ">ja\nnein\nvielleicht</textarea>" in back
+    assert "\ufffd" not in back
+    again = re.search(r'name="class"[^>]*>(.*?)</textarea>', back, re.DOTALL)[1]
+    assert again.split("\n") == classes.split("\r\n")
+
+
+def test_what_a_draft_asks_and_says_names_the_fields_of_the_page(places):
+    owner, table = places.north, made_up_table(80, seed=7)
+    draft = {"name": "wards", "target": "ill", "purpose": "Tests."}
+    for changes, label in (
+        ({"record": range(501, 581)}, "Columns to leave out"),
+        ({"ill": ["ja", "nein"] * 40}, "The sought one of two classes"),
+        ({"ill": [0, 1] * 40}, "Kind of task"),
+        ({"ill": ["a", "b", "b", "b"] * 20}, "The sought one of two classes"),
+    ):
+        table.drop(columns="id").assign(**changes).to_csv(places.root / "odd.csv", index=False)
+        with (places.root / "odd.csv").open("rb") as file:
+            send(owner, "/project", draft, files={"upload": ("odd.csv", file)})
+        shown = plain(finished(owner)).partition("The same as a command")[0].partition("CHECK")[0]
+        assert f"“{label}”" in shown
+        assert "--" not in shown
+
+
+def test_a_draft_is_offered_once_its_members_are_there(tmp_path):
+    place = at(tmp_path)
+    send(place, "/keys")
+    page = place.client.get("/project")
+    assert "public keys of the analyst and of two parties" in plain(page)
+    assert 'action="/project" ' not in page.text
+    assert "analyst and of two parties" in plain(send(place, "/project", {"name": "x"}))

@@ -1,9 +1,12 @@
 """What all pages look like: words can be read in light and in dark, and no text becomes markup."""
 
 import re
+from html import unescape
 from pathlib import Path
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 pytest.importorskip("jinja2", reason="the extra 'desk' is not installed")
 
@@ -72,3 +75,14 @@ def test_a_page_loads_nothing_from_elsewhere_and_runs_nothing():
     assert set(policy.values()) == {"'none'", "'self'"}
     assert "url(" not in CSS
     assert "@import" not in CSS
+
+
+@given(st.text(st.characters(exclude_categories=["Cs", "Cc", "Cf", "Zl", "Zp"]) | st.just("\n"), max_size=40))
+def test_a_text_that_a_browser_sends_comes_back_as_it_was(text):
+    page = templates_in(Path("nowhere")).from_string("<textarea>{{ text }}</textarea>")
+    assert unescape(page.render(text=text.replace("\n", "\r\n"))) == f"<textarea>{text}</textarea>"
+
+
+def test_a_lone_return_is_shown_as_what_it_is():
+    page = templates_in(Path("nowhere")).from_string("{{ text }}")
+    assert page.render(text="may leave\rmay not") == "may leave\ufffdmay not"

@@ -111,5 +111,5 @@ def test_its_anchor_is_checked_as_that_of_a_model(tmp_path, monkeypatch):
 def test_an_effect_on_a_number_is_not_one_on_times(tmp_path):
     times = {"time": "month", "event": "died", "seen": ("yes",), "not_seen": ("no",), "maximum": 60.0, "rounding": 1.0}
     task = Task(kind="effect", treatment="drug", treated=("yes",), untreated=("no",), **times)
-    with pytest.raises(ExchangeError, match="effect needs kind effect, and a number"):
+    with pytest.raises(ExchangeError, match="effect needs kind effect \\(.*\\), and a number"):
         new_sums_world(tmp_path, parties=NAMES, sharing={"statistics": ("effect",)}, task_of_project=task)

@@ -49,12 +49,15 @@ def test_a_threshold_is_that_of_the_figures_whatever_the_classes_are_called(n, s
     target[:3], likely[2] = (True, False, False), 0.5
     expected = ranking_figures(target, likely, find)["threshold"]
     both = np.column_stack([1 - likely, likely])
-    assert find_threshold(target, both, find=find) == find_threshold(target[:, None], both, find=find) == expected
-    assert find_threshold(np.where(target, "yes", "no").tolist(), both.tolist(), find=find) == expected
-    assert find_threshold(np.where(target, "ja", "nein"), both[:, ::-1], find=find, pos_label="ja") == expected
+    for of_two in (target, target[:, None], target.astype(int), target.astype(float)):
+        assert find_threshold(of_two, both, find=find) == {"positive": True, **expected}
+    named = np.where(target, "yes", "no").tolist()
+    assert find_threshold(named, both.tolist(), find=find) == {"positive": "yes", **expected}
+    found = find_threshold(np.where(target, "ja", "nein"), both[:, ::-1], find=find, pos_label="ja")
+    assert found == {"positive": "ja", **expected}
     others = np.where(np.arange(n) % 2, 0, 2)
     three = np.column_stack([(1 - likely) / 2, likely, (1 - likely) / 2])
-    assert find_threshold(np.where(target, 1, others), three, find=find, pos_label=1) == expected
+    assert find_threshold(np.where(target, 1, others), three, find=find, pos_label=1) == {"positive": 1, **expected}
 
 
 @pytest.mark.parametrize(
@@ -64,8 +67,14 @@ def test_a_threshold_is_that_of_the_figures_whatever_the_classes_are_called(n, s
         ([0, 1], [0.1, 0.8], {}, r"expected shape \(2, 2\), got \(2,\)"),
         ([0, 0], [[0.9, 0.1], [0.2, 0.8]], {}, "each of the 1 classes in y_true, two or more"),
         ([0, 1], [[0.9, np.nan], [0.2, 0.8]], {}, "a finite column"),
-        ([0, 1], [[0.9, 0.1], [0.2, 0.8]], {"pos_label": "yes"}, "one of the 2 classes in y_true; got 'yes'"),
-        ([0, 1, 2], np.eye(3), {}, "one of the 3 classes in y_true; got None"),
+        (
+            [0, 1],
+            [[0.9, 0.1], [0.2, 0.8]],
+            {"pos_label": "yes"},
+            "one of the 2 classes in y_true, the sought one; got 'yes'",
+        ),
+        ([0, 1, 2], np.eye(3), {}, "one of the 3 classes in y_true, the sought one; got None"),
+        (["ja", "nein"], np.eye(2), {}, "got None. It may be left out for 0 and 1"),
         ([[0, 1], [1, 0]], np.eye(2), {}, r"y_true must have one class per row: .* got \(2, 2\)"),
         ([0.0, np.nan, 1.0], np.eye(3), {}, "y_true has no class for 1 of 3 rows"),
         (["no", None, "yes"], np.eye(3)[:, :2], {}, "y_true has no class for 1 of 3 rows"),

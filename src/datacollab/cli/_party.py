@@ -237,7 +237,7 @@ def predict(
     is_new, task = not output.exists(), opened.project.task
 
     def look(frame: Any) -> None:
-        if threshold is None and len(task.classes) == 2 and f"proba_{task.classes[1]}" in frame:
+        if threshold is None and task.positive is not None and f"proba_{task.positive}" in frame:
             called.update(frame["prediction"].tolist())
 
     with shown_progress(quiet=report.as_json, first="predicting"):
@@ -266,8 +266,8 @@ def predict(
     if threshold is not None:
         low, high = threshold["reached"]
         report.line(
-            f"Flagged from a probability of {threshold['least']:.3f} on. In {tested} that finds "
-            f"{threshold['n_found']} of {threshold['n_positive']} {threshold['positive']}, among "
+            f"Flagged from a probability of {threshold['positive']!r} of {threshold['least']:.3f} on. In {tested} that "
+            f"finds {threshold['n_found']} of {threshold['n_positive']} {threshold['positive']}, among "
             f"{threshold['n_called']} rows flagged; of new ones {low:.0%} to {high:.0%} (95 % interval)."
         )
     show_adjusted(adjusted, report)
@@ -285,10 +285,9 @@ def evaluate(report: Report, folder: Folder, table: Path, **options: Any) -> Non
             show_rows([(f"{name}, {SIDES[side]}", said) for side, (name, said) in sides], report)
             report.line(f"In full, {SIDES[scores['using']]}:")
         show_rows(score_rows(scores, opened.project.task.unit), report)
-        if "ranking" in scores and not any(row[1] for row in scores["confusion"]):
-            report.line(
-                f"  No row is called {scores['classes'][1]!r}, for no probability reaches one half. {_THRESHOLD}"
-            )
+        positive = scores["ranking"]["positive"] if "ranking" in scores else None
+        if positive is not None and not any(row[scores["classes"].index(positive)] for row in scores["confusion"]):
+            report.line(f"  No row is called {positive!r}, for no probability reaches one half. {_THRESHOLD}")
         if "confusion" in scores:
             _show_confusion(scores, report)
     show_adjusted(scores["adjusted"], report)

@@ -185,8 +185,8 @@ def _mask_keys(files: dict[str, Path]) -> dict[str, str]:
     if len(files) < FEWEST_PARTIES:
         raise ExchangeError(
             "SPEC_INVALID",
-            f"{len(files)} of the {FEWEST_PARTIES} parties that sums need are named by --party. With two, each learns "
-            "the other's sums, for it can subtract its own. Name more, or share rows with --rows.",
+            f"Sums need {FEWEST_PARTIES} parties or more, and {len(files)} are named. With two, each learns the "
+            "other's sums, for it can subtract its own. Name more, or share rows with --rows.",
         )
     cards = {name: mask_card_in(file) for name, file in files.items()}
     if missing := [name for name, card in cards.items() if card is None]:

@@ -184,7 +184,7 @@ def leading_figure(scores: Mapping[str, Any]) -> tuple[Mapping[str, Any], str, s
     """Return where the figure stands that comes first, its name, and its words: an area, a log loss, or an error."""
     ranking = scores.get("ranking") or {}
     if ranking.get("auc") is not None:
-        return ranking, "auc", "AUC"
+        return ranking, "auc", f"AUC of {ranking['positive']}"
     name = next(each for each in _MEASURES if each in scores)
     return scores, name, _MEASURES[name]
 
@@ -219,12 +219,13 @@ def _beside(scores: Mapping[str, Any], name: str, end: str) -> str:
 
 
 def ranking_rows(ranking: Mapping[str, Any]) -> list[tuple[str, str]]:
-    """Write what `linalg.ranking_figures` of the second of two classes say, by name."""
+    """Write what `linalg.ranking_figures` of the sought class say, by name."""
     positive, threshold, top = ranking["positive"], ranking["threshold"], ranking["top"]
+    precision, baseline = figure_text(ranking, "average_precision"), ranking["brier_baseline"]
     rows = [
-        ("AUC", f"{figure_text(ranking, 'auc')}; guessing has 0.5"),
-        ("Average precision", f"{figure_text(ranking, 'average_precision')}; by chance {ranking['prevalence']:.3f}"),
-        ("Brier score", f"{ranking['brier']:.4f}; always the prevalence: {ranking['brier_baseline']:.4f}"),
+        (f"AUC of {positive}", f"{figure_text(ranking, 'auc')}; guessing has 0.5"),
+        (f"Average precision of {positive}", f"{precision}; by chance {ranking['prevalence']:.3f}"),
+        (f"Brier score of {positive}", f"{ranking['brier']:.4f}; always the prevalence: {baseline:.4f}"),
         (
             "Calibration",
             f"{ranking['prevalence']:.1%} of rows are {positive}, {ranking['expected']:.1%} were expected",
@@ -232,12 +233,12 @@ def ranking_rows(ranking: Mapping[str, Any]) -> list[tuple[str, str]]:
     ]
     if top is not None:
         said = f"{top['found']:.1%} are {positive}, {top['expected']:.1%} were expected"
-        rows.append((f"Likeliest {top['n_rows']} rows", said))
+        rows.append((f"Likeliest {top['n_rows']} rows to be {positive}", said))
     if threshold is not None:
         said = (
             f"from a probability of {threshold['least']:.3f} on, {threshold['n_found']} of {threshold['n_positive']} "
-            f"{positive} are found, among {threshold['n_called']} rows; of new ones "
+            f"are found, among {threshold['n_called']} rows; of new ones "
             + " to ".join(f"{each:.0%}" for each in threshold["reached"])
         )
-        rows.append((f"To find {threshold['find']:.0%}", said))
+        rows.append((f"To find {threshold['find']:.0%} of {positive}", said))
     return rows

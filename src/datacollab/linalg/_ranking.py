@@ -13,6 +13,7 @@ from scipy.stats import rankdata
 from sklearn.metrics import average_precision_score, brier_score_loss
 
 from .._frames import are_missing
+from .._positive import positive_class
 from .._typing import FloatArray
 
 LEVEL = 0.95
@@ -82,20 +83,20 @@ def find_threshold(
         Share of the class's new rows that the threshold finds on average (sensitivity); above 0, at most 1.  With n
         rows of the class n / (n + 1) is the most that a threshold reaches.
     pos_label : object, optional
-        The class; by default the second of two.
+        The class; by default the one that means yes, of 0 and 1, false and true, or no and yes.
 
     Returns
     -------
     dict of str to object
-        "least" is the threshold.  From it on, "n_called" of these rows are flagged, and "n_found" of "n_positive" rows
-        of the class are among them.  "reached" is the 95 % interval of the share of new rows of the class that the
-        threshold finds ([Wilks1941]_), and "find" the share asked for.
+        "positive" is the class, and "least" the threshold.  From it on, "n_called" of these rows are flagged, and
+        "n_found" of "n_positive" rows of the class are among them.  "reached" is the 95 % interval of the share of new
+        rows of the class that the threshold finds ([Wilks1941]_), and "find" the share asked for.
 
     Raises
     ------
     ValueError
         If ``y_true`` has several columns or missing entries, ``y_proba`` has not one finite column for each class that
-        occurs, ``pos_label`` is none of them or needed, or ``find`` is out of range.
+        occurs, ``pos_label`` is none of them or is needed, or ``find`` is out of range.
 
     Examples
     --------
@@ -121,12 +122,16 @@ def find_threshold(
             f"expected shape {expected}, got {probabilities.shape}. Give what predict_proba returns, for rows of every "
             "class."
         )
-    if pos_label is None and len(classes) == 2:
-        pos_label = classes[1]
+    if pos_label is None:
+        pos_label = positive_class(classes)
     if pos_label not in classes:
-        raise ValueError(f"pos_label must be one of the {len(classes)} classes in y_true; got {pos_label!r}.")
+        raise ValueError(
+            f"pos_label must be one of the {len(classes)} classes in y_true, the sought one; got {pos_label!r}. It may "
+            "be left out for 0 and 1, false and true, or no and yes alone."
+        )
     place = classes.index(pos_label)
-    return _threshold(np.asarray(true == classes[place], dtype=bool), probabilities[:, place], find)
+    found = _threshold(np.asarray(true == classes[place], dtype=bool), probabilities[:, place], find)
+    return {"positive": classes[place], **found}
 
 
 def _threshold(target: NDArray[np.bool_], probabilities: FloatArray, find: float) -> dict[str, Any]:

@@ -54,4 +54,5 @@ def _harmless(value: Any) -> Any:
     if value is None or isinstance(value, int | float):
         return value
     kind = Markup if isinstance(value, Markup) else str
-    return kind(_CONTROL.sub("\N{REPLACEMENT CHARACTER}", str(value)))
+    # Browsers end the lines of a form with both marks, and a form that comes back has to be as it was.
+    return kind(_CONTROL.sub("\N{REPLACEMENT CHARACTER}", str(value).replace("\r\n", "\n")))

@@ -146,7 +146,7 @@ class StoreRemote(Remote):
             digest=project.digest,
             revision=project.revision,
             deadline=None if project.deadline is None else project.deadline.isoformat(),
-            quorum=project.quorum,
+            quorum=project.fewest_parties,
             shared=tuple(sorted(shared)),
             missing=tuple(name for name in project.parties if name not in shared),
         )

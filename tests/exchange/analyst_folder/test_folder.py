@@ -135,7 +135,7 @@ def test_a_share_that_the_project_does_not_allow_is_refused(place, code, match, 
 
 
 def test_names_of_classes_are_compared_before_they_are_spread_over_the_rows(place):
-    there = place(task=Task(kind="classification", target="digit", classes=("even", "odd")))
+    there = place(task=Task(kind="classification", target="digit", classes=("even", "odd"), positive="odd"))
     names = np.where(there.digits[1] % 2, "odd", "x" * 150)
     with refused("TARGET_INVALID", "have names that"):
         there.folder.add([there.send("north", target=names)])

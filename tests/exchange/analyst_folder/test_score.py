@@ -31,6 +31,18 @@ def rare(place):
     return send
 
 
+@pytest.mark.parametrize("positive", ["high", "low"])
+def test_the_analyst_sees_the_class_that_the_project_seeks(place, positive):
+    there = place(task=Task(kind="classification", target="eight", classes=("high", "low"), positive=positive))
+    target = np.where(there.digits[1] == 8, "low", "high")
+    there.folder.add([there.send(name, target=target) for name in ("north", "south")])
+    found = np.concatenate([each.share.target for each in there.folder.shares()]) == positive
+    for model, options in ((None, {"budget": 0}), (LogisticRegression(C=1e6, max_iter=2000), {"n_folds": 4})):
+        ranking = there.folder.integrate(dc.LTI(8), *filter(None, [model]), **options).score.ranking
+        assert ranking["positive"] == positive
+        assert_allclose([ranking["prevalence"], ranking["expected"]], found.mean(), atol=0.06)
+
+
 def targets_of(folder):
     return np.concatenate([each.share.target for each in folder.shares()]) == "yes"
 

@@ -113,7 +113,7 @@ def test_evaluate_holds_all_sides_against_the_targets(pooled):
     assert a.evaluate(world.root / "known.csv", using="local")["accuracy"] == scores["sides"]["local"]["accuracy"]
     told = run(world, "evaluate", world.root / "known.csv")
     for using, words in {"own": "you alone", "local": "you and the public rows"}.items():
-        (line,) = [line for line in told.splitlines() if f"AUC, {words}  " in line]
+        (line,) = [line for line in told.splitlines() if f"AUC of yes, {words}  " in line]
         assert f" {scores['sides'][using]['ranking']['auc']:.3f} " in line
 
 

@@ -1,5 +1,6 @@
 import os
 from dataclasses import replace
+from functools import partial
 from types import SimpleNamespace
 
 import numpy as np
@@ -8,12 +9,16 @@ import pytest
 from numpy.testing import assert_allclose
 from sklearn.ensemble import RandomForestClassifier
 from sklearn.linear_model import LogisticRegression
+from sklearn.metrics import average_precision_score
 
 import datacollab as dc
 from datacollab.bundle import Limits
 from datacollab.errors import AgreementError
 from datacollab.exchange.party_folder import PartyFolder
+from datacollab.exchange.party_folder._install import at_home
+from datacollab.exchange.party_folder._predict import _classes
 from datacollab.exchange.project import encode_table, write_table
+from datacollab.exchange.steps import ranking_rows, score_rows
 from datacollab.model import LinearMap, PartyModel
 from party_world import made_up_table, new_world, refused
 
@@ -38,13 +43,15 @@ def test_predictions_are_those_of_memory_to_the_last_digit(world):
     assert (frame[["proba_no", "proba_yes"]].to_numpy() == expected).all()
 
 
-@pytest.mark.parametrize("suffix", ["csv", "parquet", "arrow", "feather"])
+@pytest.mark.parametrize("suffix", ["csv", "xlsx", "parquet", "arrow", "feather"])
 def test_all_formats_come_in_and_go_out(suffix, world):
     folder = world.installed()
     source, output = world.root / f"table.{suffix}", world.root / f"out.{suffix}"
     write_table(source, [world.table.drop(columns="ill")])
     assert folder.predict(source, output, keep=["id", "age"]) == 80
-    frame = {"csv": pd.read_csv, "parquet": pd.read_parquet}.get(suffix, pd.read_feather)(output)
+    readers = {"csv": pd.read_csv, "xlsx": partial(pd.read_excel, engine="openpyxl"), "parquet": pd.read_parquet}
+    frame = readers.get(suffix, pd.read_feather)(output)
+    assert output.stat().st_mode & 0o077 == 0
     assert list(frame) == ["id", "age", "prediction", "proba_no", "proba_yes"]
     assert (frame["id"] == world.table["id"]).all()
     assert (frame["age"] == world.table["age"]).all()
@@ -112,7 +119,7 @@ def test_what_cannot_be_predicted_leaves_no_file(world):
     assert not list(world.root.glob(".*"))
 
 
-@pytest.mark.parametrize("suffix", ["csv", "parquet", "feather"])
+@pytest.mark.parametrize("suffix", ["csv", "xlsx", "parquet", "feather"])
 def test_only_predictions_are_overwritten(world, suffix):
     folder = world.installed()
     output = world.root / f"out.{suffix}"
@@ -165,6 +172,27 @@ def test_rows_from_a_threshold_on_are_flagged(world):
     world.table.assign(ill="no").to_csv(none, index=False)
     with pytest.raises(AgreementError, match="rows of both"):
         folder.threshold(none)
+
+
+@pytest.mark.parametrize("positive", ["no", "yes"])
+def test_the_class_that_the_project_seeks_is_ranked_flagged_and_named_whatever_its_name(world, positive):
+    world.project = replace(world.project, task=replace(world.project.task, positive=positive))
+    world.write_project(world.project)
+    folder, new = world.installed(), world.root / "new.csv"
+    told = folder.threshold(new, find=0.9)
+    sought = (world.table["ill"] == positive).to_numpy()
+    assert (told["positive"], told["n_positive"]) == (positive, sought.sum())
+    (frame,) = folder.predict_batches(new, flag_from=told["least"])
+    assert told["n_found"] == (frame["flagged"] & sought).sum() >= 0.9 * sought.sum()
+    likely = frame[f"proba_{positive}"]
+    assert likely[frame["flagged"]].min() > likely[~frame["flagged"]].max()
+    scores = folder.evaluate(new)
+    assert_allclose(scores["ranking"]["average_precision"], average_precision_score(sought, likely))
+    named = [name for name, _ in score_rows(scores)][: len(ranking_rows(scores["ranking"]))]
+    assert all(positive in f"{name} {said}" for name, said in ranking_rows(scores["ranking"]))
+    assert named[0] == f"AUC of {positive}"
+    (chosen,) = _classes(at_home(folder).side("collaboration"), None, False, None, world.project.task)
+    assert chosen[1] == positive
 
 
 def test_a_model_for_others_or_from_others_is_refused(world):

@@ -1,8 +1,11 @@
 """What a draft makes of a public table."""
 
 import functools
+import itertools
 import math
+import re
 import tomllib
+from dataclasses import replace
 from datetime import datetime
 from decimal import Decimal
 
@@ -13,7 +16,10 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from datacollab.bundle import KeyPair
+from datacollab.errors import ExchangeError
 from datacollab.exchange.project import draft_project, encode_table, load_project, make_anchor, project_text
+from datacollab.exchange.study import study_statistics
+from datacollab.sums import MaskKey, mask_card
 from party_world import refusal
 
 refused = functools.partial(refusal, "SPEC_INVALID")
@@ -143,7 +149,7 @@ def test_the_task_can_be_told(draft, table):
     digits = table.assign(ill=list(range(10)) * 6)
     task = draft(digits, task="regression").task
     assert (task.kind, task.minimum, task.maximum) == ("regression", 0, 14)
-    broken = draft(table.assign(ill=[0.5, 1.5] * 30), task="classification").task
+    broken = draft(table.assign(ill=[0.5, 1.5] * 30), task="classification", positive="1.5").task
     assert broken.classes == ("0.5", "1.5")
     assert "numbers" in refused(draft, table, task="regression")
     assert "60 classes" in refused(draft, table.assign(ill=range(60)), task="classification")
@@ -226,3 +232,124 @@ def test_a_draft_writes_short_numbers(draft, table, keys):
     for column in tomllib.loads(text)["columns"]:
         for name in ("minimum", "maximum"):
             assert len(repr(column.get(name, 0))) <= 8
+
+
+def public(n_first, n_second, names=("ja", "nein")):
+    """Public rows with so many of each of two classes."""
+    return pd.DataFrame({"age": range(n_first + n_second), "ill": [names[0]] * n_first + [names[1]] * n_second})
+
+
+def made(table, **options):
+    a, b, analyst = PUBLIC
+    members = {"owner": a, "analyst": analyst, "parties": {"a": a, "b": b}}
+    return draft_project(table, name="x", purpose="x", target="ill", **members, **options)
+
+
+NAMED = st.text("bejosy", min_size=1, max_size=3)
+
+
+@settings(max_examples=60)
+@given(
+    names=st.lists(NAMED, min_size=2, max_size=2, unique=True).filter(lambda names: set(names) != {"no", "yes"}),
+    counts=st.lists(st.integers(1, 9), min_size=2, max_size=2, unique=True),
+    are_named=st.booleans(),
+)
+def test_the_rarer_of_two_classes_is_sought_whatever_the_order_and_spelling(names, counts, are_named):
+    said = []
+    options = {"classes": names} if are_named else {}
+    task = made(public(*counts, names), tell=lambda finding: said.append(finding.sentence), **options).task
+    rarer = names[int(np.argmin(counts))]
+    assert task.positive == rarer
+    assert [each for each in said if "sought" in each] == [
+        f"Column 'ill' is the target: the sought class is {rarer} (the rarer one in the public rows); change it with "
+        "--positive."
+    ]
+    for name in names:
+        assert made(public(*counts, names), positive=name, **options).task.positive == name
+
+
+@pytest.mark.parametrize("pair", [("0", "1"), ("no", "yes"), ("False", "True"), ("FALSE", "TRUE"), (0, 1)])
+def test_yes_is_sought_even_if_it_is_the_more_frequent_one(pair):
+    assert str(made(public(2, 7, pair)).task.positive) == str(pair[1])
+    assert str(made(public(7, 2, pair)).task.positive) == str(pair[1])
+
+
+def test_where_neither_class_is_proposed_it_is_asked_and_a_wrong_answer_refused():
+    for options in ({}, {"classes": ["nein", "ja"]}):
+        assert "--positive" in refused(made, public(4, 4), **options)
+        assert made(public(4, 4), positive="nein", **options).task.positive == "nein"
+    assert "--positive" in refused(made, pd.DataFrame({"age": [1, 2]}), classes=["nein", "ja"])
+    assert "not of ja, nein" in refused(made, public(4, 5), positive="jein")
+    three = public(4, 5).assign(ill=["a", "b", "c"] * 3)
+    assert "one of two classes" in refused(made, three, positive="a")
+    assert made(three).task.positive is None
+    numbers = public(4, 5).assign(ill=np.linspace(0, 1, 9))
+    assert "Remove it" in refused(made, numbers, positive="1")
+
+
+NUMBERS = {"0 and 1": [0, 1] * 5, "few": [1, 2, 3, 4, 5] * 2, "many": np.linspace(0.1, 5, 10)}
+
+
+@pytest.mark.parametrize("entries", NUMBERS)
+def test_how_a_target_of_numbers_was_taken_is_said_with_what_changes_it(entries):
+    table = pd.DataFrame({"age": range(10), "ill": NUMBERS[entries]})
+    said = []
+    task = made(table, tell=lambda finding: said.append(finding.sentence)).task
+    (line,) = [each for each in said if "number" in each]
+    assert ("--task regression" if task.classes else "--class for each") in line
+    for options in ({"task": task.kind}, {"task": "regression"}):
+        said.clear()
+        made(table, tell=lambda finding: said.append(finding.sentence), **options)
+        assert not [each for each in said if "number" in each]
+    assert (made(table, task="regression").task.minimum, made(table, task="regression").task.maximum)[0] == 0
+
+
+STATISTICS = ("counts", "description", "least squares", "effect", "survival", "additive hazards")
+
+
+@pytest.mark.parametrize(
+    "outcome", [[0, 1] * 6, ["no", "yes"] * 6, np.linspace(0.1, 9, 12)], ids=["01", "text", "number"]
+)
+@pytest.mark.parametrize("given", ["target", "outcome", "target, outcome", "treatment, outcome", "event, time"])
+def test_a_study_is_drafted_in_the_kind_that_its_statistics_need_or_refused_at_once(keys, study_cards, given, outcome):
+    """Every pair of statistics: a project comes out that computes them, or a refusal that names the way on."""
+    named = ("event", "time", "treatment", "outcome", "target")
+    columns = {"age": np.arange(12.0), "event": [0, 1] * 6, "time": np.arange(1.0, 13), "treatment": [0, 1] * 6}
+    table = pd.DataFrame(columns | {"outcome": outcome, "target": outcome})
+    parts, refusals = given.split(", "), []
+    without = [each for each in named if each not in parts]
+    for pair in itertools.combinations_with_replacement(STATISTICS, 2):
+        statistics = list(dict.fromkeys(pair))
+        options = {each: each for each in parts} | {"statistics": statistics, "without": without}
+        try:
+            project = draft_project(table, name="x", purpose="x", **study_cards, **options)
+        except ExchangeError as error:
+            refusals.append(error)
+            continue
+        made = study_statistics(project, n_components=2 if project.sharing.has_map else 0)
+        assert len(made) == len(statistics)
+    assert all(each.code == "SPEC_INVALID" for each in refusals)
+    assert all(re.search(r"--|Name one|Write|Remove", str(each)) for each in refusals)
+
+
+def test_a_zero_and_one_outcome_is_a_number_where_least_squares_explain_it(study_cards):
+    table = pd.DataFrame({"age": np.arange(12.0), "ill": [0, 1] * 6})
+    for statistics in (["least squares"], ["counts", "least squares"]):
+        for name in ("target", "outcome"):
+            found = []
+            options = {name: "ill", "statistics": statistics, "tell": found.append, **study_cards}
+            project = draft_project(table, name="x", purpose="x", **options)
+            assert (project.task.kind, project.task.minimum, project.task.maximum) == ("regression", 0.0, 1.0)
+            assert any("taken as a number, as least squares" in each.sentence for each in found)
+    counts = draft_project(table, name="x", purpose="x", statistics=["counts"], target="ill", **study_cards)
+    assert counts.task.classes == (0, 1)
+    with pytest.raises(ExchangeError, match='kind = "regression", minimum = 0.0 and maximum = 1.0'):
+        replace(counts, sharing=replace(counts.sharing, statistics=("least squares",)))
+
+
+@pytest.fixture
+def study_cards(keys):
+    names = {"a": "a", "b": "b", "c": "stranger"}
+    cards = {name: mask_card(MaskKey.generate(), keys[key]) for name, key in names.items()}
+    members = {"owner": keys["a"].public, "analyst": keys["analyst"].public}
+    return members | {"parties": {name: keys[key].public for name, key in names.items()}, "mask_keys": cards}

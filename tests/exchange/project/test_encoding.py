@@ -125,9 +125,10 @@ def test_equals_the_naive_matrix(make_project, data):
 )
 def test_classes_come_as_declared(make_project, classes, stored, expected):
     """Text or whole numbers, of one type at every party, with one class alone too."""
+    positive = classes[-1] if len(classes) == 2 else None
     project = make_project(
         columns=(Column(name="x", kind="number", minimum=0, maximum=1),),
-        task=Task(kind="classification", target="y", classes=classes),
+        task=Task(kind="classification", target="y", classes=classes, positive=positive),
         max_components=1,
     )
     target = encode_table(project, pd.DataFrame({"x": [0, 1, 0], "y": stored}), where="table").target

@@ -495,7 +495,7 @@ NAMES = ["-1", "+5", "-1.5e3", "+12%", "+", "-", "++", "+/-", "a=1", "<5", ">= 1
 
 
 def task(name):
-    return Task(kind="classification", target="ill", classes=("no", name))
+    return Task(kind="classification", target="ill", classes=("no", name), positive=name)
 
 
 @pytest.mark.parametrize("name", FORMULAS)

@@ -1,5 +1,6 @@
 """The table [sharing] of the project file: parsed, checked, shown, compared, drafted."""
 
+import re
 import tomllib
 from dataclasses import replace
 
@@ -53,7 +54,11 @@ def test_a_file_says_all_of_it_and_is_read_back(project, keys, tmp_path):
     assert again.digest == project.digest
     written = tomllib.loads(path.read_text())
     del written["signature"]
-    assert written == project_content(project)
+    content = project_content(project)
+    # Rules that only rows need are not written, and have their usual values where the file is read.
+    of_rows = {name: content["rules"].pop(name) for name in ("min_class_rows", "quorum", "seal_shares")}
+    assert of_rows == {"min_class_rows": 1, "quorum": 2, "seal_shares": True}
+    assert written == content
     text = read_project_text(path).replace("run = 1", "run = 2")
     path.write_text(sign_project_text(text, keys["north"]))
     raised = load_project(path)
@@ -98,7 +103,10 @@ def test_what_has_no_default_is_wanted(project, keys, tmp_path, name):
         ({"statistics": ("least squares",)}, "least squares needs a number"),
         ({"by": "ward"}, "none is asked for"),
         ({"outcome": "age"}, "none is asked for"),
-        ({"statistics": ("least squares",), "outcome": "ward"}, "'ward' is no column of numbers; there are age, pulse"),
+        (
+            {"statistics": ("least squares",), "outcome": "ward"},
+            "'ward' is no column of numbers; numbers are in age, pulse",
+        ),
         ({"statistics": ("effect",), "outcome": "age"}, "effect needs kind effect"),
         ({"statistics": ("survival",)}, "survival needs event and time"),
         ({"errors": "exact"}, "robust or classical"),
@@ -247,3 +255,26 @@ def test_a_category_among_pixels_makes_a_table():
     assert declared_alike(pixels)
     assert not declared_alike([*pixels, Column(name="ward", kind="category", categories=("day", "night"))])
     assert not declared_alike(pixels[:49])
+
+
+OF_ROWS = re.compile(r"obfuscat|representation|smote|gaussian|quorum|seal_shares|min_class_rows|each class")
+
+
+@pytest.mark.parametrize("kind", ["classification", "regression", "study"])
+def test_the_file_of_a_project_that_shares_sums_speaks_of_sums(keys, kind):
+    sharing = {"statistics": ("counts",)} if kind == "study" else None
+    project = project_of(keys, PARTIES, cards_of(keys, PARTIES), "classification" if kind == "study" else kind, sharing)
+    for drafted in (False, True):
+        text = project_text(project, keys["north"], drafted=drafted)
+        assert not OF_ROWS.search(text)
+        assert "All parties have to share" in text
+    of_rows = project_text(replace(project, sharing=None), keys["north"])
+    assert {"obfuscate", "quorum", "smote", "seal_shares"} <= set(re.findall(r"\w+", of_rows))
+    changed = project_text(replace(project, min_class_rows=9), keys["north"])
+    assert "min_class_rows = 9" in changed
+
+
+def test_sums_need_the_files_of_all_parties_whatever_the_quorum(keys):
+    project = project_of(keys, PARTIES, cards_of(keys, PARTIES))
+    assert project.fewest_parties == len(PARTIES) > project.quorum
+    assert replace(project, sharing=None).fewest_parties == project.quorum

@@ -6,6 +6,7 @@ from datetime import date, time
 from decimal import Decimal
 
 import numpy as np
+import openpyxl
 import pandas as pd
 import pyarrow as pa
 import pyarrow.feather as feather
@@ -15,11 +16,12 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from numpy.testing import assert_array_equal
+from python_calamine import CalamineWorkbook
 
 from datacollab._notices import notices_to
 from datacollab.errors import ExchangeError
 from datacollab.exchange.log import locked
-from datacollab.exchange.project import Column, encode_table, read_table, table_batches, write_table
+from datacollab.exchange.project import Column, _sheet, encode_table, read_table, table_batches, write_table
 
 SECRET = "Anna Huber"
 SUFFIXES = ["csv", "parquet", "pq", "arrow", "feather"]
@@ -293,13 +295,81 @@ def test_a_file_damaged_far_down_is_refused_after_the_first_batches(tmp_path):
 
 def test_the_end_of_the_name_says_what_is_written(table, tmp_path):
     with pytest.raises(ExchangeError) as caught:
-        write_table(tmp_path / "predictions.xlsx", [table])
+        write_table(tmp_path / "predictions.xls", [table])
     assert caught.value.code == "TABLE_UNREADABLE"
-    assert ".csv, .parquet" in str(caught.value)
+    assert ".csv, .xlsx, .parquet" in str(caught.value)
     assert not list(tmp_path.iterdir())
 
 
-@pytest.mark.parametrize("suffix", ["csv", "parquet", "arrow"])
+TEXTS = st.text(st.characters(exclude_categories=["Cs", "Cc"]), max_size=20) | st.sampled_from(
+    ["00123", "=1+1", "+1", "-1", "@A1", "1e5", "TRUE", " a ", "a\nb", "a\r\nb", "<&>\"'", "2026-01-31", "", "1" * 20]
+)
+
+
+@settings(suppress_health_check=[HealthCheck.function_scoped_fixture], max_examples=60)
+@given(
+    rows=st.lists(
+        st.tuples(TEXTS, st.floats(allow_nan=False, allow_infinity=False), st.integers(-(2**62), 2**62), st.booleans()),
+        min_size=1,
+        max_size=8,
+    ),
+    batch_rows=st.integers(1, 4),
+)
+def test_a_workbook_has_texts_as_texts_and_numbers_to_the_last_bit(tmp_path, rows, batch_rows):
+    """Whatever a text begins with it is one, so that nothing computes it; other programs read it alike."""
+    path = tmp_path / "t.xlsx"
+    frame = pd.DataFrame(rows, columns=["=text", "number", "whole", "is"])
+    write_table(path, [frame[at : at + batch_rows] for at in range(0, len(frame), batch_rows)], mode=0o600)
+    assert path.stat().st_mode & 0o777 == 0o600
+    header, *cells = openpyxl.load_workbook(path).active.iter_rows()
+    assert [(each.value, each.data_type) for each in header] == [(name, "s") for name in frame]
+    read = [[each.value for each in row] for row in cells]
+    kept = [[text, number, whole if abs(whole) < 10**15 else str(whole), it] for text, number, whole, it in rows]
+    assert [[row[0] or "", *row[1:]] for row in read] == kept
+    assert all(row[0].data_type == "s" or not row[0].value for row in cells)
+    with CalamineWorkbook.from_path(str(path)) as book:
+        assert [[row[0], row[3]] for row in book.get_sheet_by_index(0).to_python()[1:]] == [
+            [row[0], row[3]] for row in rows
+        ]
+
+
+def test_a_workbook_leaves_missing_entries_empty_and_writes_nothing_elsewhere(tmp_path, monkeypatch):
+    monkeypatch.setattr("tempfile.tempdir", str(tmp_path / "nowhere"))
+    columns = {"x": [1.5, np.nan], "n": pd.array([1, None], dtype="Int64"), "t": ["a", None]}
+    columns["day"] = pd.to_datetime(["2026-01-31", None])
+    write_table(tmp_path / "t.xlsx", [pd.DataFrame(columns | {"c\x07": [np.inf, 1]})])
+    _, *rows = openpyxl.load_workbook(tmp_path / "t.xlsx").active.iter_rows(values_only=True)
+    assert rows == [(1.5, 1, "a", "2026-01-31 00:00:00", "inf"), (None, None, None, None, 1)]
+    assert [each.name for each in tmp_path.iterdir()] == ["t.xlsx"]
+
+
+@pytest.mark.parametrize(
+    ("what", "most", "table"),
+    [
+        ("rows", 3, pd.DataFrame({"x": range(4)})),
+        ("columns", 2, pd.DataFrame({"x": [1], "y": [1], "z": [1]})),
+        ("letters in a cell", 5, pd.DataFrame({"x": ["secret"]})),
+        ("bytes", 100, pd.DataFrame({"x": range(9)})),
+    ],
+)
+def test_what_a_sheet_does_not_hold_is_refused_with_the_way_on(monkeypatch, tmp_path, what, most, table):
+    monkeypatch.setitem(_sheet._MOST, what, most)
+    with pytest.raises(ExchangeError, match=rf"holds {most} {what} at most, .* ending in \.csv") as caught:
+        write_table(tmp_path / "t.xlsx", [table[:2], table[2:]])
+    assert caught.value.code == "TOO_LARGE"
+    assert "secret" not in str(caught.value)
+    assert not list(tmp_path.iterdir())
+    monkeypatch.undo()
+    write_table(tmp_path / "t.xlsx", [table])
+
+
+def test_columns_beyond_z_have_two_letters_and_more(tmp_path):
+    wide = pd.DataFrame([range(800)], columns=[f"c{place}" for place in range(800)])
+    write_table(tmp_path / "t.xlsx", [wide])
+    assert read_table(tmp_path / "t.xlsx").iloc[0].tolist() == list(range(800))
+
+
+@pytest.mark.parametrize("suffix", ["csv", "xlsx", "parquet", "arrow"])
 def test_what_was_there_stays_until_the_new_one_is_whole(table, tmp_path, suffix):
     path = tmp_path / f"t.{suffix}"
     write_table(path, [table.iloc[:5]])

@@ -200,7 +200,7 @@ def _check_told(status: RemoteStatus, project: Project, url: str) -> None:
     """Check that a hub repeats what the owner signed."""
     agreed = {
         "deadline": None if project.deadline is None else project.deadline.isoformat(),
-        "quorum": project.quorum,
+        "quorum": project.fewest_parties,
         "revision": project.revision,
     }
     others = [name for name, value in agreed.items() if getattr(status, name) != value]

@@ -174,7 +174,7 @@ def _replace(hub: Hub, connection: Connection, row: ProjectRow, said: Project, d
         digest=said.digest,
         revision=said.revision,
         deadline=said.deadline,
-        quorum=said.quorum,
+        quorum=said.fewest_parties,
     )
     add_agreement(connection, row.id, revision=said.revision, digest=said.digest, agreement=data, now=hub.clock())
 

@@ -23,7 +23,7 @@ from ...exchange.analyst_folder import (
     Integration,
     effect_of,
 )
-from ...exchange.steps import STEPS
+from ...exchange.steps import STEPS, ranking_rows
 from ..web import Action, Desk, Job, Page, Pages, Place, Session, chosen_files, create_app, handed_out
 
 __all__ = ["AnalystDesk", "analyst_app"]
@@ -80,6 +80,20 @@ class AnalystDesk(Desk):
             if error.code == "NOT_INTEGRATED":
                 return None
             raise
+
+    def lacks(self, path: str) -> tuple[str, str]:
+        """Return what is missing before the step at a path can be taken, and the page to go to."""
+        if path in (INTEGRATE, EFFECT) and self.n_there < self.folder.quorum:
+            return f"{self.n_there} of {self.folder.quorum} files are there.", SHARES
+        if path != EXPORT:
+            return "", ""
+        if self.of_study or self.folder.project.task.kind == "effect":
+            return "There is nothing to be sent: no model goes back in a project of this kind.", ""
+        result = None if self.of_sums else self.integration()
+        if result is not None and result.row_findings:
+            return "The model carries training rows, and is not exported. Choose another model.", INTEGRATE
+        is_made = _made(self, "sums-model.dcstate")["is_done"] if self.of_sums else result is not None
+        return ("", "") if is_made else ("No model was made of the files that are there.", INTEGRATE)
 
     def share_names(self) -> list[str]:
         """Return the names of the files that parties send."""
@@ -187,7 +201,7 @@ def _parts(desk: AnalystDesk) -> Iterator[Page | Action]:
     yield Page(SHARES, template="shares.html")
     yield Action(SHARES, add, most_files=len(project.parties))
     models = SURVIVAL_MODELS if task.kind == "survival" else MODELS
-    yield Page(INTEGRATE, lambda request: {"models": models, "n_there": desk.n_there}, "integrate.html")
+    yield Page(INTEGRATE, lambda request: {"models": models}, "integrate.html")
     doing, choices = "Adding up all files" if desk.of_sums else "", ("integrator", "estimator", "n_clusters", "budget")
     yield desk.form("integrate", integrate, path=INTEGRATE, shown=MODEL, fields=choices, doing=doing)
     yield Page(MODEL, card, "card.html")
@@ -208,6 +222,7 @@ def _card(result: Integration) -> dict[str, Any]:
         "n_candidates": 0 if result.selection is None else len(result.selection.candidates),
         "concordance": result.concordance,
         "score": result.score,
+        "ranking_rows": ranking_rows,
         "repeated": {party: count for party, count in result.n_repeated.items() if count},
     }
 

@@ -19,6 +19,9 @@ if TYPE_CHECKING:
 
 __all__ = ["Looked", "Offer", "PartyDesk", "Seen"]
 
+_FEWEST_MEMBERS = 3
+"""The analyst and two parties."""
+
 
 @dataclass(frozen=True, kw_only=True, eq=False)
 class Offer:
@@ -121,6 +124,35 @@ class PartyDesk(Desk):
     def of_sums(self) -> bool:
         """Whether the project shares sums."""
         return self.opened().project.sharing is not None
+
+    @property
+    def left_out(self) -> tuple[str, ...]:
+        """Return the paths of steps that the project does not have."""
+        project = self.opened().project
+        # No model of an effect or a study comes back, and without targets there is nothing to evaluate.
+        results, ranked = ("/model", "/predict", "/evaluate"), ("/evaluate", "/explain", "/distil")
+        if project.sharing is not None:
+            return ("/release", "/approve", "/explain", "/distil", "/forget", *results * project.sharing.is_study)
+        of_kind = {"effect": (*results, *ranked), "none": ranked, "survival": ("/distil",)}
+        return ("/sums", *of_kind.get(project.task.kind, ()))
+
+    def lacks(self, path: str) -> tuple[str, str]:
+        """Return what is missing before the step at a path can be taken, and the page to go to."""
+        names = {file.stem for file in (self.path / "owner").glob("*.key")}
+        if path == "/project" and ("analyst" not in names or len(names) < _FEWEST_MEMBERS):
+            return "A draft needs the public keys of the analyst and of two parties or more. Add them above.", ""
+        if not self.has("project.toml"):
+            return "", ""
+        if path in self.left_out:
+            return "This project has no such step.", "/"
+        if path in ("/release", "/approve", "/sums") and not self.has_anchor:
+            return "The anchor is not here yet. When it has come from the owner, join again with it.", "/join"
+        if path in ("/model", "/distil") and self.shared_entry() is None:
+            return "Nothing was shared yet, so nothing comes back.", "/sums" if self.of_sums else "/approve"
+        models = ("model.dcmodel",) if path == "/explain" else ("model.dcmodel", "learned.dcstate")
+        if path in ("/predict", "/evaluate", "/explain") and not any(map(self.has, models)):
+            return "No model is installed yet.", "/model"
+        return "", ""
 
     def opened_for_rows(self) -> PartyFolder:
         """Return the folder of a project that shares rows; raise a ValueError if it shares sums."""

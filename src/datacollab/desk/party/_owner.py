@@ -27,7 +27,7 @@ _NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9_-]{0,63}")
 _KEY = Input(name="key", words="A public key", option="--key", kind=Path, endings=(".key",), label="public key")
 _MOST_LETTERS = 2**19
 _GROUPS = {
-    "The target": ("classes", "target_range", "task"),
+    "The target": ("classes", "positive", "target_range", "task"),
     "Columns and their entries": ("without", "kinds", "missing", "keep", "valid_range"),
     "Times to an event": ("event", "time", "seen"),
     "An effect": ("treatment", "treated", "outcome"),
@@ -64,6 +64,8 @@ def owner_parts(desk: PartyDesk) -> Iterator[Page | Action]:
     """Yield pages and forms: make keys, collect public keys, draft and sign the project, seal the anchor."""
     commands, place = desk.commands, desk.path / "owner"
     project, anchor = place / "project.toml", place / "anchor.dcanchor"
+
+    desk.fields[PROJECT] = [each for each in commands.steps["project new"].inputs if each.name not in _ELSEWHERE]
 
     def members() -> dict[str, PublicKey]:
         return {file.stem: PublicKey.load(file, proven=True) for file in sorted(place.glob("*.key"))}
@@ -119,9 +121,9 @@ def owner_parts(desk: PartyDesk) -> Iterator[Page | Action]:
 
     def draft(form: FormData) -> None:
         step, known = commands.steps["project new"], members()
-        options = given(form, step, [each.name for each in step.inputs if each.name not in _ELSEWHERE])
-        if "analyst" not in known:
-            raise ValueError("The analyst's public key is missing. Add it above.")
+        options = given(form, step, [each.name for each in desk.fields[PROJECT]])
+        if lacking := desk.lacks(PROJECT)[0]:
+            raise ValueError(lacking)
         parties = [f"{name}={place / f'{name}.key'}" for name in known if name != "analyst"]
         table = chosen_file(form, desk.files, step["like"], as_name="public")
 

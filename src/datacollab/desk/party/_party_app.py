@@ -83,35 +83,26 @@ def _places(desk: PartyDesk) -> Sequence[Place]:
     if not desk.has("project.toml"):
         return (keys, *([_place("join", JOIN, False)] if has_keys else []), *owner)
     shared, seen, looked = desk.shared_entry(), desk.seen, desk.looked
-    is_shared, project = shared is not None, desk.opened().project
-    has_anchor, task, sharing = desk.has_anchor, project.task, project.sharing
+    is_shared, has_anchor = shared is not None, desk.has_anchor
     when = "" if shared is None else f"shared {shared['time'][:10]}"
     found = "" if seen is None else (seen.refusal.code if seen.refusal else f"{seen.n_rows} rows read")
     may = "" if looked is None else ("may not leave" if looked.reasons else "may leave")
-    leaving: tuple[Place, ...] = (
+    leaving = (
         _place("check", RELEASE, is_shared or (looked is not None and not looked.reasons), may),
         _place("share", APPROVE, is_shared, when),
+        _place("check", SUMS, is_shared, when),
     )
-    if desk.of_sums:
-        leaving = (_place("check", SUMS, is_shared, when),)
     installed = desk.has("model.dcmodel")
     after = (
         _place("install", MODEL, installed, "installed" if installed else ""),
         _place("predict", PREDICT, "predict" in desk.done),
-    )
-    beside = (
         _place("evaluate", EVALUATE, "evaluate" in desk.done, is_beside=True),
         _place("explain", EXPLAIN, "explain" in desk.done, is_beside=True),
         _place("distil", DISTIL, desk.has("learned.dcstate"), is_beside=True),
         _place("forget", FORGET, desk.has_forgotten(), is_beside=True),
     )
-    # No model of an effect or a study comes back, and without targets there is nothing to evaluate.
-    models = (EVALUATE, EXPLAIN, DISTIL)
-    without = {"effect": models, "none": models, "survival": (DISTIL,)}.get(task.kind, ())
-    if sharing is not None:
-        without = (EXPLAIN, DISTIL, FORGET, *([EVALUATE] if sharing.is_study else []))
     table = "" if desk.table is None else desk.table.name
-    return (
+    places = (
         keys,
         _place("join", JOIN, has_anchor, "" if has_anchor else "no anchor"),
         Place(path=TABLE, name="Choose the table", note=table, is_done=desk.table is not None or is_shared),
@@ -123,10 +114,10 @@ def _places(desk: PartyDesk) -> Sequence[Place]:
         ),
         *leaving,
         Place(path=OUTBOX, name="Outbox", note=when and "to be sent by you", is_done=is_shared),
-        *(() if task.kind == "effect" or (sharing is not None and sharing.is_study) else after),
-        *(place for place in beside if place.path not in without),
+        *after,
         *owner,
     )
+    return [place for place in places if place.path not in desk.left_out]
 
 
 def _join_parts(desk: PartyDesk) -> Iterator[Page | Action]:
@@ -346,9 +337,10 @@ def _result_parts(desk: PartyDesk) -> Iterator[Page | Action]:
     def explain_page(request: Request) -> dict[str, Any]:
         found, folder = desk.done.get("explain"), desk.files.path
         importance = [] if found is None else list(found.importance().items())
-        classes = desk.opened().project.task.classes
+        task = desk.opened().project.task
+        classes, usual = task.classes, f"the usual: {'all' if task.positive is None else task.positive}"
         return {
-            "classes": [("", "the usual: the second of two, or else all"), *((name, name) for name in classes)],
+            "classes": [("", usual), *((name, name) for name in classes)],
             "found": found,
             "importance": importance[:_MOST_COLUMNS],
             "n_columns": len(importance),

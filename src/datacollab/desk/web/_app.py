@@ -30,7 +30,7 @@ from starlette.routing import Route
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from ...bundle import write_atomically
-from ...exchange.steps import STEPS, Step
+from ...exchange.steps import STEPS, Input, Step
 from ...look import HEADERS, STYLE, templates_in
 from ._forms import DeskFiles, chosen_file, files_in, given, perhaps_file, remote_commands
 from ._jobs import Job, Jobs, Refusal, refusal_of
@@ -291,6 +291,8 @@ class Desk:
         self.files = DeskFiles(self.path)
         self.jobs = Jobs()
         self.done: dict[str, Any] = {}
+        self.fields: dict[str, list[Input]] = {}
+        """Those of the page at a path."""
 
     def command(self, verb: str, *words: object) -> str:
         """Return the command that does the same; words that are a shell's already stay as they are."""
@@ -323,7 +325,8 @@ class Desk:
         which may be left out. The page at ``shown``, or
         else the form's, shows what comes of it.
         """
-        step = STEPS[f"{self.role} {verb}"]
+        step, fields = STEPS[f"{self.role} {verb}"], tuple(fields)
+        self.fields |= {page: [step[name] for name in fields] for page in (path, shown or path)}
 
         def act(form: FormData) -> None:
             options = given(form, step, fields)
@@ -350,6 +353,9 @@ _AGAIN: ContextVar[Mapping[str, str]] = ContextVar("again")
 """What was written into a form that was refused, by the fields' names."""
 
 
+_OPTION = re.compile(r"--[a-z][a-z-]*[a-z]")
+
+
 class Pages:
     """Renders templates of the desk and of one role, which are of its files."""
 
@@ -364,7 +370,7 @@ class Pages:
         desk: Desk,
         **shared: Any,
     ) -> None:
-        place = desk.files.path
+        self._desk, place = desk, desk.files.path
         self._upload = re.compile(f"({re.escape(str(place))}|{re.escape(str(place.absolute()))})/upload-\\w+/")
         self.entered: tuple[str, Mapping[str, str], Job | None] = "", {}, None
         """The page of the form that was sent last, what was written into it, and the work that it began."""
@@ -373,6 +379,7 @@ class Pages:
         self._environment.globals |= {"token": session.token, "steps_of": STEPS, "files_in": files_in, **shared}
         self._environment.globals |= {"remote_commands": remote_commands, "quoted": shlex.quote, "desk": desk}
         self._environment.globals["again"] = lambda name, usual="": _AGAIN.get().get(name, usual)
+        self._environment.globals["labelled"] = self.labelled
         self._environment.tests["finite"] = math.isfinite
         self._environment.globals["parts"] = self._environment.get_template("parts.html").module
 
@@ -385,21 +392,28 @@ class Pages:
         _AGAIN.set(written if where == path and is_refused else {})
         if isinstance(refusal := context.get("refusal"), Refusal):
             # A page that shows a refusal has no second one.
-            failed, context["refusal"] = None, self._named(refusal)
+            failed, context["refusal"] = None, self._named(refusal, path)
         rendered = self._environment.get_template(template).render(
             **context,
             path=path,
             desk_title=self._title(),
             steps=self._places(),
             running=self._jobs.running,
-            failed=failed and self._named(failed),
+            failed=failed and self._named(failed, path),
             notice=ended.notice if ended else "",
         )
         return HTMLResponse(rendered, status_code=status)
 
-    def _named(self, refusal: Refusal) -> Refusal:
-        """Return the refusal with names of uploads in place of their paths."""
-        return replace(refusal, message=self._upload.sub("", refusal.message))
+    def _named(self, refusal: Refusal, path: str) -> Refusal:
+        """Return the refusal with names of uploads in place of their paths, and labels in place of options."""
+        message = self.labelled(self._upload.sub("", refusal.message), path)
+        return replace(refusal, message=message, remedy=self.labelled(refusal.remedy, path))
+
+    def labelled(self, sentence: str, path: str) -> str:
+        """Return a sentence of a command for the page at a path: labels of its fields in the place of options."""
+        fields = {f"--{each.field.replace('_', '-')}": each for each in self._desk.fields.get(path, ())}
+        labels = {option: f"“{each.off or each.label or each.words}”" for option, each in fields.items()}
+        return _OPTION.sub(lambda found: labels.get(found[0], found[0]), sentence)
 
 
 def create_app(session: Session, pages: Pages, jobs: Jobs, parts: Iterable[Page | Action]) -> ASGIApp:

@@ -319,7 +319,7 @@ class AnalystFolder:
     @property
     def quorum(self) -> int:
         """How many parties must have shared; all of them, if they share sums."""
-        return len(self.project.parties) if self._of_sums else self.project.quorum
+        return self.project.fewest_parties
 
     def check_quorum(self, n_shares: int) -> None:
         """Raise if fewer parties have shared than the project needs."""

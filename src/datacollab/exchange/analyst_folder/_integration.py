@@ -49,7 +49,7 @@ if TYPE_CHECKING:
     from ...analyst import Collaboration, Selection
 
 _FIND = 0.8
-"""The share of the second of two classes that the threshold is to find."""
+"""The share of the sought class that the threshold is to find."""
 _FEWEST_IN_TOTAL = 10
 """Each row of a class with fewer rows in the total may be recognised."""
 
@@ -173,8 +173,8 @@ class Score:
 
     `name` is "AUC" of two classes, "log loss" of more, "accuracy" if the model gives no probabilities, "root mean
     squared error", or "concordance" of times to an event, and `baseline` that of always the same answer.  `n_folds` is
-    None if every row was left out by itself.  Of two classes with probabilities, `ranking` is "positive", the second's
-    name, and what `linalg.ranking_figures` gives.  `never_called` are classes that rows left out have and none of them
+    None if every row was left out by itself.  Of two classes with probabilities, `ranking` is "positive", the sought
+    one, and what `linalg.ranking_figures` gives.  `never_called` are classes that rows left out have and none of them
     was taken for.
     """
 
@@ -324,7 +324,7 @@ def _left_out(collaboration: Collaboration, shares: Sequence[Share]) -> tuple[ND
 
 def _score_of_classes(target: NDArray[Any], probabilities: FloatArray, classes: NDArray[Any], task: Task) -> Score:
     predicted = classes[np.argmax(probabilities, axis=1)]
-    ranking = _ranking(task, target, _of_second(task, classes, probabilities))
+    ranking = _ranking(task, target, _of_positive(task, classes, probabilities))
     name, baseline = "log loss", entropy(np.unique(target, return_counts=True)[1])
     value, interval = mean_with_interval(_losses(classes, probabilities, target))
     if ranking is not None and ranking["auc_interval"] is not None:
@@ -368,14 +368,14 @@ def _cross_validated(
     scores, constant = abs(trained["test_score"]), float(baseline.mean())
     if all(hasattr(model, "predict_proba") for model, _ in left_out):
         said = [(model.classes_, model.predict_proba(rows[out]), target[out]) for model, out in left_out]
-        of_second = [_of_second(task, classes, P) for classes, P, _ in said]
-        ranking = _ranking(task, np.concatenate([y for *_, y in said]), np.concatenate(of_second))
+        of_positive = [_of_positive(task, classes, P) for classes, P, _ in said]
+        ranking = _ranking(task, np.concatenate([y for *_, y in said]), np.concatenate(of_positive))
         name, constant = "log loss", entropy(np.unique(target, return_counts=True)[1])
         scores = np.array([_losses(classes, P, y).mean() for classes, P, y in said])
         if ranking is not None and all(len(np.unique(y)) == 2 for *_, y in said):
             name, constant = "AUC", 0.5
-            is_second = [np.asarray(y == ranking["positive"]) for *_, y in said]
-            scores = np.array([auc_with_interval(*each)[0] for each in zip(is_second, of_second, strict=True)])
+            is_positive = [np.asarray(y == ranking["positive"]) for *_, y in said]
+            scores = np.array([auc_with_interval(*each)[0] for each in zip(is_positive, of_positive, strict=True)])
     if name in ("AUC", "accuracy"):
         most = 1.0
     return _over_folds(
@@ -394,17 +394,17 @@ def _losses(classes: NDArray[Any], probabilities: FloatArray, target: NDArray[An
 
 
 def _ranking(task: Task, target: NDArray[Any], probabilities: FloatArray) -> dict[str, Any] | None:
-    if len(task.classes) != 2:
+    if task.positive is None:
         return None
-    positive = task.classes[1]
-    return {"positive": positive, **ranking_figures(np.asarray(target == positive), probabilities, _FIND)}
+    figures = ranking_figures(np.asarray(target == task.positive), probabilities, _FIND)
+    return {"positive": task.positive, **figures}
 
 
-def _of_second(task: Task, classes: NDArray[Any], probabilities: FloatArray) -> FloatArray:
-    """Return probabilities of the second of two classes; zeros if the model does not know it."""
-    if len(task.classes) != 2 or task.classes[1] not in classes:
+def _of_positive(task: Task, classes: NDArray[Any], probabilities: FloatArray) -> FloatArray:
+    """Return probabilities of the sought one of two classes; zeros if the model does not know it."""
+    if task.positive is None or task.positive not in classes:
         return np.zeros(len(probabilities))
-    return np.asarray(probabilities[:, int(np.argmax(classes == task.classes[1]))])
+    return np.asarray(probabilities[:, int(np.argmax(classes == task.positive))])
 
 
 def _never_called(task: Task, target: NDArray[Any], predicted: NDArray[Any]) -> tuple[str | int, ...]:

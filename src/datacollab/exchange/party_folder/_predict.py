@@ -31,7 +31,7 @@ from ._install import Side, agreed_times, are_targets, at_home
 
 PREDICTION, FLAGGED = "prediction", "flagged"
 FIND = 0.8
-"""Share of the second class's rows that a threshold is to find."""
+"""Share of the sought class's rows that a threshold is to find."""
 BATCH_ROWS = 16_384
 _ROUNDING = 1e-6
 _LEVEL = 0.95
@@ -57,12 +57,12 @@ def predict_batches(
     ----------
     folder : Folder
     source : Path
-        CSV, Parquet or Arrow; it needs no target.
+        CSV, Excel, Parquet or Arrow; it needs no target.
     using : {"combined", "local", "own", "collaboration", "distilled"}, optional
         The side that predicts; by default the combined one, or the collaboration's if nothing was combined.  "local"
         are the party's own models with the public rows it has, "own" without them.
     flag_from : float, optional
-        Of two classes, the probability of the second from which on rows are flagged, in a column "flagged".
+        Of two classes, the probability of the sought one from which on rows are flagged, in a column "flagged".
     keep : sequence of str, default=()
         Columns of the table to be put in front, such as an identifier.
     batch_rows : int, default=16384
@@ -75,6 +75,8 @@ def predict_batches(
         NOT_SHARED, NOT_INSTALLED, NOT_POOLED, WRONG_SHARE, or of the kind "schema".
     """
     side, project, source = at_home(folder).side(using), folder.project, Path(source)
+    if flag_from is not None and project.task.positive is None:
+        raise ValueError(f"flag_from is for two classes, and the project has {project.task.words}. Leave it out.")
     names = [] if side.classes is None else [f"proba_{name}" for name in side.classes]
     if project.task.kind == "survival":
         names = [f"survival_{time:.10g}" for time in agreed_times(project)]
@@ -103,7 +105,7 @@ def predict(
     folder, source, using, flag_from, keep, batch_rows, tell
         As in `predict_batches`.
     output : Path
-        CSV, Parquet or Arrow, by its name.  Predictions that are there already are replaced.
+        CSV, Excel, Parquet or Arrow, by its name.  Predictions that are there already are replaced.
     force : bool, default=False
         Whether another file may be replaced, too; ALREADY_THERE otherwise.
     look : callable, optional
@@ -138,7 +140,7 @@ def threshold(folder: Folder, tested: Path, *, using: str | None = None, find: f
     Returns
     -------
     dict of str to object
-        "positive", the second of two classes, and what `linalg.ranking_figures` says of its "threshold".
+        "positive", the sought one of two classes, and what `linalg.ranking_figures` says of its "threshold".
 
     Raises
     ------
@@ -166,7 +168,7 @@ def evaluate(
     using : {"combined", "local", "own", "collaboration", "distilled"}, optional
         The side whose figures come first; as in `predict_batches`.
     find : float, default=0.8
-        Of two classes, the share of the second one's new rows that a threshold is to find; above 0, at most 1.
+        Of two classes, the share of the sought one's new rows that a threshold is to find; above 0, at most 1.
     batch_rows : int, default=16384
 
     Returns
@@ -181,7 +183,7 @@ def evaluate(
         * For a regression "rmse", "rmse_baseline" of always answering the mean, "mae", "r2", and "median_error" with
           the interval of the sign test.
         * For a survival "concordance" and "n_events".
-        * With probabilities of two classes "ranking" of the second; see `linalg.ranking_figures`.
+        * With probabilities of two classes "ranking" of "positive", the sought one; see `linalg.ranking_figures`.
     """
     if not 0 < find <= 1:
         raise ValueError(f"find must be above 0 and at most 1; got {find}.")
@@ -191,11 +193,11 @@ def evaluate(
     home.side(using)
     sides = home.sides
     task, adjusted = project.task, Adjustments()
-    ranked = [name for name, side in sides.items() if side.classes is not None and len(task.classes) == 2]
+    ranked = [name for name, side in sides.items() if side.classes is not None and task.positive is not None]
     place = {name: number for number, name in enumerate(task.classes)}
     targets: list[NDArray[Any]] = []
     predicted: dict[str, list[NDArray[Any]]] = {name: [] for name in sides}
-    # Probabilities of the true class, and of the second of two; in single precision, since tables may be long.
+    # Probabilities of the true class, and of the sought one of two; in single precision, since tables may be long.
     of_true: dict[str, list[NDArray[Any]]] = {name: [] for name, side in sides.items() if side.classes is not None}
     likely: dict[str, list[NDArray[Any]]] = {name: [] for name in ranked}
     for table in table_batches(source, batch_rows=batch_rows, project=project):
@@ -216,7 +218,8 @@ def evaluate(
             true = [place[each] for each in encoded.target.tolist()]
             of_true[name].append(known[np.arange(encoded.n_rows), true])
             if name in ranked:
-                likely[name].append(known[:, 1])
+                assert task.positive is not None
+                likely[name].append(known[:, place[task.positive]])
     said = {"task": task.kind, "target": task.target or task.words, "unit": task.unit}
     target = _together(targets)
     scores = {}
@@ -226,9 +229,9 @@ def evaluate(
             losses = log_losses(_together(of_true[name]))
             scores[name]["log_loss"], scores[name]["log_loss_interval"] = mean_with_interval(losses)
         if name in ranked:
-            of_second = np.asarray(target == task.classes[1], dtype=bool)
-            figures = ranking_figures(of_second, _together(likely[name]), find)
-            scores[name]["ranking"] = {"positive": task.classes[1], **figures}
+            is_positive = np.asarray(target == task.positive, dtype=bool)
+            figures = ranking_figures(is_positive, _together(likely[name]), find)
+            scores[name]["ranking"] = {"positive": task.positive, **figures}
     chosen = using or next(iter(sides))
     first = scores[chosen]
     found, name, _ = leading_figure(first)
@@ -276,8 +279,9 @@ def _frames(
                 columns |= dict(zip(names, find(project, side, encoded.X, source).T, strict=True))
             for name in flagged:
                 # In the single precision that the threshold was found in.
-                of_second = columns[f"proba_{project.task.classes[1]}"].astype(np.float32)
-                columns[name] = of_second >= np.float32(flag_from)
+                # A model that does not know the sought class gives it no probability.
+                likely = columns.get(f"proba_{project.task.positive}", np.zeros(encoded.n_rows))
+                columns[name] = likely.astype(np.float32) >= np.float32(flag_from)
         frame = pandas.DataFrame(columns)
         frame.attrs = table.attrs  # with semicolons if the table has them
         yield frame
@@ -464,7 +468,7 @@ class Explained:
         """Draw the most important columns into a file that is closed to others; it shows private entries."""
         shap, found = _shap(), self.explanation
         axes = require("matplotlib.figure", "plots").Figure(figsize=(7.5, 5.0), layout="constrained").subplots()
-        one = found if found.output_names is None else found[:, :, len(found.output_names) - 1]
+        one = found if found.output_names is None else found[:, :, 0]  # A figure is of one class.
         shap.plots.beeswarm(one, ax=axes, show=False, plot_size=None)
         drawn = io.BytesIO()
         axes.figure.savefig(drawn, format=path.suffix.lower()[1:], dpi=144)
@@ -495,11 +499,11 @@ def explain(
     ----------
     folder : Folder
     source, output : Path
-        CSV, Parquet or Arrow.  The output has the columns "row" (its position, from 1), those of `keep`, "class" if the
-        model gives probabilities, "base_value" (the mean output over the anchor), "answer", and "contribution_NAME" of
-        each column of the project; these and the base value add up to the answer.
+        CSV, Excel, Parquet or Arrow.  The output has the columns "row" (its position, from 1), those of `keep`, "class"
+        if the model gives probabilities, "base_value" (the mean output over the anchor), "answer", and
+        "contribution_NAME" of each column of the project; these and the base value add up to the answer.
     of_class : str, optional
-        Class whose probability is explained; by default the second of two, and otherwise all.
+        Class whose probability is explained; by default the sought one of two, and otherwise all.
     most_rows : int, default=100
         So many rows of a longer table are explained, evenly spaced.
     keep : sequence of str, default=()
@@ -539,7 +543,7 @@ def explain(
     side = home.side("collaboration")
     assert home.party is not None
     assert isinstance(home.model, PartyModel)
-    classes = _classes(side, of_class, log_odds, figure, folder.project.task.kind)
+    classes = _classes(side, of_class, log_odds, figure, folder.project.task)
     _shap()
     table = read_table(source, project=folder.project)
     check_kept(source, keep, table.columns)
@@ -668,13 +672,13 @@ def check_figure(figure: Path, others: Sequence[Path], *, force: bool) -> None:
 
 
 def _classes(
-    side: Side, of_class: str | None, log_odds: bool, figure: Path | None, kind: str
+    side: Side, of_class: str | None, log_odds: bool, figure: Path | None, task: Task
 ) -> list[tuple[int, str]] | None:
     """Return positions and names of the classes to be explained, or raise if the model has no such outputs."""
     if side.classes is None:
         if of_class is not None or log_odds:
             raise ValueError(f"The model {side.name} gives no probabilities. Leave out the class and log odds.")
-        if kind in ("classification", "none"):
+        if task.kind in ("classification", "none"):
             raise AgreementError(
                 f"The model {side.name} names classes without probabilities, which cannot be added. Ask the analyst "
                 "for a model that has them."
@@ -683,10 +687,10 @@ def _classes(
     names = [str(each) for each in side.classes]
     if of_class is not None and of_class not in names:
         raise ValueError(f"The model knows the classes {', '.join(names)}; got {of_class!r}.")
-    if figure is not None and of_class is None and len(names) != 2:
+    # Of two classes one is enough, as the other's values are its negatives.
+    which = str(task.positive) if of_class is None and str(task.positive) in names else of_class
+    if figure is not None and which is None:
         raise ValueError(f"A figure is of one class: name one of {', '.join(names)}.")
-    # Of two classes the second, as the first's values are its negatives.
-    which = names[-1] if of_class is None and len(names) == 2 else of_class
     return [(place, name) for place, name in enumerate(names) if which in (None, name)]
 
 

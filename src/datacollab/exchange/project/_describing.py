@@ -23,7 +23,8 @@ def task_lines(project: Project) -> list[str]:
     possible = range_words(task.minimum, task.maximum, task.unit) if task.minimum is not None else ""
     if task.is_single:
         merged = "".join(f"; {entry} is taken for {name}" for entry, name in (task.merged or {}).items())
-        return [f"{task.words}: {f'classes {_listed(task.classes)}{merged}' if task.classes else possible}"]
+        sought = "" if task.positive is None else f"; {task.positive} is sought"
+        return [f"{task.words}: {f'classes {_listed(task.classes)}{sought}{merged}' if task.classes else possible}"]
     lines = [task.words]
     if task.treatment:
         lines.append(f"{task.treatment}: treated {_listed(task.treated)}; not {_listed(task.untreated)}")

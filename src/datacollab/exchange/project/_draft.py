@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import math
 import re
-from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
 import numpy as np
 
+from ..._positive import NO_AND_YES, positive_class
 from ..._recommended import recommended
 from ..._typing import FloatArray
 from ...bundle import PublicKey
@@ -53,8 +54,6 @@ _PARTS: dict[str, tuple[set[str], ...]] = {
     "none": (set(),),
 }
 """Columns that a kind of task needs, in one way or another; the others need a target."""
-_NO_AND_YES = (("0", "1"), ("no", "yes"), ("No", "Yes"), ("false", "true"), ("False", "True"), ("FALSE", "TRUE"))
-"""Pairs with an obvious meaning."""
 
 
 def _drafted_task(
@@ -66,6 +65,7 @@ def _drafted_task(
     treated: Sequence[str],
     classes: Sequence[str],
     target_range: tuple[float, float] | None,
+    positive: str | None,
 ) -> Task:
     """Guess a task from the columns that were named for its parts, and their entries in the public table."""
     if kind is not None:
@@ -79,23 +79,23 @@ def _drafted_task(
     found = ", ".join(f"--{name}" for name in sorted(given)) or "none"
     is_expected = given.keys() in expected
     refuse_if(not is_expected, "[task]", f"for {kind or 'a class or number'} expected {ways}; got {found}.")
-    about_target = classes or target_range is not None
+    about_target = classes or target_range is not None or positive is not None
     said = (("--seen", "event", seen), ("--treated", "treatment", treated))
-    for options, needed, is_said in (*said, ("--class or --target-range", "target", about_target)):
+    for options, needed, is_said in (*said, ("--class, --positive or --target-range", "target", about_target)):
         is_vain = is_said and needed not in given
         refuse_if(is_vain, "[task]", f"{options} describes entries of --{needed}, and there is none.")
     if kind == "none":
         return Task(kind="none")
     if kind not in ("survival", "effect"):
         name = given["target"]
-        return _single_task(name, entries.get(name), kind, classes, target_range)
+        return _single_task(name, entries.get(name), kind, classes, target_range, positive)
     parts: dict[str, Any] = dict(given)
     if "treatment" in given:
         name = given["treatment"]
         parts["untreated"], parts["treated"] = _no_and_yes(name, entries[name], treated, "--treated")
     if "outcome" in given:
         name = given["outcome"]
-        parts["minimum"], parts["maximum"] = _widened_range(_finite(name, entries[name]))
+        parts["minimum"], parts["maximum"] = _target_range(_finite(name, entries[name]))
         return Task(kind=kind, **parts)
     event, time = given["event"], given["time"]
     parts["not_seen"], parts["seen"] = _no_and_yes(event, entries[event], seen, "--seen")
@@ -112,7 +112,8 @@ def _finite(name: str, entries: Any) -> FloatArray:
     try:
         numbers = as_numbers(entries.dropna())
     except NotNumericError as error:
-        raise invalid(f"The target {name!r}", f"it {error}; expected numbers.") from None
+        advice = "expected numbers. Write yes and no as 1 and 0."
+        raise invalid(f"The target {name!r}", f"it {error}; {advice}") from None
     is_finite = numbers.size and np.isfinite(numbers).all()
     refuse_if(not is_finite, f"The target {name!r}", "it holds no numbers, or infinite ones. Correct the public rows.")
     return numbers
@@ -127,7 +128,7 @@ def _no_and_yes(name: str, entries: Any, yes: Sequence[str], option: str) -> tup
         refuse_if(strange, where, f"{option}: no public row has {strange}. Correct it.")
         no = found - set(yes)
     else:
-        pair = next((each for each in _NO_AND_YES if found and found <= set(each)), ())
+        pair = next((each for each in NO_AND_YES if found and found <= set(each)), ())
         meant = f"what entries mean is not guessed: {listed(sorted(found))}. Name with {option} those that mean yes."
         refuse_if(not pair, where, meant)
         no, yes = set(pair[:1]), pair[1:]
@@ -141,8 +142,18 @@ def _type_of(texts: Iterable[str]) -> Callable[[str], Any]:
     return int if all(map(_WHOLE.fullmatch, texts)) else str
 
 
+def _target_range(numbers: FloatArray) -> tuple[float, float]:
+    """Return the range of a target's numbers: 0 and 1 mean no and yes, and nothing lies beyond them."""
+    return (0.0, 1.0) if np.isin(numbers, (0.0, 1.0)).all() else _widened_range(numbers)
+
+
 def _single_task(
-    name: str, entries: Any, kind: str | None, classes: Sequence[str], target_range: tuple[float, float] | None
+    name: str,
+    entries: Any,
+    kind: str | None,
+    classes: Sequence[str],
+    target_range: tuple[float, float] | None,
+    positive: str | None,
 ) -> Task:
     """Return a classification or regression: as people gave it, which public rows may not contradict, or guessed."""
     where, is_number = f"The target {name!r}", target_range is not None
@@ -162,11 +173,11 @@ def _single_task(
         refuse_if(n_outside, where, found)
         return Task(kind=given, target=name, minimum=low, maximum=high)
     if classes:
-        task = Task(kind=given, target=name, classes=tuple(sorted(map(_type_of(classes), classes))))
-        n_unknown = int((label_codes(present, task.classes) == UNKNOWN).sum()) if len(present) else 0
+        named = tuple(sorted(map(_type_of(classes), classes)))
+        n_unknown = int((label_codes(present, named) == UNKNOWN).sum()) if len(present) else 0
         found = f"{n_unknown} of {len(present)} public rows have a class that no --class names."
         refuse_if(n_unknown, where, f"{found} Name each, as the tables write it.")
-        return task
+        return Task(kind=given, target=name, classes=named, positive=_sought(named, present, positive))
     try:
         numbers, is_whole = as_numbers(present), True
     except NotNumericError:
@@ -176,8 +187,10 @@ def _single_task(
         few = is_whole and np.unique(numbers).size <= _MOST_CLASSES
         kind = "classification" if is_text or few else "regression"
     if kind == "regression":
-        refuse_if(not numbers.size, where, "a regression needs numbers, and it holds something else.")
-        low, high = _widened_range(numbers)
+        needed = "a regression needs numbers, and it holds something else. Write yes and no as 1 and 0."
+        refuse_if(not numbers.size, where, needed)
+        refuse_if(positive is not None, where, "--positive names a class, and it is taken as a number. Remove it.")
+        low, high = _target_range(numbers)
         return Task(kind=kind, target=name, minimum=low, maximum=high)
     values = map(int, np.unique(numbers)) if is_whole else sorted({label_text(entry) for entry in present})
     found_classes: tuple[Any, ...] = tuple(values)
@@ -186,7 +199,35 @@ def _single_task(
         where,
         f"it has {len(found_classes)} classes; at most {MOST_CATEGORIES} are drafted. Is it one?",
     )
-    return Task(kind=kind, target=name, classes=found_classes)
+    return Task(kind=kind, target=name, classes=found_classes, positive=_sought(found_classes, present, positive))
+
+
+def _sought(classes: Sequence[Any], present: Any, positive: str | None) -> Any:
+    """Return the sought one of two classes: as it was given, or that means yes, or else the rarer in public rows."""
+    if positive is not None:
+        given = {str(each): each for each in classes if len(classes) == 2}
+        refuse_if(positive not in given, "[task]", f"--positive names one of two classes, not of {listed(classes)}.")
+        return given[positive]
+    if len(classes) != 2 or (meant := positive_class(classes)) is not None:
+        return None if len(classes) != 2 else meant
+    codes = label_codes(present, classes) if len(present) else np.empty(0)
+    first, second = ((codes == place).sum() for place in range(2))
+    # Of equally frequent classes neither is proposed, and the task asks: the order of their names says nothing.
+    return None if first == second else classes[int(second < first)]
+
+
+def _about_target(task: Task, *, has_kind: bool, is_explained: bool, has_positive: bool) -> Iterator[Finding]:
+    """Yield how a target was taken, and how to change it, where this was not said."""
+    said = []
+    if task.classes and isinstance(task.classes[0], int) and not has_kind:
+        said.append("its whole numbers are classes; a number with --task regression, as a regression of a study needs")
+    elif task.kind == "regression" and not has_kind:
+        why = "as least squares needs one" if is_explained else "or as classes with --class for each"
+        said.append(f"it is taken as a number, {why}")
+    if task.positive is not None and not has_positive:
+        why = "it means yes" if positive_class(task.classes) is not None else "the rarer one in the public rows"
+        said.append(f"the sought class is {task.positive} ({why}); change it with --positive")
+    yield from (Finding(column=task.target, kind="target", found="is the target", done=done) for done in said)
 
 
 def _without_tail(task: Task, entries: Any, tell: Callable[[Finding], None] | None) -> Task:
@@ -222,6 +263,7 @@ def draft_project(
     seen: Sequence[str] = (),
     treated: Sequence[str] = (),
     classes: Sequence[str] = (),
+    positive: str | None = None,
     target_range: tuple[float, float] | None = None,
     without: Sequence[str] = (),
     valid_range: tuple[float, float] | None = None,
@@ -260,6 +302,8 @@ def draft_project(
         nothing but these and 0, false or no occur.
     classes, target_range : sequence of str, (float, float), optional
         All classes, or the smallest and largest target; the public rows need no target then.
+    positive : str, optional
+        Of two classes, the one that is sought; by default the one that means yes, or else the rarer one.
     without : sequence of str
         Columns to leave out, such as identifiers.
     valid_range : (float, float), optional
@@ -294,6 +338,9 @@ def draft_project(
     explained = None
     if statistics and outcome is not None and (time or target):  # A column beside the task's own target.
         explained, outcome = outcome, None
+    elif statistics and outcome is not None and not (treatment or event):  # Without an effect it is the target.
+        target, outcome = outcome, None
+    is_explained = "least squares" in statistics and explained is None and target is not None and not classes
     parts = {"target": target, "event": event, "time": time, "treatment": treatment, "outcome": outcome}
     given = {part: each for part, each in parts.items() if each is not None}
     is_given = bool(classes) or target_range is not None
@@ -319,7 +366,12 @@ def draft_project(
         for each in needed
     }
     said: dict[str, Any] = {"seen": seen, "treated": treated, "classes": classes, "target_range": target_range}
-    drafted, sharing = _drafted_task(given, entries, task, **said), None
+    kind = "regression" if is_explained and task is None else task  # Least squares explain a number.
+    drafted, sharing = _drafted_task(given, entries, kind, **said, positive=positive), None
+    has_kind = bool(task or classes or target_range)
+    for each in _about_target(drafted, has_kind=has_kind, is_explained=is_explained, has_positive=bool(positive)):
+        if target in entries and tell is not None:
+            tell(each)
     if drafted.classes and target in entries and tell is not None and (rare := rare_classes(target, entries[target])):
         tell(rare)
     if mask_keys is not None and not statistics and drafted.kind == "regression" and target_range is None:

@@ -26,6 +26,8 @@ _TABLES["columns"] = "list"
 _MOST_FEATURES = 10_000
 _INNER = ("merged", "parties", "mask_keys", "entities")
 """Entries that are tables of their own."""
+_OF_ROWS = ("min_class_rows", "quorum", "seal_shares")
+"""Rules that have no effect if sums are shared."""
 _MOST_PARTS = 4
 """Names between dots in one key; files of this program need two."""
 _QUOTED = re.compile(
@@ -155,6 +157,11 @@ def project_text(
     comments["task"] = "".join(_COMMENTS["task"][each] for each in words.split())
     comments["task"] += check.get(guess, "") * (drafted and not target_given)
     comments["sharing.entities"] += check["entities"] * drafted
+    if project.sharing is not None:
+        comments |= {name: comments[f"{name} of sums"] for name in ("anchor", "rules")}
+        # What only rows need is not written, unless somebody has changed it.
+        usual = {name: Project.__dataclass_fields__[name].default for name in _OF_ROWS}
+        content["rules"] = dict(each for each in content["rules"].items() if each not in usual.items())
     guessed = {"number": "" if ranges_given else check["range"], "category": check["categories"]}
     parts = []
     for name, entries in content.items():

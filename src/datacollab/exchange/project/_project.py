@@ -156,6 +156,11 @@ class Project:
         )
 
     @property
+    def fewest_parties(self) -> int:
+        """How many parties have to share: the quorum, or all if they share sums."""
+        return self.quorum if self.sharing is None else len(self.parties)
+
+    @property
     def has_anchor(self) -> bool:
         """Whether the parties need an anchor: for rows, a model of sums, or an effect."""
         return self.sharing is None or self.sharing.has_map

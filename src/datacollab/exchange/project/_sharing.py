@@ -22,9 +22,9 @@ _FEWEST_ENTITIES = 3
 _LIMITS = {"noise": (0.03, 100.0), "epsilon": (0.01, 100.0), "n_components": (2, 1000), "run": (1, None)}
 _METHODS = ("sample", "uniform")
 _RIDGE = "ridge regression"
-_TO_PREDICT, _TIMES = "a class or number to predict", "event and time in [task]"
-_NUMBER = "a number: as target or outcome in [task], or as outcome in [sharing]"
-_EFFECT = f"kind effect, and {_NUMBER}"
+_TO_PREDICT, _TIMES = "a class or number to predict", "event and time in [task] (for a draft, --event and --time)"
+_NUMBER = "a number: as target or outcome in [task], or as outcome in [sharing] (for a draft, --target or --outcome)"
+_EFFECT = f"kind effect (for a draft, --treatment), and {_NUMBER}"
 STUDY = {"counts": "a target", "description": "a target", "least squares": _NUMBER, "effect": _EFFECT}
 STUDY |= {"survival": _TIMES, "additive hazards": _TIMES}
 """Statistics of a study, which make no model, and what each needs."""
@@ -144,12 +144,16 @@ def check_sharing(
     for each in sharing.statistics:
         needed = STUDY.get(each, _TO_PREDICT)
         fault = f"{each} needs {needed}. Name it, take another statistic, or remove the table [sharing]."
+        if needed == _NUMBER and task.classes == (0, 1):
+            fault = f'{each} needs a number, and {task.target!r} has classes. In [task] write kind = "regression", '
+            fault += "minimum = 0.0 and maximum = 1.0 in place of kind, classes and positive; a draft does so with "
+            fault += "--task regression."
         refuse_if(not has[needed], "[sharing], statistics", fault)
     if sharing.outcome is not None:
         numbers = [each.name for each in columns if each.minimum is not None]
         fault = f"the task has a number of its own, {own!r}. Remove the entry."
         refuse_if(own, "[sharing], outcome", fault)
-        fault = f"{sharing.outcome!r} is no column of numbers; there are {listed(numbers) or 'none'}. Name one."
+        fault = f"{sharing.outcome!r} is no column of numbers; numbers are in {listed(numbers) or 'none'}. Name one."
         refuse_if(sharing.outcome not in numbers, "[sharing], outcome", fault)
         refuse_if(len(columns) == 1, "[sharing], outcome", "no other column explains it. Declare one.")
     survives = "survival" in sharing.statistics

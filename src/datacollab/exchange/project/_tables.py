@@ -14,6 +14,7 @@ from ..._require import require
 from ...bundle import replaced
 from ...errors import ExchangeError
 from ._limits import check_memory, check_size, unreadable
+from ._sheet import sheet_writer
 from ._text import known_labels, named, settled, text_frames
 
 if TYPE_CHECKING:
@@ -23,17 +24,17 @@ __all__ = ["read_table", "table_batches", "table_format", "write_table"]
 
 _FORMATS = {
     ".csv": "CSV",
+    ".xlsx": "Excel",
     ".parquet": "Parquet",
     ".pq": "Parquet",
     ".arrow": "Arrow",
     ".feather": "Arrow",
     ".ipc": "Arrow",
 }
-_WORKBOOKS = (".xlsx", ".xlsm")
 
 
 def table_format(path: Path) -> str:
-    """Return CSV, Parquet or Arrow, by the end of the name of a file to write; refuse an unknown end."""
+    """Return CSV, Excel, Parquet or Arrow, by the end of the name of a file to write; refuse an unknown end."""
     found = _FORMATS.get(path.suffix.lower())
     if found is None:
         raise unreadable(path, f"ends in {path.suffix!r}; name it with one of {', '.join(_FORMATS)}.")
@@ -79,7 +80,7 @@ _READ_AS_TEXT = ("CSV", "Excel")
 
 
 def _kind(path: Path) -> str:
-    return "Excel" if path.suffix.lower() in _WORKBOOKS else _FORMATS.get(path.suffix.lower(), "CSV")
+    return {**_FORMATS, ".xlsm": "Excel"}.get(path.suffix.lower(), "CSV")
 
 
 _ROWS_AT_ONCE = 2**14
@@ -188,11 +189,11 @@ def _frame(batch: Any, project: Project | None, path: Path) -> Any:
 
 
 def write_table(path: Path, batches: Iterable[Any], *, mode: int = 0o666) -> int:
-    """Write data frames one after another into a CSV, Parquet or Arrow file, and return the number of rows.
+    """Write data frames one after another into a CSV, Excel, Parquet or Arrow file, and return how many rows.
 
     There is at least one frame, and all have the same columns.  The end of the name is the format; an unknown one is
     refused.  A CSV file has commas and points, or what ``attrs["style"]`` of the first frame says: semicolons and
-    decimal commas if the frame was read from such a table.
+    decimal commas if the frame was read from such a table.  An Excel sheet holds 1,048,575 rows below its header.
 
     The file appears when all of it is on the disk; if anything goes wrong, an earlier file is unchanged. Its
     permissions are `mode`, less the umask, from the first moment on.
@@ -218,6 +219,8 @@ def _writer(file: BinaryIO, kind: str, first: Any, stack: contextlib.ExitStack) 
         # An Excel that writes semicolons takes text for UTF-8 if a mark says so.
         file.write(first.iloc[:0].to_csv(**how).encode("utf-8-sig" if style else "utf-8"))
         return lambda batch: file.write(batch.to_csv(header=False, **how).encode())
+    if kind == "Excel":
+        return sheet_writer(file, first, stack)
     pyarrow = require("pyarrow", "tables")
     schema = pyarrow.Schema.from_pandas(first, preserve_index=False)
     if kind == "Parquet":

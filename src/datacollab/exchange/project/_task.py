@@ -10,6 +10,7 @@ from typing import Any, ClassVar
 import numpy as np
 from numpy.typing import NDArray
 
+from ..._positive import positive_class
 from ...targets import TargetKind
 from ._entries import (
     check_choice,
@@ -35,7 +36,7 @@ _KINDS = {
 _TIMES = ("event", "seen", "not_seen", "time", "unit", "maximum", "rounding")
 _ARMS = ("treatment", "treated", "untreated")
 _ENTRIES = {
-    "classification": ("target", "classes", "merged"),
+    "classification": ("target", "classes", "positive", "merged"),
     "regression": ("target", "unit", "minimum", "maximum", "scale"),
     "survival": _TIMES,
     "effect": (*_ARMS, "outcome", "unit", "minimum", "maximum"),
@@ -48,7 +49,7 @@ TASKS = tuple(_ENTRIES)
 class Task:
     """The columns that hold targets, and their possible entries; an ExchangeError if these contradict one another."""
 
-    OPTIONAL: ClassVar = ("unit", "merged", "scale")
+    OPTIONAL: ClassVar = ("unit", "positive", "merged", "scale")
 
     kind: str
     """One of "classification", "regression", "survival", "effect" and "none"."""
@@ -56,6 +57,8 @@ class Task:
     """The column that holds the targets of a classification or regression."""
     classes: tuple[str | int, ...] = ()
     """All classes of a classification.  A party need not have rows of each."""
+    positive: str | int | None = None
+    """Of two classes, the one that is sought.  Figures and thresholds are of it; it may be left out if it means yes."""
     treatment: str = ""
     """The column that says who was treated, of an effect."""
     treated: tuple[str | int, ...] = ()
@@ -110,6 +113,7 @@ class Task:
                 strange = [each for each in self.merged.values() if each not in self.classes]
                 among = f"{listed(strange)} is none of the classes {listed(self.classes)}."
                 refuse_if(strange, f"{where}, merged", among)
+            self._settle_positive()
         for column, yes, no in (("event", "seen", "not_seen"), ("treatment", "treated", "untreated")):
             if getattr(self, column):
                 for name in (yes, no):
@@ -128,6 +132,15 @@ class Task:
             check_choice(f"{where}, scale", self.scale, ("log",))
             fault = "logarithms are of numbers of 0 or more, and minimum is below. Raise it, or remove the entry."
             refuse_if(self.minimum is None or self.minimum < 0, f"{where}, scale", fault)
+
+    def _settle_positive(self) -> None:
+        """Find the sought one of two classes, or refuse: the order or the spelling of names does not tell."""
+        where, are_two = "[task], positive", len(self.classes) == 2
+        refuse_if(self.positive is not None and not are_two, where, "it is for two classes. Remove it.")
+        if self.positive is None and are_two:
+            object.__setattr__(self, "positive", positive_class(self.classes))
+        fault = f"one of {listed(self.classes)} is sought. Say which: positive in the file, --positive for a draft."
+        refuse_if(are_two and self.positive not in self.classes, where, fault)
 
     @property
     def target_kind(self) -> TargetKind:
