@@ -15,6 +15,7 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
+from scipy.stats import binom
 
 from ..._frames import MISSING, MOST_OUTSIDE, UNKNOWN, label_finder, label_text, relax
 from ..._require import require
@@ -32,6 +33,8 @@ __all__ += ["adjusted_details", "adjusted_text", "as_numbers", "encode_table", "
 __all__ += ["label_codes", "label_text", "range_words", "relax", "target_column", "unknown_labels", "unknown_levels"]
 
 _NO_LABEL = object()
+_LEVEL = 0.01
+"""How often chance may exceed what is taken for chance, where the true share is the largest that is allowed."""
 
 
 def _affected_rows(rows: NDArray[np.bool_], first_row: int | None, *, earlier: int = 0) -> str:
@@ -417,7 +420,7 @@ def _encode_column(
         missing |= outside
     counts["filled"] = int(np.count_nonzero(missing))
     n_filled, n_rows = place.before["filled"] + counts["filled"], (place.first_row or 0) + len(missing)
-    if is_limited and not column.flag_missing and n_filled > max(1, MOST_OUTSIDE * n_rows):
+    if is_limited and not column.flag_missing and _are_too_many(n_filled, n_rows):
         advice = (
             f". More than {100 * MOST_OUTSIDE:g} % of a column are not filled in unseen. Complete it, or ask the owner "
             "to set flag_missing = true, which tells filled entries apart, or to leave the column out."
@@ -437,11 +440,19 @@ def _encode_column(
     return outside, counts
 
 
+def _are_too_many(n_found: int, n_entries: int) -> bool:
+    """Return whether so many entries are more than the largest share that is allowed, beyond chance.
+
+    Small tables of the public rows' kind often have more than that share by chance.
+    """
+    return n_found > max(1, binom.isf(_LEVEL, n_entries, MOST_OUTSIDE))
+
+
 def _why_refused(rule: str, counts: Counter[str]) -> str | None:
     """Return a sentence on why entries outside are refused in spite of the rule; None if they are exceptions."""
     if rule == "refuse":
         return ""
-    if _n_outside(counts) > 1 and _n_outside(counts) / counts["n_entries"] > MOST_OUTSIDE:
+    if _are_too_many(_n_outside(counts), counts["n_entries"]):
         return f" More than {100 * MOST_OUTSIDE:g} % of a column are no exceptions that could be {_RULE_WORDS[rule]}."
     if counts["far_outside"] and counts["n_entries"] < _FEW_ENTRIES:
         return (
