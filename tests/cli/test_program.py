@@ -115,7 +115,6 @@ def test_what_a_step_does_is_true_where_sums_are_shared():
     for command, option in (
         ("project new", "--quorum"),
         ("project new", "--max-components"),
-        ("party evaluate", "--using"),
     ):
         told = run(*command.split(), "--help").stdout
         assert option in told.partition("Only if parties share rows")[2]

@@ -179,7 +179,7 @@ def test_from_check_to_predictions(place):
     text = done(party("install", model, "-C", place / "north"))
     assert "3 parties" in text
     assert told["model_digest"] in text
-    assert re.search(r"counts 7\d%\. Your own model, .* on 80 of your rows, counts 2\d%\.", text)
+    assert re.search(r"all parties' rows \(7\d%\) and your own \(2\d%\): a .* on 80 of your rows\.", text)
     told_file = place / "told.csv"
     predict = ("predict", place / "new.csv", "-o", told_file, "-C", place / "north")
     first, *rest = done(party(*predict)).splitlines()

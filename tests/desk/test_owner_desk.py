@@ -134,7 +134,7 @@ def test_what_a_draft_asks_and_says_names_the_fields_of_the_page(places):
     owner, table = places.north, made_up_table(80, seed=7)
     draft = {"name": "wards", "target": "ill", "purpose": "Tests."}
     for changes, label in (
-        ({"record": range(501, 581)}, "Columns to leave out"),
+        ({"visits": [row // 2 for row in range(500, 580)]}, "Columns to leave out"),
         ({"ill": ["ja", "nein"] * 40}, "The sought one of two classes"),
         ({"ill": [0, 1] * 40}, "Kind of task"),
         ({"ill": ["a", "b", "b", "b"] * 20}, "The sought one of two classes"),

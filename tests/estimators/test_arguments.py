@@ -250,6 +250,7 @@ def test_classes_of_y_are_taken(labels):
         {"func": np.square, "inverse_func": np.sqrt},
     ],
 )
+@pytest.mark.filterwarnings("ignore::datacollab.errors.HeavyTailWarning")
 def test_numbers_that_were_transformed_outside_are_noticed(change):
     with sklearn.config_context(enable_metadata_routing=True):
         model = TransformedTargetRegressor(regressor(), check_inverse=False, **change)
@@ -257,6 +258,7 @@ def test_numbers_that_were_transformed_outside_are_noticed(change):
             model.fit(X[:N], NUMBERS[:N], **OWN, anchor_target=NUMBERS[N:])
 
 
+@pytest.mark.filterwarnings("ignore::datacollab.errors.HeavyTailWarning")
 @settings(max_examples=10, deadline=None)
 @given(seed=st.integers(0, 2**32 - 1), tail=st.sampled_from([0.0, 1.0, 3.0]), n_labelled=st.integers(0, N_PUBLIC))
 def test_numbers_of_one_distribution_are_no_reason_to_warn(seed, tail, n_labelled):

@@ -33,11 +33,11 @@ def tail(name, rng, f):
     if name == "several":
         return np.where(np.isin(np.arange(len(f)), (200, 260, 330, 410)), -400.0 * (1 + rng.random(len(f))), f)
     return {
-        "log-normal": np.exp(1.5 * f + 0.5 * noise),
+        "log-normal": np.exp(2 * f + 0.5 * noise),
         "Pareto": (rng.pareto(1.5, size=len(f)) + 1) * np.exp(f),
         "t": f + 1.5 * rng.standard_t(2, size=len(f)),
         "costs": np.where(rng.random(len(f)) < 1 / (1 + np.exp(2 - 2 * f)), np.exp(f + noise + 3), 0.0),
-        "negative": -np.exp(1.5 * f + 0.5 * noise),
+        "negative": -np.exp(2 * f + 0.5 * noise),
     }[name]
 
 

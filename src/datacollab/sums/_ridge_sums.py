@@ -63,6 +63,8 @@ _LOG_RANGE = 1000.0
 """Logarithms tell no numbers apart that are far below the largest over this."""
 _FENCE = 2.0
 """How far limits reach beyond nine tenths of the numbers, in their range; see docs/sums."""
+_LEAST_GAIN = 1.5
+"""Numbers are clipped only where noise, which is a part of the range, would be so many times as large with them."""
 _ROWS_OF_PRIOR = 30
 """Own rows that count as much as that a party is like the others."""
 
@@ -92,7 +94,7 @@ def fences(values: FloatArray, *, scale: str | None = None) -> tuple[float, floa
     """Return limits of numbers that a few of them, far from the rest, do not widen; on the scale of `RidgeSums`.
 
     They reach to the smallest and largest number, but no farther from the 5 % and 95 % quantiles than twice the
-    distance of these two.
+    distance of these two, if the range would be half as wide again otherwise.
     """
     if scale == "log":
         above = values[values > 0]
@@ -106,7 +108,9 @@ def fences(values: FloatArray, *, scale: str | None = None) -> tuple[float, floa
     if width == 0 and (values != low).any():
         # Where nearly all are equal, the others say how far apart numbers are.
         width = np.quantile(np.abs(values[values != low] - low), 0.95)
-    return max(float(values.min()), float(low - _FENCE * width)), min(float(values.max()), float(high + _FENCE * width))
+    least, most = float(values.min()), float(values.max())
+    low, high = max(least, float(low - _FENCE * width)), min(most, float(high + _FENCE * width))
+    return (low, high) if most - least >= _LEAST_GAIN * (high - low) else (least, most)
 
 
 @dataclass(frozen=True, eq=False)

@@ -5,6 +5,7 @@ from dataclasses import replace
 
 from release_example import digits
 
+from datacollab.anchor import EqualRows
 from datacollab.bundle import KeyPair
 from datacollab.exchange.party_folder import Policy, ReleaseSummary, assessment, measured_for, membership_rows
 from datacollab.exchange.party_folder._release import RiskFigures
@@ -91,6 +92,7 @@ def test_rows_are_described_with_the_audits_figures_limits_and_ratings():
     facts = {name: 0 for name in ReleaseSummary.__dataclass_fields__ if name.startswith("n_")}
     summary = ReleaseSummary(
         **facts | {"n_rows": 60, "n_free": None},
+        in_anchor=EqualRows(n_equal=0, by_chance=0),
         party="north",
         project=project.name,
         analyst=project.analyst.fingerprint,

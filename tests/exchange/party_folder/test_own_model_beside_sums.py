@@ -46,7 +46,8 @@ def test_both_together_are_the_mean_of_the_two(shared):
     local = own.estimator.predict_proba(X / np.array([25.0, 25.0, 1.0, 1.0]))
     weight = 0.5 * np.sqrt(180 / home.model.fit.n_rows)
     assert_allclose(home.side().predict_proba(X), (1 - weight) * common + weight * local)
-    assert f"on 60 of your rows and 120 labelled public ones, counts {weight:.0%}." in home.sentence
+    assert f"({1 - weight:.0%}) and your own ({weight:.0%}): " in home.sentence
+    assert home.sentence.endswith(" on 60 of your rows and 120 labelled public ones.")
     assert folder.sentence == home.sentence
 
 

@@ -102,8 +102,8 @@ class _Space:
     def encode(self, X: Array) -> Array:
         return X
 
-    def transform(self, X: Array) -> Array:
-        return self.common.transform(X)
+    def map_encoded(self, Z: Array) -> Array:
+        return self.common.transform(Z)
 
 
 def _summed(drawn: Draw) -> tuple[SumsModel, _Space]:

@@ -497,8 +497,8 @@ def _of_sums(folder: Folder, data: bytes, source: Path) -> tuple[AtHome, Bundle,
         known |= {"name": "combined with the party's own", "model": both}
         sides = {name: Side(options={"using": name}, **known) for name in both.sides if name not in sides} | sides
         sentence = (
-            "Predictions are a mean of two models, made here. The one model of all parties' rows, with an intercept of "
-            f"your own rows, counts {1 - both.weight:.0%}. Your own model, {own.words}, counts {both.weight:.0%}."
+            f"Predictions combine the model of all parties' rows ({1 - both.weight:.0%}) and your own "
+            f"({both.weight:.0%}): {own.words}."
         )
     return AtHome(sides=sides, sentence=sentence, model=model), bundle, kept.facts["entry"]["digest"]
 

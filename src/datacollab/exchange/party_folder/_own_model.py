@@ -76,4 +76,4 @@ def own_model_words(folder: Folder) -> str:
     own, reason = kept_own_model(folder)
     if own is None:
         return f"There is no own model beside the common one. {reason}"
-    return f"Your own model, {own.words}, is kept here. Together with the common model it predicts; it is never sent."
+    return f"Your own model, {own.words}, is kept here, to be combined with the common one. It is never sent."
