@@ -184,8 +184,8 @@ def test_from_check_to_predictions(place):
     predict = ("predict", place / "new.csv", "-o", told_file, "-C", place / "north")
     first, *rest = done(party(*predict)).splitlines()
     assert first == f"{told_file}: 200 predictions"
-    assert "mean of two models" in " ".join(rest)
-    assert "mean of two models" not in done(party(*predict, "--using", "collaboration"))
+    assert "combine the model of all parties' rows" in " ".join(rest)
+    assert "combine the model of all parties' rows" not in done(party(*predict, "--using", "collaboration"))
     assert list(pd.read_csv(told_file)) == ["prediction", "proba_no", "proba_yes"]
     scores = json.loads(done(party("evaluate", place / "new.csv", "--json", "-C", place / "north")))
     assert scores["accuracy"] > 0.85

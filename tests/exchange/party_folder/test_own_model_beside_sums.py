@@ -112,7 +112,7 @@ def test_a_model_that_cannot_be_made_stops_no_share(tmp_path, monkeypatch):
     assert list(at_home(folder).sides) == ["collaboration"]
     monkeypatch.undo()
     world.share("north")
-    assert "mean of two models" in folder.sentence
+    assert "combine the model of all parties' rows" in folder.sentence
 
 
 def test_one_class_alone_has_no_own_model_and_labelled_public_rows_count(shared):

@@ -445,7 +445,7 @@ def _are_too_many(n_found: int, n_entries: int) -> bool:
 
     Small tables of the public rows' kind often have more than that share by chance.
     """
-    return n_found > max(1, binom.isf(_LEVEL, n_entries, MOST_OUTSIDE))
+    return bool(n_found > max(1, binom.isf(_LEVEL, n_entries, MOST_OUTSIDE)))
 
 
 def _why_refused(rule: str, counts: Counter[str]) -> str | None:
