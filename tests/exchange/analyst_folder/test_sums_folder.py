@@ -148,7 +148,7 @@ def test_parties_predict_alike_but_for_an_intercept_of_their_own_rows(played, tm
     batches = list(played.folder("north").predict_batches(played.root / "new.csv", batch_rows=150, **given))
     assert [len(each) for each in batches] == [150, 150, 100]
     assert_array_equal(pd.concat(batches)["prediction"], predicted[0]["prediction"])
-    assert "one model" in played.folder("north").sentence
+    assert "the model of all parties' rows" in played.folder("north").sentence
     with refused("NOT_POOLED"):
         played.folder("north").evaluate(played.root / "new.csv", using="own")
 
