@@ -6,6 +6,7 @@ import secrets
 import warnings
 from abc import abstractmethod
 from collections.abc import Callable, Mapping, Sequence
+from functools import cached_property
 from numbers import Integral, Real
 from typing import Any, ClassVar, Self
 
@@ -35,7 +36,7 @@ from .._validation import (
 )
 from ..analyst import LTI, Analyst, AnchorScaled, BaseIntegrator, Clustering, cluster, integrate
 from ..errors import AgreementError, FewEventsWarning, HeavyTailWarning, SmallClassWarning
-from ..party import CombinedModel, CommonSpace, Defence, OwnModel, fit_own_model
+from ..party import CombinedModel, CommonSpace, Defence, fit_own_model
 from ..share import Share
 from ..sums import FEWEST_PARTIES, MaskKey, RidgeSums, SumsPlan, fences
 from ..survival import CoxRegression, concordance_index
@@ -89,8 +90,7 @@ class PlayedSums:
         # All rows are encoded at once, so that one warning tells of new categories.
         everybody = np.concatenate(list(rows.values()))
         encoded = self.space.encode(_safe_indexing(X, everybody))
-        # Of columns that are all alike an own model has no weight, and is not fitted.
-        owned = dict[PartyName, OwnModel | None].fromkeys(rows)
+        self._learnt_from = dict[PartyName, list[tuple[FloatArray, NDArray[Any]]]]()
         public = list[tuple[FloatArray, NDArray[Any]]]()
         if anchor_target is not None:
             has = ~are_missing(anchor_target)
@@ -99,14 +99,22 @@ class PlayedSums:
         for place, (party, index) in enumerate(rows.items()):
             own = encoded[ends[place] - len(index) : ends[place]]
             v, t = self.space.map_encoded(own), y[index]
-            if not self.space.alike:
-                owned[party] = fit_own_model(self.plan.statistic, (own, t), *public)
+            self._learnt_from[party] = [(own, t), *public]
             if place == 0 and anchor_target is not None:
                 v, t = np.vstack([v, self.space.anchor[has]]), np.concatenate([t, anchor_target[has]])
             noise_key = None if random_state is None else draw(32)
             messages.append(self.plan.message(party, v, t, keys[party], noise_key=noise_key))
         self.model = self.plan.solve(messages)
-        self.homes = {party: CombinedModel(self.space, self.model, own) for party, own in owned.items()}
+
+    @cached_property
+    def homes(self) -> dict[PartyName, CombinedModel]:
+        """What each party predicts with; own models are fitted when somebody asks for them."""
+        # Of columns that are all alike an own model has no weight, and is not fitted.
+        owned = {
+            party: None if self.space.alike else fit_own_model(self.plan.statistic, *parts)
+            for party, parts in self._learnt_from.items()
+        }
+        return {party: CombinedModel(self.space, self.model, own) for party, own in owned.items()}
 
     def transform(self, X: Any, names: NDArray[Any]) -> FloatArray:
         """Return rows in the common map, shape (n_rows, n_components)."""
