@@ -147,7 +147,7 @@ class HeavyTailWarning(DataCollabWarning):
 
 
 class FewEventsWarning(DataCollabWarning):
-    """A total says no more of a class than its share of rows, which the model then predicts for everybody."""
+    """A total says hardly more of a class than its share of rows, from which probabilities then differ little."""
 
 
 class UnsendableWarning(DataCollabWarning):

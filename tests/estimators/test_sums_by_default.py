@@ -105,7 +105,7 @@ def test_what_sums_have_no_use_for_is_refused(digits, given):
         digits.fit(dc.DataCollaborationClassifier(sharing="sums", **given))
 
 
-@pytest.mark.filterwarnings("ignore:The total says no more:datacollab.errors.FewEventsWarning")
+@pytest.mark.filterwarnings("ignore:The total says hardly more:datacollab.errors.FewEventsWarning")
 @pytest.mark.parametrize("epsilon", [1.0, 8.0, 1e4])
 def test_epsilon_takes_the_noise_that_its_proof_wants(digits, fitted, epsilon):
     """Recommended noise stays the least; what reaches the total is that noise."""

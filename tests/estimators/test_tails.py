@@ -110,8 +110,8 @@ def test_a_scale_that_cannot_be_is_refused_in_words():
 def test_a_total_that_says_nothing_says_so():
     rng, X = rows(3)
     y = rng.permutation(np.arange(300) < 6)
-    with pytest.warns(FewEventsWarning, match="no more of 2 of 2 classes than their shares"):
+    with pytest.warns(FewEventsWarning, match="hardly more of 2 of 2 classes than their shares"):
         model = dc.DataCollaborationClassifier(random_state=0).fit(X[200:500], y, groups=GROUPS, anchor=X[:200])
     said = model.predict_proba(X[500:])
-    np.testing.assert_allclose(said, said[:1].repeat(400, axis=0))
-    assert said[0, 1] == pytest.approx(0.02, abs=0.01)
+    assert said[:, 1].std() < 0.01
+    assert said[:, 1].mean() == pytest.approx(0.02, abs=0.01)

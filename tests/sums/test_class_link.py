@@ -76,7 +76,7 @@ def noisy_total(sums, v, y, rng):
 
 @pytest.mark.parametrize("share", [0.02, 0.1, 0.5])
 def test_where_a_total_says_nothing_the_shares_of_rows_are_predicted(share, rng):
-    """Labels dealt at random: in most draws nothing is kept, and never is it far worse than the constant."""
+    """Labels dealt at random: in most draws little is kept, and never is it far worse than the constant."""
     constant, losses = 0, []
     for _ in range(16):
         v = rng.normal(size=(600, 20)) / 8
@@ -88,8 +88,8 @@ def test_where_a_total_says_nothing_the_shares_of_rows_are_predicted(share, rng)
         assert found.constant_classes in ((), (0, 1))
         if found.constant_classes:
             constant += 1
-            assert_allclose(said, said[:1].repeat(200, axis=0))
-            assert said[0, 1] == pytest.approx(y[:400].mean(), abs=0.005)
+            assert said[:, 1].std() < 0.02
+            assert said[:, 1].mean() == pytest.approx(y[:400].mean(), abs=0.01)
         losses.append(-np.log(said[np.arange(200), y[400:]]).mean() / stats.bernoulli(y[:400].mean()).entropy())
     assert constant >= 6
     assert np.mean(losses) < 1.1

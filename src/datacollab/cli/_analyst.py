@@ -180,8 +180,8 @@ def _show_sums(result: SumsIntegration, path: Path, report: Report) -> None:
         )
     for name in result.constant:
         report.line(
-            f"The total says no more of {name!r} than its share of rows, and the model predicts that for everybody: it "
-            "has too few rows for the noise, or nothing to do with the columns. Have the owner ask for more of them."
+            f"The total says hardly more of {name!r} than its share of rows, and probabilities differ little from it: "
+            "it has too few rows for the noise, or nothing to do with the columns. Have the owner ask for more of them."
         )
     if result.model_digest is not None:
         report.line(f"Parties can compare the model's digest: {result.model_digest}")

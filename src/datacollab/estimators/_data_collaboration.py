@@ -233,9 +233,9 @@ class _Supervised(BaseDataCollaboration):
             )
             if constant := self.sums_.model.constant_classes:
                 warnings.warn(
-                    f"The total says no more of {len(constant)} of {len(options['classes'])} classes than their shares "
-                    "of rows, which are predicted for everybody: they have too few rows for its noise, or nothing to "
-                    "do with the columns. Add rows of them, or labelled public rows with anchor_target.",
+                    f"The total says hardly more of {len(constant)} of {len(options['classes'])} classes than their "
+                    "shares of rows, from which probabilities differ little: they have too few rows for its noise, or "
+                    "nothing to do with the columns. Add rows of them, or labelled public rows with anchor_target.",
                     FewEventsWarning,
                     stacklevel=3,
                 )

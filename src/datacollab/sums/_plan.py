@@ -17,7 +17,7 @@ from ..bundle import Bundle, SignedFile, arrays_to_bytes, bytes_to_arrays
 from ..errors import AgreementError, ExchangeError
 from ._class_link import ClassLink
 from ._masked_sum import MaskedMessage, MaskedSum, MaskKey
-from ._ridge_sums import RidgeFromSums, RidgeSums
+from ._ridge_sums import LEAST_KEPT, RidgeFromSums, RidgeSums
 
 __all__ = ["SUMS_MODEL_KIND", "SumsModel", "SumsPlan"]
 
@@ -89,8 +89,9 @@ class SumsModel(SignedFile):
 
     @property
     def constant_classes(self) -> tuple[Any, ...]:
-        """Return the classes that are predicted by their shares of rows alone, as the total says no more of them."""
-        return tuple(name for name, W in zip(self.classes or (), self.fit.coefficients.T, strict=False) if not W.any())
+        """Return the classes of which the total says hardly more than their shares of rows; none of a model read."""
+        kept = zip(self.classes or (), self.fit.reliability, strict=False)
+        return tuple(name for name, part in kept if part <= LEAST_KEPT)
 
     def _outputs(self, v: FloatArray) -> FloatArray:
         n = len(self.fit.coefficients)

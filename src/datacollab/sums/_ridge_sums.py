@@ -57,6 +57,8 @@ _ROUNDING = 1e-6
 _LEAST_CLARITY = 1.0
 """Least number of rows, over the standard deviation of its noise."""
 _FEWEST_ROWS = 10
+LEAST_KEPT = 0.1
+"""Part of a fit that is kept of any class: it moves probabilities little, and who is likelier can still be told."""
 _CAUTION = 0.5
 """Standard deviations that are taken off what the fit of a class explains; see docs/sums."""
 _LOG_RANGE = 1000.0
@@ -129,7 +131,7 @@ class RidgeFromSums:
         Variance of the model's own noise along a direction, times the eigenvalue of S + alpha I there, where S is the
         matrix of centred moments; 0 if it has none.
     reliability : tuple of float
-        By class, from 0 to 1, the part of the fit that is kept; empty for numbers.
+        By class, from .1 to 1, the part of the fit that is kept; empty for numbers, and in a model that was read.
     link : ClassLink or None
         How outputs become probabilities; None for numbers.
     residual : float
@@ -455,7 +457,8 @@ class RidgeSums:
             surely = np.full(2, surely.mean())
             deviation = np.full(2, deviation.mean() / math.sqrt(2))
             of_class = np.full(2, of_outputs.mean())
-        kept = np.clip((surely - _CAUTION * deviation) / np.maximum(of_class, np.finfo(float).tiny), 0.0, 1.0)
+        certain = (surely - _CAUTION * deviation) / np.maximum(of_class, np.finfo(float).tiny)
+        kept = np.clip(certain, LEAST_KEPT, 1.0)
         coefficients = fit.coefficients * kept
         return replace(
             fit,
