@@ -1,5 +1,6 @@
 """Three hospitals with a rare outcome by commands: the bars, with room for one draw's chance."""
 
+import numpy as np
 import pytest
 
 from datacollab.bundle import KeyPair
@@ -36,7 +37,9 @@ def test_no_hospital_is_refused_for_gaps_that_it_has_by_chance(name):
 @pytest.mark.slow
 @pytest.mark.parametrize("name", list(TABLES))
 def test_a_rare_outcome_is_predicted_about_as_well_as_from_all_rows_in_one_place(name):
-    found = scored(name, 100)
-    assert found["AUC"] > found["AUC, logistic, all rows"] - 0.03
+    """In the mean of three draws, as those of one differ by .05."""
+    draws = [scored(name, seed) for seed in (100, 101, 102)]
+    found = {figure: np.mean([draw[figure] for draw in draws]) for figure in draws[0]}
+    assert found["AUC"] > found["AUC, logistic, all rows"] - 0.02
     assert found["Brier"] < 0.97 * found["Brier, constant"]
     assert abs(found["mean"] - found["truth"]) < 0.05
