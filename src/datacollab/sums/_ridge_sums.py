@@ -58,7 +58,7 @@ _LEAST_CLARITY = 1.0
 """Least number of rows, over the standard deviation of its noise."""
 _FEWEST_ROWS = 10
 LEAST_KEPT = 0.1
-"""Part of a fit that is kept of any class: it moves probabilities little, and who is likelier can still be told."""
+"""Part of a fit that is kept of any class: it moves probabilities little, and keeps the order of rows."""
 _CAUTION = 0.5
 """Standard deviations that are taken off what the fit of a class explains; see docs/sums."""
 _LOG_RANGE = 1000.0
