@@ -89,7 +89,7 @@ class SumsModel(SignedFile):
 
     @property
     def constant_classes(self) -> tuple[Any, ...]:
-        """Return the classes that hardly differ from their shares of rows by what the total says; none of a model read."""
+        """Return the classes that differ little from their shares of rows; none in a model that was read."""
         kept = zip(self.classes or (), self.fit.reliability, strict=False)
         return tuple(name for name, part in kept if part <= LEAST_KEPT)
 
