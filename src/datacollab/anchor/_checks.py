@@ -24,7 +24,7 @@ _NEAR = 0.2
 """Part of the distance to the nearest own row within which an anchor row is near."""
 _MOST_COMPARED = 2000
 _MOST_AROUND_ONE = 9
-"""With twelve of 300, owner and analyst together read a person's class more often; see docs/results/sums."""
+"""With twelve of 300, owner and analyst together read a person's class more often than with an honest anchor."""
 _UNEVENNESS = 4.0
 _RULE_OF_THREE = 3
 """What was seen in none of n rows has a part of 3/n of all rows at most, at 95 %."""
