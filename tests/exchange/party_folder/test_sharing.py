@@ -11,6 +11,7 @@ import pytest
 from numpy.testing import assert_allclose
 
 import datacollab as dc
+from datacollab.anchor import anchor_fit
 from datacollab.bundle import unpack
 from datacollab.exchange.party_folder import PartyFolder, _folder, _party_folder
 from datacollab.exchange.project import Anchor, encode_table
@@ -321,6 +322,18 @@ def test_the_deadline_holds(tmp_path):
         world.share(folder)
     world.write_project(replace(world.project, deadline=date(9999, 1, 1)))
     world.share(world.join())
+
+
+def test_how_dense_an_anchor_is_decides_about_sums_alone(world, rng):
+    own = encode_table(world.project, pd.read_csv(world.root / "a.csv"), where="a.csv").X
+    rows = np.tile(world.anchor.rows, (5, 1)) + 0.0
+    rows[::2] = own[own[:, 0].argmax()] + 0.6 * own.std(axis=0) * rng.normal(size=rows[::2].shape)
+    low, high = world.anchor.rows.min(axis=0), world.anchor.rows.max(axis=0)
+    world.anchor = Anchor(rows=rows.clip(low, high))
+    world.write_project(replace(world.project, anchor=replace(world.project.anchor, n_rows=len(rows))))
+    folder = world.join()
+    assert anchor_fit(world.anchor.rows, own).density > folder.policy.max_anchor_density
+    assert world.share(folder).exists()
 
 
 def test_after_a_share_no_other_anchor_takes_the_place_of_the_first(world):

@@ -209,7 +209,14 @@ def crafted_anchor(party: PartyName, fit: AnchorFit | None, policy: Policy) -> I
             f"{policy.min_anchor_spread:g}, min_anchor_spread"
         )
         yield _unfit(party, found, f"min_anchor_spread = {math.floor(100 * fit.spread) / 100:g}")
-    elif fit.density > policy.max_anchor_density:
+
+
+def dense_anchor(party: PartyName, fit: AnchorFit | None, policy: Policy) -> Iterator[ExchangeError]:
+    """Yield why no sums may leave if anchor rows crowd where few own rows are: the common map then tells these apart.
+
+    In rows each party's map is its own, and no attack on them that a dense anchor helps is known.
+    """
+    if fit is not None and fit.density > policy.max_anchor_density:
         found = (
             f"near a row of its table, the fraction of anchor rows is {fit.density:.1f} times the fraction of the "
             f"table's own rows; its policy allows {policy.max_anchor_density:g}, max_anchor_density"

@@ -61,7 +61,7 @@ from ._folder import (
     send_again,
 )
 from ._own_model import OwnSample, kept_own_model, own_model_state
-from ._policy import Policy, approved, crafted_anchor, private_rows_in_anchor, refuse
+from ._policy import Policy, approved, crafted_anchor, dense_anchor, private_rows_in_anchor, refuse
 
 _Batch = tuple[EncodedTable, NDArray[Any] | None]
 _LEDGER_KEY = b"datacollab ledger key 1\n"
@@ -624,6 +624,7 @@ def _prepared(
         if in_anchor.n_equal:
             of_left.append(also_in_anchor(in_anchor))
     reasons += crafted_anchor(name, fit, policy)
+    reasons += dense_anchor(name, fit, policy)
     try:
         context, statistic = plan.agreed.context.hex(), ", ".join(sharing.statistics)
         parties = {each: key.text for each, key in project.parties.items()}
