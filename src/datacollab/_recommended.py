@@ -9,12 +9,15 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 __all__ = [
-    *("FEWEST_ALIKE", "MOST_COMPONENTS", "TABLE", "UNITS_PER_RANGE"),
+    *("FEWEST_ALIKE", "MOST_COLUMNS", "MOST_COMPONENTS", "TABLE", "UNITS_PER_RANGE"),
     *("Recommended", "columns_alike", "own_weight", "recommended"),
 ]
 
 MOST_COMPONENTS = 128
 """With more, an analyst and a party that work together read more of targets; see docs/results/sums."""
+
+MOST_COLUMNS = 1000
+"""The most columns of a table that a map turns as they are: with these a message has 8 MB."""
 
 UNITS_PER_RANGE = 4.0
 """How wide the declared range of a number is in the common map, beside zeros and ones.  With 1, zeros and ones count

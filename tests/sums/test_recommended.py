@@ -6,7 +6,7 @@ import pytest
 from sklearn.datasets import load_breast_cancer
 
 import datacollab as dc
-from datacollab.sums import MOST_COMPONENTS, CommonMap, MaskKey, RidgeSums, SumsPlan, columns_alike, recommended
+from datacollab.sums import MOST_COMPONENTS, MaskKey, RidgeSums, SumsPlan, columns_alike, recommended
 
 
 def test_a_table_has_more_noise_and_a_larger_penalty_than_pixels():
@@ -86,14 +86,3 @@ def test_one_process_estimators_follow_it():
     X, y = load_breast_cancer(return_X_y=True)
     plan = dc.DataCollaborationClassifier().fit(X[:200], y[:200], groups=groups, anchor=X[200:300]).sums_.plan
     assert (plan.noise, plan.least_penalty) == (recommended().noise, recommended().least_penalty)
-
-
-def test_units_of_numbers_beside_zeros_and_ones_matter(rng):
-    """With numbers a quarter as wide, rows tell apart by their category first."""
-    A = np.column_stack([rng.uniform(-2, 2, 200), rng.integers(2, size=200)])
-    v, narrow = (CommonMap.from_anchor(A / unit, bytes(32)).transform(A / unit) for unit in ([1.0, 1.0], [4.0, 1.0]))
-
-    def distance(v):
-        return np.linalg.norm(v[A[:, 1] == 1].mean(axis=0) - v[A[:, 1] == 0].mean(axis=0))
-
-    assert distance(narrow) > 1.5 * distance(v)

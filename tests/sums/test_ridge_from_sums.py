@@ -37,7 +37,7 @@ def plain(A, secret, **options):
     """The map of these rows alone, without any between them, in units of their deviations; constants stay."""
     deviation = A.std(axis=0)
     unit = np.where(deviation > 1e-12 * np.abs(A).max(axis=0), deviation, 1.0)
-    common = CommonMap.from_anchor(A / unit, secret, **({"n_rows": 0} | options))
+    common = CommonMap.from_anchor(A / unit, secret, **({"n_rows": 0, "as_they_are": True} | options))
 
     def transform(X):
         with np.errstate(over="ignore"):
@@ -53,7 +53,7 @@ def naive_gram(A, X, n_components):
     _, s, Vt = np.linalg.svd((A - mean) / scale)
     kept = min(48, np.sum(s > 1e-8 * s[0]))
     clip = 4 * s[0] / np.sqrt(len(A))
-    Z, Z_new = (np.clip((rows - mean) / scale @ Vt[:kept].T, -clip, clip) for rows in (A, X))
+    Z, Z_new = (np.clip((rows - mean) / scale, -clip, clip) @ Vt[:kept].T for rows in (A, X))
     gamma = 1 / np.median(pdist(Z, "sqeuclidean"))
     of_pairs = [[np.exp(-gamma * cdist(a, b, "sqeuclidean")) for b in (Z, Z_new)] for a in (Z, Z_new)]
     ell = np.median(np.linalg.norm(Z, axis=1))

@@ -9,6 +9,7 @@ from functools import cached_property
 from typing import Any, Literal
 
 import numpy as np
+from numpy.typing import NDArray
 
 from .._encoder import TableEncoder
 from .._frames import columns_of, plain_table
@@ -84,7 +85,7 @@ class CommonSpace:
         self._anchor = encoded * self._units
         # Parties may hold the anchor's rows in other orders.
         ordered = self._anchor[np.lexsort(self._anchor.T)]
-        self._map = CommonMap.from_anchor(ordered, secret, n_components=n_components)
+        self._map = CommonMap.from_anchor(ordered, secret, n_components=n_components, as_they_are=self.alike)
 
     @property
     def n_components(self) -> int:
@@ -108,6 +109,10 @@ class CommonSpace:
         names = [str(name) for name in self._public] if self._encoder.is_frame_ else len(texts)
         said = json.dumps([names, self.n_components, sorted(zip(*texts, strict=True))])
         return hmac.new(self._key, said.encode(), "sha256").hexdigest()[:32]
+
+    def witness(self, context: bytes) -> NDArray[np.uint64]:
+        """Return words by which an analyst compares the parties' maps; see `CommonMap.witness`."""
+        return self._map.witness(context)
 
     @cached_property
     def anchor(self) -> FloatArray:

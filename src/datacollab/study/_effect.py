@@ -444,7 +444,8 @@ class Effect(Statistic):
 
 def effect_map(anchor: ArrayLike, secret: bytes, *, most: int = _COMPONENTS) -> CommonMap:
     """Return the common map for effects, of at most 20 columns; see `datacollab.sums.CommonMap.from_anchor`."""
-    return CommonMap.from_anchor(anchor, secret, n_components=min(most, _COMPONENTS), flatten=_FLATTEN)
+    most = min(most, _COMPONENTS)
+    return CommonMap.from_anchor(anchor, secret, n_components=most, n_columns=0, flatten=_FLATTEN, as_they_are=True)
 
 
 def _coefficients(products: FloatArray) -> FloatArray:

@@ -3,14 +3,15 @@
 from __future__ import annotations
 
 import hashlib
-from dataclasses import dataclass
+from dataclasses import dataclass, field, replace
 
 import numpy as np
 import scipy.linalg
-from numpy.typing import ArrayLike
+from numpy.typing import ArrayLike, NDArray
 from scipy.spatial.distance import pdist
+from scipy.special import ndtri
 
-from .._recommended import MOST_COMPONENTS
+from .._recommended import MOST_COLUMNS, MOST_COMPONENTS
 from .._typing import FloatArray
 from ..errors import AnchorError
 from ..linalg import Kernel
@@ -23,8 +24,17 @@ _MOST_PRINCIPAL = 48
 _MOST_LANDMARKS = 300
 _MOST_PAIRED = 600
 """Anchor rows between which distances are measured, for the kernel's width."""
+_FOLDS = 5
+_LEAST_SHARE = 0.9
+"""Of the variance of anchor rows that are left out, the part that principal components of the others must hold.
+Tables of real columns are above .96, and more than 55 independent columns below .9: see docs/results/sums."""
+_LEAST_SHARE_ALIKE = 0.5
+"""The same for columns that are all alike: pixels and signals are above .6, where a kernel is worth more."""
+_STEEPEST = 10.0
+"""Normal scores for each unit of a number: a quarter of its declared range, or its standard deviation.  A steeper map
+of skewed columns brought next to nothing; this bounds how far a crafted anchor magnifies a difference."""
 _CLIP = 4.0
-"""Standard deviations of the first principal component at which all are clipped."""
+"""Standard deviations of the first principal component at which all columns are clipped."""
 _FARTHEST = 1e150
 """Numbers beyond it, in standard deviations, count as if they were there."""
 _QUANTILE = 0.9
@@ -35,6 +45,12 @@ _NO_DIRECTION = 1e-8
 """Directions of the anchor with a smaller part of the largest singular value are dropped."""
 _RANK = 1e-6
 """Directions of the landmarks with a smaller part of the largest eigenvalue are dropped."""
+_TIED = 1e-5
+"""Singular values that differ by a smaller part of the largest one are kept, or dropped, together: which directions
+belong to each of them, rounding decides."""
+_N_WITNESSES = 8
+_N_WITNESS_ROWS = 100
+_WITNESS_UNIT = 1e-12
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -43,17 +59,26 @@ class CommonMap:
 
     .. math::
 
-        z = \mathrm{clip}(V^\top (x - \mu)), \qquad
+        z = V^\top \mathrm{clip}(r(x) - \mu), \qquad
         \varphi = [z / \ell,\; R^\top \kappa(L, z)] / \sqrt 2, \qquad
         v = W^\top (\varphi - \bar\varphi) / q
 
-    and v is shortened to length 1.  V holds principal components of the anchor, L landmarks that the secret chooses
-    among the rows, :math:`R R^\top = \kappa(L, L)^+`, and W the leading directions of φ over the anchor,
-    turned by a rotation that the secret chooses.  Each party makes the map at home: from one anchor and one secret, all
-    get the same, but for rounding, for all signs and bases that their programs of linear algebra choose.
+    and v is shortened to length 1.  r makes normal scores of numbers, by their quantiles in the anchor.  V holds
+    principal components of the anchor, L landmarks that the secret chooses among the rows,
+    :math:`R R^\top = \kappa(L, L)^+`, and W the leading directions of φ over the anchor, turned by a rotation that
+    the secret chooses.
+
+    The anchor may say too little about how columns vary together, as with hundreds of them.  Then there are no
+    landmarks, V is the identity, and W turns the columns themselves: what follows is ridge regression on the table's
+    own columns.
+
+    Each party makes the map at home: from one anchor and one secret, all get the same, but for rounding, for all signs
+    and bases that their programs of linear algebra choose.
 
     Attributes
     ----------
+    scores : list of (ndarray, ndarray) or None, of length n_features
+        For each column its values in the anchor and what r makes of them; None if the column stays as it is.
     mean : ndarray of shape (n_features,)
         μ.
     principal : ndarray of shape (n_features, n_principal)
@@ -81,6 +106,7 @@ class CommonMap:
     ((100, 16), True)
     """
 
+    scores: list[tuple[FloatArray, FloatArray] | None]
     mean: FloatArray
     principal: FloatArray
     clip: float
@@ -91,6 +117,8 @@ class CommonMap:
     feature_mean: FloatArray
     directions: FloatArray
     length: float
+    witnesses: FloatArray = field(default_factory=lambda: np.zeros(_N_WITNESSES))
+    witness_key: bytes = b""
 
     @classmethod
     def from_anchor(
@@ -99,8 +127,10 @@ class CommonMap:
         secret: bytes,
         *,
         n_components: int = MOST_COMPONENTS,
+        n_columns: int = MOST_COLUMNS,
         n_rows: int = 1000,
         flatten: float = 0.0,
+        as_they_are: bool = False,
     ) -> CommonMap:
         """Make the map.
 
@@ -116,10 +146,15 @@ class CommonMap:
             Of all parties, and not of the analyst.
         n_components : int
             Upper bound; the anchor's rank may leave fewer.
+        n_columns : int
+            Upper bound where the table's own columns are turned; of more columns, a secret projection is taken.  With
+            0 principal components are taken whatever the anchor says of them.
         n_rows : int
             How many rows the map is made of, those between others included.
         flatten : float
             How alike the spread of all directions is: with 0 it is that of φ, with 1 all have the same.
+        as_they_are : bool
+            Whether columns keep their numbers, as fits columns that are all alike, such as pixels.
 
         Raises
         ------
@@ -131,13 +166,18 @@ class CommonMap:
             raise AnchorError(
                 f"The common map needs an anchor of at least two different rows of finite numbers; got shape {A.shape}."
             )
+        scores = [None if as_they_are else _normal_scores(column) for column in A.T]
+        A = _scored(A, scores)
+        least_share = _LEAST_SHARE_ALIKE if as_they_are else _LEAST_SHARE
+        by_secret = np.argsort(key_stream(_derived(secret, b"folds"), len(A)))
+        if n_columns and _share_of_principal(A[by_secret]) < least_share:
+            return cls._of_own_columns(A, secret, scores, n_columns)._with_witnesses(anchor, secret)
         A = np.vstack([A, _between(A, secret, n_rows - len(A))])
         mean = A.mean(axis=0)
         _, s, Vt = np.linalg.svd(A - mean, full_matrices=False)
-        kept = min(_MOST_PRINCIPAL, int((s > _NO_DIRECTION * s[0]).sum()))
-        V = Vt[:kept].T
+        V = Vt[: _count_directions(s, _MOST_PRINCIPAL)].T
         clip = _CLIP * s[0] / np.sqrt(len(A))
-        Z = np.clip((A - mean) @ V, -clip, clip)
+        Z = np.clip(A - mean, -clip, clip) @ V
         order = np.argsort(key_stream(_derived(secret, b"landmarks"), len(Z)))
         gamma = 1.0 / _median_above_zero(pdist(Z[order[:_MOST_PAIRED]], "sqeuclidean"), clip**2)
         landmarks = Z[order[:_MOST_LANDMARKS]]
@@ -148,14 +188,15 @@ class CommonMap:
         F = _features(Z, linear_scale, landmarks, root, gamma)
         feature_mean = F.mean(axis=0)
         U, s, Wt = np.linalg.svd(F - feature_mean, full_matrices=False)
-        d = min(n_components, int((s > _NO_DIRECTION * s[0]).sum()))
+        d = _count_directions(s, n_components)
         # LAPACK chooses signs of singular vectors, and a basis of those with one singular value. This choice cancels:
         # the rotation is the orthogonal matrix nearest to secret numbers, one row of them for each anchor row, in U.
         normal = standard_normal(_derived(secret, b"rotation"), len(A) * d).reshape(len(A), d)
         left, _, right = np.linalg.svd(U[:, :d].T @ normal)
         directions = (Wt[:d].T * s[:d] ** -flatten) @ left @ right
         lengths = np.linalg.norm((F - feature_mean) @ directions, axis=1)
-        return cls(
+        made = cls(
+            scores=scores,
             mean=mean,
             principal=V,
             clip=float(clip),
@@ -167,24 +208,136 @@ class CommonMap:
             directions=directions,
             length=float(np.quantile(lengths, _QUANTILE)),
         )
+        return made._with_witnesses(anchor, secret)
+
+    @classmethod
+    def _of_own_columns(
+        cls, A: FloatArray, secret: bytes, scores: list[tuple[FloatArray, FloatArray] | None], n_columns: int
+    ) -> CommonMap:
+        """Make a map that turns the columns, and projects them if there are more than n_columns."""
+        mean = A.mean(axis=0)
+        _, s, Vt = np.linalg.svd(A - mean, full_matrices=False)
+        # Columns that are constant in the anchor bring nothing, as in the other map.
+        varies = np.abs(s[:, None] * Vt).max(axis=0) > _NO_DIRECTION * s[0]
+        clip = _CLIP * s[0] / np.sqrt(len(A))
+        Z = np.clip(A - mean, -clip, clip)[:, varies]
+        p = Z.shape[1]
+        d = min(p, n_columns)
+        Q, upper = np.linalg.qr(standard_normal(_derived(secret, b"columns"), p * d).reshape(p, d))
+        # Signs of columns are LAPACK's; with a positive diagonal beside them they are the secret's.
+        directions = Q * np.sign(np.diag(upper))
+        return cls(
+            scores=scores,
+            mean=mean,
+            principal=np.eye(len(mean))[:, varies],
+            clip=float(clip),
+            linear_scale=float(np.sqrt(0.5)),
+            gamma=1.0,
+            landmarks=np.empty((0, p)),
+            root=np.empty((0, 0)),
+            feature_mean=np.zeros(p),
+            directions=directions,
+            length=float(np.quantile(np.linalg.norm(Z @ directions, axis=1), _QUANTILE)),
+        )
+
+    def _with_witnesses(self, anchor: ArrayLike, secret: bytes) -> CommonMap:
+        """Return the map with secret sums over entries of mapped anchor rows."""
+        rows = np.asarray(anchor, dtype=np.float64)
+        v = self.transform(rows[:: -(-len(rows) // _N_WITNESS_ROWS)]).ravel()
+        weights = standard_normal(_derived(secret, b"witnesses"), _N_WITNESSES * len(v)).reshape(_N_WITNESSES, -1)
+        key = _derived(secret, b"witness pads")
+        return replace(self, witnesses=weights @ v / np.sqrt(len(v)), witness_key=key)
+
+    def witness(self, context: bytes) -> NDArray[np.uint64]:
+        """Return eight words by which an analyst compares two parties' maps, and learns nothing else.
+
+        They are secret sums of what the map makes of the anchor, in units of 1e-12, under a pad that all parties derive
+        from their secret.  The pad cancels in differences.
+
+        Parameters
+        ----------
+        context : bytes of length 32
+            `MaskedSum.context`; each sum has a pad of its own.
+        """
+        pad = key_stream(_derived(self.witness_key + context, b"pad"), _N_WITNESSES)
+        return np.round(self.witnesses / _WITNESS_UNIT).astype(np.int64).view(np.uint64) + pad
 
     @property
     def n_components(self) -> int:
         """Return the number of columns that `transform` gives."""
         return int(self.directions.shape[1])
 
+    @property
+    def is_of_own_columns(self) -> bool:
+        """Return whether the map turns the table's own columns."""
+        return not len(self.landmarks)
+
     def transform(self, X: ArrayLike) -> FloatArray:
         """Map rows, shape (n_rows, n_components); no row is longer than 1."""
-        with np.errstate(over="ignore"):
-            rows = np.asarray(X, dtype=np.float64) - self.mean
-        # Infinity less infinity is no number.
-        Z = np.clip(np.clip(rows, -_FARTHEST, _FARTHEST) @ self.principal, -self.clip, self.clip)
+        rows = _scored(np.clip(np.asarray(X, dtype=np.float64), -_FARTHEST, _FARTHEST), self.scores) - self.mean
+        Z = np.clip(rows, -self.clip, self.clip) @ self.principal
         F = _features(Z, self.linear_scale, self.landmarks, self.root, self.gamma)
         v = (F - self.feature_mean) @ self.directions / self.length
         return np.asarray(v / np.maximum(1.0, np.linalg.norm(v, axis=1, keepdims=True)))
 
     def __repr__(self) -> str:
         return f"CommonMap(n_features={len(self.mean)}, n_components={self.n_components})"
+
+
+def _normal_scores(column: FloatArray) -> tuple[FloatArray, FloatArray] | None:
+    """Return a column's values and their normal scores; None for one that has two values, as a category's has.
+
+    A value's score is the normal quantile of the middle of its ranks.  Between two values it may not climb faster than
+    `_STEEPEST`.
+    """
+    values, counts = np.unique(column, return_counts=True)
+    if len(values) < 3:
+        return None
+    quantiles = (np.cumsum(counts) - counts / 2) / len(column)
+    climbs = np.minimum(np.diff(ndtri(quantiles)), _STEEPEST * np.diff(values))
+    return values, np.concatenate([[0.0], np.cumsum(climbs)])
+
+
+def _scored(X: FloatArray, scores: list[tuple[FloatArray, FloatArray] | None]) -> FloatArray:
+    """Return rows with normal scores in place of numbers; values between those of the anchor lie on a line."""
+    made = X.copy()
+    for place, known in enumerate(scores):
+        if known is not None:
+            made[:, place] = np.interp(X[:, place], *known)
+    return made
+
+
+def _share_of_principal(A: FloatArray) -> float:
+    """Return the part of the variance of rows left out that principal components of the other rows hold."""
+    total = 0.0
+    held = 0.0
+    for fold in range(min(_FOLDS, len(A))):
+        is_left = np.arange(len(A)) % _FOLDS == fold
+        kept = A[~is_left]
+        mean = kept.mean(axis=0)
+        _, s, Vt = np.linalg.svd(kept - mean, full_matrices=False)
+        V = Vt[: _count_directions(s, _MOST_PRINCIPAL)].T
+        left = A[is_left] - mean
+        total += float((left**2).sum())
+        held += float(((left @ V) ** 2).sum())
+    return held / total if total else 1.0
+
+
+def _count_directions(s: FloatArray, most: int) -> int:
+    """Return how many leading directions to keep, at most `most`, so that none of tied ones is dropped.
+
+    Ties may be longer than that: then all of them are kept.
+    """
+    rank = max(1, int((s > _NO_DIRECTION * s[0]).sum()))
+    drops = s[:rank] - np.append(s[1:rank], 0.0)
+    ends = 1 + np.flatnonzero(drops > _TIED * s[0])
+    if rank <= most:
+        return rank
+    below = ends[ends <= most]
+    # A tie that would cost half of the directions is kept whole.
+    if len(below) and below[-1] > most / 2:
+        return int(below[-1])
+    return int(min(ends[ends > most], default=rank))
 
 
 def _between(A: FloatArray, secret: bytes, n: int) -> FloatArray:
@@ -208,7 +361,10 @@ def _kernel(X: FloatArray, landmarks: FloatArray, gamma: float) -> FloatArray:
 
 
 def _features(Z: FloatArray, linear_scale: float, landmarks: FloatArray, root: FloatArray, gamma: float) -> FloatArray:
-    return np.asarray(np.hstack([Z / linear_scale, _kernel(Z, landmarks, gamma) @ root]) / np.sqrt(2))
+    linear = Z / (linear_scale * np.sqrt(2))
+    if not len(landmarks):
+        return np.asarray(linear)
+    return np.asarray(np.hstack([linear, _kernel(Z, landmarks, gamma) @ root / np.sqrt(2)]))
 
 
 def _derived(secret: bytes, purpose: bytes) -> bytes:

@@ -62,7 +62,8 @@ def message_to_bytes(
     """
     facts = {"party": message.party, "context": message.context.hex()}
     tags = sorted([tag.hex(), party] for party, tag in message.tags.items())
-    words = {_WORDS: arrays_to_bytes({"words": message.words.view(np.int64)})}
+    arrays = {"words": message.words.view(np.int64), "witness": message.witness.view(np.int64)}
+    words = {_WORDS: arrays_to_bytes(arrays)}
     sealed = seal(pack(MASKED_SUM_KIND, facts | {"tags": tags}, words), [analyst], purpose=_purpose(facts))
     versions = {"datacollab": __version__, "numpy": np.__version__}
     return pack(MASKED_SUM_KIND, facts | {"versions": versions} | dict(outside or {}), {_SEALED: sealed}, key=key)
@@ -99,7 +100,7 @@ def read_message(source: bytes | Path, key: KeyPair, *, signed_by: PublicKey) ->
 
 def _message_of(inner: Bundle) -> MaskedMessage:
     arrays = bytes_to_arrays(inner.members[_WORDS], what="The masked sum")
-    if arrays.keys() != {"words"} or arrays["words"].dtype != np.int64:
+    if arrays.keys() != {"words", "witness"} or {each.dtype for each in arrays.values()} != {np.dtype(np.int64)}:
         raise _malformed("its words are not what they have to be")
     party, context, listed = (inner.facts[name] for name in ("party", "context", "tags"))
     if not _is_party(party):
@@ -108,7 +109,8 @@ def _message_of(inner: Bundle) -> MaskedMessage:
         tags = {other: bytes.fromhex(tag) for tag, other in listed if _is_party(other)}
         if len(tags) != len(listed):
             raise ValueError
-        return MaskedMessage(party, bytes.fromhex(context), arrays["words"].view(np.uint64), tags)
+        words, witness = (arrays[name].view(np.uint64) for name in ("words", "witness"))
+        return MaskedMessage(party, bytes.fromhex(context), words, tags, witness)
     except (TypeError, ValueError, ShareError):
         raise _malformed("its context or its tags are not what they have to be") from None
 

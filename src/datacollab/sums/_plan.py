@@ -237,7 +237,14 @@ class SumsPlan:
         return MaskedSum(said, self.roster, noise=self.statistic.noise_of_each, n_colluding=self.n_colluding)
 
     def message(
-        self, party: PartyName, v: FloatArray, y: ArrayLike, key: MaskKey, *, noise_key: bytes | None = None
+        self,
+        party: PartyName,
+        v: FloatArray,
+        y: ArrayLike,
+        key: MaskKey,
+        *,
+        noise_key: bytes | None = None,
+        witness: NDArray[np.uint64] | None = None,
     ) -> MaskedMessage:
         """Make a party's message, and erase its key.
 
@@ -249,6 +256,7 @@ class SumsPlan:
         y : array-like of shape (n_rows,)
         key : MaskKey
         noise_key : bytes of length 32, optional
+        witness : ndarray of uint64, optional
             See `MaskedSum.mask`.
 
         Raises
@@ -256,7 +264,7 @@ class SumsPlan:
         AgreementError, SharedBeforeError
             As `RidgeSums.part` and `MaskedSum.mask` raise them.
         """
-        return self.agreed.mask(party, self.statistic.part(v, y), key, noise_key=noise_key)
+        return self.agreed.mask(party, self.statistic.part(v, y), key, noise_key=noise_key, witness=witness)
 
     def solve(self, messages: Sequence[MaskedMessage]) -> SumsModel:
         """Add up the messages of all parties and fit the model.

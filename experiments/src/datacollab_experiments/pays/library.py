@@ -174,7 +174,8 @@ def _public(drawn: Draw) -> Array:
 def _mapped(drawn: Draw, secret: bytes) -> tuple[CommonMap, dict[str, Rows]]:
     """The common map, and each party's rows in it; the first adds public rows with targets."""
     # Numbers are in quarters of their declared ranges already, beside zeros and ones.
-    common = CommonMap.from_anchor(_public(drawn), secret, n_components=recommended_for(drawn).n_components)
+    most, alike = recommended_for(drawn).n_components, alike_columns(drawn)
+    common = CommonMap.from_anchor(_public(drawn), secret, n_components=most, as_they_are=alike)
     mapped: dict[str, Rows] = {}
     for name, own in drawn.parties.items():
         rows = own if mapped or drawn.labelled is None else pooled({"own": own, "public": drawn.labelled})

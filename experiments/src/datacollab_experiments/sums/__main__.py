@@ -55,7 +55,7 @@ def scores_of(setting: Setting, seed: int, data_dir: Path | None) -> Iterator[Ro
 
 
 def _facts(variant: Variant) -> Row:
-    return {"D": variant.components, "s": variant.noise, "least": variant.least, "width": variant.width}
+    return {"D": variant.components, "s": variant.noise, "least": variant.least}
 
 
 def attacks_of(name: str, seed: int, data_dir: Path | None) -> Iterator[Row]:

@@ -31,7 +31,7 @@ from datacollab.sums import CommonMap, RidgeFromSums, RidgeSums
 
 from ..pays.columns import Array
 from ..pays.tables import load_table
-from .plan import Variant
+from .plan import ALIKE, Variant
 from .playing import beyond, matrix_of, secret, units
 
 N_COLUMNS, N_PUBLIC, N_OWN, N_PARTIES = 10, 100, 50, 10
@@ -57,6 +57,8 @@ class World:
     X: Array
     rule: Array
     beyond: Array
+    alike: bool = False
+    """Whether all columns are of one kind."""
 
 
 def world_of(name: str, n_rows: int, seed: int, data_dir: Path | None = None) -> World:
@@ -71,9 +73,9 @@ def world_of(name: str, n_rows: int, seed: int, data_dir: Path | None = None) ->
         index = generator.permutation(len(table.y))
         if n > len(index):
             raise ValueError(f"{name} has {len(index)} rows; {n} are wanted.")
-        every = table.matrix(index, index[:N_PUBLIC]) / units(table.bounds, 4.0)
+        every = table.matrix(index, index[:N_PUBLIC]) / units(table.bounds)
         X, rule = every[:n], _rule(every, every[:n], generator)
-    return World(X, rule, generator.normal(size=n))
+    return World(X, rule, generator.normal(size=n), alike=name in ALIKE)
 
 
 def _rule(every: Array, X: Array, generator: np.random.Generator) -> Array:
@@ -94,7 +96,8 @@ class Scene:
     """A world in the common map."""
 
     def __init__(self, world: World, components: int, seed: int) -> None:
-        common = CommonMap.from_anchor(world.X[:N_PUBLIC], secret(seed), n_components=components)
+        public = world.X[:N_PUBLIC]
+        common = CommonMap.from_anchor(public, secret(seed), n_components=components, as_they_are=world.alike)
         self.v, self.seed, self.D = common.transform(world.X), seed, common.n_components
         self.statistic = RidgeSums(self.D, limits=LIMITS, noise=1.0)
         self.y = world.rule + world.beyond

@@ -44,11 +44,14 @@ class Craft:
         Of the cloud around the person, or the factor by which its direction is stretched, in standard deviations.
     components : int or None
         D at most; None is the rule's.
+    columns : int
+        How many columns of a squeezed anchor lie around the person.
     """
 
     name: str
     width: float = 1.0
     components: int | None = None
+    columns: int = N_COLUMNS
 
     def rows(self, person: Array, generator: np.random.Generator) -> Array:
         """Make the anchor."""
@@ -59,6 +62,9 @@ class Craft:
             honest[::2] = person + self.width * honest[::2]
         elif self.name == "twelve rows":
             honest[:12] = person + self.width * honest[:12]
+        elif self.name == "squeezed":
+            columns = slice(self.columns)
+            honest[:, columns] = person[columns] + self.width * honest[:, columns]
         elif self.name == "stretched":
             # Along the person's direction from the mean, which is that of Mahalanobis as columns are independent.
             direction = person / np.linalg.norm(person)
@@ -72,6 +78,7 @@ CRAFTS = (
     *(Craft("cloud", width) for width in (1e-4, 0.1, 0.2, 0.5, 1.0)),
     *(Craft("half a cloud", width) for width in (0.1, 0.5)),
     Craft("twelve rows", 0.01),
+    *(Craft("squeezed", 0.2, columns=columns) for columns in (1, 2, 4)),
     *(Craft("stretched", width) for width in (2.0, 4.0)),
     *(Craft("stretched", 4.0, components) for components in (4, 2, 1)),
 )
@@ -138,6 +145,7 @@ def rows(n_draws: int, *, asked: bool = False) -> Iterator[dict[str, object]]:
                 "person": f"{OUTLIER:g} sd from the mean" if outlier else "one of the rows",
                 "anchor": craft.name,
                 "width": craft.width,
+                "columns": craft.columns,
                 "D at most": craft.components or recommended().n_components,
                 "s": recommended().noise,
                 "draws": n_draws,

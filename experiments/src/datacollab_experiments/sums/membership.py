@@ -29,7 +29,7 @@ from datacollab.sums import CommonMap, RidgeSums
 from ..pays.columns import Array
 from ..pays.tables import load_table
 from .attacks import ETA, N_PARTIES, N_PUBLIC, Readings
-from .plan import Variant
+from .plan import ALIKE, Variant
 from .playing import beyond, secret, units
 
 N_AUXILIARY, N_SHADOWS, RARE = 1100, 48, 10
@@ -86,8 +86,9 @@ class Membership:
         rare_class = seed % self.n_classes if self.n_classes > 2 else 1
         parts = _parts(table.y, n_rows, n_auxiliary, rng, rare_class if rare else None)
         rows = {part: table.matrix(index, parts["public"]) for part, index in parts.items()}
-        unit = units(table.bounds, variant.width)
-        common = CommonMap.from_anchor(rows["public"] / unit, secret(seed), n_components=variant.components)
+        unit = units(table.bounds)
+        most, alike = variant.components, name in ALIKE
+        common = CommonMap.from_anchor(rows["public"] / unit, secret(seed), n_components=most, as_they_are=alike)
         self.statistic = RidgeSums(common.n_components, classes=range(self.n_classes), noise=variant.noise)
 
         def group(part: str) -> Group:

@@ -11,7 +11,7 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 from itertools import product
 
-from datacollab.sums import UNITS_PER_RANGE, recommended
+from datacollab.sums import recommended
 
 from ..pays.settings import PRESETS, Setting
 
@@ -39,22 +39,18 @@ class Variant:
         s: what the parties that do not collude leave in each number of the total.
     least : float
         The least penalty, as a multiple of the operator norm of all noise in the total.
-    width : float
-        What the declared range of a number is wide in the map, beside zeros and ones.
     """
 
     components: int
     noise: float
     least: float = 1.0
-    width: float = UNITS_PER_RANGE
 
 
 def candidates(*, alike: bool) -> list[Variant]:
     """All that are played."""
     noises, leasts = ((0.03, 0.04, 0.05, 0.07), (1.0, 0.5)) if alike else ((0.1, 0.12, 0.15, 0.2), (1.0,))
-    widths = (UNITS_PER_RANGE,) if alike else (UNITS_PER_RANGE, 1.0)
-    every = product((128, 256), noises, leasts, widths)
-    return [Variant(components=D, noise=s, least=least, width=width) for D, s, least, width in every]
+    every = product((128, 256), noises, leasts)
+    return [Variant(components=D, noise=s, least=least) for D, s, least in every]
 
 
 def ruled(*, alike: bool) -> Variant:

@@ -8,12 +8,12 @@ from collections.abc import Iterable, Iterator
 
 import numpy as np
 
-from datacollab.sums import CommonMap, RidgeFromSums, RidgeSums
+from datacollab.sums import UNITS_PER_RANGE, CommonMap, RidgeFromSums, RidgeSums
 
 from ..pays.columns import Array
 from ..pays.draws import Draw, Rows
 from ..pays.scoring import score
-from .plan import Variant
+from .plan import ALIKE, Variant
 
 
 def secret(seed: int) -> bytes:
@@ -21,17 +21,18 @@ def secret(seed: int) -> bytes:
     return hashlib.sha256(f"study of sums, seed {seed}".encode()).digest()
 
 
-def units(bounds: Array, width: float) -> Array:
-    """What columns are divided by, so that declared ranges of numbers are that wide; zeros and ones stay."""
+def units(bounds: Array) -> Array:
+    """What columns are divided by, so that declared ranges are as wide as in projects; zeros and ones stay."""
     ranges = bounds[1] - bounds[0]
-    return np.where(ranges == 1.0, 1.0, ranges / width)
+    return np.where(ranges == 1.0, 1.0, ranges / UNITS_PER_RANGE)
 
 
-def common_map(drawn: Draw, components: int, width: float) -> tuple[CommonMap, Array]:
+def common_map(drawn: Draw, components: int) -> tuple[CommonMap, Array]:
     """The common map as the library makes it, and what columns are divided by before it."""
-    unit = units(drawn.bounds, width)
+    unit = units(drawn.bounds)
     rows = drawn.public.X if drawn.setting.n_public else drawn.anchor
-    return CommonMap.from_anchor(rows / unit, secret(drawn.seed), n_components=components), unit
+    alike = drawn.setting.dataset in ALIKE
+    return CommonMap.from_anchor(rows / unit, secret(drawn.seed), n_components=components, as_they_are=alike), unit
 
 
 def statistic_of(drawn: Draw, components: int, noise: float) -> RidgeSums:
@@ -77,12 +78,12 @@ def outputs(statistic: RidgeSums, model: RidgeFromSums, v: Array) -> Array:
 
 def played(drawn: Draw, variants: Iterable[Variant]) -> Iterator[tuple[Variant, int, float]]:
     """Each variant, its D and its score on the test rows; the noise of one draw is the same but for its size."""
-    maps: dict[tuple[float, int], tuple[CommonMap, Array, Array]] = {}
+    maps: dict[int, tuple[CommonMap, Array, Array]] = {}
     excess = beyond(drawn.setting.n_parties)
     for variant in variants:
-        key = (variant.width, variant.components)
+        key = variant.components
         if key not in maps:
-            common, unit = common_map(drawn, variant.components, variant.width)
+            common, unit = common_map(drawn, variant.components)
             rows = [Rows(own.X / unit, own.y) for own in contributing(drawn)]
             exact = exact_total(statistic_of(drawn, common.n_components, 0.0), common, rows)
             maps[key] = common, exact, common.transform(drawn.test.X / unit)

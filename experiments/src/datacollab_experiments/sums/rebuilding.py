@@ -18,7 +18,7 @@ from datacollab.sums import CommonMap, RidgeSums
 from ..pays.columns import Array
 from ..pays.tables import load_table
 from .attacks import ETA, N_PARTIES, N_PUBLIC
-from .plan import Variant
+from .plan import ALIKE, Variant
 from .playing import beyond, matrix_of, secret, units
 
 N_AUXILIARY, N_STARTS, N_STEPS = 400, 2, 1500
@@ -41,9 +41,10 @@ def rebuilt(
     table = load_table(name, data_dir)
     index = rng.permutation(len(table.y))
     public, auxiliary, others = np.split(index[: N_PUBLIC + N_AUXILIARY + n_rows], [N_PUBLIC, N_PUBLIC + N_AUXILIARY])
-    unit, ranges = units(table.bounds, variant.width), table.bounds[1] - table.bounds[0]
+    unit, ranges = units(table.bounds), table.bounds[1] - table.bounds[0]
     rows = {part: table.matrix(of, public) / unit for part, of in (("a", auxiliary), ("o", others))}
-    common = CommonMap.from_anchor(table.matrix(public, public) / unit, secret(seed), n_components=variant.components)
+    anchor, alike = table.matrix(public, public) / unit, name in ALIKE
+    common = CommonMap.from_anchor(anchor, secret(seed), n_components=variant.components, as_they_are=alike)
     statistic = RidgeSums(common.n_components, classes=range(len(np.unique(table.y))), noise=variant.noise)
     total = matrix_of(statistic.part(common.transform(rows["o"]), table.y[others]), statistic.size)
     noise = variant.noise * beyond(N_PARTIES, known=1)
@@ -53,7 +54,7 @@ def rebuilt(
     descent = Descent(common, total, max(noise, _LEAST_NOISE), statistic.n_outputs, of_kind)
     found = descent.run(table.y[auxiliary], n_rows, rng)
     truth = rows["o"] * unit / ranges
-    floor = common_coordinates(common, rows["o"]) @ common.principal.T + common.mean
+    floor = rows_of(common, common_coordinates(common, rows["o"]))
     for what, made in (("rebuilt", found), ("nearest of 400 rows", rows["a"]), ("principal coordinates alone", floor)):
         near = made * unit / ranges
         square = (truth**2).sum(axis=1)[:, None] + (near**2).sum(axis=1) - 2 * truth @ near.T
@@ -64,7 +65,21 @@ def rebuilt(
 
 def common_coordinates(common: CommonMap, rows: Array) -> Array:
     """Return principal coordinates, clipped as in the map."""
-    return np.clip((rows - common.mean) @ common.principal, -common.clip, common.clip)
+    scored = rows.copy()
+    for place, known in enumerate(common.scores):
+        if known is not None:
+            scored[:, place] = np.interp(rows[:, place], *known)
+    return np.asarray(np.clip(scored - common.mean, -common.clip, common.clip) @ common.principal)
+
+
+def rows_of(common: CommonMap, Z: Array) -> Array:
+    """Return rows in units of the map that have these principal coordinates."""
+    rows = np.asarray(Z @ common.principal.T + common.mean)
+    for place, known in enumerate(common.scores):
+        if known is not None:
+            values, scores = known
+            rows[:, place] = np.interp(rows[:, place], scores, values)
+    return rows
 
 
 class Descent:
@@ -99,7 +114,7 @@ class Descent:
         assert best is not None
         k = Z.shape[1]
         found = best.x.reshape(n_rows, -1)[:, :k] * self.deviation + self.mean
-        return np.asarray(found @ self.common.principal.T + self.common.mean)
+        return rows_of(self.common, found)
 
     def loss(self, x: Array) -> tuple[float, Array]:
         """Minus the logarithm of the posterior density, and its gradient."""

@@ -63,7 +63,7 @@ def write_report(folder: Path, pays: Path, target: Path) -> None:
         rows = pd.read_csv(folder / "rebuilding.csv")
         rows.to_csv(target / "rebuilding.csv", index=False, float_format="%.3f")
         parts += ["## Rows rebuilt by analyst and party together", _rows_rebuilt(rows)]
-    keys = ["D", "s", "least", "width"]
+    keys = ["D", "s", "least"]
     means = scores.pivot_table(index=keys, columns="setting", values="score", sort=False).reset_index()
     means.to_csv(target / "means.csv", index=False, float_format="%.4g")
     alike = scores.setting.str.startswith(tuple(f"{name} " for name in ALIKE))
@@ -91,7 +91,7 @@ def measured(scores: pd.DataFrame, committed: pd.DataFrame, setting: Setting, va
 
 
 def _of(scores: pd.DataFrame, variant: Variant) -> pd.DataFrame:
-    same = scores.D.eq(variant.components) & scores.least.eq(variant.least) & scores.width.eq(variant.width)
+    same = scores.D.eq(variant.components) & scores.least.eq(variant.least)
     return scores[same & scores.s.eq(variant.noise)]
 
 
@@ -103,12 +103,12 @@ def _counts(scores: pd.DataFrame, committed: pd.DataFrame, *, alike: bool) -> st
         against = [each.gain(SUMS, AVERAGE) for each in every]
         own = [each.gain(SUMS, each.own) for each in every]
         verdicts = [sum(each.verdict == sign for each in against) for sign in "+0-"]
-        cells = [f"{variant.components}", f"{variant.noise:g}", f"{variant.least:g}", f"{variant.width:g}"]
+        cells = [f"{variant.components}", f"{variant.noise:g}", f"{variant.least:g}"]
         cells += [f"{sum(each.mean >= 0 for each in against)}", " / ".join(map(str, verdicts))]
         cells += [f"{sum(each.mean > 0 for each in own)}", f"{sum(each.verdict == '-' for each in own)}"]
         cells += [f"{100 * np.mean([each.mean for each in against]):+.2f}"]
         rows.append([f"**{cell}**" for cell in cells] if variant == ruled(alike=alike) else cells)
-    head = ["D", "s", "least penalty", "width of a range", "at or above average", "beyond chance + / 0 / −"]
+    head = ["D", "s", "least penalty", "at or above average", "beyond chance + / 0 / −"]
     return markdown([*head, "above own", "below own beyond chance", "mean gain, points or % of RMSE"], rows)
 
 

@@ -276,14 +276,15 @@ def promise(epsilon: float) -> str:
 class PreparedSum:
     """A message of sums that has not left, and what speaks against it.
 
-    `part` are the party's sums, as sensitive as its rows; `own` the means of its own rows, for the intercept of the
-    model that comes back; `sample` own rows and targets, for the own model; `rows` fingerprints of these, for the
-    ledger; and `void` the agreements that a party has left, so that their totals are never made.
+    `part` are the party's sums, as sensitive as its rows; `witness` compares maps; `own` the means of its own rows, for
+    the intercept of the model that comes back; `sample` own rows and targets, for the own model; `rows` fingerprints of
+    these, for the ledger; and `void` the agreements that a party has left, so that their totals are never made.
     """
 
     plan: SumsPlan | StudyPlan
     outside: dict[str, Any]
     part: FloatArray = field(repr=False)
+    witness: NDArray[np.uint64] | None = field(repr=False)
     own: dict[str, Any] | None = field(repr=False)
     sample: OwnSample = field(repr=False)
     rows: NDArray[np.uint64] = field(repr=False)
@@ -331,12 +332,13 @@ def project_map(project: Project, anchor: Anchor) -> ProjectMap:
             units[start] = (column.maximum - column.minimum) / UNITS_PER_RANGE
         start += column.n_features
     most = project.sharing.n_components
+    alike = declared_alike(project.columns)
     rows = (anchor.rows / units)[:, kept]
     if project.sharing.is_study:
         common = effect_map(rows, anchor.secret, most=most)
     else:
-        common = CommonMap.from_anchor(rows, anchor.secret, n_components=most)
-    return ProjectMap(common, units, kept, declared_alike(project.columns))
+        common = CommonMap.from_anchor(rows, anchor.secret, n_components=most, as_they_are=alike)
+    return ProjectMap(common, units, kept, alike)
 
 
 def prepare(folder: Folder, table: Any, *, where: str | None = None) -> PreparedSum:
@@ -394,7 +396,7 @@ def share(
         _make_folder(ledger.path.parent)
         open_outbox(folder, folder.files.sum_file(folder.name))
         mask_public = prepared.mask_key.public.hex()
-        message = agreed.mask(folder.name, prepared.part, prepared.mask_key)
+        message = agreed.mask(folder.name, prepared.part, prepared.mask_key, witness=prepared.witness)
         data = message_to_bytes(message, folder.key, project.analyst, outside=outside)
         entry = {
             "digest": unpack(data).digest,
@@ -667,6 +669,7 @@ def _prepared(
             "created": datetime.now(UTC).isoformat(timespec="seconds"),
         },
         part=part,
+        witness=None if common is None else common.common.witness(plan.agreed.context),
         own=own,
         sample=sample,
         rows=rows,
