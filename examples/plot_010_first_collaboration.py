@@ -36,8 +36,7 @@ print("own rows in the anchor:", sum(len(dc.find_private_rows(X_public, own)) fo
 
 # %%
 # **Agree with the analyst.**  Each clinic makes a mask key for this sum and sends its public half.  The plan names the
-# clinics, the classes, the noise and the map's fingerprint.  All of it goes into the masks, so that no message fits
-# another plan or map.
+# clinics, the classes and the noise.  All of it goes into the masks, so that no message fits another plan.
 
 keys = {name: dc.MaskKey.generate() for name in split}
 plan = dc.SumsPlan(
@@ -46,19 +45,19 @@ plan = dc.SumsPlan(
     classes=range(10),
     noise=space.recommended.noise,
     least_penalty=space.recommended.least_penalty,
-    facts={"map": space.fingerprint},
+    facts={"run": 1},
 )
 
 # %%
-# **Send.**  A message is a list of numbers under masks, and all that leaves.  Somebody has labelled the public rows, so
-# the first clinic adds them to its own.  Its key is erased with the message.
+# **Send.**  A message is a list of numbers under masks, and a witness by which the analyst notices another map.
+# Somebody has labelled the public rows, so the first clinic adds them to its own.  Its key is erased with the message.
 
 messages = []
 for name, (X_own, y_own) in split.items():
     v, target = space.transform(X_own), y_own
     if name == "party-0":
         v, target = np.vstack([v, space.anchor]), np.append(target, y_public)
-    messages.append(plan.message(name, v, target, keys[name]))
+    messages.append(plan.message(name, v, target, keys[name], witness=space.witness(plan.agreed.context)))
 print("numbers in each message:", len(messages[0].words))
 
 # %%

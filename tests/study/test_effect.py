@@ -274,7 +274,10 @@ def test_directions_of_the_map_for_effects_differ_less_in_spread():
     """Over the rows that the map was made of, before rows are shortened."""
     anchor = np.random.default_rng(3).normal(size=(1000, 3))
     spread = []
-    for common in (CommonMap.from_anchor(anchor, SECRET, n_components=12), effect_map(anchor, SECRET, most=12)):
+    for common in (
+        CommonMap.from_anchor(anchor, SECRET, n_components=12, as_they_are=True),
+        effect_map(anchor, SECRET, most=12),
+    ):
         spread.append(np.linalg.svd(replace(common, length=1e6).transform(anchor), compute_uv=False))
     usual, flatter = (each / each[0] for each in spread)
     assert_allclose(flatter, usual**0.5, rtol=1e-6)

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import hashlib
-import hmac
 import json
 from functools import cached_property
 from typing import Any, Literal
@@ -12,16 +11,14 @@ import numpy as np
 from numpy.typing import NDArray
 
 from .._encoder import TableEncoder
-from .._frames import columns_of, plain_table
+from .._frames import plain_table
 from .._recommended import FEWEST_ALIKE, MOST_COMPONENTS, Recommended, recommended
 from .._typing import FloatArray
-from ..errors import AgreementError
 from ..sums import CommonMap
 
 _WHAT = "A table of the common map"
 _ALIKE = 10.0
 """Columns are taken to have one unit if none varies more than so many times as much as the median one."""
-_KEY = b"datacollab sums 1 fingerprint\n"
 _EQUAL = 1e-9
 """Values of an anchor are equal if they differ by less than this part of its range."""
 
@@ -31,7 +28,7 @@ class CommonSpace:
 
     Encoding follows from the anchor.  Gaps are filled with its medians, and its categories get a column of zeros and
     ones each.  Numbers are divided by their standard deviations over the anchor, unless all columns are numbers of
-    nearly one spread, such as pixels: these keep their units.
+    nearly one spread, such as pixels: these keep their units.  `CommonMap` brings other numbers to normal scores.
 
     Parameters
     ----------
@@ -40,7 +37,7 @@ class CommonSpace:
     secret : bytes of length 32
         Of all parties, and not of the analyst.
     n_components : int, default=128
-        Upper bound; the anchor may leave fewer.
+        Upper bound; the anchor may leave fewer.  Of a wide table's own columns there may be up to 1,000.
     unknown : {"refuse", "warn", "allow"}, default="refuse"
         What becomes of a table with categories in over 5 % of rows, and in two or more, that the anchor lacks.  A party
         sends one message, so it is stopped before; `DataCollaborationClassifier` sends nothing, and warns.
@@ -72,8 +69,6 @@ class CommonSpace:
         anchor = plain_table(anchor, "The anchor")
         if hasattr(anchor, "columns") and all(isinstance(name, str) for name in anchor.columns):
             anchor = anchor[sorted(anchor.columns)]
-        self._public = columns_of(anchor, "The anchor", AgreementError)
-        self._key = hashlib.sha256(_KEY + secret).digest()
         self._encoder = TableEncoder(_WHAT, standardise=True, unknown=unknown).fit(anchor)
         units, centre = self._encoder.common_units, self._encoder.common_centre
         encoded = self._encoder.transform(anchor)
@@ -97,22 +92,13 @@ class CommonSpace:
         """Noise and least penalty for such columns."""
         return recommended(alike=self.alike)
 
-    @cached_property
-    def fingerprint(self) -> str:
-        """Return 32 hexadecimal digits that tell the parties whether they have one map.
-
-        They are the same for one secret, one anchor in one form (frame or array), and one number of columns.  They are
-        a part of HMAC-SHA256 with a key derived from the secret: without the secret, nobody can confirm a guess of the
-        anchor, nor find the secret.  Numbers count to nine digits, as programs may read the last ones differently.
-        """
-        texts = [[_entry_text(entry) for entry in column.tolist()] for column in self._public.values()]
-        names = [str(name) for name in self._public] if self._encoder.is_frame_ else len(texts)
-        said = json.dumps([names, self.n_components, sorted(zip(*texts, strict=True))])
-        return hmac.new(self._key, said.encode(), "sha256").hexdigest()[:32]
-
     def witness(self, context: bytes) -> NDArray[np.uint64]:
-        """Return words by which an analyst compares the parties' maps; see `CommonMap.witness`."""
-        return self._map.witness(context)
+        """Return words by which an analyst compares the parties' maps; see `CommonMap.witness`.
+
+        Maps of columns with other names, or other categories, differ, too.
+        """
+        columns = json.dumps([[str(name) for name in self._encoder.names_], self._encoder.levels_])
+        return self._map.witness(hashlib.sha256(context + columns.encode()).digest())
 
     @cached_property
     def anchor(self) -> FloatArray:
@@ -139,13 +125,6 @@ class CommonSpace:
 
     def __repr__(self) -> str:
         return f"CommonSpace(n_components={self.n_components})"
-
-
-def _entry_text(entry: float | str | None) -> str:
-    """Return a number, a text or a gap as a text of its own."""
-    if entry is None or isinstance(entry, str):
-        return "" if entry is None else f"text {entry}"
-    return f"{entry + 0.0:.9g}"
 
 
 def _have_one_range(table: FloatArray) -> bool:

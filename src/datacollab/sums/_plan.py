@@ -167,7 +167,7 @@ class SumsPlan:
     noise : float
         See `RidgeSums`.
     facts : mapping, optional
-        What else was agreed on: `CommonSpace.fingerprint`, project, purpose, columns, units, run.  JSON.
+        What else was agreed on: project, purpose, columns, units, run.  JSON.
     n_colluding : int, optional
         See `MaskedSum`.
     least_penalty : float
