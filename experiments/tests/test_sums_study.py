@@ -14,7 +14,7 @@ from datacollab.sums import CommonMap, measured_membership
 from datacollab_experiments.pays.draws import Rows, draw
 from datacollab_experiments.pays.settings import Setting
 from datacollab_experiments.pays.tables import load_table
-from datacollab_experiments.sums.attacks import N_OWN, N_PUBLIC, Scene, world_of
+from datacollab_experiments.sums.attacks import N_OWN, N_PUBLIC, N_WIDE, Scene, world_of
 from datacollab_experiments.sums.membership import Membership
 from datacollab_experiments.sums.plan import ALIKE, SETTINGS, candidates, ruled
 from datacollab_experiments.sums.playing import (
@@ -160,10 +160,11 @@ def test_what_parties_see_of_membership_is_what_was_measured():
     """The package's table is what the command in its first line makes of the study's, and its most in each case."""
     study = pd.read_csv(Path(__file__).parents[2] / "docs" / "results" / "sums" / "membership.csv")
     assert Path(datacollab.sums.__file__).with_name("membership.csv").read_text("utf-8") == shipped(study)
-    for alike in (False, True):
-        rule, of = ruled(alike=alike), study[study.table.isin(ALIKE) == alike]
-        for each in measured_membership(alike=alike):
-            assert (each.n_components, each.noise) == (rule.components, rule.noise)
+    kinds = study.table.map(lambda name: "alike" if name in ALIKE else "own columns" if name == "wide" else "table")
+    for kind, n_components in (("table", 128), ("alike", 128), ("own columns", N_WIDE)):
+        rule, of = ruled(alike=kind == "alike"), study[kinds == kind]
+        for each in measured_membership(kind):
+            assert (each.n_components, each.noise) == (n_components, rule.noise)
             same = of[(of.rows == each.n_rows) & (of["class of ten"] == each.rare) & (of.s == rule.noise)]
             for attacker in ("analyst", "party"):
                 assert getattr(each, attacker) == same[same.attacker == attacker]["mean"].max()

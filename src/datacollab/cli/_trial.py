@@ -156,7 +156,7 @@ class _Told:
             if public is not None
             else "All parties need public rows besides; here, rows of your table played them.",
         ]
-        measured, n = measured_membership(alike=declared_alike(project.columns)), len(y)
+        measured, n = measured_membership("alike" if declared_alike(project.columns) else "table"), len(y)
         looked = [measured_for(measured, n_parties * n) for n_parties in sizes]
         columns = [membership_rows(each) for _, each in looked]
         heads = ("", *(f"{k} parties, {k * n:,} rows" for k in sizes))

@@ -5,6 +5,7 @@ from __future__ import annotations
 import csv
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Literal
 
 __all__ = ["MeasuredMembership", "measured_membership"]
 
@@ -33,13 +34,16 @@ class MeasuredMembership:
     """Of both, if they work together."""
 
 
-def measured_membership(*, alike: bool = False) -> tuple[MeasuredMembership, ...]:
+def measured_membership(
+    kind: Literal["table", "alike", "own columns"] = "table",
+) -> tuple[MeasuredMembership, ...]:
     """Return what attackers read of totals with the recommended settings, by rows together.
 
     Parameters
     ----------
-    alike : bool
-        Whether all columns are of one kind, as pixels are; see `columns_alike`.
+    kind : {"table", "alike", "own columns"}
+        "alike" if all columns are of one kind, as pixels are (see `columns_alike`), and "own columns" if the common map
+        turns the columns themselves (see `CommonMap`): then rows hide one another less.
 
     Examples
     --------
@@ -60,5 +64,5 @@ def measured_membership(*, alike: bool = False) -> tuple[MeasuredMembership, ...
             **{attacker: float(row[attacker]) for attacker in ("analyst", "party", "together")},
         )
         for row in rows
-        if row["kind"] == ("alike" if alike else "table")
+        if row["kind"] == kind
     )

@@ -30,10 +30,11 @@ import scipy.linalg
 from datacollab.sums import CommonMap, RidgeFromSums, RidgeSums
 
 from ..pays.columns import Array
-from ..pays.tables import load_table
+from ..pays.tables import Table, load_table
 from .plan import ALIKE, Variant
 from .playing import beyond, matrix_of, secret, units
 
+N_WIDE, N_WIDE_ROWS = 150, 6000
 N_COLUMNS, N_PUBLIC, N_OWN, N_PARTIES = 10, 100, 50, 10
 LIMITS = (-3.0 * 2**0.5, 3.0 * 2**0.5)
 """Declared range: three standard deviations of the target."""
@@ -61,6 +62,16 @@ class World:
     """Whether all columns are of one kind."""
 
 
+def table_of(name: str, data_dir: Path | None = None) -> Table:
+    """Return a table of `pays`, or "wide": 150 independent columns, of which ten tell the class."""
+    if name != "wide":
+        return load_table(name, data_dir)
+    generator = np.random.default_rng(44)
+    X = generator.normal(size=(N_WIDE_ROWS, N_WIDE))
+    y = (0.6 * X[:, :10].sum(axis=1) + generator.logistic(size=len(X)) > 0).astype(np.int64)
+    return Table(name=name, task="classification", rows=X / 8 + 0.5, y=y, columns=())
+
+
 def world_of(name: str, n_rows: int, seed: int, data_dir: Path | None = None) -> World:
     """Draw a world: "made-up" has ten normal columns, other names are those of tables."""
     generator = np.random.default_rng([seed, 41])
@@ -69,7 +80,7 @@ def world_of(name: str, n_rows: int, seed: int, data_dir: Path | None = None) ->
         X = generator.normal(size=(n, N_COLUMNS))
         rule = _rule(X, X, generator)
     else:
-        table = load_table(name, data_dir)
+        table = table_of(name, data_dir)
         index = generator.permutation(len(table.y))
         if n > len(index):
             raise ValueError(f"{name} has {len(index)} rows; {n} are wanted.")

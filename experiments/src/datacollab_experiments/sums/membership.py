@@ -27,8 +27,7 @@ from sklearn.metrics import roc_auc_score
 from datacollab.sums import CommonMap, RidgeSums
 
 from ..pays.columns import Array
-from ..pays.tables import load_table
-from .attacks import ETA, N_PARTIES, N_PUBLIC, Readings
+from .attacks import ETA, N_PARTIES, N_PUBLIC, Readings, table_of
 from .plan import ALIKE, Variant
 from .playing import beyond, secret, units
 
@@ -80,7 +79,7 @@ class Membership:
         n_auxiliary: int = N_AUXILIARY,
     ) -> None:
         self.variant, self.seed = variant, seed
-        table = load_table(name, data_dir)
+        table = table_of(name, data_dir)
         rng = np.random.default_rng([seed, 51])
         self.n_classes = len(np.unique(table.y))
         rare_class = seed % self.n_classes if self.n_classes > 2 else 1

@@ -70,8 +70,9 @@ FURTHER = ("credit", "telco", "email")
 """Tables that neither this study nor `pays` had used, looked at once, with the rule.  Of these, columns, ranges, levels
 and counts of rows were known."""
 
-WORLDS = ("made-up", "flchain", "mlc_churn", "hmda", "digits")
-"""Features that made-up targets are read of under attack; digits is alike."""
+WORLDS = ("made-up", "flchain", "mlc_churn", "hmda", "digits", "wide")
+"""Features that made-up targets are read of under attack; digits is alike, and of wide the map turns its own columns.
+"""
 ROWS_UNDER_ATTACK = (150, 300, 600, 1500)
 N_DRAWS = 40
 N_DRAWS_AT_BOUNDS = 120
@@ -83,9 +84,16 @@ MEMBERS = {
     "mnist": (1000, 3000),
     "mlc_churn": (250, 1000, 3000),
     "flchain": (250, 1000, 3000),
+    "wide": (250, 1000, 3000),
 }
 """Rows of all parties together, by table, among which members are told from others."""
-MEMBERS_OF_RARE_CLASS = {"digits": (250,), "mnist": (1000,), "mlc_churn": (1000,), "flchain": (1000,)}
+MEMBERS_OF_RARE_CLASS = {
+    "digits": (250,),
+    "mnist": (1000,),
+    "mlc_churn": (1000,),
+    "flchain": (1000,),
+    "wide": (1000,),
+}
 MANY_AUXILIARY = {"mlc_churn": (1000,), "flchain": (1000,)}
 """The same for attackers with 3,000 labelled rows of the kind instead of 1,100."""
 REBUILT = {"digits": (40, 100, 250), "mlc_churn": (40, 100, 250)}

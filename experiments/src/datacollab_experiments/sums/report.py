@@ -13,6 +13,7 @@ from ..pays.intervals import Difference, student
 from ..pays.results import Measured
 from ..pays.settings import Setting
 from ..pays.trial import AVERAGE, CENTRAL, METHODS
+from .attacks import N_WIDE
 from .plan import (
     ALIKE,
     BESIDE,
@@ -29,6 +30,7 @@ SUMS = "sums"
 SHIPPING = "Written by: python -m datacollab_experiments.sums ship --copy-to docs/results/sums"
 _MEMBERSHIP_BY = ("together", "party", "analyst")
 _OF_ATTACK = ("world", "rows", "D", "s", "attacker")
+_USUAL = ("table", "alike")
 _OF_MEMBERSHIP = ("table", "rows", "class of ten", "rows of the kind", "D", "s", "attacker")
 _BASELINES = ("own", "own and public", "average of locals", "average of locals with public", "all in one place")
 
@@ -186,15 +188,15 @@ def _members(members: pd.DataFrame) -> str:
 
 def shipped(members: pd.DataFrame) -> str:
     """Return the table of membership that parties see: by the rule, the largest mean of a kind's tables."""
-    ruled_by = {alike: ruled(alike=alike) for alike in (False, True)}
-    alike = members.table.isin(ALIKE)
+    kind_of = members.table.map(lambda table: "own columns" if table == "wide" else _USUAL[table in ALIKE])
     rows = []
-    for kind, variant in ruled_by.items():
-        of = members[alike.eq(kind) & members.D.eq(variant.components) & members.s.eq(variant.noise)]
+    for kind in (*_USUAL, "own columns"):
+        variant = ruled(alike=kind == "alike")
+        of = members[kind_of.eq(kind) & members.D.eq(variant.components) & members.s.eq(variant.noise)]
         most = of.pivot_table(index=["class of ten", "rows"], columns="attacker", values="mean", aggfunc="max")
         # Together they can do what each of them does.
         most["together"] = most.max(axis=1)
-        said = {"kind": "alike" if kind else "table", "D": variant.components, "s": variant.noise}
+        said = {"kind": kind, "D": N_WIDE if kind == "own columns" else variant.components, "s": variant.noise}
         rows.append(most[list(_MEMBERSHIP_BY)].reset_index().assign(**said))
     columns = ["kind", "rows", "class of ten", "D", "s", *_MEMBERSHIP_BY]
     table: str = pd.concat(rows)[columns].to_csv(index=False, lineterminator="\n")

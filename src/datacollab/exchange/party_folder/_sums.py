@@ -11,7 +11,7 @@ from dataclasses import asdict, dataclass, field
 from datetime import UTC, datetime
 from hashlib import sha256
 from pathlib import Path
-from typing import Any
+from typing import Any, Literal
 
 import numpy as np
 from numpy.typing import NDArray
@@ -304,6 +304,13 @@ class ProjectMap:
     """The columns of the matrix that are mapped: all but the outcome."""
     alike: bool
     """Whether they are all alike; see `columns_alike`."""
+
+    @property
+    def kind(self) -> Literal["table", "alike", "own columns"]:
+        """Return the kind of map, as attacks tell them apart."""
+        if self.common.is_of_own_columns:
+            return "own columns"
+        return "alike" if self.alike else "table"
 
     @property
     def n_components(self) -> int:
@@ -657,7 +664,7 @@ def _prepared(
         ),
         sentences=(*sharing_sentences(sharing), *of_left, *([ONE_CLASS] if len(targets) == 1 else [])),
         n_rows_together=len(rows) + (len(project.parties) - 1) * fewest_rows(project),
-        measured=measured_membership(alike=declared_alike(project.columns)),
+        measured=measured_membership("table" if common is None else common.kind),
         adjusted=adjusted.to_dict(),
     )
     return PreparedSum(
