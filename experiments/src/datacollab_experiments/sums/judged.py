@@ -143,7 +143,7 @@ def cell(name: str, table: Table, n_parties: int, n_rows: int, scheme: Scheme, s
         homes = [CombinedModel(space, model, each) for each in with_public]
         locals_ = [_outputs(CombinedModel(space, model, each), said, "local") for each in own if each is not None]
         usual = y[learnt].mean() if table.is_number else (y[learnt][:, None] == plan.classes).mean(axis=0)
-        loss = _Loss(y[judges], None if table.is_number else np.asarray(plan.classes))
+        loss = Loss(y[judges], None if table.is_number else np.asarray(plan.classes))
         return {
             "combined": float(np.mean([loss(_outputs(home, said, None)) for home in homes])),
             "common": loss(_outputs(homes[0], said, "collaboration")),
@@ -161,7 +161,7 @@ def _outputs(home: CombinedModel, X: Any, using: str | None) -> Array:
 
 
 @dataclass(frozen=True)
-class _Loss:
+class Loss:
     """Log loss, or the root mean square error in standard deviations of the judges' targets."""
 
     truth: NDArray[Any]

@@ -1,0 +1,143 @@
+"""What the common map makes of columns: numbers as they are, ranks beside them or in their place; and wide tables.
+
+Tables are those that were looked at while the map was settled (`judged.SEEN`), dealt to 200 labelled public rows and
+three parties of 100 rows, or ten of 80.  Wide tables have independent columns, of which ten tell a class, dealt to 200
+labelled public rows and ten parties of 100.  All ways act on the same rows with the same noise, s = .1; what is judged
+is the common model alone, by log loss, or the root mean square error in standard deviations, and of wide tables the
+area under the curve.
+
+Run ``python -m datacollab_experiments.sums.columns --output FILE``.
+"""
+
+from __future__ import annotations
+
+import argparse
+import csv
+import math
+import warnings
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from sklearn.metrics import roc_auc_score
+
+from datacollab.party import CommonSpace
+from datacollab.sums import CommonMap, RidgeSums, fences, recommended
+
+from ..pays.columns import Array
+from .judged import SEEN, Loss, Table, deal
+from .playing import beyond, secret
+
+SEEDS = (0, 1, 2)
+PARTIES = ((3, 100), (10, 80))
+WIDTHS = (40, 60, 150, 500, 1500)
+N_TELLING, EFFECT = 10, 0.6
+Mapping = Callable[[Array], Array]
+
+
+def ways(anchor: Array, seed: int) -> Iterator[tuple[str, Mapping]]:
+    """Yield the ways, and what maps encoded rows in each."""
+    ranked = CommonMap.from_anchor(anchor, secret(seed))
+
+    def beside(rows: Array) -> Array:
+        known = ((place, each) for place, each in enumerate(ranked.scores) if each is not None)
+        return np.column_stack([rows, *(np.interp(rows[:, place], *each) for place, each in known)])
+
+    plain = CommonMap.from_anchor(anchor, secret(seed), as_they_are=True, n_columns=0)
+    both = CommonMap.from_anchor(beside(anchor), secret(seed), as_they_are=True, n_columns=0)
+    yield "numbers", plain.transform
+    yield "ranks beside them", lambda rows: both.transform(beside(rows))
+    yield "ranks", ranked.transform
+
+
+def fitted(statistic: RidgeSums, V: Array, y: Array, n_parties: int, seed: int) -> Any:
+    """Return the model of a total with its noise; `V` are all rows in the common map."""
+    excess = beyond(n_parties)
+    normal = np.random.default_rng([seed, 73]).normal(size=statistic.n_numbers)
+    total = statistic.part(V, y) + excess * statistic.noise_of_each * normal
+    return statistic.solve(total, noise=excess * statistic.noise)
+
+
+def of_table(name: str, table: Table, n_parties: int, n_rows: int, seed: int) -> dict[str, float]:
+    """Return the loss of each way in one draw."""
+    X, y, public, parties, judges = deal(name, table, n_parties, n_rows, "iid", seed)
+    learnt = np.concatenate([public, *parties])
+    classes = None if table.is_number else np.unique(y[learnt]).tolist()
+    limits = fences(y[learnt]) if table.is_number else None
+    with warnings.catch_warnings():
+        # Of categories that public rows lack.
+        warnings.simplefilter("ignore")
+        encoded = CommonSpace(X.iloc[public], secret(seed), unknown="allow").encode(X)
+    loss = Loss(y[judges], None if classes is None else np.asarray(classes))
+    found = {}
+    for way, mapped in ways(encoded[public], seed):
+        V, W = mapped(encoded[learnt]), mapped(encoded[judges])
+        statistic = RidgeSums(V.shape[1], classes=classes, limits=limits, noise=recommended().noise)
+        model = fitted(statistic, V, y[learnt], n_parties, seed)
+        outputs = model.predict(W)
+        found[way] = loss(statistic.decode(outputs) if model.link is None else _probabilities(model, outputs))
+    return found
+
+
+def _probabilities(model: Any, outputs: Array) -> Array:
+    return np.asarray(model.link.probabilities(outputs + 1 / outputs.shape[1]))
+
+
+def of_width(p: int, seed: int) -> dict[str, float]:
+    """Return the area under the curve of each way, of p independent columns."""
+    generator = np.random.default_rng([seed, 74])
+    X = generator.normal(size=(4000, p))
+    y = (generator.random(len(X)) < 1 / (1 + np.exp(-EFFECT * X[:, :N_TELLING].sum(axis=1)))).astype(int)
+    n_learnt = 200 + 10 * 100
+    found = {}
+    for way, n_columns in (("principal components and a kernel", 0), ("as the library does", 1000)):
+        common = CommonMap.from_anchor(X[:200], secret(seed), n_columns=n_columns)
+        V = common.transform(X)
+        statistic = RidgeSums(V.shape[1], classes=(0, 1), noise=recommended().noise)
+        model = fitted(statistic, V[:n_learnt], y[:n_learnt], 10, seed)
+        found[way] = float(roc_auc_score(y[n_learnt:], model.predict(V[n_learnt:]) @ (-1, 1)))
+    return found
+
+
+def rows() -> Iterator[dict[str, object]]:
+    """Yield the mean and its standard error over draws, of each way on each table."""
+    for name, table in SEEN.items():
+        for n_parties, n_rows in PARTIES:
+            yield from _means(name, n_parties, [of_table(name, table, n_parties, n_rows, seed) for seed in SEEDS])
+    for p in WIDTHS:
+        yield from _means(f"{p} independent columns", 10, [of_width(p, seed) for seed in SEEDS])
+
+
+def _means(name: str, n_parties: int, draws: list[dict[str, float]]) -> Iterator[dict[str, object]]:
+    for way in draws[0]:
+        values = np.array([draw[way] for draw in draws])
+        error = values.std(ddof=1) / math.sqrt(len(values))
+        yield {
+            "table": name,
+            "parties": n_parties,
+            "draws": len(values),
+            "columns": way,
+            "mean": round(float(values.mean()), 4),
+            "standard error": round(float(error), 4),
+        }
+
+
+def main() -> None:
+    """Play all, and write a table."""
+    parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0] if __doc__ else None)
+    parser.add_argument("--output", type=Path, required=True)
+    given = parser.parse_args()
+    with given.output.open("w", newline="", encoding="utf-8") as stream:
+        writer = None
+        for row in rows():
+            if writer is None:
+                writer = csv.DictWriter(stream, list(row), lineterminator="\n")
+                writer.writeheader()
+            writer.writerow(row)
+            stream.flush()
+            print(row, flush=True)
+
+
+if __name__ == "__main__":
+    main()
