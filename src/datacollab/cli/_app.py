@@ -7,12 +7,11 @@ from typing import Annotated
 import typer
 
 from .._version import __version__
+from ..exchange.steps import STEPS
 from ..plugins import PAGE
 from ._audit import audit
-from ._command import COMMANDS, GROUPS, STEPS, add_step, group
+from ._command import COMMANDS, GROUPS, add_step, group
 from ._plugins import add_plugins
-
-__all__ = ["app"]
 
 app = group(
     "Data collaboration: one model over several parties' private tables, in a single exchange.",

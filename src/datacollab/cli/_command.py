@@ -30,10 +30,6 @@ if TYPE_CHECKING:
     from ..exchange.party_folder import PartyFolder
     from ..remote import Place, Remote
 
-__all__ = ["COMMANDS", "GROUPS", "HERE", "STEPS", "AsJson", "Certificates", "Folder", "InFolder", "Named"]
-__all__ += ["OutputArgument", "PassphraseFile", "add_step", "ask", "at_terminal", "folder_words", "group", "group_of"]
-__all__ += ["keys_of", "named_once", "opened", "passphrase", "says_yes", "sending", "working"]
-
 HERE = Path()
 VARIABLE = "DATACOLLAB_PASSPHRASE"
 _TABLE = Path(__file__).with_name("commands.toml")

@@ -20,9 +20,6 @@ import typer
 from .._notices import notices_to
 from ..errors import DataCollabError, DataCollabWarning, ExchangeError
 
-__all__ = ["FAILED", "KeptReport", "Report", "check_numeric", "closed_file", "listed", "one_line_errors"]
-__all__ += ["reported", "show_adjusted", "show_rows", "shown", "warn"]
-
 FAILED, BUG, INTERRUPTED = 1, 70, 130
 WIDTH = 100
 _CONTROL = re.compile(r"[\x00-\x08\x0b-\x1f\x7f-\x9f\u2028\u2029\u202a-\u202e\u2066-\u2069]")

@@ -10,8 +10,6 @@ from ..plugins import COMMANDS, missing, plugins
 from ._command import group_of
 from ._output import warn
 
-__all__ = ["add_plugins"]
-
 KNOWN = {"hub": "hub", "remote join": "hub", "experiment": "experiments", "compare": "experiments"}
 """Commands of this repository's other distributions, and the folders that these lie in."""
 

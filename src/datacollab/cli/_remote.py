@@ -17,8 +17,6 @@ from ._command import Folder, folder_words, opened, working
 from ._output import Report, warn
 from ._progress import shown_progress
 
-__all__ = ["next_commands"]
-
 _PATIENCE, _PAUSE = 10.0, 0.1
 """Seconds to wait for another command in the folder, and between two looks."""
 

@@ -20,8 +20,6 @@ from ..errors import ExchangeError, MissingExtraError
 from ..exchange.project import Project
 from ._parcels import AGREEMENT, KINDS, Entry, Folder, Parcel, Remote, RemoteStatus, Tell, kind_of, project_of, silent
 
-__all__ = ["StoreRemote"]
-
 SFTP = ("sftp://", "ssh://")
 _CONNECT = 15.0
 

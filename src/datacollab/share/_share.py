@@ -18,8 +18,6 @@ from ..errors import AgreementError, ExchangeError, RepresentationError, ShareEr
 from ..targets import TargetKind, named_target, target_kind
 from ._targets import decode_targets, encode_targets, too_large
 
-__all__ = ["SHARE_KIND", "Share", "share_contents", "share_from"]
-
 SHARE_KIND = "datacollab.share"
 _MOST_ENTRY = 1e30
 """Products of four are finite in double precision, and entries are in single."""

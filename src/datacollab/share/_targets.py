@@ -12,8 +12,6 @@ from .._typing import PartyName
 from ..errors import ExchangeError
 from ..targets import TargetKind, target_kind
 
-__all__ = ["decode_targets", "encode_targets", "too_large"]
-
 _OF_ANCHOR = "anchor_"
 
 _STORED = {

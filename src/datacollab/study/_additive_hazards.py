@@ -44,8 +44,6 @@ from ._survival import (
     risk_sets,
 )
 
-__all__ = ["AdditiveHazards", "AdditiveHazardsResult"]
-
 _EVENTS_PER_COEFFICIENT = 10
 _LEAST_EIGENVALUE = 3.0
 _LEAST_VARIANCE = 2.0

@@ -25,8 +25,6 @@ from ._plan import (
     number_text,
 )
 
-__all__ = ["COUNT_NOISE", "ColumnDescription", "Counts", "CountsResult", "Description", "DescriptionResult"]
-
 COUNT_NOISE = 2.0
 _FEWEST = 10
 """Each row of a level with fewer rows in a total may be recognised."""

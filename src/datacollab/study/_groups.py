@@ -13,8 +13,6 @@ from numpy.typing import ArrayLike, NDArray
 from .._frames import are_missing, plain_column
 from ..sums import key_stream
 
-__all__ = ["alone", "deal"]
-
 _FEWEST = 0.7
 """Groups that have rows of each party, if clusters are dealt; twenty clusters nearly always fill as many."""
 

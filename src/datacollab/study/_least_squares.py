@@ -45,8 +45,6 @@ from ._plan import (
     p_text,
 )
 
-__all__ = ["LeastSquares", "LeastSquaresResult"]
-
 Errors = Literal["robust", "classical"]
 
 N_GROUPS = 10

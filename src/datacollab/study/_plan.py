@@ -20,9 +20,6 @@ from ..errors import AgreementError, NumericalError
 from ..linalg import gaussian_sigma
 from ..sums import MaskedMessage, MaskedSum, MaskKey, RidgeSums
 
-__all__ = ["RIDGE_MOVED", "USUAL_NOISE", "CategoryColumn", "NumberColumn", "Refused", "ResultTable"]
-__all__ += ["Statistic", "StatisticResult", "StudyPlan", "StudyTable", "new_secret"]
-
 USUAL_NOISE = TABLE.noise
 RIDGE_MOVED = RidgeSums(1, limits=(0.0, 1.0)).sensitivity
 """How far replacing one row moves the sums of ridge regression, whose noise others are compared with."""

@@ -43,9 +43,6 @@ from ._plan import (
     p_text,
 )
 
-__all__ = ["RiskSets", "Survival", "SurvivalCurve", "SurvivalResult", "check_time", "observed_times"]
-__all__ += ["risk_sets"]
-
 _FULL, _NONE = 3.0, 5.0
 """Cumulative hazards of a party up to which an event has weight 1, and from which on it has weight 0."""
 _SLOPE = 1 / (_NONE - _FULL)

@@ -17,8 +17,6 @@ from ..web import Chosen, Commands, Desk, Refusal
 if TYPE_CHECKING:
     from ...exchange.party_folder import Prepared
 
-__all__ = ["Looked", "Offer", "PartyDesk", "Seen"]
-
 _FEWEST_MEMBERS = 3
 """The analyst and two parties."""
 

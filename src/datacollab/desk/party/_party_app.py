@@ -40,8 +40,6 @@ from ._desk import Offer, PartyDesk, Seen
 from ._owner import KEYS, owner_parts, owner_places
 from ._release import APPROVE, OUTBOX, RELEASE, SUMS, release_parts
 
-__all__ = ["party_app"]
-
 JOIN, TABLE, WRONG = "/join", "/table", "/wrong"
 MODEL, PREDICT, EVALUATE, EXPLAIN, DISTIL, FORGET = (
     *("/model", "/predict", "/evaluate"),

@@ -36,8 +36,6 @@ if TYPE_CHECKING:
     from ...exchange.party_folder import Prepared
     from ...risk.audit._findings import Rating
 
-__all__ = ["APPROVE", "OUTBOX", "RELEASE", "SUMS", "release_parts", "shown_options"]
-
 RELEASE, APPROVE, SUMS, OUTBOX = "/release", "/approve", "/sums", "/outbox"
 _CHECK, _SHARE = STEPS["party check"], STEPS["party share"]
 _OPTIONS = tuple(each.name for each in _CHECK.inputs if each.name not in ("table", "dpia", "show_levels"))

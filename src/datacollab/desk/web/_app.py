@@ -35,9 +35,6 @@ from ...look import HEADERS, STYLE, templates_in
 from ._forms import DeskFiles, chosen_file, files_in, given, perhaps_file, remote_commands
 from ._jobs import Job, Jobs, Refusal, refusal_of
 
-__all__ = ["Action", "Commands", "Desk", "Page", "Pages", "Place", "Session", "bound_socket", "create_app", "door_page"]
-__all__ += ["serve"]
-
 
 class Session:
     """The secrets of one desk, drawn anew each time it is opened."""

@@ -12,8 +12,6 @@ from ...study import ResultTable, StatisticResult, SurvivalResult
 from ..project import Project
 from ._pictures import balance, curves, histogram, interval
 
-__all__ = ["STUDY_FILES", "study_files"]
-
 _OF_INTERVALS = " Lines are the intervals, each on its own scale; the upright one is at no effect."
 _OF_BALANCE = " Circles are the balance from -1 to 1, hollow before and full after."
 STUDY_FILES = ("study.csv", "study.html")

@@ -19,8 +19,6 @@ from ...errors import ExchangeError
 from ._limits import ambiguous, unreadable
 from ._numbers import is_any_number
 
-__all__ = ["Layout", "header_place", "layout_of"]
-
 SEPARATORS = {",": "commas", ";": "semicolons", "\t": "tabs", "|": "pipes"}
 _HEAD_LINES, _MOST_TITLES = 400, 50
 _BY_CONTENTS = {

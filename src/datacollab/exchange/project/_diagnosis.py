@@ -16,12 +16,11 @@ from typing import Any
 import numpy as np
 from scipy.stats import kstest, uniform
 
+from ..._frames import MOST_OUTSIDE, label_text, relax
 from ..._typing import FloatArray
-from ._encoding import MOST_OUTSIDE, NotNumericError, as_numbers, is_missing_word, label_text, relax
+from ._encoding import NotNumericError, as_numbers, is_missing_word
 from ._entries import check_choice, invalid, listed, refuse_if
 from ._numbers import MISSING_WORDS, POINT, UNDECIDED, Numbers, readings, shapes_of
-
-__all__ = ["Answers", "Diagnosis", "Finding", "column_questions", "diagnose"]
 
 _FEWEST_ROWS = 20
 """Below that, nobody can tell record numbers and constants."""

@@ -10,6 +10,7 @@ from typing import Any
 
 import numpy as np
 
+from ..._frames import MISSING, MOST_OUTSIDE, UNKNOWN, label_text
 from ..._positive import NO_AND_YES, positive_class
 from ..._recommended import recommended
 from ..._typing import FloatArray
@@ -18,13 +19,11 @@ from ...sums import fences
 from ...targets import usual_time_step
 from ._column import Column
 from ._diagnosis import MOST_CATEGORIES, Answers, Diagnosis, Finding, diagnose, rare_classes, target_entries
-from ._encoding import MISSING, MOST_OUTSIDE, UNKNOWN, NotNumericError, as_numbers, label_codes, label_text
+from ._encoding import NotNumericError, as_numbers, label_codes
 from ._entries import check_choice, invalid, listed, refuse_if
 from ._project import AnchorRecipe, Project, usual_components
 from ._sharing import ANALYST, Sharing, declared_alike
 from ._task import TASKS, Task
-
-__all__ = ["draft_project"]
 
 
 def _widened_range(numbers: FloatArray) -> tuple[float, float]:

@@ -28,10 +28,6 @@ from ._numbers import MISSING_WORDS
 from ._project import Project
 from ._task import Task
 
-__all__ = ["MISSING", "MOST_OUTSIDE", "UNKNOWN", "Adjustments", "EncodedTable", "NotNumericError", "Place"]
-__all__ += ["adjusted_details", "adjusted_text", "as_numbers", "encode_table", "is_missing_word", "is_number"]
-__all__ += ["label_codes", "label_text", "range_words", "relax", "target_column", "unknown_labels", "unknown_levels"]
-
 _NO_LABEL = object()
 _LEVEL = 0.01
 """How often chance may exceed what is taken for chance, where the true share is the largest that is allowed."""

@@ -19,8 +19,6 @@ from ._project import FORMAT_VERSION, SECTIONS, AnchorRecipe, Project, project_c
 from ._sharing import Sharing
 from ._task import Task
 
-__all__ = ["load_project", "parse_project", "project_text", "read_project", "read_project_text", "sign_project_text"]
-
 _TABLES = dict.fromkeys(("project", "task", "anchor", "rules", "members", "sharing", "signature"), "dict")
 _TABLES["columns"] = "list"
 _MOST_FEATURES = 10_000

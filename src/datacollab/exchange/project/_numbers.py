@@ -12,19 +12,6 @@ import numpy as np
 
 from ..._require import require
 
-__all__ = [
-    "COMMA",
-    "MISSING_WORDS",
-    "POINT",
-    "POINT_SHAPES",
-    "UNDECIDED",
-    "Numbers",
-    "is_any_number",
-    "marks",
-    "readings",
-    "shapes_of",
-]
-
 MISSING_WORDS = frozenset(
     ("", "#N/A", "#NA", "-NaN", "-nan", "<NA>", "N/A", "NA", "NULL", "NaN", "None", "n/a", "nan", "null")
 )

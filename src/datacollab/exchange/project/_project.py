@@ -18,9 +18,6 @@ from ._entries import check_choice, check_limits, check_text, content_of, listed
 from ._sharing import Sharing, check_sharing
 from ._task import Task
 
-__all__ = ["FORMAT_VERSION", "SECTIONS", "AnchorRecipe", "Project", "is_device_name", "project_content"]
-__all__ += ["usual_components"]
-
 FORMAT_VERSION = 1
 """Of the project file."""
 SECTIONS = {

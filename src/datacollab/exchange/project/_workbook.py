@@ -16,8 +16,6 @@ from ..._require import require
 from ...errors import ExchangeError
 from ._limits import ambiguous, unreadable
 
-__all__ = ["sheet_rows"]
-
 _CELL_BYTES = 64
 _CELL, _PLACE = re.compile(rb"<(?:\w+:)?c[\s>/]"), re.compile(rb"""\br\s*=\s*["']([A-Za-z]{1,3})(\d{1,7})["']""")
 _NOT_COMPUTED = re.compile(
