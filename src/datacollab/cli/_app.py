@@ -9,7 +9,6 @@ import typer
 from .._version import __version__
 from ..exchange.steps import STEPS
 from ..plugins import PAGE
-from ._audit import audit
 from ._command import COMMANDS, GROUPS, add_step, group
 from ._plugins import add_plugins
 
@@ -25,7 +24,7 @@ Anything that may disclose private data, in private
 )
 add_step(app, "demo")
 add_step(app, "trial")
-app.command("audit")(audit)
+add_step(app, "audit")
 add_step(app, "desk")
 for name, about in GROUPS.items():
     below = group(about)

@@ -90,31 +90,14 @@ class _Command(TyperCommand):
 
 
 def group(help: str, **settings: Any) -> typer.Typer:
-    """Return a group of commands, whose help is wrapped and never cut.
-
-    Parameters
-    ----------
-    help : str
-        What the commands are about.
-    **settings
-        Those of `typer.Typer`.
-    """
+    """Return a group of commands, whose help is wrapped and never cut; the settings are those of `typer.Typer`."""
     return typer.Typer(cls=_WholeHelp, help=help, no_args_is_help=True, rich_markup_mode=None, **settings)
 
 
 def group_of(app: typer.Typer, *words: str) -> typer.Typer:
-    """Return a group of commands that was added before, such as the one of ``remote``.
+    """Return a group that was added before, by names of groups within one another; without any, ``app`` itself.
 
-    Parameters
-    ----------
-    app : typer.Typer
-    *words : str
-        Names of groups, each within the one before it; without any, ``app`` itself.
-
-    Raises
-    ------
-    KeyError
-        If there is no such group.
+    It raises KeyError if there is no such group.
     """
     for word in words:
         app = {each.name: each.typer_instance for each in app.registered_groups if each.typer_instance}[word]
@@ -221,10 +204,7 @@ def _function(name: str) -> Callable[..., None]:
 def lines_of(folder: Folder, name: str, /, **given: Any) -> list[str]:
     """Run a command in a folder, with inputs by their names, and return the lines that it prints.
 
-    Raises
-    ------
-    ExchangeError, ValueError
-        As the command; a ValueError in place of a wrong use.
+    It raises the errors of the command, and a ValueError in place of a wrong use.
     """
     of, report = (STEPS | COMMANDS)[name], KeptReport()
     place = (folder,) if of.folder or name.split()[0] in ("party", "analyst") else ()

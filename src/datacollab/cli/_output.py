@@ -98,11 +98,7 @@ def _warnings_as_lines() -> Iterator[None]:
 def reported(as_json: bool, *, unchanged: str = "Nothing was changed.") -> Iterator[Report]:
     """Print the facts at the end, or a refusal with its code; a refusal exits with the code's number.
 
-    Parameters
-    ----------
-    as_json : bool
-    unchanged : str
-        What an interruption leaves behind, in words.
+    `unchanged` says what an interruption leaves behind.
     """
     report = Report(as_json, unchanged=unchanged)
     try:

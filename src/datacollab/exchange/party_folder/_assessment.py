@@ -66,12 +66,7 @@ def membership_rows(found: MeasuredMembership) -> list[tuple[str, str, str]]:
 def assessment(project: Project, policy: Policy, summary: SumsSummary | ReleaseSummary) -> str:
     """Fill the form of an assessment (Markdown) in, as far as the project and what would leave tell.
 
-    Parameters
-    ----------
-    project : Project
-    policy : Policy
-    summary : SumsSummary or ReleaseSummary
-        As `PartyFolder.prepare` returns it.
+    The summary is that of `PartyFolder.prepare`.
     """
     entities = {} if project.sharing is None else project.sharing.entities
     others = (

@@ -93,15 +93,9 @@ class Prepared:
 def prepare(folder: Folder, table: Any, *, where: str | None = None, **options: Any) -> Prepared | _sums.PreparedSum:
     """Do all that `share` does but let it leave.
 
-    Parameters
-    ----------
-    folder : Folder
-    table, where
-        As in `encoded`.
-    **options
-        As for `datacollab.party.SharingPlan.of`, with the default "groups" on standardised columns; and of the attacks:
-        `audit`, False for none, `time_budget`, seconds after which none is begun, and `progress`, called with a
-        line before each and the part that is done.
+    Table and `where` are as in `encoded`, and options as for `datacollab.party.SharingPlan.of`, with the default
+    "groups" on standardised columns.  Others are of the attacks: `audit`, False for none, `time_budget`, seconds after
+    which none is begun, and `progress`, called with a line before each and the part that is done.
 
     Raises
     ------
@@ -130,14 +124,12 @@ def share(
     prepared: Prepared | None = None,
     **options: Any,
 ) -> Path:
-    """Obfuscate the table, have it approved, and put the share into the outbox; or add up its rows under masks.
+    """Obfuscate the table, have it approved, and return the share's file in the outbox; or add up rows under masks.
 
     Of sums, a message that was released is put into the outbox again, whatever the table: the same bytes.
 
     Parameters
     ----------
-    folder : Folder
-    table : Path or DataFrame
     approve : callable
         Gets a `ReleaseSummary` or `SumsSummary`; returns the name of the approver, or None.  Called only if project and
         policy allow the share.
@@ -152,13 +144,8 @@ def share(
         Parties that left one and gave no withdrawal: if their files arrived, both totals tell their sums.
     prepared : Prepared, optional
         What `prepare` gave, if it is to leave as it is; no secret is drawn anew.  For rows alone.
-    where, **options
+    table, where, **options
         As in `prepare`.
-
-    Returns
-    -------
-    Path
-        The file to be sent.
 
     Raises
     ------
@@ -185,19 +172,7 @@ class PartyFolder(Folder):
     Holds its keys, the anchor and the secret map f_k: as sensitive as the raw table.  Only files in the outbox may
     leave. A command that is killed at any moment leaves the old or the new state; see `_folder`.
 
-    Parameters
-    ----------
-    path : Path
-    passphrase : str, optional
-        Of the keys, the anchor and f_k, if they are encrypted.
-
-    Attributes
-    ----------
-    project : Project
-    name : str
-        The party's, by its key.
-    key : KeyPair
-    log : AuditLog
+    The passphrase is that of the keys, the anchor and f_k, if they are encrypted.
     """
 
     def __init__(self, path: Path, *, passphrase: str | None = None) -> None:
@@ -250,15 +225,8 @@ class PartyFolder(Folder):
     ) -> Self:
         """Set up a folder that holds the party's keys.
 
-        Parameters
-        ----------
-        path, project_file : Path
-        anchor_file : Path, optional
-            Sealed to this party, among others.  Without it, join again when it has come.
-        owner : PublicKey, optional
-            Of the project's owner, as it came by another way than the file, which cannot vouch for its owner.
-        passphrase : str, optional
-            Of the keys; the anchor and f_k are then encrypted with it.
+        The anchor is sealed to this party, among others; without it, join again when it has come.  `owner` is as in
+        `read_project`; with the passphrase of the keys, the anchor and f_k are encrypted, too.
 
         Raises
         ------
@@ -266,13 +234,7 @@ class PartyFolder(Folder):
             SIGNATURE_INVALID, if the project is another owner's; ALREADY_THERE, if the folder belongs to a project of
             another owner or analyst, has shared in another project, or with another anchor; NOT_A_MEMBER.
         """
-        project, verified = read_project(project_file)
-        if owner is not None and project.owner != owner:
-            raise ExchangeError(
-                "SIGNATURE_INVALID",
-                f"{project_file} is signed by {project.owner.fingerprint}, and the owner's key that was given is "
-                f"{owner.fingerprint}. Do not use the file; ask the owner by another way.",
-            )
+        project, verified = read_project(project_file, owner=owner)
         folder = Folder(path, passphrase=passphrase, project=project)
         files, name = folder.files, folder.name
         anchor = None if anchor_file is None else open_anchor(anchor_file, project, folder.key)

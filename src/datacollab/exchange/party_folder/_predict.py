@@ -55,7 +55,6 @@ def predict_batches(
 
     Parameters
     ----------
-    folder : Folder
     source : Path
         CSV, Excel, Parquet or Arrow; it needs no target.
     using : {"combined", "local", "own", "collaboration", "distilled"}, optional
@@ -100,16 +99,9 @@ def predict(
 ) -> int:
     """Predict a table of any length at home, into a file that is closed to others, and return the number of rows.
 
-    Parameters
-    ----------
-    folder, source, using, flag_from, keep, batch_rows, tell
-        As in `predict_batches`.
-    output : Path
-        CSV, Excel, Parquet or Arrow, by its name.  Predictions that are there already are replaced.
-    force : bool, default=False
-        Whether another file may be replaced, too; ALREADY_THERE otherwise.
-    look : callable, optional
-        Called with the predictions of each batch.
+    The output is CSV, Excel, Parquet or Arrow, by its name.  Predictions that are there already are replaced, and
+    another file with `force` alone; ALREADY_THERE otherwise.  `look` is called with the predictions of each batch; all
+    else is as in `predict_batches`.
     """
     check_output(Path(output), Path(source), folder.project, force=force)
     batches = predict_batches(
@@ -129,23 +121,9 @@ def predict(
 def threshold(folder: Folder, tested: Path, *, using: str | None = None, find: float = FIND) -> dict[str, Any]:
     """Choose, on rows that the model has not seen, the probability from which on rows may be flagged.
 
-    Parameters
-    ----------
-    folder : Folder
-    tested : Path
-        A table with known targets.
-    using, find
-        As in `evaluate`.
-
-    Returns
-    -------
-    dict of str to object
-        "positive", the sought one of two classes, and what `linalg.ranking_figures` says of its "threshold".
-
-    Raises
-    ------
-    AgreementError
-        If there are no probabilities of two classes, or not both among the rows.
+    Options are as in `evaluate`; `tested` is a table with known targets.  Return "positive", the sought one of two
+    classes, and what `linalg.ranking_figures` says of its "threshold".  An AgreementError is raised if there are no
+    probabilities of two classes, or not both among the rows.
     """
     ranking = evaluate(folder, tested, using=using, find=find).get("ranking")
     if ranking is None or ranking["threshold"] is None:
@@ -161,15 +139,8 @@ def evaluate(
 ) -> dict[str, Any]:
     """Evaluate predictions against the targets of a table.  Runs locally.
 
-    Parameters
-    ----------
-    folder : Folder
-    source : Path
-    using : {"combined", "local", "own", "collaboration", "distilled"}, optional
-        The side whose figures come first; as in `predict_batches`.
-    find : float, default=0.8
-        Of two classes, the share of the sought one's new rows that a threshold is to find; above 0, at most 1.
-    batch_rows : int, default=16384
+    The figures of the side `using` come first; it is as in `predict_batches`.  Of two classes, `find` is the share of
+    the sought one's new rows that a threshold is to find, above 0 and at most 1.
 
     Returns
     -------
@@ -497,7 +468,6 @@ def explain(
 
     Parameters
     ----------
-    folder : Folder
     source, output : Path
         CSV, Excel, Parquet or Arrow.  The output has the columns "row" (its position, from 1), those of `keep`, "class"
         if the model gives probabilities, "base_value" (the mean output over the anchor), "answer", and

@@ -114,15 +114,9 @@ def _counted(counts: Mapping[str, int], texts: Iterable[str]) -> str:
 def diagnose(
     name: str, entries: Any, answers: Answers | None = None, *, limits: tuple[float, float] | None = None
 ) -> Diagnosis:
-    """Tell what a column holds; the words quote entries, and so are for the owner of the table.
+    """Tell what a column, a Series, holds; the words quote entries, and so are for the owner of the table.
 
-    Parameters
-    ----------
-    name : str
-    entries : Series
-    answers : Answers, optional
-    limits : (float, float), optional
-        The range that people gave: numbers inside are no codes for missing entries.
+    `limits` are a range that people gave: numbers inside are no codes for missing entries.
     """
     answers = answers or Answers()
     given = answers.kinds.get(name)
