@@ -105,12 +105,7 @@ def _labelled(tables: dict[Path, Any], private: Path, target: str) -> tuple[dict
 
 
 def _known(
-    features: Features,
-    targets: dict[Path, Any],
-    private: Path,
-    anchor: Path,
-    public: Path | None,
-    random: Any,
+    features: Features, targets: dict[Path, Any], private: Path, anchor: Path, public: Path | None, random: Any
 ) -> dict[str, Any]:
     """Return rows besides the party's own, as `audit` takes them: strangers are a part of the public ones."""
     from ..anchor import find_private_rows

@@ -181,16 +181,6 @@ def show_rows(rows: Sequence[tuple[str, str]], report: Report) -> None:
         report.line(f"  {name:<{width}}{said}")
 
 
-def check_numeric(path: Path, table: Any) -> None:
-    """Raise a ValueError if a column of a data frame does not hold numbers."""
-    others = table.select_dtypes(exclude=["number", "bool"]).columns
-    if len(others):
-        raise ValueError(
-            f"{path}: {len(others)} of {table.shape[1]} columns do not hold numbers ({listed(others)}). Encode "
-            "categories and drop identifiers first."
-        )
-
-
 def listed(names: Iterable[object]) -> str:
     """Return the first ten names, with commas between, without what could steer a terminal."""
     unknown = "\N{REPLACEMENT CHARACTER}"

@@ -137,12 +137,8 @@ class AuditLog:
     Therefore its head, the hash of the last entry, goes into the files that are sent, and `contains` finds a head that
     others have seen.  The first entry holds a random number, so that a head confirms no guess of entries.
 
-    One command at a time may append; callers hold the lock of `locked`.
-
-    Parameters
-    ----------
-    path : Path
-        File, made with the first entry, readable by its owner alone.
+    One command at a time may append; callers hold the lock of `locked`.  The file is made with the first entry, and is
+    readable by its owner alone.
 
     Examples
     --------

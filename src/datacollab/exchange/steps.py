@@ -224,10 +224,7 @@ def ranking_rows(ranking: Mapping[str, Any]) -> list[tuple[str, str]]:
         (f"AUC of {positive}", f"{figure_text(ranking, 'auc')}; guessing has 0.5"),
         (f"Average precision of {positive}", f"{precision}; by chance {ranking['prevalence']:.3f}"),
         (f"Brier score of {positive}", f"{ranking['brier']:.4f}; always the prevalence: {baseline:.4f}"),
-        (
-            "Calibration",
-            f"{ranking['prevalence']:.1%} of rows are {positive}, {ranking['expected']:.1%} were expected",
-        ),
+        ("Calibration", f"{ranking['prevalence']:.1%} of rows are {positive}, {ranking['expected']:.1%} were expected"),
     ]
     if top is not None:
         said = f"{top['found']:.1%} are {positive}, {top['expected']:.1%} were expected"

@@ -29,10 +29,9 @@ from ._plan import (
     StatisticResult,
     StudyTable,
     coefficient_names,
+    coefficient_table,
     coefficient_widths,
     design,
-    number_text,
-    p_text,
 )
 from ._survival import (
     SQUARED_WEIGHTS,
@@ -84,16 +83,12 @@ class AdditiveHazardsResult(StatisticResult):
 
     def table(self) -> ResultTable:
         """Return a line for each coefficient."""
-        columns = (self.coefficients, self.errors, self.low, self.high)
-        each = zip(self.names, map(p_text, self.p_values), *columns, strict=True)
-        rows = [(name, *map(number_text, numbers), p) for name, p, *numbers in each]
-        note = (
+        return coefficient_table(
+            self,
             f"Additive hazards with a baseline for each party, on about {self.n_rows:.0f} complete rows and "
             f"{self.n_events:.0f} events. A coefficient is in events per unit of time. Standard errors are robust, and "
-            f"hold the noise of the total (which made them up to {self.inflation.max():.2f} times as large)."
+            f"hold the noise of the total (which made them up to {self.inflation.max():.2f} times as large).",
         )
-        heads = ("column", "coefficient", "standard error", "95 % low", "95 % high", "p")
-        return ResultTable(heads, rows, note)
 
 
 @dataclass(frozen=True)

@@ -40,6 +40,10 @@ _CHECK, _SHARE = STEPS["party check"], STEPS["party share"]
 _OPTIONS = tuple(each.name for each in _CHECK.inputs if each.name not in ("table", "dpia", "show_levels"))
 _MOST = 32
 """Numbers of a record that leaves that are shown."""
+_PRESETS = (
+    ("groups", "groups: means of five of your rows, with noise"),
+    ("none", "none: your rows themselves, without a defence"),
+)
 _DECLINED = "You said no. Nothing was written, and nothing leaves."
 
 
@@ -53,7 +57,8 @@ def release_parts(desk: PartyDesk) -> Iterator[Page | Action]:
             "table": table,
             "command": desk.command("check", table, *_words(desk)),
         }
-        shown |= {"form": shown_options(desk.options), "presets": _presets(opened)}
+        usual = "usual: groups" if opened.project.task.is_single else "usual for these targets"
+        shown |= {"form": shown_options(desk.options), "presets": [("", usual), *_PRESETS]}
         if looked is None:
             return shown
         asked = request.query_params.get("row", "1")
@@ -141,7 +146,7 @@ def _decide(desk: PartyDesk, form: FormData, kind: type) -> None:
     job.answer(approver, shown)
 
 
-def _shared(desk: PartyDesk, job: Job, opened: PartyFolder, table: Path, **options: Any) -> Path | None:
+def _shared(desk: PartyDesk, job: Job, opened: PartyFolder, table: Path, **options: Any) -> None:
     """Share once somebody has approved it by name; that somebody said no is an end like others."""
 
     def ask(summary: ReleaseSummary | SumsSummary) -> str | None:
@@ -155,21 +160,13 @@ def _shared(desk: PartyDesk, job: Job, opened: PartyFolder, table: Path, **optio
         return approver
 
     try:
-        made = opened.share(table, approve=ask, progress=job.say, **options)
+        opened.share(table, approve=ask, progress=job.say, **options)
     except ExchangeError as error:
         if error.code != "NOT_APPROVED" or not job.notice:
             raise
-        return None
+        return
     desk.looked = None
     job.where = OUTBOX
-    return made
-
-
-def _presets(opened: PartyFolder) -> list[tuple[str, str]]:
-    """Return the presets, the usual one first."""
-    usual = ("", "usual: groups" if opened.project.task.is_single else "usual for these targets")
-    groups = ("groups", "groups: means of five of your rows, with noise")
-    return [usual, groups, ("none", "none: your rows themselves, without a defence")]
 
 
 def _words(desk: PartyDesk) -> list[str]:
@@ -204,18 +201,11 @@ def _record(project: Project, prepared: Prepared, number: int) -> dict[str, Any]
     return {
         "number": at + 1,
         "n_rows": len(X),
-        "before": list(_entries(project, X[at])),
+        "before": [(column.name, _entry(column, block)) for column, block in project.blocks(X[at])],
         "after": [] if place is None else [float(value) for value in share.representation[place][:_MOST]],
         "target": "" if place is None else _target_text(share.target[place]),
         "said": said,
     }
-
-
-def _entries(project: Project, row: Any) -> Iterator[tuple[str, str]]:
-    start = 0
-    for column in project.columns:
-        yield column.name, _entry(column, row[start : start + column.n_features])
-        start += column.n_features
 
 
 def _entry(column: Column, block: Any) -> str:

@@ -173,7 +173,7 @@ class AnalystFolder:
         estimator : estimator or str, default="auto"
             A model, or a name as in `make_model`.  "auto" is chosen by rows left out (see `datacollab.Analyst`); after
             that, each party's file says what the model predicts for its rows left out.
-        n_components, alpha : optional
+        n_components, alpha
             For an integrator by name, as in `make_integrator`.
         n_folds : int or None, default=5
             Folds of the cross-validation of the model, if there was no choice.  None leaves out any score.
@@ -360,16 +360,9 @@ def effect_of(
 ) -> Effect:
     """Estimate the project's effect, and write it into the folder as `EFFECT_FILES`.
 
-    The report holds figures over all rows, and none of a row.  Nothing is sent to the parties.
-
-    Parameters
-    ----------
-    folder : AnalystFolder
-        Of a project of kind "effect".
-    integration, n_components
-        As in `make_integrator`; "auto" is affine `LTI`.
-    horizon, random_state, **options
-        As in `datacollab.effects.estimate_effect`.
+    The report holds figures over all rows, and none of a row.  Nothing is sent to the parties.  Integration and
+    components are as in `make_integrator`, with affine `LTI` for "auto"; all else is as in
+    `datacollab.effects.estimate_effect`.
 
     Raises
     ------

@@ -206,11 +206,7 @@ def anchor_concordance(mapped: Mapping[Any, FloatArray]) -> dict[Any, float]:
 
     :math:`1 - \|g_k(\tilde A_k) - \bar Z\|^2 / \|\bar Z - \bar z\|^2` with :math:`\bar Z` the mean over the parties and
     :math:`\bar z` its mean row.  It is 1 where all agree, and near or below 0 for a party whose anchor rows are others,
-    or in another order.
-
-    Parameters
-    ----------
-    mapped : mapping of party to ndarray of shape (n_anchors, n_components)
+    or in another order.  Mapped anchors have the shape (n_anchors, n_components).
     """
     mean = np.mean(list(mapped.values()), axis=0)
     spread = float(((mean - mean.mean(axis=0)) ** 2).sum())

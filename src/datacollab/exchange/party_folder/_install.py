@@ -180,10 +180,8 @@ def install(
     public : Path or DataFrame, optional
         Public rows that the party has besides its own, with targets or without; by default the anchor's, whose targets
         count only if it is a sample of real rows.
-    random_state : int, optional
-        Of the party's own models.
-    progress : callable, optional
-        Called with the name of each step before it starts.
+    random_state, progress : int, callable, optional
+        Seed of the party's own models; called with the name of each step before it starts.
 
     Returns
     -------

@@ -153,11 +153,51 @@ def share(
         DEADLINE_PASSED, ALREADY_SHARED, FORGOTTEN, UNDEFENDED, NOT_APPROVED, STATE_UNSUPPORTED, PROJECT_HASH_MISMATCH,
         BUSY; or the errors and reasons of `prepare`.  Nothing left the party.
     """
-    if folder.project.sharing is None:
-        options |= {"where": where, "prepared": prepared}
-        return _share_rows(folder, table, approve=approve, again=again, undefended=undefended, **options)
-    _check_no_options_of_rows(folder.project, options)
-    return _sums.share(folder, table, approve=approve, where=where, withdrawals=withdrawals, without=without)
+    project = folder.project
+    if project.sharing is not None:
+        _check_no_options_of_rows(project, options)
+        return _sums.share(folder, table, approve=approve, where=where, withdrawals=withdrawals, without=without)
+    project.check_deadline(datetime.now(UTC).date())
+    if options.get("preset") == UNDEFENDED and not undefended:
+        raise undefended_rows(folder.name, options.get("obfuscator") or "pca")
+    again = again and options.get("epsilon") is None  # A promise is for one draw.
+    with locked(folder):
+        earlier = _replaceable(folder, again)
+    policy, anchor = folder.policy, folder.anchor
+    if prepared is None:
+        prepared = _prepared(folder, policy, anchor, table, where, options, earlier)
+    elif prepared.basis != _basis(project, policy, anchor):
+        raise ExchangeError(
+            "NOT_APPROVED",
+            f"Party {folder.name!r}: the project, the policy or the anchor changed after this share was looked at. "
+            "Look at what would leave once more.",
+        )
+    refuse(prepared.reasons)
+    state, members = state_of(prepared.party, prepared.share, anchor, prepared.own)
+    approved_by = approved(policy, approve, prepared.summary)
+    # Attacks and approvers take their time, in which other commands may work here.
+    with locked(folder):
+        check_unchanged(folder, anchor)
+        supersedes = _digest_of(_replaceable(folder, again))
+        data = _packed(folder, prepared, anchor, supersedes, approved_by)
+        share_digest = unpack(data, signed_by=folder.key.public).digest
+        entry = {
+            "digest": share_digest,
+            "bytes": len(data),
+            "approved_by": approved_by,
+            "supersedes": supersedes,
+            "project_digest": project.digest,
+            "policy": policy.digest,
+            # The analyst knows the log's head before this entry, and could test guesses on the next one.
+            "nonce": secrets.token_hex(16),
+            **{name: getattr(prepared.summary, name) for name in _LOGGED},
+            "defences": list(prepared.summary.defences),
+        }
+        if (risk := prepared.summary.risk) is not None:
+            found = {name: risk.of(name) for name in FIGURES}
+            entry |= {name: value for name, value in found.items() if value is not None}
+        state |= {"share_digest": share_digest, "project_digest": project.digest, "entry": entry}
+        return commit_share(folder, data, facts=state, members=members)
 
 
 def shared(folder: Folder) -> str | None:
@@ -333,62 +373,6 @@ def plan_of(project: Project, policy: Policy, n_rows: int, options: dict[str, An
         time_step=task.time_step,
         largest=largest,
     )
-
-
-def _share_rows(
-    folder: Folder,
-    table: Any,
-    *,
-    approve: Callable[[Any], str | None],
-    again: bool = False,
-    undefended: bool = False,
-    where: str | None = None,
-    prepared: Prepared | None = None,
-    **options: Any,
-) -> Path:
-    """Obfuscate the table, have it approved, and put the share into the outbox; see `share`."""
-    project = folder.project
-    project.check_deadline(datetime.now(UTC).date())
-    if options.get("preset") == UNDEFENDED and not undefended:
-        raise undefended_rows(folder.name, options.get("obfuscator") or "pca")
-    again = again and options.get("epsilon") is None  # A promise is for one draw.
-    with locked(folder):
-        earlier = _replaceable(folder, again)
-    policy, anchor = folder.policy, folder.anchor
-    if prepared is None:
-        prepared = _prepared(folder, policy, anchor, table, where, options, earlier)
-    elif prepared.basis != _basis(project, policy, anchor):
-        raise ExchangeError(
-            "NOT_APPROVED",
-            f"Party {folder.name!r}: the project, the policy or the anchor changed after this share was looked at. "
-            "Look at what would leave once more.",
-        )
-    refuse(prepared.reasons)
-    state, members = state_of(prepared.party, prepared.share, anchor, prepared.own)
-    approved_by = approved(policy, approve, prepared.summary)
-    # Attacks and approvers take their time, in which other commands may work here.
-    with locked(folder):
-        check_unchanged(folder, anchor)
-        supersedes = _digest_of(_replaceable(folder, again))
-        data = _packed(folder, prepared, anchor, supersedes, approved_by)
-        share_digest = unpack(data, signed_by=folder.key.public).digest
-        entry = {
-            "digest": share_digest,
-            "bytes": len(data),
-            "approved_by": approved_by,
-            "supersedes": supersedes,
-            "project_digest": project.digest,
-            "policy": policy.digest,
-            # The analyst knows the log's head before this entry, and could test guesses on the next one.
-            "nonce": secrets.token_hex(16),
-            **{name: getattr(prepared.summary, name) for name in _LOGGED},
-            "defences": list(prepared.summary.defences),
-        }
-        if (risk := prepared.summary.risk) is not None:
-            found = {name: risk.of(name) for name in FIGURES}
-            entry |= {name: value for name, value in found.items() if value is not None}
-        state |= {"share_digest": share_digest, "project_digest": project.digest, "entry": entry}
-        return commit_share(folder, data, facts=state, members=members)
 
 
 def _prepared(

@@ -68,9 +68,7 @@ class Policy:
     max_anchor_density: float = _entry(
         1.2, "a number from 1 on", lambda value: type(value) in (int, float) and 1 <= value < math.inf
     )
-    min_anchor_spread: float = _entry(
-        0.7, "a number from 0 to 1", lambda value: type(value) in (int, float) and 0 <= value <= 1
-    )
+    min_anchor_spread: float = _share(0.7, 0)
     max_linkage: float | None = _share(0.2, 0)
     max_reidentification: float | None = _share(0.2, 0)
     max_membership: float | None = _share(0.7, 0.5)

@@ -79,9 +79,35 @@ def predict_batches(
     names = [] if side.classes is None else [f"proba_{name}" for name in side.classes]
     if project.task.kind == "survival":
         names = [f"survival_{time:.10g}" for time in agreed_times(project)]
-    further = set() if flag_from is None else {FLAGGED}
-    check_written_once(source, keep, {PREDICTION, *names, *further})
-    return _frames(project, side, source, names, flag_from, list(keep), batch_rows, tell)
+    flagged = [] if flag_from is None else [FLAGGED]
+    check_written_once(source, keep, {PREDICTION, *names, *flagged})
+
+    def frames() -> Iterator[Any]:
+        pandas = require("pandas", "cli")
+        adjusted = Adjustments()
+        for table in table_batches(source, batch_rows=batch_rows, project=project):
+            check_kept(source, keep, table.columns)
+            encoded = encode_table(project, table, where=str(source), with_target=False, before=adjusted)
+            adjusted = encoded.adjusted
+            columns = {name: table[name].array for name in keep}
+            if not encoded.n_rows:
+                columns |= dict.fromkeys([PREDICTION, *names, *flagged], ())
+            else:
+                columns[PREDICTION] = _predicted(project, side, encoded.X, source)
+                if names:
+                    find = _survival if project.task.kind == "survival" else _probabilities
+                    columns |= dict(zip(names, find(project, side, encoded.X, source).T, strict=True))
+                for name in flagged:
+                    # In the single precision that the threshold was found in.
+                    # A model that does not know the sought class gives it no probability.
+                    likely = columns.get(f"proba_{project.task.positive}", np.zeros(encoded.n_rows))
+                    columns[name] = likely.astype(np.float32) >= np.float32(flag_from)
+            frame = pandas.DataFrame(columns)
+            frame.attrs = table.attrs  # with semicolons if the table has them
+            yield frame
+        tell(adjusted)
+
+    return frames()
 
 
 def predict(
@@ -222,41 +248,6 @@ def check_kept(source: Path, keep: Sequence[str], columns: Sequence[str]) -> Non
 def check_written_once(source: Path, keep: Sequence[str], others: set[str]) -> None:
     if clashing := sorted(others & set(keep)) or sorted(name for name in keep if keep.count(name) > 1):
         raise ValueError(f"{source}: the columns {clashing} would be written twice. Rename them, or do not keep them.")
-
-
-def _frames(
-    project: Project,
-    side: Side,
-    source: Path,
-    names: list[str],
-    flag_from: float | None,
-    keep: list[str],
-    batch_rows: int,
-    tell: Callable[[Adjustments], None],
-) -> Iterator[Any]:
-    pandas = require("pandas", "cli")
-    adjusted, flagged = Adjustments(), [] if flag_from is None else [FLAGGED]
-    for table in table_batches(source, batch_rows=batch_rows, project=project):
-        check_kept(source, keep, table.columns)
-        encoded = encode_table(project, table, where=str(source), with_target=False, before=adjusted)
-        adjusted = encoded.adjusted
-        columns = {name: table[name].array for name in keep}
-        if not encoded.n_rows:
-            columns |= dict.fromkeys([PREDICTION, *names, *flagged], ())
-        else:
-            columns[PREDICTION] = _predicted(project, side, encoded.X, source)
-            if names:
-                find = _survival if project.task.kind == "survival" else _probabilities
-                columns |= dict(zip(names, find(project, side, encoded.X, source).T, strict=True))
-            for name in flagged:
-                # In the single precision that the threshold was found in.
-                # A model that does not know the sought class gives it no probability.
-                likely = columns.get(f"proba_{project.task.positive}", np.zeros(encoded.n_rows))
-                columns[name] = likely.astype(np.float32) >= np.float32(flag_from)
-        frame = pandas.DataFrame(columns)
-        frame.attrs = table.attrs  # with semicolons if the table has them
-        yield frame
-    tell(adjusted)
 
 
 def _together(parts: Sequence[NDArray[Any]]) -> NDArray[Any]:
@@ -474,14 +465,12 @@ def explain(
         "contribution_NAME" of each column of the project; these and the base value add up to the answer.
     of_class : str, optional
         Class whose probability is explained; by default the sought one of two, and otherwise all.
-    most_rows : int, default=100
-        So many rows of a longer table are explained, evenly spaced.
+    most_rows, n_background : int, default=100
+        So many rows of a longer table are explained, and so many of the anchor taken, evenly spaced.
     keep : sequence of str, default=()
         Columns of the table to be put beside the position, such as an identifier.
     log_odds : bool, default=False
         Whether log odds are explained in place of probabilities.
-    n_background : int, default=100
-        How many rows of the anchor are taken, evenly spaced.
     figure : Path, optional
         PNG, PDF or SVG, by its name, of the most important columns; it shows entries by colours.
     force : bool, default=False
@@ -523,8 +512,7 @@ def explain(
     if not encoded.n_rows:
         raise AgreementError(f"{source} has no rows to explain.")
     chosen = _evenly(encoded.n_rows, most_rows)
-    ends = np.cumsum([column.n_features for column in folder.project.columns])
-    groups = [list(places) for places in np.split(np.arange(ends[-1]), ends[:-1])]
+    groups = [places.tolist() for _, places in folder.project.blocks(np.arange(folder.project.n_features))]
     anchor = folder.anchor.rows
     predictor = home.party.predictor(home.model)
     answer = predictor.log_odds if log_odds else predictor
@@ -546,10 +534,9 @@ def explain(
             "it, and ask the analyst.",
         ) from None
     # In figures a category is its place among the project's.
-    blocks = [encoded.X[chosen][:, group] for group in groups]
-    numbers = [column.kind == "number" for column in folder.project.columns]
+    blocks = folder.project.blocks(encoded.X[chosen])
     explanation.data = np.column_stack(
-        [block[:, 0] if is_number else block.argmax(1) for block, is_number in zip(blocks, numbers, strict=True)]
+        [block[:, 0] if column.kind == "number" else block.argmax(1) for column, block in blocks]
     )
     explanation.feature_names = names
     if classes is not None:

@@ -564,10 +564,8 @@ def encode_table(
     first_row, before = (None, Adjustments()) if before is None else (before.n_rows, before)
     counts: dict[str, Counter[str]] = {}
     outside_rows = np.zeros(len(table), dtype=bool)
-    start, refused = 0, []
-    for column in project.columns:
-        block = X[:, start : start + column.n_features]
-        start += column.n_features
+    refused = []
+    for column, block in project.blocks(X):
         place = Place(f"{where}: column {column.name!r}", first_row, before.columns.get(column.name, Counter()))
         try:
             entries = table.iloc[:, position_of[column.name]]

@@ -33,11 +33,8 @@ def sheet_rows(path: Path, check: Callable[[int], None]) -> tuple[list[list[str]
     that have decimals: in these a point is one, whatever stands in texts.
     Numbers are as Python writes them, whole ones without a point; dates and times are as in ISO 8601.
 
-    Raises
-    ------
-    ExchangeError
-        TABLE_AMBIGUOUS if several sheets have contents; TABLE_UNREADABLE if it is no workbook; what `check` raises for
-        the bytes that it would take in memory.
+    It raises TABLE_AMBIGUOUS if several sheets have contents, TABLE_UNREADABLE if it is no workbook, and what `check`
+    raises for the bytes that it would take in memory.
     """
     calamine = require("python_calamine", "tables")
     try:
