@@ -194,11 +194,8 @@ class AdditiveHazards(Statistic):
     def result(self, total: FloatArray, *, n_parties: int, noise: float = 1.0) -> AdditiveHazardsResult:
         """Return the regression.
 
-        Raises
-        ------
-        NumericalError
-            If there are fewer than ten events for each coefficient, or columns so alike, or so constant, or so few
-            events, that noise could decide.
+        It raises NumericalError if there are fewer than ten events for each coefficient, or columns so alike, or so
+        constant, or so few events, that noise could decide.
         """
         p = len(self.names)
         of_count, of_A, of_b, of_B = self._noises * noise

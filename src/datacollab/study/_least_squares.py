@@ -249,11 +249,9 @@ class LeastSquares(Statistic):
     def result(self, total: FloatArray, *, n_parties: int, noise: float = 1.0) -> LeastSquaresResult:
         """Return the regression.
 
-        Raises
-        ------
-        NumericalError
-            If there are fewer than ten rows for each coefficient or for a level, or in which levels of two columns
-            differ; if columns are so alike, or so constant, that noise could decide; or if clusters are large and few.
+        It raises NumericalError if there are fewer than ten rows for each coefficient or for a level, or in which
+        levels of two columns differ; if columns are so alike, or so constant, that noise could decide; or if clusters
+        are large and few.
         """
         p, parts = len(self.names), total.reshape(self._n_groups, -1)
         rows, sigma = parts[:, 0], self._noise * noise * math.sqrt(self._n_groups)

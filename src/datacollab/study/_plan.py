@@ -345,10 +345,7 @@ class StudyPlan:
     ) -> MaskedMessage:
         """Make a party's message from its columns, and erase its key.
 
-        Raises
-        ------
-        AgreementError, SharedBeforeError
-            If the table does not fit the columns, or as `MaskedSum.mask` raises them.
+        It raises AgreementError if the table does not fit the columns, and the errors of `MaskedSum.mask`.
         """
         return self.agreed.mask(party, self.finish(self.add_up(table, new_secret())), key, noise_key=noise_key)
 

@@ -52,13 +52,14 @@ def release_parts(desk: PartyDesk) -> Iterator[Page | Action]:
 
     def look(request: Request) -> dict[str, Any]:
         table, looked, opened = desk.chosen_table(), desk.looked, desk.opened_for_rows()
+        usual = "usual: groups" if opened.project.task.is_single else "usual for these targets"
         shown: dict[str, Any] = {
             "looked": looked,
             "table": table,
             "command": desk.command("check", table, *_words(desk)),
+            "form": shown_options(desk.options),
+            "presets": [("", usual), *_PRESETS],
         }
-        usual = "usual: groups" if opened.project.task.is_single else "usual for these targets"
-        shown |= {"form": shown_options(desk.options), "presets": [("", usual), *_PRESETS]}
         if looked is None:
             return shown
         asked = request.query_params.get("row", "1")

@@ -163,7 +163,8 @@ def share(
     again = again and options.get("epsilon") is None  # A promise is for one draw.
     with locked(folder):
         earlier = _replaceable(folder, again)
-    policy, anchor = folder.policy, folder.anchor
+    policy = folder.policy
+    anchor = folder.anchor
     if prepared is None:
         prepared = _prepared(folder, policy, anchor, table, where, options, earlier)
     elif prepared.basis != _basis(project, policy, anchor):

@@ -381,7 +381,8 @@ def _encode_column(
     is_numeric = column.kind == "number"
     rule = column.outside if is_numeric else column.unknown
     low, high = (math.nan if each is None else each for each in (column.minimum, column.maximum))
-    entries, respelt = without_words(entries, column.missing_words), 0
+    entries = without_words(entries, column.missing_words)
+    respelt = 0
     if is_numeric:
         values = place.numbers(entries, "SCHEMA_DTYPE")
         missing = np.isnan(values)
@@ -394,7 +395,8 @@ def _encode_column(
         if (unknown := codes == UNKNOWN).any():
             codes = label_codes(entries, column.levels, relaxed=True)
             respelt = int(np.count_nonzero(unknown & (codes >= 0)))
-        missing, outside = codes == MISSING, codes == UNKNOWN
+        missing = codes == MISSING
+        outside = codes == UNKNOWN
         found = {"to_other" if rule == OTHER else "set_missing": outside}
     if column.missing == "refuse":
         why = ", and the project fills none in. Fill them in, or leave out the rows."
