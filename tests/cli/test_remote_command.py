@@ -96,7 +96,7 @@ def test_who_works_in_the_folder_for_a_moment_is_waited_for(at_store, monkeypatc
         with ExitStack() as other:
             other.enter_context(locked(b))
             if kind == "model":
-                monkeypatch.setattr("datacollab.cli._remote.time.sleep", lambda seconds: other.close())
+                monkeypatch.setattr("datacollab.exchange.log.time.sleep", lambda seconds: other.close())
                 assert told("remote", "pull", "-C", b)["came"]
             else:
                 monkeypatch.setattr("datacollab.cli._remote._PATIENCE", 0.0)

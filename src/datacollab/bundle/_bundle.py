@@ -21,8 +21,6 @@ from ._data import canonical_json, digest, parse_json
 from ._files import MOST_BYTES, open_regular, write_atomically
 from ._keys import KeyPair, PublicKey, is_encrypted
 
-__all__ = ["Bundle", "Envelope", "Limits", "SignedFile", "is_container", "pack", "peek", "read_envelope", "unpack"]
-
 KINDS = (
     "datacollab.share",
     "datacollab.model",

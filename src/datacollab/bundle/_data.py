@@ -16,8 +16,6 @@ from numpy.typing import NDArray
 from .._require import require
 from ..errors import ExchangeError
 
-__all__ = ["arrays_to_bytes", "bytes_to_arrays", "canonical_json", "digest", "parse_json"]
-
 _MOST_DEPTH = 32
 """Arrays and objects of JSON within one another."""
 # A string that is never closed runs to the end, so that each character is looked at once.

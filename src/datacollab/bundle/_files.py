@@ -16,9 +16,6 @@ from typing import BinaryIO
 
 from ..errors import ExchangeError
 
-__all__ = ["MOST_BYTES", "open_regular", "open_unlinked", "read_regular", "remove_leftovers", "replaced"]
-__all__ += ["sync_folder", "write_atomically"]
-
 MOST_BYTES = 2 * 1024**3
 """The largest bundle that is read, unless a caller says otherwise."""
 _PART = re.compile(r"\..+\.[0-9a-f]{16}\.part", re.DOTALL)

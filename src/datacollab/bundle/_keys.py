@@ -23,9 +23,6 @@ from ..errors import ExchangeError
 from ._data import canonical_json, parse_json
 from ._files import open_regular, write_atomically
 
-__all__ = ["MASK_CARD_PREFIX", "KeyFile", "KeyPair", "PublicKey", "key_with_proof", "mask_card_in", "spelt"]
-__all__ += ["decrypt", "encrypt", "is_encrypted", "seal", "sealed_to", "unseal"]
-
 _GROUP = 4
 
 

@@ -52,12 +52,7 @@ def status(report: Report, folder: Folder) -> None:
     opened = folder.analyst()
     parties, quorum = opened.status(), opened.quorum
     n_there = sum(each["created"] is not None for each in parties)
-    report.facts = {
-        "project": opened.project.name,
-        "quorum": quorum,
-        "n_shares": n_there,
-        "parties": parties,
-    }
+    report.facts = {"project": opened.project.name, "quorum": quorum, "n_shares": n_there, "parties": parties}
     for each in parties:
         if each["created"] is None:
             report.line(f"  {each['party']}: nothing yet")

@@ -11,7 +11,6 @@ from ..anchor import find_private_rows
 from ..bundle import write_atomically
 from ..errors import ExchangeError
 from ..exchange.project import (
-    Anchor,
     Project,
     anchor_of_rows,
     guessing,
@@ -21,7 +20,7 @@ from ..exchange.project import (
     seal_anchor,
 )
 from ._command import Folder
-from ._output import Report, check_numeric, listed, warn
+from ._output import Report, listed, warn
 from ._project import is_sealed_for
 
 FOUND = 3
@@ -36,7 +35,12 @@ def check(report: Report, anchor: Path, private: Path, target: str | None, toler
     compared = [name for name in numeric if name in private_table.columns and name != target]
     if not compared:
         raise ValueError(f"{anchor} and {private} have no column of numbers with the same name to compare.")
-    check_numeric(private, private_table[compared])
+    others = private_table[compared].select_dtypes(exclude=["number", "bool"]).columns
+    if len(others):
+        raise ValueError(
+            f"{private}: {len(others)} of {len(compared)} columns do not hold numbers ({listed(others)}). Encode "
+            "categories and drop identifiers first."
+        )
     ignored = [name for name in anchor_table.columns if name not in compared]
     rows, private_rows = (table[compared].to_numpy() for table in (anchor_table, private_table))
     found = find_private_rows(rows, private_rows, tolerance=tolerance)
@@ -51,13 +55,6 @@ def check(report: Report, anchor: Path, private: Path, target: str | None, toler
     report.line(f"No private row among the {len(anchor_table)} anchor rows. Compared: {listed(compared)}.")
     if ignored:
         report.line(f"Not compared: {listed(ignored)}. A row that differs in these alone counts as a copy.")
-
-
-def _with_targets(anchor: Anchor) -> str:
-    n_labelled = len(anchor.labelled_rows)
-    if n_labelled in (0, len(anchor.rows)):
-        return "with targets" if n_labelled else "without targets"
-    return f"{n_labelled} of them with targets"
 
 
 def _is_of(file: Path, project: Project) -> bool:
@@ -85,19 +82,23 @@ def seal(
     beside = sorted({*output.parent.glob("*.dcanchor"), *folder.path.glob("*.dcanchor")})
     earlier = [file for file in beside if _is_of(file, agreed)]
     write_atomically(output, seal_anchor(anchor, agreed, owner), overwrite=False)
+    n_labelled = len(anchor.labelled_rows)
     report.facts = {
         "written": str(output),
         "n_rows": len(anchor.rows),
         "n_features": agreed.n_features,
         "with_target": anchor.target is not None,
-        "n_labelled": len(anchor.labelled_rows),
+        "n_labelled": n_labelled,
         "parties": list(agreed.parties),
         "project_digest": agreed.digest,
         "guessing": asdict(found),
     }
+    targets = "with targets" if n_labelled else "without targets"
+    if 0 < n_labelled < len(anchor.rows):
+        targets = f"{n_labelled} of them with targets"
     report.line(
-        f"{output}: {len(anchor.rows)} rows, {agreed.n_features} columns, "
-        f"{_with_targets(anchor)}; sealed to {', '.join(agreed.parties)}"
+        f"{output}: {len(anchor.rows)} rows, {agreed.n_features} columns, {targets}; sealed to "
+        f"{', '.join(agreed.parties)}"
     )
     if earlier:
         report.line(f"warning: {earlier[0]} is an anchor of this project, too. Send all parties the same one.")

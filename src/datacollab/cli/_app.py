@@ -7,12 +7,10 @@ from typing import Annotated
 import typer
 
 from .._version import __version__
+from ..exchange.steps import STEPS
 from ..plugins import PAGE
-from ._audit import audit
-from ._command import COMMANDS, GROUPS, STEPS, add_step, group
+from ._command import COMMANDS, GROUPS, add_step, group
 from ._plugins import add_plugins
-
-__all__ = ["app"]
 
 app = group(
     "Data collaboration: one model over several parties' private tables, in a single exchange.",
@@ -26,7 +24,7 @@ Anything that may disclose private data, in private
 )
 add_step(app, "demo")
 add_step(app, "trial")
-app.command("audit")(audit)
+add_step(app, "audit")
 add_step(app, "desk")
 for name, about in GROUPS.items():
     below = group(about)

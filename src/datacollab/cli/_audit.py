@@ -5,88 +5,37 @@ from __future__ import annotations
 import time
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
-from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Any
 
 import typer
-from typer import Option
 
-from .._obfuscators import OBFUSCATORS
-from ._output import closed_file, listed, one_line_errors
+from ._output import Report, closed_file, listed, one_line_errors
 from ._progress import shown_progress
 
 if TYPE_CHECKING:
     from .._validation import FloatArray
     from ..party import Party
 
-TableFile = partial(typer.Argument, exists=True, dir_okay=False)
-
 
 def audit(
-    private: Annotated[Path, TableFile(help="Table of your private rows, with a header.")],
-    anchor: Annotated[Path, TableFile(help="Table of the anchor: the same columns; the target may be missing.")],
-    target: Annotated[str, Option(metavar="COLUMN", help="Column that holds the target.")],
-    public: Annotated[
-        Path | None,
-        Option(exists=True, dir_okay=False, metavar="FILE", help="Table of public rows that an attacker may hold."),
-    ] = None,
-    without: Annotated[
-        list[str] | None, Option(metavar="COLUMN", help="Column to leave out, such as an identifier. Repeatable.")
-    ] = None,
-    obfuscator: Annotated[
-        str | None, Option(metavar="KIND", help=f"{', '.join(OBFUSCATORS)}. Default: {next(iter(OBFUSCATORS))}.")
-    ] = None,
-    components: Annotated[
-        int | None,
-        Option(
-            min=1,
-            metavar="N",
-            help="Columns of the representation. Default: 16, or fewer, so that something is reduced.",
-        ),
-    ] = None,
-    preset: Annotated[
-        str | None,
-        Option(
-            metavar="NAME",
-            help="As for `party share`: groups (means of five rows, with noise), none. Default: none, that is, your "
-            "rows undefended.",
-        ),
-    ] = None,
-    standardize: Annotated[bool, Option(help="Bring columns to mean 0 and variance 1 first; not for images.")] = True,
-    attribute: Annotated[
-        list[str] | None, Option(metavar="COLUMN", help="Sensitive column that an attacker may infer. Repeatable.")
-    ] = None,
-    seeds: Annotated[
-        int, Option(min=1, metavar="N", help="Repetitions of the attacks, each with other leaked rows.")
-    ] = 1,
-    seed: Annotated[
-        int | None, Option(metavar="N", help="For repeatable attacks; the obfuscator stays secret.")
-    ] = None,
-    time_budget: Annotated[
-        float | None, Option(min=1, metavar="S", help="Seconds after which no attack is begun.")
-    ] = None,
-    output: Annotated[Path, Option("--output", "-o", metavar="DIR", help="Directory for page, JSON and table.")] = Path(
-        "output/audit"
-    ),
-    quiet: Annotated[bool, Option("--quiet", "-q", help="No progress.")] = False,
+    report: Report,
+    private: Path,
+    anchor: Path,
+    target: str,
+    public: Path | None,
+    without: list[str] | None,
+    obfuscator: str | None,
+    components: int | None,
+    preset: str | None,
+    standardize: bool,
+    attribute: list[str] | None,
+    seeds: int,
+    seed: int | None,
+    time_budget: float | None,
+    output: Path,
+    quiet: bool,
 ) -> None:
-    """Attack what you would share, before you share it.
-
-    Obfuscates your rows, without a defence unless --preset names one, tries what an attacker could try, from
-    the curious analyst to colluding parties, and says in plain words how many
-    records would be found. Writes a page for a data protection officer
-    (audit.html), the result (audit.json) and all findings (audit.csv). Runs
-    here; nothing leaves this machine.
-
-    Columns hold numbers or categories; which categories there are, the public
-    rows say, or else the anchor.
-
-    For example:
-
-      datacollab audit patients.csv anchor.csv --target diagnosis
-      datacollab audit p.csv a.csv --public public.csv --target y --preset groups
-    """
     with one_line_errors("Nothing was written; run the command again, with a --time-budget if it takes too long."):
         from ..exchange.project import read_table
 
@@ -156,12 +105,7 @@ def _labelled(tables: dict[Path, Any], private: Path, target: str) -> tuple[dict
 
 
 def _known(
-    features: Features,
-    targets: dict[Path, Any],
-    private: Path,
-    anchor: Path,
-    public: Path | None,
-    random: Any,
+    features: Features, targets: dict[Path, Any], private: Path, anchor: Path, public: Path | None, random: Any
 ) -> dict[str, Any]:
     """Return rows besides the party's own, as `audit` takes them: strangers are a part of the public ones."""
     from ..anchor import find_private_rows
@@ -285,7 +229,10 @@ def encode(tables: Mapping[Path, Any], reference: Path, ignored: str) -> Feature
             filled = {path: table[name].where(table[name].notna(), usual) for path, table in tables.items()}
             for path, column in filled.items():
                 unknown[path] += _n_unknown(column, categories, path, reference)
-            encoded = {path: _one_hot(column, categories) for path, column in filled.items()}
+            encoded = {
+                path: np.column_stack([(column == category).to_numpy(dtype=np.float64) for category in categories])
+                for path, column in filled.items()
+            }
             others = {path: 1.0 - block.sum(axis=1, keepdims=True) for path, block in encoded.items()}
             if any(other.any() for other in others.values()):
                 encoded = {path: np.hstack([block, others[path]]) for path, block in encoded.items()}
@@ -295,12 +242,17 @@ def encode(tables: Mapping[Path, Any], reference: Path, ignored: str) -> Feature
             for path, block in encoded.items():
                 blocks[path].append(block)
         n_features += width
-    adjusted = (
-        _adjusted(path, int(table[names].isna().sum().sum()), unknown[path], reference)
-        for path, table in tables.items()
-    )
+    adjusted = []
+    for path, table in tables.items():
+        parts = []
+        if n_missing := int(table[names].isna().sum().sum()):
+            parts.append(f"{n_missing} missing entries became the median or the most frequent category of {reference}")
+        if unknown[path]:
+            parts.append(f"{unknown[path]} entries of categories that it lacks count as other")
+        if parts:
+            adjusted.append(f"{path}: {', and '.join(parts)}.")
     matrices = {path: np.hstack(block) for path, block in blocks.items()}
-    return Features(matrices, positions, n_free, tuple(sentence for sentence in adjusted if sentence))
+    return Features(matrices, positions, n_free, tuple(adjusted))
 
 
 def _check_columns(path: Path, private: Path, found: list[str], names: list[str]) -> None:
@@ -339,16 +291,3 @@ def _n_unknown(column: Any, categories: list[Any], path: Path, reference: Path) 
             "every category, or leave the column out, with --without, if it holds identifiers, dates or free text."
         )
     return unknown
-
-
-def _one_hot(column: Any, categories: list[Any]) -> Any:
-    import numpy as np
-
-    return np.column_stack([(column == category).to_numpy(dtype=np.float64) for category in categories])
-
-
-def _adjusted(path: Path, n_missing: int, n_unknown: int, reference: Path) -> str:
-    parts = [f"{n_missing} missing entries became the median or the most frequent category of {reference}"] * (
-        n_missing > 0
-    ) + [f"{n_unknown} entries of categories that it lacks count as other"] * (n_unknown > 0)
-    return f"{path}: {', and '.join(parts)}." if parts else ""

@@ -30,10 +30,6 @@ if TYPE_CHECKING:
     from ..exchange.party_folder import PartyFolder
     from ..remote import Place, Remote
 
-__all__ = ["COMMANDS", "GROUPS", "HERE", "STEPS", "AsJson", "Certificates", "Folder", "InFolder", "Named"]
-__all__ += ["OutputArgument", "PassphraseFile", "add_step", "ask", "at_terminal", "folder_words", "group", "group_of"]
-__all__ += ["keys_of", "named_once", "opened", "passphrase", "says_yes", "sending", "working"]
-
 HERE = Path()
 VARIABLE = "DATACOLLAB_PASSPHRASE"
 _TABLE = Path(__file__).with_name("commands.toml")
@@ -94,31 +90,14 @@ class _Command(TyperCommand):
 
 
 def group(help: str, **settings: Any) -> typer.Typer:
-    """Return a group of commands, whose help is wrapped and never cut.
-
-    Parameters
-    ----------
-    help : str
-        What the commands are about.
-    **settings
-        Those of `typer.Typer`.
-    """
+    """Return a group of commands, whose help is wrapped and never cut; the settings are those of `typer.Typer`."""
     return typer.Typer(cls=_WholeHelp, help=help, no_args_is_help=True, rich_markup_mode=None, **settings)
 
 
 def group_of(app: typer.Typer, *words: str) -> typer.Typer:
-    """Return a group of commands that was added before, such as the one of ``remote``.
+    """Return a group that was added before, by names of groups within one another; without any, ``app`` itself.
 
-    Parameters
-    ----------
-    app : typer.Typer
-    *words : str
-        Names of groups, each within the one before it; without any, ``app`` itself.
-
-    Raises
-    ------
-    KeyError
-        If there is no such group.
+    It raises KeyError if there is no such group.
     """
     for word in words:
         app = {each.name: each.typer_instance for each in app.registered_groups if each.typer_instance}[word]
@@ -225,10 +204,7 @@ def _function(name: str) -> Callable[..., None]:
 def lines_of(folder: Folder, name: str, /, **given: Any) -> list[str]:
     """Run a command in a folder, with inputs by their names, and return the lines that it prints.
 
-    Raises
-    ------
-    ExchangeError, ValueError
-        As the command; a ValueError in place of a wrong use.
+    It raises the errors of the command, and a ValueError in place of a wrong use.
     """
     of, report = (STEPS | COMMANDS)[name], KeptReport()
     place = (folder,) if of.folder or name.split()[0] in ("party", "analyst") else ()

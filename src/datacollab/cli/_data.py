@@ -10,8 +10,6 @@ from .._require import require
 from ._command import named_once
 from ._output import Report
 
-__all__ = ["USUAL_PARTIES"]
-
 USUAL_PARTIES = ("hospital-a", "hospital-b", "hospital-c", "hospital-d", "hospital-e")
 
 

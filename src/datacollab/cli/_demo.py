@@ -236,22 +236,21 @@ def demonstration_page(demonstration: Demonstration, dataset: str, figure: Figur
     """Write the demonstration as a page without outside references; the command reproduces it."""
     buffer = io.BytesIO()
     figure.savefig(buffer, format="png", dpi=144)
+    rows = []
+    for way, leaves in WAYS.items():
+        numbers = "".join(f'<td class="number">{text}</td>' for text in _figures(demonstration, way))
+        rows.append(f"<tr><td>{escape(way)}</td>{numbers}<td>{escape(leaves)}</td></tr>")
     page = Template(Path(__file__).with_name("demonstration.html").read_text(encoding="utf-8"))
     return page.substitute(
         parties=f"{demonstration.n_parties} parties with {demonstration.n_rows} rows each of {escape(dataset)}",
         sentence=escape(demonstration.sentence),
-        rows="".join(_row(demonstration, way) for way in WAYS),
+        rows="".join(rows),
         picture=base64.b64encode(buffer.getvalue()).decode("ascii"),
         command=escape(command),
         n_draws=len(demonstration.seeds),
         **{"n_test": N_TEST, "n_public": N_PUBLIC, "n_components": N_COMPONENTS},
         **{"sums": SUMS, "ways_rows": ROWS, "average": AVERAGE, "alone": ALONE, "one_place": ONE_PLACE},
     )
-
-
-def _row(demonstration: Demonstration, way: str) -> str:
-    numbers = "".join(f'<td class="number">{text}</td>' for text in _figures(demonstration, way))
-    return f"<tr><td>{escape(way)}</td>{numbers}<td>{escape(WAYS[way])}</td></tr>"
 
 
 def _figures(demonstration: Demonstration, way: str) -> tuple[str, str]:

@@ -9,15 +9,14 @@ from functools import partial
 from typing import TYPE_CHECKING
 
 from .._require import require
-from ._command import COMMANDS, STEPS, Folder, lines_of
+from ..exchange.steps import STEPS
+from ._command import COMMANDS, Folder, lines_of
 from ._output import Report
 
 if TYPE_CHECKING:
     from starlette.types import ASGIApp, Receive, Scope, Send
 
     from ..desk.web import Session
-
-__all__ = ["desk", "desk_app"]
 
 
 def desk(report: Report, folder: Folder, port: int, no_browser: bool) -> None:

@@ -41,11 +41,9 @@ def new(
 
 
 def show(report: Report, folder: Folder, there: Path | None) -> None:
-    place = (
-        folder.path
-        if there is None
-        else named_once(None if folder.path == Path() else folder.path, there, "--folder / -C")
-    )
+    place = folder.path
+    if there is not None:
+        place = named_once(None if folder.path == Path() else folder.path, there, "--folder / -C")
     path = place / SECRET
     keys = KeyFile.read(path)
     open_to_others = os.name == "posix" and bool(stat.S_IMODE(path.stat().st_mode) & 0o077)

@@ -20,9 +20,6 @@ import typer
 from .._notices import notices_to
 from ..errors import DataCollabError, DataCollabWarning, ExchangeError
 
-__all__ = ["FAILED", "KeptReport", "Report", "check_numeric", "closed_file", "listed", "one_line_errors"]
-__all__ += ["reported", "show_adjusted", "show_rows", "shown", "warn"]
-
 FAILED, BUG, INTERRUPTED = 1, 70, 130
 WIDTH = 100
 _CONTROL = re.compile(r"[\x00-\x08\x0b-\x1f\x7f-\x9f\u2028\u2029\u202a-\u202e\u2066-\u2069]")
@@ -101,11 +98,7 @@ def _warnings_as_lines() -> Iterator[None]:
 def reported(as_json: bool, *, unchanged: str = "Nothing was changed.") -> Iterator[Report]:
     """Print the facts at the end, or a refusal with its code; a refusal exits with the code's number.
 
-    Parameters
-    ----------
-    as_json : bool
-    unchanged : str
-        What an interruption leaves behind, in words.
+    `unchanged` says what an interruption leaves behind.
     """
     report = Report(as_json, unchanged=unchanged)
     try:
@@ -186,16 +179,6 @@ def show_rows(rows: Sequence[tuple[str, str]], report: Report) -> None:
     width = max((len(name) for name, _ in rows), default=0) + 2
     for name, said in rows:
         report.line(f"  {name:<{width}}{said}")
-
-
-def check_numeric(path: Path, table: Any) -> None:
-    """Raise a ValueError if a column of a data frame does not hold numbers."""
-    others = table.select_dtypes(exclude=["number", "bool"]).columns
-    if len(others):
-        raise ValueError(
-            f"{path}: {len(others)} of {table.shape[1]} columns do not hold numbers ({listed(others)}). Encode "
-            "categories and drop identifiers first."
-        )
 
 
 def listed(names: Iterable[object]) -> str:

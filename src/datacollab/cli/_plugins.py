@@ -10,8 +10,6 @@ from ..plugins import COMMANDS, missing, plugins
 from ._command import group_of
 from ._output import warn
 
-__all__ = ["add_plugins"]
-
 KNOWN = {"hub": "hub", "remote join": "hub", "experiment": "experiments", "compare": "experiments"}
 """Commands of this repository's other distributions, and the folders that these lie in."""
 
@@ -60,9 +58,7 @@ def _names(app: typer.Typer) -> list[str]:
     """Return the words of all commands and groups."""
     names = [words.strip() for words, _ in _groups(app)]
     for words, each in _groups(app):
-        names += [f"{words}{command.name or _spelt(command.callback)}" for command in each.registered_commands]
+        for command in each.registered_commands:
+            own = str(getattr(command.callback, "__name__", "")).replace("_", "-")
+            names.append(f"{words}{command.name or own}")
     return names
-
-
-def _spelt(function: object) -> str:
-    return str(getattr(function, "__name__", "")).replace("_", "-")

@@ -10,8 +10,6 @@ from typing import Protocol
 
 import typer
 
-__all__ = ["Say", "shown_progress"]
-
 EVERY = 10.0
 """Seconds between lines where there is no terminal: quick commands stay silent, and others never longer."""
 

@@ -104,14 +104,7 @@ def show(report: Report, file: Path) -> None:
 
 
 def verify(report: Report, file: Path, owner: Path | None) -> None:
-    project = projects.load_project(file)
-    known = None if owner is None else PublicKey.load(owner)
-    if known is not None and known != project.owner:
-        raise ExchangeError(
-            "SIGNATURE_INVALID",
-            f"{file} is signed by {project.owner.fingerprint}, and {owner} is the key {known.fingerprint}. Do not "
-            "use the file; ask the owner by another way.",
-        )
+    project, _ = projects.read_project(file, owner=None if owner is None else PublicKey.load(owner))
     report.facts = {"project": project.name, "project_digest": project.digest, "owner": project.owner.fingerprint}
     report.line(f"{file}: signed by {project.owner.fingerprint}. Digest {project.digest}")
     if owner is None:

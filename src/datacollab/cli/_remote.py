@@ -4,9 +4,8 @@ from __future__ import annotations
 
 import os
 import shlex
-import time
 from collections.abc import Iterator, Mapping, Sequence
-from contextlib import ExitStack, contextmanager
+from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -17,10 +16,8 @@ from ._command import Folder, folder_words, opened, working
 from ._output import Report, warn
 from ._progress import shown_progress
 
-__all__ = ["next_commands"]
-
-_PATIENCE, _PAUSE = 10.0, 0.1
-"""Seconds to wait for another command in the folder, and between two looks."""
+_PATIENCE = 10.0
+"""Seconds to wait for another command in the folder."""
 
 
 def add(report: Report, folder: Folder, name: str, url: str, ca: Path | None) -> None:
@@ -115,14 +112,7 @@ def withdraw(report: Report, folder: Folder, file: str, remote: str | None) -> N
 
 
 def next_commands(folder: Path, lying: Mapping[str, str], *, is_analyst: bool) -> list[str]:
-    """Return the commands that take what lies in an inbox.
-
-    Parameters
-    ----------
-    folder : Path
-    lying : mapping of str to str
-        Kinds by paths.
-    is_analyst : bool
+    """Return the commands that take what lies in an inbox: kinds by paths.
 
     Examples
     --------
@@ -175,16 +165,7 @@ class _Work:
         log = self.at / "log.jsonl"
         if not (files and log.is_file()):
             return
-        until = time.monotonic() + _PATIENCE
-        with ExitStack() as lock:
-            while True:
-                try:
-                    lock.enter_context(locked(self.at))
-                    break
-                except ExchangeError as error:
-                    if error.code != "BUSY" or time.monotonic() >= until:
-                        raise
-                    time.sleep(_PAUSE)
+        with locked(self.at, patience=_PATIENCE):
             named = {Path(path).name: kind for path, kind in files.items()}
             AuditLog(log).append(event, remote=self.place.name, files=named)
 

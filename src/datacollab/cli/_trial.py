@@ -123,10 +123,9 @@ def _encoded(project: Project, table: Any, path: Path) -> EncodedTable:
 
 def _frame(project: Project, matrix: Any) -> Any:
     """Return the columns of a matrix, filled in as the project does."""
-    blocks = np.split(matrix, np.cumsum([column.n_features for column in project.columns])[:-1], axis=1)
     columns = {
         column.name: np.array(column.levels)[block.argmax(axis=1)] if column.levels else block[:, 0]
-        for column, block in zip(project.columns, blocks, strict=True)
+        for column, block in project.blocks(matrix)
     }
     return require("pandas", "cli").DataFrame(columns)
 

@@ -3,13 +3,4 @@
 from ._load import Dataset, DatasetInfo, available, fetch, load
 from ._split import PartyData, PartySplit, split_parties
 
-__all__ = [
-    "Dataset",
-    "DatasetInfo",
-    "PartyData",
-    "PartySplit",
-    "available",
-    "fetch",
-    "load",
-    "split_parties",
-]
+__all__ = ["Dataset", "DatasetInfo", "PartyData", "PartySplit", "available", "fetch", "load", "split_parties"]

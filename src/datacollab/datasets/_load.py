@@ -327,18 +327,16 @@ def available(*, data_dir: PathLike | None = None) -> tuple[DatasetInfo, ...]:
     >>> available()[0].where
     'comes with scikit-learn'
     """
-    return tuple(_describe(spec, data_dir) for spec in CATALOGUE.values())
-
-
-_COPIED = ("name", "task", "n_samples", "n_features", "licence", "megabytes")
-
-
-def _describe(spec: DatasetSpec, data_dir: PathLike | None) -> DatasetInfo:
-    found = find(spec, data_dir) if spec.files else None
-    return DatasetInfo(
-        **{name: getattr(spec, name) for name in _COPIED},
-        description=spec.title,
-        urls=tuple(file.url for file in spec.files),
-        path=None if found is None else found.paths[0].parent,
-        excerpt=found is not None and found.excerpt,
-    )
+    copied = ("name", "task", "n_samples", "n_features", "licence", "megabytes")
+    listed = []
+    for spec in CATALOGUE.values():
+        found = find(spec, data_dir) if spec.files else None
+        info = DatasetInfo(
+            **{name: getattr(spec, name) for name in copied},
+            description=spec.title,
+            urls=tuple(file.url for file in spec.files),
+            path=None if found is None else found.paths[0].parent,
+            excerpt=found is not None and found.excerpt,
+        )
+        listed.append(info)
+    return tuple(listed)

@@ -7,6 +7,7 @@ import io
 import os
 import secrets
 import sys
+import time
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, field
@@ -31,6 +32,8 @@ __all__ = ["CHAIN_START", "AuditLog", "Chain", "check_log_against", "locked", "l
 
 CHAIN_START = "0" * 64
 """The previous hash of a first entry."""
+_PAUSE = 0.05
+"""Seconds between two attempts to lock a folder."""
 
 
 @dataclass(frozen=True)
@@ -86,38 +89,45 @@ class Chain:
 
 
 @contextmanager
-def locked(folder: Path) -> Iterator[None]:
+def locked(folder: Path, *, patience: float = 0.0) -> Iterator[None]:
     """Keep other commands out of a folder, and clear away half-written files of killed ones.
 
     The system releases the lock when the process ends, in any way.  ``FOLDER_MISSING`` is raised if there is no such
-    folder; ``BUSY``, at once, if another command holds it; ``STATE_DAMAGED`` if its file ``.lock`` is a link.
+    folder; ``BUSY`` if another command still holds it after `patience` seconds; ``STATE_DAMAGED`` if its file ``.lock``
+    is a link.
     """
     folder = Path(folder)
     if not folder.is_dir():
         raise ExchangeError("FOLDER_MISSING", f"{folder} is no folder. Give the folder that was set up, with -C.")
     handle = open_unlinked(folder / ".lock", os.O_RDWR | os.O_CREAT, code="STATE_DAMAGED")
+    last = time.monotonic() + patience
     try:
-        try:
-            _lock(handle)
-        except (BlockingIOError, PermissionError):
-            raise ExchangeError(
-                "BUSY", f"Another command works in {folder}. Wait until it has ended, then run this one again."
-            ) from None
+        while not _lock(handle):
+            if time.monotonic() >= last:
+                raise ExchangeError(
+                    "BUSY", f"Another command works in {folder}. Wait until it has ended, then run this one again."
+                )
+            time.sleep(_PAUSE)
         remove_leftovers(folder)
         yield
     finally:
         os.close(handle)
 
 
-def _lock(handle: int) -> None:
-    if sys.platform == "win32":
-        import msvcrt
+def _lock(handle: int) -> bool:
+    """Return whether the file could be locked."""
+    try:
+        if sys.platform == "win32":
+            import msvcrt
 
-        msvcrt.locking(handle, msvcrt.LK_NBLCK, 1)
-    else:
-        import fcntl
+            msvcrt.locking(handle, msvcrt.LK_NBLCK, 1)
+        else:
+            import fcntl
 
-        fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except (BlockingIOError, PermissionError):
+        return False
+    return True
 
 
 class AuditLog:
@@ -127,12 +137,8 @@ class AuditLog:
     Therefore its head, the hash of the last entry, goes into the files that are sent, and `contains` finds a head that
     others have seen.  The first entry holds a random number, so that a head confirms no guess of entries.
 
-    One command at a time may append; callers hold the lock of `locked`.
-
-    Parameters
-    ----------
-    path : Path
-        File, made with the first entry, readable by its owner alone.
+    One command at a time may append; callers hold the lock of `locked`.  The file is made with the first entry, and is
+    readable by its owner alone.
 
     Examples
     --------
@@ -174,8 +180,8 @@ class AuditLog:
         for name, what in [*added, (event, facts)]:
             what = what if number else {**what, "nonce": secrets.token_hex(16)}
             number += 1
-            time = datetime.now(UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
-            entry = _CHAIN.entry(number, previous, time=time, event=name, facts=what)
+            now = datetime.now(UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
+            entry = _CHAIN.entry(number, previous, time=now, event=name, facts=what)
             line, previous = canonical_json(entry) + b"\n", str(entry["hash"])
             # An entry that cannot be read again would break the log for good.
             parse_json(line, what="The entry")

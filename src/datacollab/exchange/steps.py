@@ -202,20 +202,18 @@ def score_rows(scores: Mapping[str, Any], unit: str = "") -> list[tuple[str, str
         "r2": ("R2", ""),
         "concordance": (_MEASURES["concordance"], ""),
     }
-    rows = [
-        (words, figure_text(scores, name) + end + _beside(scores, name, end))
-        for name, (words, end) in figures.items()
-        if name in scores
-    ]
+    rows = []
+    for name, (words, end) in figures.items():
+        if name not in scores:
+            continue
+        said = figure_text(scores, name) + end
+        # A constant answer stands beside it, if that is known.
+        if (constant := scores.get(f"{name}_baseline")) is not None:
+            said += f"; {_CONSTANT[name]}: {figure_text({name: constant}, name)}{end}"
+        rows.append((words, said))
     if "n_events" in scores:
         rows.append(("Events", f"{scores['n_events']} among {scores['n_rows']} rows; guessing has 0.5"))
     return [*(ranking_rows(scores["ranking"]) if "ranking" in scores else ()), *rows]
-
-
-def _beside(scores: Mapping[str, Any], name: str, end: str) -> str:
-    """Write what a constant answer has, if that is known."""
-    constant = scores.get(f"{name}_baseline")
-    return "" if constant is None else f"; {_CONSTANT[name]}: {figure_text({name: constant}, name)}{end}"
 
 
 def ranking_rows(ranking: Mapping[str, Any]) -> list[tuple[str, str]]:
@@ -226,10 +224,7 @@ def ranking_rows(ranking: Mapping[str, Any]) -> list[tuple[str, str]]:
         (f"AUC of {positive}", f"{figure_text(ranking, 'auc')}; guessing has 0.5"),
         (f"Average precision of {positive}", f"{precision}; by chance {ranking['prevalence']:.3f}"),
         (f"Brier score of {positive}", f"{ranking['brier']:.4f}; always the prevalence: {baseline:.4f}"),
-        (
-            "Calibration",
-            f"{ranking['prevalence']:.1%} of rows are {positive}, {ranking['expected']:.1%} were expected",
-        ),
+        ("Calibration", f"{ranking['prevalence']:.1%} of rows are {positive}, {ranking['expected']:.1%} were expected"),
     ]
     if top is not None:
         said = f"{top['found']:.1%} are {positive}, {top['expected']:.1%} were expected"

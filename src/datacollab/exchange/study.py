@@ -88,9 +88,7 @@ def study_table(
     table: dict[str, NDArray[Any]] = {}
     if project.sharing.cluster is not None and clusters is not None:
         table[project.sharing.cluster] = clusters
-    start = 0
-    for column in project.columns:
-        own = X[:, start : start + column.n_features]
+    for column, own in project.blocks(X):
         missing = (own[:, -1] == 1) & column.flag_missing
         if column.levels:
             levels = np.array(column.levels, dtype=object)
@@ -98,7 +96,6 @@ def study_table(
             table[column.name][missing] = None
         else:
             table[column.name] = np.where(missing, np.nan, own[:, 0])
-        start += column.n_features
     task = project.task
     if target.dtype.names is None:
         return table | {task.target: target}

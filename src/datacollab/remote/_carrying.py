@@ -29,8 +29,6 @@ from ._parcels import (
     silent,
 )
 
-__all__ = ["Pulled", "Pushed", "pull", "push", "withdrawable"]
-
 
 def sha256_of(path: Path) -> str:
     """Return the SHA-256 of a file that was just written, after the disk has it."""

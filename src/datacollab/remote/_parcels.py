@@ -26,9 +26,6 @@ from ..bundle import (
 from ..errors import ExchangeError
 from ..exchange.project import Project, load_project, read_project
 
-__all__ = ["AGREEMENT", "KEPT", "KINDS", "PROJECT_FILE", "Addressed", "Entry", "Folder", "Kept", "Kind", "Parcel"]
-__all__ += ["Remote", "RemoteStatus", "Tell", "addressed", "forget", "kind_of", "parcel_of", "project_of", "silent"]
-
 AGREEMENT = "agreement"
 """What listings call the project file, which is no bundle."""
 

@@ -20,9 +20,6 @@ from ..plugins import REMOTES, missing, named
 from ._parcels import Remote
 from ._store import StoreRemote
 
-__all__ = ["Place", "RemoteKind", "chosen", "invalid", "is_store", "kind_of_remote", "open_remote", "read_places"]
-__all__ += ["write_places"]
-
 REMOTES_FILE = "remotes.toml"
 _MOST_BYTES = 2**16
 _NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9_-]{0,31}")

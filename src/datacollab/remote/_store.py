@@ -20,8 +20,6 @@ from ..errors import ExchangeError, MissingExtraError
 from ..exchange.project import Project
 from ._parcels import AGREEMENT, KINDS, Entry, Folder, Parcel, Remote, RemoteStatus, Tell, kind_of, project_of, silent
 
-__all__ = ["StoreRemote"]
-
 SFTP = ("sftp://", "ssh://")
 _CONNECT = 15.0
 
@@ -70,12 +68,8 @@ class StoreRemote(Remote):
     Anybody who can write to it can remove others' files, or add files; signatures say who made a file, and nothing
     else is trusted.  Anybody who can read it sees what is not sealed, and how large the rest is.
 
-    Parameters
-    ----------
-    url : str
-        A path, ``sftp://...``, ``s3://...``, ``memory://...``.
-    today : date, optional
-        For tests; by default by this machine's clock.
+    The URL is a path, ``sftp://...``, ``s3://...`` or ``memory://...``; ``today`` is for tests, by default the day by
+    this machine's clock.
     """
 
     def __init__(self, url: str, *, today: date | None = None) -> None:

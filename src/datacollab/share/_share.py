@@ -18,8 +18,6 @@ from ..errors import AgreementError, ExchangeError, RepresentationError, ShareEr
 from ..targets import TargetKind, named_target, target_kind
 from ._targets import decode_targets, encode_targets, too_large
 
-__all__ = ["SHARE_KIND", "Share", "share_contents", "share_from"]
-
 SHARE_KIND = "datacollab.share"
 _MOST_ENTRY = 1e30
 """Products of four are finite in double precision, and entries are in single."""
@@ -170,10 +168,7 @@ _TABLES = {"representation", "anchor_representation"}
 def share_contents(share: Share) -> tuple[dict[str, Any], dict[str, bytes]]:
     """Return facts for the manifest, to which a project adds its own, and members of a `.dcshare` file.
 
-    Raises
-    ------
-    ExchangeError
-        SHARE_MALFORMED if targets are neither texts, numbers nor of a kind of `datacollab.targets`.
+    It raises SHARE_MALFORMED if targets are neither texts, numbers nor of a kind of `datacollab.targets`.
     """
     target_facts, targets = encode_targets(share.party, share.target, share.anchor_target)
     facts = {
@@ -184,11 +179,7 @@ def share_contents(share: Share) -> tuple[dict[str, Any], dict[str, bytes]]:
         "created": datetime.now(UTC).isoformat(timespec="seconds"),
         "versions": {"datacollab": __version__, "numpy": np.__version__, "sklearn": sklearn.__version__},
     }
-    arrays = {
-        "representation": share.representation,
-        "anchor_representation": share.anchor_representation,
-        **targets,
-    }
+    arrays = {"representation": share.representation, "anchor_representation": share.anchor_representation, **targets}
     return facts, {_ARRAYS: arrays_to_bytes(arrays)}
 
 
@@ -200,10 +191,7 @@ def _counts(share: Share) -> dict[str, int]:
 def share_from(bundle: Bundle) -> Share:
     """Return the share in an unsealed bundle, after checks of every part.
 
-    Raises
-    ------
-    ExchangeError
-        WRONG_KIND, TOO_LARGE, or SHARE_MALFORMED if the arrays do not fit one another or the manifest.
+    It raises WRONG_KIND, TOO_LARGE, or SHARE_MALFORMED if the arrays do not fit one another or the manifest.
     """
     if bundle.kind != SHARE_KIND:
         raise ExchangeError("WRONG_KIND", f"Expected a share, got a bundle of kind {bundle.kind!r}.")

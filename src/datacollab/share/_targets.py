@@ -12,8 +12,6 @@ from .._typing import PartyName
 from ..errors import ExchangeError
 from ..targets import TargetKind, target_kind
 
-__all__ = ["decode_targets", "encode_targets", "too_large"]
-
 _OF_ANCHOR = "anchor_"
 
 _STORED = {
@@ -44,10 +42,7 @@ def encode_targets(
 ) -> tuple[dict[str, Any], dict[str, NDArray[Any]]]:
     """Return targets as facts and arrays that a bundle can hold; texts become codes of classes, fields an array each.
 
-    Raises
-    ------
-    ExchangeError
-        SHARE_MALFORMED, for targets that are neither texts nor numbers.
+    It raises SHARE_MALFORMED for targets that are neither texts nor numbers.
     """
     kind = target_kind(target)
     given = {"": target} | ({} if anchor_target is None else {_OF_ANCHOR: anchor_target})
@@ -82,12 +77,7 @@ def decode_targets(
 ) -> tuple[NDArray[Any], NDArray[Any] | None]:
     """Return targets of the rows and of the anchor from the facts and arrays of `encode_targets`.
 
-    The share checks the meaning of their entries.
-
-    Raises
-    ------
-    ExchangeError
-        SHARE_MALFORMED or TOO_LARGE.
+    The share checks the meaning of their entries.  It raises SHARE_MALFORMED or TOO_LARGE.
     """
     if isinstance(facts, Mapping) and "kind" in facts:
         return _named_from(facts, arrays, n_rows, n_anchors)

@@ -7,31 +7,7 @@ from ._least_squares import LeastSquares, LeastSquaresResult
 from ._plan import CategoryColumn, NumberColumn, Refused, ResultTable, Statistic, StatisticResult, StudyPlan, new_secret
 from ._survival import Survival, SurvivalCurve, SurvivalResult
 
-__all__ = [
-    "COUNT_NOISE",
-    "MAPPED",
-    "AdditiveHazards",
-    "AdditiveHazardsResult",
-    "CategoryColumn",
-    "ColumnDescription",
-    "Counts",
-    "CountsResult",
-    "Description",
-    "DescriptionResult",
-    "Difference",
-    "Effect",
-    "EffectResult",
-    "LeastSquares",
-    "LeastSquaresResult",
-    "NumberColumn",
-    "Refused",
-    "ResultTable",
-    "Statistic",
-    "StatisticResult",
-    "StudyPlan",
-    "Survival",
-    "SurvivalCurve",
-    "SurvivalResult",
-    "effect_map",
-    "new_secret",
-]
+__all__ = ["COUNT_NOISE", "MAPPED", "AdditiveHazards", "AdditiveHazardsResult", "CategoryColumn", "ColumnDescription"]
+__all__ += ["Counts", "CountsResult", "Description", "DescriptionResult", "Difference", "Effect", "EffectResult"]
+__all__ += ["LeastSquares", "LeastSquaresResult", "NumberColumn", "Refused", "ResultTable", "Statistic"]
+__all__ += ["StatisticResult", "StudyPlan", "Survival", "SurvivalCurve", "SurvivalResult", "effect_map", "new_secret"]

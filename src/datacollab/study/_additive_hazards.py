@@ -29,10 +29,9 @@ from ._plan import (
     StatisticResult,
     StudyTable,
     coefficient_names,
+    coefficient_table,
     coefficient_widths,
     design,
-    number_text,
-    p_text,
 )
 from ._survival import (
     SQUARED_WEIGHTS,
@@ -43,8 +42,6 @@ from ._survival import (
     observed_times,
     risk_sets,
 )
-
-__all__ = ["AdditiveHazards", "AdditiveHazardsResult"]
 
 _EVENTS_PER_COEFFICIENT = 10
 _LEAST_EIGENVALUE = 3.0
@@ -86,16 +83,12 @@ class AdditiveHazardsResult(StatisticResult):
 
     def table(self) -> ResultTable:
         """Return a line for each coefficient."""
-        columns = (self.coefficients, self.errors, self.low, self.high)
-        each = zip(self.names, map(p_text, self.p_values), *columns, strict=True)
-        rows = [(name, *map(number_text, numbers), p) for name, p, *numbers in each]
-        note = (
+        return coefficient_table(
+            self,
             f"Additive hazards with a baseline for each party, on about {self.n_rows:.0f} complete rows and "
             f"{self.n_events:.0f} events. A coefficient is in events per unit of time. Standard errors are robust, and "
-            f"hold the noise of the total (which made them up to {self.inflation.max():.2f} times as large)."
+            f"hold the noise of the total (which made them up to {self.inflation.max():.2f} times as large).",
         )
-        heads = ("column", "coefficient", "standard error", "95 % low", "95 % high", "p")
-        return ResultTable(heads, rows, note)
 
 
 @dataclass(frozen=True)
@@ -201,11 +194,8 @@ class AdditiveHazards(Statistic):
     def result(self, total: FloatArray, *, n_parties: int, noise: float = 1.0) -> AdditiveHazardsResult:
         """Return the regression.
 
-        Raises
-        ------
-        NumericalError
-            If there are fewer than ten events for each coefficient, or columns so alike, or so constant, or so few
-            events, that noise could decide.
+        It raises NumericalError if there are fewer than ten events for each coefficient, or columns so alike, or so
+        constant, or so few events, that noise could decide.
         """
         p = len(self.names)
         of_count, of_A, of_b, of_B = self._noises * noise

@@ -12,7 +12,9 @@ from numpy.typing import NDArray
 
 from .._typing import FloatArray
 from ._plan import (
+    CERTAINTY,
     FARTHEST,
+    FEWEST,
     RIDGE_MOVED,
     USUAL_NOISE,
     CategoryColumn,
@@ -25,13 +27,7 @@ from ._plan import (
     number_text,
 )
 
-__all__ = ["COUNT_NOISE", "ColumnDescription", "Counts", "CountsResult", "Description", "DescriptionResult"]
-
 COUNT_NOISE = 2.0
-_FEWEST = 10
-"""Each row of a level with fewer rows in a total may be recognised."""
-_CERTAINTY = 2.0
-"""Standard deviations of noise that a level has to be above the fewest rows."""
 _ENTRY_MOVED = 1 + 1 / 4 + 1 / 16
 """How far adding a row moves the entries of numbers from -1/2 to 1/2, their sum and that of squares: squared.
 
@@ -92,7 +88,7 @@ class CountsResult(StatisticResult):
     @property
     def rare(self) -> tuple[tuple[str, Any], ...]:
         """Return columns and levels whose count is not above ten by twice the noise."""
-        least = _FEWEST + _CERTAINTY * self.noise
+        least = FEWEST + CERTAINTY * self.noise
         return tuple((name, level) for name, each in self.counts.items() for level, n in each.items() if n < least)
 
     @property
@@ -348,7 +344,7 @@ class DescriptionResult(StatisticResult):
         counts |= {
             (each.column, each.level): each.n for each in self.entries if each.group is None and each.bins is None
         }
-        least = _FEWEST + _CERTAINTY * self.count_noise
+        least = FEWEST + CERTAINTY * self.count_noise
         return tuple((name, level) for (name, level), n in counts.items() if name is not None and n < least)
 
     @property

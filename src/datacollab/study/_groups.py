@@ -13,8 +13,6 @@ from numpy.typing import ArrayLike, NDArray
 from .._frames import are_missing, plain_column
 from ..sums import key_stream
 
-__all__ = ["alone", "deal"]
-
 _FEWEST = 0.7
 """Groups that have rows of each party, if clusters are dealt; twenty clusters nearly always fill as many."""
 
@@ -62,12 +60,7 @@ def deal(n_rows: int, n_groups: int, secret: bytes, clusters: ArrayLike | None =
 def alone(rows: NDArray[np.float64], cluster: str | None) -> str | None:
     """Return that a party's clusters are so few that a group's total might be its own, if they are.
 
-    Parameters
-    ----------
-    rows : ndarray of shape (n_groups,)
-        The party's rows in each group.
-    cluster : str or None
-        The column of clusters.
+    `rows` are the party's in each group, shape (n_groups,), and `cluster` is the column of clusters.
     """
     n_groups, there = len(rows), np.count_nonzero(rows)
     least = math.ceil(_FEWEST * n_groups)

@@ -29,6 +29,8 @@ from .._typing import FloatArray
 from ..errors import AgreementError, NumericalError
 from ._groups import alone, deal
 from ._plan import (
+    CERTAINTY,
+    FEWEST,
     RIDGE_MOVED,
     USUAL_NOISE,
     CategoryColumn,
@@ -38,22 +40,16 @@ from ._plan import (
     StatisticResult,
     StudyTable,
     coefficient_names,
+    coefficient_table,
     coefficient_widths,
     design,
     entries_of,
-    number_text,
-    p_text,
 )
-
-__all__ = ["LeastSquares", "LeastSquaresResult"]
 
 Errors = Literal["robust", "classical"]
 
 N_GROUPS = 10
 _ROWS_PER_COEFFICIENT = 10
-_FEWEST_ROWS = 10
-_CERTAINTY = 2.0
-"""Standard deviations of noise that a level has to be above the fewest rows."""
 _NOISE_OF_ROWS = 10.0
 """Noise of each number of rows, in units in which replacing a row moves the moments by 1."""
 _FEWEST_DEGREES = 3.0
@@ -108,21 +104,17 @@ class LeastSquaresResult(StatisticResult):
 
     def table(self) -> ResultTable:
         """Return a line for each coefficient."""
-        columns = (self.coefficients, self.errors, self.low, self.high)
-        each = zip(self.names, map(p_text, self.p_values), *columns, strict=True)
-        rows = [(name, *map(number_text, numbers), p) for name, p, *numbers in each]
         noise = min(1.0, ((self.noise_errors / self.errors) ** 2).max())
         supposed = {
             "robust": "robust: residuals may vary unequally",
             "classical": "classical: they suppose that all residuals vary alike, and that rows are independent",
         }
         within = "" if self.cluster is None else f", and depend on each other within each {self.cluster}"
-        note = (
+        return coefficient_table(
+            self,
             f"Least squares with an intercept for each party, on about {self.n_rows:.0f} complete rows. Standard "
-            f"errors are {supposed[self.kind]}{within}. Of their squares up to {noise:.0%} is noise of the total."
+            f"errors are {supposed[self.kind]}{within}. Of their squares up to {noise:.0%} is noise of the total.",
         )
-        heads = ("column", "coefficient", "standard error", "95 % low", "95 % high", "p")
-        return ResultTable(heads, rows, note)
 
 
 @dataclass(frozen=True)
@@ -257,11 +249,9 @@ class LeastSquares(Statistic):
     def result(self, total: FloatArray, *, n_parties: int, noise: float = 1.0) -> LeastSquaresResult:
         """Return the regression.
 
-        Raises
-        ------
-        NumericalError
-            If there are fewer than ten rows for each coefficient or for a level, or in which levels of two columns
-            differ; if columns are so alike, or so constant, that noise could decide; or if clusters are large and few.
+        It raises NumericalError if there are fewer than ten rows for each coefficient or for a level, or in which
+        levels of two columns differ; if columns are so alike, or so constant, that noise could decide; or if clusters
+        are large and few.
         """
         p, parts = len(self.names), total.reshape(self._n_groups, -1)
         rows, sigma = parts[:, 0], self._noise * noise * math.sqrt(self._n_groups)
@@ -344,20 +334,20 @@ class LeastSquares(Statistic):
             return None
         V, which = np.vstack(directions), np.repeat(np.arange(len(directions)), [*map(len, directions)])
         # Noise counts against a level: the difference to what is enough, less twice its standard deviation.
-        enough = _FEWEST_ROWS * (1 - _FEWEST_ROWS / n_rows)
+        enough = FEWEST * (1 - FEWEST / n_rows)
         spare, norms = V @ A @ V.T, V @ V.T
         square, norm = np.diag(spare), np.diag(norms)
-        if thin := [names[each] for each in np.flatnonzero(square - _CERTAINTY * sigma * norm < enough)]:
+        if thin := [names[each] for each in np.flatnonzero(square - CERTAINTY * sigma * norm < enough)]:
             return (
-                f"{', '.join(thin)} has fewer than {_FEWEST_ROWS} rows beyond noise, and a coefficient might reveal "
+                f"{', '.join(thin)} has fewer than {FEWEST} rows beyond noise, and a coefficient might reveal "
                 "these people; or it hardly varies within parties. Merge the level with another"
             )
         for sign in (-2, 2):
             both = np.add.outer(square, square) + sign * spare
-            both -= _CERTAINTY * sigma * (np.add.outer(norm, norm) + sign * norms)
+            both -= CERTAINTY * sigma * (np.add.outer(norm, norm) + sign * norms)
             for one, other in np.argwhere((both < enough) & np.less.outer(which, which)):
                 return (
-                    f"{names[one]} and {names[other]} separate the same people but for fewer than {_FEWEST_ROWS} "
+                    f"{names[one]} and {names[other]} separate the same people but for fewer than {FEWEST} "
                     "beyond noise, whose outcomes the coefficients might tell. Leave out one of both columns, or merge "
                     "levels"
                 )

@@ -20,9 +20,6 @@ from ..errors import AgreementError, NumericalError
 from ..linalg import gaussian_sigma
 from ..sums import MaskedMessage, MaskedSum, MaskKey, RidgeSums
 
-__all__ = ["RIDGE_MOVED", "USUAL_NOISE", "CategoryColumn", "NumberColumn", "Refused", "ResultTable"]
-__all__ += ["Statistic", "StatisticResult", "StudyPlan", "StudyTable", "new_secret"]
-
 USUAL_NOISE = TABLE.noise
 RIDGE_MOVED = RidgeSums(1, limits=(0.0, 1.0)).sensitivity
 """How far replacing one row moves the sums of ridge regression, whose noise others are compared with."""
@@ -30,6 +27,10 @@ StudyTable = Mapping[str, ArrayLike]
 """A party's columns by name, all equally long, or a frame; NaN, None or a mask is a missing entry."""
 FARTHEST = 6.0
 """Standard deviations of noise beyond which a number is not noise."""
+FEWEST = 10
+"""Each row of a level with fewer rows in a total may be recognised."""
+CERTAINTY = 2.0
+"""Standard deviations of noise that a level has to be above the fewest rows."""
 _DIGITS = 4
 _SMALL_P = 0.001
 
@@ -56,13 +57,7 @@ def p_text(p: float) -> str:
 
 @dataclass(frozen=True)
 class NumberColumn:
-    """A column of numbers with a declared range.
-
-    Raises
-    ------
-    AgreementError
-        If `low` is not below `high`, or one of them is not finite.
-    """
+    """A column of numbers with a declared range; an AgreementError if it is not finite, or `low` not below `high`."""
 
     name: str
     low: float
@@ -78,13 +73,7 @@ class NumberColumn:
         return self.high - self.low
 
     def numbers(self, table: StudyTable) -> FloatArray:
-        """Return the entries; NaN if missing.
-
-        Raises
-        ------
-        AgreementError
-            If the table lacks the column, or an entry is no number.
-        """
+        """Return the entries, NaN if missing; raise AgreementError if it is not there, or an entry is no number."""
         entries = entries_of(table, self.name)
         try:
             if entries.dtype.kind in "mM":  # Dates would turn into numbers of their own.
@@ -101,13 +90,7 @@ class NumberColumn:
 
 @dataclass(frozen=True)
 class CategoryColumn:
-    """A column of levels that were agreed on.
-
-    Raises
-    ------
-    AgreementError
-        If there are fewer than two levels, or two are the same.
-    """
+    """A column of levels that were agreed on; an AgreementError if there are fewer than two, or two are the same."""
 
     name: str
     levels: Sequence[Any]
@@ -120,10 +103,7 @@ class CategoryColumn:
     def indicators(self, table: StudyTable) -> NDArray[np.bool_]:
         """Return which level each entry is, shape (n_rows, n_levels); none if it is missing.
 
-        Raises
-        ------
-        AgreementError
-            If the table lacks the column, or an entry is none of the levels.
+        It raises AgreementError if the table lacks the column, or an entry is none of the levels.
         """
         entries = entries_of(table, self.name)
         missing = are_missing(entries)
@@ -223,6 +203,14 @@ class StatisticResult(ABC):
     def printed(self) -> ResultTable:
         """Return the result as an article prints it."""
         return self.table()
+
+
+def coefficient_table(found: Any, note: str) -> ResultTable:
+    """Return a line for each coefficient of a regression: it, its error, its interval and its p value."""
+    heads = ("column", "coefficient", "standard error", "95 % low", "95 % high", "p")
+    columns = (found.coefficients, found.errors, found.low, found.high)
+    each = zip(found.names, map(p_text, found.p_values), *columns, strict=True)
+    return ResultTable(heads, [(name, *map(number_text, numbers), p) for name, p, *numbers in each], note)
 
 
 @dataclass(frozen=True)
@@ -357,22 +345,15 @@ class StudyPlan:
     ) -> MaskedMessage:
         """Make a party's message from its columns, and erase its key.
 
-        Raises
-        ------
-        AgreementError, SharedBeforeError
-            If the table does not fit the columns, or as `MaskedSum.mask` raises them.
+        It raises AgreementError if the table does not fit the columns, and the errors of `MaskedSum.mask`.
         """
         return self.agreed.mask(party, self.finish(self.add_up(table, new_secret())), key, noise_key=noise_key)
 
     def add_up(self, table: StudyTable, secret: bytes) -> list[FloatArray]:
         """Return sums over some rows of a party, for each statistic; `join` makes one of those of two batches.
 
-        `secret`, as of `new_secret`, is the same for all batches of a message, and for no other.
-
-        Raises
-        ------
-        AgreementError
-            If the table does not fit the columns.
+        `secret`, as of `new_secret`, is the same for all batches of a message, and for no other.  It raises
+        AgreementError if the table does not fit the columns.
         """
         table = columns_of(table)
         lengths = {len(plain_column(each)) for each in table.values()}
@@ -387,10 +368,7 @@ class StudyPlan:
     def finish(self, sums: Sequence[FloatArray]) -> FloatArray:
         """Return what a party masks, shape (n_numbers,), from the sums over all its rows.
 
-        Raises
-        ------
-        AgreementError
-            If clusters are so few that a total might be of one party alone.
+        It raises AgreementError if clusters are so few that a total might be of one party alone.
         """
         for each, own in zip(self.statistics, sums, strict=True):
             if fault := each.fault(own):

@@ -29,7 +29,9 @@ from .._typing import FloatArray
 from ..errors import AgreementError
 from ._description import COUNT_NOISE
 from ._plan import (
+    CERTAINTY,
     FARTHEST,
+    FEWEST,
     RIDGE_MOVED,
     USUAL_NOISE,
     CategoryColumn,
@@ -43,9 +45,6 @@ from ._plan import (
     p_text,
 )
 
-__all__ = ["RiskSets", "Survival", "SurvivalCurve", "SurvivalResult", "check_time", "observed_times"]
-__all__ += ["risk_sets"]
-
 _FULL, _NONE = 3.0, 5.0
 """Cumulative hazards of a party up to which an event has weight 1, and from which on it has weight 0."""
 _SLOPE = 1 / (_NONE - _FULL)
@@ -57,8 +56,6 @@ WEIGHTS_CHANGE = 1 + 2 * _SLOPE
 """The most that a row changes the weights, times d, over all event times: the cumulative hazard changes by 1/(n+1)."""
 SQUARED_WEIGHTS_CHANGE = 1 + 4 * _SLOPE
 """The same for squared weights."""
-_FEWEST = 10
-_CERTAINTY = 2.0
 _COUNTS_MOVED = 2.5
 """How far replacing a row moves counts (2) and centred times within intervals (1/2): squared."""
 _CERTAIN = 3.0
@@ -176,7 +173,7 @@ class SurvivalResult(StatisticResult):
     @property
     def rare(self) -> tuple[tuple[str, Any], ...]:
         """Return the column and its levels that may have fewer than ten rows."""
-        few = [each for each in self.curves if each.at_risk[0] < _FEWEST + _CERTAINTY * each.noise_of_rows]
+        few = [each for each in self.curves if each.at_risk[0] < FEWEST + CERTAINTY * each.noise_of_rows]
         return tuple((self.by, each.group) for each in few if self.by is not None)
 
     @property
@@ -444,7 +441,7 @@ class Survival(Statistic):
         effective = (1 - remain) / (remain * np.cumsum(likely / (exposed * (1 - likely))))
         low, high = _score_interval(survival, effective, of_survival, 1.0)
         rates = np.array([rate, *_score_interval(rate, time, of_rate, 0.0)]) / width
-        shown = np.logical_and.accumulate(at_risk >= _FEWEST + _CERTAINTY * of_risk)
+        shown = np.logical_and.accumulate(at_risk >= FEWEST + CERTAINTY * of_risk)
         rates[0] = np.maximum(rates[0], 0.0)
         curve = np.where(shown, [survival, low, high, *rates], np.nan)
         if shown.any():  # Beyond, noise would decide, and change what is before.

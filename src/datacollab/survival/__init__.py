@@ -20,7 +20,6 @@ from ._measures import (
     risk_groups,
 )
 
-__all__ = ["Baseline", "Calibration", "CoxRegression", "KaplanMeier", "LogRank", "SurvivalForest"]
-__all__ += ["SurvivalModel"]
+__all__ = ["Baseline", "Calibration", "CoxRegression", "KaplanMeier", "LogRank", "SurvivalForest", "SurvivalModel"]
 __all__ += ["calibration", "concordance_index", "kaplan_meier", "log_rank_test", "plot_calibration"]
 __all__ += ["plot_kaplan_meier", "risk_groups"]

@@ -46,10 +46,7 @@ class Baseline:
     def __call__(self, times: ArrayLike) -> FloatArray:
         """Return Λ₀ at these times, shape (n_times,).
 
-        Raises
-        ------
-        ValueError
-            If a time is not finite, below 0, or beyond the end of the observation.
+        It raises ValueError if a time is not finite, below 0, or beyond the end of the observation.
         """
         asked = check_times(times)
         if (asked > self.times[-1]).any():
@@ -155,10 +152,7 @@ class SurvivalModel(ABC):
     def for_party(self, party: Hashable) -> Self:
         """Return the same model with only the party's own baseline, or with the one that all share.
 
-        Raises
-        ------
-        AgreementError
-            If there are strata, and the party is none of them.
+        It raises AgreementError if there are strata, and the party is none of them.
         """
         if self.baselines_.keys() == {None}:
             return self

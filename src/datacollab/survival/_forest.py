@@ -100,10 +100,7 @@ class SurvivalForest(SurvivalModel, BaseEstimator):
     ) -> Self:
         """Fit the forest; parameters are those of `CoxRegression.fit`.
 
-        Raises
-        ------
-        AgreementError
-            If y are no survival targets, or there are too few events for a single leaf.
+        It raises AgreementError if y are no survival targets, or there are too few events for a single leaf.
         """
         self._validate_params()
         rows = checked_rows(self, X, y, strata, sample_weight)

@@ -26,8 +26,6 @@ from ...exchange.analyst_folder import (
 from ...exchange.steps import STEPS, ranking_rows
 from ..web import Action, Desk, Job, Page, Pages, Place, Session, chosen_files, create_app, handed_out
 
-__all__ = ["AnalystDesk", "analyst_app"]
-
 SHARES, INTEGRATE, MODEL, EFFECT, EXPORT = "/shares", "/integrate", "/model", "/effect", "/export"
 _FIGURES, _REPORT = EFFECT_FILES
 _STUDY = STUDY_FILES[-1]

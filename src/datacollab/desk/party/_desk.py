@@ -10,14 +10,12 @@ from typing import TYPE_CHECKING, Any
 
 from ...bundle import KeyFile, KeyPair, PublicKey
 from ...errors import ExchangeError
-from ...exchange.party_folder import PartyFolder
+from ...exchange.party_folder import PartyFolder, has_forgotten, last_share
 from ...exchange.project import Project
 from ..web import Chosen, Commands, Desk, Refusal
 
 if TYPE_CHECKING:
     from ...exchange.party_folder import Prepared
-
-__all__ = ["Looked", "Offer", "PartyDesk", "Seen"]
 
 _FEWEST_MEMBERS = 3
 """The analyst and two parties."""
@@ -183,15 +181,11 @@ class PartyDesk(Desk):
 
     def has_forgotten(self) -> bool:
         """Return whether the map was destroyed after the last share."""
-        events = [each["event"] for each in self.opened().log.entries() if each["event"] in ("share", "forget")]
-        return events[-1:] == ["forget"]
+        return has_forgotten(self.opened())
 
     def shared_entry(self) -> dict[str, Any] | None:
         """Return what the log says of the last share in this project."""
-        opened = self.opened()
-        shares = [entry for entry in opened.log.entries() if entry["event"] == "share"]
-        ours = [entry for entry in shares if entry["facts"].get("project_digest") == opened.project.digest]
-        return ours[-1] if ours else None
+        return last_share(self.opened())
 
     def sentence(self) -> str | None:
         """Return what collaboration brought, if a model is installed."""

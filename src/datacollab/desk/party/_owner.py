@@ -19,8 +19,6 @@ from ...exchange.steps import TABLES, Input
 from ..web import Action, Job, Page, Place, chosen_file, given, perhaps_file, text
 from ._desk import PartyDesk
 
-__all__ = ["ANCHOR", "KEYS", "PROJECT", "owner_parts", "owner_places"]
-
 KEYS, PROJECT, ANCHOR = "/keys", "/project", "/anchor"
 _ELSEWHERE = ("like", "party", "analyst", "output")
 _NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9_-]{0,63}")

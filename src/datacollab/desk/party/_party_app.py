@@ -40,8 +40,6 @@ from ._desk import Offer, PartyDesk, Seen
 from ._owner import KEYS, owner_parts, owner_places
 from ._release import APPROVE, OUTBOX, RELEASE, SUMS, release_parts
 
-__all__ = ["party_app"]
-
 JOIN, TABLE, WRONG = "/join", "/table", "/wrong"
 MODEL, PREDICT, EVALUATE, EXPLAIN, DISTIL, FORGET = (
     *("/model", "/predict", "/evaluate"),
@@ -129,7 +127,11 @@ def _join_parts(desk: PartyDesk) -> Iterator[Page | Action]:
         name = None if offer is None else _own_name(desk, offer.project)
         files = [desk.path / "owner" / name for name in ("project.toml", "anchor.dcanchor")]
         made = [file if file.is_file() else "" for file in files]
-        return {"offer": offer, "there": there, "name": name, "fingerprints": _fingerprints, "made": made}
+        return {"offer": offer, "there": there, "name": name, "fingerprints": fingerprints, "made": made}
+
+    def fingerprints(project: Project) -> dict[str, str]:
+        keys = {"Owner": project.owner, "Analyst": project.analyst}
+        return {"Project": project.fingerprint} | {name: key.fingerprint for name, key in keys.items()}
 
     def look(form: FormData) -> str:
         with ExitStack() as chosen:
@@ -205,11 +207,6 @@ def _own_name(desk: PartyDesk, project: Project) -> str:
         f"The key in this folder ({desk.key.fingerprint}) is none of the parties' in project {project.name!r}, nor the "
         "analyst's. Send the owner the file public.key, and ask for a new project file.",
     )
-
-
-def _fingerprints(project: Project) -> dict[str, str]:
-    keys = {"Owner": project.owner, "Analyst": project.analyst}
-    return {"Project": project.fingerprint} | {name: key.fingerprint for name, key in keys.items()}
 
 
 def _table_parts(desk: PartyDesk) -> Iterator[Page | Action]:

@@ -4,8 +4,7 @@ from __future__ import annotations
 
 import math
 import re
-from collections.abc import Callable, Iterator, Mapping
-from dataclasses import dataclass
+from collections.abc import Iterator, Mapping
 from itertools import groupby
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -36,22 +35,16 @@ if TYPE_CHECKING:
     from ...exchange.party_folder import Prepared
     from ...risk.audit._findings import Rating
 
-__all__ = ["APPROVE", "OUTBOX", "RELEASE", "SUMS", "release_parts", "shown_options"]
-
 RELEASE, APPROVE, SUMS, OUTBOX = "/release", "/approve", "/sums", "/outbox"
 _CHECK, _SHARE = STEPS["party check"], STEPS["party share"]
 _OPTIONS = tuple(each.name for each in _CHECK.inputs if each.name not in ("table", "dpia", "show_levels"))
 _MOST = 32
 """Numbers of a record that leaves that are shown."""
+_PRESETS = (
+    ("groups", "groups: means of five of your rows, with noise"),
+    ("none", "none: your rows themselves, without a defence"),
+)
 _DECLINED = "You said no. Nothing was written, and nothing leaves."
-
-
-@dataclass(frozen=True)
-class _Approval:
-    """Somebody's yes, by name; and whether rows may leave without a defence."""
-
-    name: str
-    undefended: bool
 
 
 def release_parts(desk: PartyDesk) -> Iterator[Page | Action]:
@@ -59,12 +52,14 @@ def release_parts(desk: PartyDesk) -> Iterator[Page | Action]:
 
     def look(request: Request) -> dict[str, Any]:
         table, looked, opened = desk.chosen_table(), desk.looked, desk.opened_for_rows()
+        usual = "usual: groups" if opened.project.task.is_single else "usual for these targets"
         shown: dict[str, Any] = {
             "looked": looked,
             "table": table,
             "command": desk.command("check", table, *_words(desk)),
+            "form": shown_options(desk.options),
+            "presets": [("", usual), *_PRESETS],
         }
-        shown |= {"form": shown_options(desk.options), "presets": _presets(opened)}
         if looked is None:
             return shown
         asked = request.query_params.get("row", "1")
@@ -92,25 +87,13 @@ def release_parts(desk: PartyDesk) -> Iterator[Page | Action]:
         return shown if question is None else shown | _summary(question.about)
 
     def share(form: FormData) -> None:
-        table, opened, again = desk.chosen_table(), desk.opened_for_rows(), checked(form, "again")
+        table, opened = desk.chosen_table(), desk.opened_for_rows()
+        # `_decide` takes no yes to undefended rows without their box.
+        options: dict[str, Any] = {"again": checked(form, "again"), "undefended": True}
         # What was looked at leaves as it is: no secret is drawn anew, and no figure changes.
-        looked = desk.looked
-        options: dict[str, Any] = {} if looked is None else {"prepared": looked.prepared}
-
-        def make(job: Job) -> Path:
-            def ask(summary: ReleaseSummary) -> str | None:
-                approval = _asked(job, summary)
-                if approval is not None and not (approval.undefended or summary.defences):
-                    raise undefended_rows(summary.party, summary.obfuscator)
-                return None if approval is None else approval.name
-
-            if looked is None:
-                options["progress"] = job.say
-            made = opened.share(table, approve=ask, again=again, undefended=True, **options)
-            desk.looked = None
-            return made
-
-        desk.jobs.start(_SHARE.doing, APPROVE, lambda job: _unless_declined(job, make))
+        if desk.looked is not None:
+            options["prepared"] = desk.looked.prepared
+        desk.jobs.start(_SHARE.doing, APPROVE, lambda job: _shared(desk, job, opened, table, **options))
 
     def sums(request: Request) -> dict[str, Any]:
         question = desk.jobs.question_about(SumsSummary)
@@ -118,15 +101,7 @@ def release_parts(desk: PartyDesk) -> Iterator[Page | Action]:
 
     def share_sums(form: FormData) -> None:
         table, opened = desk.chosen_table(), desk.opened()
-
-        def make(job: Job) -> Path:
-            def ask(summary: SumsSummary) -> str | None:
-                approval = _asked(job, summary)
-                return None if approval is None else approval.name
-
-            return opened.share(table, approve=ask)
-
-        desk.jobs.start("Adding up the rows", SUMS, lambda job: _unless_declined(job, make))
+        desk.jobs.start("Adding up the rows", SUMS, lambda job: _shared(desk, job, opened, table))
 
     def download(request: Request) -> Response:
         return handed_out(desk.opened().outbox, request.path_params["name"])
@@ -160,46 +135,39 @@ def _decide(desk: PartyDesk, form: FormData, kind: type) -> None:
     job, question, shown = desk.jobs.running, desk.jobs.question_about(kind), text(form, "question")
     if job is None or question is None:
         raise ExchangeError("NOT_APPROVED", "Nothing waits for an approval. Look at what would leave once more.")
-    approval = None
+    approver = None
     if text(form, "decision") == "yes":
-        approval = _Approval(text(form, "name"), checked(form, "undefended"))
-        if not approval.name:
+        approver = text(form, "name")
+        if not approver:
             raise ValueError("Write the name of the person who approves; it stays in the log, and leaves with rows.")
-        desk.opened().policy.check_approver(approval.name)
-        if kind is ReleaseSummary and not (approval.undefended or question.about.defences):
+        desk.opened().policy.check_approver(approver)
+        if kind is ReleaseSummary and not (checked(form, "undefended") or question.about.defences):
             raise undefended_rows(question.about.party, question.about.obfuscator)
     # What is about another release than the one on the page is refused here.
-    job.answer(approval, shown)
+    job.answer(approver, shown)
 
 
-def _asked(job: Job, summary: ReleaseSummary | SumsSummary) -> _Approval | None:
-    """Ask for an approval; where it is given, the outbox shows what came of it."""
-    approval: _Approval | None = job.ask(summary)
-    if approval is None:
-        job.notice = _DECLINED
-    else:
-        job.where = OUTBOX
-        job.say("Writing the file into the outbox")
-    return approval
+def _shared(desk: PartyDesk, job: Job, opened: PartyFolder, table: Path, **options: Any) -> None:
+    """Share once somebody has approved it by name; that somebody said no is an end like others."""
 
+    def ask(summary: ReleaseSummary | SumsSummary) -> str | None:
+        approver: str | None = job.ask(summary)
+        if approver is None:
+            job.notice = _DECLINED
+        else:
+            # The outbox shows what came of it.
+            job.where = OUTBOX
+            job.say("Writing the file into the outbox")
+        return approver
 
-def _unless_declined(job: Job, make: Callable[[Job], Path]) -> Path | None:
-    """Make what is to leave; that somebody said no is an end like others."""
     try:
-        made = make(job)
+        opened.share(table, approve=ask, progress=job.say, **options)
     except ExchangeError as error:
         if error.code != "NOT_APPROVED" or not job.notice:
             raise
-        return None
+        return
+    desk.looked = None
     job.where = OUTBOX
-    return made
-
-
-def _presets(opened: PartyFolder) -> list[tuple[str, str]]:
-    """Return the presets, the usual one first."""
-    usual = ("", "usual: groups" if opened.project.task.is_single else "usual for these targets")
-    groups = ("groups", "groups: means of five of your rows, with noise")
-    return [usual, groups, ("none", "none: your rows themselves, without a defence")]
 
 
 def _words(desk: PartyDesk) -> list[str]:
@@ -234,18 +202,11 @@ def _record(project: Project, prepared: Prepared, number: int) -> dict[str, Any]
     return {
         "number": at + 1,
         "n_rows": len(X),
-        "before": list(_entries(project, X[at])),
+        "before": [(column.name, _entry(column, block)) for column, block in project.blocks(X[at])],
         "after": [] if place is None else [float(value) for value in share.representation[place][:_MOST]],
         "target": "" if place is None else _target_text(share.target[place]),
         "said": said,
     }
-
-
-def _entries(project: Project, row: Any) -> Iterator[tuple[str, str]]:
-    start = 0
-    for column in project.columns:
-        yield column.name, _entry(column, row[start : start + column.n_features])
-        start += column.n_features
 
 
 def _entry(column: Column, block: Any) -> str:

@@ -35,9 +35,6 @@ from ...look import HEADERS, STYLE, templates_in
 from ._forms import DeskFiles, chosen_file, files_in, given, perhaps_file, remote_commands
 from ._jobs import Job, Jobs, Refusal, refusal_of
 
-__all__ = ["Action", "Commands", "Desk", "Page", "Pages", "Place", "Session", "bound_socket", "create_app", "door_page"]
-__all__ += ["serve"]
-
 
 class Session:
     """The secrets of one desk, drawn anew each time it is opened."""
@@ -126,7 +123,8 @@ class Guard:
             if scope["path"] != ENTRANCE and headers.get("origin", self._session.origin) != self._session.origin:
                 return PlainTextResponse("This form comes from another page than the desk's.", 403)
             most = self._most_of(scope)
-            if _too_long(headers.get("content-length"), most):
+            length = headers.get("content-length", "0")
+            if not (length.isascii() and length.isdigit() and int(length[:20]) <= most):
                 return PlainTextResponse(f"TOO_LARGE: at most {most} bytes can be sent at once.", 413)
         if _is_open(scope["path"]):
             return None
@@ -159,12 +157,6 @@ def _limited(receive: Receive, most: int) -> Receive:
         return message if left >= 0 else {"type": "http.disconnect"}
 
     return counted
-
-
-def _too_long(length: str | None, most: int) -> bool:
-    if length is None:
-        return False
-    return not (length.isascii() and length.isdigit() and int(length[:20]) <= most)
 
 
 def _cookie(headers: Headers, name: str) -> str | None:

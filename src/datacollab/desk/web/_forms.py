@@ -20,9 +20,6 @@ from ...bundle import open_unlinked
 from ...errors import ExchangeError
 from ...exchange.steps import Input, Step
 
-__all__ = ["Chosen", "DeskFiles", "checked", "chosen_file", "chosen_files", "files_in", "given", "handed_out"]
-__all__ += ["number", "perhaps_file", "remote_commands", "text"]
-
 FOLDER, INBOX = "desk", "inbox"
 _ENDING, _PLAIN = re.compile(r"\.[a-z]{2,12}"), re.compile(r"\w[\w .()+-]{0,79}")
 

@@ -14,8 +14,6 @@ from typing import Any
 from ..._codes import CODES
 from ...errors import DataCollabError, ExchangeError
 
-__all__ = ["Job", "Jobs", "Question", "Refusal", "refusal_of"]
-
 BUG = "BUG"
 
 

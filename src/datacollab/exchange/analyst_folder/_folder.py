@@ -44,13 +44,7 @@ class AnalystFolder:
     """An analyst's folder for one project: shares, the fitted collaboration, and models to be sent.
 
     It never holds an anchor row, a raw row or an f_k.  Every step writes whole files in place of others: a step that is
-    killed leaves the old or the new state.
-
-    Parameters
-    ----------
-    path : Path
-    passphrase : str, optional
-        Of the key file, if it is encrypted.
+    killed leaves the old or the new state.  The passphrase is that of the key file, if it is encrypted.
     """
 
     def __init__(self, path: Path, *, passphrase: str | None = None) -> None:
@@ -71,22 +65,8 @@ class AnalystFolder:
     def init(
         cls, path: Path, project_file: Path, *, owner: PublicKey | None = None, passphrase: str | None = None
     ) -> Self:
-        """Set up a folder that holds the analyst's key.
-
-        Parameters
-        ----------
-        path, project_file : Path
-        owner : PublicKey, optional
-            Of the project's owner, as it came by another way than the file.
-        passphrase : str, optional
-        """
-        project, text = read_project(project_file)
-        if owner is not None and project.owner != owner:
-            raise ExchangeError(
-                "SIGNATURE_INVALID",
-                f"{project_file} is signed by {project.owner.fingerprint}; the owner's key that was given is "
-                f"{owner.fingerprint}. Do not use the file; ask the owner by another way.",
-            )
+        """Set up a folder that holds the analyst's key; `owner` is as in `read_project`."""
+        project, text = read_project(project_file, owner=owner)
         _analysts_key(path, project, passphrase)
         with locked(path):
             target = path / "project.toml"
@@ -193,7 +173,7 @@ class AnalystFolder:
         estimator : estimator or str, default="auto"
             A model, or a name as in `make_model`.  "auto" is chosen by rows left out (see `datacollab.Analyst`); after
             that, each party's file says what the model predicts for its rows left out.
-        n_components, alpha : optional
+        n_components, alpha
             For an integrator by name, as in `make_integrator`.
         n_folds : int or None, default=5
             Folds of the cross-validation of the model, if there was no choice.  None leaves out any score.
@@ -257,17 +237,9 @@ class AnalystFolder:
     def export(self, *, anchor_predictions: bool = False, progress: Callable[[str], None] | None = None) -> list[Path]:
         """Write one signed model per party into the outbox, or predictions for the anchor in its place.
 
-        Parameters
-        ----------
-        anchor_predictions : bool, default=False
-            Whether predictions leave, and no model; of classes and numbers alone, and not of sums.
-        progress : callable, optional
-            Called with each party's name.
-
-        Raises
-        ------
-        ExchangeError
-            NOT_INTEGRATED, also if shares have changed since; MODEL_LEAKS_ROWS or MODEL_UNSUPPORTED.
+        Predictions are of classes and numbers alone, and not of sums.  `progress` is called with each party's name.
+        An ExchangeError is raised: NOT_INTEGRATED, also if shares have changed since, MODEL_LEAKS_ROWS or
+        MODEL_UNSUPPORTED.
         """
         if anchor_predictions and (self._of_sums or not self.project.task.is_single):
             raise AgreementError(
@@ -388,16 +360,9 @@ def effect_of(
 ) -> Effect:
     """Estimate the project's effect, and write it into the folder as `EFFECT_FILES`.
 
-    The report holds figures over all rows, and none of a row.  Nothing is sent to the parties.
-
-    Parameters
-    ----------
-    folder : AnalystFolder
-        Of a project of kind "effect".
-    integration, n_components
-        As in `make_integrator`; "auto" is affine `LTI`.
-    horizon, random_state, **options
-        As in `datacollab.effects.estimate_effect`.
+    The report holds figures over all rows, and none of a row.  Nothing is sent to the parties.  Integration and
+    components are as in `make_integrator`, with affine `LTI` for "auto"; all else is as in
+    `datacollab.effects.estimate_effect`.
 
     Raises
     ------

@@ -206,11 +206,7 @@ def anchor_concordance(mapped: Mapping[Any, FloatArray]) -> dict[Any, float]:
 
     :math:`1 - \|g_k(\tilde A_k) - \bar Z\|^2 / \|\bar Z - \bar z\|^2` with :math:`\bar Z` the mean over the parties and
     :math:`\bar z` its mean row.  It is 1 where all agree, and near or below 0 for a party whose anchor rows are others,
-    or in another order.
-
-    Parameters
-    ----------
-    mapped : mapping of party to ndarray of shape (n_anchors, n_components)
+    or in another order.  Mapped anchors have the shape (n_anchors, n_components).
     """
     mean = np.mean(list(mapped.values()), axis=0)
     spread = float(((mean - mean.mean(axis=0)) ** 2).sum())
@@ -303,9 +299,7 @@ def _score(collaboration: Collaboration, shares: Sequence[Share], task: Task, n_
             baseline=float(np.std(target)),
             n_folds=None,
         )
-    rows = np.vstack([collaboration.representations_[share.party] for share in shares])
-    target = np.concatenate([share.target for share in shares])
-    return _cross_validated(collaboration.estimator_, rows, target, _rows_together(shares), task, n_folds)
+    return _cross_validated(collaboration.estimator_, *_stacked(collaboration, shares), task, n_folds)
 
 
 def _left_out(collaboration: Collaboration, shares: Sequence[Share]) -> tuple[NDArray[Any], FloatArray]:
@@ -315,8 +309,7 @@ def _left_out(collaboration: Collaboration, shares: Sequence[Share]) -> tuple[ND
     """
     from sklearn.base import clone
 
-    rows = np.vstack([collaboration.representations_[share.party] for share in shares])
-    target, groups = np.concatenate([share.target for share in shares]), _rows_together(shares)
+    rows, target, groups = _stacked(collaboration, shares)
     drawn = np.random.default_rng(0).permutation(len(rows))[:_MOST_ROWS]
     judged = clone(collaboration.estimator_).fit_left_out(rows[drawn], target[drawn], groups=groups[drawn])
     return target[drawn], judged
@@ -417,10 +410,8 @@ def _survival_score(collaboration: Collaboration, shares: Sequence[Share], n_fol
     from sklearn.base import clone
     from sklearn.model_selection import GroupKFold
 
-    rows = np.vstack([collaboration.representations_[share.party] for share in shares])
-    target = np.concatenate([share.target for share in shares])
+    rows, target, groups = _stacked(collaboration, shares)
     strata = np.repeat(np.arange(len(shares)), [len(share.target) for share in shares])
-    groups = _rows_together(shares)
     n_folds = min(n_folds, len(np.unique(groups)))
     if n_folds < 2:
         return None
@@ -444,15 +435,18 @@ def _over_folds(name: str, scores: FloatArray, *, most: float, **facts: Any) -> 
     return Score(name=name, value=value, low=low, high=high, n_folds=n_folds, **facts)
 
 
-def _rows_together(shares: Sequence[Share]) -> NDArray[np.intp]:
-    """Return a number for each row; equal rows of a party, as means of groups are, have the same."""
+def _stacked(
+    collaboration: Collaboration, shares: Sequence[Share]
+) -> tuple[FloatArray, NDArray[Any], NDArray[np.intp]]:
+    """Return all rows, their targets, and a number for each, which equal rows of a party, as group means are, share."""
     numbers: list[NDArray[np.intp]] = []
     start = 0
     for share in shares:
         equal = np.unique(share.representation, axis=0, return_inverse=True)[1].ravel()
         numbers.append(start + equal)
         start += len(equal)
-    return np.concatenate(numbers)
+    rows = np.vstack([collaboration.representations_[share.party] for share in shares])
+    return rows, np.concatenate([share.target for share in shares]), np.concatenate(numbers)
 
 
 _FARTHEST = 8.0

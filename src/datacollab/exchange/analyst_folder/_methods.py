@@ -19,21 +19,12 @@ def make_integrator(
     n_components: int | None = None,
     alpha: float | None = None,
 ) -> BaseIntegrator | str:
-    """Return an integration method for these shares.
+    """Return an integration method for these shares and the project's kind of task.
 
-    Parameters
-    ----------
-    name : str
-        One of `NAMES`.  "auto" is returned, for `datacollab.Analyst` to choose; of times to an event and of effects
-        it is "lti-affine", as there is nothing to choose by.  "kti" joins anchor rows of like targets if shares have
-        these.
-    shares : sequence of Share
-    task : str, default="classification"
-        The project's kind of task.
-    n_components : int, optional
-        Columns of the collaboration representations; by default the dimension of the widest share.
-    alpha : float, optional
-        Ridge penalty of "kti".
+    The name is one of `NAMES`.  "auto" is returned, for `datacollab.Analyst` to choose; of times to an event and of
+    effects it is "lti-affine", as there is nothing to choose by.  "kti" joins anchor rows of like targets if shares
+    have these, with a ridge penalty `alpha`.  Collaboration representations have `n_components` columns, by default
+    the dimension of the widest share.
     """
     if name not in NAMES:
         raise ValueError(f"Unknown method {name!r}; choose one of {', '.join(NAMES)}.")
@@ -66,18 +57,11 @@ def _widest(shares: Sequence[Share], *, centred: bool) -> int:
 
 
 def make_model(name: str, task: str, random_state: int | None = None, *, of_means: bool = False) -> Any:
-    """Return a model h for a task; none keeps its training rows.
+    """Return a model h for a classification, regression or survival; none keeps its training rows.
 
-    Parameters
-    ----------
-    name : str
-        One of `MODELS`, or of `SURVIVAL_MODELS`.  "auto" is returned, for `datacollab.Analyst` to choose; for times to
-        an event it is "cox".
-    task : {"classification", "regression", "survival"}
-    random_state : int, optional
-    of_means : bool, default=False
-        Whether shared rows are means of groups: these lie closer together than the rows that are predicted, and a Cox
-        regression is penalised more.
+    The name is one of `MODELS`, or of `SURVIVAL_MODELS`.  "auto" is returned, for `datacollab.Analyst` to choose; for
+    times to an event it is "cox".  Shared rows that are means of groups (`of_means`) lie closer together than the rows
+    that are predicted, so that a Cox regression is penalised more.
     """
     known = SURVIVAL_MODELS if task == "survival" else MODELS
     if name not in known:

@@ -12,8 +12,6 @@ from ..._require import require
 from ..._typing import FloatArray
 from ...study import SurvivalResult
 
-__all__ = ["balance", "curves", "histogram", "interval"]
-
 _WIDE, _HIGH = 120, 26
 """Width and height of small pictures."""
 _COLOURS = ("#0072b2", "#d55e00", "#009e73", "#cc79a7", "#56b4e9", "#e69f00")

@@ -35,21 +35,9 @@ class Received:
 def receive(source: bytes, project: Project, key: KeyPair, *, where: str) -> Received:
     """Read and check a party's file: a share of rows, or of sums if the project shares sums.
 
-    Parameters
-    ----------
-    source : bytes
-        Of a `.dcshare` or `.dcsum` file.
-    project : Project
-    key : KeyPair
-        The analyst's, to which it is sealed.
-    where : str
-        Name of the file, for errors.
-
-    Raises
-    ------
-    ExchangeError
-        If the file is damaged, is not signed by the party that it names, belongs to another version of the project or
-        another run, was made after the deadline, or holds something else than it says or the project allows.
+    `key` is the analyst's, to which it is sealed, and `where` the name of the file in errors.  An ExchangeError is
+    raised if the file is damaged, is not signed by the party that it names, belongs to another version of the project
+    or another run, was made after the deadline, or holds something else than it says or the project allows.
     """
     bundle = unpack(source, kind=SHARE_KIND if project.sharing is None else MASKED_SUM_KIND, what=where)
     party = _sender_of(bundle, project, where)

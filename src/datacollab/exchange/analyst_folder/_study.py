@@ -12,8 +12,6 @@ from ...study import ResultTable, StatisticResult, SurvivalResult
 from ..project import Project
 from ._pictures import balance, curves, histogram, interval
 
-__all__ = ["STUDY_FILES", "study_files"]
-
 _OF_INTERVALS = " Lines are the intervals, each on its own scale; the upright one is at no effect."
 _OF_BALANCE = " Circles are the balance from -1 to 1, hollow before and full after."
 STUDY_FILES = ("study.csv", "study.html")
@@ -68,13 +66,15 @@ def _part(name: str, result: StatisticResult, project: Project) -> str:
             note += says
     if any(column == len(heads) for _, column in pictures):
         heads, rows = (*heads, "picture"), [(*row, "") for row in rows]
-    units = _units(project)
+    task = project.task
+    units = {each.name: each.unit for each in project.columns} | {task.target or task.outcome or task.time: task.unit}
+    shown = {name: f"{name} ({unit})" for name, unit in units.items() if unit}
     lines, above = list[str](), None
     for place, (first, *others) in enumerate(rows):
         cells = [html.escape(cell) + pictures.get((place, column), "") for column, cell in enumerate(others, start=1)]
         lines.append(
             f"<tr{' class=new' * (first != above)}><th scope='row'>"
-            f"{'' if first == above else html.escape(units.get(first, first))}</th>"
+            f"{'' if first == above else html.escape(shown.get(first, first))}</th>"
             f"{''.join(f'<td>{cell}</td>' for cell in cells)}</tr>"
         )
         above = first
@@ -82,13 +82,7 @@ def _part(name: str, result: StatisticResult, project: Project) -> str:
     columns = "".join(f"<th scope='col'>{html.escape(head)}</th>" for head in heads)
     table = f"<div class='wide'><table><thead><tr>{columns}</tr></thead><tbody>{''.join(lines)}</tbody></table></div>"
     if isinstance(result, SurvivalResult):
-        time = project.task.time
-        table = f"{curves(result, units.get(time, time))}<details><summary>By interval</summary>{table}</details>"
+        table = (
+            f"{curves(result, shown.get(task.time, task.time))}<details><summary>By interval</summary>{table}</details>"
+        )
     return f"<h2>{html.escape(name.capitalize())}</h2>{''.join(looks)}{table}<p class='note'>{html.escape(note)}</p>"
-
-
-def _units(project: Project) -> dict[str, str]:
-    """Return names with units, by name, of columns and targets that have one."""
-    task = project.task
-    units = {each.name: each.unit for each in project.columns} | {task.target or task.outcome or task.time: task.unit}
-    return {name: f"{name} ({unit})" for name, unit in units.items() if unit}

@@ -8,7 +8,7 @@ A step is a function of a `Folder`; `PartyFolder` has them as methods.
 """
 
 from ._assessment import assessment, measured_for, membership_rows
-from ._folder import make_mask_key, public_key_text
+from ._folder import has_forgotten, last_share, make_mask_key, public_key_text
 from ._party_folder import PartyFolder, Prepared
 from ._policy import Policy, deadline_passed, default_policy_text, load_policy
 from ._predict import Explained
@@ -18,4 +18,4 @@ from ._sums import APART, TOGETHER, PreparedSum, SumsSummary, message_bytes
 __all__ = ["FIGURES", "Explained", "NamedTargets", "PartyFolder", "Policy", "Prepared", "PreparedSum", "ReleaseSummary"]
 __all__ += ["SumsSummary", "deadline_passed", "default_policy_text", "figure_text", "limit_text", "load_policy"]
 __all__ += ["APART", "TOGETHER", "assessment", "make_mask_key", "measured_for", "membership_rows", "public_key_text"]
-__all__ += ["message_bytes", "undefended_rows"]
+__all__ += ["has_forgotten", "last_share", "message_bytes", "undefended_rows"]

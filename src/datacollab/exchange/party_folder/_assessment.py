@@ -39,7 +39,9 @@ def grade(auc: float) -> str:
     ['green', 'amber', 'amber', 'red']
     """
     shown = round(auc, 2)
-    return "red" if shown > _RED else "amber" if shown > _AMBER else "green"
+    if shown > _RED:
+        return "red"
+    return "amber" if shown > _AMBER else "green"
 
 
 def measured_for(measured: Sequence[MeasuredMembership], n_rows: int) -> tuple[str, MeasuredMembership]:
@@ -54,7 +56,9 @@ def measured_for(measured: Sequence[MeasuredMembership], n_rows: int) -> tuple[s
     people = [each for each in measured if not each.rare]
     fewer = [each for each in people if each.n_rows <= n_rows]
     found = fewer[-1] if fewer else people[0]
-    but = "" if found.n_rows == n_rows else "; more rows reveal less" if fewer else "; fewer rows reveal more"
+    but = ""
+    if found.n_rows != n_rows:
+        but = "; more rows reveal less" if fewer else "; fewer rows reveal more"
     return f"measured on public tables with {found.n_rows:,} rows{but}", found
 
 
@@ -66,12 +70,7 @@ def membership_rows(found: MeasuredMembership) -> list[tuple[str, str, str]]:
 def assessment(project: Project, policy: Policy, summary: SumsSummary | ReleaseSummary) -> str:
     """Fill the form of an assessment (Markdown) in, as far as the project and what would leave tell.
 
-    Parameters
-    ----------
-    project : Project
-    policy : Policy
-    summary : SumsSummary or ReleaseSummary
-        As `PartyFolder.prepare` returns it.
+    The summary is that of `PartyFolder.prepare`.
     """
     entities = {} if project.sharing is None else project.sharing.entities
     others = (

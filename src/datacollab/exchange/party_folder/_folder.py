@@ -46,7 +46,6 @@ from __future__ import annotations
 import errno
 import json
 import os
-import time
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, field
@@ -353,14 +352,7 @@ def check_not_forgotten(folder: Folder) -> None:
 def make_mask_key(folder: Path, *, passphrase: str | None = None) -> str:
     """Make a mask key in a party's folder, write its card as the third line of ``public.key``, and return the card.
 
-    An unused key that is there already stays.
-
-    Parameters
-    ----------
-    folder : Path
-        Holds the party's keys.
-    passphrase : str, optional
-        Of the keys; the mask key is encrypted with it, too.
+    An unused key that is there already stays.  The passphrase is that of the folder's keys, and encrypts this one, too.
     """
     here = Folder(folder, passphrase=passphrase)
     with lock(here.path):
@@ -410,10 +402,10 @@ def erase_file(path: Path) -> None:
 
 
 @contextmanager
-def locked(folder: Folder) -> Iterator[None]:
+def locked(folder: Folder, *, patience: float = 0.0) -> Iterator[None]:
     """Lock the folder for this command, after `recover`."""
     try:
-        with lock(folder.path), folder.log.held():
+        with lock(folder.path, patience=patience), folder.log.held():
             recover(folder)
             yield
     except PermissionError as error:
@@ -438,16 +430,8 @@ def settle(folder: Folder) -> None:
 
 def record(folder: Folder, event: str, **facts: Any) -> None:
     """Write into the log, never data; raise BUSY if another command works in the folder for ten seconds."""
-    last = time.monotonic() + PATIENCE
-    while True:
-        try:
-            with locked(folder):
-                folder.log.append(event, **facts)
-            return
-        except ExchangeError as error:
-            if error.code != "BUSY" or time.monotonic() > last:
-                raise
-        time.sleep(0.05)
+    with locked(folder, patience=PATIENCE):
+        folder.log.append(event, **facts)
 
 
 def last_share(folder: Folder) -> dict[str, Any] | None:

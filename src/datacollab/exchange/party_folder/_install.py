@@ -175,17 +175,13 @@ def install(
 
     Parameters
     ----------
-    folder : Folder
-    model_file : Path
     older : bool, default=False
         Whether it may replace a later model that was made from the same share.
     public : Path or DataFrame, optional
         Public rows that the party has besides its own, with targets or without; by default the anchor's, whose targets
         count only if it is a sample of real rows.
-    random_state : int, optional
-        Of the party's own models.
-    progress : callable, optional
-        Called with the name of each step before it starts.
+    random_state, progress : int, callable, optional
+        Seed of the party's own models; called with the name of each step before it starts.
 
     Returns
     -------
@@ -320,14 +316,8 @@ def _check_works(model: PartyModel, anchor_representation: FloatArray, project: 
 def distil(folder: Folder, predictions_file: Path, *, tree: int | None = None) -> dict[str, Any]:
     """Check the analyst's anchor predictions, and distil a model of one's own from them.
 
-    It takes rows of the project's matrix, and no f_k: it works before and after `forget`.
-
-    Parameters
-    ----------
-    folder : Folder
-    predictions_file : Path
-    tree : int, optional
-        Most questions of a decision tree for one row; by default kernel ridge regression.
+    It takes rows of the project's matrix, and no f_k: it works before and after `forget`.  `tree` is the most questions
+    of a decision tree for one row; by default it is kernel ridge regression.
 
     Returns
     -------

@@ -93,15 +93,9 @@ class Prepared:
 def prepare(folder: Folder, table: Any, *, where: str | None = None, **options: Any) -> Prepared | _sums.PreparedSum:
     """Do all that `share` does but let it leave.
 
-    Parameters
-    ----------
-    folder : Folder
-    table, where
-        As in `encoded`.
-    **options
-        As for `datacollab.party.SharingPlan.of`, with the default "groups" on standardised columns; and of the attacks:
-        `audit`, False for none, `time_budget`, seconds after which none is begun, and `progress`, called with a
-        line before each and the part that is done.
+    Table and `where` are as in `encoded`, and options as for `datacollab.party.SharingPlan.of`, with the default
+    "groups" on standardised columns.  Others are of the attacks: `audit`, False for none, `time_budget`, seconds after
+    which none is begun, and `progress`, called with a line before each and the part that is done.
 
     Raises
     ------
@@ -130,14 +124,12 @@ def share(
     prepared: Prepared | None = None,
     **options: Any,
 ) -> Path:
-    """Obfuscate the table, have it approved, and put the share into the outbox; or add up its rows under masks.
+    """Obfuscate the table, have it approved, and return the share's file in the outbox; or add up rows under masks.
 
     Of sums, a message that was released is put into the outbox again, whatever the table: the same bytes.
 
     Parameters
     ----------
-    folder : Folder
-    table : Path or DataFrame
     approve : callable
         Gets a `ReleaseSummary` or `SumsSummary`; returns the name of the approver, or None.  Called only if project and
         policy allow the share.
@@ -152,13 +144,8 @@ def share(
         Parties that left one and gave no withdrawal: if their files arrived, both totals tell their sums.
     prepared : Prepared, optional
         What `prepare` gave, if it is to leave as it is; no secret is drawn anew.  For rows alone.
-    where, **options
+    table, where, **options
         As in `prepare`.
-
-    Returns
-    -------
-    Path
-        The file to be sent.
 
     Raises
     ------
@@ -166,11 +153,52 @@ def share(
         DEADLINE_PASSED, ALREADY_SHARED, FORGOTTEN, UNDEFENDED, NOT_APPROVED, STATE_UNSUPPORTED, PROJECT_HASH_MISMATCH,
         BUSY; or the errors and reasons of `prepare`.  Nothing left the party.
     """
-    if folder.project.sharing is None:
-        options |= {"where": where, "prepared": prepared}
-        return _share_rows(folder, table, approve=approve, again=again, undefended=undefended, **options)
-    _check_no_options_of_rows(folder.project, options)
-    return _sums.share(folder, table, approve=approve, where=where, withdrawals=withdrawals, without=without)
+    project = folder.project
+    if project.sharing is not None:
+        _check_no_options_of_rows(project, options)
+        return _sums.share(folder, table, approve=approve, where=where, withdrawals=withdrawals, without=without)
+    project.check_deadline(datetime.now(UTC).date())
+    if options.get("preset") == UNDEFENDED and not undefended:
+        raise undefended_rows(folder.name, options.get("obfuscator") or "pca")
+    again = again and options.get("epsilon") is None  # A promise is for one draw.
+    with locked(folder):
+        earlier = _replaceable(folder, again)
+    policy = folder.policy
+    anchor = folder.anchor
+    if prepared is None:
+        prepared = _prepared(folder, policy, anchor, table, where, options, earlier)
+    elif prepared.basis != _basis(project, policy, anchor):
+        raise ExchangeError(
+            "NOT_APPROVED",
+            f"Party {folder.name!r}: the project, the policy or the anchor changed after this share was looked at. "
+            "Look at what would leave once more.",
+        )
+    refuse(prepared.reasons)
+    state, members = state_of(prepared.party, prepared.share, anchor, prepared.own)
+    approved_by = approved(policy, approve, prepared.summary)
+    # Attacks and approvers take their time, in which other commands may work here.
+    with locked(folder):
+        check_unchanged(folder, anchor)
+        supersedes = _digest_of(_replaceable(folder, again))
+        data = _packed(folder, prepared, anchor, supersedes, approved_by)
+        share_digest = unpack(data, signed_by=folder.key.public).digest
+        entry = {
+            "digest": share_digest,
+            "bytes": len(data),
+            "approved_by": approved_by,
+            "supersedes": supersedes,
+            "project_digest": project.digest,
+            "policy": policy.digest,
+            # The analyst knows the log's head before this entry, and could test guesses on the next one.
+            "nonce": secrets.token_hex(16),
+            **{name: getattr(prepared.summary, name) for name in _LOGGED},
+            "defences": list(prepared.summary.defences),
+        }
+        if (risk := prepared.summary.risk) is not None:
+            found = {name: risk.of(name) for name in FIGURES}
+            entry |= {name: value for name, value in found.items() if value is not None}
+        state |= {"share_digest": share_digest, "project_digest": project.digest, "entry": entry}
+        return commit_share(folder, data, facts=state, members=members)
 
 
 def shared(folder: Folder) -> str | None:
@@ -185,19 +213,7 @@ class PartyFolder(Folder):
     Holds its keys, the anchor and the secret map f_k: as sensitive as the raw table.  Only files in the outbox may
     leave. A command that is killed at any moment leaves the old or the new state; see `_folder`.
 
-    Parameters
-    ----------
-    path : Path
-    passphrase : str, optional
-        Of the keys, the anchor and f_k, if they are encrypted.
-
-    Attributes
-    ----------
-    project : Project
-    name : str
-        The party's, by its key.
-    key : KeyPair
-    log : AuditLog
+    The passphrase is that of the keys, the anchor and f_k, if they are encrypted.
     """
 
     def __init__(self, path: Path, *, passphrase: str | None = None) -> None:
@@ -250,15 +266,8 @@ class PartyFolder(Folder):
     ) -> Self:
         """Set up a folder that holds the party's keys.
 
-        Parameters
-        ----------
-        path, project_file : Path
-        anchor_file : Path, optional
-            Sealed to this party, among others.  Without it, join again when it has come.
-        owner : PublicKey, optional
-            Of the project's owner, as it came by another way than the file, which cannot vouch for its owner.
-        passphrase : str, optional
-            Of the keys; the anchor and f_k are then encrypted with it.
+        The anchor is sealed to this party, among others; without it, join again when it has come.  `owner` is as in
+        `read_project`; with the passphrase of the keys, the anchor and f_k are encrypted, too.
 
         Raises
         ------
@@ -266,13 +275,7 @@ class PartyFolder(Folder):
             SIGNATURE_INVALID, if the project is another owner's; ALREADY_THERE, if the folder belongs to a project of
             another owner or analyst, has shared in another project, or with another anchor; NOT_A_MEMBER.
         """
-        project, verified = read_project(project_file)
-        if owner is not None and project.owner != owner:
-            raise ExchangeError(
-                "SIGNATURE_INVALID",
-                f"{project_file} is signed by {project.owner.fingerprint}, and the owner's key that was given is "
-                f"{owner.fingerprint}. Do not use the file; ask the owner by another way.",
-            )
+        project, verified = read_project(project_file, owner=owner)
         folder = Folder(path, passphrase=passphrase, project=project)
         files, name = folder.files, folder.name
         anchor = None if anchor_file is None else open_anchor(anchor_file, project, folder.key)
@@ -371,62 +374,6 @@ def plan_of(project: Project, policy: Policy, n_rows: int, options: dict[str, An
         time_step=task.time_step,
         largest=largest,
     )
-
-
-def _share_rows(
-    folder: Folder,
-    table: Any,
-    *,
-    approve: Callable[[Any], str | None],
-    again: bool = False,
-    undefended: bool = False,
-    where: str | None = None,
-    prepared: Prepared | None = None,
-    **options: Any,
-) -> Path:
-    """Obfuscate the table, have it approved, and put the share into the outbox; see `share`."""
-    project = folder.project
-    project.check_deadline(datetime.now(UTC).date())
-    if options.get("preset") == UNDEFENDED and not undefended:
-        raise undefended_rows(folder.name, options.get("obfuscator") or "pca")
-    again = again and options.get("epsilon") is None  # A promise is for one draw.
-    with locked(folder):
-        earlier = _replaceable(folder, again)
-    policy, anchor = folder.policy, folder.anchor
-    if prepared is None:
-        prepared = _prepared(folder, policy, anchor, table, where, options, earlier)
-    elif prepared.basis != _basis(project, policy, anchor):
-        raise ExchangeError(
-            "NOT_APPROVED",
-            f"Party {folder.name!r}: the project, the policy or the anchor changed after this share was looked at. "
-            "Look at what would leave once more.",
-        )
-    refuse(prepared.reasons)
-    state, members = state_of(prepared.party, prepared.share, anchor, prepared.own)
-    approved_by = approved(policy, approve, prepared.summary)
-    # Attacks and approvers take their time, in which other commands may work here.
-    with locked(folder):
-        check_unchanged(folder, anchor)
-        supersedes = _digest_of(_replaceable(folder, again))
-        data = _packed(folder, prepared, anchor, supersedes, approved_by)
-        share_digest = unpack(data, signed_by=folder.key.public).digest
-        entry = {
-            "digest": share_digest,
-            "bytes": len(data),
-            "approved_by": approved_by,
-            "supersedes": supersedes,
-            "project_digest": project.digest,
-            "policy": policy.digest,
-            # The analyst knows the log's head before this entry, and could test guesses on the next one.
-            "nonce": secrets.token_hex(16),
-            **{name: getattr(prepared.summary, name) for name in _LOGGED},
-            "defences": list(prepared.summary.defences),
-        }
-        if (risk := prepared.summary.risk) is not None:
-            found = {name: risk.of(name) for name in FIGURES}
-            entry |= {name: value for name, value in found.items() if value is not None}
-        state |= {"share_digest": share_digest, "project_digest": project.digest, "entry": entry}
-        return commit_share(folder, data, facts=state, members=members)
 
 
 def _prepared(

@@ -46,10 +46,6 @@ def _are_texts(value: Any) -> bool:
     return isinstance(value, list) and all(isinstance(name, str) and name.strip() for name in value)
 
 
-def _are_obfuscators(value: Any) -> bool:
-    return _are_texts(value) and 0 < len(value) == len(set(value)) and set(value) <= set(OBFUSCATORS)
-
-
 @dataclass(frozen=True, kw_only=True)
 class Policy:
     """A party's limits on what leaves; the stricter one holds if the project has a limit of the same name.
@@ -60,7 +56,11 @@ class Policy:
     min_rows: int = _count(20, 1)
     min_class_rows: int = _count(5, 1)
     max_components: int = _count(32, 1)
-    obfuscators: tuple[str, ...] = _entry(OBFUSCATORS, f"a list with some of {_quoted(OBFUSCATORS)}", _are_obfuscators)
+    obfuscators: tuple[str, ...] = _entry(
+        OBFUSCATORS,
+        f"a list with some of {_quoted(OBFUSCATORS)}",
+        lambda value: _are_texts(value) and 0 < len(value) == len(set(value)) and set(value) <= set(OBFUSCATORS),
+    )
     defence: str = _one_of("none", "none", "any", "microaggregation")
     shuffle: bool = _entry(True, "true or false", lambda value: isinstance(value, bool))
     max_rows_in_anchor: int = _count(0, 0)
@@ -68,9 +68,7 @@ class Policy:
     max_anchor_density: float = _entry(
         1.2, "a number from 1 on", lambda value: type(value) in (int, float) and 1 <= value < math.inf
     )
-    min_anchor_spread: float = _entry(
-        0.7, "a number from 0 to 1", lambda value: type(value) in (int, float) and 0 <= value <= 1
-    )
+    min_anchor_spread: float = _share(0.7, 0)
     max_linkage: float | None = _share(0.2, 0)
     max_reidentification: float | None = _share(0.2, 0)
     max_membership: float | None = _share(0.7, 0.5)

@@ -55,7 +55,6 @@ def predict_batches(
 
     Parameters
     ----------
-    folder : Folder
     source : Path
         CSV, Excel, Parquet or Arrow; it needs no target.
     using : {"combined", "local", "own", "collaboration", "distilled"}, optional
@@ -80,9 +79,35 @@ def predict_batches(
     names = [] if side.classes is None else [f"proba_{name}" for name in side.classes]
     if project.task.kind == "survival":
         names = [f"survival_{time:.10g}" for time in agreed_times(project)]
-    further = set() if flag_from is None else {FLAGGED}
-    check_written_once(source, keep, {PREDICTION, *names, *further})
-    return _frames(project, side, source, names, flag_from, list(keep), batch_rows, tell)
+    flagged = [] if flag_from is None else [FLAGGED]
+    check_written_once(source, keep, {PREDICTION, *names, *flagged})
+
+    def frames() -> Iterator[Any]:
+        pandas = require("pandas", "cli")
+        adjusted = Adjustments()
+        for table in table_batches(source, batch_rows=batch_rows, project=project):
+            check_kept(source, keep, table.columns)
+            encoded = encode_table(project, table, where=str(source), with_target=False, before=adjusted)
+            adjusted = encoded.adjusted
+            columns = {name: table[name].array for name in keep}
+            if not encoded.n_rows:
+                columns |= dict.fromkeys([PREDICTION, *names, *flagged], ())
+            else:
+                columns[PREDICTION] = _predicted(project, side, encoded.X, source)
+                if names:
+                    find = _survival if project.task.kind == "survival" else _probabilities
+                    columns |= dict(zip(names, find(project, side, encoded.X, source).T, strict=True))
+                for name in flagged:
+                    # In the single precision that the threshold was found in.
+                    # A model that does not know the sought class gives it no probability.
+                    likely = columns.get(f"proba_{project.task.positive}", np.zeros(encoded.n_rows))
+                    columns[name] = likely.astype(np.float32) >= np.float32(flag_from)
+            frame = pandas.DataFrame(columns)
+            frame.attrs = table.attrs  # with semicolons if the table has them
+            yield frame
+        tell(adjusted)
+
+    return frames()
 
 
 def predict(
@@ -100,16 +125,9 @@ def predict(
 ) -> int:
     """Predict a table of any length at home, into a file that is closed to others, and return the number of rows.
 
-    Parameters
-    ----------
-    folder, source, using, flag_from, keep, batch_rows, tell
-        As in `predict_batches`.
-    output : Path
-        CSV, Excel, Parquet or Arrow, by its name.  Predictions that are there already are replaced.
-    force : bool, default=False
-        Whether another file may be replaced, too; ALREADY_THERE otherwise.
-    look : callable, optional
-        Called with the predictions of each batch.
+    The output is CSV, Excel, Parquet or Arrow, by its name.  Predictions that are there already are replaced, and
+    another file with `force` alone; ALREADY_THERE otherwise.  `look` is called with the predictions of each batch; all
+    else is as in `predict_batches`.
     """
     check_output(Path(output), Path(source), folder.project, force=force)
     batches = predict_batches(
@@ -129,23 +147,9 @@ def predict(
 def threshold(folder: Folder, tested: Path, *, using: str | None = None, find: float = FIND) -> dict[str, Any]:
     """Choose, on rows that the model has not seen, the probability from which on rows may be flagged.
 
-    Parameters
-    ----------
-    folder : Folder
-    tested : Path
-        A table with known targets.
-    using, find
-        As in `evaluate`.
-
-    Returns
-    -------
-    dict of str to object
-        "positive", the sought one of two classes, and what `linalg.ranking_figures` says of its "threshold".
-
-    Raises
-    ------
-    AgreementError
-        If there are no probabilities of two classes, or not both among the rows.
+    Options are as in `evaluate`; `tested` is a table with known targets.  Return "positive", the sought one of two
+    classes, and what `linalg.ranking_figures` says of its "threshold".  An AgreementError is raised if there are no
+    probabilities of two classes, or not both among the rows.
     """
     ranking = evaluate(folder, tested, using=using, find=find).get("ranking")
     if ranking is None or ranking["threshold"] is None:
@@ -161,15 +165,8 @@ def evaluate(
 ) -> dict[str, Any]:
     """Evaluate predictions against the targets of a table.  Runs locally.
 
-    Parameters
-    ----------
-    folder : Folder
-    source : Path
-    using : {"combined", "local", "own", "collaboration", "distilled"}, optional
-        The side whose figures come first; as in `predict_batches`.
-    find : float, default=0.8
-        Of two classes, the share of the sought one's new rows that a threshold is to find; above 0, at most 1.
-    batch_rows : int, default=16384
+    The figures of the side `using` come first; it is as in `predict_batches`.  Of two classes, `find` is the share of
+    the sought one's new rows that a threshold is to find, above 0 and at most 1.
 
     Returns
     -------
@@ -251,41 +248,6 @@ def check_kept(source: Path, keep: Sequence[str], columns: Sequence[str]) -> Non
 def check_written_once(source: Path, keep: Sequence[str], others: set[str]) -> None:
     if clashing := sorted(others & set(keep)) or sorted(name for name in keep if keep.count(name) > 1):
         raise ValueError(f"{source}: the columns {clashing} would be written twice. Rename them, or do not keep them.")
-
-
-def _frames(
-    project: Project,
-    side: Side,
-    source: Path,
-    names: list[str],
-    flag_from: float | None,
-    keep: list[str],
-    batch_rows: int,
-    tell: Callable[[Adjustments], None],
-) -> Iterator[Any]:
-    pandas = require("pandas", "cli")
-    adjusted, flagged = Adjustments(), [] if flag_from is None else [FLAGGED]
-    for table in table_batches(source, batch_rows=batch_rows, project=project):
-        check_kept(source, keep, table.columns)
-        encoded = encode_table(project, table, where=str(source), with_target=False, before=adjusted)
-        adjusted = encoded.adjusted
-        columns = {name: table[name].array for name in keep}
-        if not encoded.n_rows:
-            columns |= dict.fromkeys([PREDICTION, *names, *flagged], ())
-        else:
-            columns[PREDICTION] = _predicted(project, side, encoded.X, source)
-            if names:
-                find = _survival if project.task.kind == "survival" else _probabilities
-                columns |= dict(zip(names, find(project, side, encoded.X, source).T, strict=True))
-            for name in flagged:
-                # In the single precision that the threshold was found in.
-                # A model that does not know the sought class gives it no probability.
-                likely = columns.get(f"proba_{project.task.positive}", np.zeros(encoded.n_rows))
-                columns[name] = likely.astype(np.float32) >= np.float32(flag_from)
-        frame = pandas.DataFrame(columns)
-        frame.attrs = table.attrs  # with semicolons if the table has them
-        yield frame
-    tell(adjusted)
 
 
 def _together(parts: Sequence[NDArray[Any]]) -> NDArray[Any]:
@@ -497,21 +459,18 @@ def explain(
 
     Parameters
     ----------
-    folder : Folder
     source, output : Path
         CSV, Excel, Parquet or Arrow.  The output has the columns "row" (its position, from 1), those of `keep`, "class"
         if the model gives probabilities, "base_value" (the mean output over the anchor), "answer", and
         "contribution_NAME" of each column of the project; these and the base value add up to the answer.
     of_class : str, optional
         Class whose probability is explained; by default the sought one of two, and otherwise all.
-    most_rows : int, default=100
-        So many rows of a longer table are explained, evenly spaced.
+    most_rows, n_background : int, default=100
+        So many rows of a longer table are explained, and so many of the anchor taken, evenly spaced.
     keep : sequence of str, default=()
         Columns of the table to be put beside the position, such as an identifier.
     log_odds : bool, default=False
         Whether log odds are explained in place of probabilities.
-    n_background : int, default=100
-        How many rows of the anchor are taken, evenly spaced.
     figure : Path, optional
         PNG, PDF or SVG, by its name, of the most important columns; it shows entries by colours.
     force : bool, default=False
@@ -553,8 +512,7 @@ def explain(
     if not encoded.n_rows:
         raise AgreementError(f"{source} has no rows to explain.")
     chosen = _evenly(encoded.n_rows, most_rows)
-    ends = np.cumsum([column.n_features for column in folder.project.columns])
-    groups = [list(places) for places in np.split(np.arange(ends[-1]), ends[:-1])]
+    groups = [places.tolist() for _, places in folder.project.blocks(np.arange(folder.project.n_features))]
     anchor = folder.anchor.rows
     predictor = home.party.predictor(home.model)
     answer = predictor.log_odds if log_odds else predictor
@@ -576,10 +534,9 @@ def explain(
             "it, and ask the analyst.",
         ) from None
     # In figures a category is its place among the project's.
-    blocks = [encoded.X[chosen][:, group] for group in groups]
-    numbers = [column.kind == "number" for column in folder.project.columns]
+    blocks = folder.project.blocks(encoded.X[chosen])
     explanation.data = np.column_stack(
-        [block[:, 0] if is_number else block.argmax(1) for block, is_number in zip(blocks, numbers, strict=True)]
+        [block[:, 0] if column.kind == "number" else block.argmax(1) for column, block in blocks]
     )
     explanation.feature_names = names
     if classes is not None:

@@ -1,5 +1,6 @@
 """What parties and analyst agree on: the project file, the matrix it makes of every table, and the sealed anchor."""
 
+from ..._frames import MOST_OUTSIDE
 from ._anchor import (
     Anchor,
     Guessing,
@@ -16,15 +17,7 @@ from ._column import Column
 from ._describing import anchor_lines, column_rows, project_changes, rules_line, sharing_lines, task_lines
 from ._diagnosis import Finding, column_questions
 from ._draft import draft_project
-from ._encoding import (
-    MOST_OUTSIDE,
-    Adjustments,
-    EncodedTable,
-    adjusted_details,
-    adjusted_text,
-    encode_table,
-    unknown_levels,
-)
+from ._encoding import Adjustments, EncodedTable, adjusted_details, adjusted_text, encode_table, unknown_levels
 from ._file import load_project, parse_project, project_text, read_project, read_project_text, sign_project_text
 from ._project import AnchorRecipe, Project, is_device_name, project_content, usual_components
 from ._sharing import STUDY, Sharing, declared_alike, sharing_sentences

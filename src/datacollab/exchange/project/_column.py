@@ -8,8 +8,6 @@ from typing import Any, ClassVar
 
 from ._entries import check_choice, check_labels, check_no_others, check_range, check_text, listed, refuse_if
 
-__all__ = ["OTHER", "Column"]
-
 OTHER = "other"
 _RULES = {
     "kind": ("number", "category"),

@@ -19,8 +19,6 @@ from ...errors import ExchangeError
 from ._limits import ambiguous, unreadable
 from ._numbers import is_any_number
 
-__all__ = ["Layout", "header_place", "layout_of"]
-
 SEPARATORS = {",": "commas", ";": "semicolons", "\t": "tabs", "|": "pipes"}
 _HEAD_LINES, _MOST_TITLES = 400, 50
 _BY_CONTENTS = {
@@ -116,11 +114,8 @@ class Layout:
 def layout_of(path: Path) -> Layout:
     """Return the layout of a text table; every row is counted, with one of them in memory.
 
-    Raises
-    ------
-    ExchangeError
-        TABLE_UNREADABLE if it is no table, or a row has too few or too many entries; TABLE_AMBIGUOUS if there are two
-        readings.  Both show lines and no entry.
+    It raises TABLE_UNREADABLE if it is no table, or a row has too few or too many entries, and TABLE_AMBIGUOUS if there
+    are two readings.  Both show lines and no entry.
     """
     with open(path, "rb") as file:
         start = file.read(4096)
@@ -159,8 +154,9 @@ def _laid_out(path: Path, encoding: str, n_mark: int) -> Layout:
             raise unreadable(path, f"names a separator in line 1; expected one of {', '.join(SEPARATORS.values())}.")
         n_before, lines = 1, lines[1:]
     separator, line, names = _found_in(path, lines, given and given[1], n_before)
-    header = _n_lines(lines[line - 1 - n_before :], separator)
-    end = line - 1 + header
+    reader = csv.reader(lines[line - 1 - n_before :], delimiter=separator)
+    next(reader)
+    end = line - 1 + reader.line_num
     repeated = "".join(lines[line - 1 - n_before : end - n_before]).rstrip("\r\n")
     if len(names) == 1 or all(map(is_any_number, names)):
         repeated = ""  # which may be a row as well
@@ -262,12 +258,6 @@ def _found_in(path: Path, lines: Sequence[str], given: str | None, n_before: int
             "column with decimal commas? Name every column in one line; put entries with commas into quotation marks.",
         )
     return separator, line, names
-
-
-def _n_lines(lines: Sequence[str], separator: str) -> int:
-    reader = csv.reader(lines, delimiter=separator)
-    next(reader)
-    return reader.line_num
 
 
 def _rows(

@@ -12,8 +12,6 @@ from ._encoding import range_words
 from ._project import Project, project_content
 from ._sharing import ANALYST, sharing_sentences
 
-__all__ = ["anchor_lines", "column_rows", "project_changes", "rules_line", "sharing_lines", "task_lines"]
-
 _MOST_ALIKE = 4
 
 

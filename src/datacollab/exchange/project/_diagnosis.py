@@ -16,12 +16,11 @@ from typing import Any
 import numpy as np
 from scipy.stats import kstest, uniform
 
+from ..._frames import MOST_OUTSIDE, label_text, relax
 from ..._typing import FloatArray
-from ._encoding import MOST_OUTSIDE, NotNumericError, as_numbers, is_missing_word, label_text, relax
+from ._encoding import NotNumericError, as_numbers, is_missing_word
 from ._entries import check_choice, invalid, listed, refuse_if
 from ._numbers import MISSING_WORDS, POINT, UNDECIDED, Numbers, readings, shapes_of
-
-__all__ = ["Answers", "Diagnosis", "Finding", "column_questions", "diagnose"]
 
 _FEWEST_ROWS = 20
 """Below that, nobody can tell record numbers and constants."""
@@ -115,15 +114,9 @@ def _counted(counts: Mapping[str, int], texts: Iterable[str]) -> str:
 def diagnose(
     name: str, entries: Any, answers: Answers | None = None, *, limits: tuple[float, float] | None = None
 ) -> Diagnosis:
-    """Tell what a column holds; the words quote entries, and so are for the owner of the table.
+    """Tell what a column, a Series, holds; the words quote entries, and so are for the owner of the table.
 
-    Parameters
-    ----------
-    name : str
-    entries : Series
-    answers : Answers, optional
-    limits : (float, float), optional
-        The range that people gave: numbers inside are no codes for missing entries.
+    `limits` are a range that people gave: numbers inside are no codes for missing entries.
     """
     answers = answers or Answers()
     given = answers.kinds.get(name)

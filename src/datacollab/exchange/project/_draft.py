@@ -10,6 +10,7 @@ from typing import Any
 
 import numpy as np
 
+from ..._frames import MISSING, MOST_OUTSIDE, UNKNOWN, label_text
 from ..._positive import NO_AND_YES, positive_class
 from ..._recommended import recommended
 from ..._typing import FloatArray
@@ -18,13 +19,11 @@ from ...sums import fences
 from ...targets import usual_time_step
 from ._column import Column
 from ._diagnosis import MOST_CATEGORIES, Answers, Diagnosis, Finding, diagnose, rare_classes, target_entries
-from ._encoding import MISSING, MOST_OUTSIDE, UNKNOWN, NotNumericError, as_numbers, label_codes, label_text
+from ._encoding import NotNumericError, as_numbers, label_codes
 from ._entries import check_choice, invalid, listed, refuse_if
 from ._project import AnchorRecipe, Project, usual_components
 from ._sharing import ANALYST, Sharing, declared_alike
 from ._task import TASKS, Task
-
-__all__ = ["draft_project"]
 
 
 def _widened_range(numbers: FloatArray) -> tuple[float, float]:
@@ -290,8 +289,6 @@ def draft_project(
     ----------
     table : DataFrame
         Public rows.
-    owner : PublicKey
-    parties : mapping of str to PublicKey
     task : str, optional
         By default an effect if there is a treatment, a survival if there are an event and a time, and otherwise a
         classification if the target is text, or whole numbers of at most 20 kinds.  "none" has to be given.
@@ -308,8 +305,6 @@ def draft_project(
         Columns to leave out, such as identifiers.
     valid_range : (float, float), optional
         Smallest and largest number of all columns, instead of a guess for each.
-    source : str
-        The origin of the public rows, in words.
     anchor_rows, max_components : int, optional
         By default 1,000, and as `usual_components`.
     mask_keys : mapping of str to str, optional
@@ -319,15 +314,14 @@ def draft_project(
     statistics : sequence of str, optional
         Those of a study, which are shared in place of a model's sums.  Missing and unknown entries are then counted as
         missing, there is an anchor for an effect alone, and `outcome` may be a column beside a target or times.
-    kinds : mapping of str to str, optional
-        "number" or "category" for columns that have two readings.
-    missing, keep : mapping of str to collection of str, optional
-        Entries of a column that mean missing, and those that are taken as they are; of all columns under "".
+    kinds, missing, keep : mapping, optional
+        By column "number" or "category", if it has two readings; entries that mean missing, and those that are taken as
+        they are, of all columns under "".
     tell : callable, optional
         Called with a `Finding` for each thing that was found and decided.  With it, columns that have two readings are
         refused until somebody says which is meant; without it, whole numbers are numbers.
-    **agreed
-        Further entries of `Project`: name, purpose, analyst, and its rules.
+    source, **agreed
+        The origin of the public rows, in words; and further entries of `Project`: name, purpose, analyst, its rules.
 
     Raises
     ------
@@ -368,12 +362,12 @@ def draft_project(
     said: dict[str, Any] = {"seen": seen, "treated": treated, "classes": classes, "target_range": target_range}
     kind = "regression" if is_explained and task is None else task  # Least squares explain a number.
     drafted, sharing = _drafted_task(given, entries, kind, **said, positive=positive), None
-    has_kind = bool(task or classes or target_range)
-    for each in _about_target(drafted, has_kind=has_kind, is_explained=is_explained, has_positive=bool(positive)):
-        if target in entries and tell is not None:
+    if target in entries and tell is not None:
+        has_kind = bool(task or classes or target_range)
+        for each in _about_target(drafted, has_kind=has_kind, is_explained=is_explained, has_positive=bool(positive)):
             tell(each)
-    if drafted.classes and target in entries and tell is not None and (rare := rare_classes(target, entries[target])):
-        tell(rare)
+        if drafted.classes and (rare := rare_classes(target, entries[target])):
+            tell(rare)
     if mask_keys is not None and not statistics and drafted.kind == "regression" and target_range is None:
         assert target is not None
         drafted = _without_tail(drafted, entries[target], tell)

@@ -28,10 +28,6 @@ from ._numbers import MISSING_WORDS
 from ._project import Project
 from ._task import Task
 
-__all__ = ["MISSING", "MOST_OUTSIDE", "UNKNOWN", "Adjustments", "EncodedTable", "NotNumericError", "Place"]
-__all__ += ["adjusted_details", "adjusted_text", "as_numbers", "encode_table", "is_missing_word", "is_number"]
-__all__ += ["label_codes", "label_text", "range_words", "relax", "target_column", "unknown_labels", "unknown_levels"]
-
 _NO_LABEL = object()
 _LEVEL = 0.01
 """How often chance may exceed what is taken for chance, where the true share is the largest that is allowed."""
@@ -385,21 +381,22 @@ def _encode_column(
     is_numeric = column.kind == "number"
     rule = column.outside if is_numeric else column.unknown
     low, high = (math.nan if each is None else each for each in (column.minimum, column.maximum))
-    entries, respelt = without_words(entries, column.missing_words), 0
+    entries = without_words(entries, column.missing_words)
+    respelt = 0
     if is_numeric:
         values = place.numbers(entries, "SCHEMA_DTYPE")
-        below, above = values < low, values > high
-        missing, outside = np.isnan(values), below | above
-        with np.errstate(over="ignore"):
-            far = np.maximum(low - values, values - high) > high - low
-        found = {"clipped_below": below, "clipped_above": above} if rule == "clip" else {"set_missing": outside}
-        found["far_outside"] = far
+        missing = np.isnan(values)
+        found = _beyond(values, low, high)
+        outside = found["clipped_below"] | found["clipped_above"]
+        if rule != "clip":
+            found = {"set_missing": outside, "far_outside": found["far_outside"]}
     else:
         codes = label_codes(entries, column.levels)
         if (unknown := codes == UNKNOWN).any():
             codes = label_codes(entries, column.levels, relaxed=True)
             respelt = int(np.count_nonzero(unknown & (codes >= 0)))
-        missing, outside = codes == MISSING, codes == UNKNOWN
+        missing = codes == MISSING
+        outside = codes == UNKNOWN
         found = {"to_other" if rule == OTHER else "set_missing": outside}
     if column.missing == "refuse":
         why = ", and the project fills none in. Fill them in, or leave out the rows."
@@ -438,6 +435,13 @@ def _encode_column(
     if column.flag_missing:
         block[:, -1] = missing
     return outside, counts
+
+
+def _beyond(values: FloatArray, low: float, high: float) -> dict[str, NDArray[np.bool_]]:
+    """Return which numbers are below a range, above it, and farther outside than it is wide."""
+    with np.errstate(over="ignore"):
+        far = np.maximum(low - values, values - high) > high - low
+    return {"clipped_below": values < low, "clipped_above": values > high, "far_outside": far}
 
 
 def _are_too_many(n_found: int, n_entries: int) -> bool:
@@ -489,17 +493,15 @@ def target_column(
         place.refuse(code, values <= 0, "is 0 or less", advice)
     minimum, maximum = 0.0 if task.minimum is None else task.minimum, task.maximum
     assert maximum is not None  # a regression, a time and an outcome have a range
-    below, above = values < minimum, values > maximum
+    found = _beyond(values, minimum, maximum)
+    outside = found["clipped_below"] | found["clipped_above"]
     if clipped is not None:
-        with np.errstate(over="ignore"):
-            far = np.maximum(minimum - values, values - maximum) > maximum - minimum
-        found = {"clipped_below": below, "clipped_above": above, "far_outside": far}
         clipped.update({rule: int(np.count_nonzero(rows)) for rule, rows in found.items()}, n_entries=len(values))
         why_not = _why_refused("clip", place.before + clipped)
         if why_not is None:
             return np.clip(values, minimum, maximum)
         correct = f"{why_not}{correct}"
-    place.refuse_numbers(code, below | above, values, (minimum, maximum, task.unit), correct)
+    place.refuse_numbers(code, outside, values, (minimum, maximum, task.unit), correct)
     return values
 
 
@@ -536,18 +538,9 @@ def encode_table(
     one in so few that nobody can tell an exception from another unit.  With targets it is also refused if as many are
     filled in, and no further column says where.
 
-    Parameters
-    ----------
-    project : Project
-    table : DataFrame
-    where : str
-        Name of the table in errors: its file.
-    with_target : bool, default=True
-        Whether targets are encoded; for predictions they are not.
-    partly : bool, default=False
-        Whether rows may lack a class or number to predict, as public ones may; if all do, there is no target.
-    before : Adjustments, optional
-        Counts of the batches before, if the table is one, so that an error names the row of the file.
+    Errors call the table `where`, its file.  If `partly`, rows may lack a class or number to predict, as public ones
+    may; if all do, there is no target.  `before` are counts of the batches before, if the table is one, so that an
+    error names the row of the file.
 
     Raises
     ------
@@ -573,10 +566,8 @@ def encode_table(
     first_row, before = (None, Adjustments()) if before is None else (before.n_rows, before)
     counts: dict[str, Counter[str]] = {}
     outside_rows = np.zeros(len(table), dtype=bool)
-    start, refused = 0, []
-    for column in project.columns:
-        block = X[:, start : start + column.n_features]
-        start += column.n_features
+    refused = []
+    for column, block in project.blocks(X):
         place = Place(f"{where}: column {column.name!r}", first_row, before.columns.get(column.name, Counter()))
         try:
             entries = table.iloc[:, position_of[column.name]]
@@ -593,8 +584,10 @@ def encode_table(
             entries = table.iloc[:, position_of[name]]
             if partly and project.task.is_single:
                 labelled = label_codes(entries, ()) != MISSING
-                # Whatever fits stands there, so that refusals count rows as the file has them.
-                entries = entries if labelled.all() else entries.astype(object).where(labelled, _fitting(project.task))
+                if not labelled.all():
+                    # Whatever fits stands there, so that refusals count rows as the file has them.
+                    fitting = labels[0] if (labels := project.task.labels[name]) else project.task.minimum
+                    entries = entries.astype(object).where(labelled, fitting)
             # Sums clip numbers to the range that the noise is a part of.
             clipped = Counter[str]() if project.sums_numbers else None
             values = target_column(project.task, name, entries, place, clipped)
@@ -622,11 +615,6 @@ def encode_table(
     return EncodedTable(X=X, target=target, labelled=labelled, n_rows=len(table), adjusted=before + here)
 
 
-def _fitting(task: Task) -> Any:
-    """Return an entry of the target that fits."""
-    return task.labels[task.target][0] if task.labels[task.target] else task.minimum
-
-
 def unknown_levels(project: Project, table: Any) -> list[tuple[str, str, int, str]]:
     """Return the column, text, number of rows and nearest agreed category of entries that are no agreed categories.
 
@@ -648,7 +636,8 @@ def unknown_levels(project: Project, table: Any) -> list[tuple[str, str, int, st
 
 
 def _positions(project: Project, table: Any, where: str, with_target: bool) -> dict[str, int]:
-    written = {unicodedata.normalize("NFC", name): name for name in _names(project, with_target)}
+    names = [*(column.name for column in project.columns), *(project.task.columns if with_target else ())]
+    written = {unicodedata.normalize("NFC", name): name for name in names}
     expected = [*written]
     found = [unicodedata.normalize("NFC", str(name)) for name in table.columns]
     if lacking := [name for name in expected if name not in set(found)]:
@@ -668,10 +657,6 @@ def _positions(project: Project, table: Any, where: str, with_target: bool) -> d
             "TABLE_UNREADABLE", f"{where} has more than one column named {listed(repeated)}. Rename or remove them."
         )
     return {written.get(name, name): position for position, name in enumerate(found)}
-
-
-def _names(project: Project, with_target: bool) -> list[str]:
-    return [*(column.name for column in project.columns), *(project.task.columns if with_target else ())]
 
 
 def _plain(name: str) -> str:

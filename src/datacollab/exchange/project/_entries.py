@@ -13,10 +13,6 @@ from typing import Any
 from ...bundle import PublicKey
 from ...errors import ExchangeError
 
-__all__ = ["check_choice", "check_labels", "check_limits", "check_no_formula", "check_no_others", "check_range"]
-__all__ += ["check_text", "content_of", "entries_of", "entry_of", "invalid", "listed", "refuse_if", "table_of"]
-__all__ += ["types_of"]
-
 _LARGEST = 2**53
 """Whole numbers up to this are exact as float64."""
 _LEFT_OUT = ("revision", "missing_words", "outside", "unknown", "statistics", "errors")

@@ -11,15 +11,13 @@ from pathlib import Path
 from typing import Any
 
 from ..._require import require
-from ...bundle import KeyPair, canonical_json, is_container, open_regular, unpack
+from ...bundle import KeyPair, PublicKey, canonical_json, is_container, open_regular, unpack
 from ...errors import ExchangeError
 from ._column import Column
 from ._entries import entries_of, entry_of, invalid, table_of, types_of
 from ._project import FORMAT_VERSION, SECTIONS, AnchorRecipe, Project, project_content
 from ._sharing import Sharing
 from ._task import Task
-
-__all__ = ["load_project", "parse_project", "project_text", "read_project", "read_project_text", "sign_project_text"]
 
 _TABLES = dict.fromkeys(("project", "task", "anchor", "rules", "members", "sharing", "signature"), "dict")
 _TABLES["columns"] = "list"
@@ -203,8 +201,11 @@ def load_project(path: Path) -> Project:
     return read_project(path)[0]
 
 
-def read_project(path: Path) -> tuple[Project, bytes]:
-    """Return the project, as `load_project` does, and the very bytes that were verified."""
+def read_project(path: Path, *, owner: PublicKey | None = None) -> tuple[Project, bytes]:
+    """Return the project, as `load_project` does, and the very bytes that were verified.
+
+    The file cannot vouch for its owner: refuse another one than `owner`, a key that came by another way.
+    """
     data, text = _read(path)
     project, signature = parse_project(text, what=str(path))
     if signature is None:
@@ -217,6 +218,12 @@ def read_project(path: Path) -> tuple[Project, bytes]:
             "SIGNATURE_INVALID",
             f"{path} was changed after its owner (key {project.owner.fingerprint}) signed it. Ask the owner for the "
             "file by another way; after an edit of your own, sign again with `datacollab project revise`.",
+        )
+    if owner is not None and project.owner != owner:
+        raise ExchangeError(
+            "SIGNATURE_INVALID",
+            f"{path} is signed by {project.owner.fingerprint}, and the owner's key that was given is "
+            f"{owner.fingerprint}. Do not use the file; ask the owner by another way.",
         )
     return project, data
 

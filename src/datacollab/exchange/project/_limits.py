@@ -6,8 +6,6 @@ from pathlib import Path
 
 from ...errors import ExchangeError
 
-__all__ = ["ambiguous", "check_memory", "check_size", "unreadable"]
-
 _MOST_BYTES = 2**35
 """The largest Parquet, Arrow or Excel file."""
 _LEAST_MEMORY, _MOST_UNPACKED = 2**29, 100

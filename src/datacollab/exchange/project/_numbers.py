@@ -12,19 +12,6 @@ import numpy as np
 
 from ..._require import require
 
-__all__ = [
-    "COMMA",
-    "MISSING_WORDS",
-    "POINT",
-    "POINT_SHAPES",
-    "UNDECIDED",
-    "Numbers",
-    "is_any_number",
-    "marks",
-    "readings",
-    "shapes_of",
-]
-
 MISSING_WORDS = frozenset(
     ("", "#N/A", "#NA", "-NaN", "-nan", "<NA>", "N/A", "NA", "NULL", "NaN", "None", "n/a", "nan", "null")
 )
@@ -85,13 +72,8 @@ def shapes_of(entries: Any) -> set[str]:
 def readings(shapes: Mapping[Any, Iterable[str]], *, usual: str | None) -> dict[Any, str]:
     """Return what stands before the decimals in each column, from the shapes of its entries: point, comma, undecided.
 
-    A number such as 1,234 can be read in two ways.  The rest of its column decides, or else the other columns.
-
-    Parameters
-    ----------
-    shapes : mapping of a column to iterable of str
-    usual : str, optional
-        What a point before three digits makes of them if nothing speaks against it.
+    A number such as 1,234 can be read in two ways.  The rest of its column decides, or else the other columns; `usual`
+    is what a point before three digits makes of them if nothing speaks against it.
 
     Examples
     --------
@@ -159,13 +141,9 @@ class Numbers:
         self.is_whole = not is_declared and bool(shapes) and shapes <= _WHOLE
 
     def converted(self, entries: Any, *, missing: frozenset[str] = frozenset(("",))) -> Any:
-        """Return a column of text as its type; what is declared as numbers and is none stays text.
+        """Return a column of text, shape (n_rows,), as its type; what is declared as numbers and is none stays text.
 
-        Parameters
-        ----------
-        entries : array of str, shape (n_rows,)
-        missing : frozenset of str
-            Texts that mean no entry in a column of text.
+        Entries of text that are in `missing` mean no entry.
         """
         pandas = require("pandas", "cli")
         codes, found = pandas.factorize(entries)

@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import re
 from collections import Counter
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from datetime import date
 from functools import cached_property
 from pathlib import Path
 from typing import Any, ClassVar
+
+from numpy.typing import NDArray
 
 from ...bundle import PublicKey, canonical_json, digest, spelt
 from ...errors import ExchangeError
@@ -17,9 +19,6 @@ from ._column import Column
 from ._entries import check_choice, check_limits, check_text, content_of, listed, refuse_if
 from ._sharing import Sharing, check_sharing
 from ._task import Task
-
-__all__ = ["FORMAT_VERSION", "SECTIONS", "AnchorRecipe", "Project", "is_device_name", "project_content"]
-__all__ += ["usual_components"]
 
 FORMAT_VERSION = 1
 """Of the project file."""
@@ -174,6 +173,13 @@ class Project:
     def n_features(self) -> int:
         """Number of columns of the matrix."""
         return sum(column.n_features for column in self.columns)
+
+    def blocks(self, X: NDArray[Any]) -> Iterator[tuple[Column, NDArray[Any]]]:
+        """Yield each column, and its part of a matrix of shape (n_rows, n_features), or of one row."""
+        start = 0
+        for column in self.columns:
+            yield column, X[..., start : start + column.n_features]
+            start += column.n_features
 
     @property
     def n_free(self) -> int:

@@ -13,8 +13,6 @@ from ._column import Column
 from ._entries import check_choice, check_limits, check_text, invalid, listed, refuse_if
 from ._task import Task
 
-__all__ = ["ANALYST", "STUDY", "Sharing", "check_sharing", "declared_alike", "sharing_sentences"]
-
 ANALYST = "analyst"
 """The analyst's name in `Sharing.entities`."""
 _ENTITIES_WITHOUT_WARNING = 5

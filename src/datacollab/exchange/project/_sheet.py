@@ -15,8 +15,6 @@ from typing import Any, BinaryIO
 
 from ...errors import ExchangeError
 
-__all__ = ["sheet_writer"]
-
 _PARTS = tomllib.loads(Path(__file__).with_name("workbook.toml").read_text(encoding="utf-8"))
 _START = b'<worksheet xmlns="http://schemas.openxmlformats.org/spreadsheetml/2006/main"><sheetData>'
 _MOST = {"columns": 16_384, "rows": 1_048_575, "letters in a cell": 32_767, "bytes": 2**31 - 2**24}

@@ -20,8 +20,6 @@ from ._text import known_labels, named, settled, text_frames
 if TYPE_CHECKING:
     from ._project import Project
 
-__all__ = ["read_table", "table_batches", "table_format", "write_table"]
-
 _FORMATS = {
     ".csv": "CSV",
     ".xlsx": "Excel",

@@ -25,8 +25,6 @@ from ._entries import (
     refuse_if,
 )
 
-__all__ = ["TASKS", "Task"]
-
 _KINDS = {
     "survival": TargetKind.SURVIVAL,
     "none": TargetKind.NONE,

@@ -22,8 +22,6 @@ from ._workbook import sheet_rows
 if TYPE_CHECKING:
     from ._project import Project
 
-__all__ = ["known_labels", "named", "settled", "text_frames"]
-
 _PLAN_ROWS, _FEW_ROWS = 16384, 50
 _LARGEST_WHOLE = 1e15
 """Longer numbers are identifiers, which stay text."""

@@ -16,8 +16,6 @@ from ..._require import require
 from ...errors import ExchangeError
 from ._limits import ambiguous, unreadable
 
-__all__ = ["sheet_rows"]
-
 _CELL_BYTES = 64
 _CELL, _PLACE = re.compile(rb"<(?:\w+:)?c[\s>/]"), re.compile(rb"""\br\s*=\s*["']([A-Za-z]{1,3})(\d{1,7})["']""")
 _NOT_COMPUTED = re.compile(
@@ -35,11 +33,8 @@ def sheet_rows(path: Path, check: Callable[[int], None]) -> tuple[list[list[str]
     that have decimals: in these a point is one, whatever stands in texts.
     Numbers are as Python writes them, whole ones without a point; dates and times are as in ISO 8601.
 
-    Raises
-    ------
-    ExchangeError
-        TABLE_AMBIGUOUS if several sheets have contents; TABLE_UNREADABLE if it is no workbook; what `check` raises for
-        the bytes that it would take in memory.
+    It raises TABLE_AMBIGUOUS if several sheets have contents, TABLE_UNREADABLE if it is no workbook, and what `check`
+    raises for the bytes that it would take in memory.
     """
     calamine = require("python_calamine", "tables")
     try:
