@@ -114,11 +114,35 @@ def light_choices():
         yield
 
 
+@pytest.fixture(scope="session", autouse=True)
+def light_own_models():
+    """Let the forest beside a common model of sums have few trees; give how many it has for users."""
+    from datacollab.party import _combined_model
+
+    n_trees = _combined_model._TREES["n_estimators"]
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setitem(_combined_model._TREES, "n_estimators", 10)
+        yield n_trees
+
+
+@pytest.fixture(scope="module")
+def all_trees(light_own_models):
+    """Let that forest have as many trees as for users, where its quality is judged or printed."""
+    from datacollab.party import _combined_model
+
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setitem(_combined_model._TREES, "n_estimators", light_own_models)
+        yield
+
+
 @pytest.fixture(autouse=True, scope="module")
 def documents_choose_lightly(request):
-    """Let examples in docstrings and on pages choose among light models too."""
-    if request.path.is_relative_to(ROOT / "src") or request.path.parent == ROOT / "docs":
+    """Let examples in docstrings and on pages choose among light models too; own models stay, for pages print them."""
+    is_document = request.path.is_relative_to(ROOT / "src") or request.path.parent == ROOT / "docs"
+    if is_document:
         request.getfixturevalue("light_choices")
+    if is_document or not request.path.is_relative_to(ROOT / "tests"):
+        request.getfixturevalue("all_trees")
 
 
 SLOW_PAGES = [ROOT / "docs" / f"{name}.md" for name in ("explanations", "guide", "rows")]

@@ -78,15 +78,8 @@ class TableEncoder(FittedUnseen, TransformerMixin, BaseEstimator):
     def transform(self, X: Any) -> FloatArray:
         """Return rows as numbers, shape (n_rows, n_encoded): columns of numbers come first.
 
-        Raises
-        ------
-        AgreementError
-            If columns are missing, or hold other kinds of entries than in `fit`, or are refused for unknown categories.
-
-        Warns
-        -----
-        DataCollabWarning
-            If columns hold many unknown categories, and `unknown` is "warn"; one names all of them.
+        Raise AgreementError if columns are missing, hold other kinds of entries than in `fit`, or are refused for
+        unknown categories.  If `unknown` is "warn", one DataCollabWarning names all columns that hold many of these.
         """
         columns = self._columns(X)
         outside: list[str] = []

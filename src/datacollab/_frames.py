@@ -8,7 +8,7 @@ import numbers
 import re
 import unicodedata
 from collections import Counter
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from decimal import Decimal
 from numbers import Real
 from typing import Any
@@ -18,9 +18,11 @@ from numpy.typing import NDArray
 from scipy import sparse
 
 from ._require import require
+from ._typing import FloatArray
 from .errors import AgreementError
 
-__all__ = ["are_missing", "came_by_party", "columns_of", "has_numbers_alone", "plain_column", "plain_table"]
+__all__ = ["are_missing", "came_by_party", "columns_of", "equal_rows", "has_numbers_alone", "plain_column"]
+__all__ += ["plain_table", "row_keys", "rows_among"]
 __all__ += ["MISSING", "MOST_OUTSIDE", "UNKNOWN", "label_finder", "label_text", "relax", "spelt_otherwise"]
 
 MISSING, UNKNOWN = -1, -2
@@ -87,13 +89,8 @@ def came_by_party(X: Any) -> bool:
 def plain_table(X: Any, what: str, error: type[ValueError] = AgreementError) -> Any:
     """Return a frame of pandas or polars, or an array, with NaN for gaps; what is neither stays as it is.
 
-    An Arrow table becomes a frame of pandas.  Categories and dates stay.
-
-    Raises
-    ------
-    ValueError
-        Of type `error`, in words that begin with `what`: if columns have no names of their own, or an array holds
-        records or complex numbers.
+    An Arrow table becomes a frame of pandas.  Categories and dates stay.  Raise `error`, in words that begin with
+    `what`, if columns have no names of their own, or an array holds records or complex numbers.
     """
     if hasattr(X, "collect"):
         raise error(f"{what} is a query that was not run. Call .collect() on it first.")
@@ -188,6 +185,24 @@ def has_numbers_alone(table: Any) -> bool:
 
 def _is_declared(column: Any) -> bool:
     return type(getattr(column, "dtype", None)).__name__ == "CategoricalDtype"
+
+
+def equal_rows(X: FloatArray) -> NDArray[np.intp]:
+    """Return a number for each row, the same for rows that are equal to the bit, shape (n_rows,)."""
+    return np.asarray(np.unique(X, axis=0, return_inverse=True)[1], dtype=np.intp).ravel()
+
+
+def row_keys(table: FloatArray) -> Iterator[bytes]:
+    """Yield one hashable key per row; equal rows have equal keys."""
+    # Adding zero turns -0.0 into 0.0, which compares equal to it but has other bytes.
+    return ((row + 0.0).tobytes() for row in table)
+
+
+def rows_among(rows: FloatArray, table: FloatArray) -> NDArray[np.bool_]:
+    """Return for each of `rows` whether it equals some row of `table`, shape (n_rows,)."""
+    keys = list(row_keys(rows))
+    shared = set(keys).intersection(row_keys(table))
+    return np.array([key in shared for key in keys], dtype=np.bool_)
 
 
 def relax(text: str) -> str:

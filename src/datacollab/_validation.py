@@ -34,12 +34,8 @@ def array_library(values: object) -> str | None:
 def array_namespace(values: Array) -> Any:
     """Return the functions of the array API standard for an array of `array_library`; otherwise NumPy.
 
-    NumPy 1 lacks some of the standard's names; code for both keeps to what both have.
-
-    Raises
-    ------
-    MissingExtraError
-        If scikit-learn is too old to bring array-api-compat along, and that is not installed.
+    NumPy 1 lacks some of the standard's names; code for both keeps to what both have.  Raise MissingExtraError if
+    scikit-learn is too old to bring array-api-compat along, and that is not installed.
     """
     if array_library(values) is None:
         return np
@@ -91,28 +87,13 @@ def check_representation(
     beside: Array | None = None,
     keep_single: bool = False,
 ) -> FloatArray:
-    """Turn one party's rows into a finite, two-dimensional float64 array.
+    """Turn one party's rows, called `what` in errors, into a finite, two-dimensional float64 array.
 
-    Parameters
-    ----------
-    values : array-like of shape (n_rows, n_intermediate)
-    party : str or int
-        Shown in error messages.
-    what : str
-        Name of the array in error messages.
-    n_features : int, optional
-        The expected number of columns.
-    beside : array, optional
-        If it is an array of `array_library`, the rows must be of the same library and on the same device, and so is
-        the result; otherwise that is a NumPy array.
-    keep_single : bool, default=False
-        Whether NumPy's float32 stays what it is.
+    If `beside` is an array of `array_library`, the rows must be of the same library and on the same device, and so is
+    the result; otherwise that is a NumPy array.  With `keep_single`, NumPy's float32 stays what it is.
 
-    Raises
-    ------
-    RepresentationError
-        If the array is not numeric, not two-dimensional, empty, not finite, not where `beside` is, or has the wrong
-        number of columns.
+    Raise RepresentationError if the rows are not numeric, not two-dimensional, empty, not finite, not where `beside`
+    is, or have other than `n_features` columns.
     """
     if sparse.issparse(values):
         raise RepresentationError(
@@ -181,12 +162,7 @@ def name_parties(
 ) -> dict[PartyName, ArrayLike]:
     """Key several parties' arrays by name: a mapping keeps its keys, a plain sequence is keyed ``0..K-1``.
 
-    Raises
-    ------
-    TypeError
-        If neither a mapping nor a sequence of arrays is given.
-    AgreementError
-        If there is no party at all.
+    Raise TypeError if neither is given, and AgreementError if there is no party at all.
     """
     if isinstance(representations, Mapping):
         named = dict(representations)

@@ -101,15 +101,8 @@ class Assessment:
 class Choice:
     """Ways of sharing, assessed in the order of the options, and the one to take.
 
-    Attributes
-    ----------
-    assessments : tuple of Assessment
-    limits : RiskLimits
-    utility_name : str
-    failed : dict of str to str
-        Options that could not be assessed, by name, and why.
-    complete : bool
-        False if the time budget ended it early.
+    ``failed`` names the options that could not be assessed, and why; ``complete`` is False if the time budget ended it
+    early.
     """
 
     assessments: tuple[Assessment, ...]

@@ -156,10 +156,7 @@ def named_target(target: NDArray[Any]) -> NDArray[Any]:
 def target_kind(target: NDArray[Any]) -> TargetKind:
     """Return the kind of targets in an array; arrays of scikit-survival count as survival.
 
-    Raises
-    ------
-    AgreementError
-        If rows have several values that are of no kind.
+    Raise AgreementError if rows have several values that are of no kind.
     """
     names = target.dtype.names
     if names is None:
@@ -250,15 +247,8 @@ _FEWEST_JUDGED = 10
 def check_class_names(target: NDArray[Any], what: str) -> None:
     """Refuse texts that tell rows apart, and warn of classes with few rows, whose labels say more of each.
 
-    Raises
-    ------
-    AgreementError
-        If at least half of ten rows or more have a text of their own.
-
-    Warns
-    -----
-    SmallClassWarning
-        If a class of texts has fewer than 5 rows.
+    Raise AgreementError if at least half of ten rows or more have a text of their own, and warn with SmallClassWarning
+    if a class of texts has fewer than 5 rows.
     """
     if target.dtype.kind not in "OSU" or len(target) < _FEWEST_JUDGED:
         return
@@ -278,13 +268,10 @@ def check_class_names(target: NDArray[Any], what: str) -> None:
 
 
 def check_coding(targets: Mapping[PartyName, NDArray[Any]], *, are_classes: bool = True) -> None:
-    """Refuse targets that parties code in different ways.
+    """Raise AgreementError if parties code targets in different ways: some by texts and others by numbers.
 
-    Raises
-    ------
-    AgreementError
-        If some are texts and others numbers.  Of classes, also if parties spell one differently, as with capitals,
-        and none has both spellings; or if some count as many classes from 0 as others count from 1.
+    Of classes, also if parties spell one differently, as with capitals, and none has both spellings; or if some count
+    as many classes from 0 as others count from 1.
     """
     are_texts = {party: target.dtype.kind in "OSU" for party, target in targets.items()}
     if len(set(are_texts.values())) > 1:

@@ -14,7 +14,7 @@ from numpy.testing import assert_array_equal
 from scipy import sparse
 from sklearn.compose import TransformedTargetRegressor
 from sklearn.ensemble import StackingClassifier, VotingClassifier
-from sklearn.linear_model import LogisticRegression
+from sklearn.linear_model import LinearRegression, LogisticRegression
 from sklearn.model_selection import GridSearchCV, StratifiedKFold, cross_val_predict, cross_val_score
 from sklearn.multiclass import OneVsRestClassifier
 from sklearn.pipeline import Pipeline
@@ -35,6 +35,8 @@ HOSPITAL = np.resize(["east", "north", "west"], N)
 OWN = {"groups": HOSPITAL, "anchor": X[N:]}
 SECRET = "Ashdown-Vale"
 
+pytestmark = pytest.mark.usefixtures("light_choices")
+
 
 def classifier(**options):
     return dc.DataCollaborationClassifier(random_state=0, **options)
@@ -42,6 +44,12 @@ def classifier(**options):
 
 def regressor(**options):
     return dc.DataCollaborationRegressor(random_state=0, **options)
+
+
+@pytest.fixture(scope="module")
+def expected():
+    """Probabilities of the public rows, by one array of all parties' rows."""
+    return classifier().fit(X[:N], Y[:N], **OWN).predict_proba(X[N:])
 
 
 # New categories
@@ -98,13 +106,18 @@ def narrow(n_columns, kind):
     return pd.DataFrame(columns)
 
 
-@pytest.mark.parametrize("kind", ["numbers", "both", "categories"])
-@pytest.mark.parametrize("n_columns", [1, 2, 5, 9])
+@pytest.mark.parametrize(
+    ("n_columns", "kind"),
+    [*((n, "numbers") for n in (1, 2, 9)), (5, "both"), (9, "both"), (1, "categories"), (2, "categories")],
+)
 def test_defaults_take_narrow_tables(n_columns, kind):
+    """Tables of 1 to 11 columns as numbers; a map has 10 by default."""
     table = narrow(n_columns, kind)
     event = survival_target(np.ones(N, dtype=bool), RANDOM.exponential(size=N))
-    forest = LogisticRegression()
-    models = [(classifier(sharing="rows", estimator=forest), Y[:N]), (regressor(sharing="rows"), NUMBERS[:N])]
+    models = [
+        (classifier(sharing="rows", estimator=LogisticRegression()), Y[:N]),
+        (regressor(sharing="rows", estimator=LinearRegression()), NUMBERS[:N]),
+    ]
     models += [(dc.DataCollaborationSurvival(random_state=0), event), (DataCollaborationClusterer(n_clusters=2), None)]
     for model, y in models:
         model.fit(table[:N], y, groups=HOSPITAL, anchor=table[N:])
@@ -323,17 +336,15 @@ def apart(values, form=lambda rows: rows):
 
 
 @pytest.mark.parametrize("form", FORMS)
-def test_tables_of_parties_are_joined(form):
+def test_tables_of_parties_are_joined(form, expected):
     anchor = FORMS[form](X[N:])
-    whole = classifier().fit(FORMS[form](X[:N]), Y[:N], groups=HOSPITAL, anchor=anchor)
-    expected = whole.predict_proba(FORMS[form](X[N:]))
     tables, targets = apart(X, FORMS[form]), apart(Y)
     named = classifier().fit(tables, targets, anchor=anchor)
     placed = classifier().fit(list(tables.values()), list(targets.values()), anchor=anchor)
     assert list(named.sums_.plan.roster) == PARTIES
     assert list(placed.sums_.plan.roster) == [0, 1, 2]
     for model in (named, placed):
-        np.testing.assert_allclose(model.predict_proba(FORMS[form](X[N:])), expected, atol=1e-9)
+        np.testing.assert_allclose(model.predict_proba(anchor), expected, atol=1e-9)
 
 
 def test_groups_of_a_frame_are_taken():
@@ -413,6 +424,6 @@ def test_all_else_takes_one_table():
 @pytest.mark.parametrize(
     "rows", [X[:N].tolist(), list(X[:N]), tuple(map(tuple, X[:N]))], ids=["lists", "arrays", "tuples"]
 )
-def test_a_list_of_rows_stays_a_table(rows):
+def test_a_list_of_rows_stays_a_table(rows, expected):
     model = classifier().fit(rows, Y[:N].tolist(), **OWN)
-    np.testing.assert_allclose(model.predict_proba(X[N:]), classifier().fit(X[:N], Y[:N], **OWN).predict_proba(X[N:]))
+    np.testing.assert_allclose(model.predict_proba(X[N:]), expected)

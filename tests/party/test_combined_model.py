@@ -133,6 +133,7 @@ def test_probabilities_of_all_classes_add_up_to_one(drawn, with_common):
     assert (found >= 0).all()
 
 
+@pytest.mark.usefixtures("all_trees")
 def test_the_better_model_on_rows_left_out_is_taken():
     random = np.random.default_rng(0)
     Z, statistic = random.normal(size=(300, 4)), RidgeSums(4, classes=(0, 1))

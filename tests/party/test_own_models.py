@@ -12,11 +12,11 @@ from sklearn.metrics import log_loss, roc_auc_score
 from sklearn.semi_supervised import LabelSpreading
 
 from datacollab._encoder import TableEncoder
+from datacollab._frames import equal_rows
 from datacollab.errors import AgreementError
 from datacollab.party._own_models import (
     Opinions,
     OwnData,
-    equal_rows,
     fit_convex_pool,
     fit_log_pool,
     fold_numbers,

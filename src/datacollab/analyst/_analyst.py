@@ -80,10 +80,7 @@ class Collaboration:
     def party_model(self, party: PartyName) -> PartyModel:
         """Return what goes back to one party: its own g_k, h at its own level, and what h says of its rows left out.
 
-        Raises
-        ------
-        UnknownPartyError
-            If the party took no part.
+        Raise UnknownPartyError if the party took no part.
         """
         if party not in self.integrator_.integration_functions_:
             raise UnknownPartyError(f"Party {party!r} took no part; the parties are {self.parties!r}.")
@@ -104,10 +101,7 @@ class Collaboration:
     def anchor_predictions(self, party: PartyName) -> AnchorPredictions:
         """Return what goes back to one party in place of a model: h on the anchor's rows by the party's own g_k.
 
-        Raises
-        ------
-        UnknownPartyError
-            If the party took no part, or its share is not at hand.
+        Raise UnknownPartyError if the party took no part, or its share is not at hand.
         """
         model = self.party_model(party)
         if party not in self.anchors_:
@@ -252,10 +246,6 @@ class Analyst:
 
     def fit(self, shares: Iterable[Share]) -> Collaboration:
         """Integrate the shares, one from each party, and fit the model on the combined collaboration representations.
-
-        Returns
-        -------
-        Collaboration
 
         Raises
         ------

@@ -16,7 +16,7 @@ from sklearn.ensemble import RandomForestRegressor
 
 from .._validation import FloatArray, PartyName
 from ..errors import AgreementError, DataCollabError
-from ..linalg import median_gamma
+from ..linalg import entropy, median_gamma
 from ..model import (
     ALPHAS,
     AveragedClassifier,
@@ -534,9 +534,7 @@ def _constant_loss(target: NDArray[Any], counts: FloatArray, *, is_classificatio
     if not is_classification:
         mean = np.average(target, weights=counts)
         return float(np.average((target - mean) ** 2, weights=counts))
-    shares = np.bincount(np.unique(target, return_inverse=True)[1], weights=counts) / counts.sum()
-    shares = shares[shares > 0]
-    return float(-shares @ np.log(shares))
+    return entropy(np.bincount(np.unique(target, return_inverse=True)[1], weights=counts))
 
 
 _TAU = 0.1

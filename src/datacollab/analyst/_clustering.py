@@ -12,12 +12,14 @@ from sklearn.base import clone, is_classifier
 from sklearn.cluster import DBSCAN, HDBSCAN, OPTICS, KMeans, MiniBatchKMeans, SpectralClustering
 from sklearn.mixture import GaussianMixture
 
+from .._frames import equal_rows
 from .._validation import FloatArray, PartyName
 from ..errors import RepresentationError
 from ..model import mixture_classes, mixture_novelty, nearest_centre
 from ..share import Share
 from ._analyst import Collaboration, by_party
 from ._linear import AnchorScaled, BaseIntegrator
+from ._training import are_means
 
 BY_NEIGHBOURS = (SpectralClustering, DBSCAN, HDBSCAN, OPTICS)
 """Clusterers for which rows are near or dense; among copies, all are."""
@@ -137,10 +139,6 @@ def _assignment(clusterer: Any, rows: Any, labels: NDArray[Any], classes: NDArra
     return nearest_centre(np.stack([rows[labels == each].mean(axis=0) for each in classes]), classes)
 
 
-_REPEATED = 0.9
-"""Part of a share's rows that equal others, from which on they are taken for means of groups."""
-
-
 @dataclass(frozen=True, kw_only=True, eq=False, repr=False)
 class Integrated:
     """What the analyst has after the integration, before anything is trained.
@@ -205,14 +203,8 @@ def integrate(shares: Iterable[Share], integrator: BaseIntegrator | None = None)
     return Integrated(
         integrator=fitted,
         representations=fitted.transform({party: share.representation for party, share in named.items()}),
-        repeated=tuple(party for party, share in named.items() if _part_repeated(share) >= _REPEATED),
+        repeated=tuple(party for party, share in named.items() if are_means(equal_rows(share.representation))),
     )
-
-
-def _part_repeated(share: Share) -> float:
-    """Return part of the shared rows that equal another."""
-    _, numbers, counts = np.unique(share.representation, axis=0, return_inverse=True, return_counts=True)
-    return float(np.mean(counts[numbers.ravel()] > 1))
 
 
 _RIDGE = 0.1

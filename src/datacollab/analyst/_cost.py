@@ -58,14 +58,9 @@ _USUAL_SPEEDS = {"double": 5e10, "single": 1e11, "skinny": 7e10, "values32": 6.7
 class FitCost:
     """Estimated cost of a fit.
 
-    Attributes
-    ----------
-    solver : {"dense", "streamed", "nystroem"}
-    memory : int
-        Bytes that the process holds at the peak, all counted: Python, the anchor representations and the fit.
-    work : dict of str to float
-        What is computed: operations of matrix products ("single", "double", "skinny" with few columns) and kernel
-        values ("values32", "values64").
+    ``memory`` is in bytes that the process holds at the peak, all counted: Python, the anchor representations and the
+    fit.  ``work`` says what the solver computes: operations of matrix products ("single", "double", "skinny" with few
+    columns) and kernel values ("values32", "values64").
     """
 
     solver: str
@@ -98,17 +93,8 @@ class FitCost:
 class FitSize:
     """What the cost of a fit depends on.
 
-    Attributes
-    ----------
-    n_columns : float
-        Columns of the anchor representations, on average over parties.
-    itemsize : int
-        Bytes of their entries.
-    kernel : Kernel
-        One party's.
-    has_graph, has_penalty : bool
-    remote : bool
-        Whether an engine keeps the parties' matrices elsewhere.
+    ``n_columns`` are those of the anchor representations, on average over parties, and ``itemsize`` the bytes of their
+    entries; ``kernel`` is one party's.  ``remote`` says whether an engine keeps the parties' matrices elsewhere.
     """
 
     n_anchors: int

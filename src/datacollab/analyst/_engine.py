@@ -16,10 +16,6 @@ class Engine:
 
     A subclass may keep states elsewhere; what moves are the arrays given and returned.  Functions are module-level, and
     results do not depend on where or in which order parties are worked on.
-
-    Parameters
-    ----------
-    n_jobs : int, default=None
     """
 
     memory: float | None = None

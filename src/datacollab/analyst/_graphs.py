@@ -38,22 +38,9 @@ class NeighborGraph(BaseEstimator, ABC):
     def weights(self, anchors: Mapping[PartyName, FloatArray], y: ArrayLike | None = None) -> sparse.csr_array:
         """Return symmetric weights, averaged over parties (eqs. graph-weight-symmetrization, graph-weight-aggregation).
 
-        Parameters
-        ----------
-        anchors : mapping of party to ndarray of shape (n_anchors, n_intermediate)
-        y : array-like of shape (n_anchors,), optional
-            Targets of the anchor rows, where the graph needs them.
-
-        Returns
-        -------
-        sparse array of shape (n_anchors, n_anchors)
-
-        Raises
-        ------
-        ValueError
-            If `n_neighbors` is not below the number of anchor rows, or `y` is missing.
-        AgreementError
-            If `y` has not one entry per anchor row.
+        The array is sparse, of shape (n_anchors, n_anchors).  `y` has the targets of the anchor rows, where the graph
+        needs them.  Raise ValueError if `n_neighbors` is not below the number of anchor rows, or `y` is missing, and
+        AgreementError if it has not one entry per anchor row.
         """
         self._validate_params()
         n_anchors = next(iter(anchors.values())).shape[0]
@@ -78,12 +65,8 @@ class NeighborGraph(BaseEstimator, ABC):
     def laplacian(self, anchors: Mapping[PartyName, FloatArray], y: ArrayLike | None = None) -> sparse.csr_array:
         """Return graph Laplacian D - W (eq. graph-laplacian-definition), sparse and symmetric.
 
-        Parameters and errors are those of `weights`.
-
-        Raises
-        ------
-        NumericalError
-            If no pair has any weight, so that the graph says nothing.
+        Parameters and errors are those of `weights`; NumericalError if no pair has any weight, so that the graph says
+        nothing.
         """
         W = self.weights(anchors, y)
         if W.nnz == 0:

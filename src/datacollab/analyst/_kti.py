@@ -247,22 +247,10 @@ class KTI(BaseIntegrator):
     def fit(self, anchors: Representations, y: ArrayLike | None = None) -> Self:
         """Learn the target and one kernel map per party.
 
-        Parameters
-        ----------
-        anchors : mapping of party to array-like of shape (n_anchors, n_intermediate)
-            The parties' representations of the same anchor rows; row counts agree, columns need not.
-        y : array-like of shape (n_anchors,), optional
-            Targets of the anchor rows, where a graph needs them.
-
-        Returns
-        -------
-        self
+        Parameters and errors are those of `BaseIntegrator.fit`.
 
         Raises
         ------
-        AgreementError, RepresentationError
-            If row counts differ, or a representation is not finite, empty, or the same in every row; the message
-            names the party.
         NumericalError
             If a kernel is not positive semidefinite, a width cannot be found, a graph has no edges, or landmarks
             cannot stand for the other rows.
@@ -279,8 +267,9 @@ class KTI(BaseIntegrator):
         with self._few_threads(checked):
             problem = replace(self._problem(checked, y), n_components=n_components)
             solution = self._solve(problem, seed)
-            single, by_landmarks = self.precision == "float32", self.n_landmarks is not None
-            rank = check_rank(problem, solution, self.n_components, single=single, by_landmarks=by_landmarks)
+            is_single = self.precision == "float32"
+            by_landmarks = self.n_landmarks is not None
+            rank = check_rank(problem, solution, self.n_components, single=is_single, by_landmarks=by_landmarks)
             if rank < n_components:
                 problem = replace(problem, n_components=rank)
                 solution = self._solve(problem, seed)
@@ -342,39 +331,31 @@ class KTI(BaseIntegrator):
         """
         self._validate_params()
         columns = float(self.n_components if n_columns is None else n_columns)
-        size = FitSize(
-            n_anchors=n_anchors,
-            n_parties=n_parties,
-            n_columns=columns,
-            itemsize=np.dtype(dtype).itemsize,
-            kernel=self._kernel(1.0 / columns),
-            has_graph=self.graph is not None,
-            has_penalty=self.penalty_graph is not None,
-            **self._of_any_size(),
-        )
+        size = self._size_of(n_anchors, n_parties, columns, np.dtype(dtype).itemsize, self._kernel(1.0 / columns))
         return size.choose(self.solver, self._limit(), is_loaded=False)
 
     def _size(self, problem: TargetProblem) -> FitSize:
-        n_parties, beside = len(problem.anchors), next(iter(problem.anchors.values()))
-        return FitSize(
-            n_anchors=problem.n_anchors,
-            n_parties=n_parties,
-            n_columns=sum(A.shape[1] for A in problem.anchors.values()) / n_parties,
-            itemsize=beside.dtype.itemsize if isinstance(beside, np.ndarray) else 8,
-            kernel=next(iter(problem.kernels.values())),
-            has_graph=problem.intrinsic is not None,
-            has_penalty=problem.penalty is not None,
-            **self._of_any_size(),
-        )
+        n_parties = len(problem.anchors)
+        beside = next(iter(problem.anchors.values()))
+        n_columns = sum(A.shape[1] for A in problem.anchors.values()) / n_parties
+        itemsize = beside.dtype.itemsize if isinstance(beside, np.ndarray) else 8
+        return self._size_of(problem.n_anchors, n_parties, n_columns, itemsize, next(iter(problem.kernels.values())))
 
-    def _of_any_size(self) -> dict[str, Any]:
-        """Return what `FitSize` takes from the parameters."""
-        return {
-            "n_components": self.n_components,
-            "alpha": self.alpha,
-            "n_landmarks": self.n_landmarks,
-            "remote": self.engine is not None,
-        }
+    def _size_of(self, n_anchors: int, n_parties: int, n_columns: float, itemsize: int, kernel: Kernel) -> FitSize:
+        """Return the size of a fit to such data with these parameters."""
+        return FitSize(
+            n_anchors=n_anchors,
+            n_parties=n_parties,
+            n_components=self.n_components,
+            kernel=kernel,
+            n_columns=n_columns,
+            itemsize=itemsize,
+            alpha=self.alpha,
+            n_landmarks=self.n_landmarks,
+            has_graph=self.graph is not None,
+            has_penalty=self.penalty_graph is not None,
+            remote=self.engine is not None,
+        )
 
     def _limit(self) -> float | None:
         engine_memory = None if self.engine is None else self.engine.memory
@@ -382,8 +363,10 @@ class KTI(BaseIntegrator):
 
     def _solve(self, problem: TargetProblem, seed: int) -> Solution:
         """Solve with what `FitSize.choose` says, or with what takes over."""
-        n, K = problem.n_anchors, len(problem.anchors)
-        beside, size = next(iter(problem.anchors.values())), self._size(problem)
+        n = problem.n_anchors
+        K = len(problem.anchors)
+        beside = next(iter(problem.anchors.values()))
+        size = self._size(problem)
         engine = Engine(self.n_jobs) if self.engine is None else self.engine
         cost = size.choose(self.solver, self._limit(), beside)
         if n > _WORTH_SAYING:

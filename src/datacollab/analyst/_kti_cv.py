@@ -308,15 +308,9 @@ class KTICV(BaseIntegrator):
     def fit(self, anchors: Representations, y: ArrayLike | None = None) -> Self:
         """Score all candidates on held-out anchor rows, and fit the best on all rows.
 
-        Parameters are those of `KTI.fit`, and so are errors.
-
-        Raises
-        ------
-        AgreementError
-            If `y` has not one entry per anchor row.
-        ValueError
-            If a list of candidates is empty or holds what `KTI` does not take, or no number of components is allowed
-            by the data.
+        Parameters and errors are those of `KTI.fit`.  Raise AgreementError if `y` has not one entry per anchor row, and
+        ValueError if a list of candidates is empty or holds what `KTI` does not take, or no number of components is
+        allowed by the data.
         """
         checked = self._start_fit(anchors)
         numbers = self._numbers()

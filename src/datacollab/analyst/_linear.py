@@ -133,27 +133,31 @@ class BaseIntegrator(BaseEstimator, ABC):
 
     @abstractmethod
     def fit(self, anchors: Representations, y: ArrayLike | None = None) -> Self:
-        """Learn one integration function per party."""
+        """Learn one integration function per party.
+
+        Parameters
+        ----------
+        anchors : mapping of party to array-like of shape (n_anchors, n_intermediate)
+            The parties' representations of the same anchor rows; row counts agree, columns need not.
+        y : array-like of shape (n_anchors,), optional
+            Targets of the anchor rows, where a method needs them.
+
+        Raises
+        ------
+        AgreementError, RepresentationError
+            If row counts differ, or a representation is not finite, empty, or the same in every row; the message
+            names the party.
+        """
 
     def transform(self, representations: Representations) -> dict[PartyName, FloatArray]:
         """Map each party's intermediate representation into the common feature space.
 
-        Parameters
-        ----------
-        representations : mapping of party to array-like of shape (n_rows, n_intermediate)
-            Any subset of the parties.  A plain sequence stands for the parties ``0..K-1``.
+        Parties may be any of those in `fit`, as a mapping to arrays of shape (n_rows, n_intermediate); a plain sequence
+        stands for the parties ``0..K-1``.  Each gets an array of shape (n_rows, n_components): after a fit on torch or
+        CuPy arrays, such an array.
 
-        Returns
-        -------
-        dict of party to ndarray of shape (n_rows, n_components)
-            After a fit on torch or CuPy arrays, such arrays.
-
-        Raises
-        ------
-        UnknownPartyError
-            If a party took no part in `fit`.
-        RepresentationError
-            If the rows cannot be used; the message names the party.
+        Raise UnknownPartyError if a party took no part in `fit`, and RepresentationError, which names the party, if its
+        rows cannot be used.
         """
         check_is_fitted(self)
         named = name_parties(representations, what="representation")
@@ -205,27 +209,10 @@ class LinearIntegrator(BaseIntegrator):
     """
 
     def fit(self, anchors: Representations, y: ArrayLike | None = None) -> Self:
-        """Learn one linear map per party.
+        """Learn one linear map per party; `y` is ignored.
 
-        Parameters
-        ----------
-        anchors : mapping of party to array-like of shape (n_anchors, n_intermediate)
-            The parties' representations of the same anchor rows; row counts agree.
-        y : None
-            Ignored.
-
-        Returns
-        -------
-        self
-
-        Raises
-        ------
-        AgreementError, RepresentationError
-            If row counts differ, or a representation is not finite, empty, or the same in every row; the message
-            names the party.
-        ValueError
-            If the representations together do not allow so many components.  What else a method refuses is said at
-            its class.
+        Parameters and errors are those of `BaseIntegrator.fit`; ValueError if the representations together do not allow
+        so many components.  What else a method refuses is said at its class.
         """
         checked = self._start_fit(anchors)
         centred, means = self._without_means(checked)
@@ -651,9 +638,8 @@ class AnchorScaled(BaseIntegrator):
     Notes
     -----
     Where all parties' maps are isometries of all columns, as PCA without reduction is, `kept_variance_` is 1 and
-    distances are those between raw rows.The parties' representations count as they come:
-    all should be made by one kind of obfuscator on columns in the same units, or the one with the largest numbers
-    decides.
+    distances are those between raw rows.  The parties' representations count as they come: all should be made by one
+    kind of obfuscator on columns in the same units, or the one with the largest numbers decides.
 
     W goes to every party as part of its map.  It tells what the covariance of the anchor is, as all parties see it on
     average; with two parties, each can take out its own part and has the other's.  That concerns private rows as far as
@@ -680,12 +666,7 @@ class AnchorScaled(BaseIntegrator):
     def fit(self, anchors: Representations, y: ArrayLike | None = None) -> Self:
         """Fit the integrator, with the targets `y` of the anchor rows where it needs them, and scale its maps.
 
-        Raises
-        ------
-        TypeError
-            If the integrator's maps are neither linear nor of kernels.
-        AgreementError, RepresentationError, NumericalError, ValueError
-            What the integrator raises.
+        Raise TypeError if the integrator's maps are neither linear nor of kernels, and what the integrator raises.
         """
         self._validate_params()
         kept = check_parties(anchors, keep_library=True)

@@ -81,10 +81,7 @@ def extend_pivots(
 ) -> PivotedCholesky:
     """Draw landmarks until there are ``rank``, or no more are of use (Epperly, Tropp and Webber 2024, algorithm 2.1).
 
-    Raises
-    ------
-    scipy.linalg.LinAlgError
-        If the kernel is seen not to be positive semidefinite.
+    Raise LinAlgError if the kernel is seen not to be positive semidefinite.
     """
     n = A.shape[0]
     rank = min(rank, n)
@@ -272,35 +269,14 @@ def smoothed_span(
 ) -> tuple[FloatArray, Array, list[FloatArray]]:
     r"""Find the largest eigenpairs of :math:`\sum_k \tilde P_k`, with :math:`\tilde P_k` of the first landmarks.
 
-    With the Cholesky factors :math:`C_k` of :math:`L_k^\top L_k + \lambda I` that sum is :math:`F F^\top`,
-    :math:`F = [L_1 C_1^{-\top}, \ldots, L_K C_K^{-\top}]`.  Its eigenvectors are :math:`F V \Theta^{-1/2}`, V those of
-    the Gram matrix :math:`F^\top F`.  Features are made twice, some rows at a time.
+    With the Cholesky factors :math:`C_k` of :math:`L_k^\top L_k + \lambda I` that sum is :math:`F F^\top`, :math:`F =
+    [L_1 C_1^{-\top}, \ldots, L_K C_K^{-\top}]`.  Its eigenvectors are :math:`F V \Theta^{-1/2}`, V those of the Gram
+    matrix :math:`F^\top F`.  Features are made twice, some rows at a time, by `Engine.each`.
 
-    Parameters
-    ----------
-    features : sequence of LandmarkFeatures
-    each : callable
-        `Engine.each`.
-    n_first : int
-        Landmarks per party that the sum is restricted to, at most.
-    k : int
-        Eigenvectors to find.
-    center : bool
-        Whether to search only among vectors that sum to zero.
-
-    Returns
-    -------
-    values : ndarray of shape (min(k + 1, m),)
-        Eigenvalues, descending; m features are used of all parties together.  The last one tells the eigengap.
-    vectors : array of shape (n_anchors, k)
-        Orthonormal columns; those without a direction in the features are zero.
-    factors : list of ndarray of shape (r, r)
-        :math:`C_k` of all r landmarks of each party.
-
-    Raises
-    ------
-    scipy.linalg.LinAlgError
-        If rounding leaves a Gram matrix that is not positive definite.
+    Returned are k + 1 eigenvalues, descending, or as many as there are features of all parties together; the last tells
+    the eigengap.  Then k orthonormal columns, which sum to zero if ``center``, and are zero without a direction in the
+    features; and :math:`C_k` of all landmarks of each party.  Raise LinAlgError if rounding leaves a Gram matrix that
+    is not positive definite.
     """
     A = features[0].A
     grams = [zeros((party.rank, party.rank), A).T for party in features]

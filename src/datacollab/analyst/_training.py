@@ -12,6 +12,7 @@ from sklearn.base import clone
 from sklearn.cluster import KMeans
 from sklearn.neighbors import NearestNeighbors
 
+from .._frames import equal_rows
 from .._validation import FloatArray, PartyName
 from ..errors import AgreementError, NumericalError
 from ..model import fit_weighted
@@ -172,9 +173,9 @@ def training_rows(shares: Mapping[PartyName, Share], *, as_classes: bool = False
     for party, share in shares.items():
         n_rows = len(share.target)
         parties[party] = slice(start, start + n_rows)
-        equal, counts = _equal_rows(share)
+        equal = equal_rows(share.representation)
         groups.append(next_group + equal)
-        are_own[party] = bool(share.one_to_one and np.mean(counts[equal] > 1) < _MEANS)
+        are_own[party] = share.one_to_one and not are_means(equal)
         judges.append(np.full(n_rows, float(are_own[party])))
         start, next_group = start + n_rows, next_group + n_rows
     judged_on = "rows"
@@ -267,10 +268,9 @@ def _related(numbers: NDArray[np.intp], anchor: FloatArray) -> NDArray[np.intp]:
     return np.where(made, clusters[np.where(made, numbers, 0)], numbers)
 
 
-def _equal_rows(share: Share) -> tuple[NDArray[np.intp], NDArray[np.intp]]:
-    """Return a number for each row of a share, the same for equal rows, and how many rows have each number."""
-    _, numbers, counts = np.unique(share.representation, axis=0, return_inverse=True, return_counts=True)
-    return numbers.ravel(), counts
+def are_means(numbers: NDArray[np.intp]) -> bool:
+    """Return whether nearly all rows equal another, as means of groups do; equal rows have one number."""
+    return bool(np.mean(np.bincount(numbers)[numbers] > 1) >= _MEANS)
 
 
 def common_anchor_target(shares: Mapping[PartyName, Share]) -> NDArray[Any] | None:

@@ -14,10 +14,10 @@ from sklearn.neighbors import NearestNeighbors
 from sklearn.preprocessing import StandardScaler
 
 from .._encoder import TableEncoder
-from .._frames import has_numbers_alone, plain_table
+from .._frames import has_numbers_alone, plain_table, rows_among
 from .._typing import FloatArray
 from ..errors import AgreementError, AnchorError
-from ._sources import check_table, rows_among
+from ._sources import check_table
 
 _MOST_ROWS = 5000
 _NEAR = 0.2
@@ -66,16 +66,18 @@ def find_private_rows(anchor: ArrayLike, X_private: ArrayLike, *, tolerance: flo
     """
     if not 0 <= tolerance < np.inf:
         raise AnchorError(f"tolerance must be a finite number, 0 or above; got {tolerance!r}.")
-    anchor, X_private = plain_table(anchor, "anchor", AnchorError), plain_table(X_private, "X_private", AnchorError)
-    X_private = _in_order(X_private, anchor)
+    anchor = plain_table(anchor, "anchor", AnchorError)
+    X_private = _in_order(plain_table(X_private, "X_private", AnchorError), anchor)
     if np.ndim(anchor) == np.ndim(X_private) == 2 and not (has_numbers_alone(anchor) and has_numbers_alone(X_private)):
         # Gaps are filled, so that rows which differ in one alone count as equal.
         try:
             encoder = TableEncoder("A table", standardise=False).fit(anchor, beside=[X_private])
         except AgreementError as error:
             raise AnchorError(str(error)) from None
-        anchor, X_private = encoder.transform(anchor), encoder.transform(X_private)
-    A, X = check_table(anchor, "anchor"), check_table(X_private, "X_private")
+        anchor = encoder.transform(anchor)
+        X_private = encoder.transform(X_private)
+    A = check_table(anchor, "anchor")
+    X = check_table(X_private, "X_private")
     if A.shape[1] != X.shape[1]:
         raise AnchorError(
             f"The anchor has {A.shape[1]} columns but X_private has {X.shape[1]}; give both with the same columns in "
@@ -92,7 +94,8 @@ def find_private_rows(anchor: ArrayLike, X_private: ArrayLike, *, tolerance: flo
 
 def _in_order(table: ArrayLike, like: ArrayLike) -> ArrayLike:
     """Return a frame with its columns in the order of another: equal rows would not be found in unequal orders."""
-    names, wanted = (list(getattr(each, "columns", ())) for each in (table, like))
+    names = list(getattr(table, "columns", ()))
+    wanted = list(getattr(like, "columns", ()))
     if not names or not wanted or names == wanted:
         return table
     if sorted(map(str, names)) != sorted(map(str, wanted)):
@@ -121,16 +124,11 @@ class EqualRows:
 def equal_rows(anchor: NDArray[Any], X_private: NDArray[Any]) -> EqualRows:
     """Count the rows that an anchor and a party's own table both have, and say how many chance explains.
 
-    Tables of codes and whole numbers have equal rows by chance.  Rows of the same kind of people are exchangeable: of
-    all rows of both tables, the own ones are a draw without replacement.  So the chance that g equal rows are not all
-    of one table follows from the sizes of both.  The count is a sum of such trials (Poisson's binomial distribution).
-    Chance explains what it reaches in one of a thousand anchors.
-
-    Parameters
-    ----------
-    anchor, X_private : ndarray of shape (n_anchors, n_features) and (n_samples, n_features), or (n_anchors,) and \
-(n_samples,)
-        Rows, or one key for each row.
+    Tables have shape (n_rows, n_features), or (n_rows,) if each row has a key.  Those of codes and whole numbers have
+    equal rows by chance.  Rows of the same kind of people are exchangeable: of all rows of both tables, the own ones
+    are a draw without replacement.  So the chance that g equal rows are not all of one table follows from the sizes of
+    both.  The count is a sum of such trials (Poisson's binomial distribution).  Chance explains what it reaches in one
+    of a thousand anchors.
 
     Examples
     --------
@@ -237,7 +235,8 @@ def anchor_fit(anchor: ArrayLike, X_private: ArrayLike, *, expected: ArrayLike |
     >>> fit.n_near > 100, fit.n_near_beyond_chance
     (True, 0)
     """
-    A, X = check_table(anchor, "anchor"), check_table(X_private, "X_private")
+    A = check_table(anchor, "anchor")
+    X = check_table(X_private, "X_private")
     E = A[:0] if expected is None else check_table(expected, "expected")
     X = X[:: -(-len(X) // _MOST_ROWS)]
     # The own rows give the units, which the maker of the anchor does not know.
@@ -248,7 +247,10 @@ def anchor_fit(anchor: ArrayLike, X_private: ArrayLike, *, expected: ArrayLike |
     is_equal = rows_among(A, X)
     A, X, E = (each[:, varies] / deviation[varies] for each in (A, X, E))
     distances, nearest = NearestNeighbors(n_neighbors=min(3, len(X))).fit(X).kneighbors(X)
-    place, is_near = _find_near(A, X, distances)
+    found, places = NearestNeighbors(n_neighbors=1).fit(X).kneighbors(A)
+    place = places[:, 0]
+    # Much nearer to its nearest own row than any other own row is.
+    is_near = found[:, 0] < _NEAR * distances[place, 1]
     n_near_own = _count_near_own(distances, nearest)
     # Equal anchor rows count once: those of codes are equal by chance, those around a person differ a little.
     around = np.unique(np.column_stack([place, A])[is_near], axis=0)[:, 0].astype(np.intp)
@@ -285,13 +287,6 @@ def _most_around_one(n_own: int, n_rows: int, n_anchors: int) -> int:
     """
     mean = n_anchors * (n_own + _RULE_OF_THREE) / n_rows**2
     return max(_MOST_AROUND_ONE, int(poisson.isf(_LEVEL / n_rows, _UNEVENNESS * mean)))
-
-
-def _find_near(A: FloatArray, X: FloatArray, distances: FloatArray) -> tuple[NDArray[np.intp], NDArray[np.bool_]]:
-    """Return each anchor row's nearest own row, and whether it is much nearer to it than any other own row is."""
-    found, nearest = NearestNeighbors(n_neighbors=1).fit(X).kneighbors(A)
-    place = nearest[:, 0]
-    return place, np.asarray(found[:, 0] < _NEAR * distances[place, 1])
 
 
 def _count_near_own(distances: FloatArray, nearest: NDArray[np.intp]) -> int:

@@ -11,17 +11,11 @@ from numpy.typing import ArrayLike, NDArray
 from sklearn.neighbors import NearestNeighbors
 
 from .._encoder import TableEncoder
+from .._frames import rows_among
 from .._validation import FloatArray, Interval, StrOptions
 from ..errors import AnchorError
 from ._samplers import AnchorSampler
-from ._sources import (
-    as_numbers,
-    balanced_totals,
-    check_target,
-    distinct_rows,
-    encode_classes,
-    rows_among,
-)
+from ._sources import as_numbers, balanced_totals, check_target, distinct_rows, encode_classes
 
 
 class SMOTEAnchor(AnchorSampler):

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from typing import Any
 
 import numpy as np
@@ -10,7 +9,7 @@ from numpy.typing import ArrayLike, NDArray
 from scipy import sparse
 from sklearn.utils import check_array, check_random_state
 
-from .._frames import are_missing, plain_column, plain_table
+from .._frames import are_missing, plain_column, plain_table, row_keys
 from .._require import require
 from .._secrets import fresh_generator
 from .._validation import FloatArray, check_single_targets
@@ -126,22 +125,9 @@ def balanced_totals(n_samples: int, n_classes: int) -> NDArray[np.intp]:
     return totals
 
 
-def _keys(table: FloatArray) -> Iterator[bytes]:
-    """Yield one hashable key per row; equal rows have equal keys."""
-    # Adding zero turns -0.0 into 0.0, which compares equal to it but has other bytes.
-    return ((row + 0.0).tobytes() for row in table)
-
-
 def distinct_rows(table: FloatArray) -> tuple[NDArray[np.intp], NDArray[np.intp]]:
     """Return where each distinct row first occurs, and which of these every row equals."""
     numbers: dict[bytes, int] = {}
-    inverse = np.array([numbers.setdefault(key, len(numbers)) for key in _keys(table)], dtype=np.intp)
+    inverse = np.array([numbers.setdefault(key, len(numbers)) for key in row_keys(table)], dtype=np.intp)
     _, first = np.unique(inverse, return_index=True)
     return first, inverse  # (n_distinct,), (n_rows,)
-
-
-def rows_among(rows: FloatArray, table: FloatArray) -> NDArray[np.bool_]:
-    """Return for each of `rows` whether it equals some row of `table`."""
-    keys = list(_keys(rows))
-    shared = set(keys).intersection(_keys(table))
-    return np.array([key in shared for key in keys], dtype=np.bool_)  # (n_rows,)

@@ -1,12 +1,12 @@
 """Effects of treatments, from what parties share.  Never imports ``party``."""
 
+from .._frames import equal_rows
 from ._estimate import ConditionalEffects, Effect, Overlap, conditional_effects, estimate_effect
 from ._estimators import (
     Estimated,
     WhitenedLogisticRegression,
     doubly_robust,
     effect_folds,
-    equal_rows,
     inverse_probability_weighting,
     partially_linear,
     propensity_scores,

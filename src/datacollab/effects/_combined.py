@@ -11,12 +11,14 @@ import numpy as np
 from numpy.typing import NDArray
 from sklearn.base import clone
 
+from .._frames import equal_rows
 from .._validation import FloatArray, PartyName
 from ..analyst import BaseIntegrator
+from ..analyst._analyst import by_party
 from ..errors import AgreementError, EffectError
 from ..share import Share
 from ..targets import TargetKind
-from ._estimators import equal_rows, with_parties
+from ._estimators import with_parties
 
 _BY_CHANCE = 1e-3
 """Probability, at most, with which equal outcomes in all groups are not taken for chance."""
@@ -59,13 +61,9 @@ class CombinedRows:
 
 def combined_rows(shares: Iterable[Share], integrator: BaseIntegrator) -> CombinedRows:
     """Align the parties' shares; AgreementError or EffectError where no effect can be estimated from them."""
-    named: dict[PartyName, Share] = {}
-    for share in shares:
-        if share.party in named:
-            raise AgreementError(f"Two shares carry the name {share.party!r}; parties need different names.")
-        named[share.party] = share
+    named = by_party(shares)
     kinds = {party: share.target_kind.value for party, share in named.items()}
-    if not named or len(set(kinds.values())) > 1 or not set(kinds.values()) <= _KINDS:
+    if len(set(kinds.values())) > 1 or not set(kinds.values()) <= _KINDS:
         raise AgreementError(
             f"Expected treatments with outcomes of one kind from all parties; got {kinds}. Have the shares made "
             "with effect_target of datacollab.targets."

@@ -269,12 +269,7 @@ class Effect:
     def plot_overlap(self, ax: Axes | None = None) -> Axes:
         """Draw a histogram of the scores, the treated upwards and the others downwards.
 
-        Without axes, a new figure is made, which no window shows.
-
-        Raises
-        ------
-        MissingExtraError
-            If matplotlib is not installed.
+        Without axes, a new figure is made, which no window shows.  MissingExtraError if matplotlib is not installed.
         """
         figure = require("matplotlib.figure", "plots").Figure
         axes: Axes = figure(figsize=(6.4, 3.6), layout="constrained").subplots() if ax is None else ax
@@ -571,8 +566,7 @@ def _heterogeneity(
     rows: CombinedRows, scores: FloatArray, outcome: FloatArray, splits: Folds, outcome_model: Any | None
 ) -> float:
     """Return the p-value for an effect that is the same for all rows, parties and degrees of overlap."""
-    model = LinearRegression() if outcome_model is None else outcome_model
-    r_y = outcome - cross_fitted(model, rows.adjusted_for, outcome, splits)
+    r_y = outcome - cross_fitted(outcome_model, rows.adjusted_for, outcome, splits)
     by = np.column_stack([rows.adjusted_for, scores * (1.0 - scores)])
     return _fitted(by, rows.treatment - scores, r_y, rows.groups)[1]
 
@@ -659,10 +653,7 @@ class ConditionalEffects:
     def party_model(self, party: PartyName) -> PartyModel:
         """Return one party's model: ``party.predict(X, model)`` is the effect of treatment on each row then.
 
-        Raises
-        ------
-        UnknownPartyError
-            If the party took no part.
+        Raise UnknownPartyError if the party took no part.
         """
         maps = self.integrator_.integration_functions_
         if party not in maps:
@@ -698,8 +689,7 @@ def conditional_effects(
     X, t = rows.adjusted_for, rows.treatment
     outcome = np.asarray(rows.target["outcome"], dtype=np.float64)
     splits = effect_folds(t, rows.groups, folds, random_state, party=rows.party)
-    model = LinearRegression() if outcome_model is None else outcome_model
-    r_y = outcome - cross_fitted(model, X, outcome, splits)
+    r_y = outcome - cross_fitted(outcome_model, X, outcome, splits)
     r_t = t - propensity_scores(X, t, splits, propensity_model)
     estimator, p_value = _fitted(rows.X, r_t, r_y, rows.groups)
     return ConditionalEffects(

@@ -24,22 +24,11 @@ Folds = list[tuple[NDArray[np.intp], NDArray[np.intp]]]
 """Positions that train and positions that are predicted, fold by fold."""
 
 
-def equal_rows(X: FloatArray) -> NDArray[np.intp]:
-    """Return a number for each row, the same for rows that are equal to the bit, shape (n_rows,)."""
-    return np.asarray(np.unique(X, axis=0, return_inverse=True)[1], dtype=np.intp).ravel()
-
-
 def with_parties(X: FloatArray, party: ArrayLike | None) -> FloatArray:
     """Return columns with an indicator of each party beside them, shape (n_rows, n_columns + n_parties).
 
     Models fitted to these have a level of its own for each party.  They adjust for all that the rows of a party have in
-    common, such as a hospital's usual treatment and its usual outcome.
-
-    Parameters
-    ----------
-    X : ndarray of shape (n_rows, n_columns)
-    party : array-like of shape (n_rows,) or None
-        Names or numbers.  One party, or None, adds nothing.
+    common, such as a hospital's usual treatment and its usual outcome.  One party, or None, adds nothing.
     """
     names, codes = np.unique(np.zeros(len(X)) if party is None else np.asarray(party), return_inverse=True)
     return X if len(names) < 2 else np.column_stack([X, np.eye(len(names))[codes]])
@@ -55,24 +44,9 @@ def effect_folds(
 ) -> Folds:
     """Draw folds that each have about the same part of every arm of every party; rows of one group are in one fold.
 
-    Parameters
-    ----------
-    treatment : ndarray of shape (n_rows,)
-    groups : ndarray of shape (n_rows,)
-        Such as `equal_rows` gives; a group of both arms counts for the arm of most of its rows.
-    n_folds : int
-    random_state : int, RandomState or None
-    party : array-like of shape (n_rows,), optional
-        Each row's party; one by default.
-
-    Returns
-    -------
-    list of (ndarray, ndarray)
-
-    Raises
-    ------
-    EffectError
-        If an arm has too few groups to be in every fold's training rows.
+    Groups are such as `equal_rows` gives; a group of both arms counts for the arm of most of its rows.  Without
+    `party`, shape (n_rows,), all rows are one party's.  Raise EffectError if an arm has too few groups to be in every
+    fold's training rows.
     """
     _, first, numbers = np.unique(groups, return_index=True, return_inverse=True)
     arms = (np.bincount(numbers, weights=treatment) > 0.5 * np.bincount(numbers)).astype(np.intp)
@@ -97,21 +71,9 @@ _RANK = 1e-9
 class WhitenedLogisticRegression(ClassifierMixin, BaseEstimator):
     """Logistic regression that is the same in all coordinates: for rows x and for rows xG + b, G invertible.
 
-    Rows are centred and brought to covariance I, and coefficients there have a small ridge penalty.  So scores of an
-    affine collaboration representation of full rank are those of the original columns, and they exist also if the arms
-    are completely separable.
-
-    Parameters
-    ----------
-    C : float, default=10.0
-        One over the penalty, as in scikit-learn's `LogisticRegression`.
-
-    Attributes
-    ----------
-    classes_ : ndarray of shape (2,)
-    coef_ : ndarray of shape (1, n_features)
-        For rows as they are given.
-    intercept_ : ndarray of shape (1,)
+    Rows are centred and brought to covariance I, and coefficients there have a small ridge penalty, 1 / `C`.  So scores
+    of an affine collaboration representation of full rank are those of the original columns, and they exist also if the
+    arms are completely separable.  ``coef_``, shape (1, n_features), and ``intercept_`` are for rows as they are given.
     """
 
     _parameter_constraints: ClassVar[dict[str, Any]] = {"C": [Interval(Real, 0, None, closed="right")]}
@@ -159,8 +121,10 @@ def cross_fitted(
 ) -> FloatArray:
     """Return predictions of each row by a clone fitted without its fold, shape (n_rows,).
 
-    ``among`` marks rows that may train, such as those of one arm; all rows are predicted.
+    Without a model it is linear regression.  ``among`` marks rows that may train, such as those of one arm; all rows
+    are predicted.
     """
+    model = LinearRegression() if model is None else model
     values = np.empty(len(X))
     for train, test in folds:
         rows = train if among is None else train[among[train]]
@@ -187,13 +151,9 @@ def treatment_weights(treatment: NDArray[np.int64], propensity: FloatArray, targ
 
 @dataclass(frozen=True, eq=False)
 class Estimated:
-    r"""An estimate and its influence function at each row.
+    r"""An estimate and its influence function :math:`\varphi_i` at each row, shape (n_rows,), with mean zero.
 
-    Attributes
-    ----------
-    value : float
-    influence : ndarray of shape (n_rows,)
-        :math:`\varphi_i` with mean zero: the estimate is off the truth by about the mean of these.
+    The estimate is off the truth by about the mean of the influence.
     """
 
     value: float
@@ -202,11 +162,8 @@ class Estimated:
     def standard_error(self, groups: NDArray[np.intp] | None = None) -> float:
         r"""Return :math:`\sqrt{\sum_g (\sum_{i \in g} \varphi_i)^2} / n`.
 
-        Parameters
-        ----------
-        groups : ndarray of shape (n_rows,), optional
-            Rows of one number move together, as means of the same records do, or rows of one party; None takes rows
-            as independent.
+        Rows of one number in `groups`, shape (n_rows,), move together, as means of the same records do, or rows of one
+        party; None takes rows as independent.
         """
         sums = self.influence if groups is None else np.bincount(groups, weights=self.influence)
         return float(np.sqrt(sums @ sums) / len(self.influence))
@@ -328,7 +285,7 @@ def partially_linear(
     .. [2] Li, Morgan and Zaslavsky (2018). Balancing covariates via propensity score weighting. Journal of the American
        Statistical Association 113(521), 390-400.
     """
-    r_y = outcome - cross_fitted(LinearRegression() if outcome_model is None else outcome_model, X, outcome, folds)
+    r_y = outcome - cross_fitted(outcome_model, X, outcome, folds)
     r_t = treatment - propensity_scores(X, treatment, folds, propensity_model)
     value = float(r_t @ r_y / (r_t @ r_t))
     return Estimated(value, (r_y - value * r_t) * r_t / np.mean(r_t**2))
@@ -359,9 +316,7 @@ def doubly_robust(
     target : {"ATE", "ATT"}
         On average over all rows, or over the treated ones.
     """
-    model = LinearRegression() if outcome_model is None else outcome_model
-    control_hat = cross_fitted(model, X, outcome, folds, among=treatment == 0)
-    treated_hat = cross_fitted(model, X, outcome, folds, among=treatment == 1) if target == "ATE" else control_hat
+    control_hat = cross_fitted(outcome_model, X, outcome, folds, among=treatment == 0)
     propensity = clipped(propensity_scores(X, treatment, folds, propensity_model))
     if target == "ATT":
         share = treatment.mean()
@@ -369,6 +324,7 @@ def doubly_robust(
         psi = signed * (outcome - control_hat) / share
         value = float(psi.mean())
         return Estimated(value, psi - value * treatment / share)
+    treated_hat = cross_fitted(outcome_model, X, outcome, folds, among=treatment == 1)
     psi = (
         treated_hat
         - control_hat
@@ -427,12 +383,7 @@ def survival_difference(
     event, time : ndarray of shape (n_rows,)
         The end of observation must have nothing to do with the event, given the arm.
     horizon : float
-        In the unit of the times.
-
-    Raises
-    ------
-    EffectError
-        If fewer than 10 rows of an arm were watched until then.
+        In the unit of the times.  Raise EffectError if fewer than 10 rows of an arm were watched until then.
 
     References
     ----------

@@ -32,14 +32,18 @@ def join_parties(X: Any, y: Any, groups: ArrayLike | None, party_column: str | i
         return X, y, groups
     if groups is not None or party_column is not None:
         raise ValueError("X has a table for each party, which tells the owners. Leave out groups and party_column.")
-    both = (X, X if y is None else y)
-    tables, targets = (dict(each if isinstance(each, Mapping) else enumerate(each)) for each in both)
+    tables = dict(X if isinstance(X, Mapping) else enumerate(X))
+    targets: dict[Any, Any] = dict.fromkeys(tables)
+    if y is not None:
+        targets = dict(y if isinstance(y, Mapping) else enumerate(y))
     if different := [party for party in [*tables, *targets] if (party in tables) != (party in targets)]:
         raise ValueError(
             f"X has tables of {len(tables)} parties, y has {len(targets)} entries, and only one of them has "
             f"{different[:10]!r}. Give both in one form, a dict or a list, with an entry for each party."
         )
-    if not tables or not any(all(isinstance(party, kind) for party in tables) for kind in (str, Integral)):
+    are_texts = all(isinstance(party, str) for party in tables)
+    are_integers = all(isinstance(party, Integral) for party in tables)
+    if not tables or not (are_texts or are_integers):
         raise ValueError(f"X has {len(tables)} parties; expected some, with names that are all texts or all integers.")
     for party, table in tables.items():
         tables[party] = plain_table(table, f"X of party {party!r}", ValueError)
@@ -94,7 +98,8 @@ def as_column(values: ArrayLike, name: str) -> NDArray[Any]:
 
 def check_anchor(X: Any, anchor: Any) -> None:
     """Raise AnchorError unless the anchor is a table of rows in the form of X, and as wide where both are arrays."""
-    of_X, of_anchor = np.shape(X), np.shape(anchor)
+    of_X = np.shape(X)
+    of_anchor = np.shape(anchor)
     is_frame = hasattr(X, "columns")
     is_other = is_frame != hasattr(anchor, "columns") or (not is_frame and of_X[1:] != of_anchor[1:])
     if len(of_anchor) != 2 or 0 in of_anchor or is_other:

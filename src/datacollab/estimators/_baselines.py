@@ -25,6 +25,7 @@ from .._frames import has_numbers_alone, plain_column, plain_table
 from .._obfuscators import takes_numbers_alone
 from .._validation import FloatArray, HasMethods, PartyName, check_single_targets
 from ..errors import AgreementError, UnknownPartyError
+from ..model import probabilities_of
 from ..survival import SurvivalModel, concordance_index
 from ._roles import by_party, owners, predict_by_party, warn_of_scorer
 
@@ -117,6 +118,31 @@ class _Baseline(MetaEstimatorMixin, BaseEstimator, ABC):
         self.estimator = estimator
         self.party_column = party_column
 
+    def fit(
+        self,
+        X: ArrayLike,
+        y: ArrayLike,
+        *,
+        groups: ArrayLike | None = None,
+        anchor: ArrayLike | None = None,
+        anchor_target: ArrayLike | None = None,
+    ) -> Self:
+        """Fit on raw rows; `anchor` and `anchor_target` are not looked at, nor does `Central` look at `groups`.
+
+        Raise ValueError if `Local` is given no owners.
+        """
+        self._validate_params()
+        target = plain_column(y)
+        # Survival models read targets of several fields.
+        if not isinstance(self.estimator, SurvivalModel):
+            check_single_targets(target, "y", AgreementError)
+        self._fit(X, None if y is None else target, groups)
+        return self
+
+    @abstractmethod
+    def _fit(self, X: ArrayLike, target: Any, groups: ArrayLike | None) -> None:
+        """Fit to checked targets."""
+
     @abstractmethod
     def predict(self, X: ArrayLike, *, groups: ArrayLike | None = None) -> NDArray[Any]:
         """Predict rows."""
@@ -136,11 +162,6 @@ class _Baseline(MetaEstimatorMixin, BaseEstimator, ABC):
         """Return the model to fit; one of numbers alone gets a frame of categories and gaps encoded."""
         is_encoded = hasattr(rows, "columns") and not has_numbers_alone(rows) and _takes_numbers(self.estimator)
         return make_pipeline(TableEncoder("X"), clone(self.estimator)) if is_encoded else clone(self.estimator)
-
-    def _check_target(self, target: NDArray[Any]) -> None:
-        """Refuse fields, except for models that read them."""
-        if not isinstance(self.estimator, SurvivalModel):
-            check_single_targets(target, "y", AgreementError)
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()
@@ -185,22 +206,9 @@ class Central(_Baseline):
     array([1.])
     """
 
-    def fit(
-        self,
-        X: ArrayLike,
-        y: ArrayLike,
-        *,
-        groups: ArrayLike | None = None,
-        anchor: ArrayLike | None = None,
-        anchor_target: ArrayLike | None = None,
-    ) -> Self:
-        """Fit one model on the rows of all parties; `groups`, `anchor` and `anchor_target` are not looked at."""
-        self._validate_params()
-        target = plain_column(y)
-        self._check_target(target)
+    def _fit(self, X: ArrayLike, target: Any, groups: ArrayLike | None) -> None:
         rows = self._features(X)
-        self.estimator_ = self._cloned(rows).fit(rows, None if y is None else target)
-        return self
+        self.estimator_ = self._cloned(rows).fit(rows, target)
 
     def predict(self, X: ArrayLike, *, groups: ArrayLike | None = None) -> NDArray[Any]:
         """Predict rows of any party."""
@@ -248,58 +256,27 @@ class Local(_Baseline):
     array([ 2., -2.])
     """
 
-    def fit(
-        self,
-        X: ArrayLike,
-        y: ArrayLike,
-        *,
-        groups: ArrayLike | None = None,
-        anchor: ArrayLike | None = None,
-        anchor_target: ArrayLike | None = None,
-    ) -> Self:
-        """Fit one model per party; `anchor` and `anchor_target` are not looked at.
-
-        Raises
-        ------
-        ValueError
-            If no owners are given.
-        """
-        self._validate_params()
+    def _fit(self, X: ArrayLike, target: Any, groups: ArrayLike | None) -> None:
         rows, names = owners(X, groups, self.party_column)
-        target = plain_column(y)
-        self._check_target(target)
         self.estimators_: dict[PartyName, Any] = {
             party: self._model(rows, target[index]).fit(_safe_indexing(rows, index), target[index])
             for party, index in by_party(names).items()
         }
-        return self
 
     def predict(self, X: ArrayLike, *, groups: ArrayLike | None = None) -> NDArray[Any]:
-        """Predict, each row with its own party's model.
-
-        Raises
-        ------
-        UnknownPartyError
-            If a row's owner took no part in `fit`.
-        """
+        """Predict, each row with its own party's model; UnknownPartyError for owners that took no part in `fit`."""
         return self._by_party({party: model.predict for party, model in self._fitted.items()}, X, groups)
 
     @available_if(_has_probabilities)  # type: ignore[untyped-decorator]
     def predict_proba(self, X: ArrayLike, *, groups: ArrayLike | None = None) -> FloatArray:
-        """Return class probabilities by each row's own party, shape (n_samples, n_classes).
+        """Return class probabilities by each row's own party, shape (n_samples, n_classes), as in `predict`.
 
         A class that a party has no rows of gets 0.
-
-        Raises
-        ------
-        UnknownPartyError
-            If a row's owner took no part in `fit`.
         """
         fitted, classes = self._fitted, self.classes_
 
         def predicted(model: Any) -> Callable[[Any], FloatArray]:
-            columns = (classes[:, None] == model.classes_).astype(np.float64)
-            return lambda rows: np.asarray(model.predict_proba(rows) @ columns.T)
+            return lambda rows: probabilities_of(model.predict_proba(rows), model.classes_, classes)
 
         return self._by_party({party: predicted(model) for party, model in fitted.items()}, X, groups)
 

@@ -74,8 +74,8 @@ class PlayedSums:
         draw = secrets.token_bytes if random_state is None else random_state.bytes
         keys = {party: MaskKey(draw(32)) for party in rows}
         self.space = CommonSpace(anchor, draw(32), unknown="warn") if space is None else space
-        target: dict[str, Any] = {"classes": None if classes is None else tuple(classes.tolist()), "limits": limits}
-        target["scale"] = scale
+        known = None if classes is None else tuple(classes.tolist())
+        target: dict[str, Any] = {"classes": known, "limits": limits, "scale": scale}
         noise = self.space.recommended.noise
         if epsilon is not None:
             noise = max(noise, RidgeSums(self.space.n_components, **target).noise_for(epsilon))
@@ -98,10 +98,13 @@ class PlayedSums:
         ends = np.cumsum([len(index) for index in rows.values()])
         for place, (party, index) in enumerate(rows.items()):
             own = encoded[ends[place] - len(index) : ends[place]]
-            v, t = self.space.map_encoded(own), y[index]
+            v = self.space.map_encoded(own)
+            t = y[index]
             self._learnt_from[party] = [(own, t), *public]
+            # The first party counts the labelled public rows for all.
             if place == 0 and anchor_target is not None:
-                v, t = np.vstack([v, self.space.anchor[has]]), np.concatenate([t, anchor_target[has]])
+                v = np.vstack([v, self.space.anchor[has]])
+                t = np.concatenate([t, anchor_target[has]])
             noise_key = None if random_state is None else draw(32)
             messages.append(self.plan.message(party, v, t, keys[party], noise_key=noise_key))
         self.model = self.plan.solve(messages)
@@ -110,11 +113,11 @@ class PlayedSums:
     def homes(self) -> dict[PartyName, CombinedModel]:
         """What each party predicts with; own models are fitted when somebody asks for them."""
         # Of columns that are all alike an own model has no weight, and is not fitted.
-        owned = {
-            party: None if self.space.alike else fit_own_model(self.plan.statistic, *parts)
-            for party, parts in self._learnt_from.items()
-        }
-        return {party: CombinedModel(self.space, self.model, own) for party, own in owned.items()}
+        homes = {party: CombinedModel(self.space, self.model) for party in self._learnt_from}
+        if not self.space.alike:
+            for party, parts in self._learnt_from.items():
+                homes[party].own = fit_own_model(self.plan.statistic, *parts)
+        return homes
 
     def transform(self, X: Any, names: NDArray[Any]) -> FloatArray:
         """Return rows in the common map, shape (n_rows, n_components)."""
@@ -139,8 +142,8 @@ class PlayedSums:
         return predict_by_party(X, names, {name: getattr(home, method) for name, home in homes.items()})
 
     def __repr__(self) -> str:
-        n_rows, noise = self.model.fit.n_rows, self.plan.noise
-        return f"PlayedSums(parties={list(self.plan.roster)}, n_rows={n_rows:.0f}, noise={noise:.3g})"
+        n_rows = f"{self.model.fit.n_rows:.0f}"
+        return f"PlayedSums(parties={list(self.plan.roster)}, n_rows={n_rows}, noise={self.plan.noise:.3g})"
 
 
 _OF_ROWS = ("obfuscator", "integrator", "estimator", "fit_on", "defences")
@@ -173,11 +176,17 @@ class _Supervised(BaseDataCollaboration):
         n_jobs: int | None = None,
         random_state: int | np.random.RandomState | None = None,
     ) -> None:
-        self.obfuscator, self.integrator, self.estimator = obfuscator, integrator, estimator
-        self.fit_on, self.defences, self.shuffle, self.party_column = fit_on, defences, shuffle, party_column
-        self.n_jobs, self.random_state = n_jobs, random_state
+        self.obfuscator = obfuscator
+        self.integrator = integrator
+        self.estimator = estimator
         self.sharing = sharing
         self.epsilon = epsilon
+        self.fit_on = fit_on
+        self.defences = defences
+        self.shuffle = shuffle
+        self.party_column = party_column
+        self.n_jobs = n_jobs
+        self.random_state = random_state
 
     @property
     def _given_of_rows(self) -> list[str]:
@@ -582,24 +591,26 @@ class DataCollaborationClusterer(ClusterMixin, PlayedRoles):
         n_jobs: int | None = None,
         random_state: int | np.random.RandomState | None = None,
     ) -> None:
-        self.obfuscator, self.integrator, self.estimator = obfuscator, integrator, estimator
-        self.fit_on, self.defences, self.shuffle, self.party_column = fit_on, defences, shuffle, party_column
-        self.n_jobs, self.random_state = n_jobs, random_state
+        self.obfuscator = obfuscator
+        self.integrator = integrator
+        self.estimator = estimator
         self.n_clusters = n_clusters
         self.assignment = assignment
         self.least_rows = least_rows
+        self.fit_on = fit_on
+        self.defences = defences
+        self.shuffle = shuffle
+        self.party_column = party_column
+        self.n_jobs = n_jobs
+        self.random_state = random_state
 
     def fit(
         self, X: Tables, y: None = None, *, groups: ArrayLike | None = None, anchor: ArrayLike | None = None
     ) -> Self:
         """Play all roles: every party obfuscates and shares, the analyst integrates and clusters.
 
-        Parameters, errors and warnings are those of `DataCollaborationClassifier.fit`; `y` is ignored.
-
-        Raises
-        ------
-        ValueError
-            If a cluster has fewer than `least_rows` rows.
+        Parameters, errors and warnings are those of `DataCollaborationClassifier.fit`; `y` is ignored.  Raise
+        ValueError if a cluster has fewer than `least_rows` rows.
         """
         self._validate_params()
         X, _, groups = join_parties(X, None, groups, self.party_column)
@@ -685,21 +696,23 @@ class DataCollaborationSurvival(BaseDataCollaboration):
         n_jobs: int | None = None,
         random_state: int | np.random.RandomState | None = None,
     ) -> None:
-        self.obfuscator, self.integrator, self.estimator = obfuscator, integrator, estimator
-        self.fit_on, self.defences, self.shuffle, self.party_column = fit_on, defences, shuffle, party_column
-        self.n_jobs, self.random_state = n_jobs, random_state
+        self.obfuscator = obfuscator
+        self.integrator = integrator
+        self.estimator = estimator
         self.strata = strata
         self.time_step = time_step
+        self.fit_on = fit_on
+        self.defences = defences
+        self.shuffle = shuffle
+        self.party_column = party_column
+        self.n_jobs = n_jobs
+        self.random_state = random_state
 
     def predict_survival(self, X: ArrayLike, times: ArrayLike, *, groups: ArrayLike | None = None) -> FloatArray:
         """Return each row's probability of no event up to each time, shape (n_samples, n_times).
 
-        Raises
-        ------
-        UnknownPartyError
-            If a row's owner took no part in `fit`.
-        ValueError
-            If a time is beyond the end of a party's observation.
+        Raise UnknownPartyError if a row's owner took no part in `fit`, and ValueError if a time is beyond the end of a
+        party's observation.
         """
         return self._by_party("predict_survival", X, groups, times)
 

@@ -6,6 +6,7 @@ import sys
 import warnings
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Mapping, Sequence
+from contextlib import suppress
 from copy import copy
 from numbers import Integral
 from typing import Any, ClassVar, Self
@@ -151,12 +152,8 @@ class PlayedRoles(ClassNamePrefixFeaturesOutMixin, TransformerMixin, MetaEstimat
     def predict(self, X: ArrayLike, *, groups: ArrayLike | None = None) -> NDArray[Any]:
         """Predict, each row through its own party's h(g_k(f_k(x))); return shape (n_samples,).
 
-        `groups` names the owner of each row, unless `party_column` is set.
-
-        Raises
-        ------
-        UnknownPartyError
-            If a row's owner took no part in `fit`.
+        `groups` names the owner of each row, unless `party_column` is set.  Raise UnknownPartyError for an owner who
+        took no part in `fit`.
         """
         return self._by_party("predict", X, groups)
 
@@ -189,7 +186,8 @@ class PlayedRoles(ClassNamePrefixFeaturesOutMixin, TransformerMixin, MetaEstimat
         X = validate_data(like, X, reset=False, skip_check_array=True)
         if not self._has_maps:
             # Rows of nobody are predicted by the common model alone.
-            names, column = np.array([]), None if lacks_owners else self.party_column
+            names = np.array([])
+            column = None if lacks_owners else self.party_column
             if column is not None or groups is not None:
                 X, names = owners(X, groups, column)
             return self._of_fitted(method, X, names, *further)
@@ -243,7 +241,8 @@ class PlayedRoles(ClassNamePrefixFeaturesOutMixin, TransformerMixin, MetaEstimat
         tags = super().__sklearn_tags__()
         if hasattr(self.obfuscator, "fit"):
             accepted = get_tags(self.obfuscator).input_tags
-            tags.input_tags.allow_nan, tags.input_tags.sparse = accepted.allow_nan, accepted.sparse
+            tags.input_tags.allow_nan = accepted.allow_nan
+            tags.input_tags.sparse = accepted.sparse
         if self.obfuscator is None or takes_numbers_alone(self.obfuscator):
             tags.input_tags.allow_nan = True  # A party fills gaps before such a map.
         return tags
@@ -395,10 +394,6 @@ class BaseDataCollaboration(PlayedRoles):
             Targets of the anchor rows, where a graph needs them.  Sums count these rows once; None or NaN is a row
             without a target, which serves as anchor alone.
 
-        Returns
-        -------
-        self
-
         Raises
         ------
         AnchorError
@@ -503,8 +498,9 @@ def _deviation(values: FloatArray) -> float:
 
 
 def _is_elsewhere(ours: FloatArray, theirs: FloatArray) -> bool:
-    low, high, middle = ours.min(), ours.max(), np.median(theirs)
-    return bool(middle < low - (high - low) or middle > high + (high - low))
+    span = np.ptp(ours)
+    middle = np.median(theirs)
+    return bool(middle < ours.min() - span or middle > ours.max() + span)
 
 
 def _numbers(X: Any, anchor: Any) -> list[tuple[FloatArray, FloatArray]]:
@@ -515,13 +511,13 @@ def _numbers(X: Any, anchor: Any) -> list[tuple[FloatArray, FloatArray]]:
         there = set(anchor.columns)
         found: list[tuple[Any, Any]] = [(X[name], anchor[name]) for name in X.columns if name in there]
     else:
-        X, anchor = np.asarray(X), np.asarray(anchor)
+        X = np.asarray(X)
+        anchor = np.asarray(anchor)
         are_alike = X.ndim == anchor.ndim == 2 and X.shape[1] == anchor.shape[1]
         found = list(zip(X.T, anchor.T, strict=True)) if are_alike else []
     columns = []
-    for pair in found:
-        try:
-            columns.append(tuple(np.asarray(each, dtype=float) for each in pair))
-        except (TypeError, ValueError):
-            continue  # no numbers, which the obfuscator knows about
-    return columns  # type: ignore[return-value]
+    for ours, theirs in found:
+        # Others are no numbers, which the obfuscator knows about.
+        with suppress(TypeError, ValueError):
+            columns.append((np.asarray(ours, dtype=float), np.asarray(theirs, dtype=float)))
+    return columns

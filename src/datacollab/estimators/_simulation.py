@@ -24,6 +24,7 @@ from .._threads import one_thread
 from .._validation import FloatArray, require
 from ..datasets import split_parties
 from ..errors import AgreementError, AnchorError
+from ..model import probabilities_of
 from ..party import CombinedModel, CommonSpace, fit_own_model
 from ..sums import FEWEST_PARTIES
 from ._arguments import check_anchor, compare_targets, one_per_anchor_row
@@ -102,7 +103,8 @@ class PartySimulation:
         """
         found = self.scores[self.metrics.index(metric or self.metrics[0])]
         less = found[:, _WITH_OTHERS[way]] - found[:, _LOCAL]
-        mean, half = less.mean(axis=-1), stats.t.ppf(0.975, less.shape[-1] - 1) * _standard_error(less)
+        mean = less.mean(axis=-1)
+        half = stats.t.ppf(0.975, less.shape[-1] - 1) * _standard_error(less)
         return np.stack([mean, mean - half, mean + half], axis=-1)
 
     @property
@@ -111,19 +113,23 @@ class PartySimulation:
         return " ".join((self._said_of("sums", "sums are"), self._said_of("combined", "both together are")))
 
     def _said_of(self, way: Literal["sums", "combined"], words: str) -> str:
-        parts, n = [], len(self.settings)
+        parts = []
         for metric in self.metrics:
             low, _, high = np.sort(self.difference(metric, way) * _SIGN[metric]).T
-            better, worse = int((low > 0).sum()), int((high < 0).sum())
-            said = f"excludes 0 in {better + worse} of {n} settings: {words} better in {better}, worse in {worse}"
-            parts.append(f"in {metric}, {said if better + worse else 'includes 0 in every setting'}")
+            better = int((low > 0).sum())
+            worse = int((high < 0).sum())
+            said = "includes 0 in every setting"
+            if n := better + worse:
+                said = f"excludes 0 in {n} of {len(low)} settings: {words} better in {better}, worse in {worse}"
+            parts.append(f"in {metric}, {said}")
         return f"In this simulation the 95 % interval of {WAYS[way][0]} less one party alone, {'; '.join(parts)}."
 
     def table(self) -> Any:
         """Return means, standard errors and differences as a pandas data frame, a row per metric and setting."""
         ways = ("constant", *WAYS)
         names = ["metric", "parties", "rows_each", *ways, *(f"{way}_standard_error" for way in ways)]
-        means, errors = self.scores.mean(axis=-1), _standard_error(self.scores)
+        means = self.scores.mean(axis=-1)
+        errors = _standard_error(self.scores)
         rows = []
         for i, metric in enumerate(self.metrics):
             less = np.hstack([self.difference(metric, way) for way in _WITH_OTHERS])
@@ -168,11 +174,15 @@ class PartySimulation:
         MissingExtraError
             If matplotlib is not installed.
         """
-        n, metric, style = len(self.settings), self.metrics[0], {"markersize": 9, "elinewidth": 2}
+        n = len(self.settings)
+        metric = self.metrics[0]
+        style = {"markersize": 9, "elinewidth": 2}
         new: type[Figure] = require("matplotlib.figure", "plots").Figure
-        figure, places = new(figsize=(5.4, 3.2 + 0.9 * n), layout="constrained"), np.arange(n)
+        figure = new(figsize=(5.4, 3.2 + 0.9 * n), layout="constrained")
+        places = np.arange(n)
         above, below = figure.subplots(2, 1, height_ratios=(1.7, 1))
-        means, errors = self.scores[0].mean(axis=-1).T, _standard_error(self.scores[0]).T
+        means = self.scores[0].mean(axis=-1).T
+        errors = _standard_error(self.scores[0]).T
         for way, (words, colour, mark) in enumerate(WAYS.values(), start=1):
             at = places + 0.16 * (way - 3)
             above.errorbar(means[way], at, xerr=errors[way], fmt=mark, color=colour, label=words, **style)
@@ -280,8 +290,10 @@ def simulate_parties(
     >>> bool(local < sums < central)
     True
     """
-    X, anchor = plain_table(X, "X"), plain_table(anchor, "The anchor", AnchorError)
-    random, numbers = check_random_state(random_state), sorted({*np.atleast_1d(np.asarray(n_parties)).tolist()})
+    X = plain_table(X, "X")
+    anchor = plain_table(anchor, "The anchor", AnchorError)
+    random = check_random_state(random_state)
+    numbers = sorted({*np.atleast_1d(np.asarray(n_parties)).tolist()})
     known_task = task in ("auto", "classification", "regression")
     if n_draws < 2 or not numbers or numbers[0] < FEWEST_PARTIES or not known_task:
         raise ValueError(
@@ -292,8 +304,10 @@ def simulate_parties(
     like = DataCollaborationRegressor() if is_number else DataCollaborationClassifier()
     target = like._targets(y, "y")
     check_consistent_length(X, target)
-    kept = np.sort(random.permutation(len(target))[:_MOST_ROWS])
-    n_given, X, target = len(target), _safe_indexing(X, kept), target[kept]
+    n_given = len(target)
+    kept = np.sort(random.permutation(n_given)[:_MOST_ROWS])
+    X = _safe_indexing(X, kept)
+    target = target[kept]
     options = like._target_options(target)
     few = () if is_number else np.flatnonzero(np.unique(target, return_counts=True)[1] < _FEWEST_OF_A_CLASS)
     if not is_number and (len(few) or len(options["classes"]) < 2):
@@ -302,7 +316,8 @@ def simulate_parties(
             f"at least two classes, each of {_FEWEST_OF_A_CLASS} rows or more. Merge rare classes; for numbers pass "
             "task='regression' to simulate_parties."
         )
-    n_test, n_public = len(target) // 3, 0 if anchor is not None else min(_USUAL_PUBLIC, len(target) // 10)
+    n_test = len(target) // 3
+    n_public = min(_USUAL_PUBLIC, len(target) // 10) if anchor is None else 0
     n_dealt = len(target) - n_test - n_public
     feasible = [k for k in numbers if n_dealt // k >= _FEWEST_ROWS]
     if not feasible:
@@ -313,7 +328,8 @@ def simulate_parties(
     settings = sorted({(k, each) for k in feasible for each in (n_dealt // feasible[-1], n_dealt // k)})
     linear = RidgeCV(np.geomspace(1e-2, 1e4, 13)) if is_number else LogisticRegression(max_iter=500)
     learners = (make_pipeline(StandardScaler(), linear), _IN_MAP, _OWN) if estimator is None else (estimator,)
-    n_anchors, labels = 0 if anchor is None else np.shape(anchor)[0], None
+    n_anchors = 0 if anchor is None else np.shape(anchor)[0]
+    labels = None
     if anchor_target is not None:
         labels = like._targets(one_per_anchor_row(anchor_target, n_anchors), "anchor_target")
         compare_targets(target, labels, are_classes=not is_number)
@@ -322,12 +338,16 @@ def simulate_parties(
         check_anchor(X, anchor)
         TableEncoder(unknown="refuse").fit(anchor).transform(X)
     for place in range(n_draws):
-        stratify, seed = None if is_number else target, random.randint(2**31 - 1)
+        stratify = None if is_number else target
+        seed = random.randint(2**31 - 1)
         rest, test = train_test_split(np.arange(len(target)), test_size=n_test, stratify=stratify, random_state=seed)
-        public, known, dealt = _safe_indexing(X, rest[:n_public]), labels, rest[n_public:]
+        dealt = rest[n_public:]
+        public = _safe_indexing(X, rest[:n_public])
+        known = None
         if anchor is not None:
             some = random.permutation(n_anchors)[:_MOST_ANCHORS]
-            public, known = _safe_indexing(anchor, some), None if labels is None else labels[some]
+            public = _safe_indexing(anchor, some)
+            known = None if labels is None else labels[some]
         # Chance decides which categories the public rows of a draw lack.
         space = CommonSpace(public, random.bytes(32), unknown="allow")
         draw = _Draw(X, target, test, public, known, space, options)
@@ -363,13 +383,22 @@ class _Draw:
     def __init__(
         self, X: Any, y: Any, test: Any, public: Any, labels: Any, space: CommonSpace, options: dict[str, Any]
     ) -> None:
-        self.X, self.test, self.public, self.labels, self.space, self.options = X, test, public, labels, space, options
-        self.Z, self.V, self.y, self.classes = space.encode(X), space.transform(X), y, options["classes"]
-        has = np.zeros(0, dtype=np.bool_) if labels is None else ~are_missing(labels)
-        self.shared = np.arange(len(y), len(y) + has.sum())
+        self.X = X
+        self.test = test
+        self.public = public
+        self.labels = labels
+        self.space = space
+        self.options = options
+        self.Z = space.encode(X)
+        self.V = space.transform(X)
+        self.y = y
+        self.classes = options["classes"]
         if labels is not None:
-            self.Z, self.V = np.vstack([self.Z, space.encode(public)[has]]), np.vstack([self.V, space.anchor[has]])
+            has = ~are_missing(labels)
+            self.Z = np.vstack([self.Z, space.encode(public)[has]])
+            self.V = np.vstack([self.V, space.anchor[has]])
             self.y = np.append(y, labels[has])
+        self.shared = np.arange(len(y), len(self.y))
         of_classes = ("AUC", "log loss") if np.size(self.classes) == 2 else ("log loss", "accuracy")
         self.metrics = ("RMSE",) if self.classes is None else of_classes
         self.n_numbers = 0
@@ -401,7 +430,8 @@ class _Draw:
         self, learner: Any, rows: NDArray[np.intp], sums: PlayedSums, home: CombinedModel | None = None
     ) -> FloatArray:
         """Return the outputs, for the rows held out, of a model of some rows; of a party `home` has its own model."""
-        y, statistic = self.y[rows], sums.plan.statistic
+        y = self.y[rows]
+        statistic = sums.plan.statistic
         if learner is _IN_MAP:
             fit = statistic.solve(statistic.part(self.V[rows], y), noise=0.0)
             return self._outputs(replace(sums.model, fit=fit), self.V)
@@ -417,9 +447,8 @@ class _Draw:
         rows = _safe_indexing(rows, self.test)
         if self.classes is None:
             return np.asarray(model.predict(rows, **using), dtype=np.float64)
-        found, of_model = np.zeros((len(self.test), len(self.classes))), getattr(model, "classes_", self.classes)
-        found[:, np.searchsorted(self.classes, of_model)] = model.predict_proba(rows, **using)
-        return found
+        known = getattr(model, "classes_", self.classes)
+        return probabilities_of(model.predict_proba(rows, **using), known, self.classes)
 
     def _score(self, outputs: FloatArray) -> FloatArray:
         """Return the score of outputs by each metric, shape (n_metrics,)."""

@@ -154,10 +154,7 @@ def times_upper(X: Array, U: Array) -> Array:
 def inverse_cholesky(A: Array) -> Array:
     r"""Return :math:`L^{-1}`, lower triangular, of a small matrix :math:`A = L L^\top`.
 
-    Raises
-    ------
-    scipy.linalg.LinAlgError
-        If the matrix is not positive definite in its precision.
+    Raise LinAlgError if the matrix is not positive definite in its precision.
     """
     if isinstance(A, np.ndarray):
         potrf, trtri = scipy.linalg.get_lapack_funcs(("potrf", "trtri"), (A,))

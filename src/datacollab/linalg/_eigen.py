@@ -101,10 +101,7 @@ def largest_of_pencil(C: FloatArray, A: FloatArray, k: int) -> tuple[FloatArray,
 class ColumnSpace:
     """A matrix A of shape (n, d) written as ``basis @ rows``, with an orthonormal basis of its column space.
 
-    Attributes
-    ----------
-    basis : ndarray of shape (n, rank)
-    rows : ndarray of shape (rank, d)
+    The basis has shape (n, rank), and the rows (rank, d).
     """
 
     basis: FloatArray
@@ -348,26 +345,15 @@ def leading_eigenpairs(
 ) -> LeadingEigenpairs:
     """Find the ``k`` largest eigenpairs of a symmetric operator on arrays of shape (n, m).
 
-    Parameters
-    ----------
-    operator : callable
-    start : array of shape (n, m)
-        Approximate eigenvectors.  Random columns are added if these are few.
-    k : int
-    tol : float
-        Stop if the residual, a bound for the angle, is at most ``tol`` times the eigengap, or times ``small_gap`` times
-        the largest eigenvalue if that is more.
-    exact : callable, optional
-        The same operator without the rounding of single precision, applied to k columns, mostly once.  The residual is
-        formed from its images and approximate images of the small correction to them.
-    single : bool, default=False
-        Whether the images are rounded to single precision and there is no `exact` to correct them.
-    project : callable, optional
-        Projection onto the subspace in which to search; commutes with the operator.
-    n_following : int, default=0
-        Approximate eigenvectors to return beyond the k, if there are so many.
-    max_columns : int, optional
-        Right-hand sides after which to stop in any case.
+    It starts from approximate eigenvectors, shape (n, m), with random columns if these are few.  It stops if the
+    residual, a bound for the angle, is at most ``tol`` times the eigengap, or times ``small_gap`` times the largest
+    eigenvalue if that is more; and after ``max_columns`` right-hand sides in any case.  Beyond the k it returns
+    ``n_following`` approximate eigenvectors, if there are so many.
+
+    ``exact`` is the same operator without the rounding of single precision, applied to k columns, mostly once.  The
+    residual is formed from its images and approximate images of the small correction to them.  ``single`` says that
+    images are rounded to single precision, with nothing to correct them.  ``project`` projects onto the subspace in
+    which to search, and commutes with the operator.
     """
     n = start.shape[0]
     project = project or (lambda X: X)

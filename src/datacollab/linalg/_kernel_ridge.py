@@ -141,10 +141,7 @@ class RidgePath:
 def ridge_path(gram: FloatArray, smallest_alpha: float) -> RidgePath:
     r"""Decompose a kernel matrix, shape (n, n), for all penalties from ``smallest_alpha`` upwards.  Overwrites it.
 
-    Raises
-    ------
-    scipy.linalg.LinAlgError
-        If :math:`\Sigma + \lambda I` is not positive definite for the smallest :math:`\lambda`.
+    Raise LinAlgError if :math:`\Sigma + \lambda I` is not positive definite for the smallest :math:`\lambda`.
     """
     symmetric = gram if gram.flags.f_contiguous else gram.T
     eigenvalues, U = scipy.linalg.eigh(symmetric, lower=True, driver="evd", overwrite_a=True, check_finite=False)

@@ -201,11 +201,6 @@ def kernel_expansion(A: FloatArray, coefficients: FloatArray, kernel: Kernel, *,
     returned takes rows of shape (n_rows, n_intermediate) and gives shape (n_rows, n_components), both float64; a row's
     result depends on no other row, but for rounding.  ``precision`` is for the RBF kernel; see
     `datacollab.model.KernelMap`.  "float32" uses single precision for every row that is not too far for its range.
-
-    Raises
-    ------
-    ValueError
-        If `precision` is none of "auto", "float32" and "float64".
     """
     if precision not in PRECISIONS:
         raise ValueError(f"precision must be one of {', '.join(map(repr, PRECISIONS))}; got {precision!r}.")

@@ -37,10 +37,7 @@ _ENOUGH = 1e-12
 class PanelCholesky:
     """A lower Cholesky factor of a symmetric positive definite n x n matrix.
 
-    Attributes
-    ----------
-    panels : tuple of arrays
-        Columns of the factor from the diagonal downwards.  The diagonal block at the top is replaced by its inverse.
+    Its panels are columns from the diagonal downwards.  The diagonal block at the top is replaced by its inverse.
     """
 
     panels: tuple[Array, ...]

@@ -124,10 +124,7 @@ _ARRAY = "values"
 def predictions_contents(predictions: AnchorPredictions) -> tuple[dict[str, Any], dict[str, bytes]]:
     """Return what a `.dcanswers` file says, to which a project adds its own facts, and its members.
 
-    Raises
-    ------
-    ExchangeError
-        MODEL_UNSUPPORTED, for classes that are neither texts nor numbers.
+    Raise MODEL_UNSUPPORTED for classes that are neither texts nor numbers.
     """
     names, dtype = (None, None) if predictions.classes is None else class_names(predictions.classes)
     facts = {
@@ -145,10 +142,7 @@ def predictions_contents(predictions: AnchorPredictions) -> tuple[dict[str, Any]
 def predictions_from(bundle: Bundle) -> AnchorPredictions:
     """Return the anchor predictions in a bundle that is not sealed, after checks of every part.
 
-    Raises
-    ------
-    ExchangeError
-        WRONG_KIND, TOO_LARGE or ANSWERS_MALFORMED.
+    Raise WRONG_KIND, TOO_LARGE or ANSWERS_MALFORMED.
     """
     if bundle.kind != PREDICTIONS_KIND:
         raise ExchangeError("WRONG_KIND", f"Expected anchor predictions, got a bundle of kind {bundle.kind!r}.")
@@ -198,12 +192,8 @@ def anchor_predictions(model: PartyModel, anchor_representation: ArrayLike) -> A
     Probabilities where h gives them; of a classifier that gives none, 1 for the class that it names.  The
     representation is f_k of the anchor's rows, of shape (n_anchors, n_intermediate), as in the party's share.
 
-    Raises
-    ------
-    TypeError
-        If h is neither a classifier nor a regressor of one number.
-    NumericalError
-        If h says something that is neither numbers nor probabilities.
+    Raise TypeError if h is neither a classifier nor a regressor of one number, and NumericalError if it says something
+    that is neither numbers nor probabilities.
     """
     estimator: Any = model.estimator
     classes = None

@@ -156,10 +156,7 @@ def _average_from(
 def head_to(estimator: Any, stem: str) -> tuple[dict[str, Any], dict[str, bytes]]:
     """Return facts and members of a fitted estimator; the names of the members begin with the stem.
 
-    Raises
-    ------
-    ExchangeError
-        MODEL_UNSUPPORTED, or TOO_LARGE.
+    Raise MODEL_UNSUPPORTED or TOO_LARGE if it cannot be sent.
     """
     level = {}
     if isinstance(estimator, Levelled):
@@ -177,10 +174,7 @@ def head_to(estimator: Any, stem: str) -> tuple[dict[str, Any], dict[str, bytes]
 def head_from(facts: Any, members: Mapping[str, bytes], stem: str, n_components: int) -> Any:
     """Return the estimator that `head_to` took apart, for rows of so many components, after checks of every part.
 
-    Raises
-    ------
-    ExchangeError
-        MODEL_MALFORMED or TOO_LARGE.
+    Raise MODEL_MALFORMED or TOO_LARGE.
     """
     form = facts.get("form") if isinstance(facts, Mapping) else None
     if not isinstance(form, str) or form not in _FORMS:

@@ -157,10 +157,7 @@ _MOST_DEGREE = 100
 def map_to(g: IntegrationFunction) -> tuple[dict[str, Any], dict[str, NDArray[Any]]]:
     """Return facts and arrays of a `LinearMap` or `KernelMap` of NumPy arrays.
 
-    Raises
-    ------
-    ExchangeError
-        MODEL_UNSUPPORTED, for other maps and for kernels that are functions.
+    Raise MODEL_UNSUPPORTED for other maps and for kernels that are functions.
     """
     if isinstance(g, LinearMap):
         order, arrays = _in_order({"coefficients": g.coefficients})
@@ -186,13 +183,7 @@ def map_to(g: IntegrationFunction) -> tuple[dict[str, Any], dict[str, NDArray[An
 
 
 def map_from(party: PartyName, facts: Any, arrays: Mapping[str, NDArray[Any]]) -> IntegrationFunction:
-    """Return the map that `map_to` took apart, after checks of every part.
-
-    Raises
-    ------
-    ExchangeError
-        MODEL_MALFORMED.
-    """
+    """Return the map that `map_to` took apart, after checks of every part; or raise MODEL_MALFORMED."""
     parts = Parts(facts, dict(arrays), "", Budget(), _bad_map)
     if parts.choice("kind", ("kernel", "linear")) == "linear":
         (coefficients,) = _tables(parts, "coefficients")

@@ -72,26 +72,12 @@ def fit_left_out(
 ) -> tuple[Any, FloatArray | None]:
     """Return a fitted clone, and what it says of each row when that row is left out.
 
-    In closed form or by trees that did not see the row, where the estimator can; by five folds otherwise.
+    In closed form or by trees that did not see the row, where the estimator can; by five folds otherwise.  A row of
+    weight 0 takes no part, and what is said of it is a prediction.  Rows of one number in `groups` are left out
+    together, and `judges` says how much each row counts where the estimator chooses or calibrates by rows left out.
 
-    Parameters
-    ----------
-    estimator : estimator
-    X : ndarray of shape (n_rows, n_components)
-    y : ndarray of shape (n_rows,)
-    weights : ndarray of shape (n_rows,)
-        A row of weight 0 takes no part, and what is said of it is a prediction.
-    groups : ndarray of shape (n_rows,)
-        Rows of one number are left out together.
-    judges : ndarray of shape (n_rows,)
-        How much each row counts where the estimator chooses or calibrates by rows left out.
-
-    Returns
-    -------
-    fitted : estimator
-    left_out : ndarray of shape (n_rows,) or (n_rows, n_classes), or None
-        Numbers, or probabilities in the order of ``fitted.classes_``; None for a classifier that gives none, and
-        where there are not two groups to leave out.
+    What is said has shape (n_rows,) for numbers, or (n_rows, n_classes) for probabilities in the order of ``classes_``.
+    It is None for a classifier that gives none, and where there are not two groups to leave out.
     """
     copy = clone(estimator)
     if hasattr(copy, "fit_left_out"):
@@ -173,12 +159,8 @@ def fit_weighted(
 ) -> Any:
     """Fit an estimator, or the last step of a pipeline, with weights; rows of weight 0 are not shown to it.
 
-    Strata, one for each row, are passed to an estimator that takes them.
-
-    Raises
-    ------
-    TypeError
-        If weights differ and the estimator takes none.
+    Strata, one for each row, are passed to an estimator that takes them.  Raise TypeError if weights differ and the
+    estimator takes none.
     """
     there = weights > 0
     X, y, weights = X[there], y[there], weights[there]
@@ -288,19 +270,7 @@ FLOOR = 1e-3
 class CalibratedForestClassifier(_Probable, _FittedLeftOut):
     r"""Random forest with probabilities :math:`\mathrm{softmax}(a \log p(x) + b)`, a and b from rows left out.
 
-    Parameters
-    ----------
-    n_estimators : int, default=200
-    n_jobs : int, default=None
-    random_state : int, RandomState or None, default=None
-
-    Attributes
-    ----------
-    estimator_ : RandomForestClassifier
-    scale_ : float
-    offsets_ : ndarray of shape (n_classes,)
-    classes_ : ndarray of shape (n_classes,)
-    n_features_in_ : int
+    The forest is ``estimator_``, a is ``scale_``, and b, shape (n_classes,), is ``offsets_``.
     """
 
     _parameter_constraints: ClassVar[dict[str, Any]] = {
@@ -409,10 +379,12 @@ class _LandmarkRidge(_FittedLeftOut):
 
 
 class LandmarkRidgeClassifier(_Probable, _LandmarkRidge):
-    r"""Kernel ridge regression of one-hot classes on landmarks, with calibrated probabilities.
+    """Kernel ridge regression of one-hot classes on landmarks, with calibrated probabilities.
 
     The penalty with the smallest log loss on rows left out is taken, in closed form for all rows; the scale and the
-    offsets of the softmax are fitted to these left-out scores.
+    offsets of the softmax are fitted to these left-out scores.  The probabilities are ``softmax(scale_ * F(x) +
+    offsets_)``, with F of ``coefficients_``, shape (n_landmarks, n_classes), and ``intercept_``.  ``alpha_`` is the
+    penalty taken.
 
     Parameters
     ----------
@@ -423,18 +395,6 @@ class LandmarkRidgeClassifier(_Probable, _LandmarkRidge):
         Width parameter of the RBF kernel.
     alphas : sequence of float
         Penalties to choose from.
-
-    Attributes
-    ----------
-    classes_ : ndarray of shape (n_classes,)
-    coefficients_ : ndarray of shape (n_landmarks, n_classes)
-        With the linear kernel, of shape (n_components, n_classes).
-    intercept_ : ndarray of shape (n_classes,)
-    scale_ : float
-    offsets_ : ndarray of shape (n_classes,)
-        The probabilities are ``softmax(scale_ * F(x) + offsets_)``.
-    alpha_ : float
-    n_features_in_ : int
 
     Examples
     --------
@@ -528,21 +488,8 @@ class _Averaged(FittedAlready):
 class AveragedClassifier(_Probable, _Averaged):
     """Weighted mean of the class probabilities of fitted classifiers; scikit-learn's `VotingClassifier` trains one.
 
-    Parameters
-    ----------
-    estimators : sequence of fitted classifiers
-        With `predict_proba`.
-    weights : sequence of float
-        One for each, from 0 on, not all 0.
-
-    Attributes
-    ----------
-    estimators_ : list of fitted classifiers
-    weights_ : ndarray of shape (n_estimators,)
-        They add up to one.
-    classes_ : ndarray of shape (n_classes,)
-        All that any of them knows; to the others it is impossible.
-    n_features_in_ : int
+    It takes fitted classifiers with `predict_proba`, and a weight from 0 on for each, not all 0; ``weights_`` add up to
+    one.  Its classes are all that any of them knows; to the others a class is impossible.
     """
 
     def __init__(self, estimators: Sequence[Any], weights: Sequence[float] | FloatArray) -> None:

@@ -42,12 +42,8 @@ _MOST_ENTRIES = 50
 def plain_facts(bundle: Bundle) -> dict[str, Any]:
     """Return the facts of a model, after a check that those known here are short and of their types.
 
-    The bundle is sealed or not; facts that it lacks are not asked for.
-
-    Raises
-    ------
-    ExchangeError
-        MODEL_MALFORMED, naming the facts that are not, never what they say.
+    The bundle is sealed or not; facts that it lacks are not asked for.  MODEL_MALFORMED names the facts that are not
+    plain, never what they say.
     """
     wrong = [name for name, fits in _FITTING.items() if name in bundle.facts and not fits(bundle.facts[name])]
     if wrong:
@@ -132,13 +128,7 @@ class PartyModel(SignedFile):
     kind = MODEL_KIND
 
     def transform(self, representation: ArrayLike) -> FloatArray:
-        """Return collaboration representation g_k(x), of shape (n_rows, n_components).
-
-        Parameters
-        ----------
-        representation : array-like of shape (n_rows, n_intermediate)
-            The party's own f_k(X).
-        """
+        """Return collaboration representation g_k(x), of shape (n_rows, n_components), of the party's own f_k(X)."""
         return self.integration_function(representation)
 
     def predict(self, representation: ArrayLike) -> NDArray[Any]:
@@ -148,28 +138,15 @@ class PartyModel(SignedFile):
     def predict_proba(self, representation: ArrayLike) -> FloatArray:
         """Return class probabilities, of shape (n_rows, n_classes), in the order of ``estimator.classes_``.
 
-        Raises
-        ------
-        AttributeError
-            If the model h gives no probabilities.
+        Raise AttributeError if the model h gives none.
         """
         return np.asarray(self.estimator.predict_proba(self.transform(representation)))
 
     def predict_survival(self, representation: ArrayLike, times: ArrayLike) -> FloatArray:
         """Return probability of no event up to each time, of shape (n_rows, n_times).
 
-        Parameters
-        ----------
-        representation : array-like of shape (n_rows, n_intermediate)
-        times : array-like of shape (n_times,)
-            From 0 to the end of the observation, which is the last of the baseline's times.
-
-        Raises
-        ------
-        AttributeError
-            If the model h is no survival model.
-        ValueError
-            If a time is beyond the end of the observation.
+        Times are from 0 to the end of the observation, which is the last of the baseline's times; raise ValueError for
+        one beyond, and AttributeError if the model h is no survival model.
         """
         return np.asarray(self.estimator.predict_survival(self.transform(representation), times))
 
@@ -263,15 +240,10 @@ _HEAD, _WITHOUT = "h", "h-without"
 
 
 def model_contents(model: PartyModel) -> tuple[dict[str, Any], dict[str, bytes]]:
-    """Return what a `.dcmodel` file says of a model, and its members.
+    """Return what a `.dcmodel` file says of a model, and its members; or raise MODEL_UNSUPPORTED or TOO_LARGE.
 
     What is written is read again with all checks, so that the party's program will take it.  Of a search over
     parameters, the best estimator is sent.
-
-    Raises
-    ------
-    ExchangeError
-        MODEL_UNSUPPORTED or TOO_LARGE.
     """
     estimator = _of_party(getattr(model.estimator, "best_estimator_", model.estimator), model.party)
     g = model.integration_function
@@ -313,10 +285,7 @@ def _of_party(estimator: Any, party: PartyName) -> Any:
 def model_from(bundle: Bundle) -> PartyModel:
     """Return the model in a bundle, after checks of every part.  Numbers are read, and nothing that could be run.
 
-    Raises
-    ------
-    ExchangeError
-        WRONG_KIND, TOO_LARGE or MODEL_MALFORMED.
+    Raise WRONG_KIND, TOO_LARGE or MODEL_MALFORMED.
     """
     if bundle.kind != MODEL_KIND:
         raise ExchangeError("WRONG_KIND", f"Expected a model, got a bundle of kind {bundle.kind!r}.")

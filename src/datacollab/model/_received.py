@@ -115,14 +115,8 @@ class ReceivedRegressor(RegressorMixin, Received):
 class ReceivedSurvival(Received, SurvivalModel):
     """A survival model made of steps to the log risk, and a baseline of the party's own rows, or of all parties' rows.
 
-    Attributes
-    ----------
-    baselines_ : dict of None to Baseline
-    coef_, mean_ : ndarray of shape (n_features,)
-        For a Cox regression only, whose chain is (x - mean) β.
-    covariance_ : ndarray of shape (n_features, n_features)
-        For a Cox regression only.
-    n_features_in_ : int
+    A Cox regression, whose chain is (x - mean) β, has ``coef_`` and ``mean_``, shape (n_features,), and
+    ``covariance_``.
     """
 
     def __init__(

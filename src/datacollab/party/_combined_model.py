@@ -65,25 +65,14 @@ class OwnModel:
 def fit_own_model(statistic: RidgeSums, *parts: tuple[FloatArray, ArrayLike]) -> OwnModel | None:
     """Fit a random forest and a linear model, and return the better one on rows that it did not see.
 
-    Parameters
-    ----------
-    statistic : RidgeSums
-        Knows the classes, or the range, that were agreed on.
-    *parts : tuple of ndarray of shape (n_rows, n_encoded), and array-like of shape (n_rows,)
-        Own rows and their targets; and labelled public rows and theirs, if there are any.
-
-    Returns
-    -------
-    OwnModel or None
-        None if there are fewer than ten rows, or all are of one class.
-
-    Raises
-    ------
-    AgreementError
-        If targets are missing, none of those agreed on, or not one per row.
+    Each part has rows, shape (n_rows, n_encoded), and their targets: the party's own rows, and labelled public ones if
+    there are any.  The statistic knows the classes, or the range, that were agreed on.  There is no model of fewer than
+    ten rows, or of one class.  Raise AgreementError if targets are missing, none of those agreed on, or not one per
+    row.
     """
     generator = np.random.default_rng(0)  # the same rows give the same model
-    rows, encoded = list[FloatArray](), list[FloatArray]()
+    rows: list[FloatArray] = []
+    encoded: list[FloatArray] = []
     for Z, y in parts:
         t = statistic.encode(y)
         if len(t) != len(Z):
@@ -91,16 +80,18 @@ def fit_own_model(statistic: RidgeSums, *parts: tuple[FloatArray, ArrayLike]) ->
         taken = np.sort(generator.permutation(len(Z))[:MOST_OWN_ROWS])
         rows.append(Z[taken])
         encoded.append(t[taken])
-    X, t = np.concatenate(rows), np.concatenate(encoded)
+    X = np.concatenate(rows)
+    t = np.concatenate(encoded)
     columns, aims = np.unique(t.argmax(axis=1), return_inverse=True)
     if len(X) < _FEWEST_OWN_ROWS or (statistic.classes is not None and len(columns) < 2):
         return None
+    n_own = len(rows[0])
     with warnings.catch_warnings():
         # Of small classes, rows without a vote, and iterations: models are judged on rows that they did not see.
         warnings.simplefilter("ignore")
-        is_number = statistic.classes is None
-        estimator = _better_number(X, t[:, 0]) if is_number else _better_classifier(X, aims, len(columns))
-    return OwnModel(estimator, None if is_number else columns, len(rows[0]), len(X) - len(rows[0]))
+        if statistic.classes is None:
+            return OwnModel(_better_number(X, t[:, 0]), None, n_own, len(X) - n_own)
+        return OwnModel(_better_classifier(X, aims, len(columns)), columns, n_own, len(X) - n_own)
 
 
 def _better_number(X: FloatArray, aims: FloatArray) -> Any:
@@ -108,8 +99,8 @@ def _better_number(X: FloatArray, aims: FloatArray) -> Any:
     some = 1.0 if X.shape[1] <= _FEW_COLUMNS else 1 / 3
     forest = RandomForestRegressor(max_features=some, **_TREES).fit(X, aims)
     linear = make_pipeline(StandardScaler(), RidgeCV(np.geomspace(0.1, 1000, 9)))
-    left_out = (forest.oob_prediction_, cross_val_predict(linear, X, aims, cv=KFold(**_FOLDS)))
-    of_forest, of_linear = (np.mean((each - aims) ** 2) for each in left_out)
+    of_forest = np.mean((forest.oob_prediction_ - aims) ** 2)
+    of_linear = np.mean((cross_val_predict(linear, X, aims, cv=KFold(**_FOLDS)) - aims) ** 2)
     return forest if of_forest <= of_linear else linear.fit(X, aims)
 
 
@@ -119,11 +110,14 @@ def _better_classifier(X: FloatArray, aims: NDArray[np.intp], n_known: int) -> A
     if np.sort(np.bincount(aims))[-2] < _FOLDS["n_splits"] or X.size * n_known > MOST_LOGISTIC_WORK:
         return forest
     linear = make_pipeline(StandardScaler(), LogisticRegression(C=0.1, max_iter=500))
-    judged = cross_val_predict(linear, X, aims, cv=StratifiedKFold(**_FOLDS), method="predict_proba")
-    left_out = (np.nan_to_num(forest.oob_decision_function_), judged)
-    of_true = (each[np.arange(len(aims)), aims].clip(_LEAST_JUDGED, 1.0) for each in left_out)
-    of_forest, of_linear = (-np.log(each).mean() for each in of_true)
-    return forest if of_forest <= of_linear else linear.fit(X, aims)
+    left_out = cross_val_predict(linear, X, aims, cv=StratifiedKFold(**_FOLDS), method="predict_proba")
+    of_forest = _mean_loss(np.nan_to_num(forest.oob_decision_function_), aims)
+    return forest if of_forest <= _mean_loss(left_out, aims) else linear.fit(X, aims)
+
+
+def _mean_loss(probabilities: FloatArray, aims: NDArray[np.intp]) -> float:
+    of_true = probabilities[np.arange(len(aims)), aims].clip(_LEAST_JUDGED, 1.0)
+    return float(-np.log(of_true).mean())
 
 
 class CombinedModel:
@@ -144,7 +138,9 @@ class CombinedModel:
     """
 
     def __init__(self, space: Any, model: SumsModel, own: OwnModel | None = None) -> None:
-        self.space, self.model, self.own = space, model, own
+        self.space = space
+        self.model = model
+        self.own = own
 
     def fit(self, X: Any, y: ArrayLike, *, public: Any = None, public_target: ArrayLike | None = None) -> Self:
         """Fit the own model; there is none of fewer than ten rows, of one class, or of columns that are all alike.
@@ -200,7 +196,9 @@ class CombinedModel:
             If there is no such side, or rows cannot be read.
         """
         said = self._said(X, using)
-        return said if self.model.classes is None else np.asarray(np.asarray(self.model.classes)[said.argmax(axis=1)])
+        if self.model.classes is None:
+            return said
+        return np.asarray(np.asarray(self.model.classes)[said.argmax(axis=1)])
 
     def predict_proba(self, X: Any, using: str | None = None) -> FloatArray:
         """Return class probabilities, shape (n_rows, n_classes), as in `predict`; numbers have none."""
@@ -213,17 +211,19 @@ class CombinedModel:
         using = self.sides[0] if using is None else using
         if using not in self.sides:
             raise ValueError(f"using must be one of {', '.join(map(repr, self.sides))}; got {using!r}.")
-        model, own = self.model, self.own
-        say = model.predict if model.classes is None else model.predict_proba
         Z = self.space.encode(X)
-        if using == "collaboration" or own is None:
-            return say(self.space.map_encoded(Z))
-        common = None if using == "local" else say(self.space.map_encoded(Z))
-        said = own.outputs(Z)
-        if own.columns is None:
-            said = model.statistic.decode(said)
+        common = None
+        if using != "local":
+            say = self.model.predict if self.model.classes is None else self.model.predict_proba
+            common = say(self.space.map_encoded(Z))
+            if using == "collaboration" or self.own is None:
+                return common
+        assert self.own is not None  # or "local" is no side
+        said = self.own.outputs(Z)
+        if self.own.columns is None:
+            said = self.model.statistic.decode(said)
         else:
-            said = _on_all_classes(said, own.columns, model.statistic.n_outputs, common)
+            said = _on_all_classes(said, self.own.columns, self.model.statistic.n_outputs, common)
         return said if common is None else np.asarray((1 - self.weight) * common + self.weight * said)
 
 

@@ -117,27 +117,13 @@ class Defence(BaseEstimator, ABC):
         anchor_representation: ArrayLike | None = None,
         random_state: int | np.random.RandomState | None = None,
     ) -> Published:
-        """Return rows as they may leave, with their targets.
+        """Return rows as they may leave, with their targets, shapes (n_published, n_intermediate) and (n_published,).
 
-        Parameters
-        ----------
-        representation : array-like of shape (n_samples, n_intermediate)
-        target : array-like of shape (n_samples,)
-        anchor_representation : array-like of shape (n_anchors, n_intermediate), optional
-            Needed where `needs_anchor` says so.
-        random_state : int, RandomState or None, default=None
-            Of noise.  None is NumPy's global generator; `Party` passes one of its own from the operating system.
+        They come in the order of the given rows that they stand for, whose positions are ``own_rows``; some may be
+        missing.  The anchor's representation is needed where `needs_anchor` says so.  Noise is drawn by
+        ``random_state``: None is NumPy's global generator, and `Party` passes one of its own from the operating system.
 
-        Returns
-        -------
-        Published
-            ``rows``, shape (n_published, n_intermediate), in the order of the given rows that they stand for,
-            ``target``, and ``own_rows``, their positions; some may be missing.
-
-        Raises
-        ------
-        ObfuscationError
-            If the rows cannot be defended.
+        Raise ObfuscationError if the rows cannot be defended.
         """
         self._validate_params()
         name, rows = type(self).__name__, np.asarray(representation, dtype=np.float64)

@@ -18,7 +18,7 @@ from sklearn.utils.validation import check_is_fitted, has_fit_parameter, validat
 from .._validation import FloatArray, Interval, PartyName
 from ..errors import AgreementError, AnchorError
 from ..linalg import Kernel, centred_ridge, full_ridge_path, median_gamma
-from ..model import AnchorPredictions
+from ..model import AnchorPredictions, probabilities_of
 
 _MULTIPLES = (0.25, 0.5, 1.0, 2.0, 4.0)
 _ALPHAS = (1e-6, 1e-5, 1e-4, 1e-3, 1e-2, 1e-1, 1.0)
@@ -77,14 +77,9 @@ class AnchorRidge(MultiOutputMixin, RegressorMixin, BaseEstimator):
         self.standardize = standardize
 
     def fit(self, X: ArrayLike, y: ArrayLike) -> Self:
-        """Choose what was not given, and solve.
+        """Choose what was not given, and solve for targets of shape (n_rows,) or (n_rows, n_targets).
 
-        Targets have the shape (n_rows,) or (n_rows, n_targets).
-
-        Raises
-        ------
-        ValueError
-            If all rows are equal, so that there is no width.
+        Raise ValueError if all rows are equal, so that there is no width.
         """
         self._validate_params()
         rows, target = validate_data(
@@ -229,10 +224,7 @@ class DistilledModel:
 def as_probabilities(estimator: Any, classes: NDArray[Any], X: ArrayLike) -> FloatArray:
     """Return probabilities of all classes by a fitted classifier, which may not know all, or a regressor of them."""
     if is_classifier(estimator):
-        known = np.asarray(estimator.predict_proba(X))
-        values = np.zeros((len(known), len(classes)))
-        values[:, np.searchsorted(classes, estimator.classes_)] = known
-        return values
+        return probabilities_of(np.asarray(estimator.predict_proba(X)), estimator.classes_, classes)
     values = np.clip(np.asarray(estimator.predict(X), dtype=np.float64).reshape(-1, len(classes)), 0.0, 1.0)
     totals = values.sum(axis=1, keepdims=True)
     # A row without any gets all classes alike.

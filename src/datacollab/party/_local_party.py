@@ -105,10 +105,7 @@ class PartyPredictor:
     def log_odds(self, X: Any) -> FloatArray:
         """Return log odds of each class against all others, shape (n_rows, n_classes).
 
-        Raises
-        ------
-        AgreementError, NumericalError
-            If the model has no probabilities, or one is 0 or 1.
+        Raise AgreementError if the model has no probabilities, and NumericalError if one is 0 or 1.
         """
         if self.classes_ is None:
             raise AgreementError(
@@ -265,10 +262,7 @@ class LocalParty:
     def obfuscate(self, X: ArrayLike) -> FloatArray:
         """Return intermediate representations f_k(X) of any rows, shape (n_rows, n_intermediate), before any defence.
 
-        Raises
-        ------
-        ObfuscationError
-            If the rows do not fit the obfuscator.
+        Raise ObfuscationError if the rows do not fit the obfuscator.
         """
         self._check_fitted()
         return self._obfuscate(self._obfuscator, self._rotation, X, "representation")
@@ -278,18 +272,10 @@ class LocalParty:
         return self._own(model).transform(self.obfuscate(X))
 
     def predict(self, X: ArrayLike, model: PartyModel) -> NDArray[Any]:
-        """Predict new rows alone, h(g_k(f_k(X))), shape (n_rows,).
+        """Predict new rows alone, h(g_k(f_k(X))), shape (n_rows,), by what the analyst made for this party.
 
-        Parameters
-        ----------
-        X : array-like or dataframe of shape (n_rows, n_features)
-        model : PartyModel
-            What the analyst made for this party.
-
-        Raises
-        ------
-        AgreementError, ObfuscationError
-            If the model was made for another party, or the rows do not fit the obfuscator.
+        Raise AgreementError if the model was made for another party, and ObfuscationError if the rows do not fit the
+        obfuscator.
         """
         return self._own(model).predict(self.obfuscate(X))
 
@@ -311,12 +297,8 @@ class LocalParty:
     def predict_survival(self, X: ArrayLike, model: PartyModel, times: ArrayLike) -> FloatArray:
         """Return probabilities of no event up to each time, shape (n_rows, n_times); `predict` gives the log risk.
 
-        Times are in the unit that was agreed on.  The other parameters are those of `predict`.
-
-        Raises
-        ------
-        AgreementError, AttributeError, ValueError
-            If the model was made for another party, is no survival model, or a time is beyond the observation.
+        Times are in the unit that was agreed on.  Raise, besides the errors of `predict`, AttributeError if the model
+        is no survival model, and ValueError if a time is beyond the observation.
         """
         return self._own(model).predict_survival(self.obfuscate(X), times)
 

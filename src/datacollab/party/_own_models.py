@@ -20,8 +20,10 @@ from sklearn.ensemble import RandomForestClassifier, RandomForestRegressor
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.linear_model import LogisticRegression
 
+from .._frames import equal_rows
 from .._validation import FloatArray
 from ..linalg import Kernel, full_ridge_path, groups_of_several, median_gamma, ridge_coefficients
+from ..model import probabilities_of
 
 FLOOR = 0.01
 """Part of every probability that is spread over all classes: nothing is ever ruled out."""
@@ -60,9 +62,8 @@ class EstimatorScorer:
         """Return logarithms of class shares (n_rows, n_classes), or numbers (n_rows, 1)."""
         if self.n_classes is None:
             return np.asarray(self.estimator.predict(Z), dtype=np.float64)[:, None]
-        shares = np.zeros((len(Z), self.n_classes))
-        shares[:, np.asarray(self.estimator.classes_, dtype=np.intp)] = self.estimator.predict_proba(Z)
-        return log_of_shares(shares)
+        known = self.estimator.predict_proba(Z)
+        return log_of_shares(probabilities_of(known, self.estimator.classes_, np.arange(self.n_classes)))
 
 
 @dataclass(frozen=True, eq=False)
@@ -87,11 +88,6 @@ def nearest_weights(X: FloatArray, rows: FloatArray, gamma: float, n_neighbors: 
         far: NDArray[np.intp] = np.argpartition(weights, -n_neighbors, axis=1)[:, :-n_neighbors]
         np.put_along_axis(weights, far, 0.0, axis=1)
     return np.asarray(weights)
-
-
-def equal_rows(rows: FloatArray) -> NDArray[np.intp]:
-    """Return number of the group of rows that each row equals, shape (n_rows,)."""
-    return np.asarray(np.unique(rows, axis=0, return_inverse=True)[1], dtype=np.intp).ravel()
 
 
 def fold_numbers(
@@ -269,9 +265,8 @@ def _out_of_bag(forest: Any, data: OwnData, n: int) -> FloatArray:
     if data.n_classes is None:
         left_out = np.asarray(fitted.oob_prediction_[:, None], dtype=np.float64)
     else:
-        shares = np.zeros((n, data.n_classes))
-        shares[:, fitted.classes_] = np.nan_to_num(fitted.oob_decision_function_)
-        left_out = log_of_shares(shares)
+        known = np.nan_to_num(fitted.oob_decision_function_)
+        left_out = log_of_shares(probabilities_of(known, fitted.classes_, np.arange(data.n_classes)))
     if n == len(data.target):
         return left_out
     return np.concatenate([left_out, EstimatorScorer(fitted, data.n_classes)(data.rows[n : len(data.target)])])

@@ -273,16 +273,9 @@ class Party(LocalParty):
     ) -> tuple[Share, NDArray[np.intp]]:
         """Return what `share` gives, and which own row each shared row comes from.
 
-        For an audit at home, and to join to the table what comes back for the shared rows.  The order stays there.
-
-        Parameters and errors are those of `share`.
-
-        Returns
-        -------
-        share : Share
-            The rows are in the same order with every call.
-        order : ndarray of shape (n_published,)
-            Positions in the table of `fit`.  Rows that a defence suppresses are missing.
+        For an audit at home, and to join to the table what comes back for the shared rows.  Parameters and errors are
+        those of `share`.  The rows are in the same order with every call.  That order, positions in the table of `fit`
+        of shape (n_published,), stays here; rows that a defence suppresses are missing.
         """
         anchor_representation = self._obfuscate_anchor(anchor)
         self._basis.check_first_share(allowed=self.share_again)
@@ -313,13 +306,9 @@ class Party(LocalParty):
     def guarantee(self, anchor: ArrayLike) -> PrivacyGuarantee:
         """Return differential privacy of what `share` gives with this anchor, where there is any.
 
-        From then on, defences that depend on the anchor take no other one.
-
-        Raises
-        ------
-        NoGuaranteeError, AnchorError, ObfuscationError
-            If no epsilon can be stated, which the message explains; if the rows were shared with another anchor, or it
-            does not fit the obfuscator.
+        From then on, defences that depend on the anchor take no other one.  Raise NoGuaranteeError, with the reason, if
+        no epsilon can be stated; AnchorError if the rows were shared with another anchor; and ObfuscationError if the
+        anchor does not fit the obfuscator.
         """
         representation = self._obfuscate_anchor(anchor)
         self._release.check_anchor(representation)
@@ -354,11 +343,8 @@ class Party(LocalParty):
         """Combine the common model with what the party has alone, and say what collaboration brought.
 
         Nothing leaves the party.  Parameters are those of `datacollab.party.personalise`; X and y are those of `fit`.
-
-        Raises
-        ------
-        AgreementError, ObfuscationError
-            If the rows are not those of `fit`, the model is not of this party's share, or things do not fit together.
+        Raise, besides its errors, AgreementError if the rows are not those of `fit`, or the model is not of this
+        party's share.
         """
         self._check_fitted()
         order = self._shared

@@ -14,7 +14,7 @@ from sklearn.utils import check_random_state
 from sklearn.utils.validation import _num_samples
 
 from .._encoder import TableEncoder
-from .._frames import plain_column
+from .._frames import equal_rows, plain_column
 from .._threads import one_thread
 from .._validation import FloatArray, PartyName, check_single_targets, require
 from ..bundle import Bundle, SignedFile
@@ -36,7 +36,6 @@ from ._own_models import (
     OwnData,
     Scorer,
     SpreadScorer,
-    equal_rows,
     fold_numbers,
     log_of_shares,
     own_candidates,
@@ -78,19 +77,16 @@ def error_reduction(squares: FloatArray, squares_before: FloatArray) -> tuple[fl
     tiny = np.finfo(np.float64).tiny
     ratio = float(0.5 * np.log(max(squares.mean(), tiny) / max(squares_before.mean(), tiny)))
     without = np.maximum(_means_without(squares), tiny) / np.maximum(_means_without(squares_before), tiny)
-    half = _half_width(0.5 * np.log(without))
+    replicates = 0.5 * np.log(without)
+    n = len(replicates)
+    deviation = np.sqrt((n - 1) * np.mean((replicates - replicates.mean()) ** 2))
+    half = float(stats.t.ppf((1 + _CONFIDENCE) / 2, n - 1) * deviation)
     return 1 - float(np.exp(ratio)), [1 - float(np.exp(ratio + side * half)) for side in (1, -1)]
 
 
 def _means_without(values: FloatArray) -> FloatArray:
     """Return means of all values but one, shape (n_values,)."""
     return np.asarray((values.sum() - values) / (len(values) - 1))
-
-
-def _half_width(replicates: FloatArray) -> float:
-    n = len(replicates)
-    deviation = np.sqrt((n - 1) * np.mean((replicates - replicates.mean()) ** 2))
-    return float(stats.t.ppf((1 + _CONFIDENCE) / 2, n - 1) * deviation)
 
 
 _SIDES = ("local", "collaboration", "combined")
@@ -360,16 +356,9 @@ class PersonalModel(SignedFile):
     def predict(self, X: ArrayLike, using: str = "combined") -> NDArray[Any]:
         """Predict raw rows, shape (n_rows,).
 
-        Parameters
-        ----------
-        X : array-like or dataframe of shape (n_rows, n_features)
-        using : {"combined", "local", "own", "collaboration"}, default="combined"
-            Both sides together, the party's own models with the public rows, without them, or the common model.
-
-        Raises
-        ------
-        ValueError, AgreementError, ObfuscationError
-            If there is no such side, or the rows are not like the party's own.
+        By default both sides together; `using` can also be "local", the party's own models with the public rows, "own",
+        without them, or "collaboration", the common model.  Raise ValueError if there is no such side, and
+        AgreementError or ObfuscationError if the rows are not like the party's own.
         """
         said = self._said(X, using)
         if self._opinion.unit is None:
@@ -380,10 +369,7 @@ class PersonalModel(SignedFile):
     def predict_proba(self, X: ArrayLike, using: str = "combined") -> FloatArray:
         """Return class probabilities of raw rows, shape (n_rows, n_classes), in the order of `classes_`; see `predict`.
 
-        Raises
-        ------
-        AttributeError
-            If numbers are predicted.
+        Raise AttributeError if numbers are predicted.
         """
         if self._opinion.unit is not None:
             raise AttributeError(f"Party {self.party!r}: the target is a number, so there are no class probabilities.")
@@ -583,12 +569,7 @@ _TYPES = frozenset(f"{each.__module__}.{each.__qualname__}" for each in _PARTS_M
 def personal_state(personal: PersonalModel) -> dict[str, bytes]:
     """Return what a combined model needs to predict later, except f_k and the common model.
 
-    Raises
-    ------
-    ExchangeError
-        STATE_UNSUPPORTED, when the party's own models cannot be stored.
-    MissingExtraError
-        If skops is not installed.
+    Raise STATE_UNSUPPORTED if the party's own models cannot be stored, and MissingExtraError if skops is not installed.
     """
     parts = {
         "encoder": personal._encoder,
@@ -610,16 +591,10 @@ def personal_state(personal: PersonalModel) -> dict[str, bytes]:
 
 
 def personal_model(members: Mapping[str, bytes], home: LocalParty, model: PartyModel) -> PersonalModel:
-    """Return the combined model, from what `personal_state` gave.
+    """Return the combined model, from what `personal_state` gave; `home` has the map f_k of the share behind it.
 
-    `home` has the map f_k of the share that the model was made of.
-
-    Raises
-    ------
-    ExchangeError
-        STATE_DAMAGED, when they are not what `personal_state` gives.
-    MissingExtraError
-        If skops is not installed.
+    Raise STATE_DAMAGED if the members are not what `personal_state` gives, and MissingExtraError if skops is not
+    installed.
     """
     require("skops.io", "exchange")
     try:

@@ -124,7 +124,7 @@ class SharingPlan:
         time_step: float | None = None,
         largest: int,
     ) -> Self:
-        """Complete the options of a command.
+        """Complete the options of a command; raise ValueError if options are unknown, or exclude one another.
 
         Parameters
         ----------
@@ -141,15 +141,10 @@ class SharingPlan:
         is_regression : bool, default=False
             Whether targets are numbers; whole ones are numbers, too.
         target_kind : TargetKind, default=TargetKind.SINGLE
-            Of the targets.  The default for effects is means of five rows alone: estimates from rows with noise are
-            biased, and the analyst's program refuses them.
+            The default for effects is means of five rows alone: estimates from rows with noise are biased, and the
+            analyst's program refuses them.
         largest : int
             Columns that the table and all limits permit.
-
-        Raises
-        ------
-        ValueError
-            If options are unknown, or exclude one another.
         """
         if preset not in (None, *PRESETS):
             raise ValueError(f"Unknown preset {preset!r}; choose one of {', '.join(PRESETS)}.")

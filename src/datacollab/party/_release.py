@@ -341,11 +341,7 @@ class PrivacyGuarantee:
         r"""Return the share of members that no attack exceeds which takes a part `fpr` of others for members.
 
         It is :math:`\Phi(\mu + \Phi^{-1}(\mathrm{fpr}))`, the power of the best test of two normal distributions.
-
-        Raises
-        ------
-        ValueError
-            If `fpr` is not from 0 to 1.
+        Raise ValueError if `fpr` is not from 0 to 1.
         """
         if not 0 <= fpr <= 1:
             raise ValueError(f"fpr must be from 0 to 1; got {fpr!r}.")

@@ -86,14 +86,8 @@ def party_state(party: LocalParty) -> tuple[dict[str, Any], dict[str, bytes]]:
     Neither its rows nor their targets are in it, unless the obfuscator holds them: kernel PCA and UMAP do.  The first
     dict is what JSON can hold.
 
-    Raises
-    ------
-    NotFittedError
-        If the party has no rows yet.
-    ExchangeError
-        STATE_UNSUPPORTED, when the obfuscator cannot be stored.
-    MissingExtraError
-        If skops or safetensors is not installed.
+    Raise NotFittedError if the party has no rows yet, STATE_UNSUPPORTED if the obfuscator cannot be stored, and
+    MissingExtraError if skops or safetensors is not installed.
     """
     party._check_fitted()
     form, obfuscator = party._form, party._obfuscator
@@ -116,13 +110,8 @@ def local_party(facts: Mapping[str, Any], members: Mapping[str, bytes]) -> Local
 
     It transforms every row to the same bits as the party did, on the same machine and versions.
 
-    Raises
-    ------
-    ExchangeError
-        STATE_DAMAGED, when they are not what `party_state` gives; VERSION_MISMATCH, when they come from another
-        version of scikit-learn.
-    MissingExtraError
-        If skops or safetensors is not installed.
+    Raise STATE_DAMAGED if they are not what `party_state` gives, VERSION_MISMATCH if they come from another version of
+    scikit-learn, and MissingExtraError if skops or safetensors is not installed.
     """
     require("skops.io", "exchange")
     _check_version(facts)

@@ -19,6 +19,8 @@ from sums_world import new_sums_world
 
 PARTIES = ("north", "south", "east")
 
+pytestmark = pytest.mark.usefixtures("all_trees")
+
 
 @pytest.fixture(scope="module")
 def shared(tmp_path_factory):

@@ -236,22 +236,11 @@ class ReconstructionAttack(Reconstructing, ABC):
         public: ArrayLike | None = None,
         public_target: ArrayLike | None = None,
     ) -> Self:
-        """Learn from leaked pairs.
+        """Learn from leaked pairs: a representation, shape (n_leaked, n_intermediate), and its originals in that order.
 
-        Parameters
-        ----------
-        representation : array-like of shape (n_leaked, n_intermediate)
-        original : array-like of shape (n_leaked, n_features)
-            The leaked rows, in the same order.
-        target : array-like of shape (n_leaked,), optional
-            Floating-point numbers are regression targets, all else are class labels.
-        public, public_target : array-like of shape (n_public, n_features) and (n_public,), optional
-            Rows of the same kind whose representation the attacker does not have.
-
-        Raises
-        ------
-        AgreementError, RepresentationError
-            If tables or targets do not fit each other, or are not numeric, finite and of two rows at least.
+        Targets that are floating-point numbers are regression targets, all else are class labels.  Public rows are of
+        the same kind, and the attacker does not have their representation.  Raise AgreementError or RepresentationError
+        if tables or targets do not fit each other, or are not numeric, finite and of two rows at least.
         """
         self._validate_params()
         A, Z = check_pairs(original, representation)
@@ -279,19 +268,11 @@ class ReconstructionAttack(Reconstructing, ABC):
         return self
 
     def reconstruct(self, representation: ArrayLike, *, target: ArrayLike | None = None) -> FloatArray:
-        """Guess the original rows, shape (n_rows, n_features).
+        """Guess the originals, shape (n_rows, n_features), of rows from the obfuscator of the leaked pairs.
 
-        Parameters
-        ----------
-        representation : array-like of shape (n_rows, n_intermediate)
-            From the obfuscator of the leaked pairs.
-        target : array-like of shape (n_rows,), optional
-            Needed if, and only if, `fit` was given targets.  A class that `fit` has not seen counts as unknown.
-
-        Raises
-        ------
-        AgreementError, RepresentationError
-            If rows or targets are missing, superfluous, not finite, or of another kind than those in `fit`.
+        Targets, shape (n_rows,), are needed if, and only if, `fit` was given some.  A class that `fit` has not seen
+        counts as unknown.  Raise AgreementError or RepresentationError if rows or targets are missing, superfluous, not
+        finite, or of another kind than those in `fit`.
         """
         Z, y = self._checked(representation, target)
         Z = self._with_columns(Z - self.mean_representation_, y)

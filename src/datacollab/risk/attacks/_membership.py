@@ -33,10 +33,7 @@ _NEIGHBOURS = 5
 def representation_distance_scores(images: ArrayLike, representation: ArrayLike) -> FloatArray:
     r"""Score rows, supposed members, by how close they are mapped to a shared row, :math:`-\min_i |\hat f(x) - z_i|`.
 
-    Parameters
-    ----------
-    images, representation : array-like of shape (n_rows, n_intermediate) and (n_samples, n_intermediate)
-        The rows under an estimate of f, and the shared ones.
+    The rows' images under an estimate of f, and the shared representation, have n_intermediate columns each.
     """
     mapped, Z = check_rows(images, "The table of images"), check_rows(representation, "The representation")
     check_columns(mapped, Z, "The images have", "the representation has")
@@ -47,12 +44,8 @@ def reconstruction_distance_scores(rows: ArrayLike, reconstructions: ArrayLike, 
     r"""Score rows by how close a reconstruction is, :math:`-\min_i |x - \hat x_i| / d(x)`.
 
     d(x) is the mean distance of x from its five nearest public rows, for a row like many others has a close
-    reconstruction anyway.
-
-    Parameters
-    ----------
-    rows, reconstructions, public : array-like of shape (n_rows, n_features)
-        Five public rows at least, none of them among the rows.
+    reconstruction anyway.  There are five public rows at least, none of them among the rows; all have n_features
+    columns.
     """
     X = check_rows(rows, "The table of rows")
     guesses, P = check_rows(reconstructions, "The table of reconstructions"), check_rows(public, "The public table")

@@ -287,23 +287,9 @@ class EmulatorAttack(ReconstructionAttack):
     def emulate(self, original: ArrayLike, representation: ArrayLike) -> Callable[[FloatArray], FloatArray]:
         """Return an estimate of the obfuscator f_k, the one on which a fit to these pairs rests.
 
-        `fit` and this method learn it once for the same pairs.
-
-        Parameters
-        ----------
-        original : array-like of shape (n_leaked, n_features)
-        representation : array-like of shape (n_leaked, n_components)
-            Their rows under f_k, in the same order.
-
-        Returns
-        -------
-        callable
-            From originals, shape (n_rows, n_features), to representations, shape (n_rows, n_components).
-
-        Raises
-        ------
-        AgreementError, RepresentationError
-            If these are no pairs, or no tables of finite numbers.
+        It takes originals, shape (n_rows, n_features), to representations, shape (n_rows, n_components).  `fit` and
+        this method learn it once for the same pairs.  Raise AgreementError or RepresentationError if these are no
+        pairs, or no tables of finite numbers.
         """
         rows, images = check_pairs(original, representation)
         A, mean_original = centre(rows)

@@ -307,21 +307,13 @@ class ProcrustesAttack(Reconstructing):
     ) -> Self:
         """Find out how the representation lies to the public rows.
 
-        Parameters
-        ----------
-        representation, target : array-like of shape (n_rows, n_intermediate) and (n_rows,)
-            As one party shares them; the target is optional.
-        public : array-like of shape (n_public, n_features)
-            Rows of the same kind as the private ones.
-        public_target : array-like of shape (n_public,), optional
-            Needed if there is a `target`.
-        anchor_representation, anchor_target : array-like, optional
-            Further rows of the cloud, compared with all public ones if they come without targets.
+        The representation, shape (n_rows, n_intermediate), and its targets, if any, are as one party shares them.
+        Public rows, shape (n_public, n_features), are of the same kind as the private ones; they need targets if the
+        representation has some.  Representations of the anchor are further rows of the cloud, compared with all public
+        ones if they come without targets.
 
-        Raises
-        ------
-        AgreementError, RepresentationError
-            If tables or targets do not fit each other, or are not numeric, finite and of two rows at least.
+        Raise AgreementError or RepresentationError if tables or targets do not fit each other, or are not numeric,
+        finite and of two rows at least.
         """
         self._validate_params()
         Z = check_rows(representation, "The representation")

@@ -88,15 +88,10 @@ class AuditResult:
         return self.criterion(criterion).finding
 
     def criterion(self, name: str) -> Criterion:
-        """Judge "singling out", "linkability", "inference" or "membership".
+        """Judge "singling out", "linkability", "inference" or "membership"; ValueError for any other name.
 
         The rating is green if the finding that decides exceeds the labels alone by .05 at most, amber up to .20, and
         red above, all at the upper end of the 95 % interval; it is "inconclusive" if no attack did better than these.
-
-        Raises
-        ------
-        ValueError
-            If there is no such criterion.
         """
         if name not in CRITERIA:
             raise ValueError(f"Unknown criterion {name!r}; choose one of {', '.join(CRITERIA)}.")

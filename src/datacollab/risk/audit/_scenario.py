@@ -16,7 +16,7 @@ from sklearn.utils import _safe_indexing
 from sklearn.utils.validation import _num_samples
 
 from ..._encoder import TableEncoder
-from ..._frames import has_numbers_alone, plain_column
+from ..._frames import equal_rows, has_numbers_alone, plain_column, rows_among
 from ..._validation import FloatArray, check_single_targets
 from ...errors import AgreementError, DataCollabWarning
 from ...party import Party
@@ -209,7 +209,7 @@ class Scenario:
     @cached_property
     def clusters(self) -> IntArray:
         """Number the attacked rows, with the same number for those that are shared as one; shape (n_attacked,)."""
-        return np.unique(self.Z, axis=0, return_inverse=True)[1].reshape(-1).astype(np.intp)
+        return equal_rows(self.Z)
 
     @cached_property
     def has_groups(self) -> bool:
@@ -219,8 +219,7 @@ class Scenario:
     @cached_property
     def persons(self) -> IntArray:
         """Number originals and decoys, with the same number for equal rows."""
-        rows = np.vstack([self.X, self.decoys])
-        return np.unique(rows, axis=0, return_inverse=True)[1].reshape(-1).astype(np.intp)
+        return equal_rows(np.vstack([self.X, self.decoys]))
 
     @property
     def people(self) -> FloatArray:
@@ -324,16 +323,16 @@ def make_scenario(
     own_target = _own_targets(y, party, X, share, order, coding)
     remarks = single_out(party.fitted_target, party.shown_target(party.fitted_target))
     if known is not None:
-        keep = ~_is_in(known, raw)
+        keep = ~rows_among(known, raw)
         known, known_target = known[keep], None if known_target is None else known_target[keep]
         if n_dropped := int((~keep).sum()):
             remarks.append(f"{n_dropped} public rows are the party’s own, and were left out.")
-    if n_in_anchor := int(_is_in(anchor_rows, raw).sum()):
+    if n_in_anchor := int(rows_among(anchor_rows, raw).sum()):
         remarks.append(f"{n_in_anchor} anchor rows are the party’s own: every party sees them as they are.")
     kept = np.arange(0)
     if others is not None:
         taken = [raw, anchor_rows, table(fit_on, "fit_on")]
-        free = ~np.any([_is_in(others, rows) for rows in taken if rows is not None], axis=0)
+        free = ~np.any([rows_among(others, rows) for rows in taken if rows is not None], axis=0)
         if n_dropped := int((~free).sum()):
             remarks.append(
                 f"{n_dropped} rows that nobody should hold are in the table, the anchor or what f was fitted on, and "
@@ -401,12 +400,6 @@ def split_public(
         return None if values is None else _safe_indexing(values, rows)
 
     return part(public, known), part(public_target, known), part(public, apart), part(public_target, apart)
-
-
-def _is_in(rows: FloatArray, others: FloatArray) -> NDArray[np.bool_]:
-    """Return which rows are, number by number, among others."""
-    known = {row.tobytes() for row in np.ascontiguousarray(others) + 0.0}
-    return np.array([row.tobytes() in known for row in np.ascontiguousarray(rows) + 0.0], dtype=bool)
 
 
 def _scale(rows: FloatArray) -> FloatArray:
