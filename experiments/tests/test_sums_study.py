@@ -61,7 +61,7 @@ def test_the_rule_is_one_of_the_candidates(alike):
 
 
 def test_without_noise_the_total_is_one_ridge_on_all_rows(drawn):
-    common, unit = common_map(drawn, 32, 4.0)
+    common, unit = common_map(drawn, 32)
     statistic = statistic_of(drawn, 32, 0.0)
     rows = [Rows(own.X / unit, own.y) for own in contributing(drawn)]
     model = statistic.solve(exact_total(statistic, common, rows))

@@ -46,12 +46,18 @@ def test_no_anchor_magnifies_a_number_more_than_ten_times(width, seed):
     assert (np.diff(scores) <= 10 * np.diff(values) * (1 + 1e-9) + 1e-12).all()
 
 
-def test_skewed_numbers_are_told_apart_as_their_logarithms_would_be(rng):
-    anchor, rows = (np.exp(2 * rng.normal(size=(n, 3))) for n in (200, 30))
-    units = 100.0  # So that no climb is bounded.
-    v = inner(CommonMap.from_anchor(units * anchor, SECRET), units * rows)
-    of_logarithms = inner(CommonMap.from_anchor(units * np.log(anchor), SECRET), units * np.log(rows))
-    assert_allclose(v, of_logarithms, atol=0.05)
+def test_numbers_and_their_normal_scores_weigh_half_each(rng):
+    """The map is that of columns which have both, taken as they are."""
+    A, X = (np.column_stack([np.exp(rng.normal(size=(n, 3))), rng.integers(2, size=n)]) for n in (200, 30))
+    common = CommonMap.from_anchor(A, SECRET)
+    both_A, both_X = (
+        np.column_stack(
+            [rows[:, :3] / 2**0.5, rows[:, 3]] + [np.interp(rows[:, k], *common.scores[k]) / 2**0.5 for k in range(3)]
+        )
+        for rows in (A, X)
+    )
+    same = CommonMap.from_anchor(both_A, SECRET, as_they_are=True)
+    assert_allclose(common.transform(X), same.transform(both_X), atol=1e-9)
 
 
 def test_two_values_stay_as_they_are(rng):

@@ -31,8 +31,9 @@ Tables of real columns are above .96, and more than 55 independent columns below
 _LEAST_SHARE_ALIKE = 0.5
 """The same for columns that are all alike: pixels and signals are above .6, where a kernel is worth more."""
 _STEEPEST = 10.0
-"""Normal scores for each unit of a number: a quarter of its declared range, or its standard deviation.  A steeper map
-of skewed columns brought next to nothing; this bounds how far a crafted anchor magnifies a difference."""
+"""Normal scores for each unit of a number: a quarter of its declared range, or its standard deviation.  Steeper ones of
+skewed columns brought next to nothing; this bounds how far a crafted anchor magnifies a difference."""
+_HALF = np.sqrt(0.5)
 _CLIP = 4.0
 """Standard deviations of the first principal component at which all columns are clipped."""
 _FARTHEST = 1e150
@@ -59,18 +60,18 @@ class CommonMap:
 
     .. math::
 
-        z = V^\top \mathrm{clip}(r(x) - \mu), \qquad
+        z = V^\top \mathrm{clip}([x, r(x)] / \sqrt 2 - \mu), \qquad
         \varphi = [z / \ell,\; R^\top \kappa(L, z)] / \sqrt 2, \qquad
         v = W^\top (\varphi - \bar\varphi) / q
 
-    and v is shortened to length 1.  r makes normal scores of numbers, by their quantiles in the anchor.  V holds
-    principal components of the anchor, L landmarks that the secret chooses among the rows,
-    :math:`R R^\top = \kappa(L, L)^+`, and W the leading directions of φ over the anchor, turned by a rotation that
-    the secret chooses.
+    and v is shortened to length 1.  r makes normal scores of numbers, by their quantiles in the anchor; columns of two
+    values, as categories have, are taken once and as they are.  V holds principal components of the anchor, L landmarks
+    that the secret chooses among the rows, :math:`R R^\top = \kappa(L, L)^+`, and W the leading directions of φ over
+    the anchor, turned by a rotation that the secret chooses.
 
     The anchor may say too little about how columns vary together, as with hundreds of them.  Then there are no
-    landmarks, V is the identity, and W turns the columns themselves: what follows is ridge regression on the table's
-    own columns.
+    landmarks, V is the identity, and W turns r(x), without x: what follows is ridge regression on the table's own
+    columns.
 
     Each party makes the map at home: from one anchor and one secret, all get the same, but for rounding, for all signs
     and bases that their programs of linear algebra choose.
@@ -79,9 +80,9 @@ class CommonMap:
     ----------
     scores : list of (ndarray, ndarray) or None, of length n_features
         For each column its values in the anchor and what r makes of them; None if the column stays as it is.
-    mean : ndarray of shape (n_features,)
-        μ.
-    principal : ndarray of shape (n_features, n_principal)
+    mean : ndarray of shape (n_columns,)
+        μ, of the columns and the normal scores beside them.
+    principal : ndarray of shape (n_columns, n_principal)
         V.
     clip : float
         Four standard deviations of the first principal component.
@@ -167,11 +168,12 @@ class CommonMap:
                 f"The common map needs an anchor of at least two different rows of finite numbers; got shape {A.shape}."
             )
         scores = [None if as_they_are else _normal_scores(column) for column in A.T]
-        A = _scored(A, scores)
+        ranked = _scored(A, scores)
         least_share = _LEAST_SHARE_ALIKE if as_they_are else _LEAST_SHARE
         by_secret = np.argsort(key_stream(_derived(secret, b"folds"), len(A)))
-        if n_columns and _share_of_principal(A[by_secret]) < least_share:
-            return cls._of_own_columns(A, secret, scores, n_columns)._with_witnesses(anchor, secret)
+        if n_columns and _share_of_principal(ranked[by_secret]) < least_share:
+            return cls._of_own_columns(ranked, secret, scores, n_columns)._with_witnesses(anchor, secret)
+        A = _beside_scores(A, scores)
         A = np.vstack([A, _between(A, secret, n_rows - len(A))])
         mean = A.mean(axis=0)
         _, s, Vt = np.linalg.svd(A - mean, full_matrices=False)
@@ -274,7 +276,9 @@ class CommonMap:
 
     def transform(self, X: ArrayLike) -> FloatArray:
         """Map rows, shape (n_rows, n_components); no row is longer than 1."""
-        rows = _scored(np.clip(np.asarray(X, dtype=np.float64), -_FARTHEST, _FARTHEST), self.scores) - self.mean
+        known = np.clip(np.asarray(X, dtype=np.float64), -_FARTHEST, _FARTHEST)
+        columns = _scored if self.is_of_own_columns else _beside_scores
+        rows = columns(known, self.scores) - self.mean
         Z = np.clip(rows, -self.clip, self.clip) @ self.principal
         F = _features(Z, self.linear_scale, self.landmarks, self.root, self.gamma)
         v = (F - self.feature_mean) @ self.directions / self.length
@@ -305,6 +309,14 @@ def _scored(X: FloatArray, scores: list[tuple[FloatArray, FloatArray] | None]) -
         if known is not None:
             made[:, place] = np.interp(X[:, place], *known)
     return made
+
+
+def _beside_scores(X: FloatArray, scores: list[tuple[FloatArray, FloatArray] | None]) -> FloatArray:
+    """Return rows with the normal scores of numbers beside them; a number and its score weigh half each."""
+    numbers = [place for place, known in enumerate(scores) if known is not None]
+    kept = X.copy()
+    kept[:, numbers] *= _HALF
+    return np.hstack([kept, _HALF * _scored(X, scores)[:, numbers]])
 
 
 def _share_of_principal(A: FloatArray) -> float:

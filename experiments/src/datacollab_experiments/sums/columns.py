@@ -1,4 +1,4 @@
-"""What the common map makes of columns: numbers as they are, ranks beside them or in their place; and wide tables.
+"""What the common map makes of columns: numbers as they are, their ranks, or both; and wide tables.
 
 Tables are those that were looked at while the map was settled (`judged.SEEN`), dealt to 200 labelled public rows and
 three parties of 100 rows, or ten of 80.  Wide tables have independent columns, of which ten tell a class, dealt to 200
@@ -38,17 +38,20 @@ Mapping = Callable[[Array], Array]
 
 def ways(anchor: Array, seed: int) -> Iterator[tuple[str, Mapping]]:
     """Yield the ways, and what maps encoded rows in each."""
-    ranked = CommonMap.from_anchor(anchor, secret(seed))
+    both = CommonMap.from_anchor(anchor, secret(seed))
 
-    def beside(rows: Array) -> Array:
-        known = ((place, each) for place, each in enumerate(ranked.scores) if each is not None)
-        return np.column_stack([rows, *(np.interp(rows[:, place], *each) for place, each in known)])
+    def ranks(rows: Array) -> Array:
+        found = rows.copy()
+        for place, known in enumerate(both.scores):
+            if known is not None:
+                found[:, place] = np.interp(rows[:, place], *known)
+        return found
 
     plain = CommonMap.from_anchor(anchor, secret(seed), as_they_are=True, n_columns=0)
-    both = CommonMap.from_anchor(beside(anchor), secret(seed), as_they_are=True, n_columns=0)
+    alone = CommonMap.from_anchor(ranks(anchor), secret(seed), as_they_are=True, n_columns=0)
     yield "numbers", plain.transform
-    yield "ranks beside them", lambda rows: both.transform(beside(rows))
-    yield "ranks", ranked.transform
+    yield "ranks", lambda rows: alone.transform(ranks(rows))
+    yield "both, as the library does", both.transform
 
 
 def fitted(statistic: RidgeSums, V: Array, y: Array, n_parties: int, seed: int) -> Any:

@@ -65,20 +65,22 @@ def rebuilt(
 
 def common_coordinates(common: CommonMap, rows: Array) -> Array:
     """Return principal coordinates, clipped as in the map."""
-    scored = rows.copy()
-    for place, known in enumerate(common.scores):
-        if known is not None:
-            scored[:, place] = np.interp(rows[:, place], *known)
-    return np.asarray(np.clip(scored - common.mean, -common.clip, common.clip) @ common.principal)
+    numbers = _numbers(common)
+    scores = [np.interp(rows[:, place], *known) for place, known in numbers.items()]
+    columns = np.column_stack([rows, *scores])
+    columns[:, [*numbers, *range(rows.shape[1], columns.shape[1])]] /= np.sqrt(2)
+    return np.asarray(np.clip(columns - common.mean, -common.clip, common.clip) @ common.principal)
+
+
+def _numbers(common: CommonMap) -> dict[int, tuple[Array, Array]]:
+    """Return the places of numbers, and their values and normal scores."""
+    return {place: known for place, known in enumerate(common.scores) if known is not None}
 
 
 def rows_of(common: CommonMap, Z: Array) -> Array:
     """Return rows in units of the map that have these principal coordinates."""
-    rows = np.asarray(Z @ common.principal.T + common.mean)
-    for place, known in enumerate(common.scores):
-        if known is not None:
-            values, scores = known
-            rows[:, place] = np.interp(rows[:, place], scores, values)
+    rows = np.asarray(Z @ common.principal.T + common.mean)[:, : len(common.scores)]
+    rows[:, list(_numbers(common))] *= np.sqrt(2)
     return rows
 
 
