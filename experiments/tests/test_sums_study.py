@@ -175,8 +175,9 @@ def test_what_parties_see_of_membership_is_what_was_measured():
 def test_the_gradient_of_the_misfit_is_that_of_differences():
     rng = np.random.default_rng(0)
     common = CommonMap.from_anchor(rng.normal(size=(60, 5)), bytes(32), n_components=12)
-    descent = Descent(common, np.eye(12 + 3 + 1), 0.5, 3, rng.normal(size=(20, 5)))
-    x = rng.normal(size=4 * 8)
+    k = common.principal.shape[1]
+    descent = Descent(common, np.eye(12 + 3 + 1), 0.5, 3, rng.normal(size=(20, k)))
+    x = rng.normal(size=4 * (k + 3))
     gradient = descent.loss(x)[1]
     numeric = [(descent.loss(x + 1e-6 * e)[0] - descent.loss(x - 1e-6 * e)[0]) / 2e-6 for e in np.eye(len(x))]
     assert_allclose(gradient, numeric, rtol=1e-5, atol=1e-5 * np.abs(gradient).max())
