@@ -143,7 +143,8 @@ def masked_sums(generator):
     key, analyst = KeyPair(b"\1" * 32, b"\2" * 32), KeyPair(b"\3" * 32, b"\4" * 32)
     keys = {name: MaskKey(bytes([place]) * 32) for place, name in enumerate(("north", "south", "west"), 1)}
     agreed = MaskedSum({"run": 1}, {name: each.public for name, each in keys.items()}, noise=np.full(5, 0.1))
-    message = agreed.mask("north", np.arange(5.0), keys["north"])
+    witness = np.arange(8, dtype=np.uint64)
+    message = agreed.mask("north", np.arange(5.0), keys["north"], witness=witness)
     outer = unpack(message_to_bytes(message, key, analyst.public))
     purpose = f"masked sum of north in {message.context.hex()}"
     inner = unpack(unseal(outer.members["sealed.bin"], analyst, purpose=purpose))

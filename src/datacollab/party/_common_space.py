@@ -11,9 +11,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from .._encoder import TableEncoder
-from .._frames import plain_table
+from .._frames import columns_of, plain_table
 from .._recommended import FEWEST_ALIKE, MOST_COMPONENTS, Recommended, recommended
 from .._typing import FloatArray
+from ..errors import AgreementError
 from ..sums import CommonMap
 
 _WHAT = "A table of the common map"
@@ -69,6 +70,7 @@ class CommonSpace:
         anchor = plain_table(anchor, "The anchor")
         if hasattr(anchor, "columns") and all(isinstance(name, str) for name in anchor.columns):
             anchor = anchor[sorted(anchor.columns)]
+        columns_of(anchor, "The anchor", AgreementError)
         self._encoder = TableEncoder(_WHAT, standardise=True, unknown=unknown).fit(anchor)
         units, centre = self._encoder.common_units, self._encoder.common_centre
         encoded = self._encoder.transform(anchor)
