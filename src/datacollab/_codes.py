@@ -7,8 +7,6 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
-__all__ = ["CODES", "EXIT_CODES", "Code", "add_codes", "known_codes"]
-
 EXIT_CODES = {
     "keys": 10,
     "verification": 11,

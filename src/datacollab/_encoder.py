@@ -17,8 +17,6 @@ from ._notebooks import FittedUnseen
 from ._typing import FloatArray
 from .errors import AgreementError, DataCollabWarning
 
-__all__ = ["TableEncoder"]
-
 
 class TableEncoder(FittedUnseen, TransformerMixin, BaseEstimator):
     """A table as numbers: gaps are filled with the median, and categories are a column of zeros and ones each.

@@ -21,10 +21,6 @@ from ._require import require
 from ._typing import FloatArray
 from .errors import AgreementError
 
-__all__ = ["are_missing", "came_by_party", "columns_of", "equal_rows", "has_numbers_alone", "plain_column"]
-__all__ += ["plain_table", "row_keys", "rows_among"]
-__all__ += ["MISSING", "MOST_OUTSIDE", "UNKNOWN", "label_finder", "label_text", "relax", "spelt_otherwise"]
-
 MISSING, UNKNOWN = -1, -2
 MOST_OUTSIDE = 0.05
 """The largest share of a column's entries that may be outside of what was agreed; one entry always may."""

@@ -7,8 +7,6 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
-__all__ = ["AUTO", "METHODS", "NAMES", "Method"]
-
 
 @dataclass(frozen=True, kw_only=True)
 class Method:

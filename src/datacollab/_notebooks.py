@@ -6,8 +6,6 @@ from collections.abc import Iterable
 from html import escape
 from typing import Any
 
-__all__ = ["FittedUnseen", "card", "chain", "class_names", "table"]
-
 _STYLE = """<style>
 .dc-card{max-width:54em;font:14px/1.45 system-ui,sans-serif;color:inherit}
 .dc-card h4{margin:.2em 0 .5em;font-size:1.05em}

@@ -6,8 +6,6 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from contextvars import ContextVar
 
-__all__ = ["notice", "notices_to"]
-
 _SHOW: ContextVar[Callable[[str, bool], None] | None] = ContextVar("show", default=None)
 
 

@@ -6,8 +6,6 @@ import importlib
 from dataclasses import dataclass
 from typing import Any
 
-__all__ = ["OBFUSCATORS", "ObfuscatorEntry", "takes_numbers_alone"]
-
 
 @dataclass(frozen=True, kw_only=True)
 class ObfuscatorEntry:

@@ -8,11 +8,6 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import ArrayLike
 
-__all__ = [
-    *("FEWEST_ALIKE", "MOST_COLUMNS", "MOST_COMPONENTS", "TABLE", "UNITS_PER_RANGE"),
-    *("Recommended", "columns_alike", "own_weight", "recommended"),
-]
-
 MOST_COMPONENTS = 128
 """With more, an analyst and a party that work together read more of targets; see docs/results/sums."""
 

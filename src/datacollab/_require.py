@@ -7,8 +7,6 @@ from types import ModuleType
 
 from .errors import MissingExtraError
 
-__all__ = ["require"]
-
 
 def require(module: str, extra: str) -> ModuleType:
     """Import an optional dependency, or raise a MissingExtraError that names the extra with it."""

@@ -4,8 +4,6 @@ from __future__ import annotations
 
 import numpy as np
 
-__all__ = ["fresh_generator"]
-
 
 def fresh_generator() -> np.random.RandomState:
     """Return a generator with 128 bits from the operating system, regardless of NumPy's global one."""

@@ -10,8 +10,6 @@ from typing import Any, ParamSpec, TypeVar
 
 from threadpoolctl import threadpool_limits
 
-__all__ = ["SMALL", "one_thread", "one_thread_if_small"]
-
 SMALL = 3_000
 """Rows up to which several threads hardly bring anything, and on a busy machine cost much."""
 

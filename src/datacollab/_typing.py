@@ -7,8 +7,6 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-__all__ = ["USUAL", "Array", "DefaultNumber", "FloatArray", "PartyName"]
-
 FloatArray = NDArray[np.float64]
 Array = Any
 """A NumPy array, or an array of another library that follows the array API standard, all on one device."""

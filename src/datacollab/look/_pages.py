@@ -9,8 +9,6 @@ from typing import Any
 from jinja2 import Environment, FileSystemLoader, StrictUndefined, select_autoescape
 from markupsafe import Markup
 
-__all__ = ["HEADERS", "STYLE", "templates_in"]
-
 STYLE = Path(__file__).parent / "static" / "pages.css"
 """A file, so that pages need no style of their own: the policy of their headers allows none."""
 

@@ -22,8 +22,6 @@ from ..sums import RidgeSums, SumsModel
 from ._own_models import MOST_LOGISTIC_WORK
 from ._state import from_skops, to_skops
 
-__all__ = ["MOST_OWN_ROWS", "CombinedModel", "OwnModel", "fit_own_model", "own_model_from", "own_model_to"]
-
 MOST_OWN_ROWS = 2000
 """Of more rows, an own model learns from so many, taken by chance: it is fitted in seconds, and a table may be long."""
 _FEWEST_OWN_ROWS = 10

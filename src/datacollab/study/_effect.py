@@ -62,8 +62,6 @@ from ._plan import (
     p_text,
 )
 
-__all__ = ["MAPPED", "Difference", "Effect", "EffectResult", "effect_map"]
-
 MAPPED = "rows in the common map"
 """The name under which a party's table holds them."""
 _COMPONENTS = 20

@@ -16,8 +16,6 @@ import numpy as np
 
 from .._typing import FloatArray
 
-__all__ = ["POINTS", "WEIGHTS", "ClassLink", "class_link"]
-
 _SOFTNESS = 0.7
 """t times the number of classes, in standard deviations of the fit; see docs/sums."""
 _LEAST_SOFTNESS = 1e-4

@@ -17,8 +17,6 @@ from ..errors import AnchorError
 from ..linalg import Kernel
 from ._words import key_stream, standard_normal
 
-__all__ = ["CommonMap"]
-
 _MOST_PRINCIPAL = 48
 """Principal components that distances are measured in."""
 _MOST_LANDMARKS = 300

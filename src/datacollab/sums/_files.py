@@ -30,8 +30,6 @@ from ..bundle import (
 from ..errors import AgreementError, ExchangeError, ShareError
 from ._masked_sum import MaskedMessage, MaskKey, check_mask_key
 
-__all__ = ["MASKED_SUM_KIND", "mask_card", "message_to_bytes", "read_mask_card", "read_message"]
-
 _CARD_CONTEXT = b"datacollab mask key 1\n"
 _KEY_BYTES, _SIGNATURE_BYTES = 32, 64
 MASKED_SUM_KIND = "datacollab.masked-sum"

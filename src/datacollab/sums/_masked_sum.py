@@ -31,8 +31,6 @@ from ..bundle import canonical_json
 from ..errors import AgreementError, SharedBeforeError, ShareError
 from ._words import FixedPoint, Words, key_stream, standard_normal
 
-__all__ = ["FEWEST_PARTIES", "MaskKey", "MaskedMessage", "MaskedSum", "check_mask_key"]
-
 FEWEST_PARTIES = 3
 """With two parties, each learns the other's part by subtracting its own from the total."""
 

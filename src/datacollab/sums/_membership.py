@@ -7,8 +7,6 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Literal
 
-__all__ = ["MeasuredMembership", "measured_membership"]
-
 _TABLE = Path(__file__).with_name("membership.csv")
 
 

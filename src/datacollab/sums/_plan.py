@@ -19,8 +19,6 @@ from ._class_link import ClassLink
 from ._masked_sum import MaskedMessage, MaskedSum, MaskKey
 from ._ridge_sums import LEAST_KEPT, RidgeFromSums, RidgeSums
 
-__all__ = ["SUMS_MODEL_KIND", "SumsModel", "SumsPlan"]
-
 SUMS_MODEL_KIND = "datacollab.sums-model"
 RECIPE = 1
 """Version of all that turns rows into a total, and a total into a model."""

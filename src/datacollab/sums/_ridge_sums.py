@@ -34,8 +34,6 @@ from ..linalg import gaussian_sigma
 from ._class_link import POINTS, WEIGHTS, ClassLink, class_link
 from ._words import standard_normal
 
-__all__ = ["RidgeFromSums", "RidgeSums", "TotalFigures", "class_indicators", "fences"]
-
 _ETA = 0.5
 _PENALTIES = np.geomspace(1e-3, 30.0, 25)
 _LEAST_PENALTY = 1e-3

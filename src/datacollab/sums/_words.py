@@ -15,8 +15,6 @@ from scipy.special import ndtri
 
 from .._typing import FloatArray
 
-__all__ = ["FixedPoint", "Words", "key_stream", "standard_normal"]
-
 Words = NDArray[np.uint64]
 """Integers of one or two 64-bit words each, shape (n, n_words), the least significant word first."""
 

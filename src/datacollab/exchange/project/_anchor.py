@@ -23,8 +23,6 @@ from ._project import Project
 if TYPE_CHECKING:
     from ...anchor import AnchorSampler
 
-__all__ = ["Anchor", "Guessing", "anchor_from_bytes", "anchor_of_rows", "anchor_to_bytes", "expected_rows", "guessing"]
-__all__ += ["make_anchor", "open_anchor", "seal_anchor"]
 
 _SECRET_BYTES = 32
 _SLACK, _ROUNDING = 3.0, 1e-9
