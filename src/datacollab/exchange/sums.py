@@ -7,7 +7,6 @@ from dataclasses import asdict, dataclass, fields
 from datetime import UTC, datetime
 from typing import Any
 
-from .._recommended import MOST_COLUMNS
 from .._version import __version__
 from ..bundle import Bundle, KeyPair, digest, pack, seal, unpack, unseal
 from ..errors import ExchangeError
@@ -53,9 +52,7 @@ def read_sums_facts(facts: Mapping[str, Any], project: Project, party: str, wher
     assert project.sharing is not None
     try:
         said = SumsFacts(**{each.name: facts[each.name] for each in fields(SumsFacts)})
-        n_digits, least = _HASH_DIGITS, 1
-        # The map may turn the table's own columns, however many there are.
-        most = max(project.sharing.n_components, min(project.n_features, MOST_COLUMNS))
+        n_digits, least, most = _HASH_DIGITS, 1, project.most_components
         if not project.has_anchor:
             n_digits = least = most = 0
         if not (set(said.anchor_commitment) <= _DIGITS and len(said.anchor_commitment) == n_digits):

@@ -72,7 +72,7 @@ def sharing_lines(project: Project) -> list[str]:
     if sharing is None:
         return []
     labelled = "" if sharing.labelled_by is None else f"; {sharing.labelled_by} adds labelled public rows"
-    mapped = f", at most {sharing.n_components} columns in the common map" if sharing.has_map else ""
+    mapped = f", at most {project.most_components} columns in the common map" if sharing.has_map else ""
     labelled += "" if sharing.outcome is None else f"; {sharing.outcome} is the outcome"
     private = "" if sharing.epsilon is None else f"; noise enough for an epsilon of {sharing.epsilon:g}"
     return [

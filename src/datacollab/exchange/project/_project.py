@@ -13,6 +13,7 @@ from typing import Any, ClassVar
 
 from numpy.typing import NDArray
 
+from ..._recommended import MOST_COLUMNS
 from ...bundle import PublicKey, canonical_json, digest, spelt
 from ...errors import ExchangeError
 from ._column import Column
@@ -173,6 +174,12 @@ class Project:
     def n_features(self) -> int:
         """Number of columns of the matrix."""
         return sum(column.n_features for column in self.columns)
+
+    @property
+    def most_components(self) -> int:
+        """The most columns of the common map: those agreed on, or the table's own, which it may turn as they are."""
+        assert self.sharing is not None
+        return max(self.sharing.n_components, min(self.n_features, MOST_COLUMNS))
 
     def blocks(self, X: NDArray[Any]) -> Iterator[tuple[Column, NDArray[Any]]]:
         """Yield each column, and its part of a matrix of shape (n_rows, n_features), or of one row."""
