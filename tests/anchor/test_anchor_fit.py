@@ -48,6 +48,19 @@ def test_public_rows_of_the_same_kind_fit(table):
                 assert_fits(anchor, own)
 
 
+@pytest.mark.parametrize("n_columns", [1, 2, 4])
+def test_an_anchor_that_crowds_along_some_columns_alone_is_dense_there(n_columns, rng):
+    own, anchor = rng.normal(size=(150, 10)), rng.normal(size=(300, 10))
+    assert anchor_fit(anchor, own, by_column=True).density <= MOST_DENSE
+    anchor[:, :n_columns] = own[0, :n_columns] + 0.2 * anchor[:, :n_columns]
+    assert anchor_fit(anchor, own, by_column=True).density > MOST_DENSE
+
+
+def test_columns_of_two_values_are_not_compared_one_by_one(rng):
+    own, anchor = rng.integers(2, size=(100, 3)), rng.random((300, 3)) < 0.9
+    assert anchor_fit(anchor, own, by_column=True) == anchor_fit(anchor, own)
+
+
 @pytest.mark.parametrize("width", [0.0, 1e-4, 0.1])
 @pytest.mark.parametrize("n_people", [1, 20])
 def test_rows_planted_around_people_do_not(table, width, n_people, rng):

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any
 
@@ -23,6 +24,8 @@ _MOST_ROWS = 5000
 _NEAR = 0.2
 """Part of the distance to the nearest own row within which an anchor row is near."""
 _MOST_COMPARED = 2000
+_MOST_ALONG = 500
+"""Own rows around which each column is compared."""
 _MOST_AROUND_ONE = 9
 """With twelve of 300, owner and analyst together read a person's class more often than with an honest anchor."""
 _UNEVENNESS = 4.0
@@ -199,7 +202,9 @@ class AnchorFit:
         return max(0, self.n_near - self.near_by_chance, self.n_around_one - self.around_one_by_chance)
 
 
-def anchor_fit(anchor: ArrayLike, X_private: ArrayLike, *, expected: ArrayLike | None = None) -> AnchorFit:
+def anchor_fit(
+    anchor: ArrayLike, X_private: ArrayLike, *, expected: ArrayLike | None = None, by_column: bool = False
+) -> AnchorFit:
     """Compare an anchor with a party's own rows, at the party.
 
     An anchor that was planted around people lets others read what these people add, and a map of a narrow anchor sees
@@ -213,6 +218,8 @@ def anchor_fit(anchor: ArrayLike, X_private: ArrayLike, *, expected: ArrayLike |
     expected : array-like of shape (n_expected, n_features), optional
         Rows drawn by the recipe that the anchor is said to follow, if it does not follow the distribution of the own
         rows: an honest anchor is as dense as these.
+    by_column : bool, default=False
+        Whether `density` is also that along each column of numbers, as for sums of columns that are not all alike.
 
     Raises
     ------
@@ -261,7 +268,7 @@ def anchor_fit(anchor: ArrayLike, X_private: ArrayLike, *, expected: ArrayLike |
         n_around_one=int(np.bincount(around, minlength=1).max()),
         around_one_by_chance=_most_around_one(n_near_own, len(X), len(A)),
         spread=float(np.median(A.std(axis=0))),
-        density=_density(A, X, E),
+        density=max(_density(*each) for each in (_along_columns(A, X, E) if by_column else [(A, X, E)])),
     )
 
 
@@ -299,6 +306,16 @@ def _count_near_own(distances: FloatArray, nearest: NDArray[np.intp]) -> int:
     apart = np.where(is_mutual, distances[closest, second], distances[closest, 1])
     found = distances[rows, 1]
     return int(((found == 0) | (found < _NEAR * apart)).sum())
+
+
+def _along_columns(A: FloatArray, X: FloatArray, E: FloatArray) -> Iterator[tuple[FloatArray, FloatArray, FloatArray]]:
+    """Yield whole rows, then each column of numbers: rows that crowd along two columns may be sparse among all."""
+    yield A, X, E
+    some = X[:: -(-len(X) // _MOST_ALONG)]
+    for place in range(A.shape[1]):
+        # The map stretches no columns of two values, as categories have.
+        if len(np.unique(A[:, place])) > 2:
+            yield A[:, [place]], some[:, [place]], E[:, [place]]
 
 
 def _density(A: FloatArray, X: FloatArray, E: FloatArray) -> float:

@@ -95,10 +95,7 @@ class CommonSpace:
         return recommended(alike=self.alike)
 
     def witness(self, context: bytes) -> NDArray[np.uint64]:
-        """Return words by which an analyst compares the parties' maps; see `CommonMap.witness`.
-
-        Maps of columns with other names, or other categories, differ, too.
-        """
+        """Return words that differ by maps, names of columns and categories; see `CommonMap.witness`."""
         columns = json.dumps([[str(name) for name in self._encoder.names_], self._encoder.levels_])
         return self._map.witness(hashlib.sha256(context + columns.encode()).digest())
 

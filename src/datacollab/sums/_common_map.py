@@ -252,12 +252,7 @@ class CommonMap:
         """Return eight words by which an analyst compares two parties' maps, and learns nothing else.
 
         They are secret sums of what the map makes of the anchor, in units of 1e-12, under a pad that all parties derive
-        from their secret.  The pad cancels in differences.
-
-        Parameters
-        ----------
-        context : bytes of length 32
-            `MaskedSum.context`; each sum has a pad of its own.
+        from their secret and the `MaskedSum.context`, of 32 bytes.  The pad cancels in differences.
         """
         pad = key_stream(_derived(self.witness_key + context, b"pad"), _N_WITNESSES)
         return np.round(self.witnesses / _WITNESS_UNIT).astype(np.int64).view(np.uint64) + pad
@@ -334,10 +329,7 @@ def _share_of_principal(A: FloatArray) -> float:
 
 
 def _count_directions(s: FloatArray, most: int) -> int:
-    """Return how many leading directions to keep, at most `most`, so that none of tied ones is dropped.
-
-    Ties may be longer than that: then all of them are kept.
-    """
+    """Return how many leading directions to keep: at most `most`, unless more are tied, which are kept together."""
     rank = max(1, int((s > _NO_DIRECTION * s[0]).sum()))
     drops = s[:rank] - np.append(s[1:rank], 0.0)
     ends = 1 + np.flatnonzero(drops > _TIED * s[0])

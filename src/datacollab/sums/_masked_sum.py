@@ -35,8 +35,7 @@ FEWEST_PARTIES = 3
 """With two parties, each learns the other's part by subtracting its own from the total."""
 
 _WITNESS_SLACK = 500
-"""Units of 1e-12 by which sums over the same map may differ: entries that differ by 1e-9 are found in 2,499 of 2,500
-cases, and rounding on other machines stays far below."""
+"""Units of 1e-12 by which sums over one map may differ: less than entries by 1e-9, and far more than rounding does."""
 _KEY_BYTES = 32
 _TAG_BYTES = 32
 _PRIME = 2**255 - 19
@@ -152,16 +151,12 @@ class MaskedMessage:
     witness: Words = field(default_factory=lambda: np.empty(0, dtype=np.uint64))
 
     def __post_init__(self) -> None:
-        if self.witness.dtype != np.uint64 or self.witness.ndim != 1:
-            raise ShareError(
-                f"Party {self.party!r}: the witness must be a list of 64-bit words; got {self.witness.dtype} of shape "
-                f"{self.witness.shape}. Have the message sent again."
-            )
-        if self.words.dtype != np.uint64 or self.words.ndim != 2:
-            raise ShareError(
-                f"Party {self.party!r}: masked numbers must be a table of 64-bit words; got {self.words.dtype} of "
-                f"shape {self.words.shape}. Have the message sent again."
-            )
+        for each, n_axes in ((self.words, 2), (self.witness, 1)):
+            if each.dtype != np.uint64 or each.ndim != n_axes:
+                raise ShareError(
+                    f"Party {self.party!r}: masked numbers must be a table of 64-bit words, and the witness a list; "
+                    f"got {each.dtype} of shape {each.shape}. Have the message sent again."
+                )
         lengths = {len(self.context), *map(len, self.tags.values())}
         if lengths != {_TAG_BYTES}:
             raise ShareError(

@@ -100,7 +100,7 @@ def played(craft: Craft, outlier: bool, seed: int, *, asked: bool = False) -> tu
     if outlier:
         X[0] *= OUTLIER / np.linalg.norm(X[0])
     anchor = craft.rows(X[0], generator)
-    fit = anchor_fit(anchor, X[:N_ROWS])
+    fit = anchor_fit(anchor, X[:N_ROWS], by_column=True)
     if is_refused(fit) or (fit.density > Policy().max_anchor_density and not asked):
         return None
     usual, unit = recommended(), UNITS_PER_RANGE / RANGE

@@ -22,6 +22,7 @@ from ..pays.draws import draw
 from ..pays.settings import SIZES, Setting, Split
 from ..pays.tables import load_table
 from .crafted import is_refused
+from .plan import ALIKE
 
 SPLITS: tuple[Split, ...] = ("iid", "label-skew", "feature-shift")
 N_PUBLIC, SEEDS, N_EXPECTED = (100, 500, 0), (0, 1, 2), 4000
@@ -51,7 +52,8 @@ def rows(data_dir: Path | None) -> Iterator[dict[str, object]]:
                     drawn = draw(table, setting, seed)
                     anchor = drawn.public.X if n_public else drawn.anchor
                     expected = None if n_public else table.uniform(N_EXPECTED, np.random.default_rng([seed, 19]))
-                    found += [anchor_fit(anchor, own.X, expected=expected) for own in drawn.parties.values()]
+                    rows = [own.X for own in drawn.parties.values()]
+                    found += [anchor_fit(anchor, X, expected=expected, by_column=name not in ALIKE) for X in rows]
                 density = np.array([fit.density for fit in found])
                 yield {
                     "table": name,

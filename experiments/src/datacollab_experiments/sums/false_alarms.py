@@ -100,7 +100,7 @@ def refusals(public: Any, parties: list[Any], target: str) -> list[str]:
     found = []
     for table in parties:
         own = encode_table(project, table, where="a table").X
-        fit = anchor_fit(anchor.rows, own)
+        fit = anchor_fit(anchor.rows, own, by_column=True)
         checks = {
             "equal": equal_rows(anchor.rows, own).n_beyond_chance > policy.max_rows_in_anchor,
             "near": fit.n_near_beyond_chance > policy.max_anchor_rows_near,

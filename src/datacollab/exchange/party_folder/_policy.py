@@ -210,10 +210,7 @@ def crafted_anchor(party: PartyName, fit: AnchorFit | None, policy: Policy) -> I
 
 
 def dense_anchor(party: PartyName, fit: AnchorFit | None, policy: Policy) -> Iterator[ExchangeError]:
-    """Yield why no sums may leave if anchor rows crowd where few own rows are: the common map then tells these apart.
-
-    In rows each party's map is its own, and no attack on them that a dense anchor helps is known.
-    """
+    """Yield why no sums may leave if anchor rows crowd where few own rows are: the common map tells these apart."""
     if fit is not None and fit.density > policy.max_anchor_density:
         found = (
             f"near a row of its table, the fraction of anchor rows is {fit.density:.1f} times the fraction of the "

@@ -616,7 +616,9 @@ def _prepared(
     if len(rows) and anchor is not None and common is not None:
         kept, expected = common.kept, expected_rows(project)
         expected = None if expected is None else expected[:, kept]
-        fit = anchor_fit(anchor.rows[:, kept], np.vstack(some)[:, kept], expected=expected)
+        # The map stretches numbers by their ranks, unless all columns are alike.
+        by_column = not common.alike
+        fit = anchor_fit(anchor.rows[:, kept], np.vstack(some)[:, kept], expected=expected, by_column=by_column)
     least = max(fewest_rows(project), policy.min_rows)
     reasons: list[ExchangeError] = []
     if len(rows) < least:
