@@ -213,8 +213,8 @@ def dense_anchor(party: PartyName, fit: AnchorFit | None, policy: Policy) -> Ite
     """Yield why no sums may leave if anchor rows crowd where few own rows are: the common map tells these apart."""
     if fit is not None and fit.density > policy.max_anchor_density:
         found = (
-            f"near a row of its table, the fraction of anchor rows is {fit.density:.1f} times the fraction of the "
-            f"table's own rows; its policy allows {policy.max_anchor_density:g}, max_anchor_density"
+            f"near a row of its table, or along one column, the fraction of anchor rows is {fit.density:.1f} times the "
+            f"fraction of the table's own rows; its policy allows {policy.max_anchor_density:g}, max_anchor_density"
         )
         yield _unfit(party, found, f"max_anchor_density = {math.ceil(10 * fit.density) / 10:g}")
 
