@@ -25,12 +25,12 @@ _MOST_PAIRED = 600
 _FOLDS = 5
 _LEAST_SHARE = 0.9
 """Of the variance of anchor rows that are left out, the part that principal components of the others must hold.
-Tables of real columns are above .96, and more than 55 independent columns below .9: see docs/results/sums."""
+All real tables that were tried hold more; more than some 55 independent columns hold less: see docs/results/sums."""
 _LEAST_SHARE_ALIKE = 0.5
-"""The same for columns that are all alike: pixels and signals are above .6, where a kernel is worth more."""
+"""The same for columns that are all alike: pixels and signals hold more, and a kernel is worth more to them."""
 _STEEPEST = 10.0
-"""Normal scores for each unit of a number: a quarter of its declared range, or its standard deviation.  Steeper ones of
-skewed columns brought next to nothing; this bounds how far a crafted anchor magnifies a difference."""
+"""Normal scores for each unit of a number: a quarter of its declared range, or its standard deviation.  This
+bounds how far a crafted anchor magnifies a difference, and costs skewed columns next to nothing."""
 _HALF = np.sqrt(0.5)
 _CLIP = 4.0
 """Standard deviations of the first principal component at which all columns are clipped."""
