@@ -95,6 +95,7 @@ class CommonMap:
         W.
     length : float
         q, the .9 quantile of lengths over the anchor.
+    witnesses, witness_key : ndarray of shape (8,), and bytes; see `witness`
 
     Examples
     --------

@@ -16,7 +16,6 @@ from __future__ import annotations
 
 import argparse
 import csv
-import secrets
 import warnings
 from collections.abc import Iterator
 from dataclasses import dataclass
@@ -35,6 +34,7 @@ from datacollab.sums import MaskKey, SumsPlan, fences
 
 from ..harness import r_table
 from ..pays.columns import Array
+from .playing import secret
 
 
 @dataclass(frozen=True)
@@ -116,7 +116,7 @@ def cell(name: str, table: Table, n_parties: int, n_rows: int, scheme: Scheme, s
     with warnings.catch_warnings():
         # Of categories that public rows lack, of few events and of long tails: those are what is judged.
         warnings.simplefilter("ignore")
-        space = CommonSpace(X.iloc[public], secrets.token_bytes(32), unknown="allow")
+        space = CommonSpace(X.iloc[public], secret(seed), unknown="allow")
         keys = {place: MaskKey.generate() for place in range(n_parties)}
         learnt = np.concatenate([public, *parties])
         aims: dict[str, Any] = {"limits": fences(y[learnt])} if table.is_number else {"classes": np.unique(y[learnt])}
@@ -132,7 +132,9 @@ def cell(name: str, table: Table, n_parties: int, n_rows: int, scheme: Scheme, s
         messages = []
         for place, rows in enumerate(parties):
             added = np.concatenate([rows, public]) if place == 0 else rows
-            messages.append(plan.message(place, mapped[added], y[added], keys[place]))
+            # Repeatable here, as noise never should be outside of a study.
+            noise_key = secret(1000 * (1 + seed) + place)
+            messages.append(plan.message(place, mapped[added], y[added], keys[place], noise_key=noise_key))
         model = plan.solve(messages)
         own = [fit_own_model(plan.statistic, (encoded[rows], y[rows])) for rows in parties]
         with_public = [
