@@ -425,8 +425,8 @@ def _check_witnesses(messages: Mapping[PartyName, MaskedMessage]) -> None:
         named = [party for party, count in fits.items() if count < most] or list(fits)
         raise AgreementError(
             f"The common maps of {named} differ from those of the other parties by more than 1e-9, so the messages "
-            "cannot be added up. Have them compare anchor, secret and versions of datacollab, NumPy and SciPy, and begin "
-            "a new run."
+            "cannot be added up. Have them compare anchor, secret and versions of datacollab, NumPy and SciPy. Then "
+            "begin a new run."
         )
 
 
