@@ -68,7 +68,7 @@ NEW = table_of(200, 77)[0]
 def test_the_mean_written_naively(space, model, home):
     own = home.own
     assert (own.n_own, own.n_public) == (90, 60)
-    weight = 0.5 * np.sqrt(150 / model.fit.n_rows)
+    weight = home.weight
     common, said = model.predict_proba(space.transform(NEW)), own.estimator.predict_proba(space.encode(NEW))
     expected = np.zeros((200, 3))
     for row in range(200):
@@ -76,7 +76,6 @@ def test_the_mean_written_naively(space, model, home):
             known = list(own.columns)
             heard = said[row, known.index(place)] * common[row, known].sum() if place in known else common[row, place]
             expected[row, place] = (1 - weight) * common[row, place] + weight * heard
-    assert_allclose(home.weight, weight)
     assert_allclose(home.predict_proba(NEW), expected, rtol=1e-12)
     assert_array_equal(home.predict(NEW), np.asarray(CLASSES)[expected.argmax(axis=1)])
     assert_allclose(home.predict_proba(NEW, using="collaboration"), common)
@@ -89,17 +88,111 @@ def test_numbers_written_naively(space):
     home = dc.CombinedModel(space, model).fit(table, score)
     common = model.predict(space.transform(NEW))
     own = 60 + 60 * home.own.estimator.predict(space.encode(NEW)).clip(-1, 1)
-    weight = 0.5 * np.sqrt(90 / model.fit.n_rows)
-    assert_allclose(home.predict(NEW), (1 - weight) * common + weight * own)
+    assert_allclose(home.predict(NEW), (1 - home.weight) * common + home.weight * own)
     assert_allclose(home.predict(NEW, using="local"), own)
     with pytest.raises(AttributeError, match="no class probabilities"):
         home.predict_proba(NEW)
 
 
-def test_with_weight_0_both_together_are_the_common_model(space, model, home, monkeypatch):
-    monkeypatch.setattr("datacollab.party._combined_model.own_weight", lambda *given, **options: 0.0)
-    assert_array_equal(home.predict_proba(NEW), model.predict_proba(space.transform(NEW)))
-    assert_array_equal(home.predict(NEW), model.predict(space.transform(NEW)))
+def usual_weight(home):
+    return 0.5 * np.sqrt((home.own.n_own + home.own.n_public) / home.model.fit.n_rows)
+
+
+def naive_weight(home, common, said, constant, loss, counts):
+    """The own model's weight, sum by sum: losses are of row and weight, and each row counts for so much."""
+    rows, weights = range(len(counts)), [place / 20 for place in range(21)]
+
+    def mean(values):
+        return sum(count * value for count, value in zip(counts, values, strict=True)) / sum(counts)
+
+    def losses(weight):
+        return [loss(row, (1 - weight) * common[row] + weight * said[row]) for row in rows]
+
+    def is_clear(gains, errors):
+        variance = mean([(gain - mean(gains)) ** 2 for gain in gains])
+        n_effective = sum(counts) ** 2 / sum(count**2 for count in counts)
+        return mean(gains) > errors * (variance / n_effective) ** 0.5
+
+    def gains(better, worse):
+        return [b - a for a, b in zip(losses(better), losses(worse), strict=True)]
+
+    if mean(losses(1.0)) >= mean([loss(row, constant) for row in rows]):
+        return usual_weight(home) / 4
+    best = min(weights, key=lambda weight: mean(losses(weight)))
+    if not is_clear(gains(best, 0.0), 3.0):
+        return usual_weight(home)
+    return max([usual_weight(home), *(w for w in weights if w >= best and not is_clear(gains(best, w), 2.0))])
+
+
+def drawn_home(kind, seed):
+    """A party of 100 rows, three such in the total, whose target its own model finds easily, hardly, or not at all."""
+    random = np.random.default_rng(seed)
+    rows = pd.DataFrame(random.uniform(-1, 1, (400, 3)), columns=list("xyz"))
+    bent = np.sign(np.sin(6 * rows["x"])) if kind == "own" else rows["x"]
+    score = random.normal(size=400) + (0.0 if kind == "nothing" else 6.0) * bent
+    space = dc.CommonSpace(rows[:100], bytes(32))
+    return space, rows, score.to_numpy()
+
+
+@pytest.fixture(scope="module", params=["own", "both", "nothing"])
+def judged(request, all_trees):
+    """Homes with classes and with numbers; the party has more of a class than others."""
+    space, rows, score = drawn_home(request.param, 5)
+    homes = []
+    for aims, target in (
+        ({"classes": ("no", "yes")}, np.where(score > 0, "yes", "no")),
+        ({"limits": (-9.0, 9.0)}, score),
+    ):
+        keys = {name: dc.MaskKey.generate() for name in NAMES}
+        plan = dc.SumsPlan({n: key.public for n, key in keys.items()}, n_components=space.n_components, **aims)
+        parts = {name: slice(100 * place, 100 * place + 100) for place, name in enumerate(NAMES, 1)}
+        messages = [plan.message(n, space.transform(rows[p]), target[p], keys[n]) for n, p in parts.items()]
+        own = np.r_[100:200][(target[100:200] != "no") | (np.arange(100) % 3 > 0)]
+        homes.append((dc.CombinedModel(space, plan.solve(messages)).fit(rows.iloc[own], target[own]), target[own]))
+    return request.param, homes
+
+
+def test_the_weight_of_classes_written_naively(judged):
+    kind, ((home, labels), _) = judged
+    said = home.own.left_out[:, 1]
+    common = home.model.predict_proba(home.space.map_encoded(home.own.rows))[:, 1]
+    is_yes = home.own.targets.argmax(axis=1) == 1
+    assert is_yes.sum() == (labels == "yes").sum()
+    share = common.mean()
+    counts = [share / is_yes.mean() if yes else (1 - share) / (1 - is_yes.mean()) for yes in is_yes]
+
+    def loss(row, of_yes):
+        return -np.log(np.clip(of_yes if is_yes[row] else 1 - of_yes, 0.01, 1))
+
+    assert_allclose(home.weight, naive_weight(home, common, said, share, loss, counts))
+    check_kind(kind, home)
+
+
+def test_the_weight_of_numbers_written_naively(judged):
+    kind, (_, (home, numbers)) = judged
+    common = home.model.predict(home.space.map_encoded(home.own.rows))
+    said = 9 * home.own.left_out[:, 0].clip(-1, 1)
+    truth = 9 * home.own.targets[:, 0]
+    assert_allclose(np.sort(truth), np.sort(numbers))
+
+    def loss(row, number):
+        return (number - truth[row]) ** 2
+
+    assert_allclose(home.weight, naive_weight(home, common, said, truth.mean(), loss, [1.0] * len(truth)))
+    check_kind(kind, home)
+
+
+def check_kind(kind, home):
+    expected = {"own": home.weight > 0.8, "both": home.weight == usual_weight(home), "nothing": home.weight < 0.2}
+    assert expected[kind]
+
+
+def test_with_weight_0_both_together_are_the_common_model(space, model, home):
+    still = dc.CombinedModel(space, model, home.own)
+    assert still.weight == home.weight > 0
+    still.weight = 0.0
+    assert_array_equal(still.predict_proba(NEW), model.predict_proba(space.transform(NEW)))
+    assert_array_equal(still.predict(NEW), model.predict(space.transform(NEW)))
 
 
 def test_a_class_that_the_party_lacks_keeps_the_common_models_probability(space, model):

@@ -113,11 +113,11 @@ class PlayedSums:
     def homes(self) -> dict[PartyName, CombinedModel]:
         """What each party predicts with; own models are fitted when somebody asks for them."""
         # Of columns that are all alike an own model has no weight, and is not fitted.
-        homes = {party: CombinedModel(self.space, self.model) for party in self._learnt_from}
-        if not self.space.alike:
-            for party, parts in self._learnt_from.items():
-                homes[party].own = fit_own_model(self.plan.statistic, *parts)
-        return homes
+        owns = {
+            party: None if self.space.alike else fit_own_model(self.plan.statistic, *parts)
+            for party, parts in self._learnt_from.items()
+        }
+        return {party: CombinedModel(self.space, self.model, own) for party, own in owns.items()}
 
     def transform(self, X: Any, names: NDArray[Any]) -> FloatArray:
         """Return rows in the common map, shape (n_rows, n_components)."""

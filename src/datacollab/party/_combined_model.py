@@ -32,19 +32,33 @@ _LEAST_PROBABILITY = 1e-3
 """As in `SumsModel.predict_proba`: nothing is ever ruled out."""
 _LEAST_JUDGED = 0.01
 """Where models are compared, smaller probabilities count as this, so that no single row decides."""
+_WEIGHTS = np.linspace(0.0, 1.0, 21)
+_DOUBTED = 0.25
+"""Part of its usual weight that an own model keeps if it does not predict better than the classes' shares, or the mean:
+a mean with a poor model still often loses less than the better one alone."""
+_CLEARLY = 3.0
+"""Standard errors by which the own model has to lower the common one's loss, for more than its usual weight."""
+_AS_GOOD = 2.0
+"""Standard errors within which a larger weight is as good as the best one.  The common model learnt from the very rows
+that judge, so that the best weight is too small."""
 
 
 @dataclass(frozen=True, eq=False)
 class OwnModel:
     """What a party learnt from `n_own` rows of its own and `n_public` labelled public ones.
 
-    `columns` are the places of the classes that it knows, among all that were agreed on; None for numbers.
+    `columns` are the places of the classes that it knows, among all that were agreed on; None for numbers.  `rows` are
+    encoded, shape (n_own + n_public, n_encoded), and `targets`, too, shape (n_own + n_public, n_outputs).  `left_out`
+    are the outputs for each row of models that did not see it.
     """
 
     estimator: Any
     columns: NDArray[np.intp] | None
     n_own: int
     n_public: int
+    rows: FloatArray
+    targets: FloatArray
+    left_out: FloatArray
 
     def outputs(self, Z: FloatArray) -> FloatArray:
         """Return probabilities of the known classes, shape (n_rows, n_known), or encoded numbers, shape (n_rows, 1)."""
@@ -88,34 +102,59 @@ def fit_own_model(statistic: RidgeSums, *parts: tuple[FloatArray, ArrayLike]) ->
         # Of small classes, rows without a vote, and iterations: models are judged on rows that they did not see.
         warnings.simplefilter("ignore")
         if statistic.classes is None:
-            return OwnModel(_better_number(X, t[:, 0]), None, n_own, len(X) - n_own)
-        return OwnModel(_better_classifier(X, aims, len(columns)), columns, n_own, len(X) - n_own)
+            estimator, left_out = _better_number(X, t[:, 0])
+            return OwnModel(estimator, None, n_own, len(X) - n_own, X, t, left_out[:, None])
+        estimator, left_out = _better_classifier(X, aims, len(columns))
+        return OwnModel(estimator, columns, n_own, len(X) - n_own, X, t, left_out)
 
 
-def _better_number(X: FloatArray, aims: FloatArray) -> Any:
+def _better_number(X: FloatArray, aims: FloatArray) -> tuple[Any, FloatArray]:
     # All columns at each split do better on few columns, a third of them takes less time on many.
     some = 1.0 if X.shape[1] <= _FEW_COLUMNS else 1 / 3
     forest = RandomForestRegressor(max_features=some, **_TREES).fit(X, aims)
     linear = make_pipeline(StandardScaler(), RidgeCV(np.geomspace(0.1, 1000, 9)))
-    of_forest = np.mean((forest.oob_prediction_ - aims) ** 2)
-    of_linear = np.mean((cross_val_predict(linear, X, aims, cv=KFold(**_FOLDS)) - aims) ** 2)
-    return forest if of_forest <= of_linear else linear.fit(X, aims)
+    of_linear = cross_val_predict(linear, X, aims, cv=KFold(**_FOLDS))
+    if np.mean((forest.oob_prediction_ - aims) ** 2) <= np.mean((of_linear - aims) ** 2):
+        return forest, forest.oob_prediction_
+    return linear.fit(X, aims), of_linear
 
 
-def _better_classifier(X: FloatArray, aims: NDArray[np.intp], n_known: int) -> Any:
+def _better_classifier(X: FloatArray, aims: NDArray[np.intp], n_known: int) -> tuple[Any, FloatArray]:
     forest = RandomForestClassifier(**_TREES).fit(X, aims)
+    of_forest = np.nan_to_num(forest.oob_decision_function_)
     # Each fold has to leave two classes to learn from; and of wide tables a linear model takes long.
     if np.sort(np.bincount(aims))[-2] < _FOLDS["n_splits"] or X.size * n_known > MOST_LOGISTIC_WORK:
-        return forest
+        return forest, of_forest
     linear = make_pipeline(StandardScaler(), LogisticRegression(C=0.1, max_iter=500))
-    left_out = cross_val_predict(linear, X, aims, cv=StratifiedKFold(**_FOLDS), method="predict_proba")
-    of_forest = _mean_loss(np.nan_to_num(forest.oob_decision_function_), aims)
-    return forest if of_forest <= _mean_loss(left_out, aims) else linear.fit(X, aims)
+    of_linear = cross_val_predict(linear, X, aims, cv=StratifiedKFold(**_FOLDS), method="predict_proba")
+    every = np.arange(len(aims))
+    if _log_losses(of_forest[every, aims]).mean() <= _log_losses(of_linear[every, aims]).mean():
+        return forest, of_forest
+    return linear.fit(X, aims), of_linear
 
 
-def _mean_loss(probabilities: FloatArray, aims: NDArray[np.intp]) -> float:
-    of_true = probabilities[np.arange(len(aims)), aims].clip(_LEAST_JUDGED, 1.0)
-    return float(-np.log(of_true).mean())
+def _log_losses(of_true: FloatArray) -> FloatArray:
+    return np.asarray(-np.log(of_true.clip(_LEAST_JUDGED, 1.0)))
+
+
+def _judged_weight(usual: float, losses: FloatArray, constant: FloatArray, counts: FloatArray) -> float:
+    """Return the own model's weight, from the losses of both together on rows that it did not see.
+
+    `losses` are (n_weights, n_rows), those of the constant (n_rows,), and `counts` say how much each row counts.
+    """
+    mean = losses @ counts
+    if mean[-1] >= constant @ counts:
+        return _DOUBTED * usual
+    best = int(mean.argmin())
+
+    def is_clear(gain: FloatArray, errors: float) -> bool:
+        spread = counts @ (gain - gain @ counts) ** 2 * (counts @ counts)
+        return bool(gain @ counts > errors * np.sqrt(spread))
+
+    if not is_clear(losses[0] - losses[best], _CLEARLY):
+        return usual
+    as_good = [not is_clear(loss - losses[best], _AS_GOOD) for loss in losses[best:]]
+    return max(usual, float(_WEIGHTS[best:][as_good][-1]))
 
 
 class CombinedModel:
@@ -123,7 +162,9 @@ class CombinedModel:
 
     It weighs probabilities, or numbers.  The own model is the better of a random forest and a linear model on the
     party's rows and labelled public ones.  Its weight is half the root of their part of all rows in the total, and none
-    if columns are all alike.  A class that they lack keeps the common model's probability.
+    if columns are all alike.  It is a quarter of that if the own model does not predict rows that it did not see better
+    than a constant, and more if both together predict them clearly better with more.  Rows of each class count there
+    as much as the common model says that there are.  A class that they lack keeps the common model's probability.
 
     Parameters
     ----------
@@ -133,12 +174,18 @@ class CombinedModel:
         The common model that came back.
     own : OwnModel, optional
         `fit` makes it.  Without one, predictions are the common model's.
+
+    Attributes
+    ----------
+    weight : float
+        The own model's weight in the mean.
     """
 
     def __init__(self, space: Any, model: SumsModel, own: OwnModel | None = None) -> None:
         self.space = space
         self.model = model
         self.own = own
+        self.weight = self._weight()
 
     def fit(self, X: Any, y: ArrayLike, *, public: Any = None, public_target: ArrayLike | None = None) -> Self:
         """Fit the own model; there is none of fewer than ten rows, of one class, or of columns that are all alike.
@@ -165,14 +212,31 @@ class CombinedModel:
             # A mask of another length is refused with the counts of rows and targets.
             parts.append((Z[has] if len(has) == len(Z) else Z, labels[has]))
         self.own = None if self.space.alike else fit_own_model(self.model.statistic, *parts)
+        self.weight = self._weight()
         return self
 
-    @property
-    def weight(self) -> float:
-        """The own model's weight in the mean."""
-        if self.own is None:
+    def _weight(self) -> float:
+        """Weigh the own model by its number of rows, and by what it predicts of rows that it did not see."""
+        own = self.own
+        if own is None:
             return 0.0
-        return own_weight(self.own.n_own + self.own.n_public, self.model.fit.n_rows, alike=self.space.alike)
+        usual = own_weight(len(own.rows), self.model.fit.n_rows, alike=self.space.alike)
+        common = self._of_common(own.rows)
+        said = self._of_own(own.left_out, common)
+        weights = _WEIGHTS[:, None]
+        if own.columns is None:
+            truth = self.model.statistic.decode(own.targets)
+            losses = ((1 - weights) * common + weights * said - truth) ** 2
+            return _judged_weight(usual, losses, (truth.mean() - truth) ** 2, np.full(len(truth), 1 / len(truth)))
+        true = own.targets.argmax(axis=1)
+        n_outputs = self.model.statistic.n_outputs
+        # A party may see more of a class than others do, which is no reason to trust its own model more.
+        counts = (common.mean(axis=0) / np.maximum(np.bincount(true, minlength=n_outputs), 1))[true]
+        counts = counts / counts.sum()
+        shares = np.bincount(true, counts, n_outputs)
+        every = np.arange(len(true))
+        losses = _log_losses((1 - weights) * common[every, true] + weights * said[every, true])
+        return _judged_weight(usual, losses, _log_losses(shares[true]), counts)
 
     @property
     def sides(self) -> tuple[str, ...]:
@@ -210,19 +274,22 @@ class CombinedModel:
         if using not in self.sides:
             raise ValueError(f"using must be one of {', '.join(map(repr, self.sides))}; got {using!r}.")
         Z = self.space.encode(X)
-        common = None
-        if using != "local":
-            say = self.model.predict if self.model.classes is None else self.model.predict_proba
-            common = say(self.space.map_encoded(Z))
-            if using == "collaboration" or self.own is None:
-                return common
+        common = None if using == "local" else self._of_common(Z)
+        if common is not None and (using == "collaboration" or self.own is None):
+            return common
         assert self.own is not None  # or "local" is no side
-        said = self.own.outputs(Z)
-        if self.own.columns is None:
-            said = self.model.statistic.decode(said)
-        else:
-            said = _on_all_classes(said, self.own.columns, self.model.statistic.n_outputs, common)
+        said = self._of_own(self.own.outputs(Z), common)
         return said if common is None else np.asarray((1 - self.weight) * common + self.weight * said)
+
+    def _of_common(self, Z: FloatArray) -> FloatArray:
+        say = self.model.predict if self.model.classes is None else self.model.predict_proba
+        return np.asarray(say(self.space.map_encoded(Z)))
+
+    def _of_own(self, outputs: FloatArray, common: FloatArray | None) -> FloatArray:
+        assert self.own is not None
+        if self.own.columns is None:
+            return np.asarray(self.model.statistic.decode(outputs))
+        return _on_all_classes(outputs, self.own.columns, self.model.statistic.n_outputs, common)
 
 
 def _on_all_classes(
