@@ -8,8 +8,8 @@ from hypothesis import strategies as st
 from numpy.testing import assert_allclose, assert_array_equal
 
 import datacollab as dc
-from datacollab.errors import AgreementError, ExchangeError
-from datacollab.party import MOST_OWN_ROWS, OwnModel, fit_own_model, own_model_from, own_model_to
+from datacollab.errors import AgreementError
+from datacollab.party import MOST_OWN_ROWS, fit_own_model
 from datacollab.party._combined_model import _on_all_classes
 from datacollab.sums import RidgeSums
 
@@ -67,7 +67,7 @@ NEW = table_of(200, 77)[0]
 
 def test_the_mean_written_naively(space, model, home):
     own = home.own
-    assert (own.n_own, own.n_public) == (90, 60)
+    assert (own.n_own, len(own.rows)) == (90, 150)
     weight = home.weight
     common, said = model.predict_proba(space.transform(NEW)), own.estimator.predict_proba(space.encode(NEW))
     expected = np.zeros((200, 3))
@@ -95,7 +95,7 @@ def test_numbers_written_naively(space):
 
 
 def usual_weight(home):
-    return 0.5 * np.sqrt((home.own.n_own + home.own.n_public) / home.model.fit.n_rows)
+    return 0.5 * np.sqrt(len(home.own.rows) / home.model.fit.n_rows)
 
 
 def naive_weight(home, common, said, constant, loss, counts):
@@ -244,7 +244,7 @@ def test_the_same_rows_give_the_same_model_and_of_many_some_are_taken():
     Z = random.normal(size=(MOST_OWN_ROWS + 500, 2))
     y, statistic = Z[:, 0] * Z[:, 1], RidgeSums(2, limits=(-9.0, 9.0))
     own, again = (fit_own_model(statistic, (Z, y), (Z[:30], y[:30])) for _ in range(2))
-    assert (own.n_own, own.n_public) == (MOST_OWN_ROWS, 30)
+    assert (own.n_own, len(own.rows)) == (MOST_OWN_ROWS, MOST_OWN_ROWS + 30)
     assert_array_equal(own.outputs(Z), again.outputs(Z))
 
 
@@ -291,12 +291,3 @@ def test_targets_that_do_not_fit_are_refused_without_quoting_them(space, model, 
     with pytest.raises(AgreementError, match=words) as caught:
         dc.CombinedModel(space, model).fit(table, change(classes_of(score)))
     assert "secret" not in str(caught.value)
-
-
-def test_an_own_model_comes_back_from_bytes_and_nothing_else_does(home, space):
-    again = own_model_from(own_model_to(home.own))
-    assert isinstance(again, OwnModel)
-    assert again.words == home.own.words
-    assert_array_equal(again.outputs(space.encode(NEW)), home.own.outputs(space.encode(NEW)))
-    with pytest.raises(ExchangeError, match="datacollab party share"):
-        own_model_from(own_model_to(home.own)[:-40])

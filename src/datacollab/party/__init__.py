@@ -5,7 +5,7 @@
 * Own models and the common one together: `_personal_model`, `_own_models`; distilled: `_distil`.  On disk: `_state`.
 """
 
-from ._combined_model import MOST_OWN_ROWS, CombinedModel, OwnModel, fit_own_model, own_model_from, own_model_to
+from ._combined_model import MOST_OWN_ROWS, CombinedModel, OwnModel, fit_own_model
 from ._common_space import CommonSpace
 from ._defence import Defence, GaussianMechanism, GaussianNoise, Microaggregation, Promise, Published
 from ._distil import AnchorRidge, DistilledModel, distil_predictions, fit_to_predictions
@@ -52,8 +52,6 @@ __all__ = [
     "fit_to_predictions",
     "local_party",
     "obfuscator",
-    "own_model_from",
-    "own_model_to",
     "party_state",
     "personal_model",
     "personal_state",

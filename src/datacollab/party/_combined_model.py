@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import warnings
 from dataclasses import dataclass
+from functools import cached_property
 from typing import Any, Self
 
 import numpy as np
@@ -11,16 +12,15 @@ from numpy.typing import ArrayLike, NDArray
 from sklearn.ensemble import RandomForestClassifier, RandomForestRegressor
 from sklearn.linear_model import LogisticRegression, RidgeCV
 from sklearn.model_selection import KFold, StratifiedKFold, cross_val_predict
-from sklearn.pipeline import make_pipeline
+from sklearn.pipeline import Pipeline, make_pipeline
 from sklearn.preprocessing import StandardScaler
 
 from .._frames import are_missing, plain_column
 from .._recommended import own_weight
 from .._typing import FloatArray
-from ..errors import AgreementError, ExchangeError
+from ..errors import AgreementError
 from ..sums import RidgeSums, SumsModel
 from ._own_models import MOST_LOGISTIC_WORK
-from ._state import from_skops, to_skops
 
 MOST_OWN_ROWS = 2000
 """Of more rows, an own model learns from so many, taken by chance: it is fitted in seconds, and a table may be long."""
@@ -45,20 +45,31 @@ that judge, so that the best weight is too small."""
 
 @dataclass(frozen=True, eq=False)
 class OwnModel:
-    """What a party learnt from `n_own` rows of its own and `n_public` labelled public ones.
+    """What a party learnt from `n_own` rows of its own and labelled public ones.
 
-    `columns` are the places of the classes that it knows, among all that were agreed on; None for numbers.  `rows` are
-    encoded, shape (n_own + n_public, n_encoded), and `targets`, too, shape (n_own + n_public, n_outputs).  `left_out`
-    are the outputs for each row of models that did not see it.
+    It is a random forest, or a linear model.  `columns` are the places of the classes that it knows, among all that
+    were agreed on; None for numbers.  `rows` are encoded, shape (n_rows, n_encoded), the own ones first, and `targets`,
+    too, shape (n_rows, n_outputs).  `left_out` has the outputs for each row of models that did not see it.
     """
 
-    estimator: Any
+    is_forest: bool
     columns: NDArray[np.intp] | None
     n_own: int
-    n_public: int
     rows: FloatArray
     targets: FloatArray
     left_out: FloatArray
+
+    @cached_property
+    def estimator(self) -> Any:
+        """The model, fitted to all rows; the same rows give the same one."""
+        if self.columns is None:
+            make, aims = (_forest_of_numbers if self.is_forest else _linear_of_numbers), self.targets[:, 0]
+        else:
+            make = _forest_of_classes if self.is_forest else _linear_of_classes
+            aims = np.searchsorted(self.columns, self.targets.argmax(axis=1))
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")
+            return make(self.rows.shape[1]).fit(self.rows, aims)
 
     def outputs(self, Z: FloatArray) -> FloatArray:
         """Return probabilities of the known classes, shape (n_rows, n_known), or encoded numbers, shape (n_rows, 1)."""
@@ -69,13 +80,14 @@ class OwnModel:
     @property
     def words(self) -> str:
         """What it is, in words."""
-        kind = "a random forest" if hasattr(self.estimator, "estimators_") else "a linear model"
-        public = f" and {self.n_public:,} labelled public ones" if self.n_public else ""
+        kind = "a random forest" if self.is_forest else "a linear model"
+        n_public = len(self.rows) - self.n_own
+        public = f" and {n_public:,} labelled public ones" if n_public else ""
         return f"{kind} on {self.n_own:,} of your rows{public}"
 
 
 def fit_own_model(statistic: RidgeSums, *parts: tuple[FloatArray, ArrayLike]) -> OwnModel | None:
-    """Fit a random forest and a linear model, and return the better one on rows that it did not see.
+    """Choose a random forest or a linear model by rows that it did not see.
 
     Each part has rows, shape (n_rows, n_encoded), and their targets: the party's own rows, and labelled public ones if
     there are any.  The statistic knows the classes, or the range, that were agreed on.  There is no model of fewer than
@@ -97,40 +109,50 @@ def fit_own_model(statistic: RidgeSums, *parts: tuple[FloatArray, ArrayLike]) ->
     columns, aims = np.unique(t.argmax(axis=1), return_inverse=True)
     if len(X) < _FEWEST_OWN_ROWS or (statistic.classes is not None and len(columns) < 2):
         return None
-    n_own = len(rows[0])
     with warnings.catch_warnings():
         # Of small classes, rows without a vote, and iterations: models are judged on rows that they did not see.
         warnings.simplefilter("ignore")
         if statistic.classes is None:
-            estimator, left_out = _better_number(X, t[:, 0])
-            return OwnModel(estimator, None, n_own, len(X) - n_own, X, t, left_out[:, None])
-        estimator, left_out = _better_classifier(X, aims, len(columns))
-        return OwnModel(estimator, columns, n_own, len(X) - n_own, X, t, left_out)
+            is_forest, left_out = _better_for_numbers(X, t[:, 0])
+            return OwnModel(is_forest, None, len(rows[0]), X, t, left_out[:, None])
+        is_forest, left_out = _better_for_classes(X, aims, len(columns))
+    return OwnModel(is_forest, columns, len(rows[0]), X, t, left_out)
 
 
-def _better_number(X: FloatArray, aims: FloatArray) -> tuple[Any, FloatArray]:
+def _forest_of_numbers(n_columns: int) -> RandomForestRegressor:
     # All columns at each split do better on few columns, a third of them takes less time on many.
-    some = 1.0 if X.shape[1] <= _FEW_COLUMNS else 1 / 3
-    forest = RandomForestRegressor(max_features=some, **_TREES).fit(X, aims)
-    linear = make_pipeline(StandardScaler(), RidgeCV(np.geomspace(0.1, 1000, 9)))
-    of_linear = cross_val_predict(linear, X, aims, cv=KFold(**_FOLDS))
-    if np.mean((forest.oob_prediction_ - aims) ** 2) <= np.mean((of_linear - aims) ** 2):
-        return forest, forest.oob_prediction_
-    return linear.fit(X, aims), of_linear
+    return RandomForestRegressor(max_features=1.0 if n_columns <= _FEW_COLUMNS else 1 / 3, **_TREES)
 
 
-def _better_classifier(X: FloatArray, aims: NDArray[np.intp], n_known: int) -> tuple[Any, FloatArray]:
-    forest = RandomForestClassifier(**_TREES).fit(X, aims)
-    of_forest = np.nan_to_num(forest.oob_decision_function_)
+def _linear_of_numbers(n_columns: int) -> Pipeline:
+    return make_pipeline(StandardScaler(), RidgeCV(np.geomspace(0.1, 1000, 9)))
+
+
+def _forest_of_classes(n_columns: int) -> RandomForestClassifier:
+    return RandomForestClassifier(**_TREES)
+
+
+def _linear_of_classes(n_columns: int) -> Pipeline:
+    return make_pipeline(StandardScaler(), LogisticRegression(C=0.1, max_iter=500))
+
+
+def _better_for_numbers(X: FloatArray, aims: FloatArray) -> tuple[bool, FloatArray]:
+    of_forest = _forest_of_numbers(X.shape[1]).fit(X, aims).oob_prediction_
+    of_linear = cross_val_predict(_linear_of_numbers(X.shape[1]), X, aims, cv=KFold(**_FOLDS))
+    is_forest = bool(np.mean((of_forest - aims) ** 2) <= np.mean((of_linear - aims) ** 2))
+    return is_forest, of_forest if is_forest else of_linear
+
+
+def _better_for_classes(X: FloatArray, aims: NDArray[np.intp], n_known: int) -> tuple[bool, FloatArray]:
+    of_forest = np.nan_to_num(_forest_of_classes(X.shape[1]).fit(X, aims).oob_decision_function_)
     # Each fold has to leave two classes to learn from; and of wide tables a linear model takes long.
     if np.sort(np.bincount(aims))[-2] < _FOLDS["n_splits"] or X.size * n_known > MOST_LOGISTIC_WORK:
-        return forest, of_forest
-    linear = make_pipeline(StandardScaler(), LogisticRegression(C=0.1, max_iter=500))
+        return True, of_forest
+    linear = _linear_of_classes(X.shape[1])
     of_linear = cross_val_predict(linear, X, aims, cv=StratifiedKFold(**_FOLDS), method="predict_proba")
     every = np.arange(len(aims))
-    if _log_losses(of_forest[every, aims]).mean() <= _log_losses(of_linear[every, aims]).mean():
-        return forest, of_forest
-    return linear.fit(X, aims), of_linear
+    is_forest = bool(_log_losses(of_forest[every, aims]).mean() <= _log_losses(of_linear[every, aims]).mean())
+    return is_forest, of_forest if is_forest else of_linear
 
 
 def _log_losses(of_true: FloatArray) -> FloatArray:
@@ -303,26 +325,3 @@ def _on_all_classes(
     shares = common.copy()
     shares[:, columns] = known * common[:, columns].sum(axis=1, keepdims=True)
     return shares
-
-
-_TYPES = frozenset({f"{OwnModel.__module__}.{OwnModel.__qualname__}", "numpy.dtype", "sklearn.tree._tree.Tree"})
-"""Types that may be constructed besides those of scikit-learn and NumPy that skops itself trusts."""
-
-
-def own_model_to(own: OwnModel) -> bytes:
-    """Return an own model as bytes for the party's disk."""
-    return to_skops(own, _TYPES)[0]
-
-
-def own_model_from(data: bytes) -> OwnModel:
-    """Return the own model that `own_model_to` wrote; raise STATE_DAMAGED if it is none."""
-    try:
-        own: OwnModel = from_skops(data, _TYPES)
-    # Skops and NumPy raise many kinds of errors for damaged contents, and may quote them.
-    except Exception as error:
-        raise ExchangeError(
-            "STATE_DAMAGED",
-            f"The own model of this party cannot be read ({type(error).__name__}). Remove own.dcstate, and run "
-            "`datacollab party share` with the table once more: it sends nothing new.",
-        ) from None
-    return own

@@ -7,12 +7,12 @@ import numpy as np
 import pytest
 from numpy.testing import assert_allclose, assert_array_equal
 
-from datacollab.bundle import unpack
+from datacollab.bundle import bytes_to_arrays, unpack
 from datacollab.exchange.party_folder._install import at_home
 from datacollab.exchange.party_folder._own_model import OwnSample, kept_own_model, own_model_state
 from datacollab.exchange.party_folder._sums import _own_state
 from datacollab.exchange.project import Column
-from datacollab.party import MOST_OWN_ROWS, own_model_from
+from datacollab.party import MOST_OWN_ROWS
 from datacollab.sums import RidgeSums
 from party_world import events, refused
 from sums_world import new_sums_world
@@ -42,11 +42,12 @@ def test_both_together_are_the_mean_of_the_two(shared):
     folder = shared.folder("north")
     home, (own, _) = at_home(folder), kept_own_model(folder)
     assert list(home.sides) == ["combined", "local", "collaboration"]
-    assert (own.n_own, own.n_public) == (60, 120)
+    assert (own.n_own, len(own.rows)) == (60, 180)
     X = folder.encoded(shared.root / "new.csv").X
     common = home.side("collaboration").predict_proba(X)
     local = own.estimator.predict_proba(X / np.array([25.0, 25.0, 1.0, 1.0]))
-    weight = 0.5 * np.sqrt(180 / home.model.fit.n_rows)
+    weight = home.side().model.weight
+    assert 0.0 < weight <= 1.0
     assert_allclose(home.side().predict_proba(X), (1 - weight) * common + weight * local)
     assert f"({1 - weight:.0%}) and your own ({weight:.0%}): " in home.sentence
     assert home.sentence.endswith(" on 60 of your rows and 120 labelled public ones.")
@@ -69,7 +70,7 @@ def test_it_is_closed_to_others_signed_and_never_sent(shared):
     place = shared.root / "north"
     if os.name == "posix":
         assert not (place / "own.dcstate").stat().st_mode & 0o077
-    kept = unpack(place / "own.dcstate", signed_by=shared.keys["north"].public).members["own.skops"]
+    kept = unpack(place / "own.dcstate", signed_by=shared.keys["north"].public).members["own.safetensors"]
     assert all(kept not in file.read_bytes() for file in (place / "outbox").iterdir())
     assert not any((shared.root / "analyst").rglob("own.dcstate"))
 
@@ -123,7 +124,7 @@ def test_one_class_alone_has_no_own_model_and_labelled_public_rows_count(shared)
     sample.add(own.X, np.full(own.n_rows, "no"))
     facts, members = _own_state(shared.project, folder.anchor, sample)
     assert "reason" not in facts
-    assert own_model_from(members["own.skops"]).n_public == 120
+    assert len(bytes_to_arrays(members["own.safetensors"], what="rows")["rows"]) == own.n_rows + 120
     facts, members = _own_state(shared.project, replace(folder.anchor, target=None), sample)
     assert facts["reason"] == "All rows are of one class, or they are too few."
     assert not members
@@ -142,7 +143,7 @@ def test_who_leaves_the_run_keeps_none(world):
     folder = world.folder("south")
     folder.withdraw()
     assert kept_own_model(folder) == (None, "It was erased when this institution left the run.")
-    assert b"own.skops" not in (world.root / "south" / "own.dcstate").read_bytes()
+    assert b"own.safetensors" not in (world.root / "south" / "own.dcstate").read_bytes()
 
 
 def test_a_changed_file_is_refused(world):

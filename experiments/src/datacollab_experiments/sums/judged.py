@@ -3,7 +3,8 @@
 Eight tables were looked at while the common map was settled, eight more while the weight of own models was, and eight
 at the end.  A table is dealt to 200 labelled public rows and parties of 100 rows, or of 80 if they are ten; up to 2,000
 other rows judge, by log loss, or by the root mean square error in standard deviations.  What parties hold is alike, or
-each has more of some class or some part of the columns' range.
+each has more of some class or some part of the columns' range.  "Misses" are how far probabilities are from what
+happens, in the mean over ten groups of like ones.
 
 Decided beforehand: what the library does with no option is judged.  It holds if its loss is at most that of a party
 alone, with its own and the labelled public rows, in 95 % of cells (means over draws); at most that of the average of
@@ -112,6 +113,7 @@ PARTIES = ((3, 100), (5, 100), (10, 80))
 SEEDS = (0, 1, 2)
 _N_PUBLIC, _MOST_JUDGING = 200, 2000
 _LEAST_PROBABILITY = 1e-3
+_N_GROUPS = 10
 
 
 def deal(name: str, table: Table, n_parties: int, n_rows: int, scheme: Scheme, seed: int) -> tuple[Any, ...]:
@@ -173,6 +175,8 @@ def cell(name: str, table: Table, n_parties: int, n_rows: int, scheme: Scheme, s
             "average of locals": loss(np.mean(locals_, axis=0)),
             "constant": loss(np.broadcast_to(usual, (len(judges), *np.shape(usual)))),
             "one place": loss(_outputs(CombinedModel(space, model, central), said, "local")),
+            "misses": float(np.mean([loss.misses(_outputs(home, said, None)) for home in homes])),
+            "misses alone": float(np.mean([loss.misses(_outputs(home, said, "local")) for home in homes])),
         }
 
 
@@ -195,6 +199,16 @@ class Loss:
         is_known = np.isin(self.truth, self.classes)
         kept = np.maximum(outputs[is_known], _LEAST_PROBABILITY)
         return float(log_loss(self.truth[is_known], kept / kept.sum(axis=1, keepdims=True), labels=self.classes))
+
+    def misses(self, outputs: Array) -> float:
+        """How far probabilities are from what happens: the mean over ten groups of like ones; NaN for numbers."""
+        if self.classes is None:
+            return np.nan
+        happened = (self.truth[:, None] == self.classes).ravel()[outputs.ravel().argsort(kind="stable")]
+        groups = zip(
+            np.array_split(np.sort(outputs.ravel()), _N_GROUPS), np.array_split(happened, _N_GROUPS), strict=True
+        )
+        return float(np.mean([abs(said.mean() - did.mean()) for said, did in groups]))
 
 
 def rows(tables: dict[str, Table]) -> Iterator[dict[str, object]]:

@@ -9,12 +9,13 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ..._typing import FloatArray
-from ...party import MOST_OWN_ROWS, OwnModel, fit_own_model, own_model_from, own_model_to
+from ...bundle import arrays_to_bytes, bytes_to_arrays
+from ...party import MOST_OWN_ROWS, OwnModel, fit_own_model
 from ...sums import RidgeSums
 from ..project import Project, declared_alike
 from ._folder import Folder
 
-_MEMBER = "own.skops"
+_MEMBER = "own.safetensors"
 _AGAIN = "Run `datacollab party share` with the table once more: it makes one, and sends nothing new."
 
 
@@ -52,7 +53,10 @@ def own_model_state(
     try:
         own = fit_own_model(statistic, *parts)
         if own is not None:
-            return facts, {_MEMBER: own_model_to(own)}
+            arrays: dict[str, NDArray[Any]] = {"rows": own.rows, "targets": own.targets, "left_out": own.left_out}
+            if own.columns is not None:
+                arrays["columns"] = own.columns
+            return facts | {"is_forest": own.is_forest, "n_own": own.n_own}, {_MEMBER: arrays_to_bytes(arrays)}
         reason = "All rows are of one class, or they are too few."
     # A share does not fail for what stays at home.
     except Exception as error:
@@ -68,7 +72,8 @@ def kept_own_model(folder: Folder) -> tuple[OwnModel | None, str]:
         return None, f"{file.name} is not there. {_AGAIN}"
     if _MEMBER not in kept.members:
         return None, str(kept.facts["reason"])
-    return own_model_from(kept.members[_MEMBER]), ""
+    arrays = bytes_to_arrays(kept.members[_MEMBER], what="the own model")
+    return OwnModel(kept.facts["is_forest"], arrays.pop("columns", None), kept.facts["n_own"], **arrays), ""
 
 
 def own_model_words(folder: Folder) -> str:
