@@ -390,8 +390,7 @@ class DescriptionResult(StatisticResult):
             for name in names
         ]
         heads = ("column", "", *("all" if group is None else str(group) for group in groups))
-        note = f"{_noisy(self.count_noise)} {_QUARTILES}"
-        return ResultTable(heads, rows, note, bars, self.count_noise)
+        return ResultTable(heads, rows, f"{_noisy(self.count_noise)} {_QUARTILES}", bars, self.count_noise)
 
 
 def _cell(found: ColumnDescription, label: str) -> str:

@@ -389,8 +389,7 @@ def _losses(classes: NDArray[Any], probabilities: FloatArray, target: NDArray[An
 def _ranking(task: Task, target: NDArray[Any], probabilities: FloatArray) -> dict[str, Any] | None:
     if task.positive is None:
         return None
-    figures = ranking_figures(np.asarray(target == task.positive), probabilities, _FIND)
-    return {"positive": task.positive, **figures}
+    return {"positive": task.positive, **ranking_figures(target == task.positive, probabilities, _FIND)}
 
 
 def _of_positive(task: Task, classes: NDArray[Any], probabilities: FloatArray) -> FloatArray:

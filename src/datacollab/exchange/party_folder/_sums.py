@@ -235,8 +235,7 @@ class SumsSummary:
             f"Measured on public tables, with noise of {rare.noise:g}; your table may reveal more. This is how well "
             "attackers distinguished people in a total from others, as an AUC (.50 is guessing, 1.00 is certain)."
         )
-        heads = ("Rows of all parties together:", *(f"{each.n_rows:,}" for each in people))
-        table = [heads]
+        table = [("Rows of all parties together:", *(f"{each.n_rows:,}" for each in people))]
         table += [(name, *(auc_text(getattr(each, who)) for each in people)) for who, name in ATTACKERS.items()]
         width = max(len(line[0]) for line in table)
         lines = [f"  {name:<{width}}{''.join(f'{value:>8}' for value in values)}" for name, *values in table]
@@ -383,8 +382,7 @@ def share(
     policy, project = folder.policy, folder.project
     ledger = _ledger_of(folder, policy)
     with locked(folder):
-        closed = project.digest in ledger.closed
-        sent = None if closed else send_again(folder)
+        sent = None if project.digest in ledger.closed else send_again(folder)
     if sent is not None:
         _make_own_model_again(folder, table, where)
         return sent

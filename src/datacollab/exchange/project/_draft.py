@@ -101,8 +101,7 @@ def _drafted_task(
     times = _finite(time, entries[time])
     early = bool((times <= 0).any())
     refuse_if(early, f"The time {time!r}", "times must be above 0. Correct the public rows, or leave some out.")
-    longest = float(times.max())
-    maximum = _widened_range(np.array([0.0, longest]))[1]
+    maximum = _widened_range(np.array([0.0, times.max()]))[1]
     had_event = entries[event][entries[time].notna()].map(label_text).isin([str(each) for each in parts["seen"]])
     return Task(kind=kind, **parts, maximum=maximum, rounding=usual_time_step(times, had_event.to_numpy(dtype=bool)))
 

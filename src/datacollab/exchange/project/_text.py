@@ -213,8 +213,7 @@ def _declared(chunk: Any, names: Sequence[str], project: Project) -> Any:
     for place in _declared_numbers(names, project):
         if chunk[place].dtype.kind == "O":
             entries = chunk[place].astype(object).map(lambda each: "" if each != each else str(each))
-            shapes = shapes_of(entries)
-            chunk[place] = Numbers(shapes, POINT, is_declared=True).converted(entries)
+            chunk[place] = Numbers(shapes_of(entries), POINT, is_declared=True).converted(entries)
     return _selected(chunk, names)
 
 
@@ -240,8 +239,7 @@ def _guessed(chunk: Any, table: _Text) -> Any:
             ):
                 continue
             entries = column.fillna("").astype(object)
-            shapes = shapes_of(entries)
-            chunk[place] = Numbers(shapes, POINT, is_declared=False).converted(entries)
+            chunk[place] = Numbers(shapes_of(entries), POINT, is_declared=False).converted(entries)
     empty = [bool(chunk[place].isna().all()) for place in range(len(table.names))]
     first = chunk[0].to_numpy()
     counts = first.dtype.kind in "iu" and any(np.array_equal(first, np.arange(len(first)) + low) for low in (0, 1))
@@ -276,8 +274,7 @@ def _planned(table: _Text, batch_rows: int | None, project: Project | None) -> I
             lows = {low for low in lows if first == [str(low + n_before + row) for row in range(len(first))]}
         n_before += len(chunk)
     if project is None:
-        empty = [shapes[place] <= {"empty"} for place in range(len(names))]
-        _leave_out_nameless(table, empty, counts=bool(lows))
+        _leave_out_nameless(table, [shapes[place] <= {"empty"} for place in range(len(names))], counts=bool(lows))
     looked_at = {place for place in looked_at if names[place]}
     found = readings({place: shapes[place] for place in looked_at - table.pointed}, usual=table.usual)
     found |= {place: UNDECIDED if "comma_three" in shapes[place] else POINT for place in looked_at & table.pointed}
