@@ -449,8 +449,7 @@ def unseal(data: bytes, key: KeyPair, *, purpose: str) -> bytes:
         # Without the commitment a sender could make one seal that opens to different contents for different keys.
         if _commitment(content_key) != commitment:
             raise ValueError
-        aad = data[:start] + purpose.encode()
-        return ChaCha20Poly1305(content_key).decrypt(_NONCE, data[start:], aad)
+        return ChaCha20Poly1305(content_key).decrypt(_NONCE, data[start:], data[:start] + purpose.encode())
     except (InvalidTag, ValueError, OverflowError):
         raise _damaged("was changed on its way, or made for another purpose") from None
 

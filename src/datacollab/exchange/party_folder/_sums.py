@@ -331,12 +331,11 @@ class ProjectMap:
 def project_map(project: Project, anchor: Anchor) -> ProjectMap:
     """Return the map that all parties of a project make of its anchor."""
     assert project.sharing is not None
-    units, kept, start = np.ones(project.n_features), np.ones(project.n_features, dtype=bool), 0
-    for column in project.columns:
-        kept[start : start + column.n_features] = column.name != project.sharing.outcome
+    units, kept = np.ones(project.n_features), np.ones(project.n_features, dtype=bool)
+    for column, places in project.blocks(np.arange(project.n_features)):
+        kept[places] = column.name != project.sharing.outcome
         if column.minimum is not None and column.maximum is not None:
-            units[start] = (column.maximum - column.minimum) / UNITS_PER_RANGE
-        start += column.n_features
+            units[places[0]] = (column.maximum - column.minimum) / UNITS_PER_RANGE
     most = project.sharing.n_components
     alike = declared_alike(project.columns)
     rows = (anchor.rows / units)[:, kept]

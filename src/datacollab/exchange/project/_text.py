@@ -164,8 +164,7 @@ def _of_workbook(path: Path, project: Project | None) -> _Text:
     check_size(path, n_bytes)
     rows, last_merged, said, pointed = sheet_rows(path, lambda taken: check_memory(path, taken, n_bytes))
     filled = [(line, row) for line, row in enumerate(rows) if any(entry.strip() for entry in row)]
-    widths = [max(place for place, entry in enumerate(row, start=1) if entry.strip()) for _, row in filled]
-    width = max(widths)
+    width = max(place for _, row in filled for place, entry in enumerate(row, start=1) if entry.strip())
     place, _ = header_place([[*row[:width]] for _, row in filled[:_FEW_ROWS]])
     line, header = filled[place]
     if last_merged >= line:
