@@ -335,10 +335,8 @@ class Search:
 
         Noise on means of groups makes them unequal, so that they cannot be left out together.
         """
-        copies = self.training.judged_on == "groups" and len(np.unique(self.training.groups)) == len(
-            self.training.groups
-        )
-        return self.is_classification and copies
+        groups = self.training.groups
+        return self.is_classification and self.training.judged_on == "groups" and len(np.unique(groups)) == len(groups)
 
     def run(self) -> tuple[Choice, Selection]:
         """Try all candidates; the smallest loss wins."""
@@ -372,11 +370,9 @@ class Search:
 
     def _counts(self, n_weights: int) -> tuple[int, int]:
         """Return how many candidates of an integration method are tried, and how many of all at most once more."""
-        if self.model is not None:
+        if self.model is not None or self._flattered:
             return n_weights, 0
         # The cautious have a linear and two kernel regressions; others all widths, and a forest and an average besides.
-        if self._flattered:
-            return n_weights, 0
         return (3, 1) if self.cautious else ((1 + len(WIDTHS)) * n_weights + 2, len(WIDTHS) * n_weights)
 
     def _try_models(self, integrator: BaseIntegrator, weights: Sequence[float], ledger: _Ledger) -> None:

@@ -109,8 +109,8 @@ def _neighbors(A: FloatArray, n_neighbors: int, approximate: bool) -> NDArray[np
         search = NearestNeighbors(n_neighbors=n_neighbors).fit(A)
         found: NDArray[np.intp] = search.kneighbors(return_distance=False)
         return found
-    pynndescent = require("pynndescent", "umap")
-    found, _ = pynndescent.NNDescent(A, n_neighbors=n_neighbors + 1, random_state=0).neighbor_graph
+    index = require("pynndescent", "umap").NNDescent(A, n_neighbors=n_neighbors + 1, random_state=0)
+    found, _ = index.neighbor_graph
     # A row is mostly its own nearest neighbour; among duplicates it may stand anywhere, or not at all.
     others = found != np.arange(len(A))[:, None]
     others[others.all(axis=1), -1] = False

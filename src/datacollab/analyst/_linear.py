@@ -689,8 +689,7 @@ def _lowest_rank(anchors: Iterable[FloatArray]) -> int:
 
 def _followed_by(g: IntegrationFunction, W: FloatArray) -> IntegrationFunction:
     if isinstance(g, LinearMap):
-        intercept = None if g.intercept is None else g.intercept @ W
-        return replace(g, coefficients=g.coefficients @ W, intercept=intercept)
+        return replace(g, coefficients=g.coefficients @ W, intercept=None if g.intercept is None else g.intercept @ W)
     if isinstance(g, KernelMap):
         return replace(g, coefficients=g.coefficients @ like(W, g.coefficients))
     raise TypeError(

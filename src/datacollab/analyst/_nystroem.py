@@ -72,8 +72,7 @@ class PivotedCholesky:
 def start_pivots(kernel: Kernel, A: FloatArray) -> PivotedCholesky:
     """Return a factorisation without landmarks."""
     diagonal = kernel.diagonal(A)
-    empty = np.empty((A.shape[0], 0))
-    return PivotedCholesky(np.empty(0, dtype=np.intp), empty, diagonal, float(diagonal.sum()))
+    return PivotedCholesky(np.empty(0, dtype=np.intp), np.empty((A.shape[0], 0)), diagonal, float(diagonal.sum()))
 
 
 def extend_pivots(
@@ -113,8 +112,7 @@ def extend_pivots(
         np.maximum(unexplained, 0.0, out=unexplained)
         unexplained[chosen] = 0.0
         pivots.extend(chosen)
-    found = factor[: len(pivots)].T
-    return PivotedCholesky(np.asarray(pivots, dtype=np.intp), found, unexplained, partial.trace)
+    return PivotedCholesky(np.asarray(pivots, dtype=np.intp), factor[: len(pivots)].T, unexplained, partial.trace)
 
 
 def _rejection_cholesky(
@@ -149,8 +147,7 @@ class RestrictedRidge:
 
     def first(self, rank: int) -> RestrictedRidge:
         """Return the ridge regression restricted to the first landmarks."""
-        features = np.ascontiguousarray(self.features[:, :rank])
-        return RestrictedRidge(features, self.gram[:rank, :rank], self.alpha)
+        return RestrictedRidge(np.ascontiguousarray(self.features[:, :rank]), self.gram[:rank, :rank], self.alpha)
 
     def moments(self, X: Array) -> FloatArray:
         r"""Return :math:`L^\top X`, shape (r, m), as a NumPy array in float64."""

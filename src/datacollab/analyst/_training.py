@@ -162,8 +162,8 @@ def training_rows(shares: Mapping[PartyName, Share], *, as_classes: bool = False
     """Return targets, groups and judges of these shares."""
     check_trainable(shares)
     target, anchor_target = combined_target(shares), common_anchor_target(shares)
-    n_anchors = next(iter(shares.values())).anchor_representation.shape[0]
-    n_own = len(target)
+    anchor = next(iter(shares.values())).anchor_representation
+    n_own, n_anchors = len(target), len(anchor)
     parties: dict[PartyName, slice] = {}
     are_own: dict[PartyName, bool] = {}
     # Numbers below n_anchors are anchor rows.
@@ -187,7 +187,6 @@ def training_rows(shares: Mapping[PartyName, Share], *, as_classes: bool = False
     groups.append(np.arange(n_labelled))
     judges.append(np.full(n_labelled, float(judged_on == "anchor")))
     numbers = np.concatenate(groups)
-    anchor = next(iter(shares.values())).anchor_representation
     interpolated = judged_on != "rows" and looks_interpolated(anchor, anchor_target)
     if interpolated:
         numbers = _related(numbers, anchor)

@@ -89,8 +89,7 @@ def find_private_rows(anchor: ArrayLike, X_private: ArrayLike, *, tolerance: flo
     found = rows_among(A, X)
     if tolerance > 0:
         scaler = StandardScaler().fit(A)
-        neighbors = NearestNeighbors(n_neighbors=1).fit(scaler.transform(X))
-        distances, _ = neighbors.kneighbors(scaler.transform(A))
+        distances, _ = NearestNeighbors(n_neighbors=1).fit(scaler.transform(X)).kneighbors(scaler.transform(A))
         found |= distances[:, 0] <= tolerance * np.sqrt(A.shape[1])
     return np.flatnonzero(found)
 

@@ -26,13 +26,13 @@ from ._files import open_regular, write_atomically
 _GROUP = 4
 
 
-def _letters_of(data: bytes) -> str:
+def letters_of(data: bytes) -> str:
     """Return base32 in lower case, without padding: five bits a letter."""
     return base64.b32encode(data).decode().rstrip("=").lower()
 
 
-def _bytes_of(letters: str) -> bytes:
-    """Return what `_letters_of` spelt, or raise ValueError."""
+def bytes_of(letters: str) -> bytes:
+    """Return what `letters_of` spelt, or raise ValueError."""
     if not letters.isascii():
         raise ValueError("expected letters and digits")
     return base64.b32decode(letters.upper() + "=" * (-len(letters) % 8))
@@ -40,7 +40,7 @@ def _bytes_of(letters: str) -> bytes:
 
 def spelt(data: bytes, n_letters: int) -> str:
     """Return the first letters of bytes in base32, in groups of four with hyphens between them."""
-    letters = _letters_of(data)[:n_letters]
+    letters = letters_of(data)[:n_letters]
     return "-".join(letters[start : start + _GROUP] for start in range(0, n_letters, _GROUP))
 
 
@@ -78,7 +78,7 @@ class PublicKey:
     def text(self) -> str:
         """Text to send and to paste: ``dcpub1-`` and 109 letters and digits."""
         halves = self.signing + self.sealing
-        return _PREFIX + _letters_of(halves + _hash(b"checksum", halves)[:_CHECKSUM])
+        return _PREFIX + letters_of(halves + _hash(b"checksum", halves)[:_CHECKSUM])
 
     @cached_property
     def fingerprint(self) -> str:
@@ -98,7 +98,7 @@ class PublicKey:
         try:
             if letters == stripped:
                 raise ValueError
-            data = _bytes_of(letters)
+            data = bytes_of(letters)
         except ValueError:
             raise _malformed(what, f"it does not consist of {_PREFIX} and letters and digits") from None
         key = cls(data[:32], data[32:64])
@@ -149,7 +149,7 @@ class PublicKey:
         """Return whether a word is this key's signature of its own two halves."""
         letters = word.removeprefix(_PROOF_PREFIX)
         try:
-            self.verify(_bytes_of(letters), self.proof_statement)
+            self.verify(bytes_of(letters), self.proof_statement)
         except (ValueError, ExchangeError):
             return False
         return letters != word
@@ -397,7 +397,7 @@ def key_with_proof(pair: KeyPair) -> str:
     It does not prove that the signer holds the sealing half; opening a seal does.
     """
     signature = pair.sign(pair.public.proof_statement)
-    return f"{pair.public.text}\n{_PROOF_PREFIX}{_letters_of(signature)}\n"
+    return f"{pair.public.text}\n{_PROOF_PREFIX}{letters_of(signature)}\n"
 
 
 _SEALED, _SEALED_HEADER, _SLOT = b"dcseal01", struct.Struct(">8sH32s"), struct.Struct(">10s80s")
@@ -449,8 +449,7 @@ def unseal(data: bytes, key: KeyPair, *, purpose: str) -> bytes:
         # Without the commitment a sender could make one seal that opens to different contents for different keys.
         if _commitment(content_key) != commitment:
             raise ValueError
-        aad = data[:start] + purpose.encode()
-        return ChaCha20Poly1305(content_key).decrypt(_NONCE, data[start:], aad)
+        return ChaCha20Poly1305(content_key).decrypt(_NONCE, data[start:], data[:start] + purpose.encode())
     except (InvalidTag, ValueError, OverflowError):
         raise _damaged("was changed on its way, or made for another purpose") from None
 

@@ -6,7 +6,7 @@ from pathlib import Path
 from typing import Any
 
 from ..bundle import Bundle, PublicKey, bytes_to_arrays, is_encrypted, sealed_to, unpack
-from ._output import Report, shown
+from ._output import Report, show_rows, shown
 
 
 def inspect(report: Report, file: Path) -> None:
@@ -15,10 +15,7 @@ def inspect(report: Report, file: Path) -> None:
     _show_identity(file, bundle, report)
     report.facts |= {"facts": bundle.facts, "members": members}
     report.line("facts")
-    flat = _flat(bundle.facts)
-    width = max((len(shown(name)) for name in flat), default=0)
-    for name, value in flat.items():
-        report.line(f"  {shown(name):<{width}}  {shown(value)}")
+    show_rows([(shown(name), shown(value)) for name, value in _flat(bundle.facts).items()], report)
     report.line("members")
     for name, member in members.items():
         report.line(f"  {name}: {member['bytes']:,} bytes")

@@ -33,7 +33,7 @@ from ..anchor import SMOTEAnchor
 from ..datasets import Dataset, load, split_parties
 from ..estimators import DataCollaborationClassifier
 from ..linalg import median_gamma
-from ..model import LandmarkRidgeClassifier
+from ..model import LandmarkRidgeClassifier, probabilities_of
 from ..party import CommonSpace, obfuscator
 from ..sums import MaskedMessage, MaskKey, SumsPlan
 from ._data import USUAL_PARTIES
@@ -132,9 +132,7 @@ def _played(data: Dataset, n_parties: int, n_rows: int, seed: int) -> dict[str, 
         if public:
             X_own, y_own = np.vstack([X_own, X_public]), np.concatenate([y_own, y_public])
         model = kind(X_own, y_own)
-        found = np.zeros((len(X_test), len(classes)))
-        found[:, np.searchsorted(classes, model.classes_)] = model.predict_proba(X_test)
-        return found
+        return probabilities_of(model.predict_proba(X_test), model.classes_, classes)
 
     # Four kinds of local models, each with the probabilities that every party's own one gives the test rows.
     kinds = [(kind, public) for public in (False, True) for kind in (_forest, _kernel_ridge)]
@@ -338,8 +336,7 @@ def _exchange() -> Iterator[tuple[str, str]]:
         f"anchor seal tables/public.csv --project project.toml -C {owner} -o anchor.dcanchor",
     )
     for party in USUAL_PARTIES:
-        joining = f"party join project.toml anchor.dcanchor --owner {owner}/public.key -C {party}"
-        yield "A party joins.", joining
+        yield "A party joins.", f"party join project.toml anchor.dcanchor --owner {owner}/public.key -C {party}"
         yield "It looks at what would leave, and shares once.", f"party share tables/{party}.csv --approve -C {party}"
     sums = " ".join(f"{party}/outbox/{party}.dcsum" for party in USUAL_PARTIES)
     integrating = f"analyst integrate {sums} --project project.toml -C analyst"

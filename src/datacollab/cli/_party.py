@@ -341,10 +341,7 @@ def explain(
     )
     of = f" for {', '.join(outputs)}" if outputs else ""
     report.line(f"Mean size of what a column adds to the answer{of}:")
-    shown = list(importance.items())[:_MOST_SHOWN]
-    width = max(len(name) for name, _ in shown) + 2
-    for name, value in shown:
-        report.line(f"  {name:{width}}  {value:.4g}")
+    show_rows([(name, f"  {value:.4g}") for name, value in list(importance.items())[:_MOST_SHOWN]], report)
     if len(importance) > _MOST_SHOWN:
         report.line(f"  and {len(importance) - _MOST_SHOWN} columns of less")
     show_adjusted(found.adjusted, report)

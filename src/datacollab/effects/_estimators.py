@@ -243,9 +243,7 @@ def propensity_scores(
     Without folds, the model is fitted to all rows and predicts them.  It is `WhitenedLogisticRegression` by default.
     """
     model = WhitenedLogisticRegression() if model is None else model
-    if folds is None:
-        return predicted(clone(model).fit(X, treatment), X)
-    return cross_fitted(model, X, treatment, folds)
+    return predicted(clone(model).fit(X, treatment), X) if folds is None else cross_fitted(model, X, treatment, folds)
 
 
 def partially_linear(

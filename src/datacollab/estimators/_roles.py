@@ -283,11 +283,10 @@ class PlayedRoles(ClassNamePrefixFeaturesOutMixin, TransformerMixin, MetaEstimat
         return [share for _, share in fitted]
 
     def _party(self, name: PartyName, anchor: Any, random_state: np.random.RandomState | None) -> Party:
-        on_anchor = isinstance(self.fit_on, str)
         return Party(
             name,
             self._obfuscator(name, random_state),
-            fit_on=anchor if on_anchor else self.fit_on,
+            fit_on=anchor if isinstance(self.fit_on, str) else self.fit_on,
             defences=self.defences,
             shuffle=self.shuffle,
             random_state=_seed(random_state),
@@ -345,9 +344,7 @@ def refuse_unquoted(values: Any, name: str, n_dimensions: int) -> None:
 
 
 def _seed(random_state: np.random.RandomState | None) -> np.random.RandomState | None:
-    if random_state is None:
-        return None
-    return np.random.RandomState(random_state.randint(np.iinfo(np.int32).max))
+    return None if random_state is None else np.random.RandomState(random_state.randint(np.iinfo(np.int32).max))
 
 
 def seeded(estimator: Any, random_state: np.random.RandomState | None) -> Any:
@@ -511,8 +508,7 @@ def _numbers(X: Any, anchor: Any) -> list[tuple[FloatArray, FloatArray]]:
         there = set(anchor.columns)
         found: list[tuple[Any, Any]] = [(X[name], anchor[name]) for name in X.columns if name in there]
     else:
-        X = np.asarray(X)
-        anchor = np.asarray(anchor)
+        X, anchor = np.asarray(X), np.asarray(anchor)
         are_alike = X.ndim == anchor.ndim == 2 and X.shape[1] == anchor.shape[1]
         found = list(zip(X.T, anchor.T, strict=True)) if are_alike else []
     columns = []

@@ -152,7 +152,7 @@ def read_model(data: bytes, project: Project, party: str, key: KeyPair, *, where
     """
     bundle = unpack(data, kind=SUMS_MODEL_KIND, signed_by=project.analyst, what=where)
     if bundle.facts.keys() != _FACTS or bundle.members.keys() != {_SEALED}:
-        raise _malformed(f"{where} has other facts or parts than a model for one party")
+        raise malformed(f"{where} has other facts or parts than a model for one party")
     if bundle.facts["party"] != party:
         raise ExchangeError(
             "WRONG_RECIPIENT",
@@ -170,11 +170,11 @@ def read_model(data: bytes, project: Project, party: str, key: KeyPair, *, where
     except ExchangeError as error:
         raise ExchangeError(error.code, f"{where}: {error}") from None
     if digest(inner) != bundle.facts["model_digest"]:
-        raise _malformed(f"{where} holds another model than it says")
+        raise malformed(f"{where} holds another model than it says")
     model = SumsModel.from_bytes(inner, signed_by=project.analyst)
     said = {"context": model.context.hex(), "n_components": len(model.fit.coefficients)}
     if any(bundle.facts[name] != value for name, value in said.items()):
-        raise _malformed(f"{where} holds a model that differs from its facts")
+        raise malformed(f"{where} holds a model that differs from its facts")
     return model, bundle
 
 
@@ -182,8 +182,9 @@ def _purpose(party: str, project: Project) -> str:
     return f"model of {party} in {project.digest}"
 
 
-def _malformed(sentence: str) -> ExchangeError:
-    return ExchangeError("MODEL_MALFORMED", f"{sentence}. Do not use it; ask the analyst.")
+def malformed(sentence: str, code: str = "MODEL_MALFORMED") -> ExchangeError:
+    """Return the error for a file of the analyst's that cannot be used."""
+    return ExchangeError(code, f"{sentence}. Do not use it; ask the analyst.")
 
 
 _WITHDRAWAL = "datacollab.withdrawal"

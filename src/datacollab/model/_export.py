@@ -131,8 +131,8 @@ def _scale(fitted: Any, centre: Any, spread: Any) -> tuple[Step, ...]:
 
 
 def _principal(fitted: Any) -> tuple[Step, ...]:
-    directions = floats(fitted.components_.T)
-    steps: tuple[Step, ...] = (Affine(directions, -floats(fitted.mean_ @ fitted.components_.T)),)
+    directions = fitted.components_.T
+    steps: tuple[Step, ...] = (Affine(floats(directions), -floats(fitted.mean_ @ directions)),)
     if not fitted.whiten:
         return steps
     # As scikit-learn, which does not divide by the spread of a column that has none.
@@ -314,9 +314,7 @@ def gradient_boosting(estimator: Any) -> Sent:
         return Sent((step,))
     if n_out > 1:
         return Sent((step,), (Softmax(n_out),), response=True)
-    link: tuple[Step, ...] = (Binary(),)
-    if estimator.loss == "exponential":
-        link = (stretch([2.0], [0.0]), Binary())
+    link = (stretch([2.0], [0.0]), Binary()) if estimator.loss == "exponential" else (Binary(),)
     return Sent((step,), link, zero_is_second=True, response=True)
 
 
@@ -333,9 +331,7 @@ def histogram_boosting(estimator: Any) -> Sent:
     )
     if hasattr(estimator, "classes_"):
         return Sent((step,), (Binary(),) if n_out == 1 else (Softmax(n_out),), response=True)
-    if estimator.loss in ("gamma", "poisson"):
-        return Sent((step, Elementwise(1, "exp")))
-    return Sent((step,))
+    return Sent((step, Elementwise(1, "exp")) if estimator.loss in ("gamma", "poisson") else (step,))
 
 
 def _in_order(left: NDArray[Any], right: NDArray[Any]) -> NDArray[np.int64]:
@@ -357,8 +353,7 @@ def _in_order(left: NDArray[Any], right: NDArray[Any]) -> NDArray[np.int64]:
 
 def _nodes(tree: Any) -> _Nodes:
     nodes = tree.tree_
-    values = nodes.value[:, 0, :]
-    return nodes.children_left, nodes.children_right, nodes.feature, nodes.threshold, values
+    return nodes.children_left, nodes.children_right, nodes.feature, nodes.threshold, nodes.value[:, 0, :]
 
 
 def _histogram_nodes(nodes: NDArray[Any]) -> _Nodes:

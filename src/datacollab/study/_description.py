@@ -390,8 +390,7 @@ class DescriptionResult(StatisticResult):
             for name in names
         ]
         heads = ("column", "", *("all" if group is None else str(group) for group in groups))
-        note = f"{_noisy(self.count_noise)} {_QUARTILES}"
-        return ResultTable(heads, rows, note, bars, self.count_noise)
+        return ResultTable(heads, rows, f"{_noisy(self.count_noise)} {_QUARTILES}", bars, self.count_noise)
 
 
 def _cell(found: ColumnDescription, label: str) -> str:
@@ -451,12 +450,8 @@ class Description(Statistic):
     @property
     def _noise_of_sums(self) -> float:
         """Return the noise of each sum: a row is in the more of them, the more columns and groups there are."""
-        usual = (
-            self.noise
-            / RIDGE_MOVED
-            * math.sqrt(max(1.0, self._copies / 2) * _ENTRY_MOVED * max(1, _n_numbers(self.columns)))
-        )
-        return max(usual, _LEAST_NOISE)
+        moved = max(1.0, self._copies / 2) * _ENTRY_MOVED * max(1, _n_numbers(self.columns))
+        return max(self.noise / RIDGE_MOVED * math.sqrt(moved), _LEAST_NOISE)
 
     @property
     def _copies(self) -> int:

@@ -269,8 +269,7 @@ class LeastSquares(Statistic):
         A, c, square = whole[:p, :p], whole[:p, p], whole[p, p]
         if few := self._too_few(A, n, sigma):
             raise NumericalError(f"Least squares: {few}.")
-        least = scipy.linalg.eigvalsh(A)[0]
-        if least <= max(_LEAST_EIGENVALUE * sigma * math.sqrt(2 * p), 1e-10 * np.trace(A)):
+        if scipy.linalg.eigvalsh(A)[0] <= max(_LEAST_EIGENVALUE * sigma * math.sqrt(2 * p), 1e-10 * np.trace(A)):
             raise NumericalError(
                 "Least squares: a column hardly varies within parties, or nearly follows from others, for as much "
                 "noise. Leave out or merge such columns and levels, or agree on more rows or on classical errors."

@@ -448,10 +448,7 @@ class Survival(Statistic):
             curve[0, shown] = isotonic_regression(survival[shown], y_min=0.0, y_max=1.0, increasing=False)
         median = (self._half(curve[0]), self._half(curve[1]), self._half(curve[2]))
         shapes = at_risk, events, censored[::-1], time * width
-        first, second, third, *others = curve
-        return SurvivalCurve(
-            group, *shapes, first, second, third, others[0], others[1], others[2], median, float(of_risk[0])
-        )
+        return SurvivalCurve(group, *shapes, *curve, median, float(of_risk[0]))
 
     def _half(self, curve: FloatArray) -> float:
         """Return the time at which a curve falls to one half; NaN if it does not."""

@@ -5,7 +5,6 @@ A message is signed by its party, and always sealed: all of them are the total, 
 
 from __future__ import annotations
 
-import base64
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
@@ -27,6 +26,7 @@ from ..bundle import (
     unpack,
     unseal,
 )
+from ..bundle._keys import bytes_of, letters_of
 from ..errors import AgreementError, ExchangeError, ShareError
 from ._masked_sum import MaskedMessage, MaskKey, check_mask_key
 
@@ -143,11 +143,7 @@ def mask_card(mask_key: MaskKey, key: KeyPair) -> str:
     >>> read_mask_card(mask_card(mask_key, key), key.public) == mask_key.public
     True
     """
-    return MASK_CARD_PREFIX + _letters(mask_key.public + key.sign(_CARD_CONTEXT + mask_key.public))
-
-
-def _letters(data: bytes) -> str:
-    return base64.b32encode(data).decode().rstrip("=").lower()
+    return MASK_CARD_PREFIX + letters_of(mask_key.public + key.sign(_CARD_CONTEXT + mask_key.public))
 
 
 def read_mask_card(word: str, public: PublicKey) -> bytes:
@@ -166,8 +162,8 @@ def read_mask_card(word: str, public: PublicKey) -> bytes:
     """
     letters = word.removeprefix(MASK_CARD_PREFIX)
     try:
-        data = base64.b32decode(letters.upper() + "=" * (-len(letters) % 8))
-        if letters == word or len(data) != _KEY_BYTES + _SIGNATURE_BYTES or letters != _letters(data):
+        data = bytes_of(letters)
+        if letters == word or len(data) != _KEY_BYTES + _SIGNATURE_BYTES or letters != letters_of(data):
             raise ValueError
         mask_public = data[:_KEY_BYTES]
         check_mask_key(mask_public, public.fingerprint)

@@ -208,8 +208,7 @@ class SumsPlan:
 
     def __post_init__(self) -> None:
         if self.classes is not None:
-            plain = np.asarray(self.classes).tolist()
-            object.__setattr__(self, "classes", tuple(plain))
+            object.__setattr__(self, "classes", tuple(np.asarray(self.classes).tolist()))
         # Both raise what is wrong with the plan.
         _ = self.statistic, self.agreed
 

@@ -141,9 +141,7 @@ class AnalystFolder:
         return found
 
     def _is_exported(self, received: Received) -> bool:
-        made_of = {"share_digest": received.digest}
-        if self._of_sums:
-            made_of = {"context": received.share.context.hex()}
+        made_of = {"context": received.share.context.hex()} if self._of_sums else {"share_digest": received.digest}
         for ending in (_MODEL, _ANCHOR_PREDICTIONS):
             file = self.path / "outbox" / f"{received.party}{ending}"
             with suppress(ExchangeError):

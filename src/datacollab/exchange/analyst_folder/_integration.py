@@ -389,8 +389,7 @@ def _losses(classes: NDArray[Any], probabilities: FloatArray, target: NDArray[An
 def _ranking(task: Task, target: NDArray[Any], probabilities: FloatArray) -> dict[str, Any] | None:
     if task.positive is None:
         return None
-    figures = ranking_figures(np.asarray(target == task.positive), probabilities, _FIND)
-    return {"positive": task.positive, **figures}
+    return {"positive": task.positive, **ranking_figures(target == task.positive, probabilities, _FIND)}
 
 
 def _of_positive(task: Task, classes: NDArray[Any], probabilities: FloatArray) -> FloatArray:
@@ -526,14 +525,10 @@ def _check_total(plan: SumsPlan, total: Any, project: Project) -> tuple[float, d
     n = figures.n_rows
     slack = _FARTHEST * plan.noise * plan.agreed.excess
     rows_slack = slack / _ETA_SQUARED
-    wrong = _too_few(n, rows_slack, project)
-    if wrong is not None:
-        pass
-    elif (
-        not -slack * math.sqrt(plan.n_components)
-        <= figures.length_v
-        <= n + rows_slack + slack * math.sqrt(plan.n_components)
-    ):
+    of_lengths = slack * math.sqrt(plan.n_components)
+    _refuse_if(_too_few(n, rows_slack, project), project)
+    wrong = None
+    if not -of_lengths <= figures.length_v <= n + rows_slack + of_lengths:
         wrong = "rows of the common map are longer than 1, or their squares are negative"
     elif figures.length_t > figures.most_t + rows_slack * (1 + math.sqrt(plan.statistic.n_outputs)):
         wrong = "targets are beyond their range"

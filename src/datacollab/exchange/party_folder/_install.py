@@ -45,7 +45,7 @@ from ...sums import SumsModel, SumsPlan
 from ...survival import SurvivalModel
 from ..project import Anchor, Project, encode_table, read_table
 from ..steps import SIDES
-from ..sums import fewest_rows, plan_of, read_model
+from ..sums import fewest_rows, malformed, plan_of, read_model
 from ._folder import (
     SEALED,
     Folder,
@@ -263,12 +263,11 @@ def _combined(
             "(`datacollab analyst integrate` with its defaults)"
         )
     if reason is not None:
-        sentence = f"{_NOT_SAID}: {reason}. Predictions are those of the collaboration."
-        return {"sentence": sentence, "benefit": None}, {}
+        return {"sentence": f"{_NOT_SAID}: {reason}. Predictions are those of the collaboration.", "benefit": None}, {}
     if model.without_party is not None:
         _check_works(replace(model, estimator=model.without_party), representation, project)
     if model.left_out is not None and (own.order is None or len(model.left_out) != len(own.order)):
-        raise _malformed(
+        raise malformed(
             f"The model says something of {len(model.left_out)} rows left out, and party {folder.name!r} has shared "
             f"{own.n_shared}"
         )
@@ -291,7 +290,7 @@ def _combined(
         raise
     # A model that was tampered with may fail in any way, and with words that quote the rows.
     except Exception as error:
-        raise _malformed(f"The model fails on rows of party {folder.name!r} ({type(error).__name__})") from None
+        raise malformed(f"The model fails on rows of party {folder.name!r} ({type(error).__name__})") from None
     benefit = personal.benefit_
     return {"sentence": benefit.sentence, "benefit": benefit.to_dict()}, personal_state(personal)
 
@@ -303,14 +302,14 @@ def _check_works(model: PartyModel, anchor_representation: FloatArray, project: 
         if isinstance(model.estimator, SurvivalModel) and (times := times_within(model, agreed_times(project))):
             model.predict_survival(anchor_representation, times)
     except DataCollabError as error:
-        raise _malformed(f"It does not take this party's representation: {error}") from None
+        raise malformed(f"It does not take this party's representation: {error}") from None
     except Exception as error:
-        raise _malformed(f"A trial with the anchor failed ({type(error).__name__})") from None
+        raise malformed(f"A trial with the anchor failed ({type(error).__name__})") from None
     classes = getattr(model.estimator, "classes_", predicted)
     if predicted.shape != (len(anchor_representation),) or not all(
         are_targets(y, project) for y in (predicted, classes)
     ):
-        raise _malformed(f"In a trial it predicted something other than the targets of project {project.name!r}")
+        raise malformed(f"In a trial it predicted something other than the targets of project {project.name!r}")
 
 
 def distil(folder: Folder, predictions_file: Path, *, tree: int | None = None) -> dict[str, Any]:
@@ -465,16 +464,16 @@ def _of_sums(folder: Folder, data: bytes, source: Path) -> tuple[AtHome, Bundle,
     task = project.task
     limits = None if task.classes or task.minimum is None or task.maximum is None else (task.minimum, task.maximum)
     if (model.classes or (), model.limits, model.scale) != (task.classes, limits, task.scale):
-        raise _malformed(f"{where} is of other classes, or of another range or scale, than project {project.name!r}")
+        raise malformed(f"{where} is of other classes, or of another range or scale, than project {project.name!r}")
     if len(model.fit.coefficients) != common.n_components:
-        raise _malformed(
+        raise malformed(
             f"{where} has coefficients for {len(model.fit.coefficients)} columns, and the common map has "
             f"{common.n_components}"
         )
     _check_size(model, plan.noise * plan.agreed.excess, len(plan.roster) * fewest_rows(project), where)
     outputs = model.fit.predict(common.transform(anchor.rows))
     if not (np.abs(outputs) <= _LARGEST_OUTPUT).all():
-        raise _malformed(f"In a trial with the anchor, {where} gives what no target can be")
+        raise malformed(f"In a trial with the anchor, {where} gives what no target can be")
     known: dict[str, Any] = {"classes": None if model.classes is None else np.asarray(model.classes)}
     moved = replace(model, fit=model.fit.moved(**kept.facts["own"]))
     sides = {"collaboration": Side(name="ridge regression on sums", model=moved, map=common.transform, **known)}
@@ -499,15 +498,15 @@ def _check_size(model: SumsModel, noise: float, together: int, where: str) -> No
     n_components, n_outputs = fit.coefficients.shape
     least = noise * math.sqrt(2 * n_components)
     if not (math.isfinite(fit.n_rows) and math.isfinite(fit.alpha)) or fit.alpha < least * (1 - 1e-9):
-        raise _malformed(f"{where} has a smaller penalty than its noise demands")
+        raise malformed(f"{where} has a smaller penalty than its noise demands")
     slack = 32 * noise
     if fit.n_rows < together - slack:
-        raise _malformed(f"{where} says that there are {fit.n_rows:.0f} rows, and the parties add {together} at least")
+        raise malformed(f"{where} says that there are {fit.n_rows:.0f} rows, and the parties add {together} at least")
     # The ridge solution's norm is at most |T| / (2 sqrt(alpha)); noise in the moments adds |E| / alpha.
     of_rows = math.sqrt(fit.n_rows * n_outputs / fit.alpha)
     of_noise = slack * math.sqrt(n_components * n_outputs) / fit.alpha
     if float(np.linalg.norm(fit.coefficients)) > of_rows + of_noise:
-        raise _malformed(f"{where} has larger coefficients than ridge regression gives")
+        raise malformed(f"{where} has larger coefficients than ridge regression gives")
 
 
 def _message_kept(folder: Folder) -> Bundle:
@@ -529,10 +528,6 @@ def _logged_share(folder: Folder) -> str:
     return str(last["facts"]["digest"])
 
 
-def _malformed(sentence: str, code: str = "MODEL_MALFORMED") -> ExchangeError:
-    return ExchangeError(code, f"{sentence}. Do not use it; ask the analyst.")
-
-
 def _opened(
     folder: Folder, data: bytes, source: Path, kind: str, words: tuple[str, str, str], share_digest: str | None
 ) -> tuple[Bundle, Bundle]:
@@ -548,7 +543,7 @@ def _opened(
     except ExchangeError:
         if kind == MODEL_KIND:
             raise
-        raise _malformed(f"{source} has a manifest that does not say what it should", code) from None
+        raise malformed(f"{source} has a manifest that does not say what it should", code) from None
     if facts.get("party") != party:
         raise ExchangeError(
             "WRONG_RECIPIENT",
@@ -568,7 +563,7 @@ def _opened(
             "to the analyst, and take what is made from it.",
         )
     if bundle.members.keys() != {SEALED}:
-        raise _malformed(f"{source} is not sealed to party {party!r}, as every such file of a project is", code)
+        raise malformed(f"{source} is not sealed to party {party!r}, as every such file of a project is", code)
     try:
         inner = unseal(bundle.members[SEALED], folder.key, purpose=f"{purpose} {party} in {project.digest}")
     except ExchangeError as error:
@@ -578,8 +573,7 @@ def _opened(
 
 def open_model(folder: Folder, data: bytes, source: Path, share_digest: str | None) -> tuple[PartyModel, Bundle]:
     """Read a model, and check that it was made for this party from its last share, and is what its manifest says."""
-    words = ("dcmodel", "model of", "MODEL_MALFORMED")
-    bundle, opened = _opened(folder, data, source, MODEL_KIND, words, share_digest)
+    bundle, opened = _opened(folder, data, source, MODEL_KIND, ("dcmodel", "model of", "MODEL_MALFORMED"), share_digest)
     model, task = model_from(opened), folder.project.task
     found = {
         "party": model.party,
@@ -595,12 +589,10 @@ def open_model(folder: Folder, data: bytes, source: Path, share_digest: str | No
         name for name, value in found.items() if any(facts.get(name) != value for facts in (bundle.facts, opened.facts))
     ]
     if wrong:
-        raise _malformed(f"{source} holds another model than it says: {wrong!r}")
+        raise malformed(f"{source} holds another model than it says: {wrong!r}")
     # Clusters are predicted like classes.
     if found["task"] != {"none": "classification"}.get(task.kind, task.kind):
-        raise _malformed(
-            f"{source} holds a model for {found['task']}; project {folder.project.name!r} is a {task.kind}"
-        )
+        raise malformed(f"{source} holds a model for {found['task']}; project {folder.project.name!r} is a {task.kind}")
     return model, bundle
 
 
@@ -625,7 +617,7 @@ def _made(bundle: Bundle, source: Path) -> datetime:
     try:
         made = datetime.fromisoformat(created if isinstance(created, str) else "")
     except ValueError:
-        raise _malformed(f"{source} does not say when it was made") from None
+        raise malformed(f"{source} does not say when it was made") from None
     return made if made.tzinfo else made.replace(tzinfo=UTC)
 
 
@@ -640,14 +632,14 @@ def _open_predictions(
     found = {"party": predictions.party, "task": task, "n_anchors": predictions.n_anchors}
     wrong = [name for name, value in found.items() if bundle.facts.get(name) != value]
     if wrong or predictions.party != folder.name:
-        raise _malformed(f"{source} holds other predictions than it says: {wrong!r}", code)
+        raise malformed(f"{source} holds other predictions than it says: {wrong!r}", code)
     if predictions.n_anchors != n_anchors:
-        raise _malformed(
+        raise malformed(
             f"{source} holds {predictions.n_anchors} predictions, and the anchor has {n_anchors} rows", code
         )
     targets = predictions.values if predictions.classes is None else predictions.classes
     if task != project.task.kind or not are_targets(targets, project):
-        raise _malformed(f"{source} holds something other than the targets of project {project.name!r}", code)
+        raise malformed(f"{source} holds something other than the targets of project {project.name!r}", code)
     return predictions, bundle
 
 

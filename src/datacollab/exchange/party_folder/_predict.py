@@ -528,11 +528,7 @@ def explain(
         raise
     # A model that was tampered with may fail in any way, and with words that quote the rows.
     except Exception as error:
-        raise ExchangeError(
-            "MODEL_MALFORMED",
-            f"The model {side.name} fails on rows of {source} and the anchor ({type(error).__name__}). Do not use "
-            "it, and ask the analyst.",
-        ) from None
+        raise _malformed(side, f"fails on rows of {source} and the anchor ({type(error).__name__})") from None
     # In figures a category is its place among the project's.
     blocks = folder.project.blocks(encoded.X[chosen])
     explanation.data = np.column_stack(

@@ -235,8 +235,7 @@ class SumsSummary:
             f"Measured on public tables, with noise of {rare.noise:g}; your table may reveal more. This is how well "
             "attackers distinguished people in a total from others, as an AUC (.50 is guessing, 1.00 is certain)."
         )
-        heads = ("Rows of all parties together:", *(f"{each.n_rows:,}" for each in people))
-        table = [heads]
+        table = [("Rows of all parties together:", *(f"{each.n_rows:,}" for each in people))]
         table += [(name, *(auc_text(getattr(each, who)) for each in people)) for who, name in ATTACKERS.items()]
         width = max(len(line[0]) for line in table)
         lines = [f"  {name:<{width}}{''.join(f'{value:>8}' for value in values)}" for name, *values in table]
@@ -332,12 +331,11 @@ class ProjectMap:
 def project_map(project: Project, anchor: Anchor) -> ProjectMap:
     """Return the map that all parties of a project make of its anchor."""
     assert project.sharing is not None
-    units, kept, start = np.ones(project.n_features), np.ones(project.n_features, dtype=bool), 0
-    for column in project.columns:
-        kept[start : start + column.n_features] = column.name != project.sharing.outcome
+    units, kept = np.ones(project.n_features), np.ones(project.n_features, dtype=bool)
+    for column, places in project.blocks(np.arange(project.n_features)):
+        kept[places] = column.name != project.sharing.outcome
         if column.minimum is not None and column.maximum is not None:
-            units[start] = (column.maximum - column.minimum) / UNITS_PER_RANGE
-        start += column.n_features
+            units[places[0]] = (column.maximum - column.minimum) / UNITS_PER_RANGE
     most = project.sharing.n_components
     alike = declared_alike(project.columns)
     rows = (anchor.rows / units)[:, kept]
@@ -383,8 +381,7 @@ def share(
     policy, project = folder.policy, folder.project
     ledger = _ledger_of(folder, policy)
     with locked(folder):
-        closed = project.digest in ledger.closed
-        sent = None if closed else send_again(folder)
+        sent = None if project.digest in ledger.closed else send_again(folder)
     if sent is not None:
         _make_own_model_again(folder, table, where)
         return sent

@@ -332,11 +332,9 @@ def _has_target(project: Project, table: Any) -> bool:
 def _bounds(project: Project) -> tuple[FloatArray, FloatArray]:
     """Return the least and the largest number that rows can have, for each column of the matrix."""
     low, high = np.zeros(project.n_features), np.ones(project.n_features)
-    start = 0
-    for column in project.columns:
+    for column, places in project.blocks(np.arange(project.n_features)):
         if column.minimum is not None and column.maximum is not None:
-            low[start], high[start] = column.minimum, column.maximum
-        start += column.n_features
+            low[places[0]], high[places[0]] = column.minimum, column.maximum
     return low, high
 
 

@@ -82,8 +82,7 @@ class Column:
             is_inside = isinstance(fill, int | float) and not isinstance(fill, bool) and low <= fill <= high
             refuse_if(not is_inside, where, f"fill must be a number from {low:.10g} to {high:.10g}.")
         elif self.missing == "fill":
-            is_level = fill in self.levels
-            refuse_if(not is_level, where, f"fill must be one of the categories ({listed(self.levels)}).")
+            refuse_if(fill not in self.levels, where, f"fill must be one of the categories ({listed(self.levels)}).")
         refuse_if(
             self.missing != "fill" and "missing" in (self.outside, self.unknown),
             where,
@@ -94,9 +93,7 @@ class Column:
     @property
     def levels(self) -> tuple[str, ...]:
         """All values of a category: those declared, and "other" if unknown ones become that."""
-        if self.unknown != OTHER or self.other is not None:
-            return self.categories
-        return (*self.categories, OTHER)
+        return self.categories if self.unknown != OTHER or self.other is not None else (*self.categories, OTHER)
 
     @property
     def other(self) -> int | None:

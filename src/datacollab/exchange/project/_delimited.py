@@ -243,10 +243,8 @@ def _found_in(path: Path, lines: Sequence[str], given: str | None, n_before: int
     found = [each for each in found if each[0] == min(found)[0]]
     if len(found) > 1:
         words = " or ".join(SEPARATORS[separator] for _, separator in found)
-        sentence = (
-            f"can be read with {words} between its columns. Put names that hold one of these into quotation marks."
-        )
-        raise ambiguous(path, sentence)
+        advice = "Put names that hold one of these into quotation marks."
+        raise ambiguous(path, f"can be read with {words} between its columns. {advice}")
     separator = found[0][1] if found else best[1]
     rows = _head_rows(lines, separator, n_before + 1)
     n_titles, _ = header_place([entries for _, entries in rows])

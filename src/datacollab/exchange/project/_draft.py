@@ -76,8 +76,9 @@ def _drafted_task(
     expected = _PARTS.get(kind or "", ({"target"},))
     ways = " or ".join(", ".join(f"--{name}" for name in sorted(each)) or "no column" for each in expected)
     found = ", ".join(f"--{name}" for name in sorted(given)) or "none"
-    is_expected = given.keys() in expected
-    refuse_if(not is_expected, "[task]", f"for {kind or 'a class or number'} expected {ways}; got {found}.")
+    refuse_if(
+        given.keys() not in expected, "[task]", f"for {kind or 'a class or number'} expected {ways}; got {found}."
+    )
     about_target = classes or target_range is not None or positive is not None
     said = (("--seen", "event", seen), ("--treated", "treatment", treated))
     for options, needed, is_said in (*said, ("--class, --positive or --target-range", "target", about_target)):
@@ -101,8 +102,7 @@ def _drafted_task(
     times = _finite(time, entries[time])
     early = bool((times <= 0).any())
     refuse_if(early, f"The time {time!r}", "times must be above 0. Correct the public rows, or leave some out.")
-    longest = float(times.max())
-    maximum = _widened_range(np.array([0.0, longest]))[1]
+    maximum = _widened_range(np.array([0.0, times.max()]))[1]
     had_event = entries[event][entries[time].notna()].map(label_text).isin([str(each) for each in parts["seen"]])
     return Task(kind=kind, **parts, maximum=maximum, rounding=usual_time_step(times, had_event.to_numpy(dtype=bool)))
 
@@ -111,8 +111,7 @@ def _finite(name: str, entries: Any) -> FloatArray:
     try:
         numbers = as_numbers(entries.dropna())
     except NotNumericError as error:
-        advice = "expected numbers. Write yes and no as 1 and 0."
-        raise invalid(f"The target {name!r}", f"it {error}; {advice}") from None
+        raise invalid(f"The target {name!r}", f"it {error}; expected numbers. Write yes and no as 1 and 0.") from None
     is_finite = numbers.size and np.isfinite(numbers).all()
     refuse_if(not is_finite, f"The target {name!r}", "it holds no numbers, or infinite ones. Correct the public rows.")
     return numbers
@@ -193,11 +192,8 @@ def _single_task(
         return Task(kind=kind, target=name, minimum=low, maximum=high)
     values = map(int, np.unique(numbers)) if is_whole else sorted({label_text(entry) for entry in present})
     found_classes: tuple[Any, ...] = tuple(values)
-    refuse_if(
-        len(found_classes) > MOST_CATEGORIES,
-        where,
-        f"it has {len(found_classes)} classes; at most {MOST_CATEGORIES} are drafted. Is it one?",
-    )
+    too_many = f"it has {len(found_classes)} classes; at most {MOST_CATEGORIES} are drafted. Is it one?"
+    refuse_if(len(found_classes) > MOST_CATEGORIES, where, too_many)
     return Task(kind=kind, target=name, classes=found_classes, positive=_sought(found_classes, present, positive))
 
 

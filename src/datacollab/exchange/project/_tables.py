@@ -59,8 +59,7 @@ def read_table(path: Path, *, project: Project | None = None) -> Any:
     """
     if (kind := _kind(path)) in _READ_AS_TEXT:
         return next(text_frames(path, is_workbook=kind == "Excel", batch_rows=None, project=project))
-    batches = _arrow_batches(path, kind, _ROWS_AT_ONCE, project)
-    return require("pandas", "cli").concat(list(batches), ignore_index=True)
+    return require("pandas", "cli").concat(list(_arrow_batches(path, kind, _ROWS_AT_ONCE, project)), ignore_index=True)
 
 
 def table_batches(path: Path, *, batch_rows: int = 16384, project: Project | None = None) -> Iterator[Any]:

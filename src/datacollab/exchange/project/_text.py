@@ -164,8 +164,7 @@ def _of_workbook(path: Path, project: Project | None) -> _Text:
     check_size(path, n_bytes)
     rows, last_merged, said, pointed = sheet_rows(path, lambda taken: check_memory(path, taken, n_bytes))
     filled = [(line, row) for line, row in enumerate(rows) if any(entry.strip() for entry in row)]
-    widths = [max(place for place, entry in enumerate(row, start=1) if entry.strip()) for _, row in filled]
-    width = max(widths)
+    width = max(place for _, row in filled for place, entry in enumerate(row, start=1) if entry.strip())
     place, _ = header_place([[*row[:width]] for _, row in filled[:_FEW_ROWS]])
     line, header = filled[place]
     if last_merged >= line:
@@ -213,8 +212,7 @@ def _declared(chunk: Any, names: Sequence[str], project: Project) -> Any:
     for place in _declared_numbers(names, project):
         if chunk[place].dtype.kind == "O":
             entries = chunk[place].astype(object).map(lambda each: "" if each != each else str(each))
-            shapes = shapes_of(entries)
-            chunk[place] = Numbers(shapes, POINT, is_declared=True).converted(entries)
+            chunk[place] = Numbers(shapes_of(entries), POINT, is_declared=True).converted(entries)
     return _selected(chunk, names)
 
 
@@ -240,8 +238,7 @@ def _guessed(chunk: Any, table: _Text) -> Any:
             ):
                 continue
             entries = column.fillna("").astype(object)
-            shapes = shapes_of(entries)
-            chunk[place] = Numbers(shapes, POINT, is_declared=False).converted(entries)
+            chunk[place] = Numbers(shapes_of(entries), POINT, is_declared=False).converted(entries)
     empty = [bool(chunk[place].isna().all()) for place in range(len(table.names))]
     first = chunk[0].to_numpy()
     counts = first.dtype.kind in "iu" and any(np.array_equal(first, np.arange(len(first)) + low) for low in (0, 1))
@@ -276,8 +273,7 @@ def _planned(table: _Text, batch_rows: int | None, project: Project | None) -> I
             lows = {low for low in lows if first == [str(low + n_before + row) for row in range(len(first))]}
         n_before += len(chunk)
     if project is None:
-        empty = [shapes[place] <= {"empty"} for place in range(len(names))]
-        _leave_out_nameless(table, empty, counts=bool(lows))
+        _leave_out_nameless(table, [shapes[place] <= {"empty"} for place in range(len(names))], counts=bool(lows))
     looked_at = {place for place in looked_at if names[place]}
     found = readings({place: shapes[place] for place in looked_at - table.pointed}, usual=table.usual)
     found |= {place: UNDECIDED if "comma_three" in shapes[place] else POINT for place in looked_at & table.pointed}
