@@ -447,8 +447,8 @@ class Survival(Statistic):
         if shown.any():  # Beyond, noise would decide, and change what is before.
             curve[0, shown] = isotonic_regression(survival[shown], y_min=0.0, y_max=1.0, increasing=False)
         median = (self._half(curve[0]), self._half(curve[1]), self._half(curve[2]))
-        shapes = at_risk, events, censored[::-1], time * width
-        return SurvivalCurve(group, *shapes, *curve, median, float(of_risk[0]))
+        found: list[Any] = [at_risk, events, censored[::-1], time * width, *curve, median, float(of_risk[0])]
+        return SurvivalCurve(group, *found)
 
     def _half(self, curve: FloatArray) -> float:
         """Return the time at which a curve falls to one half; NaN if it does not."""
