@@ -70,14 +70,14 @@ _OWN_SHARE = 0.5
 # weights from .2 on cost accuracy, one half up to .07, and .1 brought .002: there the own model has none.
 
 
-def own_weight(n_own: float, n_total: float, *, alike: bool = False) -> float:
-    """Return the weight of a party's own model in its mean with the common one: half the root of its part of all rows.
+def own_weight(n_own: float, n_total: float) -> float:
+    """Return an own model's usual weight in its mean with the common one: half the root of its part of all rows.
 
-    ``n_own`` counts the labelled public rows that it learnt from, too.  There is no weight if columns are all alike.
+    ``n_own`` counts the labelled public rows that it learnt from, too.
 
     Examples
     --------
-    >>> own_weight(100, 400), own_weight(100, 400, alike=True)
-    (0.25, 0.0)
+    >>> own_weight(100, 400)
+    0.25
     """
-    return 0.0 if alike else _OWN_SHARE * math.sqrt(n_own / max(n_own, n_total, 1.0))
+    return _OWN_SHARE * math.sqrt(n_own / max(n_own, n_total, 1.0))

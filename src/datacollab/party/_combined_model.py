@@ -183,8 +183,8 @@ class CombinedModel:
     """The mean of the common model of sums and a party's own model.  Nothing of it leaves the party.
 
     It weighs probabilities, or numbers.  The own model is the better of a random forest and a linear model on the
-    party's rows and labelled public ones.  Its weight is half the root of their part of all rows in the total, and none
-    if columns are all alike.  It is a quarter of that if the own model does not predict rows that it did not see better
+    party's rows and labelled public ones; there is none if columns are all alike.  Its weight is half the root of their
+    part of all rows in the total.  It is a quarter of that if the own model predicts rows that it did not see no better
     than a constant, and more if both together predict them clearly better with more.  Rows of each class count there
     as much as the common model says that there are.  A class that they lack keeps the common model's probability.
 
@@ -242,7 +242,7 @@ class CombinedModel:
         own = self.own
         if own is None:
             return 0.0
-        usual = own_weight(len(own.rows), self.model.fit.n_rows, alike=self.space.alike)
+        usual = own_weight(len(own.rows), self.model.fit.n_rows)
         common = self._of_common(own.rows)
         said = self._of_own(own.left_out, common)
         weights = _WEIGHTS[:, None]
