@@ -69,6 +69,7 @@ def _summary(there: Sequence[Measured]) -> str:
         ("against synthetic rows", lambda each: each.gain(each.collaborating, COPULA)),
         ("against synthetic rows, DP", lambda each: each.gain(each.collaborating, NOISY)),
         ("sums and own against own", lambda each: each.gain(COMBINED, each.own)),
+        ("sums and own against the average of locals", lambda each: each.gain(COMBINED, AVERAGE)),
         ("sums and own against sums", lambda each: each.gain(COMBINED, SUMS)),
         ("against sums, no noise", lambda each: each.gain(each.collaborating, EXACT_SUMS)),
         ("against class sums, noise once", lambda each: each.gain(each.collaborating, CLASS_SUMS)),
