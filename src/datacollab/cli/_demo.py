@@ -416,7 +416,7 @@ def _print_table(demonstration: Demonstration, dataset: str) -> None:
     console.print(table)
     console.print(demonstration.sentence, highlight=False)
     headings, *lines = _tabulate(demonstration)
-    table = Table(*headings, title=f"Rows, by a map of each party's own to {N_COLUMNS} columns", box=box.SIMPLE_HEAD)
+    table = Table(*headings, title=f"Rows, by each party's own map to at most {N_COLUMNS} columns", box=box.SIMPLE_HEAD)
     for line in lines:
         table.add_row(*line)
     console.print(table)
