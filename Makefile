@@ -28,7 +28,7 @@ FOR_CORE := --editable '.[umap,data,tables,shap,gpu,exchange,cli]'
 
 .PHONY: demo test test-all test-nightly mutants check smoke results printed risks accuracy federated pays oneshot downstream adapters hub-faults hub-load oldest pythons constraints docs clean
 
-demo: $(VENV)/.demo  ## What data collaboration buys on real data: prints a table, writes figures and a page.
+demo: $(VENV)/.demo  ## What data collaboration buys on real data: prints two tables, writes figures and a page.
 	$(BIN)/datacollab demo --output output/demo
 
 test: $(VENV)/.test  ## The tests, doctests and documents included, but for the slow quarter.

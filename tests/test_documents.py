@@ -56,15 +56,29 @@ def test_a_page_is_short_enough_to_read(page):
         assert len(page.read_text(encoding="utf-8").split()) <= 2500
 
 
-def test_notation_lists_the_equations_that_docstrings_cite():
+def equations():
+    """The rows of the table of equations: labels, places and tests as they are written."""
+    page = (ROOT / "docs" / "research.md").read_text(encoding="utf-8").split("## Equations\n")[1]
+    return [line.strip("| ").split(" | ") for line in page.splitlines() if line.startswith("| ")][2:]
+
+
+def test_the_page_for_researchers_lists_the_equations_that_docstrings_cite():
     cited = {
         label
         for text in SOURCES
         for labels in re.findall(r"\beqs?\.\s+([A-Za-z][\w-]+(?:,\s+[A-Za-z][\w-]+)*)", text)
         for label in re.split(r",\s+", labels)
     }
-    page = (ROOT / "docs" / "notation.md").read_text(encoding="utf-8").split("## Equations")[1].split("\n## ")[0]
-    assert set(re.findall(r"^\| `([\w-]+)`", page, flags=re.MULTILINE)) == cited
+    told = {}
+    for labels, places, _ in equations():
+        told |= dict.fromkeys(re.findall(r"`([\w:-]+)`", labels), places)
+    assert cited <= told.keys()
+    for label in cited:
+        found = [source_at(place) for place in re.findall(PLACE, told[label])]
+        assert label in "".join(found), label
+
+
+PLACE = r"`([\w/]*[./][\w./]+)`"
 
 
 def source_at(place):
@@ -84,18 +98,30 @@ def source_at(place):
     return Path(inspect.getsourcefile(found)).read_text(encoding="utf-8")
 
 
-@pytest.mark.parametrize("heading", ["Equations", "Other names of the paper"])
-def test_notation_says_where_the_papers_names_are(heading):
-    page = (ROOT / "docs" / "notation.md").read_text(encoding="utf-8")
-    section = page.split(f"## {heading}\n")[1].split("\n## ")[0]
-    rows = [line.strip("| ").split(" | ") for line in section.splitlines() if line.startswith("| ")][2:]
-    assert len(rows) > 15
-    for names, _, places in rows:
-        found = [source_at(place) for place in re.findall(r"`([\w/]*[./][\w./]+)`", places)]
-        assert found, places
-        of_equations = r"`([\w-]+)`" if heading == "Equations" else r"`((?:tab|fig):[\w-]+)`"
-        for label in re.findall(of_equations, names):
-            assert label in "".join(found), label
+@pytest.mark.parametrize(("names", "places", "tests"), equations(), ids=lambda cell: cell[:24])
+def test_the_page_for_researchers_says_where_the_papers_names_are_and_what_tests_them(names, places, tests):
+    found = re.findall(PLACE, places)
+    assert all(source_at(place) for place in found)
+    # What a test of it has to speak of: a name of the library, or a module of the experiments.
+    spoken = {place.rpartition(".")[0 if place.endswith((".py", ".toml")) else 2] for place in found}
+    spoken = {each.rpartition("/")[2].lstrip("_") for each in spoken}
+    for path in re.findall(r"`([\w/]+\.py)`", tests):
+        (test,) = [root / path for root in (ROOT / "tests", ROOT / "experiments" / "tests") if (root / path).exists()]
+        assert any(name in test.read_text(encoding="utf-8") for name in spoken), (test, spoken)
+    assert tests.count("`") > 1, names
+
+
+def test_the_readme_has_the_papers_main_result_as_it_was_run_again():
+    readme = (ROOT / "README.md").read_text(encoding="utf-8")
+    told = re.search(r"LTI has an accuracy of (\S+), KTI (\S+), .*? (\S+) \(printed: (\S+), (\S+), (\S+);", readme)
+    page = (ROOT / "docs" / "results" / "printed" / "README.md").read_text(encoding="utf-8")
+    printed, ours = [], []
+    for method in ("LTI", "KTI", "KTI+TSL"):
+        cells = re.search(rf"^\| mnist \| kernel PCA \| 64 \| {re.escape(method)} \|(.*)", page, re.MULTILINE)[1]
+        first, second = re.findall(r"(\S+) ±", cells)
+        printed.append(first)
+        ours.append(second)
+    assert told.groups() == (*ours, *printed)
 
 
 def test_bibliography_lists_what_docstrings_cite():

@@ -6,7 +6,23 @@ import numpy as np
 import pytest
 
 from datacollab.cli._command import COMMANDS
-from datacollab.cli._demo import ALONE, AVERAGE, ONE_PLACE, SUMS, WAYS, Demonstration, _figures, demonstrate
+from datacollab.cli._demo import (
+    ALONE,
+    AVERAGE,
+    BASELINES,
+    CENTRAL,
+    EXTENDED,
+    LOCAL,
+    MAPS,
+    METHODS,
+    ONE_PLACE,
+    SUMS,
+    WAYS,
+    Demonstration,
+    _figures,
+    _tabulate,
+    demonstrate,
+)
 from datacollab.datasets import load
 from playing import interrupted, run
 
@@ -26,18 +42,25 @@ def played(tmp_path_factory):
 def test_the_demo_writes_figure_page_and_scores(played):
     result, output = played
     assert result.exit_code == 0, result.output
-    assert sorted(path.name for path in output.iterdir()) == ["index.html", "pays.png", "scores.json"]
-    assert (output / "pays.png").read_bytes().startswith(b"\x89PNG")
+    assert sorted(path.name for path in output.iterdir()) == ["index.html", "methods.png", "pays.png", "scores.json"]
+    for picture in ("pays.png", "methods.png"):
+        assert (output / picture).read_bytes().startswith(b"\x89PNG")
     page = (output / "index.html").read_text(encoding="utf-8")
-    told = json.loads((output / "scores.json").read_text(encoding="utf-8"))["accuracy"]
+    scores = json.loads((output / "scores.json").read_text(encoding="utf-8"))
+    told, methods = scores["accuracy"], scores["integration"]
+    for name in (*BASELINES, *METHODS, *MAPS.values()):
+        assert name in page
+        assert name in result.stdout
+    assert methods.keys() == {*BASELINES, *(f"{method}, {title}" for method in METHODS for title in MAPS.values())}
+    assert methods["GEP, PCA"] == methods["LTI, PCA"]
+    assert methods[LOCAL][0] < methods["KTI, PCA"][0] < methods[CENTRAL][0]
     for way in WAYS:
         assert way in page
         assert f"{told[way][0]:.3f}" in result.stdout
     assert list(told) == list(WAYS)
     assert told[ONE_PLACE][0] > 0.9
-    assert "nan" not in page.partition("base64,")[0]
+    assert "nan" not in re.sub(r"base64,[^\"]+", "", page)
     assert "viewport" in page
-    assert "With more draws intervals are narrower: --seeds 5." in result.stdout
 
 
 @pytest.mark.slow
@@ -103,12 +126,32 @@ def test_readme_and_page_show_the_same_figures():
 
 
 def made_up(alone, sums):
+    better = {SUMS, *(f"{EXTENDED}, {title}" for title in MAPS.values())}
+    names = [*WAYS, *BASELINES, *(f"{method}, {title}" for method in METHODS for title in MAPS.values())]
     return Demonstration(
         n_parties=3,
         n_rows=15,
         seeds=tuple(range(len(alone))),
-        accuracies={way: np.array(sums if way == SUMS else alone) for way in WAYS},
+        accuracies={name: np.array(sums if name in better else alone) for name in names},
     )
+
+
+def test_the_table_of_methods_has_a_column_for_each_map_and_what_graph_and_centring_gain():
+    headings, *rows = _tabulate(made_up([0.5, 0.7], [0.6, 0.8]))
+    assert headings == ["integration", "PCA", "kernel PCA", "UMAP"]
+    cells = {name.strip(): each for name, *each in rows}
+    assert list(cells) == [LOCAL, *METHODS, "above LTI", "Local + public", CENTRAL]
+    assert cells["above LTI"] == ["+0.100 ± 0.000"] * 3
+    assert cells["KTI"] == ["0.600 ± 1.271"] * 3
+
+
+def test_without_umap_its_column_is_left_out_in_words(monkeypatch):
+    monkeypatch.setattr("datacollab.cli._demo.importlib.util.find_spec", lambda name: None)
+    played = demonstrate(load("digits"), n_parties=3, n_rows=12, seeds=[0], progress=lambda done: None, n_jobs=1)
+    headings, *rows = _tabulate(played)
+    assert headings == ["integration", "PCA", "kernel PCA"]
+    assert rows[-1] == ["UMAP is left out: pip install 'datacollab[umap]' adds it."]
+    assert {len(row) for row in rows[:-1]} == {3}
 
 
 @pytest.mark.parametrize(

@@ -29,7 +29,7 @@ pytest.importorskip("sphinx", reason="sphinx is not installed")
 sync_api = pytest.importorskip("playwright.sync_api", reason="playwright is not installed")
 
 ROOT = Path(__file__).parents[2]
-PAGES = ("index", "guide", "notation", "error-codes", "api/datacollab.KTI", "commands/party", "gallery/index")
+PAGES = ("index", "guide", "research", "error-codes", "api/datacollab.KTI", "commands/party", "gallery/index")
 CHROMIUM = shutil.which("chromium") or shutil.which("chromium-browser")
 LOADED = {"script": "src", "link": "href", "img": "src", "source": "src", "iframe": "src", "object": "data"}
 WRITTEN_BY_THE_BUILD = shutil.ignore_patterns("api", "commands", "gallery", "__pycache__")
@@ -141,8 +141,8 @@ def test_every_command_option_and_code_can_be_linked_to(built):
                 assert f"{path}.{spelt}" in found["std:cmdoption"]
 
 
-def test_notation_leads_into_the_code(pages, built):
-    links = pages[built / "notation.html"].links
+def test_the_page_for_researchers_leads_into_the_code(pages, built):
+    links = pages[built / "research.html"].links
     assert "api/datacollab.KTI.html#datacollab.KTI" in links
     assert any(link.endswith("src/datacollab/analyst/_solvers.py") for link in links)
 
@@ -153,7 +153,7 @@ def test_a_search_finds_methods_by_both_of_their_names(built):
     for method, name in (("KTI", "kti"), ("KTI", "nki"), ("LTI", "lti"), ("LTI", "lki")):
         told = [index[kind].get(name, []) for kind in ("terms", "titleterms")]  # a page, or a list
         found = {index["docnames"][page] for each in told for page in (each if isinstance(each, list) else [each])}
-        assert {f"api/datacollab.{method}", "glossary", "notation"} <= found, name
+        assert {f"api/datacollab.{method}", "glossary", "research"} <= found, name
 
 
 def test_every_example_can_be_downloaded_as_a_notebook(built):

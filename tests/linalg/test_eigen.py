@@ -189,6 +189,24 @@ def test_singular_vectors_of_matrices_side_by_side(rng, monkeypatch, tall):
         assert_allclose(sign * V[:, k], expected_V[:, k], atol=1e-9)
 
 
+def test_another_driver_takes_over_where_the_quick_one_does_not_converge(rng, monkeypatch):
+    """As gesdd does not on 300 anchor rows that thirty parties' principal components see."""
+    W = rng.normal(size=(30, 4)) @ rng.normal(size=(4, 20))
+    expected = leading_left_singular(W)
+    svd = scipy.linalg.svd
+
+    def refuse(W, *, lapack_driver="gesdd", **options):
+        if lapack_driver == "gesdd":
+            raise np.linalg.LinAlgError("SVD did not converge")
+        return svd(W, lapack_driver=lapack_driver, **options)
+
+    monkeypatch.setattr(scipy.linalg, "svd", refuse)
+    U, singular_values, V = leading_left_singular(W)
+    assert singular_values.shape == (4,)
+    assert_allclose(singular_values, expected[1])
+    assert_allclose((U * singular_values) @ V.T, W, atol=1e-12)
+
+
 def test_leading_left_singular_stops_at_the_rank(rng):
     W = matrix(3, 20, 9, 4)
     U, singular_values, V = leading_left_singular(W)

@@ -1,15 +1,16 @@
-"""``datacollab demo``: what a party gains by sums under masks, beside what else there is."""
+"""``datacollab demo``: what a party gains by sums under masks, and the paper's integration methods side by side."""
 
 from __future__ import annotations
 
 import base64
-import io
+import importlib.util
 import json
 import math
 import shlex
 import subprocess
 import sys
 import time
+import warnings
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from html import escape
@@ -25,16 +26,21 @@ from rich.console import Console
 from rich.table import Table
 from scipy import stats
 from sklearn.ensemble import RandomForestClassifier
+from sklearn.linear_model import LogisticRegression
+from sklearn.pipeline import make_pipeline
+from sklearn.preprocessing import StandardScaler
 from sklearn.svm import SVC
 
+from .._obfuscators import OBFUSCATORS
 from .._validation import FloatArray, require
-from ..analyst import ODC
+from ..analyst import GEP, KTI, LTI, MPP, ODC, Analyst, TargetSimilarityGraph
 from ..anchor import SMOTEAnchor
-from ..datasets import Dataset, load, split_parties
-from ..estimators import DataCollaborationClassifier
+from ..datasets import Dataset, PartySplit, load, split_parties
+from ..errors import RepeatableSecretWarning
+from ..estimators import Central, DataCollaborationClassifier, Local
 from ..linalg import median_gamma
 from ..model import LandmarkRidgeClassifier, probabilities_of
-from ..party import CommonSpace, obfuscator
+from ..party import CommonSpace, Party, obfuscator
 from ..sums import MaskedMessage, MaskKey, SumsPlan
 from ._data import USUAL_PARTIES
 from ._output import Report
@@ -58,6 +64,22 @@ N_PUBLIC, N_ANCHORS, N_TEST, N_COMPONENTS = 100, 1000, 500, 48
 N_JUDGING = 3
 """Parties whose maps test rows go through, if rows are shared."""
 
+BASELINES = LOCAL, PUBLIC, CENTRAL = "Local", "Local + public", "Central"
+EXTENDED = "KTI + graph + centring"
+METHODS: dict[str, Callable[[int], Any]] = {
+    "MPP": MPP,
+    "GEP": GEP,
+    "ODC": lambda n_columns: ODC(),
+    "LTI": LTI,
+    "KTI": KTI,
+    EXTENDED: lambda n_columns: KTI(n_columns, graph=TargetSimilarityGraph(), center=True),
+}
+"""The paper's integration methods, by how many columns they return."""
+HEAD = make_pipeline(StandardScaler(), LogisticRegression(max_iter=1000))
+MAPS = {name: OBFUSCATORS[name].title for name in ("pca", "kernel-pca", "umap")}
+N_COLUMNS, N_METHOD_ANCHORS = 10, 300
+"""Columns of a party's map as in the paper, and fewer anchor rows: KTI's time grows with their third power."""
+
 
 @dataclass(frozen=True, kw_only=True, eq=False)
 class Demonstration:
@@ -67,6 +89,16 @@ class Demonstration:
     n_rows: int
     seeds: tuple[int, ...]
     accuracies: dict[str, FloatArray]
+
+    @property
+    def columns(self) -> dict[str, dict[str, FloatArray]]:
+        """Accuracies of methods, and of baselines, by the obfuscators that were played: UMAP may not be installed."""
+        played = [title for title in MAPS.values() if f"KTI, {title}" in self.accuracies]
+        order = (LOCAL, *METHODS, PUBLIC, CENTRAL)
+        return {
+            title: {way: self.accuracies[way if way in BASELINES else f"{way}, {title}"] for way in order}
+            for title in played
+        }
 
     def interval(self, way: str) -> tuple[float, float]:
         """Return the mean and half the width of its 95 % interval over the draws."""
@@ -93,6 +125,7 @@ class Demonstration:
             "n_rows": self.n_rows,
             "seeds": list(self.seeds),
             "accuracy": {way: self.accuracies[way].tolist() for way in WAYS},
+            "integration": {name: each.tolist() for name, each in self.accuracies.items() if name not in WAYS},
         }
 
 
@@ -105,21 +138,27 @@ def demonstrate(
     progress: Callable[[str], None],
     n_jobs: int | None = None,
 ) -> Demonstration:
-    """Play all ways."""
+    """Score all ways in each draw, and the integration methods with each obfuscator that is installed."""
+    tasks = [delayed(_score_ways)(data, n_parties, n_rows, seed) for seed in seeds]
+    tasks += [delayed(_score_methods)(data, n_parties, n_rows, seed) for seed in seeds]
     scores = []
-    for each in Parallel(n_jobs=n_jobs, return_as="generator")(
-        delayed(_played)(data, n_parties, n_rows, seed) for seed in seeds
-    ):
+    for each in Parallel(n_jobs=n_jobs, return_as="generator")(tasks):
         scores.append(each)
-        progress(f"draw {len(scores)} of {len(seeds)}")
-    accuracies = {way: np.array([each[way] for each in scores]) for way in WAYS}
+        progress(f"part {len(scores)} of {len(tasks)}")
+    draws = [ways | methods for ways, methods in zip(scores[: len(seeds)], scores[len(seeds) :], strict=True)]
+    accuracies = {name: np.array([draw[name] for draw in draws]) for name in draws[0]}
     return Demonstration(n_parties=n_parties, n_rows=n_rows, seeds=tuple(seeds), accuracies=accuracies)
 
 
-def _played(data: Dataset, n_parties: int, n_rows: int, seed: int) -> dict[str, float]:
-    """Return the accuracies of all ways in one draw."""
+def _deal(data: Dataset, n_parties: int, n_rows: int, seed: int) -> tuple[PartySplit, Any, Any]:
+    """Deal rows to parties; return them, and the numbers of the public rows and of those to test on."""
     split = split_parties(data.X, data.y, n_parties=n_parties, n_per_party=n_rows, random_state=seed)
-    public, test = split.rest[:N_PUBLIC], split.rest[N_PUBLIC : N_PUBLIC + N_TEST]
+    return split, split.rest[:N_PUBLIC], split.rest[N_PUBLIC : N_PUBLIC + N_TEST]
+
+
+def _score_ways(data: Dataset, n_parties: int, n_rows: int, seed: int) -> dict[str, float]:
+    """Return the accuracies of all ways in one draw."""
+    split, public, test = _deal(data, n_parties, n_rows, seed)
     own, classes = dict(split.items()), np.unique(data.y)
     X_public, y_public, X_test = data.X[public], data.y[public], data.X[test]
     X, y, names = split.pooled()
@@ -144,7 +183,12 @@ def _played(data: Dataset, n_parties: int, n_rows: int, seed: int) -> dict[str, 
         obfuscator("pca", N_COMPONENTS), ODC(), SVC(C=10.0), fit_on=X_public, random_state=seed
     ).fit(X, y, groups=names, anchor=anchor, anchor_target=target)
     judging = list(own)[:N_JUDGING]
+    asked = np.resize(list(own), len(X_test))
+    more = [(np.vstack([X_own, X_public]), np.append(y_own, y_public)) for X_own, y_own in own.values()]
     return {
+        LOCAL: Local(HEAD).fit(X, y, groups=names).score(X_test, data.y[test], groups=asked),
+        PUBLIC: float(np.mean([score(HEAD.fit(*rows).predict(X_test)) for rows in more])),
+        CENTRAL: Central(HEAD).fit(X, y).score(X_test, data.y[test]),
         SUMS: score(plan.solve(messages).predict(space.transform(X_test))),
         ROWS: float(np.mean([score(rows.predict(X_test, groups=[party] * len(X_test))) for party in judging])),
         # Of four kinds of local models the best, chosen by what only hindsight knows.
@@ -152,6 +196,31 @@ def _played(data: Dataset, n_parties: int, n_rows: int, seed: int) -> dict[str, 
         ALONE: max(float(np.mean([score(classes[one.argmax(axis=1)]) for one in each])) for each in local),
         ONE_PLACE: score(whole.predict(X_test)),
     }
+
+
+def _score_methods(data: Dataset, n_parties: int, n_rows: int, seed: int) -> dict[str, float]:
+    """Return the accuracies of the integration methods in one draw; each party's map is fitted on its own rows."""
+    split, public, test = _deal(data, n_parties, n_rows, seed)
+    anchor, target = SMOTEAnchor(N_METHOD_ANCHORS).sample(data.X[public], data.y[public], random_state=seed)
+    # UMAP needs two rows more than it returns columns.
+    n_columns = min(N_COLUMNS, n_rows - 2, data.X.shape[1])
+    found = {}
+    for name in MAPS if importlib.util.find_spec("umap") else ("pca", "kernel-pca"):
+        shares, asked = [], {}
+        for place, (party, rows) in enumerate(split.items()):
+            f = Party(party, obfuscator(name, n_components=n_columns, random_state=seed * n_parties + place))
+            with warnings.catch_warnings():
+                # The same seed gives the same scores; other parties draw their secrets from the operating system.
+                warnings.simplefilter("ignore", RepeatableSecretWarning)
+                shares.append(f.fit(*rows).share(anchor, target))
+            # Each new row goes through one party's map.
+            new = test[place::n_parties]
+            asked[party] = f.obfuscate(data.X[new]), data.y[new]
+        for method, integrator in METHODS.items():
+            together = Analyst(integrator(n_columns), HEAD).fit(shares)
+            right = [together.party_model(party).predict(rows) == truth for party, (rows, truth) in asked.items()]
+            found[f"{method}, {MAPS[name]}"] = float(np.concatenate(right).mean())
+    return found
 
 
 def played_sums(
@@ -177,7 +246,7 @@ def played_sums(
 
 
 def _forest(X: FloatArray, y: Any) -> Any:
-    return RandomForestClassifier(random_state=0).fit(X, y)
+    return RandomForestClassifier(50, random_state=0).fit(X, y)
 
 
 def _kernel_ridge(X: FloatArray, y: Any) -> Any:
@@ -202,8 +271,7 @@ def demonstration_figure(data: Dataset, demonstration: Demonstration) -> Figure:
     figure: Figure = require("matplotlib.figure", "plots").Figure(figsize=(12, 3.6), layout="constrained")
     message, total, bars = figure.subplots(1, 3, width_ratios=(1, 1, 1.6))
     n_parties = demonstration.n_parties
-    split = split_parties(data.X, data.y, n_parties=n_parties, n_per_party=demonstration.n_rows, random_state=0)
-    public = split.rest[:N_PUBLIC]
+    split, public, _ = _deal(data, n_parties, demonstration.n_rows, 0)
     _, plan, messages = played_sums(dict(split.items()), data.X[public], data.y[public], np.unique(data.y), 0)
     shown = (
         (message, messages[0].words[1:, 0].astype(np.float64), "One party's file: masked sums"),
@@ -230,10 +298,28 @@ def demonstration_figure(data: Dataset, demonstration: Demonstration) -> Figure:
     return figure
 
 
-def demonstration_page(demonstration: Demonstration, dataset: str, figure: Figure, command: str) -> str:
+def integration_figure(demonstration: Demonstration) -> Figure:
+    """Draw the accuracies of the integration methods, a panel for each obfuscator."""
+    figure: Figure = require("matplotlib.figure", "plots").Figure(figsize=(12, 3.2), layout="constrained")
+    panels = figure.subplots(1, len(demonstration.columns), sharex=True, sharey=True)
+    for axes, (title, found) in zip(panels, demonstration.columns.items(), strict=True):
+        for way, style in zip(BASELINES, (":", "--", "-"), strict=True):
+            axes.axvline(found[way].mean(), color="#7f7f7f", linestyle=style, label=way)
+        for place, method in enumerate(METHODS):
+            mean, half_width = _interval(found[method])
+            axes.errorbar(mean, place, xerr=np.nan_to_num(half_width), fmt="o", color="#0072B2", capsize=3)
+        axes.set_title(title, fontsize=10.5)
+        axes.spines[["top", "right"]].set_visible(False)
+    panels[0].set_yticks(range(len(METHODS)), list(METHODS), fontsize=9.5)
+    panels[0].invert_yaxis()
+    figure.supxlabel("accuracy on new rows, mean and 95 % interval", fontsize=10)
+    figure.legend(*panels[0].get_legend_handles_labels(), loc="outside right center", frameon=False, fontsize=9.5)
+    return figure
+
+
+def demonstration_page(demonstration: Demonstration, dataset: str, figures: Sequence[Path], command: str) -> str:
     """Write the demonstration as a page without outside references; the command reproduces it."""
-    buffer = io.BytesIO()
-    figure.savefig(buffer, format="png", dpi=144)
+    pays, methods = (base64.b64encode(path.read_bytes()).decode("ascii") for path in figures)
     rows = []
     for way, leaves in WAYS.items():
         numbers = "".join(f'<td class="number">{text}</td>' for text in _figures(demonstration, way))
@@ -243,25 +329,37 @@ def demonstration_page(demonstration: Demonstration, dataset: str, figure: Figur
         parties=f"{demonstration.n_parties} parties with {demonstration.n_rows} rows each of {escape(dataset)}",
         sentence=escape(demonstration.sentence),
         rows="".join(rows),
-        picture=base64.b64encode(buffer.getvalue()).decode("ascii"),
+        picture=pays,
+        methods_picture=methods,
+        methods_rows="".join(f"<tr><td>{'</td><td>'.join(line)}</td></tr>" for line in _tabulate(demonstration)),
         command=escape(command),
         n_draws=len(demonstration.seeds),
         **{"n_test": N_TEST, "n_public": N_PUBLIC, "n_components": N_COMPONENTS},
+        **{"n_columns": N_COLUMNS, "n_anchors": N_METHOD_ANCHORS, "local": LOCAL, "public": PUBLIC, "central": CENTRAL},
         **{"sums": SUMS, "ways_rows": ROWS, "average": AVERAGE, "alone": ALONE, "one_place": ONE_PLACE},
     )
 
 
 def _figures(demonstration: Demonstration, way: str) -> tuple[str, str]:
     """Write the accuracy of a way and what it has above a local model, with intervals if there are any."""
-
-    def in_words(mean: float, half_width: float, sign: str = "") -> str:
-        return f"{mean:{sign}.3f}" if math.isnan(half_width) else f"{mean:{sign}.3f} ± {half_width:.3f}"
-
-    gain = "" if way == ALONE else in_words(*demonstration.gain(way), sign="+")
-    return in_words(*demonstration.interval(way)), gain
+    gain = "" if way == ALONE else _in_words(*demonstration.gain(way), sign="+")
+    return _in_words(*demonstration.interval(way)), gain
 
 
-_ENOUGH_DRAWS = 5
+def _in_words(mean: float, half_width: float, sign: str = "") -> str:
+    return f"{mean:{sign}.3f}" if math.isnan(half_width) else f"{mean:{sign}.3f} ± {half_width:.3f}"
+
+
+def _tabulate(demonstration: Demonstration) -> list[list[str]]:
+    """Return the table of integration methods, headings first; the baselines are the same in all columns."""
+    columns = demonstration.columns
+    ways = next(iter(columns.values()))
+    rows = [[way, *(_in_words(*_interval(found[way])) for found in columns.values())] for way in ways]
+    gains = [_interval(found[EXTENDED] - found["LTI"]) for found in columns.values()]
+    rows.insert(-2, ["  above LTI", *(_in_words(*gain, sign="+") for gain in gains)])
+    if len(columns) < len(MAPS):
+        rows.append(["UMAP is left out: pip install 'datacollab[umap]' adds it."])
+    return [["integration", *columns], *rows]
 
 
 def demo(
@@ -283,23 +381,24 @@ def demo(
     report.unchanged = "Nothing was written; run the command again, with fewer --seeds if it takes too long."
     start = time.perf_counter()
     output.mkdir(parents=True, exist_ok=True)
-    with shown_progress(quiet, steps=2 + seeds, first="loading") as progress:
+    with shown_progress(quiet, steps=2 + 2 * seeds, first="loading") as progress:
         data = load(dataset, data_dir=data_dir)
         if data.task != "classification":
             raise ValueError(f"The demonstration is of classes, and {dataset!r} has numbers; try `datacollab compare`.")
         progress(f"playing {seeds} draw{'s' if seeds > 1 else ''}")
         found = demonstrate(data, n_parties=parties, n_rows=rows, seeds=range(seeds), progress=progress, n_jobs=jobs)
         progress("drawing")
-        figure = demonstration_figure(data, found)
-        picture, page, scores = output / "pays.png", output / "index.html", output / "scores.json"
-        figure.savefig(picture, dpi=144)
+        pictures = output / "pays.png", output / "methods.png"
+        for path, figure in zip(pictures, (demonstration_figure(data, found), integration_figure(found)), strict=True):
+            figure.savefig(path, dpi=144)
+        page, scores = output / "index.html", output / "scores.json"
         command = shlex.join(["datacollab", *sys.argv[1:]])
-        page.write_text(demonstration_page(found, dataset, figure, command), encoding="utf-8")
+        page.write_text(demonstration_page(found, dataset, pictures, command), encoding="utf-8")
         scores.write_text(json.dumps(found.as_dict(), indent=2), encoding="utf-8")
     report.facts = found.as_dict()
     if not report.as_json:
         _print_table(found, dataset)
-    for path in (picture, page, scores):
+    for path in (*pictures, page, scores):
         report.line(f"  {path}")
     report.line(f"Done in {time.perf_counter() - start:.0f} s.")
 
@@ -316,8 +415,11 @@ def _print_table(demonstration: Demonstration, dataset: str) -> None:
         table.add_row(way, *_figures(demonstration, way), leaves)
     console.print(table)
     console.print(demonstration.sentence, highlight=False)
-    if len(demonstration.seeds) < _ENOUGH_DRAWS:
-        console.print(f"With more draws intervals are narrower: --seeds {_ENOUGH_DRAWS}.", highlight=False)
+    headings, *lines = _tabulate(demonstration)
+    table = Table(*headings, title=f"Rows, by each party's own map to at most {N_COLUMNS} columns", box=box.SIMPLE_HEAD)
+    for line in lines:
+        table.add_row(*line)
+    console.print(table)
 
 
 def _exchange() -> Iterator[tuple[str, str]]:

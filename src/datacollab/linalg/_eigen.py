@@ -7,6 +7,7 @@ operator come from a block Krylov method with Rayleigh-Ritz, in mixed precision.
 
 from __future__ import annotations
 
+import logging
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
@@ -19,6 +20,8 @@ from sklearn.utils import gen_batches
 
 from .._validation import Array, FloatArray, array_namespace, to_numpy
 from ._array_api import column_norms, hstack, like, zeros
+
+logger = logging.getLogger(__name__)
 
 _BLOCK = 256
 
@@ -162,7 +165,12 @@ def leading_left_singular(W: FloatArray) -> tuple[FloatArray, FloatArray, FloatA
 
 def _svd_up_to_rank(W: FloatArray, negligible: float) -> tuple[FloatArray, FloatArray, FloatArray]:
     """Return U, singular values and V of ``W``, without singular values up to ``negligible`` times the largest."""
-    U, singular_values, Vt = scipy.linalg.svd(W, full_matrices=False, check_finite=False)
+    try:
+        U, singular_values, Vt = scipy.linalg.svd(W, full_matrices=False, check_finite=False)
+    except np.linalg.LinAlgError:
+        # The quick driver fails to converge on some matrices of low rank; the other is slower, and as exact.
+        logger.info("The SVD of a matrix of shape %s did not converge with gesdd; gesvd takes over.", W.shape)
+        U, singular_values, Vt = scipy.linalg.svd(W, full_matrices=False, check_finite=False, lapack_driver="gesvd")
     rank = int((singular_values > negligible * singular_values[0]).sum())
     return U[:, :rank], singular_values[:rank], Vt[:rank].T
 
