@@ -54,11 +54,7 @@ class Option:
         return Party(name, clone(self.obfuscator), fit_on=fit_on, defences=defences, random_state=random_state)
 
 
-_MEASURES = {
-    "linkage": "linkage",
-    "reidentification": "open-world re-identification",
-    "membership": "membership AUC",
-}
+_MEASURES = {"linkage": "linkage", "reidentification": "open-world re-identification", "membership": "membership AUC"}
 
 
 @dataclass(frozen=True, kw_only=True)

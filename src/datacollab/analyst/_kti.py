@@ -17,15 +17,7 @@ from sklearn.metrics.pairwise import KERNEL_PARAMS, PAIRWISE_KERNEL_FUNCTIONS
 from sklearn.utils import check_random_state
 
 from .._typing import USUAL
-from .._validation import (
-    Array,
-    FloatArray,
-    Interval,
-    PartyName,
-    StrOptions,
-    array_library,
-    to_numpy,
-)
+from .._validation import Array, FloatArray, Interval, PartyName, StrOptions, array_library, to_numpy
 from ..errors import (
     IncompressibleKernelError,
     NotConvergedError,

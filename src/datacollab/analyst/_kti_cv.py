@@ -143,10 +143,7 @@ def default_predictor(
 
 
 def prediction_score(
-    representations: FloatArray,
-    target: NDArray[Any],
-    parts: tuple[NDArray[np.intp], NDArray[np.intp]],
-    estimator: Any,
+    representations: FloatArray, target: NDArray[Any], parts: tuple[NDArray[np.intp], NDArray[np.intp]], estimator: Any
 ) -> float:
     """Return how well a model trained on one part of the rows predicts the other; the mean of both ways.
 

@@ -66,11 +66,7 @@ def check_anchors(
                 "information. The party should check its obfuscator against the anchor."
             )
     if len(checked) == 1:
-        warnings.warn(
-            f"Only party {next(iter(checked))!r} takes part: {alone}.",
-            SinglePartyWarning,
-            stacklevel=4,
-        )
+        warnings.warn(f"Only party {next(iter(checked))!r} takes part: {alone}.", SinglePartyWarning, stacklevel=4)
     return checked
 
 
@@ -326,10 +322,7 @@ class LTI(_OntoTarget):
     LinearMap(party='b', 3 -> 3)
     """
 
-    _parameter_constraints: ClassVar[dict[str, Any]] = {
-        "n_components": N_COMPONENTS,
-        "fit_intercept": ["boolean"],
-    }
+    _parameter_constraints: ClassVar[dict[str, Any]] = {"n_components": N_COMPONENTS, "fit_intercept": ["boolean"]}
 
     def __init__(self, n_components: int = USUAL, *, fit_intercept: bool = False) -> None:
         self.n_components = n_components
@@ -468,9 +461,7 @@ class GEP(LinearIntegrator):
     array([2., 2.])
     """
 
-    _parameter_constraints: ClassVar[dict[str, Any]] = {
-        "n_components": N_COMPONENTS,
-    }
+    _parameter_constraints: ClassVar[dict[str, Any]] = {"n_components": N_COMPONENTS}
 
     def __init__(self, n_components: int = USUAL) -> None:
         self.n_components = n_components

@@ -627,8 +627,7 @@ def _solve_streamed(
     problem: TargetProblem, engine: Engine, start: Array, dtype: DTypeLike, correct: bool, max_columns: int | None
 ) -> Solution:
     factors = engine.place(
-        _factorised,
-        [(party, A, problem.kernels[party], problem.alpha, dtype) for party, A in problem.anchors.items()],
+        _factorised, [(party, A, problem.kernels[party], problem.alpha, dtype) for party, A in problem.anchors.items()]
     )
     logger.info("factorised %d kernel matrices of %d rows", len(factors), problem.n_anchors)
     correct = correct or (

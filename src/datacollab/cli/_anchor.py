@@ -10,15 +10,7 @@ import typer
 from ..anchor import find_private_rows
 from ..bundle import write_atomically
 from ..errors import ExchangeError
-from ..exchange.project import (
-    Project,
-    anchor_of_rows,
-    guessing,
-    load_project,
-    make_anchor,
-    read_table,
-    seal_anchor,
-)
+from ..exchange.project import Project, anchor_of_rows, guessing, load_project, make_anchor, read_table, seal_anchor
 from ._command import Folder
 from ._output import Report, listed, warn
 from ._project import is_sealed_for

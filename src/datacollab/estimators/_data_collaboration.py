@@ -25,15 +25,7 @@ from sklearn.utils.validation import column_or_1d, validate_data
 
 from .._frames import are_missing, plain_column, spelt_otherwise
 from .._typing import DefaultNumber
-from .._validation import (
-    FloatArray,
-    HasMethods,
-    Interval,
-    PartyName,
-    StrOptions,
-    check_single_targets,
-    count_missing,
-)
+from .._validation import FloatArray, HasMethods, Interval, PartyName, StrOptions, check_single_targets, count_missing
 from ..analyst import LTI, Analyst, AnchorScaled, BaseIntegrator, Clustering, cluster, integrate
 from ..errors import AgreementError, FewEventsWarning, HeavyTailWarning, SmallClassWarning
 from ..party import CombinedModel, CommonSpace, Defence, fit_own_model

@@ -22,15 +22,7 @@ from ._models import (
     levelled,
 )
 from ._received import read_predictor, write_predictor
-from ._refusals import (
-    MOST_CLASSES,
-    FittedAlready,
-    bad_predictor,
-    check_classes,
-    class_names,
-    malformed,
-    too_large,
-)
+from ._refusals import MOST_CLASSES, FittedAlready, bad_predictor, check_classes, class_names, malformed, too_large
 from ._steps import Budget, Parts
 
 _MOST_AVERAGED = 50

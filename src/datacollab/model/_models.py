@@ -62,13 +62,7 @@ _FORESTS = ("RandomForestRegressor", "ExtraTreesRegressor")
 
 
 def fit_left_out(
-    estimator: Any,
-    X: FloatArray,
-    y: NDArray[Any],
-    weights: FloatArray,
-    *,
-    groups: NDArray[np.intp],
-    judges: FloatArray,
+    estimator: Any, X: FloatArray, y: NDArray[Any], weights: FloatArray, *, groups: NDArray[np.intp], judges: FloatArray
 ) -> tuple[Any, FloatArray | None]:
     """Return a fitted clone, and what it says of each row when that row is left out.
 

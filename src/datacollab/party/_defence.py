@@ -245,12 +245,7 @@ class Microaggregation(Defence):
     }
 
     def __init__(
-        self,
-        k: int = 5,
-        *,
-        small_classes: str = "suppress",
-        n_bins: int | str | None = "auto",
-        by: str | None = "auto",
+        self, k: int = 5, *, small_classes: str = "suppress", n_bins: int | str | None = "auto", by: str | None = "auto"
     ) -> None:
         self.k = k
         self.small_classes = small_classes

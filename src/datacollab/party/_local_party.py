@@ -17,13 +17,7 @@ from sklearn.exceptions import NotFittedError
 from .._encoder import TableEncoder
 from .._frames import has_numbers_alone, plain_column, plain_table, spelt_otherwise
 from .._validation import FloatArray, PartyName, check_representation, check_single_targets, count_missing
-from ..errors import (
-    AgreementError,
-    DataCollabError,
-    NumericalError,
-    ObfuscationError,
-    RepresentationError,
-)
+from ..errors import AgreementError, DataCollabError, NumericalError, ObfuscationError, RepresentationError
 from ..model import PartyModel
 
 

@@ -32,16 +32,7 @@ from ._defence import Defence
 from ._distil import DistilledModel, distil_predictions
 from ._local_party import LocalParty, TableForm, components_wanted, one_per_row
 from ._personal_model import PersonalModel, personalise
-from ._release import (
-    Basis,
-    Ledger,
-    PrivacyGuarantee,
-    Release,
-    RowDigests,
-    TableDigest,
-    obstacle_before,
-    obstacle_in,
-)
+from ._release import Basis, Ledger, PrivacyGuarantee, Release, RowDigests, TableDigest, obstacle_before, obstacle_in
 
 
 def generator_for(purpose: int, random_state: int | np.random.RandomState | None) -> np.random.RandomState:
@@ -372,12 +363,7 @@ class Party(LocalParty):
         )
 
     def distil(
-        self,
-        anchor: ArrayLike,
-        predictions: AnchorPredictions,
-        estimator: Any = None,
-        *,
-        rows: ArrayLike | None = None,
+        self, anchor: ArrayLike, predictions: AnchorPredictions, estimator: Any = None, *, rows: ArrayLike | None = None
     ) -> DistilledModel:
         """Distil a model of one's own from the analyst's predictions for the anchor; it takes raw rows.
 

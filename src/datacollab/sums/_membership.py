@@ -32,9 +32,7 @@ class MeasuredMembership:
     """Of both, if they work together."""
 
 
-def measured_membership(
-    kind: Literal["table", "alike", "own columns"] = "table",
-) -> tuple[MeasuredMembership, ...]:
+def measured_membership(kind: Literal["table", "alike", "own columns"] = "table") -> tuple[MeasuredMembership, ...]:
     """Return what attackers read of totals with the recommended settings, by rows together.
 
     Parameters

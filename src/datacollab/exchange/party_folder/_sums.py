@@ -547,8 +547,7 @@ def _clusters(project: Project, frame: Any, where: str) -> NDArray[Any] | None:
         return None
     if name not in frame:
         raise ExchangeError(
-            "SCHEMA_MISSING_COLUMN",
-            f"{where} lacks column {name!r}, the project's clusters. Add or rename it.",
+            "SCHEMA_MISSING_COLUMN", f"{where} lacks column {name!r}, the project's clusters. Add or rename it."
         )
     return np.asarray(frame[name], dtype=object)
 

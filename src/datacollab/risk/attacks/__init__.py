@@ -3,13 +3,7 @@
 from ._artefacts import StoredRows, find_training_rows
 from ._attack import ReconstructionAttack
 from ._demixing import AffineEstimate, Demixing, demix
-from ._measures import (
-    Matches,
-    class_means,
-    clustered_interval,
-    match_margins,
-    wilson_interval,
-)
+from ._measures import Matches, class_means, clustered_interval, match_margins, wilson_interval
 from ._membership import (
     Membership,
     ShadowAttack,
@@ -18,12 +12,7 @@ from ._membership import (
     representation_distance_scores,
     subspace_scores,
 )
-from ._paired import (
-    EmulatorAttack,
-    KernelRidgeAttack,
-    LinearRegressionAttack,
-    NearestNeighborsAttack,
-)
+from ._paired import EmulatorAttack, KernelRidgeAttack, LinearRegressionAttack, NearestNeighborsAttack
 from ._procrustes import ProcrustesAttack
 
 __all__ = [

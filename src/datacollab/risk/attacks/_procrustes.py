@@ -14,15 +14,7 @@ from scipy.spatial.distance import cdist
 
 from ..._validation import FloatArray
 from ...errors import RepresentationError
-from ._attack import (
-    IntArray,
-    Reconstructing,
-    check_columns,
-    check_rows,
-    check_targets,
-    column_scale,
-    own_generator,
-)
+from ._attack import IntArray, Reconstructing, check_columns, check_rows, check_targets, column_scale, own_generator
 
 STARTS, FIRST_STEPS, PROMISING, MOMENT_STEPS, REFINED = 12, 5, 4, 40, 2
 """Rotations from which moments are matched, and steps; the best of them that go on, and steps; and that are refined."""

@@ -5,13 +5,4 @@ from ._result import AuditResult
 from ._run import audit
 from ._scenario import split_public
 
-__all__ = [
-    "AuditResult",
-    "Criterion",
-    "Finding",
-    "Level",
-    "Record",
-    "audit",
-    "mean_findings",
-    "split_public",
-]
+__all__ = ["AuditResult", "Criterion", "Finding", "Level", "Record", "audit", "mean_findings", "split_public"]
