@@ -97,7 +97,7 @@ def test_combined_is_the_mean_of_the_parties_own_combined_models(dealt, monkeypa
     labels = PUBLIC[:, 0] if is_number else (PUBLIC[:, 0] > 0).astype(int)
     found = simulated(y=y, anchor=PUBLIC, anchor_target=labels)
     for draw, each in enumerate(homes):
-        assert {(home.own.n_own, home.own.n_public) for home in each.values()} == {(60, 60)}
+        assert {(home.own.n_own, len(home.own.rows)) for home in each.values()} == {(60, 120)}
         if is_number:
             scores = [np.sqrt(mean_squared_error(y[HELD_OUT], home.predict(X[HELD_OUT]))) for home in each.values()]
         else:

@@ -144,7 +144,7 @@ def test_a_row_with_an_owner_is_predicted_by_both_models_together_and_others_by_
         row, home = new[place : place + 1], model.sums_.homes.get(name)
         own = common[[place]] if home is None else getattr(home, method)(row)
         assert_allclose(found[[place]], own)
-    assert {(home.own.n_own, home.own.n_public) for home in model.sums_.homes.values()} == {(40, 100)}
+    assert {(home.own.n_own, len(home.own.rows)) for home in model.sums_.homes.values()} == {(40, 140)}
     assert np.abs(found - common).max() > 0.01
     measure = accuracy_score if kind == "classes" else r2_score
     assert model.score(new, y[300:], groups=groups) == measure(y[300:], model.predict(new, groups=groups))
