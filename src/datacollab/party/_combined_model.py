@@ -49,7 +49,8 @@ class OwnModel:
 
     It is a random forest, or a linear model.  `columns` are the places of the classes that it knows, among all that
     were agreed on; None for numbers.  `rows` are encoded, shape (n_rows, n_encoded), the own ones first, and `targets`,
-    too, shape (n_rows, n_outputs).  `left_out` has the outputs for each row of models that did not see it.
+    too, shape (n_rows, n_outputs).  `left_out` has the outputs for each row of models that did not see it.  `forest`
+    spares a second fit where it was fitted already.
     """
 
     is_forest: bool
@@ -58,10 +59,13 @@ class OwnModel:
     rows: FloatArray
     targets: FloatArray
     left_out: FloatArray
+    forest: Any = None
 
     @cached_property
     def estimator(self) -> Any:
         """The model, fitted to all rows; the same rows give the same one."""
+        if self.forest is not None:
+            return self.forest
         if self.columns is None:
             make, aims = (_forest_of_numbers if self.is_forest else _linear_of_numbers), self.targets[:, 0]
         else:
@@ -113,10 +117,10 @@ def fit_own_model(statistic: RidgeSums, *parts: tuple[FloatArray, ArrayLike]) ->
         # Of small classes, rows without a vote, and iterations: models are judged on rows that they did not see.
         warnings.simplefilter("ignore")
         if statistic.classes is None:
-            is_forest, left_out = _better_for_numbers(X, t[:, 0])
-            return OwnModel(is_forest, None, len(rows[0]), X, t, left_out[:, None])
-        is_forest, left_out = _better_for_classes(X, aims, len(columns))
-    return OwnModel(is_forest, columns, len(rows[0]), X, t, left_out)
+            forest, left_out = _better_for_numbers(X, t[:, 0])
+            return OwnModel(forest is not None, None, len(rows[0]), X, t, left_out[:, None], forest)
+        forest, left_out = _better_for_classes(X, aims, len(columns))
+    return OwnModel(forest is not None, columns, len(rows[0]), X, t, left_out, forest)
 
 
 def _forest_of_numbers(n_columns: int) -> RandomForestRegressor:
@@ -136,23 +140,31 @@ def _linear_of_classes(n_columns: int) -> Pipeline:
     return make_pipeline(StandardScaler(), LogisticRegression(C=0.1, max_iter=500))
 
 
-def _better_for_numbers(X: FloatArray, aims: FloatArray) -> tuple[bool, FloatArray]:
-    of_forest = _forest_of_numbers(X.shape[1]).fit(X, aims).oob_prediction_
+def _better_for_numbers(X: FloatArray, aims: FloatArray) -> tuple[RandomForestRegressor | None, FloatArray]:
+    """Return the forest, or None if the linear model is better, and the better one's numbers for rows left out."""
+    forest = _forest_of_numbers(X.shape[1]).fit(X, aims)
+    of_forest = forest.oob_prediction_
     of_linear = cross_val_predict(_linear_of_numbers(X.shape[1]), X, aims, cv=KFold(**_FOLDS))
-    is_forest = bool(np.mean((of_forest - aims) ** 2) <= np.mean((of_linear - aims) ** 2))
-    return is_forest, of_forest if is_forest else of_linear
+    if np.mean((of_forest - aims) ** 2) <= np.mean((of_linear - aims) ** 2):
+        return forest, of_forest
+    return None, of_linear
 
 
-def _better_for_classes(X: FloatArray, aims: NDArray[np.intp], n_known: int) -> tuple[bool, FloatArray]:
-    of_forest = np.nan_to_num(_forest_of_classes(X.shape[1]).fit(X, aims).oob_decision_function_)
+def _better_for_classes(
+    X: FloatArray, aims: NDArray[np.intp], n_known: int
+) -> tuple[RandomForestClassifier | None, FloatArray]:
+    """Return the same for classes, with probabilities for rows left out."""
+    forest = _forest_of_classes(X.shape[1]).fit(X, aims)
+    of_forest = np.nan_to_num(forest.oob_decision_function_)
     # Each fold has to leave two classes to learn from; and of wide tables a linear model takes long.
     if np.sort(np.bincount(aims))[-2] < _FOLDS["n_splits"] or X.size * n_known > MOST_LOGISTIC_WORK:
-        return True, of_forest
+        return forest, of_forest
     linear = _linear_of_classes(X.shape[1])
     of_linear = cross_val_predict(linear, X, aims, cv=StratifiedKFold(**_FOLDS), method="predict_proba")
     every = np.arange(len(aims))
-    is_forest = bool(_log_losses(of_forest[every, aims]).mean() <= _log_losses(of_linear[every, aims]).mean())
-    return is_forest, of_forest if is_forest else of_linear
+    if _log_losses(of_forest[every, aims]).mean() <= _log_losses(of_linear[every, aims]).mean():
+        return forest, of_forest
+    return None, of_linear
 
 
 def _log_losses(of_true: FloatArray) -> FloatArray:
