@@ -3,9 +3,8 @@
 # where they are installed: skops/io/_trusted_types.py asks sklearn.utils.all_estimators() when it is imported.  A
 # command that only wants to read one small model begins some seconds later for it.
 #
-# Seen: 492 modules more than sklearn.ensemble and sklearn.linear_model need, pytest and dask among them; .5 s of
-# processor time, and 1.7 s in an environment with more packages.  Commands of sums keep their models as arrays, and
-# never import skops.
+# Seen: 492 modules more than sklearn.ensemble and sklearn.linear_model need, pytest and dask among them, and .5 s of
+# processor time.  Commands of sums keep their models as arrays, and never import skops.
 #
 # This ends 0 as long as that is so, and 1 if it has changed.
 set -euo pipefail

@@ -1,5 +1,7 @@
 """The common model and a party's own one together: the mean, what each of them rules out, and what it is fitted on."""
 
+from types import SimpleNamespace
+
 import numpy as np
 import pandas as pd
 import pytest
@@ -9,7 +11,7 @@ from numpy.testing import assert_allclose, assert_array_equal
 
 import datacollab as dc
 from datacollab.errors import AgreementError
-from datacollab.party import MOST_OWN_ROWS, fit_own_model
+from datacollab.party import MOST_OWN_ROWS, OwnModel, fit_own_model
 from datacollab.party._combined_model import _on_all_classes
 from datacollab.sums import RidgeSums
 
@@ -180,6 +182,63 @@ def test_the_weight_of_numbers_written_naively(judged):
 
     assert_allclose(home.weight, naive_weight(home, common, said, truth.mean(), loss, [1.0] * len(truth)))
     check_kind(kind, home)
+
+
+class Given:
+    """Stands for a space and a common model: encoded rows are what the common model says of them."""
+
+    alike = False
+
+    def __init__(self, statistic):
+        self.statistic = statistic
+        self.classes = statistic.classes
+        self.fit = SimpleNamespace(n_rows=600.0)
+
+    def map_encoded(self, Z):
+        return Z
+
+    predict_proba = predict = map_encoded
+
+
+@pytest.mark.parametrize("is_number", [True, False])
+def test_the_weight_written_naively_whatever_both_models_say(is_number):
+    """Of parties with more of a class than others, and models that are good, middling and bad."""
+    kinds = []
+    for seed in range(60):
+        random = np.random.default_rng(seed)
+        n_rows, share = 80, random.choice([0.15, 0.5, 0.8])
+        noise_of_common, noise_of_own = random.choice([0.2, 0.4, 0.6, 2.0], 2)
+        noises = random.normal(size=(2, n_rows)) * [[noise_of_common], [noise_of_own]]
+        if is_number:
+            statistic = RidgeSums(1, limits=(-1.0, 1.0))
+            truth = random.uniform(-1, 1, n_rows)
+            common, said = np.clip(truth + noises, -1, 1)
+            own = OwnModel(True, None, n_rows, common[:, None], truth[:, None], said[:, None])
+            stand = Given(statistic)
+            stand.predict = lambda Z: Z[:, 0]
+            constant, counts = truth.mean(), [1.0] * n_rows
+
+            def loss(row, number, truth=truth):
+                return (number - truth[row]) ** 2
+
+        else:
+            statistic = RidgeSums(1, classes=("no", "yes"))
+            is_yes = random.random(n_rows) < share
+            common, said = 1 / (1 + np.exp(-2 * (np.where(is_yes, 1, -1) + 1.5 * noises)))
+            both = [np.column_stack([1 - of_yes, of_yes]) for of_yes in (common, said)]
+            targets = statistic.encode(np.where(is_yes, "yes", "no"))
+            own = OwnModel(True, np.arange(2), n_rows, both[0], targets, both[1])
+            stand = Given(statistic)
+            constant, part = common.mean(), is_yes.mean()
+            counts = np.where(is_yes, constant / part, (1 - constant) / (1 - part)).tolist()
+
+            def loss(row, of_yes, is_yes=is_yes):
+                return -np.log(np.clip(of_yes if is_yes[row] else 1 - of_yes, 0.01, 1))
+
+        home = dc.CombinedModel(stand, stand, own)
+        assert_allclose(home.weight, naive_weight(home, common, said, constant, loss, counts), err_msg=str(seed))
+        kinds.append(np.sign(home.weight - usual_weight(home)))
+    assert all(kinds.count(kind) >= 5 for kind in (-1, 0, 1))
 
 
 def check_kind(kind, home):

@@ -25,6 +25,7 @@ from rich import box
 from rich.console import Console
 from rich.table import Table
 from scipy import stats
+from sklearn.base import clone
 from sklearn.ensemble import RandomForestClassifier
 from sklearn.linear_model import LogisticRegression
 from sklearn.pipeline import make_pipeline
@@ -187,7 +188,7 @@ def _score_ways(data: Dataset, n_parties: int, n_rows: int, seed: int) -> dict[s
     more = [(np.vstack([X_own, X_public]), np.append(y_own, y_public)) for X_own, y_own in own.values()]
     return {
         LOCAL: Local(HEAD).fit(X, y, groups=names).score(X_test, data.y[test], groups=asked),
-        PUBLIC: float(np.mean([score(HEAD.fit(*rows).predict(X_test)) for rows in more])),
+        PUBLIC: float(np.mean([score(clone(HEAD).fit(*rows).predict(X_test)) for rows in more])),
         CENTRAL: Central(HEAD).fit(X, y).score(X_test, data.y[test]),
         SUMS: score(plan.solve(messages).predict(space.transform(X_test))),
         ROWS: float(np.mean([score(rows.predict(X_test, groups=[party] * len(X_test))) for party in judging])),

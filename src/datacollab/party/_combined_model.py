@@ -12,7 +12,7 @@ from numpy.typing import ArrayLike, NDArray
 from sklearn.ensemble import RandomForestClassifier, RandomForestRegressor
 from sklearn.linear_model import LogisticRegression, RidgeCV
 from sklearn.model_selection import KFold, StratifiedKFold, cross_val_predict
-from sklearn.pipeline import Pipeline, make_pipeline
+from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 
 from .._frames import are_missing, plain_column
@@ -66,14 +66,12 @@ class OwnModel:
         """The model, fitted to all rows; the same rows give the same one."""
         if self.forest is not None:
             return self.forest
-        if self.columns is None:
-            make, aims = (_forest_of_numbers if self.is_forest else _linear_of_numbers), self.targets[:, 0]
-        else:
-            make = _forest_of_classes if self.is_forest else _linear_of_classes
+        aims = self.targets[:, 0]
+        if self.columns is not None:
             aims = np.searchsorted(self.columns, self.targets.argmax(axis=1))
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")
-            return make(self.rows.shape[1]).fit(self.rows, aims)
+            return _make_model(self.is_forest, self.columns is None, self.rows.shape[1]).fit(self.rows, aims)
 
     def outputs(self, Z: FloatArray) -> FloatArray:
         """Return probabilities of the known classes, shape (n_rows, n_known), or encoded numbers, shape (n_rows, 1)."""
@@ -123,28 +121,22 @@ def fit_own_model(statistic: RidgeSums, *parts: tuple[FloatArray, ArrayLike]) ->
     return OwnModel(forest is not None, columns, len(rows[0]), X, t, left_out, forest)
 
 
-def _forest_of_numbers(n_columns: int) -> RandomForestRegressor:
-    # All columns at each split do better on few columns, a third of them takes less time on many.
-    return RandomForestRegressor(max_features=1.0 if n_columns <= _FEW_COLUMNS else 1 / 3, **_TREES)
-
-
-def _linear_of_numbers(n_columns: int) -> Pipeline:
-    return make_pipeline(StandardScaler(), RidgeCV(np.geomspace(0.1, 1000, 9)))
-
-
-def _forest_of_classes(n_columns: int) -> RandomForestClassifier:
-    return RandomForestClassifier(**_TREES)
-
-
-def _linear_of_classes(n_columns: int) -> Pipeline:
+def _make_model(is_forest: bool, is_number: bool, n_columns: int) -> Any:
+    if is_forest and is_number:
+        # All columns at each split do better on few columns, a third of them takes less time on many.
+        return RandomForestRegressor(max_features=1.0 if n_columns <= _FEW_COLUMNS else 1 / 3, **_TREES)
+    if is_forest:
+        return RandomForestClassifier(**_TREES)
+    if is_number:
+        return make_pipeline(StandardScaler(), RidgeCV(np.geomspace(0.1, 1000, 9)))
     return make_pipeline(StandardScaler(), LogisticRegression(C=0.1, max_iter=500))
 
 
 def _better_for_numbers(X: FloatArray, aims: FloatArray) -> tuple[RandomForestRegressor | None, FloatArray]:
     """Return the forest, or None if the linear model is better, and the better one's numbers for rows left out."""
-    forest = _forest_of_numbers(X.shape[1]).fit(X, aims)
+    forest = _make_model(True, True, X.shape[1]).fit(X, aims)
     of_forest = forest.oob_prediction_
-    of_linear = cross_val_predict(_linear_of_numbers(X.shape[1]), X, aims, cv=KFold(**_FOLDS))
+    of_linear = cross_val_predict(_make_model(False, True, X.shape[1]), X, aims, cv=KFold(**_FOLDS))
     if np.mean((of_forest - aims) ** 2) <= np.mean((of_linear - aims) ** 2):
         return forest, of_forest
     return None, of_linear
@@ -154,12 +146,12 @@ def _better_for_classes(
     X: FloatArray, aims: NDArray[np.intp], n_known: int
 ) -> tuple[RandomForestClassifier | None, FloatArray]:
     """Return the same for classes, with probabilities for rows left out."""
-    forest = _forest_of_classes(X.shape[1]).fit(X, aims)
+    forest = _make_model(True, False, X.shape[1]).fit(X, aims)
     of_forest = np.nan_to_num(forest.oob_decision_function_)
     # Each fold has to leave two classes to learn from; and of wide tables a linear model takes long.
     if np.sort(np.bincount(aims))[-2] < _FOLDS["n_splits"] or X.size * n_known > MOST_LOGISTIC_WORK:
         return forest, of_forest
-    linear = _linear_of_classes(X.shape[1])
+    linear = _make_model(False, False, X.shape[1])
     of_linear = cross_val_predict(linear, X, aims, cv=StratifiedKFold(**_FOLDS), method="predict_proba")
     every = np.arange(len(aims))
     if _log_losses(of_forest[every, aims]).mean() <= _log_losses(of_linear[every, aims]).mean():
