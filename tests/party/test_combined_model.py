@@ -204,10 +204,10 @@ class Given:
 def test_the_weight_written_naively_whatever_both_models_say(is_number):
     """Of parties with more of a class than others, and models that are good, middling and bad."""
     kinds = []
-    for seed in range(60):
+    for seed in range(90):
         random = np.random.default_rng(seed)
         n_rows, share = 80, random.choice([0.15, 0.5, 0.8])
-        noise_of_common, noise_of_own = random.choice([0.2, 0.4, 0.6, 2.0], 2)
+        noise_of_common, noise_of_own = random.choice([0.2, 0.4, 0.6, 0.8, 1.2, 2.0], 2)
         noises = random.normal(size=(2, n_rows)) * [[noise_of_common], [noise_of_own]]
         if is_number:
             statistic = RidgeSums(1, limits=(-1.0, 1.0))
@@ -238,7 +238,7 @@ def test_the_weight_written_naively_whatever_both_models_say(is_number):
         home = dc.CombinedModel(stand, stand, own)
         assert_allclose(home.weight, naive_weight(home, common, said, constant, loss, counts), err_msg=str(seed))
         kinds.append(np.sign(home.weight - usual_weight(home)))
-    assert all(kinds.count(kind) >= 5 for kind in (-1, 0, 1))
+    assert all(kinds.count(kind) >= 3 for kind in (-1, 0, 1))
 
 
 def check_kind(kind, home):
