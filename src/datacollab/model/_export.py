@@ -331,7 +331,9 @@ def histogram_boosting(estimator: Any) -> Sent:
     )
     if hasattr(estimator, "classes_"):
         return Sent((step,), (Binary(),) if n_out == 1 else (Softmax(n_out),), response=True)
-    return Sent((step, Elementwise(1, "exp")) if estimator.loss in ("gamma", "poisson") else (step,))
+    if estimator.loss in ("gamma", "poisson"):
+        return Sent((step, Elementwise(1, "exp")))
+    return Sent((step,))
 
 
 def _in_order(left: NDArray[Any], right: NDArray[Any]) -> NDArray[np.int64]:

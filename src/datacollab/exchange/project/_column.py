@@ -93,7 +93,9 @@ class Column:
     @property
     def levels(self) -> tuple[str, ...]:
         """All values of a category: those declared, and "other" if unknown ones become that."""
-        return self.categories if self.unknown != OTHER or self.other is not None else (*self.categories, OTHER)
+        if self.unknown != OTHER or self.other is not None:
+            return self.categories
+        return (*self.categories, OTHER)
 
     @property
     def other(self) -> int | None:
