@@ -140,14 +140,18 @@ def demonstrate(
     n_jobs: int | None = None,
 ) -> Demonstration:
     """Score all ways in each draw, and the integration methods with each obfuscator that is installed."""
-    tasks = [delayed(_score_ways)(data, n_parties, n_rows, seed) for seed in seeds]
-    tasks += [delayed(_score_methods)(data, n_parties, n_rows, seed) for seed in seeds]
+    maps = [name for name in MAPS if name != "umap" or importlib.util.find_spec("umap")]
+    # The last map first, and all of its draws in one process: UMAP compiles for longer than it computes.
+    tasks = [delayed(_score_methods)(data, n_parties, n_rows, seeds, name) for name in reversed(maps)]
+    tasks += [delayed(_score_ways)(data, n_parties, n_rows, seed) for seed in seeds]
     scores = []
     for each in Parallel(n_jobs=n_jobs, return_as="generator")(tasks):
         scores.append(each)
         progress(f"part {len(scores)} of {len(tasks)}")
-    draws = [ways | methods for ways, methods in zip(scores[: len(seeds)], scores[len(seeds) :], strict=True)]
-    accuracies = {name: np.array([draw[name] for draw in draws]) for name in draws[0]}
+    methods, ways = scores[: len(maps)], scores[len(maps) :]
+    accuracies = {name: np.array([draw[name] for draw in ways]) for name in ways[0]}
+    for found in methods:
+        accuracies |= found
     return Demonstration(n_parties=n_parties, n_rows=n_rows, seeds=tuple(seeds), accuracies=accuracies)
 
 
@@ -199,29 +203,35 @@ def _score_ways(data: Dataset, n_parties: int, n_rows: int, seed: int) -> dict[s
     }
 
 
-def _score_methods(data: Dataset, n_parties: int, n_rows: int, seed: int) -> dict[str, float]:
-    """Return the accuracies of the integration methods in one draw; each party's map is fitted on its own rows."""
+def _score_methods(
+    data: Dataset, n_parties: int, n_rows: int, seeds: Sequence[int], name: str
+) -> dict[str, FloatArray]:
+    """Return the integration methods' accuracies in each draw; each party fits a map of this name on its own rows."""
+    found = [_score_draw(data, n_parties, n_rows, seed, name) for seed in seeds]
+    return {f"{method}, {MAPS[name]}": np.array([draw[method] for draw in found]) for method in METHODS}
+
+
+def _score_draw(data: Dataset, n_parties: int, n_rows: int, seed: int, name: str) -> dict[str, float]:
     split, public, test = _deal(data, n_parties, n_rows, seed)
     anchor, target = SMOTEAnchor(N_METHOD_ANCHORS).sample(data.X[public], data.y[public], random_state=seed)
     # UMAP needs two rows more than it returns columns.
     n_columns = min(N_COLUMNS, n_rows - 2, data.X.shape[1])
-    found = {}
-    for name in MAPS if importlib.util.find_spec("umap") else ("pca", "kernel-pca"):
-        shares, asked = [], {}
-        for place, (party, rows) in enumerate(split.items()):
-            f = Party(party, obfuscator(name, n_components=n_columns, random_state=seed * n_parties + place))
-            with warnings.catch_warnings():
-                # The same seed gives the same scores; other parties draw their secrets from the operating system.
-                warnings.simplefilter("ignore", RepeatableSecretWarning)
-                shares.append(f.fit(*rows).share(anchor, target))
-            # Each new row goes through one party's map.
-            new = test[place::n_parties]
-            asked[party] = f.obfuscate(data.X[new]), data.y[new]
-        for method, integrator in METHODS.items():
-            together = Analyst(integrator(n_columns), HEAD).fit(shares)
-            right = [together.party_model(party).predict(rows) == truth for party, (rows, truth) in asked.items()]
-            found[f"{method}, {MAPS[name]}"] = float(np.concatenate(right).mean())
-    return found
+    shares, asked = [], {}
+    for place, (party, rows) in enumerate(split.items()):
+        f = Party(party, obfuscator(name, n_components=n_columns, random_state=seed * n_parties + place))
+        with warnings.catch_warnings():
+            # The same seed gives the same scores; other parties draw their secrets from the operating system.
+            warnings.simplefilter("ignore", RepeatableSecretWarning)
+            shares.append(f.fit(*rows).share(anchor, target))
+        # Each new row goes through one party's map.
+        new = test[place::n_parties]
+        asked[party] = f.obfuscate(data.X[new]), data.y[new]
+    scores = {}
+    for method, integrator in METHODS.items():
+        together = Analyst(integrator(n_columns), HEAD).fit(shares)
+        right = [together.party_model(party).predict(rows) == truth for party, (rows, truth) in asked.items()]
+        scores[method] = float(np.concatenate(right).mean())
+    return scores
 
 
 def played_sums(
