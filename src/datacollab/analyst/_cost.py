@@ -28,7 +28,7 @@ MOST_LANDMARKS = 1024
 """Landmarks per party that "nystroem" takes by itself at most."""
 _TARGET_LANDMARKS = 256
 """Landmarks per party from which more change the target little, even if they improve the functions."""
-_OF_LOW_RANK = ("linear", "cosine")
+OF_LOW_RANK = ("linear", "cosine")
 """Kernels whose matrices have a rank of at most the number of columns; more landmarks are of no use."""
 _SAMPLE = 2048
 """Anchor rows that landmarks are chosen among, and on which their number is judged."""
@@ -107,6 +107,7 @@ class FitSize:
     n_landmarks: int | None = None
     has_graph: bool = False
     has_penalty: bool = False
+    needs_exact: bool = False
     remote: bool = False
 
     @property
@@ -154,7 +155,7 @@ class FitSize:
         n, K, k = float(self.n_anchors), self.n_parties, self.n_components
         size = sample_size(self.n_anchors, self.n_landmarks)
         rank = min(rank or max(MOST_LANDMARKS, 2 * k), self.n_anchors)
-        if self.kernel.metric in _OF_LOW_RANK:
+        if self.kernel.metric in OF_LOW_RANK:
             rank = min(rank, max(1, round(self.n_columns)))
         first = min(rank, target_landmarks(k))
         width = np.dtype(feature_dtype(self.alpha)).itemsize
@@ -233,7 +234,7 @@ class FitSize:
             candidates = ["dense"]
         else:
             candidates = ["streamed", "dense"] if dense else ["streamed"]
-            if solver == "auto":
+            if solver == "auto" and not self.needs_exact:
                 many = self.n_parties * float(self.n_anchors) ** 3 / 3 > EXACT_OPERATIONS
                 candidates = ["nystroem", *candidates] if many else [*candidates, "nystroem"]
         costs = [self.landmarks(limit) if name == "nystroem" else self.cost(name) for name in candidates]
@@ -243,7 +244,7 @@ class FitSize:
             if each.memory <= limit:
                 return replace(each, limit=limit)
         least = min(costs, key=lambda each: each.memory)
-        instead = "" if solver == "nystroem" or self.has_penalty else "solver='nystroem', "
+        instead = "" if solver == "nystroem" or self.has_penalty or self.needs_exact else "solver='nystroem', "
         raise NotEnoughMemoryError(
             f"KTI: {self.n_parties} parties with {self.n_anchors} anchor rows need {least.memory / 2**30:.2g} GiB with "
             f"solver={solver!r}, but {limit / 2**30:.2g} GiB may be used, anchor representations included. Take fewer "
