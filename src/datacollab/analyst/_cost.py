@@ -28,7 +28,7 @@ MOST_LANDMARKS = 1024
 """Landmarks per party that "nystroem" takes by itself at most."""
 _TARGET_LANDMARKS = 256
 """Landmarks per party from which more change the target little, even if they improve the functions."""
-OF_LOW_RANK = ("linear", "cosine")
+_OF_LOW_RANK = ("linear", "cosine")
 """Kernels whose matrices have a rank of at most the number of columns; more landmarks are of no use."""
 _SAMPLE = 2048
 """Anchor rows that landmarks are chosen among, and on which their number is judged."""
@@ -103,11 +103,11 @@ class FitSize:
     kernel: Kernel
     n_columns: float
     itemsize: int = 8
+    needs_exact: bool = False
     alpha: float = 1.0
     n_landmarks: int | None = None
     has_graph: bool = False
     has_penalty: bool = False
-    needs_exact: bool = False
     remote: bool = False
 
     @property
@@ -155,7 +155,7 @@ class FitSize:
         n, K, k = float(self.n_anchors), self.n_parties, self.n_components
         size = sample_size(self.n_anchors, self.n_landmarks)
         rank = min(rank or max(MOST_LANDMARKS, 2 * k), self.n_anchors)
-        if self.kernel.metric in OF_LOW_RANK:
+        if self.kernel.metric in _OF_LOW_RANK:
             rank = min(rank, max(1, round(self.n_columns)))
         first = min(rank, target_landmarks(k))
         width = np.dtype(feature_dtype(self.alpha)).itemsize

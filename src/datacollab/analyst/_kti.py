@@ -29,7 +29,7 @@ from ..errors import (
 )
 from ..linalg import ARRAY_KERNELS, Kernel, cast, fix_signs, like, median_gamma, scale_gamma
 from ..model import LinearMap
-from ._cost import OF_LOW_RANK, FitCost, FitSize
+from ._cost import FitCost, FitSize
 from ._engine import Engine
 from ._graphs import NeighborGraph
 from ._linear import N_COMPONENTS, SHARED_CONSTRAINTS, BaseIntegrator, Representations, check_n_components
@@ -370,7 +370,8 @@ class KTI(BaseIntegrator):
         self, n_anchors: int, n_parties: int, n_columns: float, itemsize: int, kernels: list[Kernel]
     ) -> FitSize:
         """Return the size of a fit to such data with these parameters, as if all had the kernel that costs most."""
-        kernel = max(kernels, key=lambda each: (callable(each.metric), each.metric not in OF_LOW_RANK))
+        # Functions are slow, and those without a width are mostly of low rank.
+        kernel = max(kernels, key=lambda each: (callable(each.metric), has_width(each.metric)))
         return FitSize(
             n_anchors=n_anchors,
             n_parties=n_parties,
@@ -378,11 +379,11 @@ class KTI(BaseIntegrator):
             kernel=kernel,
             n_columns=n_columns,
             itemsize=itemsize,
+            needs_exact=bool(self._exact_only()),
             alpha=self.alpha,
             n_landmarks=self.n_landmarks,
             has_graph=self.graph is not None,
             has_penalty=self.penalty_graph is not None,
-            needs_exact=bool(self._exact_only()),
             remote=self.engine is not None,
         )
 
