@@ -1,5 +1,6 @@
 import naive
 import numpy as np
+import pandas as pd
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -84,6 +85,116 @@ def test_task_overrides_the_guess(small, classes):
     )
 
 
+def test_several_targets_by_a_loop(small, classes, numbers):
+    """Weights are multiplied; what is dissimilar in one target is dissimilar."""
+    other = np.roll(numbers, 7)
+
+    def similarity(i, j):
+        return float(classes[i] == classes[j]) * np.exp(-((numbers[i] - numbers[j]) ** 2) - (other[i] - other[j]) ** 2)
+
+    columns = [np.array(["low", "mid", "high"])[classes], numbers, other]
+    near = naive.graph_weights(small, 5, similarity)
+    far = naive.graph_weights(small, 5, lambda i, j: 1 - similarity(i, j))
+    assert_allclose(TargetSimilarityGraph(5).weights(small, columns).toarray(), near, atol=1e-14)
+    assert_allclose(TargetDissimilarityGraph(5).weights(small, columns).toarray(), far, atol=1e-14)
+    frame = pd.DataFrame({"class": columns[0], "first": numbers, "second": other})
+    rows = [list(row) for row in zip(*columns, strict=True)]
+    for same in (frame, rows, np.array(rows, dtype=object)):
+        assert_allclose(TargetSimilarityGraph(5).weights(small, same).toarray(), near, atol=1e-14)
+
+
+def test_several_classes_are_one_joint_class(small, classes, rng):
+    other = rng.integers(0, 2, size=40)
+    joint = TargetSimilarityGraph(5).weights(small, 2 * classes + other).toarray()
+    for several in ([classes, other], np.column_stack([classes, other]), pd.DataFrame({"a": classes, "b": other})):
+        assert_allclose(TargetSimilarityGraph(5).weights(small, several).toarray(), joint)
+
+
+def test_a_vector_of_numbers_counts_by_its_euclidean_distance(small, rng):
+    Y = rng.normal(size=(40, 3))
+    expected = naive.graph_weights(small, 5, lambda i, j: np.exp(-np.sum((Y[i] - Y[j]) ** 2) / 0.49))
+    assert_allclose(TargetSimilarityGraph(5, scale=0.7).weights(small, Y).toarray(), expected, atol=1e-14)
+    turned = Y @ np.linalg.qr(rng.normal(size=(3, 3)))[0]
+    assert_allclose(TargetSimilarityGraph(5, scale=0.7).weights(small, turned).toarray(), expected, atol=1e-12)
+    standardised = (Y - Y.mean(axis=0)) / Y.std(axis=0)
+    assert_allclose(
+        TargetSimilarityGraph(5, scale="std").weights(small, Y * [1.0, 20.0, 0.1]).toarray(),
+        TargetSimilarityGraph(5).weights(small, standardised).toarray(),
+        atol=1e-12,
+    )
+
+
+def test_one_column_is_its_target(small, numbers):
+    expected = TargetSimilarityGraph(5).weights(small, numbers).toarray()
+    for column in (numbers[:, None], [numbers], pd.DataFrame({"y": numbers})):
+        assert_allclose(TargetSimilarityGraph(5).weights(small, column).toarray(), expected)
+
+
+@pytest.mark.parametrize("kind", [TargetSimilarityGraph, TargetDissimilarityGraph])
+@pytest.mark.parametrize("seed", range(3))
+def test_unlabelled_rows_are_as_if_they_were_not_there(kind, seed):
+    """The graph of the labelled rows alone, with zeros for all others; whatever stands for a missing target."""
+    rng = np.random.default_rng(seed)
+    known = rng.permutation(40) < (7, 20, 39)[seed]
+    views = {"a": rng.normal(size=(40, 2)), "b": rng.normal(size=(40, 3))}
+    classes, numbers = rng.integers(0, 3, size=40), rng.normal(size=40)
+    gap = ~known
+
+    def embedded(target):
+        alone = kind(5).weights({party: A[known] for party, A in views.items()}, target).toarray()
+        expected = np.zeros((40, 40))
+        expected[np.ix_(known, known)] = alone
+        return expected
+
+    names = np.array(["low", "mid", "high"])[classes]
+    forms = {
+        "None among whole numbers": (np.where(gap, None, classes), classes[known]),
+        "pandas": (pd.array(np.where(gap, None, classes), dtype="Int64"), classes[known]),
+        "masked": (np.ma.masked_array(classes, mask=gap), classes[known]),
+        "None among names": (np.where(gap, None, names), names[known]),
+        "NaN among names": (
+            [np.nan if missing else str(n) for missing, n in zip(gap, names, strict=True)],
+            names[known],
+        ),
+        "NaN among numbers": (np.where(gap, np.nan, numbers), numbers[known]),
+        "None among numbers": (np.where(gap, None, numbers), numbers[known]),
+        "several": ([np.where(gap, np.nan, numbers), classes], [numbers[known], classes[known]]),
+    }
+    for form, (target, labelled) in forms.items():
+        assert_allclose(kind(5).weights(views, target).toarray(), embedded(labelled), atol=1e-15, err_msg=form)
+
+
+def test_a_row_without_one_of_its_targets_has_no_pair(small, classes, numbers):
+    gaps = [np.where(np.arange(40) == 3, None, classes), np.where(np.arange(40) == 8, np.nan, numbers)]
+    W = TargetSimilarityGraph(5).weights(small, gaps).toarray()
+    assert not W[[3, 8]].any()
+    assert W.any(axis=1).sum() > 20
+
+
+def test_whole_numbers_with_nan_are_classes_where_that_is_said(small, classes):
+    gaps = np.where(np.arange(40) < 5, np.nan, classes)
+    said = TargetSimilarityGraph(5, task="classification").weights(small, gaps).toarray()
+    expected = TargetSimilarityGraph(5).weights(small, np.where(np.arange(40) < 5, None, classes)).toarray()
+    assert_allclose(said, expected)
+    assert not np.allclose(TargetSimilarityGraph(5).weights(small, gaps).toarray(), expected)
+
+
+def test_the_geometric_graph_looks_at_no_target(small, numbers):
+    gaps = np.where(np.arange(40) < 39, np.nan, numbers)
+    assert_allclose(GeometricGraph(5).weights(small, gaps).toarray(), GeometricGraph(5).weights(small).toarray())
+
+
+def test_own_weights_get_a_list_of_several_targets(small, classes, numbers):
+    class Both(TargetSimilarityGraph):
+        def pair_weights(self, first, second):
+            return 1.0 * (first[0] == second[0]) * (abs(first[1] - second[1]) < 1)
+
+    expected = naive.graph_weights(
+        small, 5, lambda i, j: float(classes[i] == classes[j] and abs(numbers[i] - numbers[j]) < 1)
+    )
+    assert_allclose(Both(5).weights(small, [classes, numbers]).toarray(), expected)
+
+
 def test_similarity_and_dissimilarity_add_up_to_the_neighbours(small, numbers):
     total = TargetSimilarityGraph(5).weights(small, numbers) + TargetDissimilarityGraph(5).weights(small, numbers)
     assert_allclose(total.toarray(), GeometricGraph(5).weights(small).toarray(), atol=1e-14)
@@ -116,8 +227,12 @@ def test_clear_errors(small, classes, numbers):
         TargetSimilarityGraph(5).weights(small)
     with pytest.raises(AgreementError, match=r"shape \(40,\); got \(39,\)"):
         TargetSimilarityGraph(5).weights(small, classes[1:])
-    with pytest.raises(ValueError, match="NaN or infinity"):
-        TargetSimilarityGraph(5).weights(small, np.full(40, np.nan))
+    with pytest.raises(ValueError, match=r"n_neighbors=5 .* rows that have a target, 4\. Lower it"):
+        TargetSimilarityGraph(5).weights(small, np.where(np.arange(40) < 4, numbers, np.nan))
+    with pytest.raises(ValueError, match="contain infinity"):
+        TargetSimilarityGraph(5).weights(small, np.where(np.arange(40) < 4, np.inf, numbers))
+    with pytest.raises(AgreementError, match=r"shape \(40,\); got \(39,\)"):
+        TargetSimilarityGraph(5).weights(small, [numbers, classes[1:]])
     with pytest.raises(NumericalError, match="no two neighbouring anchor rows"):
         TargetSimilarityGraph(1).laplacian(small, np.arange(40))
     with pytest.raises(NumericalError, match="all anchor targets are equal"):

@@ -103,6 +103,7 @@ class FitSize:
     kernel: Kernel
     n_columns: float
     itemsize: int = 8
+    needs_exact: bool = False
     alpha: float = 1.0
     n_landmarks: int | None = None
     has_graph: bool = False
@@ -233,7 +234,7 @@ class FitSize:
             candidates = ["dense"]
         else:
             candidates = ["streamed", "dense"] if dense else ["streamed"]
-            if solver == "auto":
+            if solver == "auto" and not self.needs_exact:
                 many = self.n_parties * float(self.n_anchors) ** 3 / 3 > EXACT_OPERATIONS
                 candidates = ["nystroem", *candidates] if many else [*candidates, "nystroem"]
         costs = [self.landmarks(limit) if name == "nystroem" else self.cost(name) for name in candidates]
@@ -243,7 +244,7 @@ class FitSize:
             if each.memory <= limit:
                 return replace(each, limit=limit)
         least = min(costs, key=lambda each: each.memory)
-        instead = "" if solver == "nystroem" or self.has_penalty else "solver='nystroem', "
+        instead = "" if solver == "nystroem" or self.has_penalty or self.needs_exact else "solver='nystroem', "
         raise NotEnoughMemoryError(
             f"KTI: {self.n_parties} parties with {self.n_anchors} anchor rows need {least.memory / 2**30:.2g} GiB with "
             f"solver={solver!r}, but {limit / 2**30:.2g} GiB may be used, anchor representations included. Take fewer "

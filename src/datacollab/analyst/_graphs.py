@@ -13,8 +13,12 @@ from scipy import sparse
 from sklearn.base import BaseEstimator
 from sklearn.neighbors import NearestNeighbors
 
-from .._validation import FloatArray, Interval, PartyName, StrOptions, check_single_targets, count_missing, require
+from .._frames import are_missing, plain_column
+from .._validation import FloatArray, Interval, PartyName, StrOptions, check_single_targets, require
 from ..errors import AgreementError, NumericalError
+
+Targets = NDArray[Any] | list[NDArray[Any]]
+"""Targets of some rows: an array, or of several targets a list of such arrays."""
 
 
 class NeighborGraph(BaseEstimator, ABC):
@@ -32,31 +36,40 @@ class NeighborGraph(BaseEstimator, ABC):
     }
 
     @abstractmethod
-    def pair_weights(self, first: NDArray[Any] | None, second: NDArray[Any] | None) -> FloatArray | float:
-        """Return weights of neighbouring pairs from the targets of their two ends (None if no target is needed)."""
+    def pair_weights(self, first: Targets | None, second: Targets | None) -> FloatArray | float:
+        """Return weights of neighbouring pairs from the targets of their two ends (None if no target is needed).
+
+        Of several targets each end has a list of arrays.
+        """
 
     def weights(self, anchors: Mapping[PartyName, FloatArray], y: ArrayLike | None = None) -> sparse.csr_array:
         """Return symmetric weights, averaged over parties (eqs. graph-weight-symmetrization, graph-weight-aggregation).
 
-        The array is sparse, of shape (n_anchors, n_anchors).  `y` has the targets of the anchor rows, where the graph
-        needs them.  Raise ValueError if `n_neighbors` is not below the number of anchor rows, or `y` is missing, and
+        The array is sparse, of shape (n_anchors, n_anchors).
+
+        `y` has the targets of the anchor rows, where the graph needs them: one column, or several as an array of shape
+        (n_anchors, n_targets), a list of columns or a data frame, in which each has a type of its own.  A row with a
+        None, NaN or masked entry has no target, and no pair; neighbours are found among the other rows, as if there
+        were no others.
+
+        Raise ValueError if `n_neighbors` is not below the number of such rows, or `y` is missing or infinite, and
         AgreementError if it has not one entry per anchor row.
         """
         self._validate_params()
         n_anchors = next(iter(anchors.values())).shape[0]
-        if self.n_neighbors >= n_anchors:
+        columns = self._checked_target(y, n_anchors)
+        rows = np.flatnonzero(~np.any([np.zeros(n_anchors, dtype=np.bool_), *map(are_missing, columns)], axis=0))
+        if self.n_neighbors >= len(rows):
+            labelled = " that have a target" if len(rows) < n_anchors else ""
             raise ValueError(
-                f"{type(self).__name__}: n_neighbors={self.n_neighbors} must be below the number of anchor rows, "
-                f"{n_anchors}."
+                f"{type(self).__name__}: n_neighbors={self.n_neighbors} must be below the number of anchor rows"
+                f"{labelled}, {len(rows)}. Lower it, or take more of them."
             )
-        target = self._checked_target(y, n_anchors)
         total = sparse.csr_array((n_anchors, n_anchors))
+        first = np.repeat(rows, self.n_neighbors)
         for A in anchors.values():
-            neighbors = _neighbors(A, self.n_neighbors, self.approximate)
-            first = np.repeat(np.arange(n_anchors), self.n_neighbors)
-            second = neighbors.ravel()
-            ends = (None, None) if target is None else (target[first], target[second])
-            values = np.broadcast_to(self.pair_weights(*ends), first.shape)
+            second = rows[_neighbors(A[rows], self.n_neighbors, self.approximate).ravel()]
+            values = np.broadcast_to(self.pair_weights(_of(columns, first), _of(columns, second)), first.shape)
             total += sparse.csr_array((values, (first, second)), shape=(n_anchors, n_anchors))
         average = (total + total.T) / (2.0 * len(anchors))
         average.eliminate_zeros()
@@ -76,28 +89,67 @@ class NeighborGraph(BaseEstimator, ABC):
             )
         return sparse.csr_array(sparse.diags_array(W.sum(axis=1)) - W)
 
-    def _checked_target(self, y: ArrayLike | None, n_anchors: int) -> NDArray[Any] | None:
+    def _checked_target(self, y: ArrayLike | None, n_anchors: int) -> list[NDArray[Any]]:
         if not self._needs_target:
-            return None
+            return []
         if y is None:
             raise ValueError(
                 f"{type(self).__name__} needs the targets of the anchor rows: pass y=anchor_target, or use "
                 "GeometricGraph, which needs none."
             )
-        return anchor_targets(y, n_anchors, type(self).__name__)
+        return _target_columns(y, n_anchors, type(self).__name__)
 
 
 def anchor_targets(y: ArrayLike, n_anchors: int, user: str) -> NDArray[Any]:
     """Check targets of the anchor rows: one for each, none missing or infinite."""
-    target = np.asarray(y)
-    check_single_targets(target, f"{user}: the anchor target", AgreementError)
-    if target.shape != (n_anchors,):
-        raise AgreementError(f"{user}: expected one target per anchor row, shape ({n_anchors},); got {target.shape}.")
-    if count_missing(target) or (target.dtype.kind == "f" and not np.isfinite(target).all()):
-        raise ValueError(
-            f"{user}: the anchor targets contain missing values, NaN or infinity. Leave y out, or those anchor rows."
+    columns = _target_columns(y, n_anchors, user)
+    if len(columns) > 1 or are_missing(columns[0]).any():
+        found = f"{len(columns)} targets" if len(columns) > 1 else "missing values or NaN"
+        raise AgreementError(
+            f"{user} scores by one target of all anchor rows; y has {found}. Leave y out, or those anchor rows or "
+            "columns; KTI itself takes them for its graphs."
         )
-    return target
+    return columns[0]
+
+
+def _target_columns(y: Any, n_anchors: int, user: str) -> list[NDArray[Any]]:
+    """Return one array for each target of the anchor rows, in which entries may be missing, but not infinite."""
+    if hasattr(y, "columns"):
+        given = [y[name] for name in y.columns]
+    elif isinstance(y, list | tuple) and len(y) != n_anchors and all(np.ndim(each) == 1 for each in y):
+        given = list(y)
+    else:
+        # Lists may have a text beside a number.
+        dtype = object if isinstance(y, list | tuple) else None
+        given = list(np.asanyarray(y, dtype=dtype).T) if np.ndim(y) == 2 else [y]
+    columns = [_typed_column(each) for each in given]
+    for column in columns:
+        check_single_targets(column, f"{user}: the anchor target", AgreementError)
+        if column.shape != (n_anchors,):
+            raise AgreementError(
+                f"{user}: expected one target per anchor row, shape ({n_anchors},); got {column.shape}."
+            )
+        if column.dtype.kind == "f" and np.isinf(column).any():
+            raise ValueError(f"{user}: the anchor targets contain infinity. Put NaN where a target is not known.")
+    return columns
+
+
+def _typed_column(values: Any) -> NDArray[Any]:
+    """Return a target as an array; whole numbers beside None stay objects, and so classes."""
+    if isinstance(values, np.ma.MaskedArray):
+        values = np.where(np.ma.getmaskarray(values), np.array(None), values.data)
+    given = np.asarray(values)
+    if getattr(getattr(values, "dtype", None), "kind", "O") in "iu" and given.dtype.kind == "f":
+        given = np.asarray(values, dtype=object)  # pandas makes floats of whole numbers beside gaps
+    known = given[~are_missing(given)]
+    are_whole = given.dtype.kind == "O" and all(isinstance(each, Integral | np.bool_) for each in known)
+    return given if are_whole else plain_column(values)
+
+
+def _of(columns: list[NDArray[Any]], rows: NDArray[np.intp]) -> Targets | None:
+    if not columns:
+        return None
+    return [column[rows] for column in columns] if len(columns) > 1 else columns[0][rows]
 
 
 def _neighbors(A: FloatArray, n_neighbors: int, approximate: bool) -> NDArray[np.intp]:
@@ -142,7 +194,7 @@ class GeometricGraph(NeighborGraph):
         self.n_neighbors = n_neighbors
         self.approximate = approximate
 
-    def pair_weights(self, first: NDArray[Any] | None, second: NDArray[Any] | None) -> float:
+    def pair_weights(self, first: Targets | None, second: Targets | None) -> float:
         """Return a weight of one for each pair."""
         return 1.0
 
@@ -165,9 +217,13 @@ class _TargetGraph(NeighborGraph):
         self.scale = scale
         self.task = task
 
-    def _similarity(self, first: NDArray[Any] | None, second: NDArray[Any] | None) -> FloatArray:
+    def _similarity(self, first: Targets | None, second: Targets | None) -> FloatArray:
         assert first is not None
         assert second is not None
+        if isinstance(first, list):
+            # That of vectors of numbers, exp(-|y - y'|^2 / sigma^2), is the product over their entries.
+            return np.asarray(np.prod([self._similarity(*ends) for ends in zip(first, second, strict=True)], axis=0))
+        assert not isinstance(second, list)
         if self.task == "classification" or (self.task == "auto" and first.dtype.kind != "f"):
             return np.asarray(first == second, dtype=np.float64)
         first, second = first.astype(np.float64, copy=False), second.astype(np.float64, copy=False)
@@ -182,7 +238,8 @@ class TargetSimilarityGraph(_TargetGraph):
     r"""Target-similarity Laplacian, TSL: neighbours of like target are tied (eqs. tsl-class-weight, tsl-reg-weight).
 
     For classes, a neighbouring pair weighs 1 where the classes are equal and 0 otherwise.  For a numeric target it
-    weighs :math:`\exp(-(y_i - y_{i'})^2 / \sigma_y^2)`.
+    weighs :math:`\exp(-(y_i - y_{i'})^2 / \sigma_y^2)`.  Of several targets the weights are multiplied: all classes
+    must be equal, and distances of numbers are Euclidean.  Rows with a missing target have no pairs.
 
     Parameters
     ----------
@@ -192,7 +249,8 @@ class TargetSimilarityGraph(_TargetGraph):
         :math:`\sigma_y`, in the target's own units; the paper standardises the target and takes 1.  "std" takes the
         standard deviation of the anchor targets, which amounts to the same.
     task : {"auto", "classification", "regression"}, default="auto"
-        "auto" treats floating-point targets as numbers and all others as classes.
+        "auto" treats floating-point targets as numbers and all others as classes.  Classes that are whole numbers
+        with NaN among them need "classification".
 
     Examples
     --------
@@ -204,7 +262,7 @@ class TargetSimilarityGraph(_TargetGraph):
            [0., 0., 0.]])
     """
 
-    def pair_weights(self, first: NDArray[Any] | None, second: NDArray[Any] | None) -> FloatArray:
+    def pair_weights(self, first: Targets | None, second: Targets | None) -> FloatArray:
         """Return similarity of the targets at the two ends, between 0 and 1."""
         return self._similarity(first, second)
 
@@ -216,6 +274,6 @@ class TargetDissimilarityGraph(_TargetGraph):
     one minus its weight in `TargetSimilarityGraph`, whose parameters it has.
     """
 
-    def pair_weights(self, first: NDArray[Any] | None, second: NDArray[Any] | None) -> FloatArray:
+    def pair_weights(self, first: Targets | None, second: Targets | None) -> FloatArray:
         """Return dissimilarity of the targets at the two ends, between 0 and 1."""
         return np.asarray(1.0 - self._similarity(first, second))

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import logging
 import warnings
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import replace
 from numbers import Integral, Real
 from typing import Any, ClassVar, Self
@@ -23,17 +23,32 @@ from ..errors import (
     NotConvergedError,
     NotEnoughMemoryError,
     NumericalError,
+    RepresentationError,
     UndeterminedTargetWarning,
     UnknownPartyError,
 )
 from ..linalg import ARRAY_KERNELS, Kernel, cast, fix_signs, like, median_gamma, scale_gamma
+from ..model import LinearMap
 from ._cost import FitCost, FitSize
 from ._engine import Engine
 from ._graphs import NeighborGraph
 from ._linear import N_COMPONENTS, SHARED_CONSTRAINTS, BaseIntegrator, Representations, check_n_components
-from ._solvers import VANISHING, Solution, TargetProblem, kernel_rank, solve_dense, solve_nystroem, solve_streamed
+from ._solvers import (
+    VANISHING,
+    Solution,
+    TargetProblem,
+    definite,
+    kernel_rank,
+    solve_dense,
+    solve_nystroem,
+    solve_streamed,
+)
 
 logger = logging.getLogger(__name__)
+
+KernelRule = str | Callable[..., Any]
+GammaRule = float | str | Callable[[FloatArray], float]
+_KERNELS = {"precomputed", *PAIRWISE_KERNEL_FUNCTIONS}
 
 _WORTH_SAYING = 2000
 """Anchor rows from which a fit takes long enough to say beforehand how long."""
@@ -57,10 +72,11 @@ class KTI(BaseIntegrator):
     ----------
     n_components : int, default=10
         :math:`\hat d`, columns of the collaboration representation.  The default is lowered where data allow fewer.
-    kernel : str or callable, default="rbf"
+    kernel : str, callable or mapping of party to either, default="rbf"
         As `sklearn.metrics.pairwise.pairwise_kernels` takes it: "rbf", "laplacian", "linear", "poly", "cosine", ...,
         a scikit-learn Gaussian process kernel such as ``Matern()``, or a function of two rows (slow).  It must be
-        positive semidefinite.
+        positive semidefinite.  With "precomputed" `fit` takes the matrix of the kernel between a party's anchor rows,
+        of shape (n_anchors, n_anchors), and `transform` that between its rows and these; maps are linear in such rows.
     gamma : float, "median", "scale", callable or mapping of party to any of these, default="median"
         Width of the kernel.  "median" is one over the median squared distance between the party's anchor rows (for
         "laplacian" the median Manhattan distance); "scale" is one over the number of columns times their variance; a
@@ -82,13 +98,17 @@ class KTI(BaseIntegrator):
         :math:`\varepsilon \to 0`, which is solved as accurately.
     center : bool, default=False
         Whether the columns of Z sum to zero (eq. centering).
+    party_weights : mapping of party to float, default=None
+        :math:`w_k \ge 0`, by which all that a party adds to the sum, misfit and penalty, is multiplied:
+        :math:`M_\lambda = \lambda \sum_k w_k (\Sigma_k + \lambda I)^{-1}`.  Given Z, :math:`g_k` does not depend on
+        it: a party of weight 0 has no say in Z, and is brought onto it.  None takes 1 for all.
     solver : {"auto", "exact", "nystroem"}, default="auto"
         How Z is found.  "exact" factorises one n_a x n_a matrix per party: up to 1,200 rows, or with a penalty graph,
         for the eigenvectors of the summed inverses; beyond, for a Krylov method on the factors, in float32 with
         corrections in float64.  "nystroem" restricts each party's functions to landmarks among its anchor rows: time
         and memory grow linearly in n_a, and models hold landmarks only.  "auto" solves exactly while K n_a^3 / 3 is at
         most 1e12 (6,700 rows of ten parties) and memory suffices, with landmarks beyond, and exactly again where
-        landmarks cannot do it.
+        landmarks cannot do it, as with `party_weights` or a precomputed kernel.
     precision : {"float64", "float32"}, default="float64"
         For "exact" beyond 1,200 rows.  "float32" leaves out the corrections, unless the penalty is too small: less
         time, and an objective that is off by some 1e-7.
@@ -140,6 +160,7 @@ class KTI(BaseIntegrator):
         objective is above the exact minimum, without the graph.  None if `n_landmarks` was given, or nothing was
         approximated.
     integration_functions_ : dict of party to KernelMap
+        Of a party with a precomputed kernel a LinearMap, of kernel values.
 
     Notes
     -----
@@ -171,7 +192,8 @@ class KTI(BaseIntegrator):
     _parameter_constraints: ClassVar[dict[str, Any]] = {
         **SHARED_CONSTRAINTS,
         "n_components": N_COMPONENTS,
-        "kernel": [StrOptions(set(PAIRWISE_KERNEL_FUNCTIONS)), callable],
+        "kernel": [StrOptions(_KERNELS), callable, Mapping],
+        "party_weights": [Mapping, None],
         "gamma_factor": [Interval(Real, 0, None, closed="neither")],
         "alpha": [Interval(Real, 0, None, closed="neither")],
         "graph_weight": [Interval(Real, 0, None, closed="left")],
@@ -193,7 +215,7 @@ class KTI(BaseIntegrator):
         self,
         n_components: int = USUAL,
         *,
-        kernel: str | Callable[..., Any] = "rbf",
+        kernel: KernelRule | Mapping[Any, KernelRule] = "rbf",
         gamma: GammaRule | Mapping[Any, GammaRule] = "median",
         gamma_factor: float = 1.0,
         alpha: float = 0.1,
@@ -202,6 +224,7 @@ class KTI(BaseIntegrator):
         penalty_graph: NeighborGraph | None = None,
         penalty_epsilon: float = 1e-6,
         center: bool = False,
+        party_weights: Mapping[Any, float] | None = None,
         solver: str = "auto",
         precision: str = "float64",
         tol: float = 0.0075,
@@ -224,6 +247,7 @@ class KTI(BaseIntegrator):
         self.penalty_graph = penalty_graph
         self.penalty_epsilon = penalty_epsilon
         self.center = center
+        self.party_weights = party_weights
         self.solver = solver
         self.precision = precision
         self.tol = tol
@@ -239,19 +263,22 @@ class KTI(BaseIntegrator):
     def fit(self, anchors: Representations, y: ArrayLike | None = None) -> Self:
         """Learn the target and one kernel map per party.
 
-        Parameters and errors are those of `BaseIntegrator.fit`.
+        Parameters and errors are those of `BaseIntegrator.fit`; `y` may have several columns, and gaps, as
+        `NeighborGraph.weights` takes it.
 
         Raises
         ------
         NumericalError
             If a kernel is not positive semidefinite, a width cannot be found, a graph has no edges, or landmarks
             cannot stand for the other rows.
+        RepresentationError
+            If a precomputed kernel is not square and symmetric.
         NotEnoughMemoryError
             If no solver that is allowed fits into the memory; nothing was started.
         ValueError
             If the anchor rows (less one if centred) or the rank of the kernel matrices together do not allow so many
-            components, `y` is missing, `kernel_params` is given for a named kernel, or a parameter asks for what is
-            done with NumPy arrays only.
+            components, `y` is missing, `kernel_params` is given for a named kernel, a weight is negative or all are 0,
+            or a parameter asks for what is done exactly or with NumPy arrays only.
         """
         checked = self._start_fit(anchors)
         n_components = self._check_parameters(next(iter(checked.values())))
@@ -273,7 +300,7 @@ class KTI(BaseIntegrator):
         """Set the learnt attributes."""
         signs = like(fix_signs(to_numpy(solution.target)), solution.target)
         self.solver_ = solution.solver
-        widths = problem.kernels if has_width(self.kernel) else {}
+        widths = {party: kernel for party, kernel in problem.kernels.items() if has_width(kernel.metric)}
         self.gammas_ = {party: kernel.parameters["gamma"] for party, kernel in widths.items()}
         self.target_ = solution.target * signs
         self.eigenvalues_ = like(solution.eigenvalues, solution.target)
@@ -283,7 +310,10 @@ class KTI(BaseIntegrator):
         self.n_landmarks_ = solution.rank
         self.approximation_error_ = solution.error
         self.integration_functions_ = {
-            party: replace(g, coefficients=g.coefficients * signs) for party, g in solution.maps.items()
+            party: LinearMap(party, g.coefficients * signs)
+            if g.kernel.metric == "precomputed"
+            else replace(g, coefficients=g.coefficients * signs)
+            for party, g in solution.maps.items()
         }
 
     def estimate_cost(
@@ -322,19 +352,26 @@ class KTI(BaseIntegrator):
         ('nystroem', True)
         """
         self._validate_params()
-        columns = float(self.n_components if n_columns is None else n_columns)
-        size = self._size_of(n_anchors, n_parties, columns, np.dtype(dtype).itemsize, self._kernel(1.0 / columns))
+        kernels = [self._kernel(each, 1.0, np.zeros((1, 1))) for each in each_value(self.kernel)]
+        fewest = n_anchors if any(kernel.metric == "precomputed" for kernel in kernels) else self.n_components
+        columns = float(fewest if n_columns is None else n_columns)
+        size = self._size_of(n_anchors, n_parties, columns, np.dtype(dtype).itemsize, kernels)
         return size.choose(self.solver, self._limit(), is_loaded=False)
 
     def _size(self, problem: TargetProblem) -> FitSize:
         n_parties = len(problem.anchors)
         beside = next(iter(problem.anchors.values()))
-        n_columns = sum(A.shape[1] for A in problem.anchors.values()) / n_parties
+        given = {party: problem.kernels[party].parameters.get("matrix", A) for party, A in problem.anchors.items()}
+        n_columns = sum(A.shape[1] for A in given.values()) / n_parties
         itemsize = beside.dtype.itemsize if isinstance(beside, np.ndarray) else 8
-        return self._size_of(problem.n_anchors, n_parties, n_columns, itemsize, next(iter(problem.kernels.values())))
+        return self._size_of(problem.n_anchors, n_parties, n_columns, itemsize, list(problem.kernels.values()))
 
-    def _size_of(self, n_anchors: int, n_parties: int, n_columns: float, itemsize: int, kernel: Kernel) -> FitSize:
-        """Return the size of a fit to such data with these parameters."""
+    def _size_of(
+        self, n_anchors: int, n_parties: int, n_columns: float, itemsize: int, kernels: list[Kernel]
+    ) -> FitSize:
+        """Return the size of a fit to such data with these parameters, as if all had the kernel that costs most."""
+        # Functions are slow, and those without a width are mostly of low rank.
+        kernel = max(kernels, key=lambda each: (callable(each.metric), has_width(each.metric)))
         return FitSize(
             n_anchors=n_anchors,
             n_parties=n_parties,
@@ -342,6 +379,7 @@ class KTI(BaseIntegrator):
             kernel=kernel,
             n_columns=n_columns,
             itemsize=itemsize,
+            needs_exact=bool(self._exact_only()),
             alpha=self.alpha,
             n_landmarks=self.n_landmarks,
             has_graph=self.graph is not None,
@@ -406,21 +444,37 @@ class KTI(BaseIntegrator):
     def _check_parameters(self, A: Array) -> int:
         """Refuse parameters that the data, or one another, do not allow; return the number of components."""
         check_library(A, kernel=self.kernel, penalty_graph=self.penalty_graph, engine=self.engine)
-        if isinstance(self.kernel, str) and self.kernel_params:
+        if (only := self._exact_only()) and self.solver == "nystroem":
+            raise ValueError(f"solver='nystroem' cannot do {only}. Set solver='exact' or 'auto', or leave {only} out.")
+        if self.kernel_params and all(isinstance(each, str) for each in each_value(self.kernel)):
             raise ValueError(
                 f"kernel_params is for kernels that are functions; for kernel={self.kernel!r} set gamma, degree, coef0."
             )
         largest = A.shape[0] - 1 if self.center else A.shape[0]
         return check_n_components(self.n_components, largest, f"there are {A.shape[0]} anchor rows")
 
+    def _exact_only(self) -> str:
+        """Return the parameter that landmarks cannot serve, or nothing."""
+        if "precomputed" in each_value(self.kernel):
+            return "kernel='precomputed'"
+        return "" if self.party_weights is None else "party_weights"
+
     def _problem(self, anchors: dict[PartyName, Array], y: ArrayLike | None) -> TargetProblem:
         """Return kernels and graphs, which are found with NumPy."""
         here = {party: to_numpy(A) for party, A in anchors.items()}
         y = to_numpy(y) if y is not None and array_library(y) is not None else y
-        gammas = kernel_widths(here, self.kernel, self.gamma, self.gamma_factor)
+        kernels = self._kernels(here)
+        for party, kernel in kernels.items():
+            if kernel.metric == "precomputed":
+                check_kernel_matrix(party, here[party])
+                # The kernel looks its values up by the numbers of rows.
+                anchors = {**anchors, party: np.arange(len(here[party]), dtype=here[party].dtype)[:, np.newaxis]}
+                if self.graph is not None or self.penalty_graph is not None:
+                    here[party] = _points(party, here[party], self.alpha)
         return TargetProblem(
             anchors=anchors,
-            kernels={party: self._kernel(gammas.get(party)) for party in anchors},
+            kernels=kernels,
+            weights=self._weights(anchors),
             alpha=self.alpha,
             n_components=self.n_components,
             intrinsic=None if self.graph is None else self.graph.laplacian(here, y),
@@ -429,11 +483,33 @@ class KTI(BaseIntegrator):
             center=self.center,
         )
 
-    def _kernel(self, gamma: float | None) -> Kernel:
+    def _weights(self, anchors: Mapping[PartyName, Array]) -> dict[PartyName, float]:
+        """Return weights that are not negative, nor all zero."""
+        given = of_each_party(1.0 if self.party_weights is None else self.party_weights, anchors, "party_weights")
+        for party, weight in given.items():
+            if not isinstance(weight, Real) or not 0 <= float(weight) < np.inf:
+                raise ValueError(f"party_weights: party {party!r} has {weight!r}; expected a number of 0 or more.")
+        if not any(given.values()):
+            raise ValueError("party_weights: all are 0, so nobody has a say in the target. Raise one of them.")
+        return {party: float(weight) for party, weight in given.items()}
+
+    def _kernels(self, anchors: Mapping[PartyName, FloatArray]) -> dict[PartyName, Kernel]:
+        """Return each party's kernel, with its width where it has one."""
+        rules = of_each_party(self.kernel, anchors, "kernel")
+        for party, rule in rules.items():
+            if not callable(rule) and str(rule) not in _KERNELS:
+                known = ", ".join(sorted(_KERNELS))
+                raise ValueError(f"kernel: party {party!r} has {rule!r}; expected a function, or one of {known}.")
+        widths = kernel_widths(anchors, rules, self.gamma, self.gamma_factor)
+        return {party: self._kernel(rule, widths.get(party), anchors[party]) for party, rule in rules.items()}
+
+    def _kernel(self, rule: KernelRule, gamma: float | None, A: FloatArray) -> Kernel:
         """Return one party's kernel; a function of two rows has parameters of its own."""
-        if not isinstance(self.kernel, str):
-            return Kernel(metric=self.kernel, parameters=self.kernel_params or {})
-        return Kernel(metric=self.kernel, parameters={"gamma": gamma, "degree": self.degree, "coef0": self.coef0})
+        if not isinstance(rule, str):
+            return Kernel(metric=rule, parameters=self.kernel_params or {})
+        if rule == "precomputed":
+            return Kernel(metric=rule, parameters={"matrix": A})
+        return Kernel(metric=rule, parameters={"gamma": gamma, "degree": self.degree, "coef0": self.coef0})
 
     def _penalty(
         self, graph: NeighborGraph, anchors: Mapping[PartyName, FloatArray], y: ArrayLike | None
@@ -458,15 +534,20 @@ _VANISHING_SINGLE = 1e-5
 
 
 def check_library(
-    A: Array, *, kernel: str | Callable[..., Any], penalty_graph: NeighborGraph | None, engine: Any
+    A: Array,
+    *,
+    kernel: KernelRule | Mapping[Any, KernelRule],
+    penalty_graph: NeighborGraph | None,
+    engine: Any,
 ) -> None:
     """Refuse parameters that ask for what is done with NumPy arrays only."""
     library = array_library(A)
     if library is None:
         return
     kernels = ["rbf", *ARRAY_KERNELS]
+    are_known = all(isinstance(each, str) and each in kernels for each in each_value(kernel))
     wanted = {
-        "kernel": (kernel, None if isinstance(kernel, str) and kernel in kernels else f"one of {kernels!r}"),
+        "kernel": (kernel, None if are_known else f"one of {kernels!r}"),
         "penalty_graph": (penalty_graph, None if penalty_graph is None else "None"),
         "engine": (engine, None if engine is None else "None"),
     }
@@ -485,7 +566,7 @@ def check_rank(
     if problem.normalised:
         return problem.n_components
     rounded = single and solution.angle is not None
-    rank = kernel_rank(solution.eigenvalues, len(problem.anchors), _VANISHING_SINGLE if rounded else VANISHING)
+    rank = kernel_rank(solution.eigenvalues, problem.total_weight, _VANISHING_SINGLE if rounded else VANISHING)
     what = "the rank with these landmarks" if by_landmarks else "the rank of the kernel matrices"
     return min(problem.n_components, check_n_components(n_components, rank, f"that is {what} together"))
 
@@ -507,34 +588,67 @@ def warn_if_undetermined(solution: Solution, n_components: int) -> None:
     )
 
 
-GammaRule = float | str | Callable[[FloatArray], float]
+_ASYMMETRY = 1e-6
+"""Part of the largest entry up to which rounding in float32 makes a kernel matrix asymmetric."""
 
 
-def has_width(kernel: str | Callable[..., Any]) -> bool:
-    """Return whether a kernel, as `pairwise_kernels` takes it, has the parameter gamma."""
-    return isinstance(kernel, str) and "gamma" in KERNEL_PARAMS.get(kernel, ())
+def check_kernel_matrix(party: PartyName, K: FloatArray) -> None:
+    """Refuse a precomputed kernel that is not square and symmetric."""
+    if K.shape[0] != K.shape[1]:
+        raise RepresentationError(
+            f"Party {party!r}: with kernel='precomputed' the anchor representation is the square matrix of kernel "
+            f"values between anchor rows; got shape {K.shape}. Give that matrix, or name a kernel of the rows."
+        )
+    if (K - K.T).max() > _ASYMMETRY * np.abs(K).max():
+        raise RepresentationError(
+            f"Party {party!r}: its precomputed kernel is not symmetric. Give values of one kernel between the anchor "
+            "rows, without noise, with rows and columns in the anchor's order."
+        )
+
+
+def _points(party: PartyName, K: FloatArray, alpha: float) -> FloatArray:
+    r"""Return rows as far apart as the kernel says, for graphs to find neighbours.
+
+    Those of the Cholesky factor of :math:`\Sigma + \lambda I`: the penalty adds the same to all distances.
+    """
+    with definite(party, alpha):
+        return np.asarray(np.linalg.cholesky(K + alpha * np.eye(len(K), dtype=K.dtype)))
+
+
+def each_value(rule: Any) -> list[Any]:
+    """Return the values of a parameter that may be a mapping of parties."""
+    return list(rule.values()) if isinstance(rule, Mapping) else [rule]
+
+
+def of_each_party(rule: Any, parties: Iterable[PartyName], name: str, what: str = "value") -> dict[PartyName, Any]:
+    """Return each party's value of a parameter, which is one for all, or in a mapping that names all of them."""
+    if not isinstance(rule, Mapping):
+        return dict.fromkeys(parties, rule)
+    missing = [party for party in parties if party not in rule]
+    if missing:
+        raise UnknownPartyError(f"{name} names no {what} for {missing!r}; give one for every party.")
+    return {party: rule[party] for party in parties}
+
+
+def has_width(kernel: KernelRule | Mapping[Any, KernelRule]) -> bool:
+    """Return whether a kernel, as `pairwise_kernels` takes it, or any of several, has the parameter gamma."""
+    return any(isinstance(each, str) and "gamma" in KERNEL_PARAMS.get(each, ()) for each in each_value(kernel))
 
 
 def kernel_widths(
     anchors: Mapping[PartyName, FloatArray],
-    kernel: str | Callable[..., Any],
+    kernel: KernelRule | Mapping[Any, KernelRule],
     gamma: GammaRule | Mapping[Any, GammaRule],
     factor: float = 1.0,
 ) -> dict[PartyName, float]:
-    """Return kernel width of each party; empty where the kernel has none."""
-    if not has_width(kernel):
-        return {}
-    if isinstance(gamma, Mapping):
-        missing = [party for party in anchors if party not in gamma]
-        if missing:
-            raise UnknownPartyError(f"gamma names no width for {missing!r}; give one for every party.")
-        rules: dict[PartyName, GammaRule] = {party: gamma[party] for party in anchors}
-    else:
-        rules = dict.fromkeys(anchors, gamma)
-    return {party: factor * _width(party, A, kernel, rules[party]) for party, A in anchors.items()}
+    """Return kernel width of each party whose kernel has one."""
+    kernels = of_each_party(kernel, anchors, "kernel")
+    wide = [party for party in anchors if has_width(kernels[party])]
+    rules = of_each_party(gamma, wide, "gamma", "width")
+    return {party: factor * _width(party, anchors[party], kernels[party], rules[party]) for party in wide}
 
 
-def _width(party: PartyName, A: FloatArray, kernel: str | Callable[..., Any], rule: GammaRule) -> float:
+def _width(party: PartyName, A: FloatArray, kernel: KernelRule, rule: GammaRule) -> float:
     if rule == "median":
         width = median_gamma(A, kernel)
     elif rule == "scale":

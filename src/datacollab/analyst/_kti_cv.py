@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import product
 from numbers import Integral
@@ -32,7 +32,7 @@ from ..linalg import (
     smallest_eigenpairs_centred,
 )
 from ._graphs import NeighborGraph, anchor_targets
-from ._kti import KTI, GammaRule, has_width, kernel_widths
+from ._kti import KTI, GammaRule, KernelRule, each_value, has_width
 from ._linear import SHARED_CONSTRAINTS, BaseIntegrator, Representations, check_n_components
 from ._solvers import definite, kernel_rank
 
@@ -189,8 +189,8 @@ class KTICV(BaseIntegrator):
         :math:`\hat d`, columns of the collaboration representation; of several numbers the best is taken.  Numbers that
         the anchors or a kernel do not allow are left out as long as one remains.  Without anchor targets the largest is
         taken, since concordance cannot tell.
-    kernels : sequence of str or callable, default=("rbf", "linear")
-        Kernels to try; see `KTI`.
+    kernels : sequence of str, callable or mapping of party to either, default=("rbf", "linear")
+        Kernels to try; see `KTI`.  None may be precomputed.
     gamma_factors : sequence of float, default=(0.1, 0.3, 1.0)
         Multiples of `gamma` to try.
     alphas : sequence of float, default=(0.001, 0.01, 0.1)
@@ -269,7 +269,7 @@ class KTICV(BaseIntegrator):
         self,
         n_components: int | Sequence[int] = (16, 32),
         *,
-        kernels: Sequence[str | Callable[..., Any]] = ("rbf", "linear"),
+        kernels: Sequence[KernelRule | Mapping[Any, KernelRule]] = ("rbf", "linear"),
         gamma_factors: Sequence[float] = (0.1, 0.3, 1.0),
         alphas: Sequence[float] = (0.001, 0.01, 0.1),
         graph_weights: Sequence[float] = (0.0, 1.0, 10.0),
@@ -349,6 +349,11 @@ class KTICV(BaseIntegrator):
                 raise ValueError(f"KTICV: {name} is empty; expected at least one value to try.")
             for value in values:
                 KTI().set_params(**{parameter: value})._validate_params()
+        if any("precomputed" in each_value(kernel) for kernel in self.kernels):
+            raise ValueError(
+                "KTICV: kernels has 'precomputed', whose matrices are not cut into folds. Name kernels of rows, or fit "
+                "KTI(kernel='precomputed') with each alpha in question."
+            )
         return sorted({int(number) for number in numbers})
 
     def _kernel_parameters(self) -> Iterator[dict[str, Any]]:
@@ -463,11 +468,10 @@ class KTICV(BaseIntegrator):
             yield from self._views_of_refits(fold, kernel, n_components)
             return
         integrator = self._integrator(kernel)
-        widths = kernel_widths(fold.train, integrator.kernel, self.gamma, integrator.gamma_factor)
         yield from held_out_views(
             fold.train,
             fold.held_out,
-            {party: integrator._kernel(widths.get(party)) for party in fold.train},
+            integrator._kernels(fold.train),
             alphas=self.alphas,
             n_components=n_components,
             center=self.center,

@@ -6,7 +6,7 @@ import logging
 import warnings
 from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager, nullcontext
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 import numpy as np
@@ -60,7 +60,10 @@ VANISHING = 1e-8
 
 @dataclass(frozen=True, kw_only=True, eq=False)
 class TargetProblem:
-    r"""Minimise :math:`\mathrm{tr}(Z^\top M_\lambda Z)` over targets Z (eq. reduced_KNI), or with graphs."""
+    r"""Minimise :math:`\mathrm{tr}(Z^\top M_\lambda Z)` over targets Z (eq. reduced_KNI), or with graphs.
+
+    Parties without an entry in ``weights`` have weight 1.
+    """
 
     anchors: dict[PartyName, Array]
     kernels: dict[PartyName, Kernel]
@@ -70,11 +73,21 @@ class TargetProblem:
     graph_weight: float = 1.0
     penalty: sparse.csr_array | None = None
     center: bool = False
+    weights: Mapping[PartyName, float] = field(default_factory=dict)
 
     @property
     def n_anchors(self) -> int:
         """Rows of every anchor representation."""
         return int(next(iter(self.anchors.values())).shape[0])
+
+    def weight(self, party: PartyName) -> float:
+        """Return the factor of a party's term."""
+        return self.weights.get(party, 1.0)
+
+    @property
+    def total_weight(self) -> float:
+        """Sum of the parties' weights: their number, unless they were given."""
+        return sum(map(self.weight, self.anchors))
 
     @property
     def normalised(self) -> bool:
@@ -91,7 +104,7 @@ class TargetProblem:
 
     def operator(self, trace: float | None) -> TargetOperator:
         r"""Return the symmetric operator whose largest eigenvectors solve the problem without a penalty graph."""
-        n_parties = len(self.anchors)
+        n_parties = self.total_weight
         unit = 1.0 / trace if trace is not None else 1.0
         if self.intrinsic is None:
             return TargetOperator(unit * n_parties, unit, self.alpha, n_parties, None)
@@ -104,13 +117,14 @@ class TargetProblem:
 class TargetOperator:
     r"""``offset`` times the identity less the matrix N that KTI minimises, positive semidefinite.
 
-    :math:`N = c M_\lambda + \beta B` with :math:`M_\lambda = \lambda \sum_k S_k = \sum_k (I - P_k)`.
+    :math:`N = c M_\lambda + \beta B` with :math:`M_\lambda = \lambda \sum_k S_k = \sum_k (I - P_k)`.  If parties have
+    weights, each term of the sums has its own, and ``n_parties`` is their sum.
     """
 
     offset: float
     unit: float
     alpha: float
-    n_parties: int
+    n_parties: float
     laplacian: sparse.csr_array | None
 
     def of_inverses(self, X: Array, total: Array) -> Array:
@@ -163,7 +177,7 @@ def maps_of(
     }
 
 
-def kernel_rank(eigenvalues: FloatArray, n_parties: int, tolerance: float = VANISHING) -> int:
+def kernel_rank(eigenvalues: FloatArray, n_parties: float, tolerance: float = VANISHING) -> int:
     r"""Return components that some kernel map reproduces, by the eigenvalues of :math:`M_\lambda`.
 
     A direction on which all kernels vanish has the eigenvalue K, and maps every row to zero.  What rounding leaves of
@@ -501,10 +515,12 @@ def solve_dense(problem: TargetProblem, engine: Engine) -> Solution:
 
 
 def sum_over_parties(problem: TargetProblem, engine: Engine) -> FloatArray:
-    r"""Return :math:`M_\lambda` in the lower triangle; each party's term has eigenvalues in [0, 1]."""
+    r"""Return :math:`M_\lambda` in the lower triangle; each party's term has eigenvalues up to its weight."""
     M = np.zeros((problem.n_anchors, problem.n_anchors), order="F")
+    # Not zip, whose tuple would keep the last matrix while the next one is made.
+    parties = iter(problem.anchors)
     for S in engine.each(_inverse, _of_parties(problem)):
-        add_to_lower(M, S, problem.alpha)
+        add_to_lower(M, S, problem.alpha * problem.weight(next(parties)))
         del S  # or it would stay until the next one is there
     return M
 
@@ -604,6 +620,7 @@ class _Factor:
     A: Array
     kernel: Kernel
     alpha: float
+    weight: float
     cholesky: PanelCholesky
 
 
@@ -626,23 +643,22 @@ def solve_streamed(
 def _solve_streamed(
     problem: TargetProblem, engine: Engine, start: Array, dtype: DTypeLike, correct: bool, max_columns: int | None
 ) -> Solution:
-    factors = engine.place(
-        _factorised, [(party, A, problem.kernels[party], problem.alpha, dtype) for party, A in problem.anchors.items()]
-    )
+    factors = engine.place(_factorised, [(*each, problem.weight(each[0]), dtype) for each in _of_parties(problem)])
     logger.info("factorised %d kernel matrices of %d rows", len(factors), problem.n_anchors)
     correct = correct or (
         dtype == np.float32 and problem.alpha < _SINGLE_FROM * max(engine.gather(_largest_row_sum, factors))
     )
-    trace = problem.alpha * sum(engine.gather(_inverse_trace, factors)) if problem.normalised else None
+    trace = problem.alpha * sum(engine.gather(_weighted_trace, factors)) if problem.normalised else None
     operator = problem.operator(trace)
     corrected: list[Array] = []
 
     def approximate(X: Array) -> Array:
-        return operator.of_inverses(X, engine.total(_solve, factors, X))
+        return operator.of_inverses(X, engine.total(_weighted_solve, factors, X))
 
     def exact(Z: Array) -> Array:
         corrected[:] = engine.gather(_refine, factors, Z)
-        return operator.of_inverses(Z, sum(corrected))
+        weighted = [problem.weight(party) * T for party, T in zip(problem.anchors, corrected, strict=True)]
+        return operator.of_inverses(Z, sum(weighted))
 
     single = dtype == np.float32 and not correct
     found = leading_eigenpairs(
@@ -685,15 +701,19 @@ def _solve_streamed(
     )
 
 
-def _factorised(party: PartyName, A: Array, kernel: Kernel, alpha: float, dtype: DTypeLike) -> _Factor:
+def _factorised(party: PartyName, A: Array, kernel: Kernel, alpha: float, weight: float, dtype: DTypeLike) -> _Factor:
     # In single precision the caller tries again.
     with nullcontext() if dtype == np.float32 else definite(party, alpha):
         cholesky = panel_cholesky(KernelBlocks(kernel, A, dtype), alpha)
-    return _Factor(A, kernel, alpha, cholesky)
+    return _Factor(A, kernel, alpha, weight, cholesky)
 
 
 def _solve(factor: _Factor, X: Array) -> Array:
     return cast(factor.cholesky.solve(X), np.float64)
+
+
+def _weighted_solve(factor: _Factor, X: Array) -> Array:
+    return factor.weight * _solve(factor, X)
 
 
 def _refine(factor: _Factor, Z: Array) -> Array:
@@ -708,6 +728,6 @@ def _largest_row_sum(factor: _Factor) -> float:
     return float(to_numpy(rows).sum(axis=1).max())
 
 
-def _inverse_trace(factor: _Factor) -> float:
+def _weighted_trace(factor: _Factor) -> float:
     # In float64, since it enters the problem itself.
-    return panel_cholesky(KernelBlocks(factor.kernel, factor.A), factor.alpha).inverse_trace
+    return factor.weight * panel_cholesky(KernelBlocks(factor.kernel, factor.A), factor.alpha).inverse_trace

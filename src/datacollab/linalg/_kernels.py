@@ -42,13 +42,18 @@ _DIAGONAL_ROWS = 32
 
 @dataclass(frozen=True, kw_only=True)
 class Kernel:
-    """A kernel and its parameters, as `sklearn.metrics.pairwise.pairwise_kernels` takes them."""
+    """A kernel and its parameters, as `sklearn.metrics.pairwise.pairwise_kernels` takes them.
+
+    Of "precomputed" the parameter "matrix" holds all values, and rows are numbers of its rows, in one column.
+    """
 
     metric: str | Callable[..., Any]
     parameters: Mapping[str, Any] = field(default_factory=dict)
 
     def gram(self, A: FloatArray) -> FloatArray:
         r"""Return the kernel matrix :math:`\Sigma` between the rows of ``A`` (eq. kernel-matrix-definition)."""
+        if self.metric == "precomputed":
+            return np.asarray(self.between(A, A))
         return self._evaluate(self._centred(A, A), None)
 
     def between(self, X: Array, A: Array, dtype: DTypeLike = np.float64) -> Array:
@@ -59,6 +64,10 @@ class Kernel:
         if self.metric == "rbf" and self.parameters.get("gamma") is not None:
             left, right = rbf_operands(X, A, self.parameters["gamma"], dtype)
             return exp_of_nonpositive(cast(left @ right.T, dtype))
+        if self.metric == "precomputed":
+            # Always a copy, since what is returned may be overwritten.
+            places = np.ix_(X[:, 0].astype(np.intp), A[:, 0].astype(np.intp))
+            return cast(self.parameters["matrix"][places], dtype)
         if array_library(A) is not None:
             return cast(ARRAY_KERNELS[str(self.metric)](X, A, self.parameters), dtype)
         return self._evaluate(self._centred(X, A), self._centred(A, A)).astype(dtype, copy=False)

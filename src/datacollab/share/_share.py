@@ -107,7 +107,8 @@ class Share(SignedFile):
                 f"Party {self.party!r}: {name} must have one entry per row, shape ({n_rows},); got {target.shape}."
             )
         if count_missing(target) or (target.dtype.kind == "f" and not np.isfinite(target).all()):
-            raise ShareError(f"Party {self.party!r}: {name} contains NaN, None or infinity; drop such rows.")
+            way_on = "drop such rows" if name == "target" else "send none; KTI.fit takes partly labelled anchors as y"
+            raise ShareError(f"Party {self.party!r}: {name} contains NaN, None or infinity; {way_on}.")
         try:
             return named_target(target)
         except AgreementError as error:

@@ -61,7 +61,11 @@ def _refused(integrator: BaseIntegrator) -> tuple[str, str] | None:
         return None
     gammas = integrator.gamma.values() if isinstance(integrator.gamma, Mapping) else [integrator.gamma]
     checks = {
-        "kernel": (not isinstance(integrator.kernel, str), "a function does not cross; give the name of a kernel"),
+        "kernel": (
+            not isinstance(integrator.kernel, str) or integrator.kernel == "precomputed",
+            "only a name crosses, one for all parties; give the name of a kernel of rows",
+        ),
+        "party_weights": (integrator.party_weights is not None, "parties of all groups count alike; leave it out"),
         "gamma": (any(map(callable, gammas)), "a function does not cross; give a number, a word, or one per party"),
         "solver": (integrator.solver == "nystroem", "landmarks approximate each group's sum differently; use 'exact'"),
         "n_landmarks": (integrator.n_landmarks is not None, "sums are exact; leave it out"),
