@@ -8,9 +8,10 @@ from sklearn.metrics.pairwise import rbf_kernel
 from trials import DIGITS, distinct_digits
 
 from datacollab.analyst import KTI, TargetSimilarityGraph
-from datacollab_experiments.claims import find_published
+from datacollab_experiments.claims import Interval, find_published
 from datacollab_experiments.paper import draw_trial
 from datacollab_experiments.readings import kernels
+from datacollab_experiments.readings.printed import Compared
 
 CONDITION = replace(DIGITS, obfuscator="pca", hyperparameters="paper", n_sources=None)
 
@@ -61,17 +62,19 @@ def test_the_third_neighbour_is_not_the_row_itself():
     assert kernels.find_gamma("third neighbour", rows) == np.median([1 / 7**2, 1 / 6**2, 1 / 4**2, 1 / 7**2])
 
 
-def test_the_table_counts_cells_inside_both_intervals():
-    def score(cell, shift):
+def test_the_table_adds_mean_changes_to_what_was_run():
+    found, scores = {}, {str(reading): {} for reading in kernels.READINGS}
+    for cell in kernels.CELLS:
         dataset, kind, width, name = cell
-        printed = find_published(kernels.TABLE, dataset=dataset, obfuscator=kind, n_components=width, name=name)
-        return {0: printed.mean + shift - 0.001, 1: printed.mean + shift + 0.001}
-
-    # Two seeds .002 apart have a half width of .0127, and printed ones are .004 to .012.
-    scores = {str(reading): {cell: score(cell, 0.1) for cell in kernels.CELLS} for reading in kernels.READINGS}
-    near = str(kernels.KernelReading("residual", "none", "1/2"))
-    scores[near] = {cell: score(cell, 0.012 if i < 3 else 0.1) for i, cell in enumerate(kernels.CELLS)}
-    line = next(line for line in kernels.summary(scores).splitlines() if line.startswith("| 1/2"))
+        value = find_published(kernels.TABLE, dataset=dataset, obfuscator=kind, n_components=width, name=name)
+        # Printed half widths are .004 to .012.
+        found[cell] = Compared(printed=value, ours=Interval(value.mean + 0.1, 0.02, 10))
+        for reading in kernels.READINGS:
+            scores[str(reading)][cell] = {0: 0.5, 1: 0.6}
+    near = scores[str(kernels.KernelReading("residual", "none", "1/2"))]
+    for cell in kernels.OUTSIDE[:3]:
+        near[cell] = {0: 0.4 - 0.03, 1: 0.5 - 0.01}
+    line = next(line for line in kernels.summary(scores, found.values()).splitlines() if line.startswith("| 1/2"))
     assert [cell.strip() for cell in line.split("|")[2:-1]] == [
-        "0 (0.100); 0 (0.100)", "0 (0.100); 0 (0.100)", "3 (0.067); 0 (0.100)", "0 (0.100); 0 (0.100)"
+        "0 (0.100); 0 (0.100)", "0 (0.100); 0 (0.100)", "3 (0.070); 0 (0.100)", "0 (0.100); 0 (0.100)"
     ]  # fmt: skip

@@ -4,16 +4,15 @@ The code (takano-lab/data-collaboration-analysis, September 2025) minimises
 :math:`\sum_k \|(P_k - I) Z\|_F^2` with :math:`P_k = K_k (K_k + \lambda I)^{-1}`, the residual without the penalty; it
 divides kernel matrices by their largest eigenvalue where told; and it takes another gamma than 1 by default.
 
-The lists below were fixed before anything was run.  ``python -m datacollab_experiments.readings.tries kernels
---data-dir DIR --seeds 4 --to docs/results/protocol/kernels.csv`` runs them.
+The lists below were fixed before anything was run.  `tries` runs them, all of a seed before the next.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
 from itertools import product
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from scipy.linalg.blas import dsyrk
@@ -24,9 +23,11 @@ from datacollab.analyst import TargetSimilarityGraph
 from datacollab.linalg import Kernel, add_sparse_to_lower, fix_signs, ridge_inverse, smallest_eigenpairs
 from datacollab.model import KernelMap
 
-from ..claims import find_published, interval
 from ..harness import markdown
 from ..paper import Trial
+
+if TYPE_CHECKING:
+    from .printed import Compared
 
 __all__ = ["CELLS", "READINGS", "Cell", "KernelReading", "functions_by_reading", "summary"]
 
@@ -86,7 +87,7 @@ def find_gamma(name: str, rows: np.ndarray) -> float:
         # The nearest row of all is the row itself.
         distances, _ = NearestNeighbors(n_neighbors=4).fit(rows).kneighbors(rows)
         return float(np.median(1.0 / distances[:, 3] ** 2))
-    return {"1": 1.0, "1/2": 0.5, "1/d̃": 1.0 / rows.shape[1]}[name]
+    return 1.0 / float({"1": 1, "1/2": 2, "1/d̃": rows.shape[1]}[name])
 
 
 def functions_by_reading(trial: Trial) -> Iterator[tuple[tuple[KernelReading, str], dict[Any, KernelMap]]]:
@@ -142,30 +143,46 @@ class _Party:
         return self.A, self.inverse @ Z / self.divisor, self.kernel
 
 
-def summary(scores: Mapping[str, Mapping[Cell, Mapping[int, float]]]) -> str:
-    """Return the table: cells inside both intervals, and mean absolute differences, by reading.
+def summary(scores: Mapping[str, Mapping[Cell, Mapping[int, float]]], compared: Iterable[Compared]) -> str:
+    """Return the table: of cells outside as run and of controls, how many a reading has inside, and mean differences.
 
     Parameters
     ----------
     scores : mapping
         Scores by reading, cell and seed, as `tries.read` returns them.
+    compared : iterable of Compared
+        Printed numbers beside ours as run, to whose means the mean changes on the seeds that were tried are added.
     """
-    head = ["γ", *(f"{objective}; {scaling}" for objective, scaling in product(OBJECTIVES, SCALINGS))]
-    lines = []
-    for gamma in GAMMAS:
-        of_gamma = [scores[str(KernelReading(*each, gamma))] for each in product(OBJECTIVES, SCALINGS)]
-        lines.append([gamma, *("; ".join(_judge(cells, found) for cells in (OUTSIDE, CONTROLS)) for found in of_gamma)])
+    if not scores:
+        return "Nothing was tried."
+    known = {
+        (each.printed.dataset, each.printed.obfuscator, each.printed.n_components, each.printed.name): each
+        for each in compared
+        if each.printed.table == TABLE
+    }
+
+    def judge(reading: KernelReading, cells: Sequence[Cell]) -> str:
+        n_inside, away = 0, []
+        for cell in cells:
+            as_run = known[cell]
+            assert as_run.ours is not None
+            tried, printed = scores[str(reading)][cell], scores[str(READINGS[0])][cell]
+            change = np.mean([tried[seed] - printed[seed] for seed in printed])
+            ours = replace(as_run.ours, mean=as_run.ours.mean + float(change))
+            n_inside += as_run.is_inside(ours)
+            away.append(abs(ours.mean - as_run.printed.mean))
+        return f"{n_inside} ({np.mean(away):.3f})"
+
+    versions = list(product(OBJECTIVES, SCALINGS))
+    head = ["γ", *(f"{objective}, {scaling}" for objective, scaling in versions)]
+    lines = [
+        [
+            gamma,
+            *(
+                "; ".join(judge(KernelReading(*each, gamma), cells) for cells in (OUTSIDE, CONTROLS))
+                for each in versions
+            ),
+        ]
+        for gamma in GAMMAS
+    ]
     return markdown(head, lines, numbers=True)
-
-
-def _judge(cells: tuple[Cell, ...], scores: Mapping[Cell, Mapping[int, float]]) -> str:
-    n_inside, away = 0, []
-    for cell in cells:
-        dataset, kind, width, name = cell
-        printed = find_published(TABLE, dataset=dataset, obfuscator=kind, n_components=width, name=name)
-        ours = interval(list(scores[cell].values()))
-        assert printed is not None
-        assert printed.half_width is not None
-        away.append(abs(ours.mean - printed.mean))
-        n_inside += away[-1] <= printed.half_width + ours.half_width
-    return f"{n_inside} ({np.mean(away):.3f})"

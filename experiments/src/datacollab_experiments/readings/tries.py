@@ -197,6 +197,7 @@ def concentration(datasets: Mapping[str, Dataset], _: Mapping[str, Dataset], see
 def kernel_readings(datasets: Mapping[str, Dataset], _: Mapping[str, Dataset], seed: int) -> Iterator[Try]:
     """Try the readings of KTI in the cells of `kernels`."""
     for name, kind, width in dict.fromkeys(cell[:3] for cell in kernels.CELLS):
+        assert width is not None
         condition = replace(SKEWED, dataset=name, obfuscator=kind, n_components=width)
         trial = cache(partial(draw_trial, condition, datasets[name], seed))
         functions = cache(lambda trial=trial: dict(kernels.functions_by_reading(trial())))
@@ -261,8 +262,10 @@ def kernel_pca(width: str, *, standardize: bool = False) -> MakeObfuscator:
 
 
 def read(file: Path) -> dict[str, dict[Cell, dict[int, float]]]:
-    """Return the scores of a file by reading, cell and seed."""
+    """Return the scores of a file by reading, cell and seed; none where there is no file."""
     found: dict[str, dict[Cell, dict[int, float]]] = {}
+    if not file.exists():
+        return found
     with file.open(encoding="utf-8", newline="") as lines:
         for line in csv.DictReader(lines):
             width = int(line["n_components"]) if line["n_components"] else None
