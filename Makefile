@@ -132,7 +132,7 @@ pythons:  ## The numerical core with the newest versions, by each Python of VERS
 constraints:  ## constraints.txt anew, with hashes for all systems: the versions in it, where they still fit.
 	$(PYTHON) -m venv .venv-constraints
 	.venv-constraints/bin/python -m pip install --quiet uv
-	printf '%s\n' '-e .[test,gpu]' '-e ./hub[test]' '-e ./experiments[pays,cluster]' pip hatchling hatch-fancy-pypi-readme editables 'numba>=0.60' | \
+	printf '%s\n' '-e .[test,gpu]' '-e ./hub[test]' '-e ./experiments[pays]' pip hatchling hatch-fancy-pypi-readme editables 'numba>=0.60' | \
 		.venv-constraints/bin/uv pip compile --quiet --universal --python-version 3.11 --fork-strategy fewest --generate-hashes \
 		--no-annotate --custom-compile-command 'make constraints' --no-emit-package datacollab --no-emit-package datacollab-hub \
 		--no-emit-package datacollab-experiments --output-file constraints.txt -

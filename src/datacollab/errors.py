@@ -7,8 +7,8 @@ of the data.
 
 from ._codes import known_codes
 
-__all__ = ["AgreementError", "AnchorError", "ApproximationWarning", "DataCollabError", "DataCollabWarning"]
-__all__ += ["DatasetError", "EffectError", "EffectWarning", "ExchangeError", "ForgottenError"]
+__all__ = ["AgreementError", "AnchorError", "ApproximationWarning", "ClusterError", "DataCollabError"]
+__all__ += ["DataCollabWarning", "DatasetError", "EffectError", "EffectWarning", "ExchangeError", "ForgottenError"]
 __all__ += ["IncompressibleKernelError", "MissingExtraError", "NoGuaranteeError", "NotConvergedError"]
 __all__ += ["NotEnoughMemoryError", "NumericalError", "ObfuscationError", "PrivateRowsWarning"]
 __all__ += ["RepeatableSecretWarning", "RepresentationError", "ShareError", "SharedBeforeError", "SinglePartyWarning"]
@@ -67,6 +67,10 @@ class NotConvergedError(NumericalError):
 
 class NotEnoughMemoryError(DataCollabError, MemoryError):
     """A fit would take more memory than there is; the message says how much, and nothing was started."""
+
+
+class ClusterError(DataCollabError, RuntimeError):
+    """A Dask cluster cannot be used, or loses workers faster than they can be replaced; the message says what to do."""
 
 
 class EffectError(DataCollabError, ValueError):

@@ -46,6 +46,9 @@ class Engine:
         """Return ``function(state, *shared)`` for each party, brought here."""
         return self.update(function, states, *shared)
 
+    def close(self) -> None:
+        """Release all states; a fit calls this at its end, however it ends."""
+
     def each(self, function: Callable[..., Any], arguments: Sequence[tuple[Any, ...]]) -> Iterator[Any]:
         """Yield ``function(*arguments[k])`` for each party in order, without keeping the results."""
         if effective_n_jobs(self.n_jobs) == 1:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import logging
 import warnings
 from collections.abc import Callable, Iterable, Mapping
+from contextlib import closing
 from dataclasses import replace
 from numbers import Integral, Real
 from typing import Any, ClassVar, Self
@@ -122,8 +123,9 @@ class KTI(BaseIntegrator):
         Bytes that the process may hold, Python and the anchor representations included.  None allows what is available.
         With little, "exact" takes two n_a x n_a matrices and more time, and "nystroem" makes its features again where
         it needs them.
-    engine : Engine or None, default=None
-        Where the parties' matrices are computed and stay; None is this process.
+    engine : dask.distributed.Client, Engine or None, default=None
+        Where the parties' matrices are computed and stay: on the workers of a Dask cluster, where an engine of your own
+        keeps them, or in this process.  Matrices of up to 1,200 anchor rows, or with a penalty graph, stay here.
     degree, coef0 : float
         For the kernels "poly" and "sigmoid".
     kernel_params : mapping, default=None
@@ -202,7 +204,6 @@ class KTI(BaseIntegrator):
         "tol": [Interval(Real, 0, None, closed="neither")],
         "n_landmarks": [Interval(Integral, 1, None, closed="left"), None],
         "memory_limit": [Interval(Real, 0, None, closed="neither"), None],
-        "engine": [Engine, None],
         "degree": [Interval(Real, 0, None, closed="left")],
         "coef0": [Interval(Real, None, None, closed="neither")],
         "kernel_params": [Mapping, None],
@@ -230,7 +231,7 @@ class KTI(BaseIntegrator):
         tol: float = 0.0075,
         n_landmarks: int | None = None,
         memory_limit: float | None = None,
-        engine: Engine | None = None,
+        engine: Any = None,
         degree: float = 3,
         coef0: float = 1,
         kernel_params: Mapping[str, Any] | None = None,
@@ -275,6 +276,8 @@ class KTI(BaseIntegrator):
             If a precomputed kernel is not square and symmetric.
         NotEnoughMemoryError
             If no solver that is allowed fits into the memory; nothing was started.
+        ClusterError
+            If `engine` is a Dask client without workers, or its workers are lost again and again.
         ValueError
             If the anchor rows (less one if centred) or the rank of the kernel matrices together do not allow so many
             components, `y` is missing, `kernel_params` is given for a named kernel, a weight is negative or all are 0,
@@ -283,15 +286,15 @@ class KTI(BaseIntegrator):
         checked = self._start_fit(anchors)
         n_components = self._check_parameters(next(iter(checked.values())))
         seed = 0 if self.random_state is None else int(check_random_state(self.random_state).randint(2**31))
-        with self._few_threads(checked):
+        with self._few_threads(checked), closing(self._make_engine()) as engine:
             problem = replace(self._problem(checked, y), n_components=n_components)
-            solution = self._solve(problem, seed)
+            solution = self._solve(problem, engine, seed)
             is_single = self.precision == "float32"
             by_landmarks = self.n_landmarks is not None
             rank = check_rank(problem, solution, self.n_components, single=is_single, by_landmarks=by_landmarks)
             if rank < n_components:
                 problem = replace(problem, n_components=rank)
-                solution = self._solve(problem, seed)
+                solution = self._solve(problem, engine, seed)
         warn_if_undetermined(solution, rank)
         self._keep(problem, solution)
         return self
@@ -356,7 +359,7 @@ class KTI(BaseIntegrator):
         fewest = n_anchors if any(kernel.metric == "precomputed" for kernel in kernels) else self.n_components
         columns = float(fewest if n_columns is None else n_columns)
         size = self._size_of(n_anchors, n_parties, columns, np.dtype(dtype).itemsize, kernels)
-        return size.choose(self.solver, self._limit(), is_loaded=False)
+        return size.choose(self.solver, self._limit(self._make_engine()), is_loaded=False)
 
     def _size(self, problem: TargetProblem) -> FitSize:
         n_parties = len(problem.anchors)
@@ -387,18 +390,26 @@ class KTI(BaseIntegrator):
             remote=self.engine is not None,
         )
 
-    def _limit(self) -> float | None:
-        engine_memory = None if self.engine is None else self.engine.memory
-        return engine_memory if self.memory_limit is None else self.memory_limit
+    def _limit(self, engine: Engine) -> float | None:
+        return engine.memory if self.memory_limit is None else self.memory_limit
 
-    def _solve(self, problem: TargetProblem, seed: int) -> Solution:
+    def _make_engine(self) -> Engine:
+        if self.engine is None:
+            return Engine(self.n_jobs)
+        if isinstance(self.engine, Engine):
+            return self.engine
+        # Dask takes a second to load, and need not be installed elsewhere.
+        from ._dask import DaskEngine
+
+        return DaskEngine(self.engine)
+
+    def _solve(self, problem: TargetProblem, engine: Engine, seed: int) -> Solution:
         """Solve with what `FitSize.choose` says, or with what takes over."""
         n = problem.n_anchors
         K = len(problem.anchors)
         beside = next(iter(problem.anchors.values()))
         size = self._size(problem)
-        engine = Engine(self.n_jobs) if self.engine is None else self.engine
-        cost = size.choose(self.solver, self._limit(), beside)
+        cost = size.choose(self.solver, self._limit(engine), beside)
         if n > _WORTH_SAYING:
             logger.info("KTI: %d parties, %d anchor rows: solver %s, %s", K, n, cost.solver, cost)
         if cost.solver == "nystroem":
@@ -413,7 +424,7 @@ class KTI(BaseIntegrator):
                     in_blocks=cost.in_blocks,
                 )
             except IncompressibleKernelError:
-                exact = self._exact_instead(size, beside)
+                exact = self._exact_instead(size, engine, beside)
                 if exact is None:
                     raise
                 logger.info("KTI: no few landmarks stand for the anchor rows; solver %s, %s", exact.solver, exact)
@@ -432,12 +443,12 @@ class KTI(BaseIntegrator):
                 logger.info("KTI: the streamed solver does not converge; solver dense, %s", dense)
         return solve_dense(problem, Engine(self.n_jobs))
 
-    def _exact_instead(self, size: FitSize, beside: Array) -> FitCost | None:
+    def _exact_instead(self, size: FitSize, engine: Engine, beside: Array) -> FitCost | None:
         """Return the cost of solving exactly where ``solver="auto"`` may, and memory permits."""
         if self.solver != "auto":
             return None
         try:
-            return size.choose("exact", self._limit(), beside)
+            return size.choose("exact", self._limit(engine), beside)
         except NotEnoughMemoryError:
             return None
 

@@ -208,6 +208,8 @@ class KTICV(BaseIntegrator):
         Folds of the anchor rows.  A number means that many random folds, stratified by class where there are classes.
     max_anchors : int or None, default=1000
         The search is on as many anchor rows at most, drawn at random; the best candidate is then fitted on all.
+    engine : dask.distributed.Client, Engine or None, default=None
+        As in `KTI`, for the fit of the best candidate on all anchor rows; the search is in this process.
     n_jobs : int, default=None
         Folds and kernels tried at a time.
     random_state : int, RandomState or None, default=None
@@ -282,6 +284,7 @@ class KTICV(BaseIntegrator):
         estimator: Any = None,
         cv: Any = 2,
         max_anchors: int | None = 1000,
+        engine: Any = None,
         n_jobs: int | None = None,
         random_state: int | np.random.RandomState | None = None,
     ) -> None:
@@ -299,6 +302,7 @@ class KTICV(BaseIntegrator):
         self.estimator = estimator
         self.cv = cv
         self.max_anchors = max_anchors
+        self.engine = engine
         self.n_jobs = n_jobs
         self.random_state = random_state
 
@@ -378,6 +382,7 @@ class KTICV(BaseIntegrator):
             penalty_graph=self.penalty_graph,
             penalty_epsilon=self.penalty_epsilon,
             center=self.center,
+            engine=self.engine,
         )
         integrator.set_params(**candidate)
         return integrator

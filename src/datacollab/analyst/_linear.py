@@ -20,6 +20,7 @@ from .._threads import one_thread_if_small
 from .._typing import USUAL, DefaultNumber
 from .._validation import (
     FloatArray,
+    HasMethods,
     Interval,
     PartyName,
     StrOptions,
@@ -40,6 +41,7 @@ from ..linalg import (
     metric_scaling,
 )
 from ..model import IntegrationFunction, KernelMap, LinearMap
+from ._engine import Engine
 from ._graphs import NeighborGraph
 
 Representations = Mapping[Any, ArrayLike] | Sequence[ArrayLike]
@@ -173,6 +175,15 @@ class BaseIntegrator(BaseEstimator, ABC):
         self._validate_params()
         return check_anchors(anchors, keep_library=self._keeps_library)
 
+    def __sklearn_clone__(self) -> Self:
+        """Return an unfitted copy; an engine is shared, as a connection to a cluster cannot be copied."""
+        parameters = self.get_params(deep=False)
+        engine = parameters.pop("engine", None)
+        if engine is None:
+            copied: Self = super().__sklearn_clone__()
+            return copied
+        return type(self)(**{name: clone(value, safe=False) for name, value in parameters.items()}, engine=engine)
+
     @staticmethod
     def _few_threads(anchors: Mapping[PartyName, FloatArray]) -> AbstractContextManager[Any]:
         """Return a context with one thread of linear algebra where there are too few anchor rows for more to help."""
@@ -181,12 +192,24 @@ class BaseIntegrator(BaseEstimator, ABC):
 
 N_COMPONENTS: list[Any] = [Interval(Integral, 1, None, closed="left")]
 
+
+class _DaskClient(HasMethods):
+    """Recognise a Dask client without loading Dask, and name it in errors."""
+
+    def __init__(self) -> None:
+        super().__init__(["submit", "scatter", "wait_for_workers"])
+
+    def __str__(self) -> str:
+        return "a Dask client, such as distributed.Client(cluster)"
+
+
 SHARED_CONSTRAINTS: dict[str, Any] = {
     "gamma": [Interval(Real, 0, None, closed="neither"), StrOptions({"median", "scale"}), callable, Mapping],
     "graph": [NeighborGraph, None],
     "penalty_graph": [NeighborGraph, None],
     "penalty_epsilon": [Interval(Real, 0, None, closed="left")],
     "center": ["boolean"],
+    "engine": [Engine, _DaskClient(), None],
     "n_jobs": [Integral, None],
     "random_state": ["random_state"],
 }

@@ -57,7 +57,7 @@ def _kernel_sums(
     integrator._check_parameters(first)
     problem = integrator._problem(anchors, y)
     # As much memory as with a penalty graph: the sum, its packed triangle, and one party's matrix.
-    replace(integrator._size(problem), has_penalty=True).choose(integrator.solver, integrator._limit())
+    replace(integrator._size(problem), has_penalty=True).choose(integrator.solver, integrator.memory_limit)
     arrays = {"triangle": to_triangle(sum_over_parties(problem, Engine(integrator.n_jobs)))}
     if problem.intrinsic is None:
         return arrays
