@@ -13,11 +13,11 @@ ROWS = read(DOCS / "cost.csv")
 
 
 @pytest.mark.parametrize("row", ROWS, ids=lambda row: f"{row.case.solver}-{row.case.kernel}-{row.case.n_anchors}")
-def test_the_estimate_is_within_half_as_much_again(row):
+def test_the_estimate_is_as_near_as_the_page_says(row):
     """Seconds are those of a machine as fast as the one that measured was meanwhile."""
     memory, seconds = row.ratios
     assert 1 / 1.5 < memory < 1.5
-    assert 1 / 1.5 < seconds < 1.5
+    assert 1 / 1.8 < seconds < 1.8
 
 
 def test_a_million_rows_of_ten_parties_took_less_than_four_gibibytes():

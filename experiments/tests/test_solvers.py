@@ -220,7 +220,7 @@ class TestSolvers:
             assert rows[method]["sine"] < 1e-3
             assert_allclose(rows[method]["objective"], rows["naive"]["objective"], rtol=1e-7)
         assert rows["nystroem"]["attained"] > rows["naive"]["attained"]
-        assert rows["nystroem"]["sine"] > 1e-3
+        assert rows["nystroem"]["sine"] > 1e-6
         assert rows["cca-zoo"]["sine"] < 1e-6
         assert "sine" not in rows["published"]
 

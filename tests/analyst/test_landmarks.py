@@ -31,12 +31,6 @@ def wide_views(n_anchors, *, n_latent=12, n_parties=4, seed=0):
     return {k: np.tanh(latent @ rng.normal(size=(n_latent, 16)) / np.sqrt(n_latent)) for k in range(n_parties)}
 
 
-@pytest.fixture
-def few_for_the_target(monkeypatch):
-    """The target is found with fewer landmarks than the functions have."""
-    monkeypatch.setattr(_cost, "_TARGET_LANDMARKS", 20)
-
-
 def smoothers(fitted, views):
     """P of each party's restricted ridge regression, from the normal equations."""
     for party, g in fitted.integration_functions_.items():
@@ -46,8 +40,12 @@ def smoothers(fitted, views):
 
 
 @pytest.mark.parametrize("center", [False, True])
-def test_functions_have_all_landmarks_whatever_the_target_has(few_for_the_target, center):
-    """Ridge regression of the target on all of them, by the normal equations; the objective is what they attain."""
+@pytest.mark.parametrize("n_rows", [300, 250])
+def test_functions_are_ridge_regressions_on_the_target(monkeypatch, n_rows, center):
+    """By the normal equations, wherever the target was found; the objective is what they attain."""
+    monkeypatch.setattr(_cost, "_TARGET_ROWS", n_rows)
+    monkeypatch.setattr(_cost, "_FEWEST_CANDIDATES", n_rows)
+    monkeypatch.setattr(_cost, "_CANDIDATES", 4)
     views, _ = nonlinear_views(300)
     fitted = KTI(4, alpha=0.5, solver="nystroem", n_landmarks=60, center=center).fit(views)
     Z, total = fitted.target_, 0.0
@@ -60,12 +58,10 @@ def test_functions_have_all_landmarks_whatever_the_target_has(few_for_the_target
     assert_allclose(total, np.diag(fitted.eigenvalues_), atol=2e-5)
     assert fitted.eigenvalues_.tolist() == sorted(fitted.eigenvalues_)
     assert fitted.objective_ == pytest.approx(np.trace(total), rel=1e-4)
-    exact = KTI(4, alpha=0.5, center=center).fit(views).objective_
-    alone = KTI(4, alpha=0.5, solver="nystroem", n_landmarks=20, center=center).fit(views).objective_
-    assert exact < fitted.objective_ < alone
+    assert KTI(4, alpha=0.5, center=center).fit(views).objective_ < fitted.objective_
 
 
-def test_with_a_graph_the_objective_is_that_of_all_landmarks(few_for_the_target):
+def test_with_a_graph_the_objective_is_that_of_all_landmarks():
     views, _ = nonlinear_views(300)
     fitted = KTI(3, alpha=0.5, solver="nystroem", n_landmarks=60, graph=GeometricGraph()).fit(views)
     M = sum(np.eye(300) - P for _, P in smoothers(fitted, views))
@@ -130,7 +126,7 @@ def test_the_warning_says_how_much_is_missed_and_what_to_do(monkeypatch, limited
 @pytest.mark.parametrize(("alpha", "atol"), [(0.1, 1e-5), (1e-4, 1e-10)], ids=["single", "double"])
 @pytest.mark.parametrize("kernel", ["rbf", "laplacian"])
 @pytest.mark.parametrize("center", [False, True])
-def test_blocks_change_nothing(monkeypatch, few_for_the_target, center, kernel, alpha, atol):
+def test_blocks_change_nothing(monkeypatch, center, kernel, alpha, atol):
     """Whether the rows come eleven at a time or all at once; but for rounding."""
     views, _ = nonlinear_views(300)
     integrator = KTI(4, kernel=kernel, alpha=alpha, center=center, solver="nystroem", n_landmarks=40)
@@ -162,57 +158,34 @@ def test_single_precision_and_files_are_taken_as_they_are(tmp_path, solver):
             assert_allclose(fitted.transform({party: A})[party], double.transform({party: A})[party], atol=1e-8)
 
 
+@pytest.mark.parametrize("n_rows", [300, 100])
 @pytest.mark.parametrize("kernel", ["linear", "cosine"])
-def test_more_components_than_the_features_have_directions(kernel):
+def test_more_components_than_the_features_have_directions(monkeypatch, kernel, n_rows):
+    """Whether the target is found on all rows or on some."""
+    monkeypatch.setattr(_cost, "_TARGET_ROWS", n_rows)
+    monkeypatch.setattr(_cost, "candidate_rows", lambda rank: n_rows)
     views = {party: A[:, :2] for party, A in nonlinear_views(300)[0].items()}
     together = np.hstack([normalize(A) if kernel == "cosine" else A for A in views.values()])
     with pytest.raises(ValueError, match=rf"n_components=7 .* at most {np.linalg.matrix_rank(together)}, because"):
         KTI(7, kernel=kernel, solver="nystroem").fit(views)
 
 
-FASTER_KEPT = {(3000, 16, "rbf"): 1.6 / 9.2, (10_000, 10, "rbf"): 2.1 / 3.6, (30_000, 16, "rbf"): 6.7 / 16.3}
-FASTER_IN_BLOCKS = {(3000, 3, "rbf"): 0.58 / 0.47, (30_000, 3, "rbf"): 2.6 / 1.0, (10**5, 30, "linear"): 4.7 / 2.8}
-"""CPU seconds of fits with 256 landmarks on kept features, over those in blocks, by anchor rows, parties and kernel."""
-
-
-@pytest.mark.parametrize(("case", "measured"), (FASTER_KEPT | FASTER_IN_BLOCKS).items(), ids=str)
-def test_the_way_taken_is_the_one_measured_to_be_faster(case, measured):
-    """For the RBF kernel the estimates are in the measured ratio within a half."""
-    n_anchors, n_parties, kernel = case
-    n_columns = 10 if kernel == "linear" else 16
-    size = FitSize(
-        n_anchors=n_anchors,
-        n_parties=n_parties,
-        n_components=10,
-        n_columns=n_columns,
-        kernel=Kernel(metric=kernel),
-        n_landmarks=256,
-    )
-    assert size.landmarks().in_blocks == (measured > 1)
-    kept, blocks = (size.cost("nystroem", in_blocks=way).seconds_at(_cost._USUAL_SPEEDS) for way in (False, True))
-    assert kernel == "linear" or kept / blocks == pytest.approx(measured, rel=0.5)
-
-
-def test_features_are_kept_only_where_that_pays_and_fits():
-    """A Krylov method on kept features where that saves time, or where a graph needs it, and in blocks otherwise.
-
-    With too little memory for the faster way it is the other one, whichever that is.
-    """
-    wide = FitSize(n_anchors=10**5, n_parties=30, n_components=10, n_columns=16, kernel=Kernel(metric="rbf"))
-    deep = replace(wide, n_anchors=3000, n_parties=5, n_components=100, n_landmarks=400)
-    for size, in_blocks in ((wide, False), (deep, True)):
-        faster = size.choose("nystroem", 2.0**60)
-        assert faster.in_blocks is in_blocks
-        slower = size.choose("nystroem", faster.memory - 1)
-        assert slower.in_blocks is not in_blocks
-        assert slower.memory < faster.memory
-        assert slower.seconds_at(_cost._USUAL_SPEEDS) > 1.25 * faster.seconds_at(_cost._USUAL_SPEEDS)
-    # For a few per cent of the time, nobody's memory is filled.
-    long = replace(wide, n_anchors=10**6, n_parties=10)
-    assert long.landmarks().in_blocks
-    assert long.landmarks().memory < 0.2 * long.cost("nystroem").memory
-    for reason in ({"has_graph": True}, {"remote": True}):
-        assert not replace(long, **reason).landmarks(limit=1.0).in_blocks
+def test_the_target_is_found_on_as_many_rows_as_memory_permits():
+    """All rows up to some thousand; with less memory half as many, and so on, down to four for each landmark."""
+    size = FitSize(n_anchors=10**6, n_parties=10, n_components=10, n_columns=16, kernel=Kernel(metric="rbf"))
+    most = size.landmarks()
+    assert most.n_rows == _cost._TARGET_ROWS
+    assert replace(size, n_anchors=9000).landmarks().n_rows == 9000
+    cost, numbers = most, [most.n_rows]
+    while (less := size.landmarks(cost.memory - 1)).memory < cost.memory:
+        cost = less
+        numbers.append(cost.n_rows)
+    assert numbers[1] == numbers[0] // 2
+    assert numbers[-1] == 4 * 1024
+    assert replace(size, n_landmarks=10_000).landmarks().n_rows == 80_000
+    # A graph joins all rows.
+    graph = replace(size, n_anchors=10**5, has_graph=True)
+    assert graph.landmarks(limit=1.0).n_rows == 10**5
 
 
 @pytest.mark.parametrize("kernel", ["rbf", "laplacian", "linear", "cosine"])
@@ -235,7 +208,7 @@ def test_a_limit_equal_to_the_estimate_allows_what_was_estimated(kernel, n_ancho
         assert size.most_landmarks(replace(cost, limit=cost.memory)) == 1024
         assert size.most_landmarks(replace(cost, limit=cost.memory - 1)) == most - 1
         for rank in (1, 100, 300, 900):
-            few = size.cost("nystroem", in_blocks=cost.in_blocks, rank=rank)
+            few = size.cost("nystroem", n_rows=cost.n_rows, rank=rank)
             assert size.most_landmarks(replace(few, limit=few.memory)) == (rank if rank < most else 1024)
 
 
@@ -249,15 +222,11 @@ def test_memory_for_the_landmarks_begun_with_is_needed(n_components, least):
         size.choose("nystroem", limit - 1)
 
 
-@pytest.mark.parametrize("in_blocks", [False, True])
-def test_the_work_is_that_of_the_products_made(in_blocks):
-    """For many rows a triangular product and a Gram matrix of r features take n r^2 each; besides, blocks make few
-    features again, by another triangular product, and one Gram matrix of them all."""
-    n, K, r, first = 10**7, 10, 1024, 256
+def test_the_work_is_that_of_the_products_made():
+    """For many rows a triangular product and a Gram matrix of r features take n r^2 each."""
+    n, K, r = 10**7, 10, 1024
     size = FitSize(n_anchors=n, n_parties=K, n_components=10, n_columns=16, kernel=Kernel(metric="rbf"))
-    again = n * (K * first**2 + (K * first) ** 2) if in_blocks else 0
-    products = size.cost("nystroem", in_blocks=in_blocks).work["single"]
-    assert products == pytest.approx(2 * K * n * r**2 + again, rel=0.2)
+    assert size.landmarks().work["single"] == pytest.approx(2 * K * n * r**2, rel=0.2)
 
 
 def test_a_million_rows_of_ten_parties_fit_into_four_gibibytes():
@@ -301,17 +270,19 @@ def test_memory_is_as_estimated(alpha):
     told = subprocess.run(command, capture_output=True, text=True, check=True).stdout
     taken, estimated = map(int, told.split())
     assert taken / 1.5 < estimated < 1.5 * taken
-    assert taken < 6 * 100_000 * 200 * 4
+    representations = 6 * 100_000 * 16 * 8
+    assert taken - representations < 6 * 100_000 * 200 * (4 if alpha == 0.1 else 8)
 
 
-def test_the_estimate_grows_with_the_landmarks_only_where_they_are_few():
-    """Of many parties, whose features are kept."""
+def test_the_estimate_grows_with_the_features_of_the_rows_that_the_target_is_found_on():
+    """In float32, or in float64 for a small penalty; as many more anchor rows take none."""
 
-    def memory(n_landmarks, alpha=0.1):
+    def memory(n_landmarks, alpha=0.1, n_anchors=50_000):
         integrator = KTI(solver="nystroem", memory_limit=1e15, n_landmarks=n_landmarks, alpha=alpha)
-        return integrator.estimate_cost(10**6, 30).memory
+        return integrator.estimate_cost(n_anchors, 30, n_columns=1).memory
 
-    assert memory(128) < memory(256) < 2 * memory(128)
-    assert memory(1024) < 1.2 * memory(256)
-    assert memory(None) <= memory(1024)
-    assert memory(None, alpha=1e-5) > memory(None) + 10**6 * 30 * 256 * 4 * 0.9
+    features = 30 * 20_480 * 512 * 4
+    assert memory(1024) - memory(512) == pytest.approx(features, rel=0.2)
+    assert memory(1024, alpha=1e-5) - memory(1024) == pytest.approx(2 * features, rel=0.2)
+    assert memory(1024, n_anchors=100_000) - memory(1024) < 0.1 * features
+    assert memory(None) == memory(1024)

@@ -4,6 +4,7 @@ from itertools import pairwise
 
 import numpy as np
 import pytest
+import scipy.linalg
 from hypothesis import given
 from hypothesis import strategies as st
 from numpy.testing import assert_allclose
@@ -11,12 +12,11 @@ from sklearn.gaussian_process.kernels import Matern
 
 from datacollab.analyst._nystroem import (
     LandmarkFeatures,
-    extend_pivots,
+    draw_pivots,
+    fit_smoother,
     landmark_root,
-    nested_ridges,
-    restricted_ridge_of_features,
+    restricted_gram,
     smoother_trace,
-    start_pivots,
 )
 from datacollab.linalg import Kernel
 
@@ -24,11 +24,16 @@ RBF = Kernel(metric="rbf", parameters={"gamma": 0.3})
 
 
 def pivoted(kernel, A, rank, seed=0):
-    return extend_pivots(start_pivots(kernel, A), kernel, A, rank, np.random.default_rng(seed))
+    return draw_pivots(kernel, A, rank, np.random.default_rng(seed))
 
 
-def restricted_ridge(kernel, A, S, root, alpha):
-    return nested_ridges(LandmarkFeatures.prepare(kernel, A, S, alpha, root), len(S))[0]
+def restricted(kernel, A, S, Z, alpha):
+    """Return the restricted ridge regression of Z: its values, its coefficients, and its factor."""
+    features = LandmarkFeatures.prepare(kernel, A, S, alpha)
+    factor = restricted_gram(features)
+    weights = scipy.linalg.cho_solve((factor, True), features.moments(Z))
+    coefficients = features.expansion(weights)
+    return features.combined(coefficients), coefficients, factor
 
 
 def nystroem(K, S):
@@ -45,15 +50,6 @@ def test_the_factor_is_the_nystroem_approximation(seed, rank):
     assert_allclose(found.unexplained, np.diag(K - approximation), atol=1e-10)
     assert np.linalg.eigvalsh(K - approximation).min() > -1e-10
     assert_allclose(np.triu(found.factor[found.pivots], 1), 0, atol=1e-10)
-
-
-def test_drawing_on_keeps_what_was_drawn(rng):
-    A = rng.normal(size=(200, 3))
-    few = pivoted(RBF, A, 20)
-    more = extend_pivots(few, RBF, A, 50, rng)
-    assert list(more.pivots[:20]) == list(few.pivots)
-    assert_allclose(more.factor[:, :20], few.factor)
-    assert more.unexplained.sum() < few.unexplained.sum()
 
 
 def test_a_kernel_of_low_rank_is_exhausted(rng):
@@ -97,12 +93,34 @@ def test_smoother_is_that_of_the_restricted_problem(rng, alpha):
     S = A[:15]
     C, G = RBF.between(A, S), RBF.gram(S)
     W = np.linalg.solve(C.T @ C + alpha * G, C.T @ Z)
-    root = landmark_root(RBF, S)
-    ridge = restricted_ridge(RBF, A, S, root, alpha)
-    assert_allclose(ridge.smooth(Z), C @ W, atol=2e-5)
-    assert_allclose(np.linalg.solve(root.T, ridge.weights(Z)), W, atol=2e-4 * np.abs(W).max())
+    values, coefficients, factor = restricted(RBF, A, S, Z, alpha)
+    assert_allclose(values, C @ W, atol=2e-5)
+    assert_allclose(coefficients, W, atol=2e-4 * np.abs(W).max())
     P = C @ np.linalg.solve(C.T @ C + alpha * G, C.T)
-    assert smoother_trace(ridge.gram, ridge.alpha) == pytest.approx(np.trace(P), rel=1e-5)
+    assert smoother_trace(factor, alpha) == pytest.approx(np.trace(P), rel=1e-5)
+
+
+@given(
+    seed=st.integers(0, 1000),
+    rank=st.integers(1, 60),
+    alpha=st.sampled_from([1e-4, 1e-2, 1.0]),
+    metric=st.sampled_from(["rbf", "laplacian", "poly", "linear"]),
+)
+def test_the_smoother_keeps_the_diagonal_of_the_kernel(seed, rank, alpha, metric):
+    """The formula with an inverse; the factor of the restricted ridge regression comes from the same features."""
+    rng = np.random.default_rng(seed)
+    A, Z = rng.normal(size=(60, 3)), rng.normal(size=(60, 4))
+    kernel = Kernel(metric=metric, parameters={} if metric == "linear" else {"gamma": 0.3})
+    K = kernel.gram(A)
+    S = pivoted(kernel, A, rank, seed).pivots
+    Q = nystroem(K, S)
+    smoother = fit_smoother(LandmarkFeatures.prepare(kernel, A, A[S], alpha))
+    wanted = Z - alpha * np.linalg.solve(Q + np.diag(np.diag(K - Q)) + alpha * np.eye(60), Z)
+    # Features in float32, where few rows are landmarks and alpha is not small, divided by alpha.
+    is_single = smoother.features.dtype == np.float32
+    assert_allclose(smoother.apply(Z), wanted, atol=1e-3 if is_single else 1e-6)
+    P = Q @ np.linalg.inv(Q + alpha * np.eye(60))
+    assert smoother_trace(smoother.restricted_gram(), alpha) == pytest.approx(np.trace(P), rel=1e-3)
 
 
 @pytest.mark.parametrize("alpha", [1e-3, 1.0])
@@ -111,35 +129,26 @@ def test_rounding_of_large_entries_does_not_reach_small_ones(rng, alpha):
     A, Z = rng.normal(size=(5000, 8)), rng.normal(size=(5000, 3))
     wide = Kernel(metric="rbf", parameters={"gamma": 0.02})
     S = A[pivoted(wide, A[:1000], 150).pivots]
-    root = landmark_root(wide, S)
-    L = np.linalg.solve(root, wide.between(S, A)).T
+    L = np.linalg.solve(landmark_root(wide, S), wide.between(S, A)).T
     wanted = L @ np.linalg.solve(L.T @ L + alpha * np.eye(150), L.T @ Z)
-    ridge = restricted_ridge(wide, A, S, root, alpha)
-    assert np.linalg.norm(ridge.smooth(Z) - wanted) < 2e-5 * np.linalg.norm(wanted)
+    values, _, _ = restricted(wide, A, S, Z, alpha)
+    assert np.linalg.norm(values - wanted) < 2e-5 * np.linalg.norm(wanted)
 
 
 def test_with_all_rows_as_landmarks_it_is_kernel_ridge_regression(rng):
     A, Z = rng.normal(size=(60, 3)), rng.normal(size=(60, 2))
     K = RBF.gram(A)
-    smoothed = restricted_ridge(RBF, A, A, landmark_root(RBF, A), 0.5).smooth(Z)
-    assert_allclose(smoothed, K @ np.linalg.solve(K + 0.5 * np.eye(60), Z), atol=1e-5)
-
-
-def test_features_of_the_factor_are_the_same(rng):
-    A, Z = rng.normal(size=(90, 3)), rng.normal(size=(90, 2))
-    found = pivoted(RBF, A, 20)
-    S = A[found.pivots]
-    of_factor = restricted_ridge_of_features(found.factor, 0.3)
-    of_rows = restricted_ridge(RBF, A, S, landmark_root(RBF, S), 0.3)
-    assert_allclose(of_factor.smooth(Z), of_rows.smooth(Z), atol=1e-5)
+    wanted = K @ np.linalg.solve(K + 0.5 * np.eye(60), Z)
+    assert_allclose(restricted(RBF, A, A, Z, 0.5)[0], wanted, atol=1e-9)
+    assert_allclose(fit_smoother(LandmarkFeatures.prepare(RBF, A, A, 0.5)).apply(Z), wanted, atol=1e-9)
 
 
 def test_more_landmarks_smooth_less(rng):
     """P of fewer landmarks is below P of more, and both are below the exact one: the surrogate decreases with rank."""
     A = rng.normal(size=(100, 3))
-    found = pivoted(RBF, A, 40)
+    pivots = pivoted(RBF, A, 40).pivots
     K = RBF.gram(A)
     exact = K @ np.linalg.inv(K + 0.5 * np.eye(100))
-    smoothers = [restricted_ridge_of_features(found.factor[:, :r], 0.5).smooth(np.eye(100)) for r in (10, 20, 40)]
+    smoothers = [restricted(RBF, A, A[pivots[:r]], np.eye(100), 0.5)[0] for r in (10, 20, 40)]
     for below, above in pairwise([*smoothers, exact]):
         assert np.linalg.eigvalsh(above - below).min() > -1e-5

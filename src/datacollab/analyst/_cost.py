@@ -26,32 +26,37 @@ FEWEST_LANDMARKS = 128
 """Landmarks per party that "nystroem" begins with."""
 MOST_LANDMARKS = 1024
 """Landmarks per party that "nystroem" takes by itself at most."""
-_TARGET_LANDMARKS = 256
-"""Landmarks per party from which more change the target little, even if they improve the functions."""
+_TARGET_ROWS = 20_480
+"""Anchor rows whose features are kept to find the target, at most, without a graph between all rows."""
 _OF_LOW_RANK = ("linear", "cosine")
 """Kernels whose matrices have a rank of at most the number of columns; more landmarks are of no use."""
-_SAMPLE = 2048
-"""Anchor rows that landmarks are chosen among, and on which their number is judged."""
+_CANDIDATES = 8
+"""Anchor rows for each landmark that landmarks are drawn among; with fewer, the target is clearly worse."""
+_FEWEST_CANDIDATES = 2048
+_FEWEST_ROWS = 4
+"""Anchor rows for each landmark on which the target is found at least, where memory is short."""
 _COLUMNS = 400
 """Right-hand sides that a Krylov method typically needs, for each 16 components."""
 _BESIDE = 8
 """Blocks of as many columns as components that an eigensolver holds beside its basis."""
 _PANELS = 2200
 """Columns in whose time a product with a Cholesky factor of any size gets from panel to panel."""
-_CONVERTED = 80
+_CONVERTED = 400
 """Features in whose time a right-hand side is brought to their data type, and their product back."""
 _PER_PARTY = 1e9
 """Operations in whose time what does not depend on sizes is done for a party on the sample."""
+_DOUBLINGS = 1.35
+"""Times that the features' products are made in all, where the number of landmarks doubles up to the last one."""
+_PER_ROW = 1e6
+"""Operations in whose time a row's part in a Krylov method is done that does not depend on its columns."""
+_START_VALUES = 200
+"""Kernel values that each row takes for a start and for the diagonal."""
 _PER_DISTANCE = 700
 """Operations in whose time one distance is found and sorted for the median."""
 _PROGRAM = 245 * 2**20
 """Bytes of Python and the libraries."""
 _LARGE_SHARE = 0.9
 """Part of the available memory that a fit may plan to take."""
-_WORTH_MEMORY = 0.8
-"""Part of the time that "nystroem" must get by with to take more memory than it needs."""
-_USUAL_SPEEDS = {"double": 5e10, "single": 1e11, "skinny": 7e10, "values32": 6.7e8, "values64": 3.9e8}
-"""Speeds of a usual processor, in `FitCost.work`'s units per second: what is chosen by them is the same everywhere."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -60,7 +65,7 @@ class FitCost:
 
     ``memory`` is in bytes that the process holds at the peak, all counted: Python, the anchor representations and the
     fit.  ``work`` says what the solver computes: operations of matrix products ("single", "double", "skinny" with few
-    columns) and kernel values ("values32", "values64").
+    columns) and kernel values ("values32", "values64").  "nystroem" finds the target on ``n_rows`` anchor rows.
     """
 
     solver: str
@@ -68,7 +73,7 @@ class FitCost:
     work: Mapping[str, float]
     kernel: Kernel = field(repr=False)
     n_columns: float = field(repr=False)
-    in_blocks: bool = field(default=False, repr=False)
+    n_rows: int = field(repr=False)
     limit: float = field(default=np.inf, repr=False)
 
     @property
@@ -94,7 +99,7 @@ class FitSize:
     """What the cost of a fit depends on.
 
     ``n_columns`` are those of the anchor representations, on average over parties, and ``itemsize`` the bytes of their
-    entries; ``kernel`` is one party's.  ``remote`` says whether an engine keeps the parties' matrices elsewhere.
+    entries; ``kernel`` is one party's.
     """
 
     n_anchors: int
@@ -108,24 +113,24 @@ class FitSize:
     n_landmarks: int | None = None
     has_graph: bool = False
     has_penalty: bool = False
-    remote: bool = False
 
     @property
     def resident(self) -> int:
         """Bytes in use before a fit begins."""
         return _PROGRAM + int(self.n_parties * self.n_anchors * self.n_columns * self.itemsize)
 
-    def cost(self, solver: str, *, in_blocks: bool = False, rank: int | None = None) -> FitCost:
+    def cost(self, solver: str, *, n_rows: int | None = None, rank: int | None = None) -> FitCost:
         """Estimate what a solver takes; "nystroem" with ``rank`` landmarks per party if there are no `n_landmarks`."""
+        n_rows = self.n_anchors if n_rows is None else n_rows
         estimate = {"dense": self._dense, "streamed": self._streamed}.get(solver)
-        beside, work = estimate() if estimate else self._nystroem(in_blocks, self.n_landmarks or rank)
+        beside, work = estimate() if estimate else self._nystroem(n_rows, self._rank(rank))
         return FitCost(
             solver=solver,
             memory=self.resident + int(beside),
             work=work,
             kernel=self.kernel,
             n_columns=self.n_columns,
-            in_blocks=in_blocks,
+            n_rows=n_rows,
         )
 
     def _dense(self) -> tuple[float, dict[str, float]]:
@@ -151,66 +156,65 @@ class FitSize:
             work["double"] += K * n**3
         return 2.1 * K * n**2 + 4 * n**2 + 16 * n * columns, work
 
-    def _nystroem(self, in_blocks: bool, rank: int | None) -> tuple[float, dict[str, float]]:
+    def _nystroem(self, n_rows: int, rank: int) -> tuple[float, dict[str, float]]:
         n, K, k = float(self.n_anchors), self.n_parties, self.n_components
-        size = sample_size(self.n_anchors, self.n_landmarks)
-        rank = min(rank or max(MOST_LANDMARKS, 2 * k), self.n_anchors)
+        rank = min(rank, self.n_anchors)
         if self.kernel.metric in _OF_LOW_RANK:
             rank = min(rank, max(1, round(self.n_columns)))
-        first = min(rank, target_landmarks(k))
-        width = np.dtype(feature_dtype(self.alpha)).itemsize
+        drawn = K * min(n_rows, candidate_rows(rank)) * rank
+        width = np.dtype(feature_dtype(self.alpha, rank, n_rows)).itemsize
         product, values = ("double", "values64") if width == 8 else ("single", "values32")
-        chosen = K * (1.7 * (8 + width) * size * rank + 8 * rank**2)
-        matrices = K * (8 + 8 + width) * rank**2
-        columns = _COLUMNS * max(1.0, k / 16) / 2
+        columns = min(_COLUMNS * max(1.0, k / 16) / 2, K * rank)
         work = dict.fromkeys(("single", "double", "skinny", "values32", "values64"), 0.0)
-        # On the sample, each number of landmarks takes half of what the next one does.
-        work["double"] += self._widths() + K * (_PER_PARTY + 7 * size * rank**2)
-        work["values64"] += 2 * K * size * rank
-        work["skinny"] += 4 * K * size * rank * columns
-        # On all rows.
-        work[product] += 2.3 * K * n * rank**2
-        work[values] += 3 * K * n * rank
-        work["skinny"] += 2 * K * n * rank * k
-        if in_blocks:
-            held = 4 * 8 * (K * first) ** 2 + 4 * 8 * n * k
-            work[product] += K * n * first**2 + 1.1 * n * (K * first) ** 2
-            work["double"] += 4 * (K * first) ** 3
-            work[values] += K * n * first
-            work["skinny"] += 2 * K * n * first * k
-        else:
-            held = K * width * n * first + 8 * n * (2 * basis_capacity(self.n_anchors, k) + _BESIDE * k)
-            columns = min(columns, K * first)
-            work["skinny"] += 4 * K * n * (first + _CONVERTED) * columns
-            work["double"] += 50 * n * columns**2
-        return max(chosen, matrices + held), work
+        work["double"] += self._widths() + K * _PER_PARTY + 2 * drawn * rank
+        work["double"] += n_rows * (_PER_ROW + 100 * columns**2)
+        work["values64"] += 1.5 * drawn + K * n_rows * (rank + _START_VALUES)
+        # Features that are kept, a Krylov method on them, and the functions.
+        work[product] += 3.4 * K * n_rows * rank**2
+        work[values] += K * n_rows * rank
+        work["skinny"] += 4 * K * n_rows * (rank + _CONVERTED) * columns + 2 * K * n_rows * rank * k
+        if self.n_landmarks is None:
+            # Half as many landmarks before take a quarter of the products, and half of what else there is.
+            work[product] *= 4 / 3
+            work["double"] += 2 * drawn * rank / 3 + 50 * n_rows * columns**2
+            work["values64"] *= 2
+            work["skinny"] *= 2
+        held = K * (8 + width * n_rows / rank) * rank**2
+        held += 8 * n_rows * (2 * min(basis_capacity(n_rows, k), columns + 4 * k) + _BESIDE * k)
+        if n_rows < n:
+            # Features of all rows, which are not kept: for the target, for Gram matrices and for moments.
+            work[product] += 2.3 * K * n * rank**2
+            work[values] += 3 * K * n * rank
+            work["values64"] += 2 * K * n * rank
+            work["skinny"] += 8 * K * n * rank * k
+            held = 8 * K * n_rows * self.n_columns + max(held, K * (8 + 8 + width) * rank**2 + 4 * 8 * n * k)
+        return held, work
 
     def _widths(self) -> float:
         """Return operations that the median distances take."""
         return _PER_DISTANCE * self.n_parties * min(self.n_anchors, MEDIAN_ROWS) ** 2 / 2
 
     def landmarks(self, limit: float = np.inf, rank: int | None = None) -> FitCost:
-        """Return the cost of "nystroem" in the way that takes less memory, or in the other if that is worth its memory.
+        """Return the cost of "nystroem" on as many rows as stay within ``limit``, or on the fewest if none do."""
+        rank = self._rank(rank)
+        n_rows = self.n_anchors if self.has_graph else min(self.n_anchors, max(_TARGET_ROWS, candidate_rows(rank)))
+        fewest = n_rows if self.has_graph else min(n_rows, _FEWEST_ROWS * rank)
+        cost = self.cost("nystroem", n_rows=n_rows, rank=rank)
+        while cost.memory > limit and n_rows > fewest:
+            n_rows = max(fewest, n_rows // 2)
+            cost = self.cost("nystroem", n_rows=n_rows, rank=rank)
+        return cost
 
-        Either the features of all rows are kept for a Krylov method, which a graph or an engine needs, or they are made
-        block by block for their Gram matrix.  The way that takes more bytes must stay within ``limit`` and save a fifth
-        of the time, at speeds that do not depend on the machine.
-        """
-        kept = self.cost("nystroem", rank=rank)
-        if self.has_graph or self.remote:
-            return kept
-        blocks = self.cost("nystroem", in_blocks=True, rank=rank)
-        taken = {each.in_blocks: each.seconds_at(_USUAL_SPEEDS) for each in (kept, blocks)}
-        smaller, larger = sorted((kept, blocks), key=lambda each: (each.memory, taken[each.in_blocks]))
-        is_worth_it = taken[larger.in_blocks] < _WORTH_MEMORY * taken[smaller.in_blocks]
-        return larger if larger.memory <= limit and is_worth_it else smaller
+    def _rank(self, rank: int | None) -> int:
+        """Return landmarks per party: those given, or as many as "nystroem" takes by itself at most."""
+        return self.n_landmarks or rank or max(MOST_LANDMARKS, 2 * self.n_components)
 
     def most_landmarks(self, cost: FitCost) -> int:
         """Return the most landmarks per party with which "nystroem" stays within its memory."""
         return bisect_right(
             range(1, MOST_LANDMARKS + 1),
             cost.limit,
-            key=lambda rank: self.cost("nystroem", in_blocks=cost.in_blocks, rank=rank).memory,
+            key=lambda rank: self.cost("nystroem", n_rows=cost.n_rows, rank=rank).memory,
         )
 
     def choose(
@@ -252,14 +256,9 @@ class FitSize:
         )
 
 
-def sample_size(n_anchors: int, n_landmarks: int | None) -> int:
-    """Return anchor rows that landmarks are chosen among."""
-    return min(n_anchors, max(_SAMPLE, 4 * (n_landmarks or 0)))
-
-
-def target_landmarks(n_components: int) -> int:
-    """Return landmarks per party, at most, that the target is found with; the parties' functions may have more."""
-    return max(_TARGET_LANDMARKS, 4 * n_components)
+def candidate_rows(rank: int) -> int:
+    """Return anchor rows that so many landmarks are drawn among, if there are so many."""
+    return max(_FEWEST_CANDIDATES, _CANDIDATES * rank)
 
 
 def available_memory() -> int:

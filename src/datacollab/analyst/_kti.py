@@ -115,14 +115,14 @@ class KTI(BaseIntegrator):
         time, and an objective that is off by some 1e-7.
     tol : float, default=0.0075
         For "nystroem": the number of landmarks doubles, up to 1,024, until this lowers the mean share of a target
-        column that a party's function misses, the objective over the parties and components, by at most `tol`.
+        column that a party's function misses, the objective over the parties and components, by at most `tol`.  Where
+        there are more than 20,480 anchor rows, or memory is short, this is measured on some of them.
     n_landmarks : int, default=None
-        For "nystroem": landmarks per party, in place of `tol`.  The target is found with the first 256, or four for
-        each component where that is more.
+        For "nystroem": landmarks per party, in place of `tol`.  With as many as anchor rows the solution is exact.
     memory_limit : float, default=None
         Bytes that the process may hold, Python and the anchor representations included.  None allows what is available.
-        With little, "exact" takes two n_a x n_a matrices and more time, and "nystroem" makes its features again where
-        it needs them.
+        With little, "exact" takes two n_a x n_a matrices and more time, and "nystroem" finds the target on fewer rows,
+        or with fewer landmarks.
     engine : dask.distributed.Client, Engine or None, default=None
         Where the parties' matrices are computed and stay: on the workers of a Dask cluster, where an engine of your own
         keeps them, or in this process.  Matrices of up to 1,200 anchor rows, or with a penalty graph, stay here.
@@ -151,16 +151,16 @@ class KTI(BaseIntegrator):
     angle_estimate_ : float or None
         Sine of the largest angle between `target_` and the minimiser, as the residual over the eigengap; no bound.
         Rounding adds to it, the more the smaller `alpha` and `eigengap_`.  With "nystroem" the minimiser is that of
-        the problem restricted to the landmarks, and says nothing of the exact one.  None if a direct solver leaves
-        rounding alone.
+        the problem approximated by landmarks, and says nothing of the exact one.  None if a direct solver leaves
+        rounding alone, or if landmarks found the target on some of the rows.
     eigengap_ : float or None
         First eigenvalue not taken less the last one taken; None with a penalty graph.
     n_landmarks_ : int or None
         Landmarks per party, at most; None if all anchor rows are kept.
     approximation_error_ : float or None
         What the last doubling of the landmarks brought, as for `tol`; an estimate, not a bound, of how far the
-        objective is above the exact minimum, without the graph.  None if `n_landmarks` was given, or nothing was
-        approximated.
+        objective is above the exact minimum, without the graph.  None if `n_landmarks` was given, or there was no
+        doubling.
     integration_functions_ : dict of party to KernelMap
         Of a party with a precomputed kernel a LinearMap, of kernel values.
 
@@ -387,7 +387,6 @@ class KTI(BaseIntegrator):
             n_landmarks=self.n_landmarks,
             has_graph=self.graph is not None,
             has_penalty=self.penalty_graph is not None,
-            remote=self.engine is not None,
         )
 
     def _limit(self, engine: Engine) -> float | None:
@@ -421,7 +420,7 @@ class KTI(BaseIntegrator):
                     tol=self.tol,
                     n_landmarks=self.n_landmarks,
                     most=size.most_landmarks(cost),
-                    in_blocks=cost.in_blocks,
+                    n_rows=cost.n_rows,
                 )
             except IncompressibleKernelError:
                 exact = self._exact_instead(size, engine, beside)

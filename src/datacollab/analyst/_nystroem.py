@@ -4,13 +4,15 @@ Functions are combinations of :math:`\kappa(\cdot, s)` at landmarks s in S.  Wit
 features :math:`L = \kappa(A, S) R^{-\top}`, the smoother is :math:`\tilde P = L (L^\top L + \lambda I)^{-1} L^\top`,
 never above :math:`P = \Sigma (\Sigma + \lambda I)^{-1}`.  Each landmark is drawn with a probability proportional to
 what the earlier ones leave unexplained of each row: close to the best approximation of the same rank.
+
+Nearer to P is :math:`\hat P = I - \lambda (L L^\top + D + \lambda I)^{-1}` with the diagonal D of
+:math:`\Sigma - L L^\top` (Snelson and Ghahramani 2006), which no function restricted to the landmarks attains.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass, replace
-from itertools import accumulate, pairwise
+from collections.abc import Iterator
+from dataclasses import dataclass
 from typing import Any, Self
 
 import numpy as np
@@ -25,7 +27,6 @@ from ..linalg import (
     add_tall_product,
     add_wide_product,
     cast,
-    hstack,
     inverse_cholesky,
     like,
     matching,
@@ -40,10 +41,12 @@ _APART = 0.03
 """Distance of each landmark from the span of those before it, from which float32 suffices to make the features."""
 _SINGLE_ABOVE = 1e-3
 """Penalty from which features in float32 do not limit the accuracy."""
-
-
 _NEGLIGIBLE = 1e-10
 """Unexplained share of the trace at which no further landmark is drawn: float64's rounding lies not far below."""
+_ROUNDING = 20
+"""Unexplained share of a row's kernel value, in units of the features' rounding, that is taken for rounding."""
+_VANISHING_SQUARE = 1e-12
+"""Sum of squares of a column, relative to the largest, that is rounding."""
 _INDEFINITE = 1e-6
 """Negative remainder on the diagonal, relative to its mean, that rounding does not explain."""
 _SMALLEST_BLOCK = 16
@@ -53,7 +56,7 @@ _SMALLEST_BLOCK = 16
 class PivotedCholesky:
     r"""A partial factorisation :math:`\Sigma \approx F F^\top`.
 
-    ``pivots`` are the landmarks' rows, in the order in which they were drawn: the first ones are a smaller set as good.
+    ``pivots`` are the landmarks' rows, in the order in which they were drawn.
     ``factor`` is F, (n, rank), lower triangular in these rows; ``unexplained`` the diagonal of :math:`\Sigma - F
     F^\top`, not negative; ``trace`` that of :math:`\Sigma`.
     """
@@ -68,29 +71,28 @@ class PivotedCholesky:
         """Return whether the landmarks explain the kernel matrix as well as rounding permits."""
         return float(self.unexplained.sum()) <= _NEGLIGIBLE * self.trace
 
+    @property
+    def unexplained_share(self) -> float:
+        """Return the share of the kernel's trace that more landmarks could explain."""
+        return 0.0 if self.exhausted else float(self.unexplained.sum()) / self.trace
 
-def start_pivots(kernel: Kernel, A: FloatArray) -> PivotedCholesky:
-    """Return a factorisation without landmarks."""
-    diagonal = kernel.diagonal(A)
-    return PivotedCholesky(np.empty(0, dtype=np.intp), np.empty((A.shape[0], 0)), diagonal, float(diagonal.sum()))
 
-
-def extend_pivots(
-    partial: PivotedCholesky, kernel: Kernel, A: FloatArray, rank: int, rng: np.random.Generator
-) -> PivotedCholesky:
-    """Draw landmarks until there are ``rank``, or no more are of use (Epperly, Tropp and Webber 2024, algorithm 2.1).
+def draw_pivots(kernel: Kernel, A: FloatArray, rank: int, rng: np.random.Generator) -> PivotedCholesky:
+    """Draw ``rank`` landmarks, or fewer if more are of no use (Epperly, Tropp and Webber 2024, algorithm 2.1).
 
     Raise LinAlgError if the kernel is seen not to be positive semidefinite.
     """
     n = A.shape[0]
     rank = min(rank, n)
-    pivots = list(partial.pivots)
+    pivots: list[int] = []
     # Transposed, so that a column lies in one piece.
-    factor = np.empty((max(rank, len(pivots)), n))
-    factor[: len(pivots)] = partial.factor.T
-    unexplained = partial.unexplained.copy()
+    factor = np.empty((rank, n))
+    unexplained = kernel.diagonal(A)
+    trace = float(unexplained.sum())
+    if unexplained.min() < 0:
+        raise scipy.linalg.LinAlgError("not positive semidefinite")
     blocks = KernelBlocks(kernel, A)
-    while len(pivots) < rank and unexplained.sum() > _NEGLIGIBLE * partial.trace:
+    while len(pivots) < rank and unexplained.sum() > _NEGLIGIBLE * trace:
         filled = len(pivots)
         block = max(_SMALLEST_BLOCK, rank // 10)
         proposed = rng.choice(n, size=block, p=unexplained / unexplained.sum())
@@ -107,12 +109,12 @@ def extend_pivots(
         inverse = scipy.linalg.solve_triangular(lower, np.eye(len(chosen)), lower=True, check_finite=False)
         np.matmul(inverse, columns, out=new)
         unexplained -= np.einsum("ij,ij->j", new, new)
-        if unexplained.min() < -_INDEFINITE * partial.trace / n:
+        if unexplained.min() < -_INDEFINITE * trace / n:
             raise scipy.linalg.LinAlgError("not positive semidefinite")
         np.maximum(unexplained, 0.0, out=unexplained)
         unexplained[chosen] = 0.0
         pivots.extend(chosen)
-    return PivotedCholesky(np.asarray(pivots, dtype=np.intp), factor[: len(pivots)].T, unexplained, partial.trace)
+    return PivotedCholesky(np.asarray(pivots, dtype=np.intp), factor[: len(pivots)].T, unexplained, trace)
 
 
 def _rejection_cholesky(
@@ -135,43 +137,36 @@ def _rejection_cholesky(
 
 
 @dataclass(frozen=True, eq=False)
-class RestrictedRidge:
-    r"""The ridge regression of one party, restricted to landmarks.
+class LandmarkSmoother:
+    r"""The smoother :math:`\hat P` of one party, on features that are kept.
 
-    ``features`` are L, (n, r), and ``gram`` is the lower Cholesky factor of :math:`L^\top L + \lambda I`, (r, r).
+    With :math:`s = \lambda / (D + \lambda)`, at most 1, it is :math:`I - \mathrm{diag}(s) + \mathrm{diag}(\sqrt s) G
+    (G^\top G + \lambda I)^{-1} G^\top \mathrm{diag}(\sqrt s)`.  ``features`` are :math:`G = \mathrm{diag}(\sqrt s) L`,
+    (n, r), ``roots`` :math:`\sqrt s`, (n, 1), and ``gram`` the lower Cholesky factor of :math:`G^\top G + \lambda I`.
     """
 
     features: Array
+    roots: Array
     gram: FloatArray
     alpha: float
 
-    def first(self, rank: int) -> RestrictedRidge:
-        """Return the ridge regression restricted to the first landmarks."""
-        return RestrictedRidge(np.ascontiguousarray(self.features[:, :rank]), self.gram[:rank, :rank], self.alpha)
+    def apply(self, X: Array) -> Array:
+        r"""Return :math:`\hat P X`, shape (n, m)."""
+        G = self.features
+        scaled = self.roots * X
+        moments = matching(zeros((G.shape[1], X.shape[1]), G), G)
+        add_wide_product(moments, G, matching(scaled, G))
+        weights = scipy.linalg.cho_solve((self.gram, True), to_numpy(cast(moments, np.float64)), check_finite=False)
+        smoothed = matching(zeros(X.shape, G), G)
+        add_tall_product(smoothed, G, matching(like(weights, G), G))
+        return X - self.roots * (scaled - cast(smoothed, np.float64))
 
-    def moments(self, X: Array) -> FloatArray:
-        r"""Return :math:`L^\top X`, shape (r, m), as a NumPy array in float64."""
-        moments = self._zeros(self.features.shape[1], X.shape[1])
-        add_wide_product(moments, self.features, matching(X, self.features))
-        return to_numpy(cast(moments, np.float64))
-
-    def weights(self, X: Array) -> FloatArray:
-        r"""Return :math:`(L^\top L + \lambda I)^{-1} L^\top X`, shape (r, m), as a NumPy array."""
-        solved: FloatArray = scipy.linalg.cho_solve((self.gram, True), self.moments(X), check_finite=False)
-        return solved
-
-    def smooth(self, X: Array) -> Array:
-        r"""Return :math:`\tilde P X`, shape (n, m)."""
-        return self.combined(self.weights(X))
-
-    def combined(self, weights: FloatArray) -> Array:
-        """Return combinations of the features, shape (n, m), in float64."""
-        result = self._zeros(self.features.shape[0], weights.shape[1])
-        add_tall_product(result, self.features, matching(like(weights, self.features), self.features))
-        return cast(result, np.float64)
-
-    def _zeros(self, n: int, m: int) -> Array:
-        return matching(zeros((n, m), self.features), self.features)
+    def restricted_gram(self) -> FloatArray:
+        r"""Return the lower Cholesky factor of :math:`L^\top L + \lambda I`, that of the smoother :math:`\tilde P`."""
+        blocks = (
+            self.features[rows, :] / matching(self.roots[rows, :], self.features) for rows in row_blocks(self.roots)
+        )
+        return _factorise(blocks, self.features.shape[1], self.alpha)
 
 
 def landmark_root(kernel: Kernel, landmarks: FloatArray) -> FloatArray:
@@ -187,8 +182,7 @@ def landmark_root(kernel: Kernel, landmarks: FloatArray) -> FloatArray:
 class LandmarkFeatures:
     r"""One party's features :math:`L = \kappa(A, S) R^{-\top}`, made some anchor rows at a time and never kept.
 
-    They come in float32 unless ``alpha`` is small.  The root R is triangular, so that the first features are the same
-    without the others.
+    They come in float32 unless ``alpha`` is small, or most rows are landmarks.
     """
 
     kernel: Kernel
@@ -196,35 +190,45 @@ class LandmarkFeatures:
     root: FloatArray
     alpha: float
     centres: Array
-    whiten: Array
     making: type[np.floating[Any]]
+    keeping: type[np.floating[Any]]
 
     @classmethod
-    def prepare(
-        cls, kernel: Kernel, A: Array, landmarks: FloatArray, alpha: float, root: FloatArray | None = None
-    ) -> Self:
+    def prepare(cls, kernel: Kernel, A: Array, landmarks: FloatArray, alpha: float) -> Self:
         """Factorise the landmarks' kernel matrix; LinAlgError if that is not semidefinite."""
-        root = landmark_root(kernel, landmarks) if root is None else root
-        inverse = scipy.linalg.solve_triangular(root, np.eye(len(root)), lower=True, check_finite=False)
+        root = landmark_root(kernel, landmarks)
         # Close landmarks make R nearly singular, and its inverse would multiply the rounding of float32.
-        making = feature_dtype(alpha) if root.diagonal().min() >= _APART else np.float64
-        whiten = like(inverse.T.astype(making, copy=False), A)
-        return cls(kernel, A, root, alpha, like(landmarks, A), whiten, making)
+        keeping = feature_dtype(alpha, len(root), A.shape[0])
+        making = keeping if root.diagonal().min() >= _APART else np.float64
+        return cls(kernel, A, root, alpha, like(landmarks, A), making, keeping)
 
     @property
     def rank(self) -> int:
         """Return the number of features."""
         return len(self.root)
 
-    def first(self, rank: int) -> LandmarkFeatures:
-        """Return the features of the first landmarks."""
-        whiten = self.whiten[:rank, :rank]
-        whiten = np.ascontiguousarray(whiten) if isinstance(whiten, np.ndarray) else whiten
-        return replace(self, root=self.root[:rank, :rank], centres=self.centres[:rank, :], whiten=whiten)
+    def blocks(self) -> Iterator[tuple[slice, Array]]:
+        """Yield rows and their features, some rows at a time."""
+        (trtri,) = scipy.linalg.get_lapack_funcs(("trtri",), (self.root,))
+        inverse, _ = trtri(self.root, lower=1)
+        whiten = like(inverse.T.astype(self.making, copy=False), self.A)
+        for rows in row_blocks(self.A):
+            yield rows, cast(times_upper(self._near(rows), whiten), self.keeping)
 
-    def of(self, rows: slice) -> Array:
-        """Return the features of some rows."""
-        return cast(times_upper(self._near(rows), self.whiten), feature_dtype(self.alpha))
+    def combined(self, coefficients: FloatArray) -> Array:
+        """Return the functions with these coefficients of the kernel at the landmarks, shape (n, m), in float64."""
+        expansion = cast(like(np.ascontiguousarray(coefficients), self.A), self.making)
+        result = zeros((self.A.shape[0], coefficients.shape[1]), self.A)
+        for rows in row_blocks(self.A):
+            result[rows, :] = cast(self._near(rows) @ expansion, np.float64)
+        return result
+
+    def expansion(self, weights: FloatArray) -> FloatArray:
+        """Return coefficients of the kernel at the landmarks, of functions given by the weights of their features."""
+        expansion: FloatArray = scipy.linalg.solve_triangular(
+            self.root, weights, lower=True, trans=1, check_finite=False
+        )
+        return expansion
 
     def moments(self, X: Array) -> FloatArray:
         r"""Return :math:`L^\top X`, shape (r, m), as a NumPy array."""
@@ -245,136 +249,62 @@ def row_blocks(A: Array) -> Iterator[slice]:
     yield from gen_batches(A.shape[0], _BLOCK)
 
 
-def nested_ridges(features: LandmarkFeatures, n_first: int) -> tuple[RestrictedRidge, FloatArray]:
-    r"""Fit the ridge regression restricted to the first landmarks, and factorise for the one with all of them.
+def fit_smoother(features: LandmarkFeatures) -> LandmarkSmoother:
+    """Make the features of all rows, keep them, and factorise their Gram matrix."""
+    A = features.A
+    kept = zeros((A.shape[0], features.rank), A, features.keeping)
+    roots = zeros((A.shape[0], 1), A)
+    diagonal = features.kernel.diagonal(to_numpy(A))
 
-    Returns the ridge regression on the ``n_first`` landmarks, whose features are kept, and the Cholesky factor of
-    :math:`L^\top L + \lambda I`, shape (r, r), for all.  Gram matrices are added up in float64.
-    """
-    A, rank = features.A, features.rank
-    kept = zeros((A.shape[0], min(n_first, rank)), A, feature_dtype(features.alpha))
-    gram = zeros((rank, rank), A).T
-    for rows in row_blocks(A):
-        made, gram = _added_up(features, rows, gram)
-        kept[rows, :] = made[:, :n_first]
-    factor = _factor(to_numpy(gram), features.alpha)
-    return RestrictedRidge(kept, factor[:n_first, :n_first], features.alpha), factor
+    def make() -> Iterator[Array]:
+        for rows, made in features.blocks():
+            unexplained = diagonal[rows] - to_numpy(array_namespace(made).sum(made * made, axis=1))
+            # What is left of a row that is explained is rounding.
+            unexplained[unexplained < _ROUNDING * np.finfo(features.keeping).eps * diagonal[rows]] = 0.0
+            roots[rows, :] = like(np.sqrt(features.alpha / (features.alpha + unexplained))[:, np.newaxis], A)
+            kept[rows, :] = made * matching(roots[rows, :], made)
+            yield kept[rows, :]
 
-
-def smoothed_span(
-    features: Sequence[LandmarkFeatures], each: Callable[..., Iterator[Any]], n_first: int, k: int, *, center: bool
-) -> tuple[FloatArray, Array, list[FloatArray]]:
-    r"""Find the largest eigenpairs of :math:`\sum_k \tilde P_k`, with :math:`\tilde P_k` of the first landmarks.
-
-    With the Cholesky factors :math:`C_k` of :math:`L_k^\top L_k + \lambda I` that sum is :math:`F F^\top`, :math:`F =
-    [L_1 C_1^{-\top}, \ldots, L_K C_K^{-\top}]`.  Its eigenvectors are :math:`F V \Theta^{-1/2}`, V those of the Gram
-    matrix :math:`F^\top F`.  Features are made twice, some rows at a time, by `Engine.each`.
-
-    Returned are k + 1 eigenvalues, descending, or as many as there are features of all parties together; the last tells
-    the eigengap.  Then k orthonormal columns, which sum to zero if ``center``, and are zero without a direction in the
-    features; and :math:`C_k` of all landmarks of each party.  Raise LinAlgError if rounding leaves a Gram matrix that
-    is not positive definite.
-    """
-    A = features[0].A
-    grams = [zeros((party.rank, party.rank), A).T for party in features]
-    edges = [0, *accumulate(min(n_first, party.rank) for party in features)]
-    cross, sums = zeros((edges[-1], edges[-1]), A).T, np.zeros(edges[-1])
-    for rows in row_blocks(A):
-        first = []
-        made = each(_added_up, [(party, rows, gram) for party, gram in zip(features, grams, strict=True)])
-        for index, (block, gram) in enumerate(made):
-            grams[index] = gram
-            first.append(block[:, :n_first])
-        together = hstack(first)
-        cross = add_gram(cross, together)
-        if center:
-            sums += to_numpy(array_namespace(together).sum(cast(together, np.float64), axis=0))
-    factors = [_factor(to_numpy(gram), party.alpha) for party, gram in zip(features, grams, strict=True)]
-    del grams
-    small = [factor[:n_first, :n_first] for factor in factors]
-    own = [slice(start, stop) for start, stop in pairwise(edges)]
-    cross = to_numpy(cross)
-    if center:
-        cross -= np.outer(sums, sums) / A.shape[0]
-    values, V = _leading_of_smoothers(cross, small, own, min(k + 1, len(cross)))
-    del cross
-    vanishing = 20 * float(np.finfo(feature_dtype(features[0].alpha)).eps) * values[0]
-    V = V[:, :k] / np.sqrt(np.where(values[:k] > vanishing, values[:k], np.inf))
-    arguments = [
-        (party.first(n_first), scipy.linalg.solve_triangular(factor, V[part], lower=True, trans=1, check_finite=False))
-        for party, factor, part in zip(features, small, own, strict=True)
-    ]
-    Z = zeros((A.shape[0], k), A)
-    for rows in row_blocks(A):
-        for part in each(_combined, [(party, rows, weights) for party, weights in arguments]):
-            Z[rows, : part.shape[1]] += part
-    _orthonormalise(Z, center=center)
-    return values, Z, factors
+    gram = _factorise(make(), features.rank, features.alpha)
+    return LandmarkSmoother(kept, roots, gram, features.alpha)
 
 
-def _added_up(features: LandmarkFeatures, rows: slice, gram: Array) -> tuple[Array, Array]:
-    """Return the features of some rows, and the Gram matrix with theirs, which may overwrite the one given."""
-    made = features.of(rows)
-    return made, add_gram(gram, made)
+def restricted_gram(features: LandmarkFeatures) -> FloatArray:
+    r"""Return the lower Cholesky factor of :math:`L^\top L + \lambda I`, with features that are not kept."""
+    return _factorise((made for _, made in features.blocks()), features.rank, features.alpha)
 
 
-def _combined(features: LandmarkFeatures, rows: slice, weights: FloatArray) -> Array:
-    made = features.of(rows)
-    return cast(made @ matching(like(weights, made), made), np.float64)
+def _factorise(blocks: Iterator[Array], rank: int, alpha: float) -> FloatArray:
+    """Add up Gram matrices in float64, and factorise; LinAlgError if rounding leaves them not positive definite."""
+    gram: Array = None
+    for block in blocks:
+        gram = add_gram(zeros((rank, rank), block).T if gram is None else gram, block)
+    total = to_numpy(gram)
+    total[np.diag_indices_from(total)] += alpha
+    factor: FloatArray = scipy.linalg.cholesky(total, lower=True, overwrite_a=True, check_finite=False)
+    return factor
 
 
-def _leading_of_smoothers(
-    cross: FloatArray, factors: list[FloatArray], own: list[slice], m: int
-) -> tuple[FloatArray, FloatArray]:
-    r"""Return the ``m`` largest eigenpairs of :math:`F^\top F`, given the lower triangle of all features' Gram matrix.
-
-    Overwrites it, a party's rows and columns at a time.
-    """
-    for i, (factor, rows) in enumerate(zip(factors, own, strict=True)):
-        diagonal = np.tril(cross[rows, rows])
-        cross[rows, rows] = diagonal + np.tril(diagonal, -1).T
-        for other, columns in zip(factors[: i + 1], own[: i + 1], strict=True):
-            half = scipy.linalg.solve_triangular(factor, cross[rows, columns], lower=True, check_finite=False)
-            cross[rows, columns] = scipy.linalg.solve_triangular(other, half.T, lower=True, check_finite=False).T
-    n = len(cross)
-    values, V = scipy.linalg.eigh(
-        cross, lower=True, subset_by_index=(n - m, n - 1), driver="evr", overwrite_a=True, check_finite=False
-    )
-    return values[::-1], V[:, ::-1]
-
-
-def _orthonormalise(Z: Array, *, center: bool) -> None:
-    """Take what rounding in float32 left off nearly orthonormal columns, in place; zero columns stay."""
+def orthonormalise(Z: Array, *, center: bool) -> None:
+    """Make columns orthonormal, and their sums zero if ``center``, in place; columns of rounding become zero."""
     if center:
         Z -= array_namespace(Z).mean(Z, axis=0)
     gram = to_numpy(Z.T @ Z)
-    np.fill_diagonal(gram, np.where(gram.diagonal() > 0, gram.diagonal(), 1.0))
-    turn = like(inverse_cholesky(gram).T, Z)
+    squares = gram.diagonal()
+    kept = squares > _VANISHING_SQUARE * squares.max()
+    gram = np.where(np.outer(kept, kept), gram, np.eye(len(gram)))
+    turn = like(inverse_cholesky(gram).T * kept[:, np.newaxis], Z)
     for rows in row_blocks(Z):
         Z[rows, :] = Z[rows, :] @ turn
 
 
-def feature_dtype(alpha: float) -> type[np.floating[Any]]:
-    """Return the data type that features are kept in."""
-    return np.float32 if alpha >= _SINGLE_ABOVE else np.float64
+def feature_dtype(alpha: float, rank: int, n: int) -> type[np.floating[Any]]:
+    """Return the data type that ``rank`` features of n rows are kept in."""
+    # With landmarks at most rows, float32 would round off more than the approximation does.
+    return np.float32 if alpha >= _SINGLE_ABOVE and 2 * rank <= n else np.float64
 
 
 def smoother_trace(gram: FloatArray, alpha: float) -> float:
     r"""Return :math:`\mathrm{tr} \tilde P`, exactly, from the Cholesky factor of :math:`L^\top L + \lambda I`."""
     inverse = scipy.linalg.solve_triangular(gram, np.eye(len(gram)), lower=True, check_finite=False)
     return float(len(gram) - alpha * np.sum(inverse**2))
-
-
-def restricted_ridge_of_features(features: FloatArray, alpha: float) -> RestrictedRidge:
-    """Fit the ridge regression to given features, those of a sample of the rows for example."""
-    features = np.ascontiguousarray(features, feature_dtype(alpha))
-    gram = np.zeros((features.shape[1], features.shape[1]), order="F")
-    for rows in row_blocks(features):
-        gram = add_gram(gram, features[rows])
-    return RestrictedRidge(features, _factor(gram, alpha), alpha)
-
-
-def _factor(gram: FloatArray, alpha: float) -> FloatArray:
-    gram[np.diag_indices_from(gram)] += alpha
-    factor: FloatArray = scipy.linalg.cholesky(gram, lower=True, check_finite=False)
-    return factor

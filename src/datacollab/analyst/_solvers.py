@@ -25,6 +25,7 @@ from ..linalg import (
     add_to_lower,
     cast,
     centre_lower,
+    hstack,
     largest_of_pencil,
     leading_eigenpairs,
     like,
@@ -38,20 +39,17 @@ from ..linalg import (
     zeros,
 )
 from ..model import KernelMap
-from ._cost import DENSE_UP_TO, FEWEST_LANDMARKS, MOST_LANDMARKS, sample_size, target_landmarks
+from ._cost import DENSE_UP_TO, FEWEST_LANDMARKS, MOST_LANDMARKS, candidate_rows
 from ._engine import Engine
 from ._nystroem import (
     LandmarkFeatures,
-    PivotedCholesky,
-    RestrictedRidge,
-    extend_pivots,
-    landmark_root,
-    nested_ridges,
-    restricted_ridge_of_features,
-    row_blocks,
-    smoothed_span,
+    LandmarkSmoother,
+    draw_pivots,
+    feature_dtype,
+    fit_smoother,
+    orthonormalise,
+    restricted_gram,
     smoother_trace,
-    start_pivots,
 )
 
 VANISHING = 1e-8
@@ -201,53 +199,73 @@ def definite(party: PartyName, alpha: float) -> Iterator[None]:
 
 logger = logging.getLogger(__name__)
 
-_SURROGATE_TOLERANCE = 2e-2
-"""Bound on the sine of the angle to the exact eigenvectors of the surrogate; its objective is off by the square."""
-_ROUGH, _BLURRED = 0.3, 0.03
-"""The same, and the eigengap that is not resolved any better, where nothing but the objective matters, to a few per
-cent of what a doubling of the rank changes."""
+_SURROGATE_TOLERANCES = {np.float32: (2e-2, 1e-3), np.float64: (5e-3, 1e-5)}
+"""Bound on the sine of the angle to the exact eigenvectors of the surrogate, whose objective is off by the square, and
+the eigengap, relative to the largest eigenvalue, down to which it holds; by the type of the features."""
+_ROUGH = (0.3, 0.03)
+"""The same where more landmarks follow, and nothing but the objective matters, to a few per cent of what a doubling
+changes."""
+_COARSE = (1.0, 0.03)
+"""The same for a start from few landmarks."""
 _UNEXPLAINED = 0.3
-"""Share of a kernel's trace that so many landmarks as a quarter of the rows must not leave unexplained."""
+"""Share of a kernel's trace that so many landmarks as a quarter of the rows, or as are taken at most, must explain
+all but."""
 _FOLLOWING = 3
-"""Eigenvectors found on the sample besides each wanted one: that many more to start from save several steps."""
+"""Eigenvectors found besides each wanted one: that many more to start from save several steps after a doubling."""
+_PASSES = 2
+"""Regressions on all rows, each on the functions of the one before, where the first functions come from some rows."""
 _START_SAMPLE = 400
 _START_RANK = 64
 
 
 @dataclass(frozen=True, eq=False)
-class _Sampled:
-    """One party's landmarks, chosen among a sample of the anchor rows, and its ridge regression there."""
+class _Restricted:
+    """One party's landmarks, and its smoother on the rows ``A``; neither is there from the beginning."""
 
     party: PartyName
-    A: FloatArray
+    A: Array
     kernel: Kernel
+    alpha: float
     seed: int
-    pivoted: PivotedCholesky
-    ridge: RestrictedRidge | None = None
+    landmarks: FloatArray | None = None
+    unexplained: float = 1.0
+    smoother: LandmarkSmoother | None = None
 
-    def landmarks(self) -> FloatArray:
-        return self.A[self.pivoted.pivots]
+    @property
+    def fitted(self) -> LandmarkSmoother:
+        """The smoother, which must have been fitted."""
+        assert self.smoother is not None
+        return self.smoother
 
-    def unexplained(self) -> float:
-        """Return the share of the kernel's trace that more landmarks could explain."""
-        return 0.0 if self.pivoted.exhausted else float(self.pivoted.unexplained.sum()) / self.pivoted.trace
+    def features(self) -> LandmarkFeatures:
+        assert self.landmarks is not None
+        return _features(self.party, self.A, self.kernel, self.landmarks, self.alpha)
+
+    def smooth(self, X: Array) -> Array:
+        return self.fitted.apply(X)
+
+    def restricted_trace(self) -> float:
+        return smoother_trace(self.fitted.restricted_gram(), self.alpha)
+
+    def functions(self, Z: Array) -> tuple[FloatArray, FloatArray]:
+        return _functions(self.features(), self.fitted.restricted_gram(), Z)
 
 
 @dataclass(frozen=True, eq=False)
-class _Restricted:
-    """One party's landmarks and its ridge regressions on all anchor rows: with the first of them, and with all."""
+class _Extended:
+    """One party's functions, found on some of the anchor rows or on all, and what a ridge regression on all needs."""
 
     features: LandmarkFeatures
-    weights: FloatArray
-    ridge: RestrictedRidge
     gram: FloatArray
+    coefficients: FloatArray
+    between: FloatArray
 
-    def trace(self) -> float:
-        return smoother_trace(self.gram, self.ridge.alpha)
+    def values(self) -> Array:
+        """Return the functions at all rows."""
+        return self.features.combined(self.coefficients)
 
-    def start(self) -> Array:
-        """Return the functions found on the sample, at all rows."""
-        return self.ridge.combined(self.weights)
+    def functions(self) -> tuple[FloatArray, FloatArray]:
+        return self.coefficients, self.between
 
 
 def solve_nystroem(
@@ -258,71 +276,48 @@ def solve_nystroem(
     tol: float,
     n_landmarks: int | None = None,
     most: int = MOST_LANDMARKS,
-    in_blocks: bool,
+    n_rows: int,
 ) -> Solution:
     r"""Minimise over functions :math:`g_k \in \mathrm{span}\{\kappa_k(\cdot, s): s \in S_k\}`.
 
-    The landmarks :math:`S_k` come from randomly pivoted Cholesky factorisations on a sample of the anchor rows.  Their
-    number doubles until that lowers the surrogate's objective on the sample by at most ``tol`` for each party and
-    component, whose share of it is 1 at most.  On all rows the target is then that of the first landmarks, 256 for few
-    components; more of them would hardly change it.  If ``in_blocks``, it comes from the Gram matrix of the features
-    of these landmarks, which are made block by block and not kept; otherwise they are kept, for a Krylov method.  The
-    functions are the ridge regressions on all landmarks.
+    The landmarks :math:`S_k` come from randomly pivoted Cholesky factorisations on a sample of the anchor rows.  A
+    Krylov method on the features of ``n_rows`` anchor rows, which are kept, finds the target with smoothers nearer to
+    the exact ones than those of the functions.  The number of landmarks doubles until that lowers the objective of the
+    functions by at most ``tol`` for each party and component, whose share of it is 1 at most.  If ``n_rows`` are not
+    all, the functions found on them make the target on all, and ridge regressions on it the functions.
     """
     rng = np.random.default_rng(seed)
-    n, k = problem.n_anchors, problem.n_components
-    size = sample_size(n, n_landmarks)
-    small = problem.sampled(size, rng)
-    sampled = _sampled(small, engine, rng)
-    rank = n_landmarks or min(max(FEWEST_LANDMARKS, 4 * k), max(most, 2 * k))
-    largest = n_landmarks or max(rank, min(size // 2, most))
-    start, before, drop, operator = rng.normal(size=(size, k)), None, None, small.operator(None)
-    while True:
-        sampled = engine.update(_extended, sampled, rank, small.alpha)
-        found = _minimise(
-            small, operator, engine, sampled, start, tol=_ROUGH, small_gap=_BLURRED, n_following=_FOLLOWING * k
+    n = problem.n_anchors
+    part = problem
+    if n_rows < n:
+        some = problem.sampled(n_rows, rng)
+        part = replace(some, anchors={party: like(some.anchors[party], A) for party, A in problem.anchors.items()})
+    reached = _double_landmarks(part, engine, rng, tol=tol, n_landmarks=n_landmarks, most=most)
+    landmarks = reached.landmarks
+    operator = reached.operator
+    solved = reached.solved
+    Z = reached.found.vectors
+    if n_rows < n:
+        whole = engine.place(
+            _extend,
+            [
+                (party, A, problem.kernels[party], problem.alpha, S, *functions)
+                for (party, A), S, functions in zip(problem.anchors.items(), landmarks, solved, strict=True)
+            ],
         )
-        value = float((operator.offset - found.values).sum())
-        logger.info("%d landmarks per party: surrogate objective %.6g on %d anchor rows", rank, value, size)
-        drop = (before - value) / (len(problem.anchors) * k) if before is not None else None
-        unexplained = engine.gather(_Sampled.unexplained, sampled)
-        if 2 * rank > largest or max(unexplained) == 0 or (drop is not None and drop <= tol):
-            break
-        start, before, rank = np.hstack([found.vectors, found.following]), value, 2 * rank
-    if n_landmarks is None:
-        _check_rank(problem, rank, size, unexplained)
-    reached = max(unexplained) == 0 or (2 * rank <= most if drop is None else drop <= tol)
-
-    n_first = target_landmarks(k)
-    landmarks = engine.gather(_Sampled.landmarks, sampled)
-    weights = (
-        [] if in_blocks else engine.gather(_weights, sampled, np.hstack([found.vectors, found.following]), n_first)
-    )
-    del sampled
-    parties = [
-        (party, A, problem.kernels[party], S, problem.alpha)
-        for (party, A), S in zip(problem.anchors.items(), landmarks, strict=True)
-    ]
-    if in_blocks:
         operator = problem.operator(None)
-        features = list(engine.each(_features, parties))
-        values, Z, grams = smoothed_span(features, engine.each, n_first, k, center=problem.center)
-        angle, gap = None, float(values[k - 1] - values[k]) if len(values) > k else None
-        solved = list(engine.each(_functions, [(*each, Z) for each in zip(features, grams, strict=True)]))
-        del features, grams
-    else:
-        restricted = engine.place(_restricted, [(*each, W) for each, W in zip(parties, weights, strict=True)])
-        operator = problem.operator(_trace(problem, engine, restricted))
-        # The functions found on the sample, evaluated at all rows, are nearly the solution.
-        found = _minimise(problem, operator, engine, restricted, engine.total(_Restricted.start, restricted))
-        Z, angle, gap = found.vectors, found.angle, found.gap
-        solved = engine.gather(_restricted_functions, restricted, Z)
-    coefficients, smoothed = zip(*solved, strict=True)
-    # Functions with all landmarks turn and order the columns by what they reach of them.
-    values, turn = scipy.linalg.eigh(operator.on_span(Z, sum(smoothed)))
+        for _ in range(_PASSES):
+            Z = engine.total(_Extended.values, whole)
+            orthonormalise(Z, center=problem.center)
+            whole = engine.update(_regress, whole, Z)
+        solved = engine.gather(_Extended.functions, whole)
+    coefficients, between = zip(*solved, strict=True)
+    # The columns are turned to the axes in which the functions reproduce them, and ordered by how well.
+    values, turn = scipy.linalg.eigh(operator.on_span(Z, sum(between)))
     values, turn = values[::-1], turn[:, ::-1]
-    if n_landmarks is None and not reached:
-        _warn(rank, most, 1 - float(np.trace(sum(smoothed))) / (len(parties) * k), drop, tol)
+    rank = max(len(S) for S in landmarks)
+    if n_landmarks is None and not reached.is_enough:
+        _warn(rank, most, reached.missed, reached.drop, tol)
     return Solution(
         solver="nystroem",
         eigenvalues=operator.offset - values,
@@ -330,17 +325,81 @@ def solve_nystroem(
         maps=maps_of(
             problem, dict(zip(problem.anchors, landmarks, strict=True)), [Gamma @ turn for Gamma in coefficients]
         ),
-        angle=angle,
-        gap=gap,
-        rank=max(len(S) for S in landmarks),
-        error=drop,
+        # On some of the rows it would be the angle to their solution.
+        angle=reached.found.angle if n_rows >= n else None,
+        gap=reached.found.gap,
+        rank=rank,
+        error=reached.drop,
     )
 
 
-def _check_rank(problem: TargetProblem, rank: int, size: int, unexplained: list[float]) -> None:
+@dataclass(frozen=True, eq=False)
+class _Reached:
+    """What the last number of landmarks gives: the target, and each party's coefficients and products with it.
+
+    ``missed`` is the mean share of a target column that a function misses, and ``drop`` by how much the last doubling
+    lowered it; ``is_enough`` says whether that, or the kernel's rank, ended the doubling.
+    """
+
+    landmarks: list[FloatArray]
+    operator: TargetOperator
+    found: LeadingEigenpairs
+    solved: list[tuple[FloatArray, FloatArray]]
+    missed: float
+    drop: float | None
+    is_enough: bool
+
+
+def _double_landmarks(
+    problem: TargetProblem,
+    engine: Engine,
+    rng: np.random.Generator,
+    *,
+    tol: float,
+    n_landmarks: int | None,
+    most: int,
+) -> _Reached:
+    """Find the target with as many landmarks as are given, or as `solve_nystroem` says."""
+    n, k, K = problem.n_anchors, problem.n_components, len(problem.anchors)
+    states = _undrawn(problem, engine, rng)
+    start = coarse_start(problem, engine, rng)
+    missed: float | None = None
+    drop: float | None = None
+    rank = n_landmarks or min(max(FEWEST_LANDMARKS, 4 * k), max(most, 2 * k))
+    while True:
+        # With as many landmarks as rows nothing is restricted any more.
+        following = min(2 * rank, n)
+        is_last = n_landmarks is not None or following > most
+        states = engine.update(_draw, states, rank)
+        unexplained = engine.gather(_unexplained, states)
+        if n_landmarks is None:
+            _check_rank(problem, rank, unexplained)
+        states = engine.update(_fit, states)
+        operator = problem.operator(_trace(problem, engine, states))
+        exhausted = max(unexplained) == 0
+        fine = _SURROGATE_TOLERANCES[feature_dtype(problem.alpha, rank, n)]
+        tolerances = fine if is_last or exhausted else _ROUGH
+        found = _minimise(problem, operator, engine, states, start, tolerances, n_following=_FOLLOWING * k)
+        solved = engine.gather(_Restricted.functions, states, found.vectors)
+        before = missed
+        missed = 1 - sum(float(np.trace(between)) for _, between in solved) / (K * k)
+        drop = None if before is None else before - missed
+        logger.info("%d landmarks per party miss %.4g of the target on %d anchor rows", rank, missed, n)
+        is_enough = exhausted or (drop is not None and drop <= tol)
+        start = hstack([found.vectors, found.following])
+        if is_last or is_enough:
+            break
+        rank = following
+    if tolerances == _ROUGH:
+        found = _minimise(problem, operator, engine, states, start, fine)
+        solved = engine.gather(_Restricted.functions, states, found.vectors)
+    return _Reached(engine.gather(_landmarks, states), operator, found, solved, missed, drop, is_enough)
+
+
+def _check_rank(problem: TargetProblem, rank: int, unexplained: list[float]) -> None:
     """Refuse landmarks that cannot stand for the other rows."""
     worst = int(np.argmax(unexplained))
-    if rank >= size // 4 and unexplained[worst] > _UNEXPLAINED:
+    if 4 * rank >= min(problem.n_anchors, 4 * MOST_LANDMARKS) and unexplained[worst] > _UNEXPLAINED:
         party = list(problem.anchors)[worst]
         raise IncompressibleKernelError(
             f"Party {party!r}: {rank} landmarks leave {unexplained[worst]:.0%} of the kernel's trace unexplained, so "
@@ -357,7 +416,7 @@ def _warn(rank: int, most: int, missed: float, drop: float | None, tol: float) -
         why, cure = "solver='nystroem' takes by itself", f"Set n_landmarks={2 * rank} (up to four times the time)"
     brought = "what more would bring is not known"
     if drop is not None:
-        brought = f"the last doubling lowered that by {drop:.2g} on a sample of the anchor rows"
+        brought = f"the last doubling lowered that by {drop:.2g}"
     warnings.warn(
         f"KTI: {rank} landmarks per party are the most that {why}, and tol={tol:g} is not reached: the parties' "
         f"functions miss a share of {missed:.2g} of the collaboration representation, and {brought}. Models on top "
@@ -370,24 +429,18 @@ def _warn(rank: int, most: int, missed: float, drop: float | None, tol: float) -
 
 def coarse_start(problem: TargetProblem, engine: Engine, rng: np.random.Generator) -> Array:
     """Return columns that nearly span the leading eigenvectors, from few landmarks and a sample of rows."""
-    n = problem.n_anchors
-    size = min(n, _START_SAMPLE)
+    size = min(problem.n_anchors, _START_SAMPLE)
     small = problem.sampled(size, rng)
-    sampled = engine.update(_extended, _sampled(small, engine, rng), _START_RANK, small.alpha)
+    states = engine.update(_fit, engine.update(_draw, _undrawn(small, engine, rng), _START_RANK))
     m = min(3 * problem.n_components, 3 * _START_RANK // 4, size - 1)
     wide = replace(small, n_components=max(m, problem.n_components))
     operator = wide.operator(None)
-    found = _minimise(wide, operator, engine, sampled, rng.normal(size=(size, m)), tol=1.0, small_gap=_BLURRED)
-    weights = engine.gather(_weights, sampled, found.vectors)
-    landmarks = engine.gather(_Sampled.landmarks, sampled)
-    start = zeros((n, found.vectors.shape[1]), next(iter(problem.anchors.values())))
-    for (party, A), S, W in zip(problem.anchors.items(), landmarks, weights, strict=True):
-        kernel = problem.kernels[party]
-        with definite(party, problem.alpha):
-            root = landmark_root(kernel, S)
-        centres, coefficients = like(S, A), like(_expansion(root, W), A)
-        for block in row_blocks(A):
-            start[block, :] += kernel.between(A[block, :], centres) @ coefficients
+    found = _minimise(wide, operator, engine, states, rng.normal(size=(size, m)), _COARSE)
+    landmarks = engine.gather(_landmarks, states)
+    solved = engine.gather(_Restricted.functions, states, found.vectors)
+    start = zeros((problem.n_anchors, found.vectors.shape[1]), next(iter(problem.anchors.values())))
+    for (party, A), S, (Gamma, _) in zip(problem.anchors.items(), landmarks, solved, strict=True):
+        start += _features(party, A, problem.kernels[party], S, problem.alpha).combined(Gamma)
     return start
 
 
@@ -397,21 +450,20 @@ def _minimise(
     engine: Engine,
     states: list[Any],
     start: Array,
-    tol: float = _SURROGATE_TOLERANCE,
-    small_gap: float = 1e-3,
+    tolerances: tuple[float, float],
     n_following: int = 0,
 ) -> LeadingEigenpairs:
-    """Return eigenvectors of the problem in which every smoother is a restricted one."""
+    """Return eigenvectors of the problem in which every smoother is that of the landmarks."""
 
     def apply(X: Array) -> Array:
-        return operator.of_smoothers(X, engine.total(_smooth, states, X))
+        return operator.of_smoothers(X, engine.total(_Restricted.smooth, states, X))
 
     return leading_eigenpairs(
         apply,
         start,
         problem.n_components,
-        tol=tol,
-        small_gap=small_gap,
+        tol=tolerances[0],
+        small_gap=tolerances[1],
         project=centred if problem.center else None,
         n_following=n_following,
     )
@@ -421,13 +473,14 @@ def _trace(problem: TargetProblem, engine: Engine, restricted: list[Any]) -> flo
     r"""Return trace of the restricted :math:`M_\lambda`, where both terms of the problem are divided by theirs."""
     if not problem.normalised:
         return None
-    return float(len(restricted) * problem.n_anchors - sum(engine.gather(_Restricted.trace, restricted)))
+    return float(len(restricted) * problem.n_anchors - sum(engine.gather(_Restricted.restricted_trace, restricted)))
 
 
-def _sampled(problem: TargetProblem, engine: Engine, rng: np.random.Generator) -> list[Any]:
+def _undrawn(problem: TargetProblem, engine: Engine, rng: np.random.Generator) -> list[Any]:
+    """Return states of the parties, which have no landmarks yet."""
     seeds = rng.integers(2**32, size=len(problem.anchors))
     return engine.place(
-        _unstarted,
+        _Restricted,
         [
             (party, A, problem.kernels[party], problem.alpha, int(seed))
             for (party, A), seed in zip(problem.anchors.items(), seeds, strict=True)
@@ -435,20 +488,49 @@ def _sampled(problem: TargetProblem, engine: Engine, rng: np.random.Generator) -
     )
 
 
-def _unstarted(party: PartyName, A: FloatArray, kernel: Kernel, alpha: float, seed: int) -> _Sampled:
-    pivoted = start_pivots(kernel, A)
-    with definite(party, alpha):
-        if pivoted.unexplained.min() < 0:
-            raise scipy.linalg.LinAlgError
-    return _Sampled(party, A, kernel, seed, pivoted)
-
-
-def _extended(state: _Sampled, rank: int, alpha: float) -> _Sampled:
+def _draw(state: _Restricted, rank: int) -> _Restricted:
+    """Draw landmarks among some of the rows, and let the smoother on former ones go."""
     # The same landmarks wherever and however often this is computed.
     rng = np.random.default_rng([state.seed, rank])
-    with definite(state.party, alpha):
-        pivoted = extend_pivots(state.pivoted, state.kernel, state.A, rank, rng)
-    return replace(state, pivoted=pivoted, ridge=restricted_ridge_of_features(pivoted.factor, alpha))
+    A = to_numpy(state.A)
+    rows = np.sort(rng.choice(len(A), size=min(len(A), candidate_rows(rank)), replace=False))
+    candidates = A[rows].astype(np.float64, copy=False)
+    with definite(state.party, state.alpha):
+        drawn = draw_pivots(state.kernel, candidates, rank, rng)
+    return replace(state, landmarks=candidates[drawn.pivots], unexplained=drawn.unexplained_share, smoother=None)
+
+
+def _fit(state: _Restricted) -> _Restricted:
+    with definite(state.party, state.alpha):
+        return replace(state, smoother=fit_smoother(state.features()))
+
+
+def _landmarks(state: _Restricted) -> FloatArray:
+    assert state.landmarks is not None
+    return state.landmarks
+
+
+def _unexplained(state: _Restricted) -> float:
+    return state.unexplained
+
+
+def _extend(
+    party: PartyName,
+    A: Array,
+    kernel: Kernel,
+    alpha: float,
+    landmarks: FloatArray,
+    coefficients: FloatArray,
+    between: FloatArray,
+) -> _Extended:
+    features = _features(party, A, kernel, landmarks, alpha)
+    with definite(party, alpha):
+        return _Extended(features, restricted_gram(features), coefficients, between)
+
+
+def _regress(state: _Extended, Z: Array) -> _Extended:
+    coefficients, between = _functions(state.features, state.gram, Z)
+    return replace(state, coefficients=coefficients, between=between)
 
 
 def _features(party: PartyName, A: Array, kernel: Kernel, landmarks: FloatArray, alpha: float) -> LandmarkFeatures:
@@ -456,40 +538,11 @@ def _features(party: PartyName, A: Array, kernel: Kernel, landmarks: FloatArray,
         return LandmarkFeatures.prepare(kernel, A, landmarks, alpha)
 
 
-def _restricted(
-    party: PartyName, A: Array, kernel: Kernel, landmarks: FloatArray, alpha: float, weights: FloatArray
-) -> _Restricted:
-    features = _features(party, A, kernel, landmarks, alpha)
-    ridge, gram = nested_ridges(features, len(weights))
-    return _Restricted(features, weights, ridge, gram)
-
-
-def _smooth(state: _Sampled | _Restricted, X: Array) -> Array:
-    assert state.ridge is not None
-    return state.ridge.smooth(X)
-
-
-def _weights(state: _Sampled, Z: Array, n_first: int | None = None) -> Array:
-    assert state.ridge is not None
-    ridge = state.ridge if n_first is None else state.ridge.first(n_first)
-    return ridge.weights(Z)
-
-
 def _functions(features: LandmarkFeatures, gram: FloatArray, Z: Array) -> tuple[FloatArray, FloatArray]:
     r"""Return coefficients of the functions with all landmarks, and :math:`Z^\top \tilde P Z`."""
     moments = features.moments(Z)
     weights = scipy.linalg.cho_solve((gram, True), moments, check_finite=False)
-    return _expansion(features.root, weights), moments.T @ weights
-
-
-def _restricted_functions(state: _Restricted, Z: Array) -> tuple[FloatArray, FloatArray]:
-    return _functions(state.features, state.gram, Z)
-
-
-def _expansion(root: FloatArray, weights: FloatArray) -> FloatArray:
-    """Return coefficients of the kernel at the landmarks, of functions given by the weights of their features."""
-    expansion: FloatArray = scipy.linalg.solve_triangular(root, weights, lower=True, trans=1, check_finite=False)
-    return expansion
+    return features.expansion(weights), moments.T @ weights
 
 
 _TOLERANCE = 5e-7

@@ -36,7 +36,7 @@ _FAR = 8.0
 MEDIAN_ROWS = 2000
 """Rows between which distances are computed for their median, which more would hardly change."""
 _UNIT_DIAGONAL = ("rbf", "laplacian")
-_DIAGONAL_ROWS = 32
+_DIAGONAL_ROWS = 128
 """Rows whose kernel matrix is made for its diagonal; one at a time takes longer, since each call does."""
 
 

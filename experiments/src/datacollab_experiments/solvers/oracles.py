@@ -108,11 +108,12 @@ def kti_on_centred_kernels(anchors: Anchors, n_components: int, *, alpha: float,
     return KTI(n_components, kernel="linear", alpha=alpha, solver="exact").fit(features).target_
 
 
-def attained(anchors: Anchors, target: Array, *, alpha: float, gamma: float) -> float:
+def attained(anchors: Anchors, target: Array, *, alpha: float, gamma: float | Mapping[str, float]) -> float:
     r"""Value of :math:`\mathrm{tr}(Z^\top M_\lambda Z)` at any target, in double precision throughout."""
     total = 0.0
-    for A in anchors.values():
-        S = np.asfortranarray(rbf_kernel(A, gamma=gamma))
+    for party, A in anchors.items():
+        width = gamma if isinstance(gamma, float) else gamma[party]
+        S = np.asfortranarray(rbf_kernel(A, gamma=width))
         np.fill_diagonal(S, 1 + alpha)
         factor = scipy.linalg.cho_factor(S, lower=True, overwrite_a=True, check_finite=False)
         total += alpha * float(np.sum(target * scipy.linalg.cho_solve(factor, target)))
