@@ -230,8 +230,8 @@ def test_of_many_rows_some_are_taken_and_the_notes_say_so(n_labelled, words):
 def test_targets_of_noise_are_said_to_differ_by_chance_alone():
     """The interval is meant to include 0 in 95 % of tables or more."""
     found = []
-    for seed in range(20):
+    for seed in range(12):
         random = np.random.default_rng(seed)
         found.append(simulated(random.normal(size=(240, 4)), random.integers(0, 2, 240), n_draws=5, random_state=seed))
     assert abs(np.mean([each.scores[0, 0, SUMS].mean() for each in found]) - 0.5) < 0.03
-    assert sum(low <= 0 <= high for each in found for _, low, high in each.difference()) >= 18
+    assert sum(low <= 0 <= high for each in found for _, low, high in each.difference()) >= 11

@@ -234,7 +234,7 @@ def main() -> None:
             if not made:
                 writer = csv.DictWriter(stream, list(row), lineterminator="\n")
                 writer.writeheader()
-            writer.writerow(row)
+            writer.writerow({name: None if found != found else found for name, found in row.items()})
             stream.flush()
             made.append(row)
             print(row, flush=True)
