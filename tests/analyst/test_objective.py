@@ -127,13 +127,37 @@ def test_weights_count_for_the_rank(rng):
 
 
 def test_unusable_weights_are_refused(views):
-    with pytest.raises(UnknownPartyError, match=r"party_weights names no value for \['c'\]"):
+    with pytest.raises(
+        UnknownPartyError, match=r"party_weights: no value for \['c'\]; it names \['a', 'b'\]\. Give one"
+    ):
         KTI(party_weights={"a": 1, "b": 1}).fit(views)
     for value in (-1.0, np.nan, np.inf, "2"):
         with pytest.raises(ValueError, match=r"party_weights: party 'b' has .*; expected a number of 0 or more"):
             KTI(party_weights={**WEIGHTS, "b": value}).fit(views)
     with pytest.raises(ValueError, match="party_weights: all are 0"):
         KTI(party_weights=dict.fromkeys(views, 0.0)).fit(views)
+
+
+@pytest.mark.parametrize(
+    ("parameter", "value"), [("party_weights", 1.0), ("kernel", "rbf"), ("gamma", 0.5), ("kernel", "precomputed")]
+)
+def test_names_of_no_party_are_refused_and_shown(views, parameter, value):
+    anchors = rbf_kernels(views) if value == "precomputed" else views
+    misspelt, further = {"a": value, "b": value, "C": value}, dict.fromkeys("abcd", value)
+    with pytest.raises(UnknownPartyError) as caught:
+        KTI(**{parameter: misspelt}).fit(anchors)
+    what = "width" if parameter == "gamma" else "value"
+    assert str(caught.value) == (
+        f"{parameter}: no {what} for ['c']; it names ['a', 'b', 'C'], where ['C'] is no party. "
+        "Give one for each party of ['a', 'b', 'c']."
+    )
+    with pytest.raises(UnknownPartyError, match=rf"{parameter}: it names .*'d'\], where \['d'\] is no party"):
+        KTI(**{parameter: further}).fit(anchors)
+
+
+def test_a_width_may_be_given_for_a_kernel_without_one(views):
+    kernel = {"a": "rbf", "b": "linear", "c": "rbf"}
+    assert KTI(3, kernel=kernel, gamma=dict.fromkeys("abc", 0.5)).fit(views).gammas_ == {"a": 0.5, "c": 0.5}
 
 
 def test_a_kernel_for_each_party_equals_the_naive_solution(views, solved):
@@ -173,7 +197,7 @@ def test_landmarks_with_a_kernel_for_each_attain_what_they_report(views):
 
 
 def test_unusable_kernels_of_parties_are_refused(views):
-    with pytest.raises(UnknownPartyError, match=r"kernel names no value for \['b', 'c'\]"):
+    with pytest.raises(UnknownPartyError, match=r"kernel: no value for \['b', 'c'\]"):
         KTI(kernel={"a": "rbf"}).fit(views)
     with pytest.raises(ValueError, match=r"kernel: party 'b' has 'cubic'; expected a function, or one of .*rbf"):
         KTI(kernel={**MIXED, "b": "cubic"}).fit(views)
