@@ -323,7 +323,7 @@ def test_unusable_precomputed_kernels_are_refused(views):
         integrator.fit({**K, "b": views["b"]})
     uneven = K["b"].copy()
     uneven[3, 5] += 1e-3
-    with pytest.raises(RepresentationError, match=r"Party 'b': its precomputed kernel is not symmetric"):
+    with pytest.raises(RepresentationError, match=r"Party 'b': .*is not symmetric: .* by up to 1.0e-03 of the largest"):
         integrator.fit({**K, "b": uneven})
     with pytest.raises(RepresentationError, match=r"Party 'b': .*must be an array of real numbers"):
         integrator.fit({**K, "b": [row[: i + 1] for i, row in enumerate(K["b"].tolist())]})
@@ -331,10 +331,28 @@ def test_unusable_precomputed_kernels_are_refused(views):
         integrator.fit({**K, "b": -K["b"]})
     with pytest.raises(NumericalError, match=r"Party 'b'.*not positive definite"):
         KTI(3, kernel="precomputed", graph=GeometricGraph()).fit({**K, "b": -K["b"]})
-    with pytest.raises(RepresentationError, match=r"Party 'b': .*5 columns but 200 are expected"):
-        integrator.fit(K).transform({"b": views["b"]})
+    message = (
+        r"Party 'b': .*kernel values between these rows and the 200 anchor rows, shape \(n_rows, 200\); got shape "
+    )
+    for rows in (views["b"], K["b"][:3, :199], K["b"][0]):
+        with pytest.raises(RepresentationError, match=message):
+            integrator.fit(K).transform({"b": rows})
+    with pytest.raises(ValueError, match="n_landmarks=50 is of no use: kernel='precomputed' is solved exactly"):
+        KTI(3, kernel={"a": "rbf", "b": "precomputed", "c": "rbf"}, n_landmarks=50).fit({**views, "b": K["b"]})
     with pytest.raises(ValueError, match=r"KTICV: kernels has 'precomputed'.*fit KTI\(kernel='precomputed'\)"):
         KTICV(3, kernels=("rbf", {"a": "precomputed", "b": "rbf", "c": "rbf"})).fit(K)
+
+
+@pytest.mark.parametrize("given", ["array", "dict", "some", "lists"])
+def test_matrices_as_the_parameter_are_refused_without_an_entry(views, given):
+    K = {party: 0.123456789 * each for party, each in rbf_kernels(views).items()}
+    kernel = {"array": K["a"], "dict": K, "some": {"a": K["a"], "b": "rbf", "c": "rbf"}, "lists": K["a"].tolist()}[
+        given
+    ]
+    for fit in (KTI(3, kernel=kernel).fit, KTICV(3, kernels=[kernel]).fit):
+        with pytest.raises(ValueError, match=r"kernel: an array was given; set kernel='precomputed'.* fit") as caught:
+            fit(views)
+        assert "0.1234" not in str(caught.value)
 
 
 def test_precomputed_arrays_of_another_library_are_refused(views):

@@ -16,9 +16,10 @@ from scipy import sparse
 from scipy.sparse.csgraph import connected_components
 from sklearn.metrics.pairwise import KERNEL_PARAMS, PAIRWISE_KERNEL_FUNCTIONS
 from sklearn.utils import check_random_state
+from sklearn.utils.validation import check_is_fitted
 
 from .._typing import USUAL
-from .._validation import Array, FloatArray, Interval, PartyName, StrOptions, array_library, to_numpy
+from .._validation import Array, FloatArray, Interval, PartyName, StrOptions, array_library, name_parties, to_numpy
 from ..errors import (
     IncompressibleKernelError,
     NotConvergedError,
@@ -299,6 +300,32 @@ class KTI(BaseIntegrator):
         self._keep(problem, solution)
         return self
 
+    def transform(self, representations: Representations) -> dict[PartyName, FloatArray]:
+        """Map rows as `BaseIntegrator.transform` does; of a precomputed kernel, its values between rows and anchor.
+
+        Such values have shape (n_rows, n_anchors).
+        """
+        check_is_fitted(self)
+        n_anchors = self.target_.shape[0]
+        for party, rows in name_parties(representations, what="representation").items():
+            is_precomputed = isinstance(self.integration_functions_.get(party), LinearMap)
+            shape = getattr(rows, "shape", (0, n_anchors))
+            if is_precomputed and shape[1:] != (n_anchors,):
+                raise RepresentationError(
+                    f"Party {party!r}: with kernel='precomputed', transform takes kernel values between these rows and "
+                    f"the {n_anchors} anchor rows, shape (n_rows, {n_anchors}); got shape {shape}."
+                )
+        return super().transform(representations)
+
+    def _validate_params(self) -> None:
+        # scikit-learn's own message would show the entries.
+        if any(hasattr(each, "__array__") or isinstance(each, list | tuple) for each in each_value(self.kernel)):
+            raise ValueError(
+                "kernel: an array was given; set kernel='precomputed' and give the matrices to fit, one for each "
+                "party. For kernels by name that differ between parties give a dict."
+            )
+        super()._validate_params()
+
     def _keep(self, problem: TargetProblem, solution: Solution) -> None:
         """Set the learnt attributes."""
         signs = like(fix_signs(to_numpy(solution.target)), solution.target)
@@ -456,6 +483,8 @@ class KTI(BaseIntegrator):
         check_library(A, kernel=self.kernel, penalty_graph=self.penalty_graph, engine=self.engine)
         if (only := self._exact_only()) and self.solver == "nystroem":
             raise ValueError(f"solver='nystroem' cannot do {only}. Set solver='exact' or 'auto', or leave {only} out.")
+        if only and self.n_landmarks is not None:
+            raise ValueError(f"n_landmarks={self.n_landmarks} is of no use: {only} is solved exactly. Leave one out.")
         if self.kernel_params and all(isinstance(each, str) for each in each_value(self.kernel)):
             raise ValueError(
                 f"kernel_params is for kernels that are functions; for kernel={self.kernel!r} set gamma, degree, coef0."
@@ -609,10 +638,12 @@ def check_kernel_matrix(party: PartyName, K: FloatArray) -> None:
             f"Party {party!r}: with kernel='precomputed' the anchor representation is the square matrix of kernel "
             f"values between anchor rows; got shape {K.shape}. Give that matrix, or name a kernel of the rows."
         )
-    if (K - K.T).max() > _ASYMMETRY * np.abs(K).max():
+    difference, largest = (K - K.T).max(), np.abs(K).max()
+    if difference > _ASYMMETRY * largest:
         raise RepresentationError(
-            f"Party {party!r}: its precomputed kernel is not symmetric. Give values of one kernel between the anchor "
-            "rows, without noise, with rows and columns in the anchor's order."
+            f"Party {party!r}: its precomputed kernel is not symmetric: entries that should be equal differ by up to "
+            f"{difference / largest:.1e} of the largest. Give values of one kernel between the anchor rows, without "
+            "noise, with rows and columns in the anchor's order."
         )
 
 
