@@ -239,11 +239,17 @@ def test_partly_labelled_anchors_and_several_targets_reach_the_graph(views, anch
 
 
 def test_what_the_graphs_alone_take_is_refused_elsewhere(views, anchor_classes):
-    gaps = np.where(np.arange(200) % 3 == 0, None, anchor_classes)
-    with pytest.raises(AgreementError, match=r"KTICV scores by one target .*missing values.*KTI itself takes them"):
-        KTICV(3).fit(views, gaps)
-    with pytest.raises(AgreementError, match=r"KTICV scores by one target .* y has 2 targets.*KTI itself takes them"):
-        KTICV(3).fit(views, [anchor_classes, anchor_classes])
+    labelled = np.arange(200) % 3 > 0
+    gaps = np.where(labelled, anchor_classes, None)
+    options = {"graph": TargetSimilarityGraph(5)}
+    search = KTICV(3, alphas=(0.1,), kernels=("linear",), **options)
+    way_on = r"Fit KTICV to one target and the rows that have it, then KTI\(\*\*best_params_, graph=...\) to all rows"
+    with pytest.raises(AgreementError, match=f"KTICV scores by one target .*missing values.*{way_on}"):
+        search.fit(views, gaps)
+    with pytest.raises(AgreementError, match=f"KTICV scores by one target .* y has 2 targets.*{way_on}"):
+        search.fit(views, [anchor_classes, anchor_classes])
+    search.fit({party: A[labelled] for party, A in views.items()}, anchor_classes[labelled])
+    assert KTI(**search.best_params_, **options).fit(views, gaps).target_.shape == (200, 3)
     share = {"party": "a", "representation": views["a"], "anchor_representation": views["a"]}
     with pytest.raises(ShareError, match=r"anchor_target contains NaN.*KTI.fit takes partly labelled anchors as y"):
         dc.Share(**share, target=anchor_classes, anchor_target=gaps)

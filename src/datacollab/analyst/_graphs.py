@@ -125,8 +125,8 @@ def anchor_targets(y: ArrayLike, n_anchors: int, user: str) -> NDArray[Any]:
     if len(columns) > 1 or are_missing(columns[0]).any():
         found = f"{len(columns)} targets" if len(columns) > 1 else "missing values or NaN"
         raise AgreementError(
-            f"{user} scores by one target of all anchor rows; y has {found}. Leave y out, or those anchor rows or "
-            "columns; KTI itself takes them for its graphs."
+            f"{user} scores by one target of all anchor rows; y has {found}. Fit {user} to one target and the rows "
+            "that have it, then KTI(**best_params_, graph=...) to all rows and targets, which KTI itself takes."
         )
     return columns[0]
 
