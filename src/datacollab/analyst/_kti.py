@@ -126,7 +126,8 @@ class KTI(BaseIntegrator):
         or with fewer landmarks.
     engine : dask.distributed.Client, Engine or None, default=None
         Where the parties' matrices are computed and stay: on the workers of a Dask cluster, where an engine of your own
-        keeps them, or in this process.  Matrices of up to 1,200 anchor rows, or with a penalty graph, stay here.
+        keeps them, or in this process.  Matrices of up to 1,200 anchor rows, or with a penalty graph, stay here.  A
+        copy that joblib writes to a file has None.
     degree, coef0 : float
         For the kernels "poly" and "sigmoid".
     kernel_params : mapping, default=None
