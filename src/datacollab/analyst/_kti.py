@@ -160,9 +160,9 @@ class KTI(BaseIntegrator):
     n_landmarks_ : int or None
         Landmarks per party, at most; None if all anchor rows are kept.
     approximation_error_ : float or None
-        What the last doubling of the landmarks brought, as for `tol`; an estimate, not a bound, of how far the
-        objective is above the exact minimum, without the graph.  None if `n_landmarks` was given, or there was no
-        doubling.
+        What the last doubling of the landmarks brought, in the unit of `tol`: the objective over the numbers of parties
+        and of components.  An estimate, not a bound, of how far the objective is above the exact minimum, without the
+        graph.  None if `n_landmarks` was given, or there was no doubling.
     integration_functions_ : dict of party to KernelMap
         Of a party with a precomputed kernel a LinearMap, of kernel values.
 
