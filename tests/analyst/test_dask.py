@@ -1,11 +1,13 @@
 """KTI on the workers of a Dask cluster: the numbers of one process, whatever becomes of a worker."""
 
 import os
+import pickle
 import re
 import signal
 import subprocess
 import sys
 import time
+from copy import deepcopy
 from pathlib import Path
 
 import numpy as np
@@ -216,6 +218,19 @@ def test_an_analyst_fits_on_the_client(threads, monkeypatch):
 def test_a_search_fits_the_best_on_the_client(threads, views):
     search = KTICV(4, kernels=("linear",), alphas=(0.1,), engine=threads).fit(views)
     assert search.integrator_.engine is threads
+
+
+@pytest.mark.parametrize("copy", [lambda fitted: pickle.loads(pickle.dumps(fitted)), deepcopy], ids=["pickle", "copy"])
+def test_a_fit_is_kept_without_its_client(threads, views, copy):
+    for fitted in (
+        KTI(4, solver="nystroem", n_landmarks=30, engine=threads).fit(views),
+        KTICV(4, kernels=("linear",), alphas=(0.1,), engine=threads).fit(views),
+    ):
+        kept = copy(fitted)
+        assert fitted.engine is threads
+        assert kept.engine is getattr(kept, "integrator_", kept).engine is None
+        assert_array_equal(kept.transform(views)["a"], fitted.transform(views)["a"])
+        assert_allclose(kept.fit(views).objective_, fitted.objective_, rtol=1e-6)
 
 
 def test_memory_is_that_of_the_cluster(threads):

@@ -195,6 +195,58 @@ def test_own_weights_get_a_list_of_several_targets(small, classes, numbers):
     assert_allclose(Both(5).weights(small, [classes, numbers]).toarray(), expected)
 
 
+def with_entry(value):
+    """Weights of 1, but for that of the last pair."""
+    return lambda first: np.where(np.arange(len(first)) < len(first) - 1, 1.0, value)
+
+
+@pytest.mark.parametrize(
+    ("weights", "found"),
+    [
+        (with_entry(np.nan), r"shape \(200,\) with 1 NaN, 0 infinite and 0 negative entries"),
+        (with_entry(np.inf), "with 0 NaN, 1 infinite and 0 negative entries"),
+        (with_entry(-1e-9), "with 0 NaN, 0 infinite and 1 negative entries"),
+        (lambda first: -1, r"shape \(\) with 0 NaN, 0 infinite and 1 negative entries"),
+        (lambda first: None, r"shape \(\) with 1 NaN"),
+        (lambda first: np.ones(3), r"shape \(3,\) with 0 NaN"),
+        (lambda first: np.ones(1), r"shape \(1,\) with 0 NaN"),
+        (lambda first: np.ones((len(first), 1)), r"shape \(200, 1\) with 0 NaN"),
+        (lambda first: ["much"] * len(first), "entries that are no numbers"),
+    ],
+)
+@pytest.mark.parametrize("base", [GeometricGraph, TargetSimilarityGraph])
+def test_own_weights_that_make_no_laplacian_are_refused(small, classes, weights, found, base):
+    class Own(base):
+        def pair_weights(self, first, second):
+            return weights(np.zeros(200) if first is None else first)
+
+    for asked in (Own(5).weights, Own(5).laplacian):
+        with pytest.raises(
+            ValueError, match=rf"Own.pair_weights returned .*{found}.*; expected .* shape \(200,\), or one"
+        ):
+            asked(small, classes)
+
+
+@given(entries=st.lists(st.floats(0, 1e6), min_size=75, max_size=75), dtype=st.sampled_from(["f8", "f4", "O"]))
+def test_own_weights_of_any_number_type_are_taken_as_they_are(entries, dtype):
+    class Own(GeometricGraph):
+        def pair_weights(self, first, second):
+            return given
+
+    given = np.array(entries, dtype=dtype)
+    A = np.random.default_rng(0).normal(size=(15, 2))
+    assert_allclose(Own(5).weights({"a": A}).sum(), np.asarray(given, dtype=float).sum())
+
+
+def test_whole_numbers_are_classes_and_floats_numbers(small, rng):
+    ages = rng.integers(20, 90, size=40)
+    as_classes, as_numbers = (TargetSimilarityGraph(5).weights(small, each) for each in (ages, ages.astype(float)))
+    assert_allclose(as_classes.toarray(), TargetSimilarityGraph(5).weights(small, ages.astype(str)).toarray())
+    assert as_numbers.nnz > as_classes.nnz
+    with pytest.raises(NumericalError, match="whole numbers are classes, floats are numbers"):
+        TargetSimilarityGraph(5).laplacian(small, np.arange(40))
+
+
 def test_similarity_and_dissimilarity_add_up_to_the_neighbours(small, numbers):
     total = TargetSimilarityGraph(5).weights(small, numbers) + TargetDissimilarityGraph(5).weights(small, numbers)
     assert_allclose(total.toarray(), GeometricGraph(5).weights(small).toarray(), atol=1e-14)

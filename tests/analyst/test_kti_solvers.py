@@ -10,7 +10,7 @@ from numpy.testing import assert_allclose
 from scipy.linalg import null_space, subspace_angles
 from sklearn.base import clone
 from sklearn.metrics.pairwise import PAIRWISE_KERNEL_FUNCTIONS, pairwise_kernels, rbf_kernel
-from threadpoolctl import threadpool_limits
+from threadpoolctl import threadpool_info, threadpool_limits
 
 from datacollab import KTI, GeometricGraph, TargetDissimilarityGraph, TargetSimilarityGraph
 from datacollab.analyst import Engine, _cost
@@ -333,6 +333,16 @@ def test_speeds_are_measured_for_every_kernel(kernel):
     cost = KTI(3, kernel=kernel, memory_limit=2.0**34).estimate_cost(300, 2)
     assert "s on one thread and 0.2" in str(cost)
     assert min(cost.speeds().values()) > 1e5
+
+
+def test_speeds_are_those_of_one_thread(monkeypatch):
+    found = []
+    monkeypatch.setattr(_cost, "_per_second", lambda function: found.append(threadpool_info()) or 1e9)
+    monkeypatch.setattr(_cost, "_speeds_of_products", _cost._speeds_of_products.__wrapped__)
+    with threadpool_limits(limits=2):
+        KTI(3, memory_limit=2.0**34).estimate_cost(300, 2).speeds()
+    assert len(found) == 5
+    assert {library["num_threads"] for libraries in found for library in libraries} == {1}
 
 
 def test_memory_that_does_not_suffice_is_said_before_anything_starts(large):

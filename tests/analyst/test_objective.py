@@ -127,13 +127,37 @@ def test_weights_count_for_the_rank(rng):
 
 
 def test_unusable_weights_are_refused(views):
-    with pytest.raises(UnknownPartyError, match=r"party_weights names no value for \['c'\]"):
+    with pytest.raises(
+        UnknownPartyError, match=r"party_weights: no value for \['c'\]; it names \['a', 'b'\]\. Give one"
+    ):
         KTI(party_weights={"a": 1, "b": 1}).fit(views)
     for value in (-1.0, np.nan, np.inf, "2"):
         with pytest.raises(ValueError, match=r"party_weights: party 'b' has .*; expected a number of 0 or more"):
             KTI(party_weights={**WEIGHTS, "b": value}).fit(views)
     with pytest.raises(ValueError, match="party_weights: all are 0"):
         KTI(party_weights=dict.fromkeys(views, 0.0)).fit(views)
+
+
+@pytest.mark.parametrize(
+    ("parameter", "value"), [("party_weights", 1.0), ("kernel", "rbf"), ("gamma", 0.5), ("kernel", "precomputed")]
+)
+def test_names_of_no_party_are_refused_and_shown(views, parameter, value):
+    anchors = rbf_kernels(views) if value == "precomputed" else views
+    misspelt, further = {"a": value, "b": value, "C": value}, dict.fromkeys("abcd", value)
+    with pytest.raises(UnknownPartyError) as caught:
+        KTI(**{parameter: misspelt}).fit(anchors)
+    what = "width" if parameter == "gamma" else "value"
+    assert str(caught.value) == (
+        f"{parameter}: no {what} for ['c']; it names ['a', 'b', 'C'], where ['C'] is no party. "
+        "Give one for each party of ['a', 'b', 'c']."
+    )
+    with pytest.raises(UnknownPartyError, match=rf"{parameter}: it names .*'d'\], where \['d'\] is no party"):
+        KTI(**{parameter: further}).fit(anchors)
+
+
+def test_a_width_may_be_given_for_a_kernel_without_one(views):
+    kernel = {"a": "rbf", "b": "linear", "c": "rbf"}
+    assert KTI(3, kernel=kernel, gamma=dict.fromkeys("abc", 0.5)).fit(views).gammas_ == {"a": 0.5, "c": 0.5}
 
 
 def test_a_kernel_for_each_party_equals_the_naive_solution(views, solved):
@@ -173,7 +197,7 @@ def test_landmarks_with_a_kernel_for_each_attain_what_they_report(views):
 
 
 def test_unusable_kernels_of_parties_are_refused(views):
-    with pytest.raises(UnknownPartyError, match=r"kernel names no value for \['b', 'c'\]"):
+    with pytest.raises(UnknownPartyError, match=r"kernel: no value for \['b', 'c'\]"):
         KTI(kernel={"a": "rbf"}).fit(views)
     with pytest.raises(ValueError, match=r"kernel: party 'b' has 'cubic'; expected a function, or one of .*rbf"):
         KTI(kernel={**MIXED, "b": "cubic"}).fit(views)
@@ -215,11 +239,17 @@ def test_partly_labelled_anchors_and_several_targets_reach_the_graph(views, anch
 
 
 def test_what_the_graphs_alone_take_is_refused_elsewhere(views, anchor_classes):
-    gaps = np.where(np.arange(200) % 3 == 0, None, anchor_classes)
-    with pytest.raises(AgreementError, match=r"KTICV scores by one target .*missing values.*KTI itself takes them"):
-        KTICV(3).fit(views, gaps)
-    with pytest.raises(AgreementError, match=r"KTICV scores by one target .* y has 2 targets.*KTI itself takes them"):
-        KTICV(3).fit(views, [anchor_classes, anchor_classes])
+    labelled = np.arange(200) % 3 > 0
+    gaps = np.where(labelled, anchor_classes, None)
+    options = {"graph": TargetSimilarityGraph(5)}
+    search = KTICV(3, alphas=(0.1,), kernels=("linear",), **options)
+    way_on = r"Fit KTICV to one target and the rows that have it, then KTI\(\*\*best_params_, graph=...\) to all rows"
+    with pytest.raises(AgreementError, match=f"KTICV scores by one target .*missing values.*{way_on}"):
+        search.fit(views, gaps)
+    with pytest.raises(AgreementError, match=f"KTICV scores by one target .* y has 2 targets.*{way_on}"):
+        search.fit(views, [anchor_classes, anchor_classes])
+    search.fit({party: A[labelled] for party, A in views.items()}, anchor_classes[labelled])
+    assert KTI(**search.best_params_, **options).fit(views, gaps).target_.shape == (200, 3)
     share = {"party": "a", "representation": views["a"], "anchor_representation": views["a"]}
     with pytest.raises(ShareError, match=r"anchor_target contains NaN.*KTI.fit takes partly labelled anchors as y"):
         dc.Share(**share, target=anchor_classes, anchor_target=gaps)
@@ -299,7 +329,7 @@ def test_unusable_precomputed_kernels_are_refused(views):
         integrator.fit({**K, "b": views["b"]})
     uneven = K["b"].copy()
     uneven[3, 5] += 1e-3
-    with pytest.raises(RepresentationError, match=r"Party 'b': its precomputed kernel is not symmetric"):
+    with pytest.raises(RepresentationError, match=r"Party 'b': .*is not symmetric: .* by up to 1.0e-03 of the largest"):
         integrator.fit({**K, "b": uneven})
     with pytest.raises(RepresentationError, match=r"Party 'b': .*must be an array of real numbers"):
         integrator.fit({**K, "b": [row[: i + 1] for i, row in enumerate(K["b"].tolist())]})
@@ -307,10 +337,28 @@ def test_unusable_precomputed_kernels_are_refused(views):
         integrator.fit({**K, "b": -K["b"]})
     with pytest.raises(NumericalError, match=r"Party 'b'.*not positive definite"):
         KTI(3, kernel="precomputed", graph=GeometricGraph()).fit({**K, "b": -K["b"]})
-    with pytest.raises(RepresentationError, match=r"Party 'b': .*5 columns but 200 are expected"):
-        integrator.fit(K).transform({"b": views["b"]})
+    message = (
+        r"Party 'b': .*kernel values between these rows and the 200 anchor rows, shape \(n_rows, 200\); got shape "
+    )
+    for rows in (views["b"], K["b"][:3, :199], K["b"][0]):
+        with pytest.raises(RepresentationError, match=message):
+            integrator.fit(K).transform({"b": rows})
+    with pytest.raises(ValueError, match="n_landmarks=50 is of no use: kernel='precomputed' is solved exactly"):
+        KTI(3, kernel={"a": "rbf", "b": "precomputed", "c": "rbf"}, n_landmarks=50).fit({**views, "b": K["b"]})
     with pytest.raises(ValueError, match=r"KTICV: kernels has 'precomputed'.*fit KTI\(kernel='precomputed'\)"):
         KTICV(3, kernels=("rbf", {"a": "precomputed", "b": "rbf", "c": "rbf"})).fit(K)
+
+
+@pytest.mark.parametrize("given", ["array", "dict", "some", "lists"])
+def test_matrices_as_the_parameter_are_refused_without_an_entry(views, given):
+    K = {party: 0.123456789 * each for party, each in rbf_kernels(views).items()}
+    kernel = {"array": K["a"], "dict": K, "some": {"a": K["a"], "b": "rbf", "c": "rbf"}, "lists": K["a"].tolist()}[
+        given
+    ]
+    for fit in (KTI(3, kernel=kernel).fit, KTICV(3, kernels=[kernel]).fit):
+        with pytest.raises(ValueError, match=r"kernel: an array was given; set kernel='precomputed'.* fit") as caught:
+            fit(views)
+        assert "0.1234" not in str(caught.value)
 
 
 def test_precomputed_arrays_of_another_library_are_refused(views):

@@ -1,9 +1,12 @@
 """Blocks of Python that are no doctests, as they stand in the documents, where there is what they speak of."""
 
+import sys
 from dataclasses import replace
+from types import SimpleNamespace
 from unittest import mock
 
 import joblib
+import numpy as np
 import pytest
 from bent_views import nonlinear_views
 from blocks import block_of, blocks
@@ -16,6 +19,7 @@ import datacollab_experiments.paper
 from datacollab.analyst import BaseIntegrator
 from datacollab.model import SENDABLE
 from datacollab_experiments.paper import read_results
+from datacollab_experiments.paper._run import load_data
 
 BEGINNINGS = {
     "from dask.distributed import Client": "cluster.md",
@@ -23,6 +27,7 @@ BEGINNINGS = {
     'with joblib.parallel_config(backend="dask"):': "experiments.md",
     "import datacollab as dc\nimport torch": "gpu.md",
     "# my_module.py": "experiments.md",
+    "import numpy as np\n\nfrom datacollab.datasets": "experiments.md",
 }
 
 
@@ -122,3 +127,15 @@ def test_a_method_of_ones_own(tmp_path):
     found = run("# my_module.py")
     views, _ = nonlinear_views(60)
     assert_allclose(found["Mine"](3).fit(views).target_, dc.LTI(3).fit(views).target_)
+
+
+def test_a_data_set_of_ones_own(monkeypatch, tmp_path):
+    np.save(tmp_path / "X.npy", np.eye(3))
+    np.save(tmp_path / "y.npy", np.arange(3))
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setitem(
+        sys.modules, "my_module", SimpleNamespace(**run("import numpy as np\n\nfrom datacollab.datasets"))
+    )
+    made = load_data("my_module:load_mine")
+    assert made.X.shape == (3, 3)
+    assert made.task == "classification"

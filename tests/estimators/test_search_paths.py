@@ -108,5 +108,8 @@ def test_partly_labelled_anchors_of_shared_rows_are_refused_in_words(table, gap)
     model = dc.DataCollaborationClassifier(integrator=dc.KTI(3, graph=dc.TargetSimilarityGraph(5)))
     with pytest.raises(ValueError, match=r"anchor_target .*KTI.fit takes partly labelled anchors"):
         model.fit(**rows, anchor=anchor, anchor_target=partly)
-    with pytest.raises(ValueError, match=r"anchor_target"):
-        model.fit(**rows, anchor=anchor, anchor_target=np.column_stack([y_anchor, y_anchor]))
+    several = np.column_stack([y_anchor, y_anchor])
+    with pytest.raises(ValueError, match=r"shape \(\d+, 2\); .* KTI.fit itself takes several targets and gaps"):
+        model.fit(**rows, anchor=anchor, anchor_target=several)
+    with pytest.raises(ValueError, match=r"shape \(\d+, 2\); .* Rows without one get None or NaN"):
+        dc.DataCollaborationClassifier().fit(**rows, anchor=anchor, anchor_target=several)

@@ -1,3 +1,4 @@
+import re
 from dataclasses import replace
 from pathlib import Path
 
@@ -97,6 +98,55 @@ def test_methods_of_a_preset_replace_the_others(tmp_path):
     assert list(tiny(tmp_path, text).methods) == ["LTI"]
 
 
+OWN = TINY.replace("[axes]", '[axes]\ndataset = ["digits", "mine:load"]').replace(
+    "KTI = {}", 'Mine = { class = "mine:KTI" }'
+)
+FIXED = TINY.replace('dataset = "digits"', 'dataset = "mine:load"')
+
+
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [
+        (
+            OWN + 'axes = { dataset = ["digits"] }',
+            r"preset 'test': dataset = \['mine:load'\] of \[axes\] would not be run, as axes of \[presets.test\] has "
+            r"dataset = \['digits'\] in its place. Delete that one, or write yours there",
+        ),
+        (FIXED + 'axes = { dataset = ["digits"] }', r"\['mine:load'\] of \[condition\] .* axes of \[presets.test\]"),
+        (FIXED + 'condition = { dataset = "digits" }', r"of \[condition\] .* condition of \[presets.test\]"),
+        (FIXED.replace("[axes]", '[axes]\ndataset = ["digits"]'), r"\[condition\] would not be run, as \[axes\] has"),
+        (
+            OWN + "methods = { LTI = {} }",
+            r"method 'Mine' of \[methods\] .* methods of \[presets.test\] .*Write it there",
+        ),
+    ],
+)
+def test_a_preset_without_what_somebody_added_is_refused(tmp_path, text, message):
+    with pytest.raises(ValueError, match=message):
+        tiny(tmp_path, text)
+
+
+def test_what_somebody_added_is_run_by_presets_that_have_it_or_say_nothing_of_it(tmp_path):
+    for setting in (
+        "",
+        'axes = { dataset = ["mine:load"] }',
+        'methods = { Mine = { class = "mine:KTI", alpha = 1.0 } }',
+    ):
+        experiment = tiny(tmp_path, f"{OWN}\n{setting}")
+        assert "mine:load" in {condition.dataset for condition in experiment.conditions}
+        assert "Mine" in experiment.methods
+
+
+@pytest.mark.parametrize("name", [name for name in SHIPPED if name != "slice"])
+def test_a_data_set_of_ones_own_in_a_copied_definition_is_run_or_the_preset_refused(tmp_path, name):
+    text = re.sub(r"^dataset = .*$", 'dataset = ["mine:load"]', definition_text(name), count=1, flags=re.MULTILINE)
+    path = tmp_path / f"{name}.toml"
+    path.write_text(text, encoding="utf-8")
+    with pytest.raises(ValueError, match=r"as axes of \[presets.smoke\] has dataset"):
+        load_experiment(path, "smoke")
+    assert {condition.dataset for condition in load_experiment(path, "quick").conditions} == {"mine:load"}
+
+
 def test_risks_are_measured_with_and_without_a_defence_and_both_ways_umap_maps_new_rows():
     risks, table = load_experiment("rq4-risks", "paper"), load_experiment("rq4-risks-table", "paper")
     assert {c.dataset for c in risks.conditions} == {"mnist", "fashion-mnist"}
@@ -146,6 +196,7 @@ def test_a_definition_without_the_preset_is_none(tmp_path):
         ('"kernel-pca"', '"tsne"', "Unknown obfuscator 'tsne'"),
         ("LTI = {}", 'LTI = { class = "a:B" }', "'LTI' is one of the library's methods; give yours another name"),
         ("[axes]", "[axes", "not a TOML file"),
+        ("[axes]", '[axes]\ndataset = "my_module:load"', r"Axis 'dataset': expected a list, such as dataset = \['my_m"),
     ],
 )
 def test_a_mistake_is_an_error_that_names_it(tmp_path, old, new, message):

@@ -238,10 +238,16 @@ def wrong():
     return 3
 
 
+def untold():
+    return Dataset(X=[[1.0]], y=[0])
+
+
 def test_a_data_set_of_ones_own_is_a_function():
     assert isinstance(load_data("test_run:made_up"), Dataset)
     with pytest.raises(TypeError, match=r"'test_run:wrong' must return a datacollab.datasets.Dataset; .* int"):
         load_data("test_run:wrong")
+    with pytest.raises(ValueError, match=r"'test_run:untold' lacks \['task', 'name'\]; expected Dataset\(X="):
+        load_data("test_run:untold")
     with pytest.raises(ValueError, match="cannot be imported"):
         load_data("test_run:missing")
     with pytest.raises(ValueError, match="There is no data set 'mnits'"):

@@ -13,6 +13,7 @@ from typing import Any
 
 import numpy as np
 
+from .._threads import one_thread
 from .._validation import Array, array_library
 from ..errors import NotEnoughMemoryError
 from ..linalg import MEDIAN_ROWS, Kernel, basis_capacity, device_memory
@@ -78,7 +79,7 @@ class FitCost:
 
     @property
     def seconds(self) -> float:
-        """CPU time on this machine, whose `speeds` are measured for it."""
+        """CPU time on one thread of this machine, whose `speeds` are measured for it."""
         return self.seconds_at(self.speeds())
 
     def speeds(self) -> dict[str, float]:
@@ -286,6 +287,8 @@ _LONG_ENOUGH = 0.02
 """Seconds that each kind of work is tried for, twice."""
 
 
+# Processor time of several threads counts that of those that wait, too.
+@one_thread
 def _speeds(kernel: Kernel, n_columns: int) -> dict[str, float]:
     named = isinstance(kernel.metric, str)
     n_rows, n_landmarks = (_PROBE_ROWS, _PROBE_COLUMNS) if named else (_FEW, _FEW)

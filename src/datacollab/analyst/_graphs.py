@@ -39,7 +39,8 @@ class NeighborGraph(BaseEstimator, ABC):
     def pair_weights(self, first: Targets | None, second: Targets | None) -> FloatArray | float:
         """Return weights of neighbouring pairs from the targets of their two ends (None if no target is needed).
 
-        Of several targets each end has a list of arrays.
+        They are finite and not negative: one for each pair, as long as `first`, or one number for all.  Of several
+        targets each end has a list of arrays.
         """
 
     def weights(self, anchors: Mapping[PartyName, FloatArray], y: ArrayLike | None = None) -> sparse.csr_array:
@@ -48,12 +49,13 @@ class NeighborGraph(BaseEstimator, ABC):
         The array is sparse, of shape (n_anchors, n_anchors).
 
         `y` has the targets of the anchor rows, where the graph needs them: one column, or several as an array of shape
-        (n_anchors, n_targets), a list of columns or a data frame, in which each has a type of its own.  A row with a
-        None, NaN or masked entry has no target, and no pair; neighbours are found among the other rows, as if there
-        were no others.
+        (n_anchors, n_targets), a list of columns or a data frame, in which each has a type of its own; ``column_stack``
+        makes texts of numbers beside texts.  Whole numbers are classes: pass ages as ``ages.astype(float)``.  A row
+        with a None, NaN or masked entry has no target, and no pair; neighbours are found among the other rows, as if
+        there were no others.  -1 and "" are classes as any other.
 
-        Raise ValueError if `n_neighbors` is not below the number of such rows, or `y` is missing or infinite, and
-        AgreementError if it has not one entry per anchor row.
+        Raise ValueError if `n_neighbors` is not below the number of such rows, `y` is missing or infinite, or
+        `pair_weights` returns what it should not, and AgreementError if `y` has not one entry per anchor row.
         """
         self._validate_params()
         n_anchors = next(iter(anchors.values())).shape[0]
@@ -69,7 +71,7 @@ class NeighborGraph(BaseEstimator, ABC):
         first = np.repeat(rows, self.n_neighbors)
         for A in anchors.values():
             second = rows[_neighbors(A[rows], self.n_neighbors, self.approximate).ravel()]
-            values = np.broadcast_to(self.pair_weights(_of(columns, first), _of(columns, second)), first.shape)
+            values = self._checked_weights(self.pair_weights(_of(columns, first), _of(columns, second)), first.shape)
             total += sparse.csr_array((values, (first, second)), shape=(n_anchors, n_anchors))
         average = (total + total.T) / (2.0 * len(anchors))
         average.eliminate_zeros()
@@ -85,9 +87,26 @@ class NeighborGraph(BaseEstimator, ABC):
         if W.nnz == 0:
             raise NumericalError(
                 f"{type(self).__name__}: no two neighbouring anchor rows have a weight. Raise n_neighbors, check the "
-                "anchor targets, or for a numeric target choose a scale near its spread."
+                "anchor targets (whole numbers are classes, floats are numbers), or for a numeric target choose a "
+                "scale near its spread."
             )
         return sparse.csr_array(sparse.diags_array(W.sum(axis=1)) - W)
+
+    def _checked_weights(self, given: Any, shape: tuple[int, ...]) -> FloatArray:
+        """Return weights of so many pairs; refuse what would make no Laplacian."""
+        try:
+            weights = np.asarray(given, dtype=np.float64)
+        except (TypeError, ValueError):
+            found = "entries that are no numbers"
+        else:
+            wrong = [int(each.sum()) for each in (np.isnan(weights), np.isinf(weights), weights < 0)]
+            if weights.shape in ((), shape) and not any(wrong):
+                return np.broadcast_to(weights, shape)
+            found = f"shape {weights.shape} with {wrong[0]} NaN, {wrong[1]} infinite and {wrong[2]} negative entries"
+        raise ValueError(
+            f"{type(self).__name__}.pair_weights returned {found}; expected finite weights of 0 or more, one for each "
+            f"pair, shape {shape}, or one number for all. Return 0 for a pair that is not to be tied."
+        )
 
     def _checked_target(self, y: ArrayLike | None, n_anchors: int) -> list[NDArray[Any]]:
         if not self._needs_target:
@@ -106,8 +125,8 @@ def anchor_targets(y: ArrayLike, n_anchors: int, user: str) -> NDArray[Any]:
     if len(columns) > 1 or are_missing(columns[0]).any():
         found = f"{len(columns)} targets" if len(columns) > 1 else "missing values or NaN"
         raise AgreementError(
-            f"{user} scores by one target of all anchor rows; y has {found}. Leave y out, or those anchor rows or "
-            "columns; KTI itself takes them for its graphs."
+            f"{user} scores by one target of all anchor rows; y has {found}. Fit {user} to one target and the rows "
+            "that have it, then KTI(**best_params_, graph=...) to all rows and targets, which KTI itself takes."
         )
     return columns[0]
 
@@ -247,10 +266,10 @@ class TargetSimilarityGraph(_TargetGraph):
         As in `GeometricGraph`.
     scale : float or "std", default=1.0
         :math:`\sigma_y`, in the target's own units; the paper standardises the target and takes 1.  "std" takes the
-        standard deviation of the anchor targets, which amounts to the same.
+        standard deviation of the anchor targets, which amounts to the same: take it for numbers not standardised.
     task : {"auto", "classification", "regression"}, default="auto"
-        "auto" treats floating-point targets as numbers and all others as classes.  Classes that are whole numbers
-        with NaN among them need "classification".
+        "auto" treats floating-point targets as numbers and all others as classes, whole numbers too: pass ages as
+        ``ages.astype(float)``.  Classes that are whole numbers with NaN among them need "classification".
 
     Examples
     --------

@@ -16,9 +16,10 @@ from scipy import sparse
 from scipy.sparse.csgraph import connected_components
 from sklearn.metrics.pairwise import KERNEL_PARAMS, PAIRWISE_KERNEL_FUNCTIONS
 from sklearn.utils import check_random_state
+from sklearn.utils.validation import check_is_fitted
 
 from .._typing import USUAL
-from .._validation import Array, FloatArray, Interval, PartyName, StrOptions, array_library, to_numpy
+from .._validation import Array, FloatArray, Interval, PartyName, StrOptions, array_library, name_parties, to_numpy
 from ..errors import (
     IncompressibleKernelError,
     NotConvergedError,
@@ -125,7 +126,8 @@ class KTI(BaseIntegrator):
         or with fewer landmarks.
     engine : dask.distributed.Client, Engine or None, default=None
         Where the parties' matrices are computed and stay: on the workers of a Dask cluster, where an engine of your own
-        keeps them, or in this process.  Matrices of up to 1,200 anchor rows, or with a penalty graph, stay here.
+        keeps them, or in this process.  Matrices of up to 1,200 anchor rows, or with a penalty graph, stay here.  A
+        copy that joblib writes to a file has None.
     degree, coef0 : float
         For the kernels "poly" and "sigmoid".
     kernel_params : mapping, default=None
@@ -158,9 +160,9 @@ class KTI(BaseIntegrator):
     n_landmarks_ : int or None
         Landmarks per party, at most; None if all anchor rows are kept.
     approximation_error_ : float or None
-        What the last doubling of the landmarks brought, as for `tol`; an estimate, not a bound, of how far the
-        objective is above the exact minimum, without the graph.  None if `n_landmarks` was given, or there was no
-        doubling.
+        What the last doubling of the landmarks brought, in the unit of `tol`: the objective over the numbers of parties
+        and of components.  An estimate, not a bound, of how far the objective is above the exact minimum, without the
+        graph.  None if `n_landmarks` was given, or there was no doubling.
     integration_functions_ : dict of party to KernelMap
         Of a party with a precomputed kernel a LinearMap, of kernel values.
 
@@ -298,6 +300,32 @@ class KTI(BaseIntegrator):
         warn_if_undetermined(solution, rank)
         self._keep(problem, solution)
         return self
+
+    def transform(self, representations: Representations) -> dict[PartyName, FloatArray]:
+        """Map rows as `BaseIntegrator.transform` does; of a precomputed kernel, its values between rows and anchor.
+
+        Such values have shape (n_rows, n_anchors).
+        """
+        check_is_fitted(self)
+        n_anchors = self.target_.shape[0]
+        for party, rows in name_parties(representations, what="representation").items():
+            is_precomputed = isinstance(self.integration_functions_.get(party), LinearMap)
+            shape = getattr(rows, "shape", (0, n_anchors))
+            if is_precomputed and shape[1:] != (n_anchors,):
+                raise RepresentationError(
+                    f"Party {party!r}: with kernel='precomputed', transform takes kernel values between these rows and "
+                    f"the {n_anchors} anchor rows, shape (n_rows, {n_anchors}); got shape {shape}."
+                )
+        return super().transform(representations)
+
+    def _validate_params(self) -> None:
+        # scikit-learn's own message would show the entries.
+        if any(hasattr(each, "__array__") or isinstance(each, list | tuple) for each in each_value(self.kernel)):
+            raise ValueError(
+                "kernel: an array was given; set kernel='precomputed' and give the matrices to fit, one for each "
+                "party. For kernels by name that differ between parties give a dict."
+            )
+        super()._validate_params()
 
     def _keep(self, problem: TargetProblem, solution: Solution) -> None:
         """Set the learnt attributes."""
@@ -456,6 +484,8 @@ class KTI(BaseIntegrator):
         check_library(A, kernel=self.kernel, penalty_graph=self.penalty_graph, engine=self.engine)
         if (only := self._exact_only()) and self.solver == "nystroem":
             raise ValueError(f"solver='nystroem' cannot do {only}. Set solver='exact' or 'auto', or leave {only} out.")
+        if only and self.n_landmarks is not None:
+            raise ValueError(f"n_landmarks={self.n_landmarks} is of no use: {only} is solved exactly. Leave one out.")
         if self.kernel_params and all(isinstance(each, str) for each in each_value(self.kernel)):
             raise ValueError(
                 f"kernel_params is for kernels that are functions; for kernel={self.kernel!r} set gamma, degree, coef0."
@@ -609,10 +639,12 @@ def check_kernel_matrix(party: PartyName, K: FloatArray) -> None:
             f"Party {party!r}: with kernel='precomputed' the anchor representation is the square matrix of kernel "
             f"values between anchor rows; got shape {K.shape}. Give that matrix, or name a kernel of the rows."
         )
-    if (K - K.T).max() > _ASYMMETRY * np.abs(K).max():
+    difference, largest = (K - K.T).max(), np.abs(K).max()
+    if difference > _ASYMMETRY * largest:
         raise RepresentationError(
-            f"Party {party!r}: its precomputed kernel is not symmetric. Give values of one kernel between the anchor "
-            "rows, without noise, with rows and columns in the anchor's order."
+            f"Party {party!r}: its precomputed kernel is not symmetric: entries that should be equal differ by up to "
+            f"{difference / largest:.1e} of the largest. Give values of one kernel between the anchor rows, without "
+            "noise, with rows and columns in the anchor's order."
         )
 
 
@@ -630,13 +662,29 @@ def each_value(rule: Any) -> list[Any]:
     return list(rule.values()) if isinstance(rule, Mapping) else [rule]
 
 
-def of_each_party(rule: Any, parties: Iterable[PartyName], name: str, what: str = "value") -> dict[PartyName, Any]:
-    """Return each party's value of a parameter, which is one for all, or in a mapping that names all of them."""
+def of_each_party(
+    rule: Any,
+    parties: Iterable[PartyName],
+    name: str,
+    what: str = "value",
+    *,
+    among: Iterable[PartyName] | None = None,
+) -> dict[PartyName, Any]:
+    """Return each party's value of a parameter, which is one for all, or in a mapping that names all of them.
+
+    The mapping may also name other parties `among` all; those that take no part are mostly misspelt.
+    """
     if not isinstance(rule, Mapping):
         return dict.fromkeys(parties, rule)
+    known = list(parties if among is None else among)
     missing = [party for party in parties if party not in rule]
-    if missing:
-        raise UnknownPartyError(f"{name} names no {what} for {missing!r}; give one for every party.")
+    unknown = [party for party in rule if party not in known]
+    if missing or unknown:
+        lack = f"no {what} for {missing!r}; " if missing else ""
+        misspelt = f", where {unknown!r} is no party" if unknown else ""
+        raise UnknownPartyError(
+            f"{name}: {lack}it names {list(rule)!r}{misspelt}. Give one for each party of {known!r}."
+        )
     return {party: rule[party] for party in parties}
 
 
@@ -654,7 +702,7 @@ def kernel_widths(
     """Return kernel width of each party whose kernel has one."""
     kernels = of_each_party(kernel, anchors, "kernel")
     wide = [party for party in anchors if has_width(kernels[party])]
-    rules = of_each_party(gamma, wide, "gamma", "width")
+    rules = of_each_party(gamma, wide, "gamma", "width", among=anchors)
     return {party: factor * _width(party, anchors[party], kernels[party], rules[party]) for party in wide}
 
 

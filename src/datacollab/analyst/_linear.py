@@ -184,6 +184,11 @@ class BaseIntegrator(BaseEstimator, ABC):
             return copied
         return type(self)(**{name: clone(value, safe=False) for name, value in parameters.items()}, engine=engine)
 
+    def __getstate__(self) -> dict[str, Any]:
+        state: dict[str, Any] = super().__getstate__()
+        # A connection to a cluster cannot be written to a file; what was learnt needs none.
+        return {**state, "engine": None} if "engine" in state else state
+
     @staticmethod
     def _few_threads(anchors: Mapping[PartyName, FloatArray]) -> AbstractContextManager[Any]:
         """Return a context with one thread of linear algebra where there are too few anchor rows for more to help."""

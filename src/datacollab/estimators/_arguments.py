@@ -109,13 +109,16 @@ def check_anchor(X: Any, anchor: Any) -> None:
         )
 
 
-def one_per_anchor_row(anchor_target: ArrayLike, n_anchors: int) -> NDArray[Any]:
-    """Return targets of the anchor's rows, shape (n_anchors,); raise AgreementError for another shape."""
+def one_per_anchor_row(anchor_target: ArrayLike, n_anchors: int, *, may_lack: bool = True) -> NDArray[Any]:
+    """Return targets of the anchor's rows, shape (n_anchors,); raise AgreementError for another shape.
+
+    `may_lack` says whether some may be None or NaN, as where sums are shared.
+    """
     target = as_column(anchor_target, "anchor_target")
     if target.shape not in ((n_anchors,), (n_anchors, 1)):
         raise AgreementError(
-            f"anchor_target has shape {target.shape}; expected ({n_anchors},), a target for each row of anchor. Rows "
-            "without one get None or NaN."
+            f"anchor_target has shape {target.shape}; expected ({n_anchors},), a target for each row of anchor. "
+            + ("Rows without one get None or NaN." if may_lack else "KTI.fit itself takes several targets and gaps.")
         )
     return np.asarray(column_or_1d(target, warn=True))
 

@@ -351,7 +351,8 @@ class DataCollaborationClassifier(ClassifierMixin, _Supervised):
 
     Examples
     --------
-    A grid search over both sides, in which the owners and the anchor travel by metadata routing:
+    A grid search over both sides, in which the owners and the anchor travel by metadata routing; of a graph it reaches
+    ``integrator__graph__n_neighbors``:
 
     >>> import sklearn, datacollab as dc
     >>> from sklearn.model_selection import GridSearchCV

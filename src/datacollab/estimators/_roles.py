@@ -388,8 +388,8 @@ class BaseDataCollaboration(PlayedRoles):
             with as many rows as `X` into folds.  Inside a `Pipeline`, the steps before transform X but not the anchor,
             unless it is built with ``transform_input=["anchor"]``.
         anchor_target : array-like of shape (n_anchors,), optional
-            Targets of the anchor rows, where a graph needs them.  Sums count these rows once; None or NaN is a row
-            without a target, which serves as anchor alone.
+            Targets of the anchor rows, where a graph needs them: one each.  Sums count these rows once; None or NaN is
+            a row without a target, which serves as anchor alone.  Where rows are shared, none may be missing.
 
         Raises
         ------
@@ -415,7 +415,8 @@ class BaseDataCollaboration(PlayedRoles):
         if is_classifier(self):
             check_coding({party: plain_column(target[rows]) for party, rows in by_party(names).items()})
         if anchor_target is not None:
-            anchor_target = self._targets(one_per_anchor_row(anchor_target, _num_samples(anchor)), "anchor_target")
+            column = one_per_anchor_row(anchor_target, _num_samples(anchor), may_lack=self._shares_sums)
+            anchor_target = self._targets(column, "anchor_target")
         self._play(X, target, names, anchor, anchor_target, random_state)
         return self
 
@@ -436,6 +437,10 @@ class BaseDataCollaboration(PlayedRoles):
             warnings.simplefilter("ignore", UnsendableWarning)  # Nothing leaves this process.
             self.collaboration_ = analyst.fit(shares)
         self.models_ = {party: self.collaboration_.party_model(party) for party in self.parties_}
+
+    @property
+    def _shares_sums(self) -> bool:
+        return False
 
     def _integrator_for(self, shares: Sequence[Share]) -> BaseIntegrator:
         """Return the integrator to take for these shares if none is given."""

@@ -173,8 +173,8 @@ def load_experiment(source: str | Path, preset: str) -> Experiment | None:
     Raises
     ------
     ValueError
-        When there is no such definition, it is not TOML, or it holds an unknown key or value.  The message names the
-        file and the key.
+        When there is no such definition, it is not TOML, it holds an unknown key or value, or the preset leaves out a
+        data set or method of one's own.  The message names the file and the key.
     """
     name = Path(source).stem
     try:
@@ -190,7 +190,7 @@ def load_experiment(source: str | Path, preset: str) -> Experiment | None:
     chosen = presets[preset]
     attacks = _merged("attacks", entries, chosen)
     try:
-        return Experiment(
+        experiment = Experiment(
             name=name,
             preset=preset,
             title=entries.get("title", name),
@@ -208,6 +208,8 @@ def load_experiment(source: str | Path, preset: str) -> Experiment | None:
     except TypeError as error:
         # A dataclass says which key it does not know.
         raise ValueError(f"Experiment {name!r}, preset {preset!r}: {error}.") from None
+    _refuse_left_out(entries, chosen, preset, experiment)
+    return experiment
 
 
 def _refuse_unknown(entries: Mapping[str, Any], known: set[str], where: str) -> None:
@@ -216,6 +218,34 @@ def _refuse_unknown(entries: Mapping[str, Any], known: set[str], where: str) -> 
         raise ValueError(
             f"{where}: unknown key {', '.join(map(repr, unknown))}; known keys: {', '.join(sorted(known))}."
         )
+
+
+def _refuse_left_out(
+    entries: Mapping[str, Any], chosen: Mapping[str, Any], preset: str, experiment: Experiment
+) -> None:
+    """Refuse a preset that would run without the data set or method that somebody wrote into a definition."""
+    datasets = {}
+    for key in ("condition", "axes"):
+        for place, part in ((f"[{key}]", entries), (f"{key} of [presets.{preset}]", chosen)):
+            if "dataset" in part.get(key, {}):
+                given = part[key]["dataset"]
+                datasets[place] = [given] if isinstance(given, str) else given
+    run = {condition.dataset for condition in experiment.conditions}
+    for place, given in datasets.items():
+        # Names of the library's data sets differ by preset; whoever writes a path wants it to be run.
+        if left_out := [each for each in given if ":" in str(each) and each not in run]:
+            last = list(datasets)[-1]
+            raise ValueError(
+                f"Experiment {experiment.name!r}, preset {preset!r}: dataset = {left_out!r} of {place} would not be "
+                f"run, as {last} has dataset = {datasets[last]!r} in its place. Delete that one, or write yours there."
+            )
+    for method, settings in entries.get("methods", {}).items():
+        is_own = str(settings.get("class", "datacollab")).split(":")[0].split(".")[0] != "datacollab"
+        if is_own and method not in experiment.methods:
+            raise ValueError(
+                f"Experiment {experiment.name!r}, preset {preset!r}: method {method!r} of [methods] would not be run, "
+                f"as methods of [presets.{preset}] take its place. Write it there too."
+            )
 
 
 def _merged(key: str, entries: Mapping[str, Any], chosen: Mapping[str, Any]) -> dict[str, Any]:
@@ -229,6 +259,9 @@ def _conditions(
     conditions: dict[Condition, None] = {}
     for further in series:
         grid = {**axes, **further}
+        for name, values in grid.items():
+            if not isinstance(values, list):
+                raise ValueError(f"Axis {name!r}: expected a list, such as {name} = [{values!r}]; got {values!r}.")
         for values in product(*grid.values()):
             settings = {**fixed, **dict(zip(grid, values, strict=True))}
             if unknown := sorted(set(settings) - _SETTINGS):

@@ -194,7 +194,7 @@ def load_data(name: str, data_dir: Path | None = None) -> Dataset:
     Raises
     ------
     ValueError
-        When there is no such data set or function.
+        When there is no such data set or function, or what the function returned lacks an entry.
     TypeError
         When the function returns something else.
     """
@@ -203,6 +203,11 @@ def load_data(name: str, data_dir: Path | None = None) -> Dataset:
     made = import_object(name)()
     if not isinstance(made, Dataset):
         raise TypeError(f"{name!r} must return a datacollab.datasets.Dataset; it returned {type(made).__name__}.")
+    if lacking := [entry for entry in ("X", "y", "task", "name") if entry not in made]:
+        raise ValueError(
+            f"The data set of {name!r} lacks {lacking!r}; expected Dataset(X=..., y=..., task='classification' or "
+            "'regression', name=...)."
+        )
     return made
 
 
