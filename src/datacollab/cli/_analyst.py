@@ -55,7 +55,7 @@ def status(report: Report, folder: Folder) -> None:
     report.facts = {"project": opened.project.name, "quorum": quorum, "n_shares": n_there, "parties": parties}
     for each in parties:
         if each["created"] is None:
-            report.line(f"  {each['party']}: nothing yet")
+            report.line(f"  {each['party']}: nothing taken in yet")
             continue
         sent = "; its model is in the outbox" if each["exported"] else ""
         what = _what(opened.project, each["n_rows"], each["n_components"])

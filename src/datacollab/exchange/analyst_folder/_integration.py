@@ -459,8 +459,8 @@ def solve_sums(received: Sequence[Received], project: Project, key: KeyPair) -> 
     if missing := [name for name in project.parties if name not in there]:
         raise ExchangeError(
             "QUORUM_NOT_MET",
-            f"The sums of {missing} are missing, and without them nothing can be added up. Wait for them; if one never "
-            "comes, the owner raises the run, with new mask keys of the others.",
+            f"The sums of {', '.join(missing)} are missing, and without them nothing can be added up; what you gave is "
+            "kept. Wait for them; if one never comes, the owner raises the run, with new mask keys of the others.",
         )
     facts = {name: received[0].facts[name] for name in ("anchor_commitment", "n_components")}
     plan, messages = plan_of(project, **facts), [each.share for each in received]
