@@ -662,30 +662,22 @@ def each_value(rule: Any) -> list[Any]:
     return list(rule.values()) if isinstance(rule, Mapping) else [rule]
 
 
-def of_each_party(
-    rule: Any,
-    parties: Iterable[PartyName],
-    name: str,
-    what: str = "value",
-    *,
-    among: Iterable[PartyName] | None = None,
-) -> dict[PartyName, Any]:
+def of_each_party(rule: Any, parties: Iterable[PartyName], name: str, what: str = "value") -> dict[PartyName, Any]:
     """Return each party's value of a parameter, which is one for all, or in a mapping that names all of them.
 
-    The mapping may also name other parties `among` all; those that take no part are mostly misspelt.
+    The mapping may name more: a party that was left out, or whose kernel takes no such value.
     """
     if not isinstance(rule, Mapping):
         return dict.fromkeys(parties, rule)
-    known = list(parties if among is None else among)
-    missing = [party for party in parties if party not in rule]
-    unknown = [party for party in rule if party not in known]
-    if missing or unknown:
-        lack = f"no {what} for {missing!r}; " if missing else ""
-        misspelt = f", where {unknown!r} is no party" if unknown else ""
+    wanted = list(parties)
+    if missing := [party for party in wanted if party not in rule]:
+        unknown = [party for party in rule if party not in wanted]
+        misspelt = f", of which {unknown!r} is no such party" if unknown else ""
         raise UnknownPartyError(
-            f"{name}: {lack}it names {list(rule)!r}{misspelt}. Give one for each party of {known!r}."
+            f"{name}: no {what} for {missing!r}; it names {list(rule)!r}{misspelt}. "
+            f"Give one for each party of {wanted!r}."
         )
-    return {party: rule[party] for party in parties}
+    return {party: rule[party] for party in wanted}
 
 
 def has_width(kernel: KernelRule | Mapping[Any, KernelRule]) -> bool:
@@ -702,7 +694,7 @@ def kernel_widths(
     """Return kernel width of each party whose kernel has one."""
     kernels = of_each_party(kernel, anchors, "kernel")
     wide = [party for party in anchors if has_width(kernels[party])]
-    rules = of_each_party(gamma, wide, "gamma", "width", among=anchors)
+    rules = of_each_party(gamma, wide, "gamma", "width")
     return {party: factor * _width(party, anchors[party], kernels[party], rules[party]) for party in wide}
 
 
