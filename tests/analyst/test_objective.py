@@ -148,7 +148,7 @@ def test_a_name_that_is_missing_is_refused_and_others_shown_but_further_parties_
         KTI(**{parameter: misspelt}).fit(anchors)
     what = "width" if parameter == "gamma" else "value"
     assert str(caught.value) == (
-        f"{parameter}: no {what} for ['c']; it names ['a', 'b', 'C'], of which ['C'] is no such party. "
+        f"{parameter}: no {what} for ['c']; it names ['a', 'b', 'C'], but ['C'] is no such party. "
         "Give one for each party of ['a', 'b', 'c']."
     )
     with_all, alike = (KTI(3, **{parameter: each}).fit(anchors) for each in (further, dict.fromkeys("abc", value)))

@@ -672,7 +672,7 @@ def of_each_party(rule: Any, parties: Iterable[PartyName], name: str, what: str 
     wanted = list(parties)
     if missing := [party for party in wanted if party not in rule]:
         unknown = [party for party in rule if party not in wanted]
-        misspelt = f", of which {unknown!r} is no such party" if unknown else ""
+        misspelt = f", but {unknown!r} is no such party" if unknown else ""
         raise UnknownPartyError(
             f"{name}: no {what} for {missing!r}; it names {list(rule)!r}{misspelt}. "
             f"Give one for each party of {wanted!r}."
