@@ -42,12 +42,10 @@ _BESIDE = 8
 """Blocks of as many columns as components that an eigensolver holds beside its basis."""
 _PANELS = 2200
 """Columns in whose time a product with a Cholesky factor of any size gets from panel to panel."""
-_CONVERTED = 400
+_CONVERTED = 650
 """Features in whose time a right-hand side is brought to their data type, and their product back."""
 _PER_PARTY = 1e9
 """Operations in whose time what does not depend on sizes is done for a party on the sample."""
-_DOUBLINGS = 1.35
-"""Times that the features' products are made in all, where the number of landmarks doubles up to the last one."""
 _PER_ROW = 1e6
 """Operations in whose time a row's part in a Krylov method is done that does not depend on its columns."""
 _START_VALUES = 200

@@ -159,7 +159,7 @@ class DaskEngine(Engine):
         """Return futures of ``task(states, function, shared)`` for each group, where its states are."""
         carried: Any = _Carried(shared)
         if _count_bytes(shared) > _SMALL:
-            # To one of them, from which the others fetch it: Dask's broadcast hangs where a worker dies meanwhile.
+            # To one of them, from which the others fetch it: a broadcast would need all of them to live meanwhile.
             carried = self._scatter(carried, min(map(self._home_of, groups)))
         return [self._submit(task, group.future, function, carried, home=self._home_of(group)) for group in groups]
 
