@@ -202,7 +202,7 @@ class TestMeasuring:
         assert list(found) == [*parts.PARTS, "rest"]
         unused = {"sum": ["start", "solves", "correction"], "correction": ["sum"]}[taken]
         for part in (*parts.PARTS, "rest"):
-            assert (found[part] == 0) if part in unused else (found[part] > 0), part
+            assert (found[part] == 0) if part in unused else (found[part] > 0), (part, found[part])
 
     def test_threads_are_pinned_in_the_environment(self):
         assert measuring.one_thread_environment(2)["OPENBLAS_NUM_THREADS"] == "2"
