@@ -11,7 +11,7 @@ from datacollab.exchange.ledger import FEWEST_DIFFERENT
 from datacollab.exchange.party_folder import Policy
 from datacollab.exchange.party_folder._assessment import _AMBER, _RED, grade
 from datacollab.exchange.party_folder._release import LEAST_ROWS
-from datacollab.exchange.party_folder._sums import ATTACKERS, auc_text
+from datacollab.exchange.party_folder._sums_summary import ATTACKERS, auc_text
 from datacollab.exchange.steps import STEPS
 from datacollab.exchange.sums import _FEWEST_OWN_ROWS
 from datacollab.risk.audit._findings import AMBER_LIMIT, CRITERIA, GREEN_LIMIT

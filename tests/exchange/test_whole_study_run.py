@@ -12,7 +12,7 @@ from lifelines import KaplanMeierFitter
 
 from datacollab.exchange.analyst_folder import STUDY_FILES
 from datacollab.exchange.ledger import Ledger
-from datacollab.exchange.party_folder._sums import project_map
+from datacollab.exchange.party_folder._project_map import project_map
 from datacollab.exchange.project import Column, Task, load_project
 from datacollab.exchange.study import study_statistics
 from datacollab.study._plan import RIDGE_MOVED

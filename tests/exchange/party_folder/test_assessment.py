@@ -9,7 +9,7 @@ from datacollab.anchor import EqualRows
 from datacollab.bundle import KeyPair
 from datacollab.exchange.party_folder import Policy, ReleaseSummary, assessment, measured_for, membership_rows
 from datacollab.exchange.party_folder._release import RiskFigures
-from datacollab.exchange.party_folder._sums import SumsSummary, auc_text
+from datacollab.exchange.party_folder._sums_summary import SumsSummary, auc_text
 from datacollab.sums import measured_membership
 from sums_world import PARTIES, cards_of, project_of
 

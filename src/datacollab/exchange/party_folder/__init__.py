@@ -13,7 +13,8 @@ from ._party_folder import PartyFolder, Prepared
 from ._policy import Policy, deadline_passed, default_policy_text, load_policy
 from ._predict import Explained
 from ._release import FIGURES, NamedTargets, ReleaseSummary, figure_text, limit_text, undefended_rows
-from ._sums import APART, TOGETHER, PreparedSum, SumsSummary, message_bytes
+from ._sums import PreparedSum
+from ._sums_summary import APART, TOGETHER, SumsSummary, message_bytes
 
 __all__ = ["FIGURES", "Explained", "NamedTargets", "PartyFolder", "Policy", "Prepared", "PreparedSum", "ReleaseSummary"]
 __all__ += ["SumsSummary", "deadline_passed", "default_policy_text", "figure_text", "limit_text", "load_policy"]

@@ -12,7 +12,7 @@ from ..project import Project
 from ..sums import fewest_rows
 from ._policy import Policy
 from ._release import CRITERIA, FIGURES, ReleaseSummary, figure_text, limit_text
-from ._sums import APART, ATTACKERS, INVENTED, LESS_NOISE, TOGETHER, SumsSummary, auc_text, promise
+from ._sums_summary import APART, ATTACKERS, INVENTED, LESS_NOISE, TOGETHER, SumsSummary, auc_text, promise
 
 _TEMPLATE = Template(Path(__file__).with_name("assessment.md").read_text(encoding="utf-8"))
 _AMBER, _RED = 0.55, 0.7

@@ -64,7 +64,7 @@ from ._folder import (
     settle,
 )
 from ._own_model import kept_own_model
-from ._sums import project_map
+from ._project_map import project_map
 
 _PARTS = 4
 _LARGEST_OUTPUT = 10.0

@@ -5,30 +5,23 @@ from __future__ import annotations
 import math
 import os
 import secrets
-import textwrap
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from dataclasses import asdict, dataclass, field
+from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from hashlib import sha256
 from pathlib import Path
-from typing import Any, Literal
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.special import ndtr
 
 from ..._typing import FloatArray
-from ...anchor import EqualRows, anchor_fit, equal_rows
+from ...anchor import anchor_fit, equal_rows
 from ...bundle import read_regular, unpack, write_atomically
 from ...errors import AgreementError, DataCollabError, ExchangeError
-from ...linalg import gaussian_epsilon, gaussian_sigma
-from ...study import MAPPED, StudyPlan, effect_map, new_secret
+from ...study import MAPPED, StudyPlan, new_secret
 from ...sums import (
-    UNITS_PER_RANGE,
-    CommonMap,
     MaskKey,
-    MeasuredMembership,
-    RidgeSums,
     SumsPlan,
     measured_membership,
     message_to_bytes,
@@ -39,7 +32,6 @@ from ..project import (
     Anchor,
     EncodedTable,
     Project,
-    adjusted_text,
     declared_alike,
     encode_table,
     expected_rows,
@@ -47,7 +39,7 @@ from ..project import (
     table_batches,
 )
 from ..study import study_table
-from ..sums import DELTA, Withdrawal, fewest_rows, plan_of, read_withdrawal, withdrawal_to_bytes
+from ..sums import Withdrawal, fewest_rows, plan_of, read_withdrawal, withdrawal_to_bytes
 from ._folder import (
     Folder,
     check_unchanged,
@@ -62,6 +54,8 @@ from ._folder import (
 )
 from ._own_model import OwnSample, kept_own_model, own_model_state
 from ._policy import Policy, approved, crafted_anchor, dense_anchor, private_rows_in_anchor, refuse
+from ._project_map import ProjectMap, project_map
+from ._sums_summary import NOT_COUNTED, ONE_CLASS, SumsSummary, also_in_anchor, message_bytes
 
 _Batch = tuple[EncodedTable, NDArray[Any] | None]
 _LEDGER_KEY = b"datacollab ledger key 1\n"
@@ -70,205 +64,6 @@ _FILE_ROWS = 32768
 _BATCH_ROWS = 4096
 _LOOKED_AT = 1000
 """Rows of each batch that the anchor is compared with."""
-_MOST_MOVED = RidgeSums(1, limits=(0.0, 1.0)).sensitivity
-"""How far replacing one row moves sums of ridge regression at most, in whose unit the ledger keeps noise."""
-_OVERHEAD_BYTES = 2200
-"""About what a message takes beside its numbers."""
-_WIDTH = 100
-APART = (
-    "If at least two other institutions do not work with the analyst, the analyst learns nothing of your institution "
-    "alone. It learns one total, with noise: that of all institutions, or, if some work with the analyst, that of the "
-    "others. The total tells how many people there are, and how often each outcome occurs. It may reveal a person "
-    "whose outcome is rare. If there is a second total, comparing the two may reveal a person who is in only one of "
-    "them."
-)
-TOGETHER = (
-    "If the analyst and one institution work together, or are the same, they guess better than by chance whether "
-    "somebody they know is among the rows. The noise promises no anonymity, so the file remains personal data."
-)
-
-ATTACKERS = {
-    "analyst": "the analyst alone",
-    "party": "one party alone, from the model",
-    "together": "the analyst and one party together",
-}
-"""In words, by the attributes of `MeasuredMembership`."""
-LESS_NOISE = "This total has less noise or more columns than those measured, and reveals more."
-INVENTED = (
-    "If one person made up all the other parties, they could read your part. Compare the fingerprints of at least two, "
-    "by telephone, with people of these institutions whom you know."
-)
-
-ONE_CLASS = (
-    "All your rows are of one class. If the others are not recorded at your institution, or not in this file, do not "
-    "share: the model would learn that nobody is of them. If there was really nobody, you may share: the total hides "
-    "it, as it hides every count of yours."
-)
-
-
-def also_in_anchor(found: EqualRows) -> str:
-    """Say how many own rows every party sees in the anchor, and how many of them chance explains."""
-    return (
-        f"{found.n_equal} different rows of your table are in the anchor, which every party sees. Chance explains up "
-        f"to {found.by_chance}: different people may have equal rows. If the anchor was made from rows of your people, "
-        "do not share."
-    )
-
-
-NOT_COUNTED = (
-    "No counts of exactly these rows were shared before. If a level has few people in the total, this study may reveal "
-    "them. Best have the owner ask for counts alone first, and merge what is rare."
-)
-
-
-@dataclass(frozen=True, kw_only=True)
-class SumsSummary:
-    """A message of sums as its approver sees it.
-
-    Attributes
-    ----------
-    n_rows, n_public, n_rows_together : int
-        Own rows in the sums; labelled public ones; and the rows that the total has at least.
-    n_components, n_numbers, n_bytes : int
-        Columns of the common map, how many numbers leave, and what they take.
-    noise, noise_before : float
-        Standard deviation of the noise of sums that hides a row as well as this total's; and that of all totals so far
-        with any of these rows, or None.
-    epsilon : float or None
-        Of differential privacy, if the project asks for it.
-    tells, others, sentences : tuple of str
-        What each statistic of a study tells; each other party with its institution and its key's fingerprint; and
-        warnings about the participants.
-    measured : tuple of MeasuredMembership
-        Attacks on such totals.
-    adjusted : dict of str to object
-        Counts of entries that the project's rules changed.
-    """
-
-    party: str
-    project: str
-    analyst: str
-    n_rows: int
-    n_public: int
-    statistic: str
-    tells: tuple[str, ...]
-    of_study: bool
-    n_components: int
-    n_numbers: int
-    n_bytes: int
-    noise: float
-    epsilon: float | None
-    noise_before: float | None
-    n_parties: int
-    n_entities: int
-    others: tuple[str, ...]
-    sentences: tuple[str, ...]
-    n_rows_together: int
-    measured: tuple[MeasuredMembership, ...]
-    adjusted: dict[str, Any]
-
-    @property
-    def defences(self) -> tuple[str, ...]:
-        """Names of what defends the rows."""
-        return ("masks", "noise")
-
-    @property
-    def is_less_hidden(self) -> bool:
-        """Whether the total has less noise or more columns than those that were attacked."""
-        return any(self.noise < each.noise or self.n_components > each.n_components for each in self.measured)
-
-    def to_dict(self) -> dict[str, Any]:
-        """Return the same as what JSON can hold."""
-        listed = {name: list(getattr(self, name)) for name in ("tells", "sentences", "others")} | {
-            "who": [APART, TOGETHER]
-        }
-        return asdict(self) | {"way": "sums", **listed}
-
-    def to_text(self) -> str:
-        """Return the same for people."""
-        public = f", and {self.n_public} labelled public ones" if self.n_public else ""
-        what = f"{self.statistic} over" if self.of_study else "sums over"
-        noise = f"with noise of {self.noise:g}"
-        if self.of_study:
-            noise = f"with noise that hides a row as well as {self.noise:.2g} does in sums for a model"
-        lines = [
-            f"Party {self.party} of project {self.project} would send one file to the analyst ({self.analyst}).",
-            f"It holds {self.n_numbers:,} numbers, about {self.n_bytes:,} bytes: {what} {self.n_rows} of its rows"
-            f"{public}.",
-            f"Masks hide them: only the total of all {self.n_parties} parties, {self.n_entities} institutions, can be "
-            f"read, {noise}.",
-            "No row leaves, and no target.",
-            *([f"Before they were added up: {adjusted_text(self.adjusted)}."] if self.adjusted["columns"] else []),
-            *([] if not self.tells else ["", "The total tells:", *(f"  {each}" for each in self.tells)]),
-            "",
-            *textwrap.wrap(APART, _WIDTH),
-            *textwrap.wrap(TOGETHER, _WIDTH),
-            *("", "The other parties:", *(f"  {each}" for each in self.others)),
-            *textwrap.wrap(INVENTED, _WIDTH),
-            *([] if self.of_study else ["", *self._measured_lines()]),
-        ]
-        if self.epsilon is not None:
-            lines += ["", *textwrap.wrap(promise(self.epsilon), _WIDTH)]
-        for sentence in self.sentences:
-            lines += ["", *textwrap.wrap(f"Warning: {sentence}", _WIDTH)]
-        if self.noise_before is not None:
-            together = (self.noise_before**-2 + self.noise**-2) ** -0.5
-            joint = ""
-            if self.epsilon is not None:  # Gaussian noise of several totals adds up as that of one.
-                least = gaussian_epsilon(together / _MOST_MOVED, DELTA)
-                joint = f", which is ({math.ceil(100 * least) / 100:g}, {DELTA:g})-differentially private for one row"
-            lines += [
-                "",
-                *textwrap.wrap(
-                    "Totals with some of these rows left before. All together they have as little noise as one total "
-                    f"with noise of {together:.2g}{joint}.",
-                    _WIDTH,
-                ),
-            ]
-        return "\n".join(lines)
-
-    def _measured_lines(self) -> list[str]:
-        """Say what attackers read of membership, by rows together."""
-        people = [each for each in self.measured if not each.rare]
-        rare = next(each for each in reversed(self.measured) if each.rare)
-        title = (
-            f"Measured on public tables, with noise of {rare.noise:g}; your table may reveal more. This is how well "
-            "attackers distinguished people in a total from others, as an AUC (.50 is guessing, 1.00 is certain)."
-        )
-        table = [("Rows of all parties together:", *(f"{each.n_rows:,}" for each in people))]
-        table += [(name, *(auc_text(getattr(each, who)) for each in people)) for who, name in ATTACKERS.items()]
-        width = max(len(line[0]) for line in table)
-        lines = [f"  {name:<{width}}{''.join(f'{value:>8}' for value in values)}" for name, *values in table]
-        fewest = (self.n_rows_together - self.n_rows) // (self.n_parties - 1)
-        rest = (
-            f"In this project the total has at least {self.n_rows_together:,} rows (your {self.n_rows:,}, and "
-            f"{fewest:,} or more from each other party). Fewer rows reveal more, and so does a rare class: with ten "
-            f"people of a class among {rare.n_rows:,} rows, the analyst alone reached {auc_text(rare.analyst)}, one "
-            f"party {auc_text(rare.party)}, both together {auc_text(rare.together)}."
-        )
-        if self.is_less_hidden:
-            rest += f" {LESS_NOISE}"
-        return [*textwrap.wrap(title, _WIDTH), *lines, *textwrap.wrap(rest, _WIDTH)]
-
-
-def auc_text(value: float) -> str:
-    """Return the value as a table shows it; guessing is the least."""
-    return f"{max(value, 0.5):.2f}".removeprefix("0")
-
-
-def message_bytes(n_numbers: int) -> int:
-    """Return about how many bytes a message of so many numbers takes, in hundreds."""
-    return round(8 * (n_numbers + 1) + _OVERHEAD_BYTES, -2)
-
-
-def promise(epsilon: float) -> str:
-    """Say what differential privacy of the total promises."""
-    auc = ndtr(1 / gaussian_sigma(epsilon, DELTA) / math.sqrt(2))
-    return (
-        f"Proven, if at most half of the parties work with the analyst: the total is ({epsilon:g}, {DELTA:g})-"
-        f"differentially private for one row. Even somebody who knows all rows but one tells whether that row is in it "
-        f"with an AUC of {auc:.2f} at most, where .50 is guessing. A person with several rows is protected less."
-    )
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
@@ -291,59 +86,6 @@ class PreparedSum:
     mask_key: MaskKey = field(repr=False)
     summary: SumsSummary
     reasons: list[ExchangeError]
-
-
-@dataclass(frozen=True, eq=False, repr=False)
-class ProjectMap:
-    """The common map of the matrix, with each number in units of a quarter of its declared range."""
-
-    common: CommonMap
-    units: FloatArray
-    kept: NDArray[np.bool_]
-    """The columns of the matrix that are mapped: all but the outcome."""
-    alike: bool
-    """Whether they are all alike; see `columns_alike`."""
-
-    @property
-    def kind(self) -> Literal["table", "alike", "own columns"]:
-        """Return the kind of map, as attacks tell them apart."""
-        if self.common.is_of_own_columns:
-            return "own columns"
-        return "alike" if self.alike else "table"
-
-    @property
-    def n_components(self) -> int:
-        return self.common.n_components
-
-    def transform(self, X: FloatArray) -> FloatArray:
-        """Map rows of the matrix, shape (n_rows, n_components); no row is longer than 1."""
-        return self.map_encoded(self.encode(X))
-
-    def map_encoded(self, Z: FloatArray) -> FloatArray:
-        """Map rows that `encode` gave."""
-        return self.common.transform(Z)
-
-    def encode(self, X: FloatArray) -> FloatArray:
-        """Return the columns that are mapped, in the map's units."""
-        return np.asarray((np.asarray(X) / self.units)[:, self.kept])
-
-
-def project_map(project: Project, anchor: Anchor) -> ProjectMap:
-    """Return the map that all parties of a project make of its anchor."""
-    assert project.sharing is not None
-    units, kept = np.ones(project.n_features), np.ones(project.n_features, dtype=bool)
-    for column, places in project.blocks(np.arange(project.n_features)):
-        kept[places] = column.name != project.sharing.outcome
-        if column.minimum is not None and column.maximum is not None:
-            units[places[0]] = (column.maximum - column.minimum) / UNITS_PER_RANGE
-    most = project.sharing.n_components
-    alike = declared_alike(project.columns)
-    rows = (anchor.rows / units)[:, kept]
-    if project.sharing.is_study:
-        common = effect_map(rows, anchor.secret, most=most)
-    else:
-        common = CommonMap.from_anchor(rows, anchor.secret, n_components=most, as_they_are=alike)
-    return ProjectMap(common, units, kept, alike)
 
 
 def prepare(folder: Folder, table: Any, *, where: str | None = None) -> PreparedSum:

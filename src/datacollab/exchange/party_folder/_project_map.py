@@ -1,0 +1,67 @@
+"""The common map of a project, which all its parties make of the anchor."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Literal
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ..._typing import FloatArray
+from ...study import effect_map
+from ...sums import UNITS_PER_RANGE, CommonMap
+from ..project import Anchor, Project, declared_alike
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class ProjectMap:
+    """The common map of the matrix, with each number in units of a quarter of its declared range."""
+
+    common: CommonMap
+    units: FloatArray
+    kept: NDArray[np.bool_]
+    """The columns of the matrix that are mapped: all but the outcome."""
+    alike: bool
+    """Whether they are all alike; see `columns_alike`."""
+
+    @property
+    def kind(self) -> Literal["table", "alike", "own columns"]:
+        """Return the kind of map, as attacks tell them apart."""
+        if self.common.is_of_own_columns:
+            return "own columns"
+        return "alike" if self.alike else "table"
+
+    @property
+    def n_components(self) -> int:
+        return self.common.n_components
+
+    def transform(self, X: FloatArray) -> FloatArray:
+        """Map rows of the matrix, shape (n_rows, n_components); no row is longer than 1."""
+        return self.map_encoded(self.encode(X))
+
+    def map_encoded(self, Z: FloatArray) -> FloatArray:
+        """Map rows that `encode` gave."""
+        return self.common.transform(Z)
+
+    def encode(self, X: FloatArray) -> FloatArray:
+        """Return the columns that are mapped, in the map's units."""
+        return np.asarray((np.asarray(X) / self.units)[:, self.kept])
+
+
+def project_map(project: Project, anchor: Anchor) -> ProjectMap:
+    """Return the map that all parties of a project make of its anchor."""
+    assert project.sharing is not None
+    units, kept = np.ones(project.n_features), np.ones(project.n_features, dtype=bool)
+    for column, places in project.blocks(np.arange(project.n_features)):
+        kept[places] = column.name != project.sharing.outcome
+        if column.minimum is not None and column.maximum is not None:
+            units[places[0]] = (column.maximum - column.minimum) / UNITS_PER_RANGE
+    most = project.sharing.n_components
+    alike = declared_alike(project.columns)
+    rows = (anchor.rows / units)[:, kept]
+    if project.sharing.is_study:
+        common = effect_map(rows, anchor.secret, most=most)
+    else:
+        common = CommonMap.from_anchor(rows, anchor.secret, n_components=most, as_they_are=alike)
+    return ProjectMap(common, units, kept, alike)
