@@ -67,7 +67,8 @@ def test_classes_are_predicted_with_probabilities(classes):
     said = model.predict_proba(world.v["north"])
     assert_allclose(said.sum(axis=1), 1)
     assert_array_equal(np.array(["no", "yes"])[said.argmax(axis=1)], model.predict(world.v["north"]))
-    assert np.mean(model.predict(world.v["north"]) == world.target("north")) > 0.95
+    right = [model.predict(world.v[name]) == world.target(name) for name in NAMES]
+    assert np.mean(right) > 0.95  # .973 ± .005, over the noise that a model of few rows has
 
 
 @pytest.mark.parametrize("which", ["classes", "numbers"])
