@@ -242,6 +242,7 @@ def test_one_message_carries_both_and_batches_join():
     assert survival.hazard_ratio[0] == pytest.approx(exact.hazard_ratio[0], rel=0.1)
     assert (abs(additive.coefficients - exact_additive.coefficients) < 4 * additive.errors).all()
     assert survival.fault is None
+    assert survival.complete[0] == pytest.approx(2400, abs=6 * survival.complete[1])
     assert not survival.rare
     assert "Log-rank test, stratified by party" in survival.table().note
     for statistic in statistics:

@@ -159,6 +159,8 @@ def _show_sums(result: SumsIntegration, path: Path, report: Report) -> None:
             f"One model of the total of {result.n_parties} parties: about {result.n_rows} rows, {result.n_components} "
             f"columns, penalty {result.alpha:.3g}."
         )
+    if result.most_rows is None and result.n_rows is not None:
+        report.line("The project says no most_rows: ask each party how many rows it added, and compare their sum.")
     if result.class_counts:
         counts = ", ".join(f"{name} {count}" for name, count in result.class_counts.items())
         report.line(f"Rows of each class, with the noise: {counts}.")

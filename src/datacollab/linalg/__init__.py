@@ -33,6 +33,7 @@ from ._eigen import (
     smallest_eigenpairs_centred,
 )
 from ._gaussian_mechanism import SMALLEST_DELTA, gaussian_delta, gaussian_epsilon, gaussian_sigma
+from ._gaussian_noise import below_zero, largest_noise
 from ._kernel_ridge import (
     RidgePath,
     WeightedRidgePath,
@@ -80,6 +81,7 @@ __all__ = [
     "auc_difference",
     "auc_with_interval",
     "basis_capacity",
+    "below_zero",
     "cast",
     "centre_lower",
     "centred_columns",
@@ -97,6 +99,7 @@ __all__ = [
     "hstack",
     "inverse_cholesky",
     "kernel_expansion",
+    "largest_noise",
     "largest_of_pencil",
     "leading_eigenpairs",
     "leading_left_singular",

@@ -19,6 +19,7 @@ from scipy import stats
 
 from .._typing import FloatArray
 from ..errors import AgreementError, NumericalError
+from ..linalg import below_zero, largest_noise
 from ._plan import (
     RIDGE_MOVED,
     USUAL_NOISE,
@@ -32,6 +33,7 @@ from ._plan import (
     coefficient_table,
     coefficient_widths,
     design,
+    refuse_total,
 )
 from ._survival import (
     SQUARED_WEIGHTS,
@@ -65,8 +67,8 @@ class AdditiveHazardsResult(StatisticResult):
         Ends of 95 % intervals.
     p_values : ndarray of shape (n_coefficients,)
         Of no effect.
-    n_rows, n_events : float
-        Complete rows and events, with noise.
+    n_rows, n_events, noise_of_rows : float
+        Complete rows and events, with noise, and its standard deviation.
     inflation : ndarray of shape (n_coefficients,)
         Standard errors over those without the noise of the total.
     """
@@ -79,7 +81,13 @@ class AdditiveHazardsResult(StatisticResult):
     p_values: FloatArray
     n_rows: float
     n_events: float
+    noise_of_rows: float
     inflation: FloatArray
+
+    @property
+    def complete(self) -> tuple[float, float]:
+        """Return the number of complete rows, and the standard deviation of its noise."""
+        return self.n_rows, self.noise_of_rows
 
     def table(self) -> ResultTable:
         """Return a line for each coefficient."""
@@ -198,18 +206,24 @@ class AdditiveHazards(Statistic):
         constant, or so few events, that noise could decide.
         """
         p = len(self.names)
-        of_count, of_A, of_b, of_B = self._noises * noise
+        of_count, of_A, of_b, of_B = (self._noises * noise).tolist()
         n_rows, n_events = total[:2].tolist()
-        if n_events < _EVENTS_PER_COEFFICIENT * p - 3 * of_count:
-            raise NumericalError(
-                f"Additive hazards: {n_events:.0f} events for {p} coefficients; expected {_EVENTS_PER_COEFFICIENT} for "
-                "each coefficient. Agree on fewer columns, or on more rows."
-            )
         A, B = np.zeros((p, p)), np.zeros((p, p))
         upper, n = np.triu_indices(p), p * (p + 1) // 2
         A[upper] = A.T[upper] = total[2 : 2 + n]
         b, B[upper] = total[2 + n : 2 + n + p], total[2 + n + p :]
         B.T[upper] = B[upper]
+        refuse_total(below_zero(A, of_A), self.title)
+        # B, b and the number of events are sums of squares and products over events, with 1 beside their own numbers.
+        of_each = max(of_count, of_B, math.sqrt(2) * of_b)
+        refuse_total(below_zero(np.block([[B, b[:, None]], [b, n_events]]), of_each), self.title)
+        if n_events > n_rows + largest_noise(1, math.sqrt(2) * of_count) + 1e-6 * n_events:
+            refuse_total("it has more events than rows", self.title)
+        if n_events < _EVENTS_PER_COEFFICIENT * p - 3 * of_count:
+            raise NumericalError(
+                f"Additive hazards: {n_events:.0f} events for {p} coefficients; expected {_EVENTS_PER_COEFFICIENT} for "
+                "each coefficient. Agree on fewer columns, or on more rows."
+            )
         if scipy.linalg.eigvalsh(A)[0] <= max(_LEAST_EIGENVALUE * of_A * math.sqrt(2 * p), 1e-10 * np.trace(A)):
             raise NumericalError(
                 "Additive hazards: a column hardly varies within parties, or nearly follows from others, for as much "
@@ -242,5 +256,6 @@ class AdditiveHazards(Statistic):
             p_values=2 * stats.t.sf(np.abs(unit * beta) / errors, freedom),
             n_rows=n_rows,
             n_events=n_events,
+            noise_of_rows=of_count,
             inflation=np.sqrt(variance / exact),
         )

@@ -11,6 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from .._typing import FloatArray
+from ..linalg import below_zero, largest_noise
 from ._plan import (
     CERTAINTY,
     FARTHEST,
@@ -295,6 +296,8 @@ class ColumnDescription:
         Rows in equal parts of the declared range of a number.
     extent : str
         That range in words.
+    is_beyond : bool
+        Whether no numbers in that range have these sums, whatever the noise is.
     """
 
     column: str
@@ -310,6 +313,7 @@ class ColumnDescription:
     noise_of_mean: float = math.nan
     bins: FloatArray | None = None
     extent: str = ""
+    is_beyond: bool = False
 
 
 @dataclass(frozen=True)
@@ -349,9 +353,12 @@ class DescriptionResult(StatisticResult):
 
     @property
     def fault(self) -> str | None:
-        """Return that a count is below zero by more than noise, if one is."""
+        """Return that a count is below zero, or sums beyond a range, by more than noise, if so."""
         least = min(min(each.n, each.missing) for each in self.entries)
-        return "a count is far below zero" if least < -2 * FARTHEST * self.count_noise * len(self.entries) else None
+        if least < -2 * FARTHEST * self.count_noise * len(self.entries):
+            return "a count is far below zero"
+        beyond = [each.column for each in self.entries if each.is_beyond]
+        return f"the sums of {beyond[0]!r} are beyond its declared range" if beyond else None
 
     def table(self) -> ResultTable:
         """Return a line for each number, and for each level, in each group."""
@@ -531,6 +538,9 @@ class Description(Statistic):
         square = second - entries * mean**2
         of_sums = self._noise_of_sums * noise
         least = 3 * math.hypot(1, 2 * mean, mean**2) * of_sums
+        # Rows, entries and their squares are sums of products of [1, z], with z from -1/2 to 1/2.
+        is_beyond = below_zero(np.array([[n, first], [first, second]]), math.sqrt(2) * of_sums) is not None
+        is_beyond |= second > n / 4 + largest_noise(1, 2 * of_sums)
         below = np.r_[0.0, np.cumsum(bins)] / max(float(bins.sum()), 1.0)
         edges = np.linspace(column.low, column.high, self.n_bins + 1)
         low, median, high = (float(np.interp(part, below, edges)) for part in _QUARTERS)
@@ -547,4 +557,5 @@ class Description(Statistic):
             noise_of_mean=math.hypot(1, mean) * of_sums / entries * column.width,
             bins=own[:-3],
             extent=f"{column.low:g} to {column.high:g}",
+            is_beyond=is_beyond,
         )

@@ -44,6 +44,7 @@ from scipy import stats
 
 from .._typing import FloatArray
 from ..errors import AgreementError, NumericalError
+from ..linalg import below_zero, largest_noise
 from ..sums import CommonMap
 from ._description import COUNT_NOISE
 from ._groups import alone, deal
@@ -60,6 +61,7 @@ from ._plan import (
     entries_of,
     number_text,
     p_text,
+    refuse_total,
 )
 
 MAPPED = "rows in the common map"
@@ -350,10 +352,17 @@ class Effect(Statistic):
         m, G, D = self._size, _N_GROUPS, self.n_components
         _, sigma, _, of_squares = (noise * each for each in self._noises)
         n, (i, j) = float(total[0]), np.triu_indices(m)
-        if n < _FEWEST_ROWS - 3 * COUNT_NOISE * noise:
-            raise NumericalError(f"Effect: {n:.0f} rows; expected {_FEWEST_ROWS} at least. Agree on more rows.")
         moments = np.zeros((G, m, m))
         moments[:, i, j] = moments[:, j, i] = total[1 : 1 + G * len(i)].reshape(G, -1)
+        # Each group's moments around its parties' means are sums of squares and products over its rows.
+        refuse_total(below_zero(moments, sigma), self.title)
+        # All rows lie in a ball, whose squared radius is what `_moved` says, over 4.
+        most, varied = self._moved[0] / 4, float(np.trace(moments.sum(axis=0)))
+        spare = largest_noise(1, math.hypot(math.sqrt(G * m) * sigma, most * COUNT_NOISE * noise))
+        if varied > most * n + spare + 1e-6 * varied:
+            refuse_total("rows vary more than the common map and declared ranges allow", self.title)
+        if n < _FEWEST_ROWS - 3 * COUNT_NOISE * noise:
+            raise NumericalError(f"Effect: {n:.0f} rows; expected {_FEWEST_ROWS} at least. Agree on more rows.")
         least = _LEAST_PENALTY * sigma * math.sqrt(2 * D * (G - 1))
         penalties = [self._penalty(moments, column, least) for column in range(D, m)]
         r, products = self._cross_fitted(moments, penalties)

@@ -27,6 +27,7 @@ from scipy import stats
 
 from .._typing import FloatArray
 from ..errors import AgreementError, NumericalError
+from ..linalg import below_zero, largest_noise
 from ._groups import alone, deal
 from ._plan import (
     CERTAINTY,
@@ -44,6 +45,7 @@ from ._plan import (
     coefficient_widths,
     design,
     entries_of,
+    refuse_total,
 )
 
 Errors = Literal["robust", "classical"]
@@ -73,8 +75,8 @@ class LeastSquaresResult(StatisticResult):
         Ends of 95 % intervals by Student's distribution.
     p_values : ndarray of shape (n_coefficients,)
         Of no effect.
-    n_rows : float
-        Complete rows, with noise.
+    n_rows, noise_of_rows : float
+        Complete rows, with noise, and its standard deviation.
     degrees_of_freedom : float
         Of Student's distribution.  For classical errors rows less coefficients and parties.  For robust ones the
         number of groups less one; groups with unequal parts w of the variance count as fewer, :math:`1 / \sum w^2 - 1`.
@@ -96,11 +98,17 @@ class LeastSquaresResult(StatisticResult):
     high: FloatArray
     p_values: FloatArray
     n_rows: float
+    noise_of_rows: float
     degrees_of_freedom: float
     residual_deviation: float
     noise_errors: FloatArray
     kind: Errors
     cluster: str | None
+
+    @property
+    def complete(self) -> tuple[float, float]:
+        """Return the number of complete rows, and the standard deviation of its noise."""
+        return self.n_rows, self.noise_of_rows
 
     def table(self) -> ResultTable:
         """Return a line for each coefficient."""
@@ -254,18 +262,23 @@ class LeastSquares(Statistic):
         are large and few.
         """
         p, parts = len(self.names), total.reshape(self._n_groups, -1)
-        rows, sigma = parts[:, 0], self._noise * noise * math.sqrt(self._n_groups)
-        n = float(rows.sum())
+        sigma, of_rows = (each * noise * math.sqrt(self._n_groups) for each in (self._noise, self._noise_of_rows))
+        rows, M = parts[:, 0], np.zeros((self._n_groups, p + 1, p + 1))
+        i, j = np.triu_indices(p + 1)
+        M[:, i, j] = M[:, j, i] = parts[:, 1:]
+        n, whole = float(rows.sum()), M.sum(axis=0)
+        # Each group's moments around its parties' means are sums of squares and products over its rows.
+        refuse_total(below_zero(M, self._noise * noise), self.title)
+        # In a range of width 1, numbers have a variance of 1/4 at most, and so have indicators.
+        widest = float(np.diag(whole).max())
+        if widest > n / 4 + largest_noise(1, math.hypot(sigma, of_rows / 4)) + 1e-6 * widest:
+            refuse_total("a column varies more than its declared range allows", self.title)
         left = n - p - n_parties
-        if left < 1 or n < _ROWS_PER_COEFFICIENT * p - 3 * self._noise_of_rows * noise * math.sqrt(self._n_groups):
+        if left < 1 or n < _ROWS_PER_COEFFICIENT * p - 3 * of_rows:
             raise NumericalError(
                 f"Least squares: {n:.0f} complete rows for {p} coefficients and {n_parties} parties; expected "
                 f"{_ROWS_PER_COEFFICIENT} rows for each coefficient. Agree on fewer columns, or on more rows."
             )
-        M = np.zeros((self._n_groups, p + 1, p + 1))
-        i, j = np.triu_indices(p + 1)
-        M[:, i, j] = M[:, j, i] = parts[:, 1:]
-        whole = M.sum(axis=0)
         A, c, square = whole[:p, :p], whole[:p, p], whole[p, p]
         if few := self._too_few(A, n, sigma):
             raise NumericalError(f"Least squares: {few}.")
@@ -308,6 +321,7 @@ class LeastSquares(Statistic):
             high=unit * beta + half,
             p_values=p_values,
             n_rows=n,
+            noise_of_rows=of_rows,
             degrees_of_freedom=df,
             residual_deviation=math.sqrt(variance) * self.outcome.width,
             noise_errors=unit * np.sqrt(np.diag(inverse @ moved @ inverse)),

@@ -16,9 +16,9 @@ from numpy.typing import ArrayLike, NDArray
 from .._frames import are_missing, plain_column, plain_table
 from .._recommended import TABLE
 from .._typing import FloatArray, PartyName
-from ..errors import AgreementError, NumericalError
+from ..errors import AgreementError, NumericalError, ShareError
 from ..linalg import gaussian_sigma
-from ..sums import MaskedMessage, MaskedSum, MaskKey, RidgeSums
+from ..sums import MaskedMessage, MaskedSum, MaskKey, RidgeSums, not_of_rows
 
 USUAL_NOISE = TABLE.noise
 RIDGE_MOVED = RidgeSums(1, limits=(0.0, 1.0)).sensitivity
@@ -182,6 +182,11 @@ class StatisticResult(ABC):
         return None
 
     @property
+    def complete(self) -> tuple[float, float] | None:
+        """Return the number of rows that were added up, those with gaps left out, and its noise; as in `size`."""
+        return self.size
+
+    @property
     def fault(self) -> str | None:
         """Return why no rows can give this total, as the end of a sentence; None if rows can."""
         return None
@@ -203,6 +208,12 @@ class StatisticResult(ABC):
     def printed(self) -> ResultTable:
         """Return the result as an article prints it."""
         return self.table()
+
+
+def refuse_total(wrong: str | None, title: str) -> None:
+    """Raise a ShareError if something is wrong with the total of a statistic that no rows can explain."""
+    if wrong:
+        raise ShareError(not_of_rows(wrong, title))
 
 
 def coefficient_table(found: Any, note: str) -> ResultTable:
@@ -271,7 +282,7 @@ class Statistic(ABC):
 
     @abstractmethod
     def result(self, total: FloatArray, *, n_parties: int, noise: float = 1.0) -> StatisticResult:
-        """Return what follows from a total whose noise is `noise` times `spread`."""
+        """Return what follows from a total whose noise is `noise` times `spread`; ShareError if no rows can give it."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -381,7 +392,7 @@ class StudyPlan:
         Raises
         ------
         AgreementError, ShareError
-            As `MaskedSum.total` raises them.
+            As `MaskedSum.total` raises them; a ShareError also if no rows can give the total.
         NumericalError
             If no statistic can be had from the total; the message has the reason of each.
         """
@@ -395,10 +406,12 @@ class StudyPlan:
 
     def _result(self, statistic: Statistic, part: FloatArray, noise: float) -> StatisticResult:
         try:
-            return statistic.result(part, n_parties=len(self.roster), noise=noise)
+            found = statistic.result(part, n_parties=len(self.roster), noise=noise)
         except NumericalError as error:
             # The same rows are not shared again, so that the others must not be lost.
             return Refused(str(error))
+        refuse_total(found.fault, statistic.title)
+        return found
 
     @cached_property
     def _raised(self) -> float:

@@ -27,10 +27,10 @@ from sklearn.isotonic import isotonic_regression
 
 from .._typing import FloatArray
 from ..errors import AgreementError
+from ..linalg import below_zero, largest_noise
 from ._description import COUNT_NOISE
 from ._plan import (
     CERTAINTY,
-    FARTHEST,
     FEWEST,
     RIDGE_MOVED,
     USUAL_NOISE,
@@ -43,6 +43,7 @@ from ._plan import (
     count_text,
     number_text,
     p_text,
+    refuse_total,
 )
 
 _FULL, _NONE = 3.0, 5.0
@@ -177,10 +178,19 @@ class SurvivalResult(StatisticResult):
         return tuple((self.by, each.group) for each in few if self.by is not None)
 
     @property
+    def complete(self) -> tuple[float, float]:
+        """Return the number of complete rows, all groups together, and the standard deviation of its noise."""
+        n = sum(float(each.at_risk[0]) for each in self.curves)
+        return n, math.hypot(*(each.noise_of_rows for each in self.curves))
+
+    @property
     def fault(self) -> str | None:
         """Return that a count is below zero by more than noise, if one is."""
-        lowest = min(float(min(each.events.min(), each.censored.min())) for each in self.curves)
-        return "a count is far below zero" if lowest < -FARTHEST * self.noise - 1e-6 else None
+        # The noise of a count is less than 1.15 times that of its largest part.
+        spare = 1.15 * largest_noise(1, self.noise) + 1e-6
+        if min(float(min(each.events.min(), each.censored.min())) for each in self.curves) < -spare:
+            return "a count is far below zero"
+        return None
 
     def table(self) -> ResultTable:
         """Return a line for each group and interval with enough rows at risk."""
@@ -378,12 +388,24 @@ class Survival(Statistic):
         if self.by is not None:
             compared, V = total[counts.size :][: self._n_compared], np.zeros((p, p))
             V[np.triu_indices(p)] = V.T[np.triu_indices(p)] = total[counts.size + self._n_compared :]
+            self._check_compared(compared, V, sum(float(each.events.sum()) for each in curves), noise)
             chi_square, p_value = self._test(compared, V, noise)
             if len(self._groups) == 2 and not math.isnan(p_value):
                 ratio = self._ratio(compared, float(V[0, 0]), noise)
         edges = np.linspace(0.0, self.time.high, self.n_intervals + 1)
         by, of_count = None if self.by is None else self.by.name, float(np.max(self._noise_of_counts[0]))
         return SurvivalResult(edges, tuple(curves), chi_square, p, p_value, ratio, of_count * noise, by)
+
+    def _check_compared(self, compared: FloatArray, V: FloatArray, n_events: float, noise: float) -> None:
+        """Raise a ShareError if groups differ by more than noise and as many events explain."""
+        of_compared, of_variance = (each * noise for each in self._noises)
+        refuse_total(below_zero(V, of_variance), self.title)
+        # Weights are 1 at most: so neither a difference nor the trace of its variance exceeds the number of events.
+        of_events = float(np.linalg.norm(self._noise_of_counts[0][: self.n_intervals].sum(axis=0)))
+        of_events *= noise * math.sqrt(len(self._groups))
+        spare = largest_noise(1, math.hypot(of_events, of_compared, math.sqrt(len(V)) * of_variance))
+        if max(float(np.abs(compared).max()), float(np.trace(V))) > n_events + spare + 1e-6 * abs(n_events):
+            refuse_total("groups differ by more events than there are", self.title)
 
     def _test(self, compared: FloatArray, V: FloatArray, noise: float) -> tuple[float, float]:
         """Return chi-square of the groups' differences, and its p value; NaN if noise could decide."""

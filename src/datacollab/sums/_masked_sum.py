@@ -127,6 +127,16 @@ class MaskKey:
         raise TypeError("A MaskKey is a secret and is not copied.")
 
 
+def not_of_rows(wrong: str, of: str = "") -> str:
+    """Return the refusal of a total that no rows give: what is wrong with it, and what its parties can do."""
+    whose = f" of {of}" if of else ""
+    return (
+        f"The total{whose} is not one of rows: {wrong}. At least one party added something else, and nobody can tell "
+        "who. Ask all of them to compare table, program and version. If one leaves (`datacollab party withdraw`), the "
+        "others can share again."
+    )
+
+
 @dataclass(frozen=True, eq=False, repr=False)
 class MaskedMessage:
     """One party's message: numbers under masks, and a tag for each other party.

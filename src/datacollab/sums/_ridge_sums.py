@@ -30,8 +30,9 @@ from .._frames import plain_column
 from .._recommended import TABLE
 from .._typing import FloatArray
 from ..errors import AgreementError, NumericalError
-from ..linalg import gaussian_sigma
+from ..linalg import below_zero, gaussian_sigma, largest_noise
 from ._class_link import POINTS, WEIGHTS, ClassLink, class_link
+from ._masked_sum import not_of_rows
 from ._words import standard_normal
 
 _ETA = 0.5
@@ -169,17 +170,10 @@ class TotalFigures:
     n_rows : float
     class_counts : tuple of float
         Rows of each class; empty for numbers.
-    length_v, length_t : float
-        Sums of the squared lengths of rows in the common map, at most `n_rows`, and of encoded targets.
-    most_t : float
-        The largest that `length_t` can be.
     """
 
     n_rows: float
     class_counts: tuple[float, ...]
-    length_v: float
-    length_t: float
-    most_t: float
 
 
 @dataclass(frozen=True)
@@ -378,8 +372,8 @@ class RidgeSums:
         Raises
         ------
         NumericalError
-            If the total cannot be sums of rows: fewer than ten rows, beyond the noise, or moments far below zero.  If
-            the number of rows is smaller than its noise, so that nobody can tell.
+            If the total cannot be sums of rows: fewer than ten rows, beyond the noise, or as `impossible` says.  If the
+            number of rows is smaller than its noise, so that nobody can tell.
         """
         D, M, noise = self.n_components, self._matrix(total), self.noise if noise is None else noise
         n, noise_of_n = M[-1, -1] / _ETA**2, noise / _ETA**2
@@ -399,12 +393,9 @@ class RidgeSums:
         # Noise makes the sum of squares negative if the target hardly varies.
         least = (noise * math.sqrt(self.n_outputs) + _ROUNDING) / _ETA**2
         square = max(float(np.trace(M[D:-1, D:-1]) / _ETA**2 - n * mean_t @ mean_t), least)
+        if wrong := self.impossible(total, noise=noise):
+            raise NumericalError(not_of_rows(wrong))
         e, U = scipy.linalg.eigh(S)
-        if e[0] < -8 * (noise * math.sqrt(D) + 1e-6 * n):
-            raise NumericalError(
-                "The total is not a sum over rows: its moments are negative far beyond the noise. At least one party "
-                "added something else."
-            )
         e, Z = np.maximum(e, 0.0), U.T @ B
         least = max(_LEAST_PENALTY, least_penalty * noise * math.sqrt(2 * D))
         alpha = self._penalty(e, (Z**2).sum(axis=1), square, n, least)
@@ -477,13 +468,38 @@ class RidgeSums:
         D, M = self.n_components, self._matrix(total)
         n = float(M[-1, -1] / _ETA**2)
         counts = () if self.classes is None else tuple((M[D:-1, -1] / _ETA**2 + n / self.n_outputs).tolist())
-        return TotalFigures(
-            n_rows=n,
-            class_counts=counts,
-            length_v=float(np.trace(M[:D, :D])),
-            length_t=float(np.trace(M[D:-1, D:-1]) / _ETA**2),
-            most_t=n * (1.0 if self.classes is None else 1 - 1 / self.n_outputs),
-        )
+        return TotalFigures(n_rows=n, class_counts=counts)
+
+    def impossible(self, total: FloatArray, *, noise: float | None = None) -> str | None:
+        """Return why no rows can give a total, as the end of a sentence; None if rows can, but for what noise hides.
+
+        Each bound allows for the noise of what it is about: a total of rows is refused with a chance below 1e-13.
+
+        Parameters
+        ----------
+        total : ndarray of shape (n_numbers,)
+        noise : float, optional
+            As in `solve`.
+        """
+        D, m, M, figures = self.n_components, self.n_outputs, self._matrix(total), self.figures(total)
+        n, noise = figures.n_rows, self.noise if noise is None else noise
+        # Whatever the rows are: for all sums at once, those of products of columns and target among them.
+        if wrong := below_zero(M, noise):
+            return wrong
+        of_number, rounding = largest_noise(1, noise), _ROUNDING * (1 + abs(n))
+        # No mapped row is longer than 1: the trace less n is 0 at most, with the noise of D numbers and that of n.
+        if np.trace(M[:D, :D]) - n > of_number * math.hypot(math.sqrt(D), 1 / _ETA**2) + rounding:
+            return "rows of the common map are longer than 1"
+        # The squared target of a row is 1 at most if it is a number, and 1 - 1/C if it is one of C classes.
+        most = 1.0 if self.classes is None else 1 - 1 / m
+        beyond = float(np.trace(M[D:-1, D:-1])) - _ETA**2 * n * most
+        spare = of_number * math.hypot(math.sqrt(m), most) + rounding
+        if beyond > spare or (self.classes is not None and beyond < -spare):
+            return "targets are beyond their range"
+        spare = of_number * math.hypot(math.sqrt(0.5), 1 / m) + rounding
+        if _ETA**2 * min(figures.class_counts, default=0.0) < -spare:
+            return "a class has fewer than no rows"
+        return None
 
     def _normal(self, total: FloatArray) -> FloatArray:
         """Draw from a total, which no party has, so that it has one model; shape (n_components, n_outputs).

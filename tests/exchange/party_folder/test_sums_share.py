@@ -68,6 +68,18 @@ def test_an_institution_with_one_class_may_take_part_and_is_warned(world):
     np.testing.assert_allclose(sums.class_counts, [len(table), 0], atol=1e-6)
 
 
+def test_a_table_that_outgrows_what_the_party_said_leaves_once_the_owner_has_raised_it(world):
+    """Nothing leaves before, and the refusal names the entry; fewer rows may leave at once."""
+    limited = replace(world.project.sharing, most_rows=dict.fromkeys(PARTIES, 50))
+    world.write_project(replace(world.project, sharing=limited, revision=2))
+    with refused("TOO_MANY_ROWS", r"would add 60 rows; \[sharing.most_rows\] of project 'wards' says 50 at most"):
+        world.share("north")
+    assert world.folder("south").prepare(pd.read_csv(world.table("south"))[:50]).reasons == []
+    raised = replace(limited, most_rows=limited.most_rows | {"north": 60})
+    world.write_project(replace(world.project, sharing=raised, revision=3))
+    assert world.share("north").exists()
+
+
 def test_a_file_of_sums_assures_nothing_about_a_log(world):
     path = world.share("north")
     command = ["verify", "-C", str(world.root / "north"), "--against", str(path)]

@@ -16,6 +16,7 @@ from datacollab.exchange.project import (
     declared_alike,
     draft_project,
     load_project,
+    project_changes,
     project_content,
     project_text,
     read_project_text,
@@ -63,6 +64,25 @@ def test_a_file_says_all_of_it_and_is_read_back(project, keys, tmp_path):
     path.write_text(sign_project_text(text, keys["north"]))
     raised = load_project(path)
     assert (raised.sharing.run, raised.revision) == (2, 2)
+
+
+def test_the_most_rows_of_each_party_are_agreed_on_and_shown_or_nobody_says_any(project, keys, tmp_path):
+    """They are part of what is signed; a total has as many at most, and the labelled public rows."""
+    agreed = changed(project, most_rows={name: 100 * place for place, name in enumerate(PARTIES, start=1)})
+    path = tmp_path / "project.toml"
+    path.write_text(project_text(agreed, keys["north"]))
+    again = load_project(path)
+    assert again.sharing.most_rows == agreed.sharing.most_rows
+    assert again.digest == agreed.digest != project.digest
+    assert agreed.most_rows == 1500 + project.anchor.n_rows
+    assert changed(agreed, labelled_by=None).most_rows == 1500
+    assert "south: The south hospital, at most 200 rows" in sharing_lines(agreed)
+    assert (
+        project_changes(project, agreed)[1:]
+        == [f"[sharing] most_rows {name}: none becomes {n}" for name, n in again.sharing.most_rows.items()][1:]
+    )
+    assert (project.most_rows, replace(project, sharing=None).most_rows) == (None, None)
+    assert "south: The south hospital" in sharing_lines(project)
 
 
 def test_defaults_may_be_left_out_and_are_in_the_digest(keys, tmp_path):
@@ -122,6 +142,9 @@ def test_what_has_no_default_is_wanted(project, keys, tmp_path, name):
         ({"entities": entities_of(PARTIES) | {"moon": "The Moon"}}, "no member"),
         ({"entities": dict.fromkeys(entities_of(PARTIES), "Hospital")}, "at least 3 different"),
         ({"entities": entities_of(PARTIES) | {"north": "Hos\npital"}}, "invisible"),
+        ({"most_rows": dict.fromkeys(THREE, 500)}, "centre, west is missing. Ask each party, or remove the table"),
+        ({"most_rows": dict.fromkeys((*PARTIES, "moon"), 500)}, "'moon' is no member"),
+        ({"most_rows": dict.fromkeys(PARTIES, 19)}, r"centre: expected 20 or more, got 19\. No party adds fewer than"),
     ],
 )
 def test_impossible_entries_are_refused_with_what_to_do(project, changes, words):

@@ -18,7 +18,7 @@ from ..._require import require
 from ..._typing import FloatArray
 from ...bundle import Bundle, KeyPair, arrays_to_bytes, bytes_to_arrays, digest, pack, seal, unpack
 from ...errors import DataCollabError, ExchangeError, NumericalError
-from ...linalg import auc_with_interval, entropy, log_losses, mean_with_interval, ranking_figures
+from ...linalg import auc_with_interval, entropy, largest_noise, log_losses, mean_with_interval, ranking_figures
 from ...model import (
     MODEL_KIND,
     PREDICTIONS_KIND,
@@ -39,7 +39,7 @@ from ...model import (
 from ...risk.attacks import find_training_rows
 from ...share import Share
 from ...study import StatisticResult, StudyPlan
-from ...sums import SumsPlan
+from ...sums import SumsPlan, not_of_rows
 from ...survival import SurvivalModel, concordance_index
 from ..project import Project, Task
 from ..sums import fewest_rows, plan_of
@@ -61,9 +61,11 @@ class SumsIntegration:
     `alpha`, its penalty, and `model_digest`, which is the same for all parties, are None if there is no model.
     `n_rows` are of all parties, and labelled public ones, or None if a study's statistics do not say; `rare` are
     classes that have, or levels that may have, fewer than ten.  `results` are those of a study's statistics, by title.
+    `most_rows` is what the parties agreed that a total has at most, or None.
     """
 
     n_rows: int | None
+    most_rows: int | None
     n_parties: int
     n_components: int
     alpha: float | None
@@ -448,8 +450,6 @@ def _stacked(
     return rows, np.concatenate([share.target for share in shares]), np.concatenate(numbers)
 
 
-_FARTHEST = 8.0
-"""Standard deviations of noise within which a total has to be what rows give."""
 _ETA_SQUARED = 0.25
 
 
@@ -488,6 +488,7 @@ def solve_sums(received: Sequence[Received], project: Project, key: KeyPair) -> 
     data = None if model is None else model.to_bytes(key=key)
     return data, SumsIntegration(
         n_rows=None if n_rows is None else round(n_rows),
+        most_rows=project.most_rows,
         n_parties=len(project.parties),
         n_components=facts["n_components"],
         alpha=None if model is None else float(model.fit.alpha),
@@ -502,13 +503,15 @@ def solve_sums(received: Sequence[Received], project: Project, key: KeyPair) -> 
 
 
 def _check_study(results: Sequence[StatisticResult], project: Project) -> float | None:
-    """Return the number of rows, if a result says it; refuse numbers that rows cannot give."""
+    """Return the number of rows, if a result says it; refuse more or fewer of them than the project allows."""
     n_rows = None
     for result in results:
         if result.size is not None:
             n_rows, noise = result.size
-            _refuse_if(_too_few(n_rows, _FARTHEST * noise, project), project)
-        _refuse_if(result.fault, project)
+            _refuse_if(_too_few(n_rows, largest_noise(1, noise), project), project)
+        if result.complete is not None:
+            n_complete, noise = result.complete
+            _refuse_if(_too_many(n_complete, largest_noise(1, noise), project), project)
     return n_rows
 
 
@@ -519,33 +522,26 @@ def _too_few(n: float, slack: float, project: Project) -> str | None:
     return f"it says that there are {n:.0f} rows, and {K} parties add at least {least}"
 
 
+def _too_many(n: float, slack: float, project: Project) -> str | None:
+    most = project.most_rows
+    if most is None or n <= most + slack:
+        return None
+    return f"it says that there are {n:.0f} rows, and its parties add at most {most} ([sharing.most_rows])"
+
+
 def _check_total(plan: SumsPlan, total: Any, project: Project) -> tuple[float, dict[Any, float]]:
     """Refuse a total that rows cannot give; return the number of rows, and of those of each class."""
-    figures = plan.statistic.figures(total)
-    n = figures.n_rows
-    slack = _FARTHEST * plan.noise * plan.agreed.excess
-    rows_slack = slack / _ETA_SQUARED
-    of_lengths = slack * math.sqrt(plan.n_components)
-    _refuse_if(_too_few(n, rows_slack, project), project)
-    wrong = None
-    if not -of_lengths <= figures.length_v <= n + rows_slack + of_lengths:
-        wrong = "rows of the common map are longer than 1, or their squares are negative"
-    elif figures.length_t > figures.most_t + rows_slack * (1 + math.sqrt(plan.statistic.n_outputs)):
-        wrong = "targets are beyond their range"
-    elif figures.class_counts and min(figures.class_counts) < -2 * rows_slack:
-        wrong = "a class has fewer than no rows"
-    _refuse_if(wrong, project)
-    return n, dict(zip(plan.classes or (), figures.class_counts, strict=True))
+    figures, noise = plan.statistic.figures(total), plan.noise * plan.agreed.excess
+    slack = largest_noise(1, noise) / _ETA_SQUARED
+    _refuse_if(_too_few(figures.n_rows, slack, project), project)
+    _refuse_if(_too_many(figures.n_rows, slack, project), project)
+    _refuse_if(plan.statistic.impossible(total, noise=noise), project)
+    return figures.n_rows, dict(zip(plan.classes or (), figures.class_counts, strict=True))
 
 
 def _refuse_if(wrong: str | None, project: Project) -> None:
     if wrong is not None:
-        raise ExchangeError(
-            "SHARE_MALFORMED",
-            f"The total of project {project.name!r} is not one of rows: {wrong}. At least one party added something "
-            "else, and nobody can tell who. Ask all of them. If it leaves (`datacollab party withdraw`), the others "
-            "can share again.",
-        )
+        raise ExchangeError("SHARE_MALFORMED", not_of_rows(wrong, f"project {project.name!r}"))
 
 
 COLLABORATION_KIND = "datacollab.collaboration"

@@ -367,6 +367,16 @@ def _prepared(
                 "more rows, or have the owner leave the party out.",
             )
         )
+    most = len(rows) if sharing.most_rows is None else sharing.most_rows[name]
+    if len(rows) > most:
+        reasons.append(
+            ExchangeError(
+                "TOO_MANY_ROWS",
+                f"Party {name!r} would add {len(rows)} rows; [sharing.most_rows] of project {project.name!r} says "
+                f"{most} at most. Leave rows out, or ask the owner to write a higher number there, sign the file again "
+                "(`datacollab project revise`) and send it to all; then join again.",
+            )
+        )
     if anchor is not None:
         in_anchor = equal_rows(ledger.fingerprints(anchor.rows), rows)
         reasons += private_rows_in_anchor(name, in_anchor, len(anchor.rows), policy)

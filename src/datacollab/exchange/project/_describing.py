@@ -74,11 +74,12 @@ def sharing_lines(project: Project) -> list[str]:
     labelled = "" if sharing.labelled_by is None else f"; {sharing.labelled_by} adds labelled public rows"
     mapped = f", at most {project.most_components} columns in the common map" if sharing.has_map else ""
     labelled += "" if sharing.outcome is None else f"; {sharing.outcome} is the outcome"
+    most = {name: f", at most {each} rows" for name, each in (sharing.most_rows or {}).items()}
     private = "" if sharing.epsilon is None else f"; noise enough for an epsilon of {sharing.epsilon:g}"
     return [
         f"sums under masks: {' and '.join(sharing.statistics)}, noise {sharing.noise:g}{mapped}, run {sharing.run}"
         f"{labelled}{private}",
-        *(f"{name}: {sharing.entities[name]}" for name in (*project.parties, ANALYST)),
+        *(f"{name}: {sharing.entities[name]}{most.get(name, '')}" for name in (*project.parties, ANALYST)),
         *(f"warning: {sentence}" for sentence in sharing_sentences(sharing)),
     ]
 

@@ -22,7 +22,7 @@ from ._task import Task
 _TABLES = dict.fromkeys(("project", "task", "anchor", "rules", "members", "sharing", "signature"), "dict")
 _TABLES["columns"] = "list"
 _MOST_FEATURES = 10_000
-_INNER = ("merged", "parties", "mask_keys", "entities")
+_INNER = ("merged", "parties", "mask_keys", "entities", "most_rows")
 """Entries that are tables of their own."""
 _OF_ROWS = ("min_class_rows", "quorum", "seal_shares")
 """Rules that have no effect if sums are shared."""

@@ -108,7 +108,7 @@ class Project:
         for name in ("max_components", "min_rows", "min_class_rows", "quorum"):
             check_limits(f"[rules], {name}", getattr(self, name), 1, most.get(name))
         if self.sharing is not None:
-            check_sharing(self.sharing, self.parties, self.task, self.columns, self.anchor.method)
+            check_sharing(self.sharing, self.parties, self.task, self.columns, self.anchor.method, self.min_rows)
         fault = "logarithms are taken in sums for a model of a number alone. Remove it."
         refuse_if(self.task.scale is not None and not self.sums_numbers, "[task], scale", fault)
 
@@ -159,6 +159,14 @@ class Project:
     def fewest_parties(self) -> int:
         """How many parties have to share: the quorum, or all if they share sums."""
         return self.quorum if self.sharing is None else len(self.parties)
+
+    @property
+    def most_rows(self) -> int | None:
+        """The most rows of a total: those of all parties, and labelled public ones; None if nobody agreed on it."""
+        if self.sharing is None or self.sharing.most_rows is None:
+            return None
+        n_public = 0 if self.sharing.labelled_by is None else self.anchor.n_rows
+        return sum(self.sharing.most_rows.values()) + n_public
 
     @property
     def has_anchor(self) -> bool:

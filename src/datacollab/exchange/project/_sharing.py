@@ -48,6 +48,7 @@ class Sharing:
         "run",
         "labelled_by",
         "epsilon",
+        "most_rows",
     )
 
     mask_keys: dict[str, str]
@@ -77,6 +78,8 @@ class Sharing:
     """The one party that adds labelled public rows, if the anchor has targets."""
     epsilon: float | None = None
     """If given, the noise is enough for (epsilon, 1e-5)-differential privacy of one row, and `noise` at least."""
+    most_rows: dict[str, int] | None = None
+    """The most rows that each party adds, as it says; without them the analyst cannot notice too many."""
 
     @staticmethod
     def entry_names(found: Mapping[str, Any]) -> tuple[str, ...]:
@@ -84,8 +87,9 @@ class Sharing:
         return ("way", *Sharing.OPTIONAL, "mask_keys", "entities")
 
     def __post_init__(self) -> None:
-        object.__setattr__(self, "mask_keys", dict(sorted(self.mask_keys.items())))
-        object.__setattr__(self, "entities", dict(sorted(self.entities.items())))
+        for name in ("mask_keys", "entities", "most_rows"):
+            if (table := getattr(self, name)) is not None:
+                object.__setattr__(self, name, dict(sorted(table.items())))
         if self.way != "sums":
             raise invalid("[sharing], way", f'expected "sums", got {self.way!r}. To share rows, remove the table.')
         where = "[sharing], statistics"
@@ -132,7 +136,12 @@ def declared_alike(columns: Sequence[Column]) -> bool:
 
 
 def check_sharing(
-    sharing: Sharing, parties: Mapping[str, PublicKey], task: Task, columns: Sequence[Column], anchor_method: str
+    sharing: Sharing,
+    parties: Mapping[str, PublicKey],
+    task: Task,
+    columns: Sequence[Column],
+    anchor_method: str,
+    min_rows: int,
 ) -> None:
     """Refuse entries that contradict the rest of the project."""
     own = task.outcome or (task.target if task.kind == "regression" else "")
@@ -172,7 +181,12 @@ def check_sharing(
     fault = f"[sharing.entities] keeps {ANALYST!r} for the analyst. Rename the party."
     refuse_if(ANALYST in parties, "[members.parties]", fault)
     key, entity = "Each party sends its own: public.key, third line.", "Name the legal entity of each."
-    for name, expected, advice in (("mask_keys", [*parties], key), ("entities", [*parties, ANALYST], entity)):
+    tables = [("mask_keys", [*parties], key), ("entities", [*parties, ANALYST], entity)]
+    if sharing.most_rows is not None:
+        tables.append(("most_rows", [*parties], "Ask each party, or remove the table."))
+        for name, most in sharing.most_rows.items():
+            check_limits(f"[sharing.most_rows], {name}", most, min_rows, why=" No party adds fewer than min_rows.")
+    for name, expected, advice in tables:
         where, found = f"[sharing.{name}]", getattr(sharing, name)
         missing = listed(each for each in expected if each not in found)
         refuse_if(missing, where, f"{missing} is missing. {advice}")

@@ -1,0 +1,130 @@
+"""What one of five parties does to the common model that adds something else than its rows, and what is noticed.
+
+Five parties have 100 rows each (70 of breast-cancer), and there are 100 public rows without targets.  The last party
+adds its rows with every label moved to the next class, nothing, its rows times some factor, or other products of
+columns and target; all others are honest.  The total is checked as the analyst's program does, alone and with the
+agreement that each party adds 120 rows at most.  Accuracy and log loss are of the model on test rows, also where the
+total is refused.
+
+Run ``python -m datacollab_experiments.sums.poisoning --draws 20 --output FILE``.
+"""
+
+from __future__ import annotations
+
+import argparse
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+import numpy as np
+
+from datacollab.linalg import largest_noise
+from datacollab.sums import RidgeSums
+
+from ..harness import write_rows
+from ..pays.columns import Array
+from ..pays.draws import Draw, Rows, draw
+from ..pays.settings import Setting
+from ..pays.tables import load_table
+from .plan import ALIKE, ruled
+from .playing import beyond, common_map, contributing, exact_total, matrix_of, statistic_of
+
+N_PARTIES, MOST_ROWS = 5, 120
+TABLES = {"breast-cancer": 70, "flchain": 100, "mlc_churn": 100, "hmda": 100, "digits": 100}
+"""Rows of each party."""
+Way = Callable[[RidgeSums, Array, Rows], Array]
+
+
+def _flipped(statistic: RidgeSums, v: Array, own: Rows) -> Array:
+    return statistic.part(v, (own.y + 1) % statistic.n_outputs)
+
+
+def _times(factor: float) -> Way:
+    return lambda statistic, v, own: factor * statistic.part(v, own.y)
+
+
+def _flipped_times(factor: float) -> Way:
+    return lambda statistic, v, own: factor * _flipped(statistic, v, own)
+
+
+def _products_times(factor: float) -> Way:
+    """Return a way that adds true sums, but for those of products of columns and target."""
+
+    def part(statistic: RidgeSums, v: Array, own: Rows) -> Array:
+        D, M = statistic.n_components, matrix_of(statistic.part(v, own.y), statistic.size)
+        M[:D, D:-1] *= factor
+        return np.asarray(M[np.triu_indices(statistic.size)])
+
+    return part
+
+
+WAYS: dict[str, Way] = {
+    "its rows": _times(1.0),
+    "its rows, labels moved": _flipped,
+    "nothing": _times(0.0),
+    "its rows, subtracted": _times(-1.0),
+    "products of columns and target times -4": _products_times(-4.0),
+    "products of columns and target times -10": _products_times(-10.0),
+    "products of columns and target times -20": _products_times(-20.0),
+    "10 times its rows, labels moved": _flipped_times(10.0),
+    "1,000 times its rows, labels moved": _flipped_times(1000.0),
+}
+
+
+def outcomes(drawn: Draw) -> Iterator[tuple[str, tuple[bool, bool, float, float]]]:
+    """Yield for each way whether the total is refused, alone and with the agreement, and accuracy and log loss.
+
+    The last two are NaN where no model is made, as the total is refused.
+    """
+    rule, excess = ruled(alike=drawn.setting.dataset in ALIKE), beyond(N_PARTIES)
+    common, unit = common_map(drawn, rule.components)
+    statistic, noise = statistic_of(drawn, common.n_components, rule.noise), excess * rule.noise
+    *others, last = [Rows(own.X / unit, own.y) for own in contributing(drawn)]
+    honest, v = exact_total(statistic, common, others), common.transform(last.X)
+    tested, y = common.transform(drawn.test.X / unit), drawn.test.y
+    normal = np.random.default_rng([drawn.seed, 71]).normal(size=len(honest))
+    for name, way in WAYS.items():
+        total = honest + way(statistic, v, last) + excess * statistic.noise_of_each * normal
+        # As the analyst's program checks it: the number of rows has four times the noise of a sum of squares.
+        is_over = statistic.figures(total).n_rows > N_PARTIES * MOST_ROWS + 4 * largest_noise(1, noise)
+        if statistic.impossible(total, noise=noise) is not None:
+            yield name, (True, True, np.nan, np.nan)
+            continue
+        fit = statistic.solve(total, noise=noise, least_penalty=rule.least)
+        assert fit.link is not None
+        p = fit.link.probabilities(fit.predict(tested) + 1 / statistic.n_outputs)
+        accuracy, loss = (p.argmax(axis=1) == y).mean(), -np.log(p[np.arange(len(y)), y]).mean()
+        yield name, (False, is_over, float(accuracy), float(loss))
+
+
+def rows(n_draws: int) -> Iterator[dict[str, object]]:
+    """Yield a row for each table and way."""
+    for name, n_rows in TABLES.items():
+        setting = Setting(dataset=name, n_parties=N_PARTIES, n_per_party=n_rows, labelled=False, defence="sums")
+        found: dict[str, list[tuple[float, ...]]] = {way: [] for way in WAYS}
+        for seed in range(n_draws):
+            for way, each in outcomes(draw(load_table(name), setting, seed)):
+                found[way].append(each)
+        for way, draws in found.items():
+            refused, with_agreement, accuracy, loss = np.array(draws, dtype=float).T
+            told = {"accuracy": accuracy[refused == 0], "log loss": loss[refused == 0]}
+            yield {
+                "table": name,
+                "adds": way,
+                "draws": n_draws,
+                "refused": float(refused.mean()),
+                "refused with most_rows": float(with_agreement.mean()),
+                **{score: f"{values.mean():.3f}" if len(values) else "" for score, values in told.items()},
+            }
+
+
+def main() -> None:
+    """Play all, and write a table."""
+    parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0] if __doc__ else None)
+    parser.add_argument("--draws", type=int, default=20)
+    parser.add_argument("--output", type=Path, required=True)
+    given = parser.parse_args()
+    write_rows(list(rows(given.draws)), given.output)
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,141 @@
+"""Totals of a study that no rows give are refused, and those of rows never, with noise of any size."""
+
+import numpy as np
+import pandas as pd
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from datacollab.errors import NumericalError, ShareError
+from datacollab.study import (
+    MAPPED,
+    AdditiveHazards,
+    CategoryColumn,
+    Description,
+    Effect,
+    LeastSquares,
+    NumberColumn,
+    StudyPlan,
+    Survival,
+)
+from datacollab.sums import MaskKey
+
+AGE, STAY, TIME = NumberColumn("age", 0, 100), NumberColumn("stay", 0, 40), NumberColumn("time", 0, 10)
+ARM, WARD = CategoryColumn("arm", ("old", "new")), CategoryColumn("ward", ("a", "b", "c"))
+STATISTICS = {
+    "description": Description([AGE, WARD], ARM),
+    "least squares": LeastSquares(STAY, [AGE, WARD]),
+    "classical": LeastSquares(STAY, [AGE, ARM], errors="classical"),
+    "survival": Survival(TIME, "seen"),
+    "survival of two": Survival(TIME, "seen", ARM),
+    "survival of three": Survival(TIME, "seen", WARD),
+    "additive hazards": AdditiveHazards(TIME, "seen", [AGE, WARD]),
+    "effect": Effect(ARM, STAY, 4, [AGE, WARD]),
+}
+NAMES = ("north", "south", "west")
+
+
+def rows_of(n_rows, seed, alike=False):
+    """Rows anywhere in the declared ranges, or at their ends; or all of them equal."""
+    random = np.random.default_rng(seed)
+    ends = random.random(n_rows) < random.choice([0.0, 0.5, 1.0])
+    table = {
+        each.name: np.where(ends, random.choice([each.low, each.high], n_rows), random.uniform(each.low, each.high))
+        for each in (AGE, STAY, TIME)
+    }
+    table |= {each.name: random.choice(each.levels, n_rows).astype(object) for each in (ARM, WARD)}
+    table["seen"] = random.integers(0, 2, n_rows)
+    v = random.normal(size=(n_rows, 4))
+    table[MAPPED] = v / np.maximum(np.linalg.norm(v, axis=1, keepdims=True), 1e-9)
+    return {name: np.repeat(each[:1], n_rows, axis=0) if alike else each for name, each in table.items()}
+
+
+@pytest.mark.parametrize("name", STATISTICS)
+@settings(deadline=None, max_examples=30)
+@given(st.integers(20, 200), st.integers(0, 2**32 - 1), st.booleans(), st.sampled_from([1e-9, 1.0, 30.0]))
+def test_no_total_of_rows_is_refused(name, n_rows, seed, alike, noise):
+    """It may have no result, for few rows or much noise; nobody is said to have added something else."""
+    statistic, random = STATISTICS[name], np.random.default_rng(seed)
+    total = sum(statistic.part(rows_of(n_rows, seed + place, alike)) for place in range(3))
+    total = total + noise * statistic.spread * random.normal(size=len(total))
+    try:
+        found = statistic.result(total, n_parties=3, noise=noise)
+    except NumericalError:
+        return
+    assert found.fault is None
+
+
+def of(part, places, factor):
+    """The same sums, but for some that are multiplied."""
+    changed = part.copy()
+    changed[places] *= factor
+    return changed
+
+
+def made_up(name, part):
+    """What a party adds in place of its part, and a part of the words of the refusal."""
+    size = STATISTICS[name]._size if name in ("least squares", "classical", "effect") else 0
+    triangle = [*zip(*np.triu_indices(size), strict=True)]
+    match name:
+        case "least squares" | "classical":
+            # Products of columns and outcome, in each group; or all moments.
+            length = 1 + len(triangle)
+            products = [1 + place for place, (i, j) in enumerate(triangle) if j == size - 1 and i < j]
+            starts = range(0, len(part), length)
+            yield of(part, [start + place for start in starts for place in products], -40), "least eigenvalue"
+            moments = [start + 1 + place for start in starts for place in range(len(triangle))]
+            yield of(part, moments, 40), "than its declared range allows"
+        case "effect":
+            products = [1 + place for place, (i, j) in enumerate(triangle) if (i, j) == (4, 5)]
+            starts = range(0, 5 * len(triangle), len(triangle))
+            yield of(part, [start + place for start in starts for place in products], -400), "least eigenvalue"
+            yield of(part, slice(1, 1 + 5 * len(triangle)), 40), "rows vary more"
+        case "description":
+            # Rows, then twenty parts of the range of ages, entries, their sum and their squares.
+            yield part + 2000 * (np.arange(len(part)) == 22), "sums of 'age' are beyond"
+            yield of(part, 23, 200), "sums of 'age' are beyond"
+        case "survival of two" | "survival of three" | "survival":
+            yield of(part, slice(20, 40), -40), "a count is far below zero"
+            if name != "survival":
+                n_counts = 4 * 20 * (2 if name == "survival of two" else 3)
+                yield of(part, slice(n_counts, n_counts + 2), 1000), "more events than there are"
+                yield of(part, slice(n_counts + 2, None), -40), "least eigenvalue"
+        case "additive hazards":
+            yield of(part, slice(1, 2), 40), "more events than rows"
+            yield of(part, slice(2, 8), -40), "least eigenvalue"
+            yield of(part, slice(8, 11), -400), "least eigenvalue"
+
+
+@pytest.mark.parametrize("name", STATISTICS)
+def test_one_partys_made_up_sums_are_refused_and_nobody_is_accused(name):
+    statistic = STATISTICS[name]
+    random = np.random.default_rng(0)
+    tables = [rows_of(400, place) for place in range(3)]
+    for table in tables:
+        # Outcomes that follow from age and arm, so that their products with these are not near zero.
+        follows = table["age"] / 4 + 10 * (table["arm"] == "new") + random.normal(0, 2, 400)
+        table["stay"] = np.clip(follows, 0, 40)
+        table["time"] = np.clip(random.exponential(1 + table["age"] / 20), 0.01, 10)
+    parts = [statistic.part(table) for table in tables]
+    for bad, words in made_up(name, parts[2]):
+        keys = {party: MaskKey.generate() for party in NAMES}
+        plan = StudyPlan({party: key.public for party, key in keys.items()}, [statistic])
+        sums = zip(keys.items(), [*parts[:2], bad], strict=True)
+        messages = [plan.agreed.mask(party, part, key) for (party, key), part in sums]
+        with pytest.raises(ShareError, match=words) as found:
+            plan.results(messages)
+        assert f"The total of {statistic.title} is not one of rows" in str(found.value)
+        assert "nobody can tell who. Ask all of them" in str(found.value)
+
+
+def test_complete_rows_are_said_with_their_noise():
+    """Whatever the statistic, within its noise: so that the analyst can compare them with what parties agreed on."""
+    frame = pd.DataFrame({name: list(each) for name, each in rows_of(900, 5).items() if name != MAPPED})
+    frame["time"] = np.random.default_rng(0).uniform(0.1, 10, 900)
+    for name in ("least squares", "classical", "survival", "survival of three", "additive hazards"):
+        statistic = STATISTICS[name]
+        total, random = statistic.part(frame), np.random.default_rng(1)
+        draws = [total + statistic.spread * random.normal(size=len(total)) for _ in range(40)]
+        n, noise = np.array([statistic.result(each, n_parties=1).complete for each in draws]).T
+        assert abs(n.mean() - 900) < 4 * noise[0] / 40**0.5
+        assert 0.6 < n.std() / noise[0] < 1.5
