@@ -76,7 +76,10 @@ CHOICE = {
 }
 EXCHANGE = {
     "exchange.log": Room("The log of a folder, its chain, and its witnesses.", "AuditLog", ("bundle",)),
-    "exchange.ledger": Room("What an institution's rows went into.", "Ledger", ("bundle", "exchange.log")),
+    "exchange.table_codes": Room("Whether two tables hold the same people.", "TableCodes"),
+    "exchange.ledger": Room(
+        "What an institution's rows went into.", "Ledger", ("bundle", "exchange.log", "exchange.table_codes")
+    ),
     "exchange.project": Room(
         "What is agreed on: project file, matrix, sealed anchor.",
         "load_project",

@@ -9,7 +9,7 @@ from __future__ import annotations
 import base64
 import hashlib
 import math
-from collections.abc import Collection, Mapping
+from collections.abc import Collection, Iterable
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from pathlib import Path
@@ -21,17 +21,15 @@ from numpy.typing import ArrayLike, NDArray
 from ..bundle import canonical_json, parse_json, write_atomically
 from ..errors import ExchangeError
 from .log import locked
+from .table_codes import TableCoder, TableCodes
 
-__all__ = ["Ledger", "LedgerEntry"]
+__all__ = ["Ledger", "LedgerEntry", "joint_noise"]
 
-FEWEST_DIFFERENT = 10
-"""Totals over row sets that differ by fewer rows are refused."""
-
-_FORMAT, _VERSION = "datacollab.ledger", 1
-_HASH = np.dtype("<u8")
+_FORMAT, _VERSION = "datacollab.ledger", 2
+_HASH, _CODE = np.dtype("<u8"), np.dtype("<u2")
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, kw_only=True)
 class LedgerEntry:
     """One total."""
 
@@ -42,25 +40,20 @@ class LedgerEntry:
     """What was added up."""
     noise: float
     """Standard deviation of the total's noise, in the unit of sums of ridge regression."""
-    time: str
+    time: str = field(default_factory=lambda: datetime.now(UTC).isoformat(timespec="seconds"))
     """In ISO 8601."""
     agreement: str
     """The digest of one run's project."""
     parties: dict[str, str]
     """Public keys of the parties with rows in the total, by name."""
-    rows: NDArray[np.uint64] = field(repr=False)
-    """Keyed hashes of the rows, shape (n_rows,), in ascending order."""
+    table: TableCodes = field(repr=False)
+    """Keyed codes of its rows."""
 
-    def n_different(self, rows: NDArray[np.uint64]) -> int:
-        """Return how many rows only one of both sets has; equal rows count as often as they occur."""
-        values = np.concatenate([self.rows, rows])
-        signs = np.r_[np.ones(len(self.rows), dtype=np.int64), -np.ones(len(rows), dtype=np.int64)]
-        _, codes = np.unique(values, return_inverse=True)
-        return int(np.abs(np.bincount(codes, signs)).sum())
 
-    def shares_rows(self, rows: NDArray[np.uint64]) -> bool:
-        """Return whether any row is in both sets."""
-        return bool(np.isin(rows, self.rows).any())
+def joint_noise(entries: Iterable[LedgerEntry]) -> float:
+    """Return the joint noise of totals, (Σ 1/s²)^(-1/2); infinity if there is none."""
+    spent = sum(entry.noise**-2 for entry in entries)
+    return math.inf if spent == 0 else float(spent**-0.5)
 
 
 class Ledger:
@@ -78,13 +71,16 @@ class Ledger:
     >>> import tempfile
     >>> from pathlib import Path
     >>> import numpy as np
-    >>> from datacollab.exchange.ledger import Ledger
+    >>> import pandas as pd
+    >>> from datacollab.exchange.ledger import Ledger, LedgerEntry, joint_noise
     >>> with tempfile.TemporaryDirectory() as folder:
     ...     ledger = Ledger(Path(folder) / "ledger.json", key=bytes(32))
-    ...     rows = ledger.fingerprints(np.random.default_rng(0).normal(size=(40, 3)))
-    ...     said = {"purpose": "stroke, first model", "statistic": "ridge regression", "noise": 0.1}
-    ...     ledger.enter(rows, context="00" * 32, agreement="run 1", parties={}, **said)
-    ...     ledger.noise_left(rows)
+    ...     coder = ledger.coder()
+    ...     coder.add(pd.DataFrame(np.random.default_rng(0).normal(size=(60, 3))))
+    ...     table = coder.table()
+    ...     said = {"purpose": "stroke, first model", "statistic": "ridge regression", "noise": 0.1, "parties": {}}
+    ...     ledger.enter(LedgerEntry(context="00" * 32, agreement="run 1", table=table, **said), fewest=60)
+    ...     joint_noise(ledger.earlier(table))
     0.1
     """
 
@@ -95,11 +91,12 @@ class Ledger:
         self.closed: tuple[str, ...] = ()
         self._load()
 
-    def fingerprints(self, table: ArrayLike) -> NDArray[np.uint64]:
-        """Return a keyed hash of each row of a party's matrix, shape (n_rows,).
+    def coder(self) -> TableCoder:
+        """Return what codes a table as it is read, for this ledger."""
+        return TableCoder(self._key)
 
-        Targets are not part of it: another target of the same rows is another total of them.
-        """
+    def fingerprints(self, table: ArrayLike) -> NDArray[np.uint64]:
+        """Return a keyed hash of each row of a project's matrix, shape (n_rows,), to compare it with an anchor's."""
         # Zero is added to lose the sign of -0.0.
         table = np.ascontiguousarray(np.asarray(table, dtype="<f8") + 0.0)
         hashes = b"".join(
@@ -108,72 +105,53 @@ class Ledger:
         )
         return np.frombuffer(hashes, dtype=_HASH).astype(np.uint64)
 
-    def check(
-        self,
-        rows: NDArray[np.uint64],
-        *,
-        context: str,
-        statistic: str,
-        agreement: str,
-        parties: Mapping[str, str],
-        void: Collection[str] = frozenset(),
-    ) -> None:
-        """Refuse a total of rows, by their fingerprints, that beside the earlier ones would reveal single rows.
+    def check(self, total: LedgerEntry, *, fewest: int, void: Collection[str] = frozenset()) -> None:
+        """Refuse a total that beside the earlier ones would reveal few rows.
+
+        The rows in which two tables differ are a total of their own: all others cancel if the other parties bring what
+        they brought before.  So at this party alone as many rows have to differ as the project's totals have to have,
+        `fewest`; as many as the smaller table has are enough, as they are hidden as well as that table.
 
         Another statistic of exactly the same rows is allowed among the same parties, by their keys: with another roster
         the difference of both totals would be the sums of one party.  Totals of `void` agreements are left out: they
         will never be made, as one of their parties has left.  ``ALREADY_SHARED`` is raised if the sum was entered
         before, the agreement was closed, or an earlier total has nearly the same rows.
         """
-        if agreement in self.closed:
+        if total.agreement in self.closed:
             raise ExchangeError(
                 "ALREADY_SHARED",
                 "A party has left this run, and no sum of it is made any more. Ask the project's owner for a new run.",
             )
         for entry in self.entries:
             when = entry.time[:10]
-            if entry.context == context:
+            if entry.context == total.context:
                 raise ExchangeError(
                     "ALREADY_SHARED",
                     f"This sum is in the ledger since {when}. Send the file that was made then; no second one is made.",
                 )
-            n_different = FEWEST_DIFFERENT if entry.agreement in void else entry.n_different(rows)
-            are_others = set(entry.statistic.split(", ")).isdisjoint(statistic.split(", "))
-            are_alike = set(entry.parties.values()) == set(parties.values()) and are_others
-            if n_different < FEWEST_DIFFERENT and (n_different or not are_alike):
+            least = min(fewest, entry.table.n_rows, total.table.n_rows)
+            n_different = None if entry.agreement in void else total.table.n_different(entry.table, least)
+            are_others = set(entry.statistic.split(", ")).isdisjoint(total.statistic.split(", "))
+            are_alike = set(entry.parties.values()) == set(total.parties.values()) and are_others
+            if n_different is not None and (n_different or not are_alike):
                 raise ExchangeError(
                     "ALREADY_SHARED",
                     f"Nearly the same rows went into the total {entry.purpose!r} on {when}: fewer than "
-                    f"{FEWEST_DIFFERENT} differ. Two totals would reveal these rows. Put all targets into one study, "
-                    "or wait for more rows. If a party has left that run, give its withdrawal (--withdrawal).",
+                    f"{least} differ. Two totals would reveal these rows. Put all targets into one study, or share "
+                    "new rows alone. If a party has left that run, give its withdrawal (--withdrawal).",
                 )
 
-    def enter(
-        self,
-        rows: NDArray[np.uint64],
-        *,
-        context: str,
-        purpose: str,
-        statistic: str,
-        noise: float,
-        agreement: str,
-        parties: Mapping[str, str],
-        void: Collection[str] = frozenset(),
-    ) -> None:
+    def enter(self, total: LedgerEntry, *, fewest: int, void: Collection[str] = frozenset()) -> None:
         """Check a total and write it to the disk, before any message of it leaves.
 
         No sum of `void` agreements is entered from now on.  BUSY is raised if another command has the ledger.
         """
-        if not 0 < noise < math.inf:
-            raise ValueError(f"noise must be a finite number above 0; got {noise!r}.")
+        if not 0 < total.noise < math.inf:
+            raise ValueError(f"noise must be a finite number above 0; got {total.noise!r}.")
         with locked(self.path.parent):
             self._load()
-            self.check(rows, context=context, statistic=statistic, agreement=agreement, parties=parties, void=void)
-            time = datetime.now(UTC).isoformat(timespec="seconds")
-            entry = LedgerEntry(
-                context, purpose, statistic, float(noise), time, agreement, dict(parties), np.sort(rows)
-            )
-            self._write((*self.entries, entry), {*self.closed, *void})
+            self.check(total, fewest=fewest, void=void)
+            self._write((*self.entries, total), {*self.closed, *void})
 
     def close(self, agreement: str) -> None:
         """Enter no sum of an agreement any more, or raise ``BUSY`` if another command has the ledger."""
@@ -181,15 +159,16 @@ class Ledger:
             self._load()
             self._write(self.entries, {*self.closed, agreement})
 
-    def noise_left(self, rows: NDArray[np.uint64]) -> float:
-        """Return the joint noise of all totals with any of these rows, (Σ 1/s²)^(-1/2); infinity if there is none."""
-        spent = sum(entry.noise**-2 for entry in self.entries if entry.shares_rows(rows))
-        return math.inf if spent == 0 else float(spent**-0.5)
+    def earlier(self, table: TableCodes) -> tuple[LedgerEntry, ...]:
+        """Return all totals with any of a table's rows, void ones too."""
+        return tuple(entry for entry in self.entries if table.shares_rows(entry.table))
 
     def _write(self, entries: tuple[LedgerEntry, ...], closed: Collection[str]) -> None:
         listed = []
         for entry in entries:
-            listed.append({**vars(entry), "rows": base64.b64encode(entry.rows.astype(_HASH).tobytes()).decode()})
+            codes = {name: each.astype(_CODE).tobytes() for name, each in entry.table.columns.items()}
+            columns = {name: base64.b64encode(each).decode() for name, each in codes.items()}
+            listed.append({**vars(entry), "table": {"n_rows": entry.table.n_rows, "columns": columns}})
         contents = {"format": _FORMAT, "format_version": _VERSION, "entries": listed, "closed": sorted(closed)}
         write_atomically(self.path, canonical_json(contents) + b"\n", mode=0o600)
         self.entries, self.closed = entries, tuple(sorted(closed))
@@ -217,8 +196,12 @@ class Ledger:
 
     @staticmethod
     def _entry(entry: dict[str, Any]) -> LedgerEntry:
-        rows = np.frombuffer(base64.b64decode(entry["rows"], validate=True), dtype=_HASH).astype(np.uint64)
-        return LedgerEntry(**{**entry, "noise": float(entry["noise"]), "rows": rows})
+        n_rows, columns = entry["table"]["n_rows"], entry["table"]["columns"]
+        decoded = {name: base64.b64decode(each, validate=True) for name, each in columns.items()}
+        codes = {name: np.frombuffer(each, dtype=_CODE).astype(np.uint16) for name, each in decoded.items()}
+        if any(len(each) != n_rows for each in codes.values()):
+            raise ValueError
+        return LedgerEntry(**{**entry, "noise": float(entry["noise"]), "table": TableCodes(n_rows, codes)})
 
     def __repr__(self) -> str:
         return f"Ledger({str(self.path)!r}, {len(self.entries)} entries)"

@@ -30,6 +30,7 @@ SUMS = SumsSummary(
     noise=0.1,
     epsilon=None,
     noise_before=None,
+    earlier=(),
     n_parties=5,
     n_entities=5,
     others=(),

@@ -292,7 +292,7 @@ def test_another_run_over_nearly_the_same_rows_is_refused_and_over_others_has_ot
     with refused("ALREADY_SHARED", "Nearly the same rows"):
         world.share("north")
     table = tmp_path / "later.csv"
-    pd.concat([pd.read_csv(world.table("north")), rows_of(15, 77)]).to_csv(table, index=False)
+    pd.concat([pd.read_csv(world.table("north")), rows_of(60, 77)]).to_csv(table, index=False)
     seen = []
     second = message_of(world, world.share("north", table=table, approve=lambda summary: seen.append(summary) or "me"))
     assert seen[0].noise_before == pytest.approx(world.project.sharing.noise)

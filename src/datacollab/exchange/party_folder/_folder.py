@@ -46,7 +46,7 @@ from __future__ import annotations
 import errno
 import json
 import os
-from collections.abc import Iterator, Mapping
+from collections.abc import Collection, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from functools import cached_property
@@ -76,7 +76,7 @@ from ...errors import AgreementError, ExchangeError
 from ...party import LocalParty, Party, local_party, party_state
 from ...share import Share, decode_targets, encode_targets
 from ...sums import MaskKey, mask_card
-from ..ledger import Ledger
+from ..ledger import Ledger, LedgerEntry
 from ..log import AuditLog
 from ..log import locked as lock
 from ..project import Anchor, EncodedTable, Project, anchor_from_bytes, encode_table, load_project, read_table
@@ -513,8 +513,9 @@ def commit_sum(
     ledger: Ledger,
     data: bytes,
     facts: Mapping[str, Any],
-    rows: Any,
-    void: Any,
+    total: LedgerEntry,
+    fewest: int,
+    void: Collection[str],
     own: tuple[Mapping[str, Any], Mapping[str, bytes]] | None,
 ) -> Path:
     """Release the file of a message of sums; the folder must be locked.  If the ledger refuses, nothing happened.
@@ -522,21 +523,12 @@ def commit_sum(
     The facts beside it have "party", "context", "mask_public", "ledger", and "entry", the log's.  `own` are facts and
     members of the own model's file, if the project has one.
     """
-    files, project = folder.files, folder.project
+    files = folder.files
     if own is not None:
         folder.write(files.next_own, *own)
     folder.write(files.next_sum, facts, {_MESSAGE: data})
     try:
-        ledger.enter(
-            rows,
-            context=facts["context"],
-            purpose=f"{project.name}, run {project.sharing.run if project.sharing else 1}",
-            statistic=facts["entry"]["statistic"],
-            noise=facts["entry"]["noise"],
-            agreement=project.digest,
-            parties={party: key.text for party, key in project.parties.items()},
-            void=void,
-        )
+        ledger.enter(total, fewest=fewest, void=void)
     except ExchangeError:
         _undo_sum(files)
         raise

@@ -26,7 +26,7 @@ from ...sums import (
     measured_membership,
     message_to_bytes,
 )
-from ..ledger import Ledger
+from ..ledger import Ledger, LedgerEntry, joint_noise
 from ..project import (
     Adjustments,
     Anchor,
@@ -57,7 +57,7 @@ from ._policy import Policy, approved, crafted_anchor, dense_anchor, private_row
 from ._project_map import ProjectMap, project_map
 from ._sums_summary import NOT_COUNTED, ONE_CLASS, SumsSummary, also_in_anchor, message_bytes
 
-_Batch = tuple[EncodedTable, NDArray[Any] | None]
+_Batch = tuple[EncodedTable, NDArray[Any] | None, Any]
 _LEDGER_KEY = b"datacollab ledger key 1\n"
 _FILE_ROWS = 32768
 """Rows of a file that are in memory at once."""
@@ -71,8 +71,9 @@ class PreparedSum:
     """A message of sums that has not left, and what speaks against it.
 
     `part` are the party's sums, as sensitive as its rows; `witness` compares maps; `own` the means of its own rows, for
-    the intercept of the model that comes back; `sample` own rows and targets, for the own model; `rows` fingerprints of
-    these, for the ledger; and `void` the agreements that a party has left, so that their totals are never made.
+    the intercept of the model that comes back; `sample` own rows and targets, for the own model; `total` what the
+    ledger will know; `fewest` rows in which tables have to differ; and `void` the agreements that a party has left, so
+    that their totals are never made.
     """
 
     plan: SumsPlan | StudyPlan
@@ -81,7 +82,8 @@ class PreparedSum:
     witness: NDArray[np.uint64] | None = field(repr=False)
     own: dict[str, Any] | None = field(repr=False)
     sample: OwnSample = field(repr=False)
-    rows: NDArray[np.uint64] = field(repr=False)
+    total: LedgerEntry = field(repr=False)
+    fewest: int
     void: frozenset[str]
     mask_key: MaskKey = field(repr=False)
     summary: SumsSummary
@@ -168,7 +170,7 @@ def share(
             "ledger": str(ledger.path.resolve()),
             "entry": entry,
         }
-        return commit_sum(folder, ledger, data, facts, prepared.rows, prepared.void, own)
+        return commit_sum(folder, ledger, data, facts, prepared.total, prepared.fewest, prepared.void, own)
 
 
 def _own_state(
@@ -197,7 +199,7 @@ def _make_own_model_again(folder: Folder, table: Any, where: str | None) -> None
         return
     sample = OwnSample()
     try:
-        for batch, _ in _batches(folder, table, where):
+        for batch, _, _ in _batches(folder, table, where):
             assert batch.target is not None
             sample.add(batch.X, batch.target)
     # The message is sent again whatever the table; without one that can be read there is still no own model.
@@ -272,13 +274,13 @@ def _make_folder(path: Path) -> None:
 def _batches(folder: Folder, table: Any, where: str | None) -> Iterator[_Batch]:
     """Encode a file in batches of rows, so that it need not fit into memory; a frame is one batch."""
     if not isinstance(table, str | os.PathLike):
-        yield encoded(folder, table, where=where), _clusters(folder.project, table, where or "the table")
+        yield encoded(folder, table, where=where), _clusters(folder.project, table, where or "the table"), table
         return
     before, where = Adjustments(), where or os.fspath(table)
     for frame in table_batches(Path(table), batch_rows=_FILE_ROWS, project=folder.project):
         batch = encode_table(folder.project, frame, where=where, before=before)
         before = batch.adjusted
-        yield batch, _clusters(folder.project, frame, where)
+        yield batch, _clusters(folder.project, frame, where), frame
 
 
 def _clusters(project: Project, frame: Any, where: str) -> NDArray[Any] | None:
@@ -326,16 +328,17 @@ def _prepared(
         )
     secret = new_secret() if isinstance(plan, StudyPlan) else b""
     sums, hashed, some, targets = list[FloatArray](), [], [], set[Any]()
-    sample = OwnSample()
-    for batch, clusters in batches:
+    sample, coder = OwnSample(), ledger.coder()
+    for batch, clusters, frame in batches:
         assert batch.target is not None
         sums = _joined(plan, sums, _sums_over(project, plan, common, batch.X, batch.target, secret, clusters))
         hashed.append(ledger.fingerprints(batch.X))
+        coder.add(frame)
         sample.add(batch.X, batch.target)
         if project.task.classes:
             targets.update(np.unique(batch.target).tolist())
         some.append(batch.X[:: -(-batch.n_rows // _LOOKED_AT) or 1])
-    rows, adjusted = np.concatenate(hashed), batch.adjusted
+    rows, adjusted, table = np.concatenate(hashed), batch.adjusted, coder.table()
     n_public, own = 0, None
     if isinstance(plan, SumsPlan) and len(rows):
         n_rows, mean_v, mean_t = plan.statistic.means(sums[0])
@@ -346,9 +349,13 @@ def _prepared(
     part = plan.finish(sums) if isinstance(plan, StudyPlan) else sums[0]
     void, of_left = _left(ledger, project, withdrawals, without)
     counted = [entry for entry in ledger.entries if "counts" in entry.statistic.split(", ")]
-    if isinstance(plan, StudyPlan) and "counts" not in sharing.statistics and all(e.n_different(rows) for e in counted):
+    # Rows in which two tables differ are a total of their own, of this party alone.
+    fewest = max(len(project.parties) * fewest_rows(project), policy.min_rows)
+    is_counted = any(table.n_different(entry.table, fewest) == 0 for entry in counted)
+    if isinstance(plan, StudyPlan) and "counts" not in sharing.statistics and not is_counted:
         of_left.append(NOT_COUNTED)
-    n_numbers, noise_before = len(part), ledger.noise_left(rows)
+    earlier = ledger.earlier(table)
+    n_numbers, noise_before = len(part), joint_noise(earlier)
     noise = plan.noise_of_sums if isinstance(plan, StudyPlan) else plan.noise
     fit = None
     if len(rows) and anchor is not None and common is not None:
@@ -384,10 +391,17 @@ def _prepared(
             of_left.append(also_in_anchor(in_anchor))
     reasons += crafted_anchor(name, fit, policy)
     reasons += dense_anchor(name, fit, policy)
+    total = LedgerEntry(
+        context=plan.agreed.context.hex(),
+        purpose=f"{project.name}, run {sharing.run}",
+        statistic=", ".join(sharing.statistics),
+        noise=noise,
+        agreement=project.digest,
+        parties={each: key.text for each, key in project.parties.items()},
+        table=table,
+    )
     try:
-        context, statistic = plan.agreed.context.hex(), ", ".join(sharing.statistics)
-        parties = {each: key.text for each, key in project.parties.items()}
-        ledger.check(rows, context=context, statistic=statistic, agreement=project.digest, parties=parties, void=void)
+        ledger.check(total, fewest=fewest, void=void)
     except ExchangeError as error:
         reasons.append(error)
     summary = SumsSummary(
@@ -405,6 +419,7 @@ def _prepared(
         noise=noise,
         epsilon=sharing.epsilon,
         noise_before=None if math.isinf(noise_before) else noise_before,
+        earlier=tuple(f"{each.purpose} ({each.statistic}, {each.time[:10]})" for each in earlier),
         n_parties=len(project.parties),
         n_entities=len({sharing.entity(each) for each in project.parties}),
         others=tuple(
@@ -429,7 +444,8 @@ def _prepared(
         witness=None if common is None else common.common.witness(plan.agreed.context),
         own=own,
         sample=sample,
-        rows=rows,
+        total=total,
+        fewest=fewest,
         void=void,
         mask_key=mask_key,
         summary=summary,

@@ -79,6 +79,8 @@ class SumsSummary:
     noise, noise_before : float
         Standard deviation of the noise of sums that hides a row as well as this total's; and that of all totals so far
         with any of these rows, or None.
+    earlier : tuple of str
+        Those totals: their purpose, statistic and date.
     epsilon : float or None
         Of differential privacy, if the project asks for it.
     tells, others, sentences : tuple of str
@@ -104,6 +106,7 @@ class SumsSummary:
     noise: float
     epsilon: float | None
     noise_before: float | None
+    earlier: tuple[str, ...]
     n_parties: int
     n_entities: int
     others: tuple[str, ...]
@@ -124,7 +127,7 @@ class SumsSummary:
 
     def to_dict(self) -> dict[str, Any]:
         """Return the same as what JSON can hold."""
-        listed = {name: list(getattr(self, name)) for name in ("tells", "sentences", "others")} | {
+        listed = {name: list(getattr(self, name)) for name in ("tells", "sentences", "others", "earlier")} | {
             "who": [APART, TOGETHER]
         }
         return asdict(self) | {"way": "sums", **listed}
@@ -162,11 +165,13 @@ class SumsSummary:
             if self.epsilon is not None:  # Gaussian noise of several totals adds up as that of one.
                 least = gaussian_epsilon(together / _MOST_MOVED, DELTA)
                 joint = f", which is ({math.ceil(100 * least) / 100:g}, {DELTA:g})-differentially private for one row"
+            last = "; ".join(self.earlier[-3:])
             lines += [
                 "",
                 *textwrap.wrap(
-                    "Totals with some of these rows left before. All together they have as little noise as one total "
-                    f"with noise of {together:.2g}{joint}.",
+                    f"Totals with some of these rows, or rows that look alike, left before: {len(self.earlier)}, the "
+                    f"last of them {last}. All together with this one they have as little noise as one total with "
+                    f"noise of {together:.2g}{joint}.",
                     _WIDTH,
                 ),
             ]
