@@ -93,6 +93,17 @@ def test_epsilon_is_the_inverse_of_sigma(epsilon, exponent):
     assert found == pytest.approx(epsilon, rel=1e-4, abs=1e-4)
 
 
+# What dp-accounting 0.6.0 (Apache 2.0) says: PLDAccountant, REPLACE_ONE, GaussianDpEvent, whose noise is in units of
+# what adding a row moves; replacing one moves twice that.  Its RDP accountant does not tell the two apart (`findings`).
+PLD = [(0.7, 15.658124, 18.369281), (1.0, 9.997256, 11.907867), (2.0, 4.377178, 5.349345), (10.0, 0.725522, 0.931778)]
+
+
+@pytest.mark.parametrize(("noise", "at_1e_5", "at_1e_7"), PLD)
+def test_epsilon_is_that_of_another_accountant(noise, at_1e_5, at_1e_7):
+    assert gaussian_epsilon(noise / 2, 1e-5) == pytest.approx(at_1e_5, abs=1e-3)
+    assert gaussian_epsilon(noise / 2, 1e-7) == pytest.approx(at_1e_7, abs=1e-3)
+
+
 def test_two_shares_are_one_with_half_the_variance():
     """Two noisy copies of one number are worth their mean, whose noise is smaller by the root of two."""
     promise = Promise(epsilon=1.0, delta=1e-5)

@@ -35,7 +35,7 @@ def run(command):
     folder = PartyFolder(command["folder"])
     if command["step"]:
         die_before(command["step"])
-    if folder.project.sharing is not None:
+    if command["verb"] == "share" and folder.project.sharing is not None:
         folder.share(command["file"], approve=lambda summary: "me")
     elif command["verb"] == "share":
         folder.share(
@@ -47,8 +47,8 @@ def run(command):
             n_components=3,
             again=True,
         )
-    elif command["verb"] == "forget":
-        folder.forget()
+    elif command["verb"] in ("forget", "withdraw"):
+        getattr(folder, command["verb"])()
     else:
         getattr(folder, command["verb"])(command["file"])
 

@@ -1,8 +1,10 @@
 """A share of sums that is killed before any step: nothing happened, or the same bytes are sent again."""
 
 import os
+import random
 import shutil
 import signal
+import time
 from contextlib import closing
 
 import pytest
@@ -12,6 +14,9 @@ from datacollab.bundle import unpack
 from datacollab.exchange.ledger import Ledger
 from datacollab.exchange.party_folder import PartyFolder
 from datacollab.exchange.party_folder._own_model import kept_own_model
+from datacollab.exchange.sums import read_withdrawal
+from party_world import refused
+from suite import N_KILLS
 from sums_world import new_sums_world
 
 pytestmark = pytest.mark.skipif(os.name != "posix", reason="kills as POSIX has them")
@@ -77,3 +82,39 @@ def killed_at_each_step(commands, world, tmp_path):
         shutil.rmtree(place)
     assert ended == 0
     return step, outcomes
+
+
+@pytest.mark.slow
+def test_a_study_killed_at_random_moments_and_then_its_withdrawal(tmp_path):
+    """Whatever leaves in a run is one message, and a withdrawal tells whether it left."""
+    world = new_sums_world(tmp_path, parties=("north", "south", "east"), sharing={"statistics": ("counts",)})
+    joined, place, table = tmp_path / "north", tmp_path / "place", world.table("north")
+    shutil.copytree(joined, tmp_path / "warm")
+    with closing(Commands(tmp_path / "warm", table)) as commands:
+        shutil.copytree(joined, place)
+        started = time.monotonic()
+        assert commands.run(place, "share", table) == 0
+        duration, drawn, outcomes = time.monotonic() - started, random.Random(0), set()
+        for _ in range(N_KILLS):
+            shutil.rmtree(place)
+            shutil.copytree(joined, place)
+            left = set()
+            for number, verb in enumerate(("share", "share", "withdraw")):
+                if number == 2 and drawn.random() < 0.5:
+                    left.add(PartyFolder(place).share(table, approve=lambda summary: "me").read_bytes())
+                moment = {"kill_after": drawn.uniform(0, 1.2 * duration)}
+                # Half of the first kills come while files are written, which is a small part of the time.
+                if number == 0 and drawn.random() < 0.5:
+                    moment = {"kill_after": drawn.uniform(0, 0.01), "once_there": place / ".sum.dcstate.next"}
+                assert commands.run(place, verb, table, **moment) in (0, KILLED)
+                left |= {path.read_bytes() for path in (place / "outbox").glob("*.dcsum")}
+            folder = PartyFolder(place)
+            word = read_withdrawal(folder.withdraw().read_bytes(), where="word")
+            assert len(left) <= 1
+            assert word.had_shared or not left
+            folder.log.verify()
+            assert [path.name for path in folder.outbox.iterdir()] == ["north.dcwithdrawal"]
+            with refused("KEY_MISSING"):
+                folder.share(table, approve=lambda summary: "me")
+            outcomes.add((word.had_shared, bool(left)))
+    assert (True, True) in outcomes

@@ -21,7 +21,7 @@ state.
    message's bytes, signed by the party, and what belongs to them.
 2. ``ledger.json``: the sum's entry.  **From here on the party has shared.**
 3. ``sum.dcstate`` and ``own.dcstate``: the files of step 1 under their final names, the first to be sent again.
-4. ``mask.dcstate``: the mask key, renamed, written over and removed; ``public.key`` without its card.
+4. ``mask.dcstate``: the mask key is erased; ``public.key`` without its card.
 5. ``log.jsonl``: the entry "share" with the message's digest.
 6. ``outbox/NAME.dcsum``: the message; then ``.sum.dcstate.next`` is removed.
 
@@ -35,8 +35,15 @@ entry, the log's last installation has another digest, and both are removed.
 *distil*: ``.learned.dcstate.next``, the predictions and how to distil them; the entry "learn" with its digest, **from
 which on it is distilled**; then ``learned.dcstate``.
 
-*forget*: the entry "forget", **from which on the party has forgotten**; then every file of the map is written over and
-removed, the share in the outbox among them.  The next command removes such a file that is put back.
+*forget*: the entry "forget", **from which on the party has forgotten**; then every file of the map is erased, the share
+in the outbox among them.  The next command removes such a file that is put back.
+
+*withdraw*: the run is closed in ``ledger.json``, **from which on the party has left**; then the message in the outbox,
+the mask key and the own model are erased; the entry "withdraw"; last the signed withdrawal, without which the others do
+not go on.  Killed in between, the command is to be run again.
+
+To erase is to rename to ``.NAME.spent``, to write over, and to remove, so that no file is ever half written over under
+its own name.
 
 *join* writes ``project.toml`` after everything else but the log; without it the folder was not set up.
 """
@@ -88,7 +95,7 @@ SEALED = "sealed.bin"
 """The member of a bundle that is sealed to its recipient."""
 _STATE_KIND = "datacollab.party-state"
 ANCHOR, _OWN_ROWS, _MASK_KEY, _MESSAGE = "anchor.bin", "own-rows.safetensors", "mask-key.bin", "message.bin"
-_PIECE = 2**20
+_PIECE, _SPENT = 2**20, ".spent"
 
 
 class Files:
@@ -110,7 +117,6 @@ class Files:
         self.model, self.next_model = root / "model.dcmodel", root / ".model.dcmodel.next"
         self.learned, self.next_distilled = root / "learned.dcstate", root / ".learned.dcstate.next"
         self.mask = root / "mask.dcstate"  # an unused mask key
-        self.spent_mask = root / ".mask.dcstate.spent"  # a mask key that is being erased
         self.sum, self.next_sum = root / "sum.dcstate", root / ".sum.dcstate.next"  # the message, to be sent again
         # The own model beside the common one of sums, as sensitive as the table; or the reason why there is none.
         self.own, self.next_own = root / "own.dcstate", root / ".own.dcstate.next"
@@ -355,7 +361,8 @@ def make_mask_key(folder: Path, *, passphrase: str | None = None) -> str:
     An unused key that is there already stays.  The passphrase is that of the folder's keys, and encrypts this one, too.
     """
     here = Folder(folder, passphrase=passphrase)
-    with lock(here.path):
+    # An interrupted share may have used up the key that is still there.
+    with locked(here):
         mask_key = load_mask_key(here)
         if mask_key is None:
             mask_key = MaskKey.generate()
@@ -374,12 +381,15 @@ def load_mask_key(folder: Folder) -> MaskKey | None:
     files = folder.files
     if not files.mask.exists():
         return None
-    bundle = folder.read(files.mask)
     try:
+        bundle = folder.read(files.mask)
         mask_key = MaskKey(bundle.members[_MASK_KEY])
         if mask_key.public.hex() != bundle.facts["public"]:
             raise ValueError
-    except (KeyError, ValueError, AgreementError):
+    except (KeyError, ValueError, AgreementError, ExchangeError) as error:
+        if isinstance(error, ExchangeError) and error.code != "STATE_DAMAGED":
+            raise
+        # Never from a backup: a key that was used once would hide two messages.
         raise ExchangeError(
             "STATE_DAMAGED",
             f"{files.mask} holds no mask key. Remove the file, make a new key with `datacollab keys mask`, and send "
@@ -389,9 +399,16 @@ def load_mask_key(folder: Folder) -> MaskKey | None:
 
 
 def erase_file(path: Path) -> None:
-    """Write over a file and remove it; copies that a disk or file system keeps elsewhere are out of reach."""
+    """Write over a file and remove it; copies that a disk or file system keeps elsewhere are out of reach.
+
+    The folder must be locked: the next command looks for what a killed one left under the name ``.NAME.spent``.
+    """
     if not path.exists():
         return
+    if path.suffix != _SPENT:
+        spent = path.with_name(f".{path.name.removeprefix('.')}{_SPENT}")
+        _move(path, spent)
+        path = spent
     with open(path, "r+b") as file:
         left = path.stat().st_size
         while left > 0:
@@ -559,6 +576,8 @@ def send_again(folder: Folder) -> Path | None:
 def recover(folder: Folder) -> None:
     """Finish or undo what a killed command left; the folder must be locked."""
     files = folder.files
+    for spent in [*files.root.glob(f".*{_SPENT}"), *files.outbox.glob(f".*{_SPENT}")]:
+        erase_file(spent)
     _recover_sum(folder)
     if files.next_distilled.exists():
         if _last_is(folder, "learn", state=folder.read(files.next_distilled).digest):
@@ -623,9 +642,7 @@ def _finish_sum(folder: Folder) -> Path:
     mask_key = load_mask_key(folder)
     if mask_key is not None and mask_key.public.hex() == facts["mask_public"]:
         mask_key.erase()
-        os.replace(files.mask, files.spent_mask)
-        sync_folder(files.root)
-    erase_file(files.spent_mask)
+        erase_file(files.mask)
     if files.public.exists() and not files.mask.exists():
         write_atomically(files.public, folder.public_text().encode())
     if facts["entry"]["digest"] not in _digests_of(folder.logged()):

@@ -104,10 +104,10 @@ def prepare(folder: Folder, table: Any, *, where: str | None = None, **options: 
     ValueError, AgreementError
         If options are unknown, exclude one another, or are for rows and the project shares sums.
     """
+    settle(folder)
     if folder.project.sharing is not None:
         _check_no_options_of_rows(folder.project, options)
         return _sums.prepare(folder, table, where=where)
-    settle(folder)
     return _prepared(folder, folder.policy, folder.anchor, table, where, options, last_share(folder))
 
 

@@ -47,6 +47,7 @@ from ._folder import (
     encoded,
     erase_file,
     kept_sum,
+    last_share,
     load_mask_key,
     locked,
     open_outbox,
@@ -231,13 +232,15 @@ def withdraw(folder: Folder) -> Path:
         _make_folder(ledger.path.parent)
         path = files.withdrawal(folder.name)
         open_outbox(folder, path)
-        had_shared = kept_sum(folder, project) is not None
+        # A folder from a backup has lost its message, which may have left all the same.
+        entered = any(entry.agreement == project.digest for entry in ledger.entries)
+        had_shared = entered or kept_sum(folder, project) is not None or last_share(folder) is not None
         # The ledger first: from then on no message of this run is made or sent again.
         ledger.close(project.digest)
         files.sum_file(folder.name).unlink(missing_ok=True)
         erase_file(files.mask)
-        if files.own.exists():
-            erase_file(files.own)
+        erase_file(files.own)
+        if had_shared and not project.sharing.is_study:
             left = {"project_digest": project.digest, "reason": "It was erased when this institution left the run."}
             folder.write(files.own, left, {})
         if files.public.exists():
