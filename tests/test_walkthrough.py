@@ -19,7 +19,8 @@ def commands_and_outputs(text):
     steps = []
     for line in re.sub(r" \\\n +", " ", text).splitlines():
         if line.startswith("$ datacollab"):
-            steps.append((line, []))
+            # Fingerprints that were heard are other ones each time.
+            steps.append((re.sub(r"(--heard) \S+", r"\1 #", line), []))
         elif steps and line.strip() and not line.startswith("# "):
             steps[-1][1].append(line.rstrip())
     return steps

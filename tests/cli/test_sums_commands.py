@@ -8,6 +8,7 @@ from datetime import UTC, datetime
 import pandas as pd
 import pytest
 
+from datacollab.bundle import PublicKey
 from datacollab.exchange.party_folder import PartyFolder
 from playing import assert_refused, runs
 from sums_world import rows_of
@@ -19,6 +20,12 @@ keys, project, party, analyst = map(runs, ("keys", "project", "party", "analyst"
 def done(result):
     assert result.exit_code == 0, result.output
     return result.stdout
+
+
+def heard_by(place, name):
+    """Options with the fingerprints of all others, as a party hears them."""
+    others = [PublicKey.load(place / each / "public.key") for each in PARTIES if each != name]
+    return [f"--heard={key.fingerprint}" for key in others]
 
 
 @pytest.fixture(scope="module")
@@ -157,7 +164,11 @@ def test_from_check_to_predictions(place):
     assert "NOT_APPROVED" in refused.stderr
     files = []
     for name in PARTIES:
-        text = done(party("share", place / f"{name}.csv", "--approve", "--approved-by", "officer", "-C", place / name))
+        share = ("share", place / f"{name}.csv", "--approve", "--approved-by", "officer", "-C", place / name)
+        refused = party(*share)
+        assert refused.exit_code == 12
+        assert "NOT_CONFIRMED" in refused.stderr
+        text = done(party(*share, *heard_by(place, name)))
         assert "approved by officer" in text
         files.append(place / name / "outbox" / f"{name}.dcsum")
     shared = f"You shared 80 rows of north.csv on {datetime.now(UTC).date()}. new.csv was not "

@@ -20,9 +20,14 @@ def world(tmp_path_factory):
     return made
 
 
-def answered(place, **data):
+def answered_now(place, **data):
+    """The page that the answer gets at once."""
     asked = re.search(r'name="question" value="(\w+)"', place.client.get("/sums").text)
-    send(place, "/sums/decide", {"question": asked[1] if asked else ""} | data)
+    return plain(send(place, "/sums/decide", {"question": asked[1] if asked else ""} | data))
+
+
+def answered(place, **data):
+    answered_now(place, **data)
     return plain(finished(place))
 
 
@@ -54,7 +59,14 @@ def test_from_a_table_to_predictions(world):
     assert "Write the name" in plain(send(place, "/sums/decide", {
         "decision": "yes", "question": re.search(r'name="question" value="(\w+)"', place.client.get("/sums").text)[1],
     }))  # fmt: skip
-    assert "north.dcsum" in answered(place, decision="yes", name="Officer")
+    assert not any(key.fingerprint in shown for key in world.project.parties.values())
+    first, second = world.heard("north")
+    for heard, words in (("", "two other institutions"), ("a" * 16, "no party of project 'wards'"), (first, "1 more")):
+        told = answered_now(place, decision="yes", name="Officer", heard=heard)
+        assert "NOT_CONFIRMED" in told
+        assert words in told
+    # The first one was kept; what is typed now has other letters in between.
+    assert "north.dcsum" in answered(place, decision="yes", name="Officer", heard=second.upper().replace("-", " "))
     folder = PartyFolder(at)
     assert events(folder)[-1] == "share"
     assert folder.log.entries()[-1]["facts"]["approved_by"] == "Officer"
@@ -127,7 +139,8 @@ def test_counts_of_a_study_on_both_desks(tmp_path):
     finished(place)
     send(place, "/sums")
     assert "counts over 60 of its rows" in plain(finished(place))
-    assert "north.dcsum" in answered(place, decision="yes", name="Officer")
+    heard = "\n".join(made.heard("north"))
+    assert "north.dcsum" in answered(place, decision="yes", name="Officer", heard=heard)
     made.share_all(["south", "east"])
     made.analyst.add(made.root / name / "outbox" / f"{name}.dcsum" for name in PARTIES[:3])
     desk = opened_by_analyst(made.root / "analyst")

@@ -11,6 +11,7 @@ import pytest
 from blocks import block_of
 from loaded_program import loaded_program
 
+from datacollab.bundle import PublicKey
 from named_world import table_of
 from party_world import allow_without_audit
 
@@ -149,7 +150,9 @@ def test_an_exchange_through_a_folder_that_all_reach(desk):
     desk.type("cp south/patients.csv .; rm south/project.toml south/anchor.dcstate")
     desk.play(page, first, ("/mnt/exchange", "exchange"), part=slice(4))
     desk.type("datacollab party join south/inbox/project.toml south/inbox/anchor.dcanchor -C south --owner north.key")
-    desk.play(page, first, ("patients.csv", "patients.csv --approve"), part=slice(4, 6))
+    heard = [PublicKey.load(desk.at / name / "public.key").fingerprint for name in ("north", "east")]
+    given = " ".join(["patients.csv --approve", *(f"--heard {each}" for each in heard)])
+    desk.play(page, first, ("patients.csv", given), part=slice(4, 6))
     desk.type("datacollab remote add store exchange -C analyst")
     desk.play(page, first, part=slice(6, 7))
     assert (desk.at / "analyst" / "inbox" / "south.dcsum").exists()

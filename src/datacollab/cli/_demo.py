@@ -36,6 +36,7 @@ from .._obfuscators import OBFUSCATORS
 from .._validation import FloatArray, require
 from ..analyst import GEP, KTI, LTI, MPP, ODC, Analyst, TargetSimilarityGraph
 from ..anchor import SMOTEAnchor
+from ..bundle import PublicKey
 from ..datasets import Dataset, PartySplit, load, split_parties
 from ..errors import RepeatableSecretWarning
 from ..estimators import Central, DataCollaborationClassifier, Local
@@ -433,8 +434,8 @@ def _print_table(demonstration: Demonstration, dataset: str) -> None:
     console.print(table)
 
 
-def _exchange() -> Iterator[tuple[str, str]]:
-    """Yield the commands of an exchange over handwritten digits, with notes; the first party owns the project."""
+def _exchange(root: Path) -> Iterator[tuple[str, str]]:
+    """Yield the commands of an exchange over digits, with notes; each is played in `root` before the next is made."""
     owner, member, *_ = USUAL_PARTIES
     yield "Tables to try it with.", "data deal digits tables"
     yield "Everybody makes keys.", f"keys new {' '.join(USUAL_PARTIES)} analyst"
@@ -450,7 +451,10 @@ def _exchange() -> Iterator[tuple[str, str]]:
     )
     for party in USUAL_PARTIES:
         yield "A party joins.", f"party join project.toml anchor.dcanchor --owner {owner}/public.key -C {party}"
-        yield "It looks at what would leave, and shares once.", f"party share tables/{party}.csv --approve -C {party}"
+        keys = [PublicKey.load(root / other / "public.key") for other in USUAL_PARTIES if other != party]
+        heard = " ".join(f"--heard {key.fingerprint}" for key in keys[:2])
+        sharing = f"party share tables/{party}.csv --approve {heard} -C {party}"
+        yield "It looks at what would leave, has two others read out their fingerprints, and shares once.", sharing
     sums = " ".join(f"{party}/outbox/{party}.dcsum" for party in USUAL_PARTIES)
     integrating = f"analyst integrate {sums} --project project.toml -C analyst"
     yield "The analyst adds up all files and makes one model.", integrating
@@ -465,7 +469,7 @@ def _play_roles(output: Path, *, quiet: bool) -> Path:
     if output.exists() and any(output.iterdir()):
         raise ValueError(f"{output} is not empty; choose another --output, or remove it.")
     output.mkdir(parents=True, exist_ok=True)
-    for note, words in _exchange():
+    for note, words in _exchange(output):
         if not quiet:
             typer.secho(f"# {note}", dim=True)
             typer.echo(f"$ datacollab {words}")

@@ -17,7 +17,7 @@ from ..errors import ExchangeError
 from ..exchange.party_folder import Explained, PartyFolder, ReleaseSummary, SumsSummary, assessment, deadline_passed
 from ..exchange.project import Project, column_questions, load_project, project_changes, table_batches, unknown_levels
 from ..exchange.steps import SIDES, STEPS, score_rows
-from ._command import Folder, says_yes, sending
+from ._command import Folder, at_terminal, says_yes, sending
 from ._output import Report, closed_file, listed, show_adjusted, show_rows
 from ._progress import shown_progress
 
@@ -43,6 +43,7 @@ def check(report: Report, folder: Folder, table: Path, dpia: Path | None, show_l
     shared_before = not of_sums and any(entry["event"] == "share" for entry in opened.log.entries())
     said = "" if of_sums or prepared.plan.defences else " --undefended"
     said += " --again" if shared_before else ""
+    said += " --heard FINGERPRINT" * opened.n_unconfirmed()
     command = (
         f"datacollab party share {shlex.quote(str(table))} {words}-C {shlex.quote(str(folder.path))} --approve{said}"
     )
@@ -125,8 +126,11 @@ def join(report: Report, folder: Folder, project: Path, anchor: Path | None, own
     }
     report.line(f"{folder.path}: party {joined.name} of project {agreed.name}.")
     if owner is None:
+        report.line("Nothing confirms yet that the file is the owner's.")
         report.line(f"Owner {agreed.owner.fingerprint}, analyst {agreed.analyst.fingerprint},")
         report.line(f"project {agreed.fingerprint}: compare them with the owner by telephone.")
+        if agreed.sharing is not None:
+            report.line("`party share` also asks for fingerprints that two other institutions read out to you.")
     report.line(f"What may leave is up to you: look at {folder.path / 'policy.toml'}.")
     if anchor is None and agreed.has_anchor:
         report.line("The anchor is missing; join again with it before you share.")
@@ -159,6 +163,7 @@ def share(
     table: Path,
     withdrawals: list[Path] | None,
     without: list[str] | None,
+    heard: list[str] | None,
     approve: bool,
     approved_by: str | None,
     **options: Any,
@@ -176,9 +181,10 @@ def share(
             show_adjusted(summary.adjusted, report, is_summarised=True)
             _show_unused(opened.project, next(iter(table_batches(table, project=opened.project))), report)
             report.line()
+            _ask_for_fingerprints(opened, report)
             return approver if approve or says_yes(STEPS["party share"].asks, as_json=report.as_json) else None
 
-        options |= {"withdrawals": withdrawals or (), "without": without or ()}
+        options |= {"withdrawals": withdrawals or (), "without": without or (), "heard": heard or ()}
         file = opened.share(table, approve=ask, progress=progress, **options)
     sharing = opened.project.sharing
     size = file.stat().st_size
@@ -195,6 +201,18 @@ def share(
     report.line(
         "Keep this folder: only it can predict with the model that comes back. It is as sensitive as the table."
     )
+
+
+def _ask_for_fingerprints(opened: PartyFolder, report: Report) -> None:
+    """Ask the approver for fingerprints that other institutions read out, until enough are confirmed."""
+    while (n_more := opened.n_unconfirmed()) and not report.as_json and at_terminal():
+        typed = typer.prompt(f"Fingerprint that an institution read out to you ({n_more} to go)", err=True)
+        try:
+            report.line(f"This is the key of {opened.confirm([typed])[0]}.")
+        except ExchangeError as error:
+            if error.code != "NOT_CONFIRMED":
+                raise
+            report.line(str(error))
 
 
 def withdraw(report: Report, folder: Folder) -> None:

@@ -455,7 +455,7 @@ def test_an_encrypted_folder_plays_as_well(played, tmp_path):
     assert (world.root / "project.toml").read_text() == project_text(project, world.keys["north"])
     files = world.root / "project.toml", world.root / "anchor.dcanchor"
     folder = PartyFolder.join(place, *files, passphrase=words)
-    path = folder.share(world.table("north"), approve=lambda summary: "me")
+    path = folder.share(world.table("north"), approve=lambda summary: "me", heard=world.heard("north"))
     assert path.exists()
     kept = (place / "sum.dcstate").read_bytes()
     assert path.read_bytes() not in kept

@@ -70,7 +70,9 @@ def killed_at_each_step(commands, world, tmp_path):
         assert (place / "own.dcstate").exists() is released
         own = (place / "own.dcstate").read_bytes() if released else None
         assert (place / "mask.dcstate").exists() is not released
-        again = folder.share(world.table("north"), approve=lambda summary: "me").read_bytes()
+        again = folder.share(
+            world.table("north"), approve=lambda summary: "me", heard=world.heard("north")
+        ).read_bytes()
         if released:
             assert again == before
             assert (place / "own.dcstate").read_bytes() == own

@@ -98,7 +98,9 @@ def test_the_summary_says_who_learns_what(world):
     assert "No row leaves" in text
     assert "personal data" in text
     assert world.project.analyst.fingerprint in text
-    assert all((key.fingerprint in text) == (name != "north") for name, key in world.project.parties.items())
+    # Those that were heard are shown, and no others: nobody is to copy them from the screen.
+    shown = [key.fingerprint for key in world.project.parties.values() if key.fingerprint in text]
+    assert sorted(shown) == sorted(world.heard("north"))
     assert json.dumps(told)
     assert told["way"] == "sums"
 
@@ -156,7 +158,7 @@ def test_a_second_share_sends_the_same_bytes_and_computes_nothing(world):
 def test_nobody_approved_and_nothing_happened(world):
     before = contents(world.folder("north"))
     with refused("NOT_APPROVED"):
-        world.share("north", approve=lambda summary: None)
+        world.share("north", approve=lambda summary: None, heard=())
     assert contents(world.folder("north")) == before
 
 
@@ -386,3 +388,29 @@ def test_with_an_epsilon_there_is_as_much_noise_as_it_takes_and_the_bound_is_sai
     assert prepared.summary.noise == pytest.approx(gaussian_sigma(4.0, 1e-5) * statistic.sensitivity)
     assert statistic.noise_of_each.max() == prepared.summary.noise
     assert "AUC of 0.74 at most" in " ".join(prepared.summary.to_text().split())
+
+
+@pytest.mark.parametrize(("n_ill", "names"), [(2, True), (30, False)])
+def test_who_shares_a_model_of_classes_that_nobody_counted_reads_which_may_be_rare(world, n_ill, names):
+    """Its own rows alone tell a party what may be rare."""
+    folder, table = world.folder("north"), pd.read_csv(world.table("north"))
+    table["ill"] = np.where(np.arange(len(table)) < n_ill, "yes", "no")
+    text = " ".join(folder.prepare(table).summary.to_text().split())
+    assert "No counts of these rows were shared before." in text
+    assert ("Going by your rows, yes may have fewer than 10 people" in text) is names
+
+
+def test_numbers_have_no_rare_class(tmp_path):
+    world = new_sums_world(tmp_path, task="regression", parties=PARTIES[:3])
+    assert "rare class would" not in " ".join(
+        world.folder("north").prepare(world.table("north")).summary.to_text().split()
+    )
+
+
+def test_who_has_counted_these_rows_reads_nothing_of_rare_classes(tmp_path):
+    world = new_sums_world(tmp_path, parties=PARTIES[:3], sharing={"statistics": ("counts",)})
+    world.share("north")
+    sharing = replace(world.project.sharing, statistics=("ridge regression",))
+    world.project = replace(world.project, sharing=sharing)
+    world.next_run()
+    assert "No counts" not in world.folder("north").prepare(world.table("north")).summary.to_text()

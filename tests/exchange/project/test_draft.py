@@ -17,7 +17,14 @@ from hypothesis import strategies as st
 
 from datacollab.bundle import KeyPair
 from datacollab.errors import ExchangeError
-from datacollab.exchange.project import draft_project, encode_table, load_project, make_anchor, project_text
+from datacollab.exchange.project import (
+    draft_project,
+    encode_table,
+    load_project,
+    make_anchor,
+    parse_project,
+    project_text,
+)
 from datacollab.exchange.study import study_statistics
 from datacollab.sums import MaskKey, mask_card
 from party_world import refusal
@@ -305,6 +312,24 @@ def test_how_a_target_of_numbers_was_taken_is_said_with_what_changes_it(entries)
 
 
 STATISTICS = ("counts", "description", "least squares", "effect", "survival", "additive hazards")
+
+
+@pytest.mark.parametrize(("values", "asks"), [((0, 1), True), ((0, 0.5), False), ((0, 1, 2), False)])
+def test_a_number_of_zero_and_one_alone_is_asked_about_before_counts_are_spent(keys, study_cards, values, asks):
+    """No count tells how rare a number's 1 is; as classes both are counted, once the entries are as the draft says."""
+    table = pd.DataFrame({"age": np.arange(12.0), "ill": np.resize(values, 12)})
+    options = {"target": "ill", "statistics": ["counts", "least squares"], **study_cards}
+    project = draft_project(table, name="x", purpose="x", **options)
+    assert project.task.kind == "regression"
+    text = project_text(project, keys["a"], drafted=True)
+    assert ("# CHECK: public rows have 0 and 1 alone." in text) is asks
+    if asks:
+        # What the comment says, in place of the number's entries.
+        said = 'kind = "classification", classes = [0, 1]'
+        assert said in text
+        task = re.search(r'kind = "regression"\n.*?(?=\n\n)', text, re.DOTALL)[0]
+        text = text.replace(task, f'target = "ill"\n{said.replace(", ", chr(10), 1)}').replace('"least squares",', "")
+        assert parse_project(text, what="x")[0].task.classes == (0, 1)
 
 
 @pytest.mark.parametrize(

@@ -3,9 +3,13 @@
 import re
 import tomllib
 from dataclasses import replace
+from functools import partial
+from unicodedata import normalize
 
 import pandas as pd
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from datacollab.bundle import KeyPair
 from datacollab.exchange.project import (
@@ -152,11 +156,37 @@ def test_impossible_entries_are_refused_with_what_to_do(project, changes, words)
         changed(project, **changes)
 
 
-def test_entities_count_and_not_keys(keys):
-    """Two invented parties of one institution do not make three; neither case nor spaces tell institutions apart."""
-    invented = {"north": "Hospital A", "south": "hospital  a ", "east": "Hospital B", "analyst": "Institute"}
+@pytest.mark.parametrize(
+    ("name", "other"),
+    [
+        ("Hospital A", "hospital  a "),
+        ("St. Mary's", "St Mary\N{RIGHT SINGLE QUOTATION MARK}s "),
+        ("Straße 1", "STRASSE-1"),
+    ],
+)
+def test_entities_count_and_not_keys(keys, name, other):
+    """Two invented parties of one institution do not make three; neither case nor punctuation tells them apart."""
+    invented = {"north": name, "south": other, "east": "Hospital B", "analyst": "Institute"}
     with refused("SPEC_INVALID", "at least 3 different legal entities as parties, got 2"):
         project_of(keys, THREE, cards_of(keys, THREE), sharing={"entities": invented})
+
+
+LETTERS = st.characters(categories=["Ll", "Lu", "Lo"]).filter(lambda each: each.upper().casefold() == each.casefold())
+PARTS = st.lists(st.text(LETTERS, min_size=1, max_size=6), min_size=1, max_size=4)
+BETWEEN = st.text(st.sampled_from(" .,-/&()\N{EN DASH}"), min_size=1, max_size=3)
+WITHIN = st.sampled_from(["", "'", "\N{RIGHT SINGLE QUOTATION MARK}", "\N{ACUTE ACCENT}"])
+WRITTEN = st.sampled_from([str.upper, str.title, partial(normalize, "NFC"), partial(normalize, "NFD")])
+
+
+@given(parts=PARTS, data=st.data())
+def test_one_institution_may_be_written_in_many_ways(parts, data):
+    """White space, punctuation, capitals and encodings do not make another institution; words do."""
+    draw = data.draw
+    words = [draw(WRITTEN)(each[:1] + draw(WITHIN) + each[1:]) for each in parts]
+    other = draw(BETWEEN) + "".join(word + draw(BETWEEN) for word in words)
+    entities = {"north": " ".join(parts), "south": other, "east": " ".join([*parts, "annex"])}
+    sharing = Sharing(mask_keys={}, entities=entities)
+    assert sharing.entity("north") == sharing.entity("south") != sharing.entity("east")
 
 
 def test_fewer_than_three_parties_are_refused(keys):

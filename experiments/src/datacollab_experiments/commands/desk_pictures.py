@@ -16,6 +16,7 @@ from contextlib import ExitStack, chdir, contextmanager
 from pathlib import Path
 from typing import Any
 
+from datacollab.bundle import PublicKey
 from datacollab.cli._command import Folder
 from datacollab.cli._desk import desk_app
 from datacollab.desk.web import Session, bound_socket
@@ -171,6 +172,9 @@ def play(root: Path, output: Path, width: int, way: str = "sums") -> None:
                 each.press("Next: approve")
             if each is party:
                 each.take(f"{way}-question")
+            if way == "sums":
+                keys = [PublicKey.load(folders[other] / "public.key") for other in PARTIES if other != name]
+                each.write(heard="\n".join(key.fingerprint for key in keys[:2]))
             each.write(name="J. Doe")
             each.press("It may leave")
         hands["south"].take("outbox")

@@ -35,6 +35,7 @@ from sklearn.metrics import roc_auc_score
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import OneHotEncoder, StandardScaler
 
+from datacollab.bundle import PublicKey
 from datacollab.cli import main as datacollab
 
 from ..harness import markdown, r_table
@@ -169,7 +170,9 @@ def played(
     run("project", "revise", project, place / "public.csv", *owner, "-o", anchor)
     for name in HOSPITALS:
         run("party", "join", project, anchor, "-C", place / name)
-        run("party", "share", place / f"{name}.csv", "--approve", "-C", place / name)
+        keys = [PublicKey.load(place / other / "public.key") for other in HOSPITALS if other != name]
+        heard = [f"--heard={key.fingerprint}" for key in keys[:2]]
+        run("party", "share", place / f"{name}.csv", "--approve", *heard, "-C", place / name)
     sums = [place / name / "outbox" / f"{name}.dcsum" for name in HOSPITALS]
     run("analyst", "integrate", *sums, "--project", project, "-C", place / "analyst")
     run("analyst", "export", "-C", place / "analyst")

@@ -21,6 +21,7 @@ from typing import Annotated
 import typer
 from typer import Option
 
+from datacollab.bundle import PublicKey
 from datacollab.cli.kit import one_line_errors
 
 from .._require import require
@@ -181,8 +182,13 @@ def _agreed(stage: Stage) -> None:
 
 def _shared(stage: Stage) -> None:
     """Each party shares."""
-    note = "Each party shares once: sums over its rows leave, under masks that cancel in the total of all."
-    stage.play(*_each(note, ("party", "share", "tables/{}.csv", "--approve")))
+    note = "Each party shares once: sums over its rows leave, under masks that cancel in the total of all. "
+    note += "Before that, two others read their fingerprints out to it by telephone."
+    keys = {party: PublicKey.load(stage.folder / party / "public.key") for party in PARTIES}
+    for party in PARTIES:
+        heard = [f"--heard={key.fingerprint}" for other, key in keys.items() if other != party]
+        stage.play(*_each(note, ("party", "share", "tables/{}.csv", "--approve", *heard[:2]), (party,)))
+        note = ""
     stage.play(*_each("The files go to the hub, which cannot read them.", ("remote", "push")))
 
 

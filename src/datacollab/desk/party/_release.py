@@ -140,7 +140,11 @@ def _decide(desk: PartyDesk, form: FormData, kind: type) -> None:
         approver = text(form, "name")
         if not approver:
             raise ValueError("Write the name of the person who approves; it stays in the log, and leaves with rows.")
-        desk.opened().policy.check_approver(approver)
+        opened = desk.opened()
+        opened.policy.check_approver(approver)
+        if kind is SumsSummary:
+            opened.confirm([each for each in text(form, "heard").splitlines() if each.strip()])
+            opened.check_confirmed()
         if kind is ReleaseSummary and not (checked(form, "undefended") or question.about.defences):
             raise undefended_rows(question.about.party, question.about.obfuscator)
     # What is about another release than the one on the page is refused here.

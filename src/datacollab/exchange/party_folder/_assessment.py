@@ -12,7 +12,7 @@ from ..project import Project
 from ..sums import fewest_rows
 from ._policy import Policy
 from ._release import CRITERIA, FIGURES, ReleaseSummary, figure_text, limit_text
-from ._sums_summary import APART, ATTACKERS, INVENTED, LESS_NOISE, TOGETHER, SumsSummary, auc_text, promise
+from ._sums_summary import APART, ATTACKERS, HEARD, INVENTED, LESS_NOISE, TOGETHER, SumsSummary, auc_text, promise
 
 _TEMPLATE = Template(Path(__file__).with_name("assessment.md").read_text(encoding="utf-8"))
 _AMBER, _RED = 0.55, 0.7
@@ -73,11 +73,8 @@ def assessment(project: Project, policy: Policy, summary: SumsSummary | ReleaseS
     The summary is that of `PartyFolder.prepare`.
     """
     entities = {} if project.sharing is None else project.sharing.entities
-    others = (
-        _harmless(f"- {name} ({entities.get(name, '[legal entity]')}): {key.fingerprint}")
-        for name, key in project.parties.items()
-        if name != summary.party
-    )
+    parties = project.parties.items()
+    others = [f"{name} ([legal entity]): {key.fingerprint}" for name, key in parties if name != summary.party]
     facts = {
         "project": project.name,
         "party": summary.party,
@@ -90,7 +87,7 @@ def assessment(project: Project, policy: Policy, summary: SumsSummary | ReleaseS
         "n_rows": f"{summary.n_rows:,}",
         "columns": _harmless(f"{len(project.columns)}: {', '.join(each.name for each in project.columns)}"),
         "analyst": _harmless(f"{entities.get('analyst', '[legal entity]')}, key {summary.analyst}"),
-        "others": "\n".join(others),
+        "others": "\n".join(_harmless(f"- {each}") for each in getattr(summary, "others", others)),
         "policy": policy.digest,
         "approvers": ", ".join(policy.approvers) or "anybody who can read the folder",
     }
@@ -100,6 +97,7 @@ def assessment(project: Project, policy: Policy, summary: SumsSummary | ReleaseS
 
 
 def _of_sums(project: Project, policy: Policy, summary: SumsSummary) -> dict[str, str]:
+    others = INVENTED if summary.n_unconfirmed else HEARD
     public = f" and {summary.n_public} labelled public ones" if summary.n_public else ""
     risk = [] if summary.epsilon is None else [promise(summary.epsilon)]
     if not summary.of_study:
@@ -125,7 +123,7 @@ def _of_sums(project: Project, policy: Policy, summary: SumsSummary) -> dict[str
         f"in the total of all {summary.n_parties} parties ({summary.n_entities} institutions)."
         + "".join(f"\n- {each}" for each in summary.tells),
         "stays": "records, targets, sums of this party alone, keys, policy and log",
-        "who": "\n\n".join([APART, TOGETHER, INVENTED, *(f"Warning: {each}" for each in summary.sentences)]),
+        "who": "\n\n".join([APART, TOGETHER, others, *(f"Warning: {each}" for each in summary.sentences)]),
         "risk": "\n\n".join(risk),
         "measures": _DOES.format(sealed="encrypted for the analyst") + _OF_SUMS,
         "limits": f"at least {max(policy.min_rows, fewest_rows(project))} rows. There is no limit of risk for sums: "

@@ -120,6 +120,7 @@ class Files:
         self.sum, self.next_sum = root / "sum.dcstate", root / ".sum.dcstate.next"  # the message, to be sent again
         # The own model beside the common one of sums, as sensitive as the table; or the reason why there is none.
         self.own, self.next_own = root / "own.dcstate", root / ".own.dcstate.next"
+        self.heard = root / "heard.dcstate"  # whose fingerprints other institutions read out
 
     def share(self, party: str) -> Path:
         return self.outbox / f"{party}.dcshare"

@@ -31,7 +31,7 @@ from ..project import (
     read_project,
     usual_components,
 )
-from . import _folder, _install, _predict, _sums
+from . import _folder, _heard, _install, _predict, _sums
 from ._folder import (
     ANCHOR,
     SEALED,
@@ -120,6 +120,7 @@ def share(
     undefended: bool = False,
     withdrawals: Sequence[Path] = (),
     without: Sequence[str] = (),
+    heard: Sequence[str] = (),
     where: str | None = None,
     prepared: Prepared | None = None,
     **options: Any,
@@ -142,6 +143,8 @@ def share(
         Of parties that left an earlier run of sums over these rows; see `withdraw`.
     without : sequence of str
         Parties that left one and gave no withdrawal: if their files arrived, both totals tell their sums.
+    heard : sequence of str
+        Fingerprints that other institutions read out, for `confirm`: two are needed, once for the same parties.
     prepared : Prepared, optional
         What `prepare` gave, if it is to leave as it is; no secret is drawn anew.  For rows alone.
     table, where, **options
@@ -150,13 +153,14 @@ def share(
     Raises
     ------
     ExchangeError
-        DEADLINE_PASSED, ALREADY_SHARED, FORGOTTEN, UNDEFENDED, NOT_APPROVED, STATE_UNSUPPORTED, PROJECT_HASH_MISMATCH,
-        BUSY; or the errors and reasons of `prepare`.  Nothing left the party.
+        DEADLINE_PASSED, ALREADY_SHARED, FORGOTTEN, UNDEFENDED, NOT_APPROVED, NOT_CONFIRMED, STATE_UNSUPPORTED,
+        PROJECT_HASH_MISMATCH, BUSY; or the errors and reasons of `prepare`.  Nothing left the party.
     """
     project = folder.project
     if project.sharing is not None:
         _check_no_options_of_rows(project, options)
-        return _sums.share(folder, table, approve=approve, where=where, withdrawals=withdrawals, without=without)
+        left: dict[str, Any] = {"withdrawals": withdrawals, "without": without}
+        return _sums.share(folder, table, approve=approve, where=where, heard=heard, **left)
     project.check_deadline(datetime.now(UTC).date())
     if options.get("preset") == UNDEFENDED and not undefended:
         raise undefended_rows(folder.name, options.get("obfuscator") or "pca")
@@ -238,6 +242,9 @@ class PartyFolder(Folder):
     shared = shared
     shared_before = _sums.shared_before
     own_model_words = own_model_words
+    confirm = _heard.confirm
+    check_confirmed = _heard.check_confirmed
+    n_unconfirmed = _heard.n_unconfirmed
     withdraw = _sums.withdraw
     install = _install.install
     distil = _install.distil

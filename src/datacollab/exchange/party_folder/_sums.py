@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 import os
 import secrets
+from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
@@ -53,10 +54,11 @@ from ._folder import (
     open_outbox,
     send_again,
 )
+from ._heard import check_confirmed, confirm, n_unconfirmed, other_parties
 from ._own_model import OwnSample, kept_own_model, own_model_state
 from ._policy import Policy, approved, crafted_anchor, dense_anchor, private_rows_in_anchor, refuse
 from ._project_map import ProjectMap, project_map
-from ._sums_summary import NOT_COUNTED, ONE_CLASS, SumsSummary, also_in_anchor, message_bytes
+from ._sums_summary import NOT_COUNTED, ONE_CLASS, SumsSummary, also_in_anchor, classes_not_counted, message_bytes
 
 _Batch = tuple[EncodedTable, NDArray[Any] | None, Any]
 _LEDGER_KEY = b"datacollab ledger key 1\n"
@@ -121,6 +123,7 @@ def share(
     where: str | None = None,
     withdrawals: Sequence[Path] = (),
     without: Sequence[str] = (),
+    heard: Sequence[str] = (),
 ) -> Path:
     """Add up the table, have it approved, and put the message into the outbox; see `PartyFolder.share`."""
     policy, project = folder.policy, folder.project
@@ -131,11 +134,14 @@ def share(
         _make_own_model_again(folder, table, where)
         return sent
     project.check_deadline(datetime.now(UTC).date())
+    confirm(folder, heard)
     anchor = _anchor_of(folder)
     said = [read_withdrawal(read_regular(file), where=str(file)) for file in map(Path, withdrawals)]
     prepared = _prepared(folder, policy, anchor, ledger, _batches(folder, table, where), said, without)
     refuse(prepared.reasons)
     approved_by = approved(policy, approve, prepared.summary)
+    # The approver may have rung up the others only after having seen what would leave.
+    check_confirmed(folder)
     own = _own_state(project, anchor, prepared.sample)
     with locked(folder):
         check_unchanged(folder, anchor)
@@ -330,7 +336,8 @@ def _prepared(
             "Send public.key to the project's owner, who writes its third line into the project and signs it again.",
         )
     secret = new_secret() if isinstance(plan, StudyPlan) else b""
-    sums, hashed, some, targets = list[FloatArray](), [], [], set[Any]()
+    sums, hashed, some = list[FloatArray](), [], []
+    targets: Counter[Any] = Counter(dict.fromkeys(project.task.classes, 0))
     sample, coder = OwnSample(), ledger.coder()
     for batch, clusters, frame in batches:
         assert batch.target is not None
@@ -339,7 +346,7 @@ def _prepared(
         coder.add(frame)
         sample.add(batch.X, batch.target)
         if project.task.classes:
-            targets.update(np.unique(batch.target).tolist())
+            targets.update(batch.target.tolist())
         some.append(batch.X[:: -(-batch.n_rows // _LOOKED_AT) or 1])
     rows, adjusted, table = np.concatenate(hashed), batch.adjusted, coder.table()
     n_public, own = 0, None
@@ -351,12 +358,13 @@ def _prepared(
         n_public = len(anchor.target)
     part = plan.finish(sums) if isinstance(plan, StudyPlan) else sums[0]
     void, of_left = _left(ledger, project, withdrawals, without)
+    n_rows_together = len(rows) + (len(project.parties) - 1) * fewest_rows(project)
     counted = [entry for entry in ledger.entries if "counts" in entry.statistic.split(", ")]
     # Rows in which two tables differ are a total of their own, of this party alone.
     fewest = max(len(project.parties) * fewest_rows(project), policy.min_rows)
     is_counted = any(table.n_different(entry.table, fewest) == 0 for entry in counted)
-    if isinstance(plan, StudyPlan) and "counts" not in sharing.statistics and not is_counted:
-        of_left.append(NOT_COUNTED)
+    if "counts" not in sharing.statistics and not is_counted:
+        of_left += [NOT_COUNTED] if sharing.is_study else classes_not_counted(targets, n_rows_together)
     earlier = ledger.earlier(table)
     n_numbers, noise_before = len(part), joint_noise(earlier)
     noise = plan.noise_of_sums if isinstance(plan, StudyPlan) else plan.noise
@@ -425,13 +433,10 @@ def _prepared(
         earlier=tuple(f"{each.purpose} ({each.statistic}, {each.time[:10]})" for each in earlier),
         n_parties=len(project.parties),
         n_entities=len({sharing.entity(each) for each in project.parties}),
-        others=tuple(
-            f"{other} ({sharing.entities[other]}): {key.fingerprint}"
-            for other, key in project.parties.items()
-            if other != name
-        ),
-        sentences=(*sharing_sentences(sharing), *of_left, *([ONE_CLASS] if len(targets) == 1 else [])),
-        n_rows_together=len(rows) + (len(project.parties) - 1) * fewest_rows(project),
+        others=other_parties(folder),
+        n_unconfirmed=n_unconfirmed(folder),
+        sentences=(*sharing_sentences(sharing), *of_left, *([ONE_CLASS] if len(+targets) == 1 else [])),
+        n_rows_together=n_rows_together,
         measured=measured_membership("table" if common is None else common.kind),
         adjusted=adjusted.to_dict(),
     )

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 import textwrap
+from collections import Counter
 from dataclasses import asdict, dataclass
 from typing import Any
 
@@ -40,9 +41,10 @@ ATTACKERS = {
 """In words, by the attributes of `MeasuredMembership`."""
 LESS_NOISE = "This total has less noise or more columns than those measured, and reveals more."
 INVENTED = (
-    "If one person made up all the other parties, they could read your part. Compare the fingerprints of at least two, "
-    "by telephone, with people of these institutions whom you know."
+    "If one person made up all the other parties, they could read your part. Ring up two of these institutions, at "
+    "numbers that you know, and have each read out the fingerprint of its own key. You are asked to type them."
 )
+HEARD = "Two of these institutions read their fingerprints out to you. So nobody has made up all the other parties."
 
 ONE_CLASS = (
     "All your rows are of one class. If the others are not recorded at your institution, or not in this file, do not "
@@ -64,6 +66,20 @@ NOT_COUNTED = (
     "No counts of exactly these rows were shared before. If a level has few people in the total, this study may reveal "
     "them. Best have the owner ask for counts alone first, and merge what is rare."
 )
+_FEWEST_OF_CLASS = 10
+"""People of a class in a total: with fewer the total may reveal them."""
+
+
+def classes_not_counted(found: Counter[Any], n_rows_together: int) -> list[str]:
+    """Return what a total of classes risks that were never counted; `found` is how many own rows each has."""
+    said = "No counts of these rows were shared before. A rare class would reveal its people: best have the owner ask "
+    said += "for counts first."
+    # Own rows are all that a party knows of the shares in the total.
+    least = _FEWEST_OF_CLASS * found.total() / n_rows_together
+    if rare := [f"{name}" for name, n_rows in found.items() if n_rows < least]:
+        said += f" Going by your rows, {', '.join(rare)} may have fewer than {_FEWEST_OF_CLASS} people in the total, "
+        said += "if other parties have few rows. Without counts, have the owner merge what is rare ([task.merged])."
+    return [said] if found else []
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -84,8 +100,9 @@ class SumsSummary:
     epsilon : float or None
         Of differential privacy, if the project asks for it.
     tells, others, sentences : tuple of str
-        What each statistic of a study tells; each other party with its institution and its key's fingerprint; and
-        warnings about the participants.
+        What each statistic of a study tells; other parties and their institutions; and warnings about participants.
+    n_unconfirmed : int
+        Other institutions that have still to be confirmed, by fingerprints that they read out.
     measured : tuple of MeasuredMembership
         Attacks on such totals.
     adjusted : dict of str to object
@@ -110,6 +127,7 @@ class SumsSummary:
     n_parties: int
     n_entities: int
     others: tuple[str, ...]
+    n_unconfirmed: int
     sentences: tuple[str, ...]
     n_rows_together: int
     measured: tuple[MeasuredMembership, ...]
@@ -152,7 +170,7 @@ class SumsSummary:
             *textwrap.wrap(APART, _WIDTH),
             *textwrap.wrap(TOGETHER, _WIDTH),
             *("", "The other parties:", *(f"  {each}" for each in self.others)),
-            *textwrap.wrap(INVENTED, _WIDTH),
+            *textwrap.wrap(INVENTED if self.n_unconfirmed else HEARD, _WIDTH),
             *([] if self.of_study else ["", *self._measured_lines()]),
         ]
         if self.epsilon is not None:

@@ -153,6 +153,8 @@ def project_text(
     task = project.task
     words, guess = _TASK_COMMENTS[f"{task.kind}{' on times' * (task.kind == 'effect' and task.time != '')}"]
     comments["task"] = "".join(_COMMENTS["task"][each] for each in words.split())
+    # A draft has this range of a number if it found nothing but both.
+    guess = "zero and one" if (task.kind, task.minimum, task.maximum) == ("regression", 0.0, 1.0) else guess
     comments["task"] += check.get(guess, "") * (drafted and not target_given)
     comments["sharing.entities"] += check["entities"] * drafted
     if project.sharing is not None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, ClassVar
+from unicodedata import category, normalize
 
 from ..._recommended import TABLE, columns_alike
 from ...bundle import PublicKey
@@ -15,6 +16,7 @@ from ._task import Task
 
 ANALYST = "analyst"
 """The analyst's name in `Sharing.entities`."""
+_APOSTROPHES = "'`\u00b4\u02bc\u2018\u2019\u2032"  # quotation marks, accents, a letter and a prime
 _ENTITIES_WITHOUT_WARNING = 5
 _FEWEST_ENTITIES = 3
 _LIMITS = {"noise": (0.03, 100.0), "epsilon": (0.01, 100.0), "n_components": (2, 1000), "run": (1, None)}
@@ -125,8 +127,15 @@ class Sharing:
         return not self.is_study or "effect" in self.statistics
 
     def entity(self, name: str) -> str:
-        """Return the legal entity of a party or of the analyst, in a form in which equal ones are equal."""
-        return " ".join(self.entities[name].casefold().split())
+        """Return the legal entity of a party or of the analyst, in a form in which equal ones are equal.
+
+        An apostrophe goes, and other punctuation parts words: "St. Mary's" is "ST MARYS", and "1-2" is not "12".
+        """
+        folded = self.entities[name]
+        # Twice: a letter may have another normal form, or an apostrophe, once it was folded.
+        for _ in range(2):
+            folded = normalize("NFKC", "".join(each for each in folded if each not in _APOSTROPHES)).casefold()
+        return " ".join("".join(" " if category(each)[0] == "P" else each for each in folded).split())
 
 
 def declared_alike(columns: Sequence[Column]) -> bool:
