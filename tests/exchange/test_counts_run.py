@@ -44,10 +44,10 @@ def test_counts_say_which_class_is_rare(counted):
     assert counted.result.model_digest is None
 
 
-def test_42_numbers_leave_and_the_approver_is_shown_what_they_are(counted):
-    """15 of each number; 7 of three classes, and 5 of two wards."""
+def test_35_numbers_leave_and_the_approver_is_shown_what_they_are(counted):
+    """Rows; 13 of each number, whose parts of the range are one less; 5 of three classes, and 3 of two wards."""
     summary = counted.summaries[0]
-    assert summary.n_numbers == 42
+    assert summary.n_numbers == 35
     assert "counts over 100 of its rows" in summary.to_text()
     assert "AUC" not in summary.to_text()
 

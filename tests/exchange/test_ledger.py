@@ -93,7 +93,7 @@ def test_no_party_repeats_a_total_in_which_another_party_has_new_rows(tmp_path, 
         sum(counts.add_up({"course": words[each[:, 0].astype(int)]}, bytes(32)) for each in run)
         for run in (tables, later)
     )
-    assert (second - first).tolist() == [0, 19, 1], "twenty people of one hospital, in the clear but for noise"
+    assert (second - first).tolist() == [20, 0, 19, 1], "twenty people of one hospital, in the clear but for noise"
     repeats = []
     for place, (own, again) in enumerate(zip(tables, later, strict=True)):
         (tmp_path / str(place)).mkdir()

@@ -110,7 +110,8 @@ def test_the_ledger_adds_up_what_one_message_carries(studied):
     parts = study_statistics(studied.project, n_components=studied.total.n_components)
     entry = Ledger(studied.root / "north" / "ledger" / "ledger.json", bytes(32)).entries[0]
     assert entry.statistic == ", ".join(STATISTICS)
-    assert entry.noise == pytest.approx(RIDGE_MOVED / np.linalg.norm([each.loss for each in parts]))
+    alone = RIDGE_MOVED / np.linalg.norm([each.loss for each in parts])
+    assert alone < entry.noise < 1.01 * alone, "counts that several of them have get a little more noise"
     assert entry.noise < min(RIDGE_MOVED / each.loss for each in parts)
 
 

@@ -1,7 +1,8 @@
 """Statistics of a study that are sums over all parties' rows: the analyst learns the totals alone."""
 
 from ._additive_hazards import AdditiveHazards, AdditiveHazardsResult
-from ._description import COUNT_NOISE, ColumnDescription, Counts, CountsResult, Description, DescriptionResult
+from ._cells import COUNT_NOISE
+from ._description import ColumnDescription, Counts, CountsResult, Description, DescriptionResult
 from ._effect import MAPPED, Difference, Effect, EffectResult, effect_map
 from ._least_squares import LeastSquares, LeastSquaresResult
 from ._plan import CategoryColumn, NumberColumn, Refused, ResultTable, Statistic, StatisticResult, StudyPlan, new_secret

@@ -49,8 +49,8 @@ _EVENTS_PER_COEFFICIENT = 10
 _LEAST_EIGENVALUE = 3.0
 _LEAST_VARIANCE = 2.0
 """Standard deviations of its noise that a coefficient's variance has to be above 0."""
-_PARTS = np.sqrt([0.05, 0.15, 0.3, 0.5])
-"""How the noise of a row is dealt to counts, A, b and B: squares add up to 1."""
+_PARTS = np.sqrt([0.15, 0.3, 0.55])
+"""How the noise of a row is dealt to A, b and B: squares add up to 1."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -68,7 +68,9 @@ class AdditiveHazardsResult(StatisticResult):
     p_values : ndarray of shape (n_coefficients,)
         Of no effect.
     n_rows, n_events, noise_of_rows : float
-        Complete rows and events, with noise, and its standard deviation.
+        Complete rows and events, with noise, and its standard deviation in each.
+    noise_of_levels : float
+        Standard deviation of the noise with which A may tell the rows of a level, as moments of `LeastSquares` do.
     inflation : ndarray of shape (n_coefficients,)
         Standard errors over those without the noise of the total.
     """
@@ -82,6 +84,7 @@ class AdditiveHazardsResult(StatisticResult):
     n_rows: float
     n_events: float
     noise_of_rows: float
+    noise_of_levels: float
     inflation: FloatArray
 
     @property
@@ -94,8 +97,10 @@ class AdditiveHazardsResult(StatisticResult):
         return coefficient_table(
             self,
             f"Additive hazards with a baseline for each party, on about {self.n_rows:.0f} complete rows and "
-            f"{self.n_events:.0f} events. A coefficient is in events per unit of time. Standard errors are robust, and "
-            f"hold the noise of the total (which made them up to {self.inflation.max():.2f} times as large).",
+            f"{self.n_events:.0f} events (noise {self.noise_of_rows:.1f} each). A coefficient is in events per unit of "
+            "time. Standard errors are robust, and hold the noise of the total (which made them up to "
+            f"{self.inflation.max():.2f} times as large). Sums may tell the rows of a level with noise of "
+            f"{self.noise_of_levels:.2g} rows.",
         )
 
 
@@ -129,7 +134,11 @@ class AdditiveHazards(Statistic):
     noise: float = USUAL_NOISE
 
     title: ClassVar[str] = "additive hazards"
-    tells: ClassVar[str] = "how events become more or less frequent with each column, within parties"
+    tells: ClassVar[str] = (
+        "how events become more or less frequent with each column, within parties; and more closely than counts do, "
+        "how many rows each level has"
+    )
+    own_copies: ClassVar[float] = 0.35  # Rows and events.
 
     def __post_init__(self) -> None:
         check_time(self.time, "AdditiveHazards")
@@ -143,7 +152,7 @@ class AdditiveHazards(Statistic):
 
     @property
     def _moved(self) -> FloatArray:
-        """Return how far replacing one row moves counts, A, b and B at most, in the Frobenius norm.
+        """Return how far replacing one row moves A, b and B at most, in the Frobenius norm.
 
         A row is an event once, moves the mean of a risk set by 1/(n+1) times its distance, and the weights.  Rows are
         at most the square root of `square` apart, and have variances of at most `variance` together.
@@ -154,11 +163,11 @@ class AdditiveHazards(Statistic):
         moved_A = math.sqrt(2) * square + (WEIGHTS_CHANGE - 1) * variance
         moved_b = math.sqrt(square) * (2 + WEIGHTS + 2 * WEIGHTS_CHANGE)
         moved_B = square * (math.sqrt(2) + 2 * SQUARED_WEIGHTS + 2 * SQUARED_WEIGHTS_CHANGE)
-        return np.array([math.sqrt(2), moved_A, moved_b, moved_B])
+        return np.array([moved_A, moved_b, moved_B])
 
     @property
     def _noises(self) -> FloatArray:
-        """Return the noise of counts, of b, and on the diagonals of A and B."""
+        """Return the noise on the diagonal of A, of b, and on the diagonal of B."""
         return np.asarray(self.noise / RIDGE_MOVED * self._moved / _PARTS)
 
     @property
@@ -166,14 +175,15 @@ class AdditiveHazards(Statistic):
         """Return the standard deviation of the noise in each number of the total, shape (n_numbers,)."""
         p = len(self.names)
         i, j = np.triu_indices(p)
-        counts, of_A, of_b, of_B = self._noises
+        of_A, of_b, of_B = self._noises
         matrix = np.where(i == j, 1.0, math.sqrt(0.5))
-        return np.concatenate([[counts, counts], of_A * matrix, np.full(p, of_b), of_B * matrix])
+        return np.concatenate([[self.noise_of_rows] * 2, of_A * matrix, np.full(p, of_b), of_B * matrix])
 
     @property
     def loss(self) -> float:
         """Return how far replacing one row moves the numbers at most, in units of the noise."""
-        return RIDGE_MOVED / self.noise
+        # The number of rows stays as it is, and that of events changes by one at most.
+        return math.hypot(1 / self.noise_of_rows, RIDGE_MOVED / self.noise)
 
     def add_up(self, table: StudyTable, secret: bytes) -> FloatArray:
         """Return the complete rows of a party: time, event and columns, shape (n_rows, 2 + n_coefficients)."""
@@ -206,7 +216,8 @@ class AdditiveHazards(Statistic):
         constant, or so few events, that noise could decide.
         """
         p = len(self.names)
-        of_count, of_A, of_b, of_B = (self._noises * noise).tolist()
+        of_count = self.noise_of_rows * noise
+        of_A, of_b, of_B = (self._noises * noise).tolist()
         n_rows, n_events = total[:2].tolist()
         A, B = np.zeros((p, p)), np.zeros((p, p))
         upper, n = np.triu_indices(p), p * (p + 1) // 2
@@ -257,5 +268,6 @@ class AdditiveHazards(Statistic):
             n_rows=n_rows,
             n_events=n_events,
             noise_of_rows=of_count,
+            noise_of_levels=of_A / math.sqrt(3),
             inflation=np.sqrt(variance / exact),
         )

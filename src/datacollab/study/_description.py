@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 
 from .._typing import FloatArray
 from ..linalg import below_zero, largest_noise
+from ._cells import COUNT_NOISE, Cells, noisy
 from ._plan import (
     CERTAINTY,
     FARTHEST,
@@ -25,34 +26,43 @@ from ._plan import (
     StatisticResult,
     StudyTable,
     count_text,
+    entries_of,
     number_text,
 )
 
-COUNT_NOISE = 2.0
-_ENTRY_MOVED = 1 + 1 / 4 + 1 / 16
-"""How far adding a row moves the entries of numbers from -1/2 to 1/2, their sum and that of squares: squared.
+_SUMS_MOVED = 1.0
+"""How far replacing a row moves the sum of numbers from -1/2 to 1/2, and that of their squares, of one column: squared.
 
-Replacing one moves them no farther among all rows, and twice as far if it changes its group.
+If the old and new values a and b are d apart, these move by d and d (a + b), and |a + b| <= 1 - d.  In another group
+than before, or if missing, each value moves them by 1/2 and 1/4 at most.
 """
 _OUTER_MOVED = 2.0
-"""How far replacing a row moves the counts of levels, and their squares around the party's means: squared, each.
+"""How far replacing a row moves the counts of one column's cells, or their squares around the party's means: squared.
 
-Those squares, c - c^2 / n, change for two levels, by 1 at most for each.
+It leaves one cell and enters another.  Squares, c - c^2 / n, change for two levels, by 1 at most for each.
 """
-_SPREAD_MOVED = 2 + 5 / 16
-"""How far replacing a row moves entries, their sum, that of squares, and that of squares around the mean: squared.
+_SPREAD_MOVED = 2.0
+"""How far replacing a row moves the sum of numbers, that of squares, and that of squares around the mean: squared.
 
-If the old and new values a and b are d apart, and m and m' the party's means, it moves these by 0, d, d (a + b) and
+If the old and new values a and b are d apart, and m and m' the party's means, it moves these by d, d (a + b) and
 d (a + b - m - m').  As |a + b| <= 1 - d and |m + m'| <= 1, the squares add up to 2 at most.  A value in place of a
-missing one moves them by 1, 1/2, 1/4 and 1 at most.
+missing one moves them by 1/2, 1/4 and 1 at most.
 """
+_OF_LEVELS = math.sqrt(1.5)
+_OF_SQUARES = 2.0
+"""Noise in counts of levels, and in their squares at least, in units of that of other counts.
+
+A rare level's squares around the mean are nearly its count.  What both tell of it, one over their squared noise, adds
+up to about that of one other count.
+"""
+_TOLD_OF_ROWS = 0.4
+"""The most that all levels' squares tell of the number of rows, in units of what one count tells."""
 _ALIKE = 0.15
 """Largest share of the variance between parties that different patients explain: about half a standard deviation."""
-_OF_SHARE = 7 / 4
-"""Noise in squares of numbers less those within parties, in units of the noise of each sum, at most."""
 _VAGUE = 0.25
 _QUARTILES = "Quartiles are interpolated in agreed parts of the range. An sd that noise decides is left out."
 _MEAN, _MEDIAN = "mean (sd)", "median [q1, q3]"
+_ROUNDING = 1e-6
 _LEAST_NOISE = 0.4
 """In widths of a range.  With it, not even somebody who knows all other rows reads a number; means hardly suffer."""
 _QUARTERS = (0.25, 0.5, 0.75)
@@ -75,8 +85,14 @@ class CountsResult(StatisticResult):
         equal, near 1 if one of them uses another unit; and the standard deviation of its noise.
     ranges : mapping of str to tuple of float
         Declared ranges of the columns of numbers.
+    n_rows, noise_of_rows : float
+        All rows, and the standard deviation of their noise.
     noise : float
-        Standard deviation of the noise in each count.
+        Standard deviation of the noise in parts of a range, except the middle.
+    noise_of_levels : mapping of str to float
+        Standard deviation of the noise in the rows of each level, by column of categories.
+    least_noise : float
+        Standard deviation of the noise with which a count can be read from all counts of the message, at least.
     """
 
     counts: dict[str, dict[Any, float]]
@@ -84,13 +100,17 @@ class CountsResult(StatisticResult):
     missing: dict[str, float]
     between: dict[tuple[str, Any], tuple[float, float]]
     ranges: dict[str, tuple[float, float]]
+    n_rows: float
+    noise_of_rows: float
     noise: float
+    noise_of_levels: dict[str, float]
+    least_noise: float
 
     @property
     def rare(self) -> tuple[tuple[str, Any], ...]:
         """Return columns and levels whose count is not above ten by twice the noise."""
-        least = FEWEST + CERTAINTY * self.noise
-        return tuple((name, level) for name, each in self.counts.items() for level, n in each.items() if n < least)
+        least = {name: FEWEST + CERTAINTY * noise for name, noise in self.noise_of_levels.items()}
+        return tuple((name, one) for name, each in self.counts.items() for one, n in each.items() if n < least[name])
 
     @property
     def unlike(self) -> tuple[str, ...]:
@@ -103,18 +123,17 @@ class CountsResult(StatisticResult):
 
     @property
     def size(self) -> tuple[float, float]:
-        """Return the rows by the column with the fewest counts, and the standard deviation of its noise."""
-        found = {name: [*each.values()] for name, each in self.counts.items()}
-        found |= {name: each.tolist() for name, each in self.bins.items()}
-        name, counts = min(found.items(), key=lambda each: len(each[1]))
-        return sum(counts) + self.missing[name], self.noise * math.sqrt(len(counts) + 1)
+        """Return the number of all rows, and the standard deviation of its noise."""
+        return self.n_rows, self.noise_of_rows
 
     @property
     def fault(self) -> str | None:
         """Return that a count is below zero by more than noise, if one is."""
         counts = [*self.missing.values(), *(n for each in self.counts.values() for n in each.values())]
         lowest = min([*counts, *(float(each.min()) for each in self.bins.values())])
-        return "a count is far below zero" if lowest < -FARTHEST * self.noise else None
+        most = max([self.noise_of_rows, *self.noise_of_levels.values()])
+        # Middle parts of a range, and rows missing, have up to 1.5 times as much noise as that.
+        return "a count is far below zero" if lowest < -1.5 * FARTHEST * most - _ROUNDING else None
 
     @property
     def cautions(self) -> tuple[str, ...]:
@@ -138,13 +157,13 @@ class CountsResult(StatisticResult):
             else:
                 levels = self.counts[name]
             for place, (level, n) in enumerate(levels.items()):
-                share, noise = self.between[name, None if name in self.bins else level]
+                share, noise = self.between.get((name, None if name in self.bins else level), (math.nan, math.inf))
                 apart = f"{share:.2f}" if noise < _VAGUE else ""
                 gaps = count_text(missing) if not place else ""
                 rows.append((name, str(level), count_text(n), gaps, apart))
         note = (
-            f"{_noisy(self.noise)} The last figure is the share of the variance that lies between parties: 0 if they "
-            "are alike, near 1 if one uses another unit; empty if noise decides it."
+            f"{noisy(self.least_noise)} The last figure is the share of the variance that lies between parties: 0 if "
+            "they are alike, near 1 if one uses another unit; empty for a first level, or if noise decides it."
         )
         return ResultTable(("column", "level or range", "rows", "missing", "between"), rows, note, bars, self.noise)
 
@@ -153,7 +172,7 @@ class CountsResult(StatisticResult):
 class Counts(Statistic):
     """The rows of each level and part of a range, and how much parties differ: what goes first in a study.
 
-    Each party adds, for each level and number, the squares of its entries around its own mean.
+    Each party adds, for each level but the first and each number, the squares of its entries around its own mean.
 
     Parameters
     ----------
@@ -161,7 +180,7 @@ class Counts(Statistic):
     noise : float
         Of the sums of numbers: a row is hidden as well as by this noise in `RidgeSums`.
     count_noise : float, default=2
-        Standard deviation of the noise in each count of the total, in rows.
+        Standard deviation of the noise in counts of the total, in rows, at least.
     n_bins : int, default=10
         Equal parts of a declared range, whose rows are counted.
     """
@@ -173,76 +192,106 @@ class Counts(Statistic):
 
     title: ClassVar[str] = "counts"
     tells: ClassVar[str] = "rows of each level and part of a range, rows missing, and how much parties differ"
+    own_copies: ClassVar[float] = 1.3  # A new row of a level is counted in all and in the level.
 
     @property
-    def _sizes(self) -> list[tuple[int, int]]:
-        """Return how many counts and sums each column has: rows missing, and squares within parties, among them."""
-        return [
-            (1 + self.n_bins, 4) if isinstance(column, NumberColumn) else (1 + 2 * len(column.levels), 0)
-            for column in self.columns
-        ]
+    def _noises(self) -> tuple[float, float, float]:
+        """Return the noise of counts, of squares of levels, and of sums of numbers."""
+        of_counts = self.count_noise * math.sqrt(self.copies)
+        told = math.sqrt(sum(map(_told_of_rows, self.columns)) / _TOLD_OF_ROWS)
+        moved = math.sqrt(_SPREAD_MOVED * max(1, _n_numbers(self.columns)))
+        of_sums = max(self.noise / RIDGE_MOVED * moved, _LEAST_NOISE)
+        return of_counts, max(_OF_SQUARES, told) * of_counts, of_sums
 
-    @property
-    def _noise_of_sums(self) -> float:
-        return max(self.noise / RIDGE_MOVED * math.sqrt(_SPREAD_MOVED * max(1, _n_numbers(self.columns))), _LEAST_NOISE)
+    def _noise_of_rows(self, *columns: NumberColumn | CategoryColumn) -> float:
+        """Return the noise in rows that squares of these columns tell, too: together they tell what one count does."""
+        of_counts, of_squares, _ = self._noises
+        return 1 / math.sqrt(1 / of_counts**2 - sum(map(_told_of_rows, columns)) / of_squares**2)
+
+    def _noise_of_cells(self, column: NumberColumn | CategoryColumn, cells: Cells) -> float:
+        """Return the noise in each number that is sent of a column's counts."""
+        return cells.raised * self._noises[0] * (1.0 if isinstance(column, NumberColumn) else _OF_LEVELS)
 
     @property
     def spread(self) -> FloatArray:
         """Return the standard deviation of the noise in each number of the total, shape (n_numbers,)."""
-        parts = ([self.count_noise] * counts + [self._noise_of_sums] * sums for counts, sums in self._sizes)
-        return np.concatenate([*map(np.array, parts)])
+        _, of_squares, of_sums = self._noises
+        parts = [self._noise_of_rows(*self.columns)]
+        for column in self.columns:
+            cells = _cells_of(column, self.n_bins)
+            n_sent = len(cells.sent)
+            parts += [self._noise_of_rows(column), *[self._noise_of_cells(column, cells)] * n_sent]
+            parts += [of_sums] * 3 if isinstance(column, NumberColumn) else [of_squares] * n_sent
+        return np.array(parts)
 
     @property
     def loss(self) -> float:
         """Return how far replacing one row moves the numbers at most, in units of the noise."""
-        p = _n_numbers(self.columns)
-        counts = _OUTER_MOVED * p + 2 * _OUTER_MOVED * (len(self.columns) - p)
-        return math.sqrt(counts / self.count_noise**2 + _SPREAD_MOVED * p / self._noise_of_sums**2)
+        _, of_squares, of_sums = self._noises
+        moved = _SPREAD_MOVED * _n_numbers(self.columns) / of_sums**2
+        for column in self.columns:
+            cells = _cells_of(column, self.n_bins)
+            moved += cells.moved(self._noise_of_cells(column, cells), self._noise_of_rows(column))
+            if isinstance(column, CategoryColumn):
+                moved += min(_OUTER_MOVED, len(cells.sent)) / of_squares**2
+        return math.sqrt(moved)
 
     def add_up(self, table: StudyTable, secret: bytes) -> FloatArray:
-        """Return rows missing, counts, entries, and sums of numbers and of their squares, over some rows of a party."""
-        found = []
+        """Return rows, and for each column rows missing, of cells, and sums of numbers and of their squares."""
+        found = list[NDArray[Any]]()
         for column in self.columns:
             if isinstance(column, CategoryColumn):
                 levels = column.indicators(table)
                 found.append(np.column_stack([~levels.any(axis=1), levels]).sum(axis=0, dtype=np.float64))
             else:
                 there, in_bin, z = _in_bins(column, table, self.n_bins)
-                found.append(np.column_stack([~there, in_bin, there, z, z**2]).sum(axis=0, dtype=np.float64))
-        return np.concatenate(found)
+                found.append(np.column_stack([~there, in_bin, z, z**2]).sum(axis=0, dtype=np.float64))
+        return np.concatenate([[float(len(entries_of(table, self.columns[0].name)))], *found])
 
     def finish(self, sums: FloatArray) -> FloatArray:
         """Return what a party masks: its sums, and the squares of each level and number around the party's mean."""
-        found, start = list[FloatArray](), 0
+        found, start = [sums[:1]], 1
         for column in self.columns:
+            cells = _cells_of(column, self.n_bins)
+            own = sums[start : start + 1 + len(cells.alike) + 2 * isinstance(column, NumberColumn)]
+            counts = own[1 : 1 + len(cells.alike)]
+            n = max(float(counts.sum()), 1.0)
             if isinstance(column, CategoryColumn):
-                own = sums[start : start + 1 + len(column.levels)]
-                within = own[1:] * (1 - own[1:] / max(own[1:].sum(), 1.0))
+                further = (counts * (1 - counts / n))[1:]
             else:
-                own = sums[start : start + 4 + self.n_bins]
-                within = own[-1:] - own[-2] ** 2 / max(own[-3], 1.0)
-            found += [own, within]
+                further = np.array([own[-2], own[-1], own[-1] - own[-2] ** 2 / n])
+            found += [own[:1], cells.sent @ counts, further]
             start += len(own)
         return np.concatenate(found)
 
     def result(self, total: FloatArray, *, n_parties: int, noise: float = 1.0) -> CountsResult:
         """Return the counts, which levels may be rare, and how much parties differ."""
-        found = CountsResult({}, {}, {}, {}, {}, self.count_noise * noise)
-        ends = np.cumsum([sum(sizes) for sizes in self._sizes])
-        for column, own in zip(self.columns, np.split(total, ends[:-1]), strict=True):
-            name, found.missing[column.name] = column.name, float(own[0])
+        of_counts, of_squares, of_sums = (noise * each for each in self._noises)
+        of_rows = self._noise_of_rows(*self.columns) * noise
+        found = CountsResult({}, {}, {}, {}, {}, float(total[0]), of_rows, of_counts, {}, self.count_noise * noise)
+        start = 1
+        for column in self.columns:
+            name, cells = column.name, _cells_of(column, self.n_bins)
+            n_sent = len(cells.sent)
+            missing, sent = float(total[start]), total[start + 1 : start + 1 + n_sent]
+            further = total[start + 1 + n_sent :][: 3 if isinstance(column, NumberColumn) else n_sent]
+            start += 1 + n_sent + len(further)
+            found.missing[name] = missing
+            of_entries = math.hypot(of_rows, self._noise_of_rows(column) * noise)
+            counts, n = cells.rows(sent, found.n_rows - missing), max(found.n_rows - missing, 1.0)
             if isinstance(column, NumberColumn):
-                found.bins[name], found.ranges[name] = own[1:-4], (column.low, column.high)
-                n, first, second, within = own[-4:].tolist()
-                noise_apart = _OF_SHARE * self._noise_of_sums * noise
-                found.between[name, None] = _between(second - first**2 / max(n, 1.0), within, noise_apart)
+                found.bins[name], found.ranges[name] = counts, (column.low, column.high)
+                first, second, within = further.tolist()
+                mean = min(max(first / n, -0.5), 0.5)
+                noise_apart = math.hypot(of_sums * math.sqrt(2 + 4 * mean**2), mean**2 * of_entries)
+                found.between[name, None] = _between(second - first**2 / n, within, noise_apart)
                 continue
-            counts, spreads = np.split(own[1:], 2)
-            n = max(float(counts.sum()), 1.0)
             found.counts[name] = dict(zip(column.levels, counts.tolist(), strict=True))
-            for level, count, within in zip(column.levels, counts.tolist(), spreads.tolist(), strict=True):
+            of_level = float(cells.noise(self._noise_of_cells(column, cells) * noise, of_entries)[0])
+            found.noise_of_levels[name] = of_level
+            for level, count, within in zip(column.levels[1:], counts[1:].tolist(), further.tolist(), strict=True):
                 p = min(max(count / n, 0.0), 1.0)
-                noise_apart = found.noise * math.sqrt(1 + (1 - p) ** 4 + (len(column.levels) - 1) * p**4)
+                noise_apart = math.hypot(of_squares, abs(1 - 2 * p) * of_level + p**2 * of_entries)
                 found.between[name, level] = _between(count * (1 - count / n), within, noise_apart)
         return found
 
@@ -251,6 +300,20 @@ def _between(square: float, within: float, noise: float) -> tuple[float, float]:
     """Return the share of the squares around the mean that is not within parties, and its noise."""
     whole = max(square, noise, 1e-12)
     return min(max((square - within) / whole, 0.0), 1.0), noise / whole
+
+
+def _cells_of(column: NumberColumn | CategoryColumn, n_bins: int) -> Cells:
+    return Cells.of_parts(n_bins) if isinstance(column, NumberColumn) else Cells.of_levels(len(column.levels))
+
+
+def _told_of_rows(column: NumberColumn | CategoryColumn) -> float:
+    """Return how far a new row, spread evenly over the levels, moves their squares around the mean at most: squared.
+
+    By 1 / n for each of n levels, all but the first, if that is rare; if a level has nearly all rows, by 1 - 1 / n.
+    """
+    if isinstance(column, NumberColumn):
+        return 0.0
+    return 1 - (len(column.levels) + 1) / len(column.levels) ** 2
 
 
 def _n_numbers(columns: Sequence[NumberColumn | CategoryColumn]) -> int:
@@ -325,8 +388,10 @@ class DescriptionResult(StatisticResult):
     n_rows : mapping
         Rows of each group, and of all under None.
     entries : tuple of ColumnDescription
-    count_noise : float
-        Standard deviation of the noise in counts of rows, of levels and of parts of a range.
+    count_noise, noise_of_all : float
+        Standard deviations of the noise in the rows of a group, and of all groups.
+    least_noise : float
+        Standard deviation of the noise with which a count can be read from all counts of the message, at least.
     by : str or None
         The column that groups rows.
     """
@@ -334,28 +399,34 @@ class DescriptionResult(StatisticResult):
     n_rows: dict[Any, float]
     entries: tuple[ColumnDescription, ...]
     count_noise: float
+    noise_of_all: float
+    least_noise: float
     by: str | None = None
 
     @property
     def size(self) -> tuple[float, float]:
         """Return the number of all rows, and the standard deviation of its noise."""
-        return self.n_rows[None], self.count_noise
+        return self.n_rows[None], self.noise_of_all
 
     @property
     def rare(self) -> tuple[tuple[str, Any], ...]:
         """Return columns and levels whose count is not above ten by twice the noise."""
-        counts = {(self.by, group): n for group, n in self.n_rows.items() if group is not None}
-        counts |= {
-            (each.column, each.level): each.n for each in self.entries if each.group is None and each.bins is None
-        }
-        least = FEWEST + CERTAINTY * self.count_noise
-        return tuple((name, level) for (name, level), n in counts.items() if name is not None and n < least)
+        groups = [(self.by, group, n, self.count_noise) for group, n in self.n_rows.items() if self.by is not None]
+        groups += [
+            (each.column, each.level, each.n, each.noise_of_n)
+            for each in self.entries
+            if each.group is None and each.bins is None and each.column != self.by
+        ]
+        return tuple(
+            (name, one) for name, one, n, noise in groups if n < FEWEST + CERTAINTY * noise and one is not None
+        )
 
     @property
     def fault(self) -> str | None:
         """Return that a count is below zero, or sums beyond a range, by more than noise, if so."""
-        least = min(min(each.n, each.missing) for each in self.entries)
-        if least < -2 * FARTHEST * self.count_noise * len(self.entries):
+        # Rows missing have no more noise than rows of a level or rows with an entry.
+        least = min(min(each.n, each.missing) + FARTHEST * each.noise_of_n for each in self.entries)
+        if least < -_ROUNDING:
             return "a count is far below zero"
         beyond = [each.column for each in self.entries if each.is_beyond]
         return f"the sums of {beyond[0]!r} are beyond its declared range" if beyond else None
@@ -371,13 +442,13 @@ class DescriptionResult(StatisticResult):
             counts = (count_text(each.n), count_text(each.missing))
             rows.append((each.column, group, "" if level is None else str(level), *counts, *figures))
         heads = ("column", "group", "level", "rows", "missing", "share", "mean", "noise", "sd", "q1", "median", "q3")
-        note = f"{_noisy(self.count_noise)} {_QUARTILES} The noise of a mean is beside it."
-        return ResultTable(heads, rows, note, bars, self.count_noise)
+        note = f"{noisy(self.least_noise)} {_QUARTILES} The noise of a mean is beside it."
+        return ResultTable(heads, rows, note, bars, self.noise_of_all)
 
     def printed(self) -> ResultTable:
         """Return a column of figures for each group: means, quartiles and rows of each level."""
         groups = (None, *(group for group in self.n_rows if group is not None))
-        gaps = {each.column for each in self.entries if each.group is None and each.missing > 4 * self.count_noise}
+        gaps = {each.column for each in self.entries if each.group is None and each.missing > 4 * self.noise_of_all}
         lines: dict[tuple[str, str], dict[Any, ColumnDescription]] = {}
         for each in self.entries:
             labels = (str(each.level),) if each.bins is None else (_MEAN, _MEDIAN, f"in {each.extent}")
@@ -397,7 +468,7 @@ class DescriptionResult(StatisticResult):
             for name in names
         ]
         heads = ("column", "", *("all" if group is None else str(group) for group in groups))
-        return ResultTable(heads, rows, f"{_noisy(self.count_noise)} {_QUARTILES}", bars, self.count_noise)
+        return ResultTable(heads, rows, f"{noisy(self.least_noise)} {_QUARTILES}", bars, self.noise_of_all)
 
 
 def _cell(found: ColumnDescription, label: str) -> str:
@@ -412,10 +483,6 @@ def _cell(found: ColumnDescription, label: str) -> str:
     return count_text(found.n) if found.bins is not None else f"{count_text(found.n)} ({100 * found.share:.1f} %)"
 
 
-def _noisy(noise: float) -> str:
-    return f"Counts have noise with a standard deviation of {noise:.1f} rows."
-
-
 @dataclass(frozen=True)
 class Description(Statistic):
     """Counts, means, standard deviations, quartiles and missing entries, overall and by group.
@@ -424,12 +491,12 @@ class Description(Statistic):
     ----------
     columns : sequence of NumberColumn and CategoryColumn
     by : CategoryColumn, optional
-        Groups rows; rows without an entry there count overall alone.
+        Groups rows; rows without an entry there count overall alone.  All rows are the sum of groups, and have the
+        noise of all of these.
     noise : float
-        Of the sums of numbers: a row is hidden at least as well as by this noise in `RidgeSums`, or by 0.7 times as
-        much if there are groups.
+        Of the sums of numbers: a row is hidden at least as well as by this noise in `RidgeSums`.
     count_noise : float, default=2
-        Standard deviation of the noise in each count of the total, in rows.
+        Standard deviation of the noise in counts of the total, in rows, at least.
     n_bins : int, default=20
         Equal parts of a declared range, whose rows are counted for the quartiles.
     """
@@ -444,103 +511,117 @@ class Description(Statistic):
     tells: ClassVar[str] = "means, standard deviations, quartiles and rows of each level, in all and in each group"
 
     @property
-    def _sizes(self) -> list[tuple[int, int]]:
-        """Return how many counts and sums each column has, in one group."""
-        return [
-            (self.n_bins, 3) if isinstance(column, NumberColumn) else (len(column.levels), 0) for column in self.columns
-        ]
+    def _grouped(self) -> list[NumberColumn | CategoryColumn]:
+        """Return the columns that are described in each group, which has one level of the column that groups rows."""
+        return [column for column in self.columns if column != self.by]
 
     @property
-    def _groups(self) -> tuple[Any, ...]:
-        return (None,) if self.by is None else (*self.by.levels, None)
+    def _n_groups(self) -> int:
+        """Return how many groups rows are in; those without an entry are one."""
+        return 1 if self.by is None else len(self.by.levels) + 1
 
     @property
-    def _noise_of_sums(self) -> float:
-        """Return the noise of each sum: a row is in the more of them, the more columns and groups there are."""
-        moved = max(1.0, self._copies / 2) * _ENTRY_MOVED * max(1, _n_numbers(self.columns))
-        return max(self.noise / RIDGE_MOVED * math.sqrt(moved), _LEAST_NOISE)
-
-    @property
-    def _copies(self) -> int:
-        """Return in how many groups replacing a row changes sums, if all rows count as one."""
-        return 1 if self.by is None else 3
+    def _noises(self) -> tuple[float, float]:
+        """Return the noise of each count, and of each sum: the more columns, the more sums a row is in."""
+        of_sums = self.noise / RIDGE_MOVED * math.sqrt(_SUMS_MOVED * max(1, _n_numbers(self.columns)))
+        return self.count_noise * math.sqrt(self.copies), max(of_sums, _LEAST_NOISE)
 
     @property
     def spread(self) -> FloatArray:
         """Return the standard deviation of the noise in each number of the total, shape (n_numbers,)."""
-        one = [self.count_noise]
-        for counts, sums in self._sizes:
-            one += [self.count_noise] * counts + [self._noise_of_sums] * sums
-        return np.tile(one, len(self._groups))
+        of_counts, of_sums = self._noises
+        one = [of_counts]
+        for column in self._grouped:
+            cells = _cells_of(column, self.n_bins)
+            one += [of_counts, *[cells.raised * of_counts] * len(cells.sent)]
+            one += [of_sums, of_sums] if isinstance(column, NumberColumn) else []
+        return np.tile(one, self._n_groups)
 
     @property
     def loss(self) -> float:
         """Return how far replacing one row moves the numbers at most, in units of the noise."""
-        p = _n_numbers(self.columns)
-        counts = (1 if self.by is None else 2) * _OUTER_MOVED * (1 + len(self.columns))
-        return math.sqrt(counts / self.count_noise**2 + self._copies * _ENTRY_MOVED * p / self._noise_of_sums**2)
+        of_counts, of_sums = self._noises
+        counts = _OUTER_MOVED * (len(self._grouped) + (self.by is not None))
+        return math.sqrt(counts / of_counts**2 + _SUMS_MOVED * _n_numbers(self.columns) / of_sums**2)
 
     def add_up(self, table: StudyTable, secret: bytes) -> FloatArray:
         """Return the sums over some rows of a party, shape (n_numbers,)."""
-        found = []
-        for column in self.columns:
+        n_rows = len(entries_of(table, self.columns[0].name))
+        found: list[NDArray[Any]] = [np.ones((n_rows, 1))]
+        for column in self._grouped:
+            cells = _cells_of(column, self.n_bins)
             if isinstance(column, CategoryColumn):
-                found.append(column.indicators(table).astype(np.float64))
-                continue
-            there, in_bin, z = _in_bins(column, table, self.n_bins)
-            found.append(np.column_stack([in_bin, there, z, z**2]).astype(np.float64))
-        n_rows = len(found[0])
-        rows = np.column_stack([np.ones(n_rows), *found])
-        if self.by is None:
-            return np.asarray(rows.sum(axis=0))
-        groups = np.column_stack([self.by.indicators(table), np.ones(n_rows)])
-        return np.asarray((groups.T @ rows).ravel())
+                levels = column.indicators(table)
+                found.append(np.column_stack([~levels.any(axis=1), levels @ cells.sent.T]))
+            else:
+                there, in_bin, z = _in_bins(column, table, self.n_bins)
+                found.append(np.column_stack([~there, in_bin @ cells.sent.T, z, z**2]))
+        groups = np.ones((n_rows, 1))
+        if self.by is not None:
+            levels = self.by.indicators(table)
+            groups = np.column_stack([levels, ~levels.any(axis=1)]).astype(np.float64)
+        return np.asarray((groups.T @ np.hstack(found)).ravel())
 
     def result(self, total: FloatArray, *, n_parties: int, noise: float = 1.0) -> DescriptionResult:
         """Return the table."""
-        by_group = total.reshape(len(self._groups), -1)
-        n_rows = dict(zip(self._groups, by_group[:, 0].tolist(), strict=True))
-        ends = 1 + np.cumsum([sum(sizes) for sizes in self._sizes])
-        entries: list[ColumnDescription] = []
-        for column, end, sizes in zip(self.columns, ends, self._sizes, strict=True):
-            for group, numbers in zip(self._groups, by_group, strict=True):
-                if column == self.by and group is not None:
-                    continue  # A group has one level of it.
-                own = numbers[end - sum(sizes) : end]
+        by_group = total.reshape(self._n_groups, -1)
+        levels = () if self.by is None else self.by.levels
+        groups: dict[Any, tuple[FloatArray, float]] = {
+            level: (own, noise) for level, own in zip(levels, by_group, strict=False)
+        }
+        groups[None] = by_group.sum(axis=0), noise * math.sqrt(self._n_groups)
+        entries, start = list[ColumnDescription](), 1
+        of_counts = self._noises[0] * noise
+        for column in self.columns:
+            if column == self.by:
+                assert isinstance(column, CategoryColumn)
+                entries += self._levels(column, None, by_group[:-1, 0], float(by_group[-1, 0]), of_counts)
+                continue
+            cells = _cells_of(column, self.n_bins)
+            stop = start + 1 + len(cells.sent)
+            for group, (own, of_group) in groups.items():
+                missing, of_count = float(own[start]), self._noises[0] * of_group
+                counts = cells.rows(own[start + 1 : stop], float(own[0]) - missing)
                 if isinstance(column, CategoryColumn):
-                    entries += self._levels(column, group, own, n_rows[group], noise)
+                    of_level = float(cells.noise(cells.raised * of_count, math.sqrt(2) * of_count)[0])
+                    entries += self._levels(column, group, counts, missing, of_level)
                 else:
-                    entries.append(self._number(column, group, own, n_rows[group], noise))
+                    entries.append(self._number(column, group, counts, own[stop : stop + 2], missing, of_group))
+            start = stop + 2 * isinstance(column, NumberColumn)
+        n_rows = {group: float(own[0]) for group, (own, _) in groups.items()}
+        of_all = of_counts * math.sqrt(self._n_groups)
         by = None if self.by is None else self.by.name
-        return DescriptionResult(n_rows, tuple(entries), self.count_noise * noise, by)
+        return DescriptionResult(n_rows, tuple(entries), of_counts, of_all, self.count_noise * noise, by)
 
     def _levels(
-        self, column: CategoryColumn, group: Any, own: FloatArray, n_rows: float, noise: float
+        self, column: CategoryColumn, group: Any, counts: FloatArray, missing: float, noise: float
     ) -> Iterator[ColumnDescription]:
-        n = max(float(own.sum()), 1.0)
-        for level, count in zip(column.levels, own.tolist(), strict=True):
+        n = max(float(counts.sum()), 1.0)
+        for level, count in zip(column.levels, counts.tolist(), strict=True):
             yield ColumnDescription(
                 column=column.name,
                 group=group,
                 level=level,
                 n=count,
-                missing=n_rows - float(own.sum()),
+                missing=missing,
                 share=min(max(count / n, 0.0), 1.0),
-                noise_of_n=self.count_noise * noise,
+                noise_of_n=noise,
             )
 
     def _number(
-        self, column: NumberColumn, group: Any, own: FloatArray, n_rows: float, noise: float
+        self, column: NumberColumn, group: Any, counts: FloatArray, sums: FloatArray, missing: float, noise: float
     ) -> ColumnDescription:
-        bins, (n, first, second) = np.maximum(own[:-3], 0.0), own[-3:].tolist()
+        bins, n, (first, second) = np.maximum(counts, 0.0), float(counts.sum()), sums.tolist()
         entries = max(n, 1.0)
         mean = first / entries
         square = second - entries * mean**2
-        of_sums = self._noise_of_sums * noise
-        least = 3 * math.hypot(1, 2 * mean, mean**2) * of_sums
+        # Rows with an entry are rows less those missing.
+        of_entries, of_sums = math.sqrt(2) * self._noises[0] * noise, self._noises[1] * noise
+        least = 3 * math.hypot(of_sums, 2 * mean * of_sums, mean**2 * of_entries)
         # Rows, entries and their squares are sums of products of [1, z], with z from -1/2 to 1/2.
-        is_beyond = below_zero(np.array([[n, first], [first, second]]), math.sqrt(2) * of_sums) is not None
-        is_beyond |= second > n / 4 + largest_noise(1, 2 * of_sums)
+        of_each = max(of_entries, math.sqrt(2) * of_sums)
+        is_beyond = below_zero(np.array([[n, first], [first, second]]), of_each) is not None
+        is_beyond |= second > n / 4 + largest_noise(1, math.hypot(of_sums, of_entries / 4))
         below = np.r_[0.0, np.cumsum(bins)] / max(float(bins.sum()), 1.0)
         edges = np.linspace(column.low, column.high, self.n_bins + 1)
         low, median, high = (float(np.interp(part, below, edges)) for part in _QUARTERS)
@@ -549,13 +630,13 @@ class Description(Statistic):
             group=group,
             level=None,
             n=n,
-            missing=n_rows - n,
+            missing=missing,
             mean=float(column.low + (mean + 0.5) * column.width),
             deviation=math.sqrt(square / (n - 1)) * column.width if n > 1 and square > least else math.nan,
             quarters=(low, median, high),
-            noise_of_n=of_sums,
-            noise_of_mean=math.hypot(1, mean) * of_sums / entries * column.width,
-            bins=own[:-3],
+            noise_of_n=of_entries,
+            noise_of_mean=math.hypot(of_sums, mean * of_entries) / entries * column.width,
+            bins=counts,
             extent=f"{column.low:g} to {column.high:g}",
             is_beyond=is_beyond,
         )

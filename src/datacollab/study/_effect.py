@@ -46,7 +46,6 @@ from .._typing import FloatArray
 from ..errors import AgreementError, NumericalError
 from ..linalg import below_zero, largest_noise
 from ..sums import CommonMap
-from ._description import COUNT_NOISE
 from ._groups import alone, deal
 from ._plan import (
     FARTHEST,
@@ -120,6 +119,8 @@ class EffectResult(StatisticResult):
         deviations within parties: in all rows, and weighted as in the effect.
     n_rows, noise_of_rows : float
         All rows, with noise, and its standard deviation.
+    noise_of_arms : float
+        Standard deviation of the noise with which moments may tell the rows of a small arm.
     """
 
     estimand: str
@@ -134,6 +135,7 @@ class EffectResult(StatisticResult):
     balance: dict[str, tuple[float, float]]
     n_rows: float
     noise_of_rows: float
+    noise_of_arms: float
 
     @property
     def size(self) -> tuple[float, float]:
@@ -171,7 +173,8 @@ class EffectResult(StatisticResult):
             f"{self._tested} Standard errors come from {_N_GROUPS} random groups of rows: residuals may vary "
             f"unequally. Of the effect's squared error about {min((self.noise / max(self.error, 1e-300)) ** 2, 1):.0%} "
             "is noise of the total. Balance is the difference of the arms' means within parties, in standard "
-            "deviations, before and after adjustment."
+            f"deviations, before and after adjustment. Moments may tell the rows of an arm with noise of "
+            f"{self.noise_of_arms:.2g} rows."
         )
         heads = ("figure", "value", "standard error", "95 % low", "95 % high", "p", "before", "after")
         return ResultTable(heads, rows, note)
@@ -217,8 +220,10 @@ class Effect(Statistic):
 
     title: ClassVar[str] = "effect"
     tells: ClassVar[str] = (
-        "how the outcome differs with the treatment, within parties, and how the arms differ in columns"
+        "how the outcome differs with the treatment, within parties, and how the arms differ in columns; and more "
+        "closely than counts do, how many rows each arm has"
     )
+    own_copies: ClassVar[float] = 0.25
 
     def __post_init__(self) -> None:
         for what, column in (("treatment", self.treatment), ("column by", self.by)):
@@ -265,7 +270,7 @@ class Effect(Statistic):
         unit, (moments, cross, squares) = self.noise / RIDGE_MOVED, self._moved
         of_balance = math.sqrt(2 / _OF_BALANCE) if self.columns else 0.0
         of_moments = 1 / math.sqrt(1 - _OF_BALANCE) if self.columns else 1.0
-        return COUNT_NOISE, unit * moments * of_moments, unit * cross * of_balance, unit * squares * of_balance
+        return self.noise_of_rows, unit * moments * of_moments, unit * cross * of_balance, unit * squares * of_balance
 
     @property
     def spread(self) -> FloatArray:
@@ -281,6 +286,13 @@ class Effect(Statistic):
         """Return how far replacing one row moves the numbers at most, in units of the noise; it leaves their count."""
         moved = zip(self._moved, self._noises[1:], strict=True)
         return math.hypot(*(farthest / noise for farthest, noise in moved if noise))
+
+    @property
+    def _noise_of_arms(self) -> float:
+        """Return the noise with which moments tell the rows of a small arm; the balance has it twice more."""
+        _, moments, cross, squares = self._noises
+        told = [_SCALE**2 / (moments * math.sqrt(_N_GROUPS)), *([_SCALE / cross, 1 / squares] if self.columns else [])]
+        return 1 / math.hypot(*told)
 
     def facts(self) -> dict[str, Any]:
         """Return all that was agreed on, for JSON."""
@@ -350,7 +362,7 @@ class Effect(Statistic):
             columns, that noise could decide.
         """
         m, G, D = self._size, _N_GROUPS, self.n_components
-        _, sigma, _, of_squares = (noise * each for each in self._noises)
+        of_rows, sigma, _, of_squares = (noise * each for each in self._noises)
         n, (i, j) = float(total[0]), np.triu_indices(m)
         moments = np.zeros((G, m, m))
         moments[:, i, j] = moments[:, j, i] = total[1 : 1 + G * len(i)].reshape(G, -1)
@@ -358,10 +370,10 @@ class Effect(Statistic):
         refuse_total(below_zero(moments, sigma), self.title)
         # All rows lie in a ball, whose squared radius is what `_moved` says, over 4.
         most, varied = self._moved[0] / 4, float(np.trace(moments.sum(axis=0)))
-        spare = largest_noise(1, math.hypot(math.sqrt(G * m) * sigma, most * COUNT_NOISE * noise))
+        spare = largest_noise(1, math.hypot(math.sqrt(G * m) * sigma, most * of_rows))
         if varied > most * n + spare + 1e-6 * varied:
             refuse_total("rows vary more than the common map and declared ranges allow", self.title)
-        if n < _FEWEST_ROWS - 3 * COUNT_NOISE * noise:
+        if n < _FEWEST_ROWS - 3 * of_rows:
             raise NumericalError(f"Effect: {n:.0f} rows; expected {_FEWEST_ROWS} at least. Agree on more rows.")
         least = _LEAST_PENALTY * sigma * math.sqrt(2 * D * (G - 1))
         penalties = [self._penalty(moments, column, least) for column in range(D, m)]
@@ -395,7 +407,8 @@ class Effect(Statistic):
             overlap=min(d / max(treated, 1e-12), 1.0),
             balance=self._balance(total[1 + G * len(i) :], w.mean(axis=0), n - n_parties, FARTHEST * of_squares),
             n_rows=n,
-            noise_of_rows=COUNT_NOISE * noise,
+            noise_of_rows=of_rows,
+            noise_of_arms=self._noise_of_arms * noise,
         )
 
     def _between(self, name: str) -> str:

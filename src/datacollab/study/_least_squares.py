@@ -52,8 +52,12 @@ Errors = Literal["robust", "classical"]
 
 N_GROUPS = 10
 _ROWS_PER_COEFFICIENT = 10
-_NOISE_OF_ROWS = 10.0
-"""Noise of each number of rows, in units in which replacing a row moves the moments by 1."""
+_OF_LEVEL = math.sqrt(3)
+"""How many times as closely as one moment all of them may tell the rows of a rare level.
+
+Its square around the mean is about this number of rows; if nearly all rows have another level of the same column, so is
+its product with that, which stands twice in the matrix of moments.
+"""
 _FEWEST_DEGREES = 3.0
 """Degrees of freedom, as of four groups."""
 _LEAST_EIGENVALUE = 3.0
@@ -77,6 +81,8 @@ class LeastSquaresResult(StatisticResult):
         Of no effect.
     n_rows, noise_of_rows : float
         Complete rows, with noise, and its standard deviation.
+    noise_of_levels : float
+        Standard deviation of the noise with which moments may tell the rows of a level.
     degrees_of_freedom : float
         Of Student's distribution.  For classical errors rows less coefficients and parties.  For robust ones the
         number of groups less one; groups with unequal parts w of the variance count as fewer, :math:`1 / \sum w^2 - 1`.
@@ -99,6 +105,7 @@ class LeastSquaresResult(StatisticResult):
     p_values: FloatArray
     n_rows: float
     noise_of_rows: float
+    noise_of_levels: float
     degrees_of_freedom: float
     residual_deviation: float
     noise_errors: FloatArray
@@ -120,8 +127,10 @@ class LeastSquaresResult(StatisticResult):
         within = "" if self.cluster is None else f", and depend on each other within each {self.cluster}"
         return coefficient_table(
             self,
-            f"Least squares with an intercept for each party, on about {self.n_rows:.0f} complete rows. Standard "
-            f"errors are {supposed[self.kind]}{within}. Of their squares up to {noise:.0%} is noise of the total.",
+            f"Least squares with an intercept for each party, on about {self.n_rows:.0f} complete rows (noise "
+            f"{self.noise_of_rows:.1f}). Standard errors are {supposed[self.kind]}{within}. Of their squares up to "
+            f"{noise:.0%} is noise of the total. Moments may tell rows, and rows of a level, with noise of "
+            f"{self.noise_of_levels:.2g} rows.",
         )
 
 
@@ -159,7 +168,11 @@ class LeastSquares(Statistic):
     cluster: str | None = None
 
     title: ClassVar[str] = "least squares"
-    tells: ClassVar[str] = "how the outcome changes with the other columns, within parties"
+    tells: ClassVar[str] = (
+        "how the outcome changes with the other columns, within parties; and more closely than counts do, how many "
+        "rows each level has"
+    )
+    own_copies: ClassVar[float] = 0.25
 
     def __post_init__(self) -> None:
         if not self.columns or self.outcome.name in [column.name for column in self.columns]:
@@ -216,7 +229,8 @@ class LeastSquares(Statistic):
 
     @property
     def _noise_of_rows(self) -> float:
-        return self._unit * _NOISE_OF_ROWS
+        """Return the noise in the number of one group's rows."""
+        return self.noise_of_rows / math.sqrt(self._n_groups)
 
     @property
     def spread(self) -> FloatArray:
@@ -322,6 +336,7 @@ class LeastSquares(Statistic):
             p_values=p_values,
             n_rows=n,
             noise_of_rows=of_rows,
+            noise_of_levels=sigma / _OF_LEVEL,
             degrees_of_freedom=df,
             residual_deviation=math.sqrt(variance) * self.outcome.width,
             noise_errors=unit * np.sqrt(np.diag(inverse @ moved @ inverse)),

@@ -6,7 +6,7 @@ import math
 import secrets
 from abc import ABC, abstractmethod
 from collections.abc import Mapping, Sequence
-from dataclasses import asdict, dataclass, field
+from dataclasses import asdict, dataclass, field, replace
 from functools import cached_property
 from typing import Any, ClassVar, NamedTuple
 
@@ -19,6 +19,7 @@ from .._typing import FloatArray, PartyName
 from ..errors import AgreementError, NumericalError, ShareError
 from ..linalg import gaussian_sigma
 from ..sums import MaskedMessage, MaskedSum, MaskKey, RidgeSums, not_of_rows
+from ._cells import COUNT_NOISE
 
 USUAL_NOISE = TABLE.noise
 RIDGE_MOVED = RidgeSums(1, limits=(0.0, 1.0)).sensitivity
@@ -237,11 +238,27 @@ class Refused(StatisticResult):
 
 @dataclass(frozen=True)
 class Statistic(ABC):
-    """Numbers that each party adds up over its rows, and what follows from their total."""
+    """Numbers that each party adds up over its rows, and what follows from their total.
+
+    Parameters
+    ----------
+    copies : float, default=1
+        How many times a message has each count, at most; the noise in counts grows with its square root.  `StudyPlan`
+        adds up the `own_copies` of its statistics.
+    """
+
+    copies: float = field(default=1.0, kw_only=True)
 
     title: ClassVar[str]
     tells: ClassVar[str] = "see docs/study.md"
     """What the total tells, for approvers."""
+    own_copies: ClassVar[float] = 1.0
+    """How many times it has counts that others have, too; with twice the noise, a count is a quarter of one."""
+
+    @property
+    def noise_of_rows(self) -> float:
+        """Return the noise in the number of rows of a regression, twice that of counts, as few figures need it."""
+        return 2 * COUNT_NOISE * math.sqrt(self.copies)
 
     @property
     @abstractmethod
@@ -337,7 +354,7 @@ class StudyPlan:
     @property
     def loss(self) -> float:
         """Return how far replacing one row moves all numbers at most, each in units of its noise."""
-        return math.hypot(*(each.loss for each in self.statistics)) / self._raised
+        return math.hypot(*(each.loss for each in self._carried)) / self._raised
 
     @property
     def noise_of_sums(self) -> float:
@@ -347,8 +364,8 @@ class StudyPlan:
     @cached_property
     def agreed(self) -> MaskedSum:
         """Return the sum under masks."""
-        said = {each.title: each.facts() for each in self.statistics} | {"agreed": dict(self.facts)}
-        noise = self._raised * np.concatenate([each.spread for each in self.statistics])
+        said = {each.title: each.facts() for each in self._carried} | {"agreed": dict(self.facts)}
+        noise = self._raised * np.concatenate([each.spread for each in self._carried])
         return MaskedSum(said, self.roster, noise=noise, n_colluding=self.n_colluding)
 
     def message(
@@ -396,10 +413,10 @@ class StudyPlan:
         NumericalError
             If no statistic can be had from the total; the message has the reason of each.
         """
-        ends = np.cumsum([len(each.spread) for each in self.statistics])[:-1]
+        ends = np.cumsum([len(each.spread) for each in self._carried])[:-1]
         parts = np.split(self.agreed.total(messages), ends)
         noise = self._raised * self.agreed.excess
-        found = [self._result(each, part, noise) for each, part in zip(self.statistics, parts, strict=True)]
+        found = [self._result(each, part, noise) for each, part in zip(self._carried, parts, strict=True)]
         if all(isinstance(each, Refused) for each in found):
             raise NumericalError(" ".join(each.reason for each in found if isinstance(each, Refused)))
         return found
@@ -414,8 +431,17 @@ class StudyPlan:
         return found
 
     @cached_property
+    def _carried(self) -> tuple[Statistic, ...]:
+        """Return the statistics with so much noise that no count can be read better from all of them together.
+
+        What a reader learns of a count adds up: one over the squared noise of each copy.
+        """
+        copies = sum(each.own_copies for each in self.statistics) if len(self.statistics) > 1 else 1.0
+        return tuple(replace(each, copies=max(1.0, copies)) for each in self.statistics)
+
+    @cached_property
     def _raised(self) -> float:
         """Return the factor of all noise."""
         if self.epsilon is None:
             return 1.0
-        return max(1.0, gaussian_sigma(self.epsilon, self.delta) * math.hypot(*(each.loss for each in self.statistics)))
+        return max(1.0, gaussian_sigma(self.epsilon, self.delta) * math.hypot(*(each.loss for each in self._carried)))

@@ -28,7 +28,7 @@ from sklearn.isotonic import isotonic_regression
 from .._typing import FloatArray
 from ..errors import AgreementError
 from ..linalg import below_zero, largest_noise
-from ._description import COUNT_NOISE
+from ._cells import COUNT_NOISE, noisy
 from ._plan import (
     CERTAINTY,
     FEWEST,
@@ -158,8 +158,11 @@ class SurvivalResult(StatisticResult):
     hazard_ratio : tuple of float
         That of the second group against the first, and its 95 % interval, stratified by party.  NaN unless there are
         two groups.
-    noise : float
-        Standard deviation of the noise in a count of events.
+    noise, least_noise : float
+        Standard deviations of the noise in a count of events, and of that with which a count can be read from all
+        counts of the message, at least.
+    noise_of_test : float
+        Standard deviation of the noise with which the test's sums may tell the events of a small group.
     """
 
     edges: FloatArray
@@ -169,6 +172,8 @@ class SurvivalResult(StatisticResult):
     p_value: float
     hazard_ratio: tuple[float, float, float]
     noise: float
+    least_noise: float
+    noise_of_test: float
     by: str | None = None
 
     @property
@@ -207,7 +212,7 @@ class SurvivalResult(StatisticResult):
         return ResultTable((*first, "person-time", "rate", "rate low", "rate high"), rows, " ".join(self._sentences()))
 
     def _sentences(self) -> Iterator[str]:
-        yield f"Counts have noise with a standard deviation of {self.noise:.1f} rows, which intervals include."
+        yield f"{noisy(self.least_noise)} Intervals include it."
         yield "Curves end where fewer than ten rows may be at risk."
         for each in self.curves:
             name = "" if each.group is None else f" of {each.group}"
@@ -215,6 +220,7 @@ class SurvivalResult(StatisticResult):
             yield f"Median{name}: {median} (95 % interval {low} to {high})."
         if self.by is None:
             return
+        yield f"The test's sums may tell the events of a small group with noise of {self.noise_of_test:.2g}."
         if math.isnan(self.p_value):
             yield "No log-rank test: there are too few events for as much noise."
             return
@@ -280,7 +286,11 @@ class Survival(Statistic):
     count_noise: float = COUNT_NOISE
 
     title: ClassVar[str] = "survival"
-    tells: ClassVar[str] = "rows at risk and events by interval, in each group, and how groups differ"
+    tells: ClassVar[str] = (
+        "rows at risk and events by interval, in each group, and how groups differ; and more closely than counts do, "
+        "the events of a small group"
+    )
+    own_copies: ClassVar[float] = 0.5  # The noise in all its rows is about twice that of other counts.
 
     def __post_init__(self) -> None:
         check_time(self.time, "Survival")
@@ -325,9 +335,13 @@ class Survival(Statistic):
         return self.noise / RIDGE_MOVED * math.sqrt(2) * first, self.noise / RIDGE_MOVED * math.sqrt(2) * second
 
     @property
+    def _of_counts(self) -> float:
+        return self.count_noise * math.sqrt(self.copies)
+
+    @property
     def spread(self) -> FloatArray:
         """Return the standard deviation of the noise in each number of the total, shape (n_numbers,)."""
-        counts = np.full(4 * self.n_intervals * len(self._groups), float(self.count_noise))
+        counts = np.full(4 * self.n_intervals * len(self._groups), self._of_counts)
         if self.by is None:
             return counts
         i, j = np.triu_indices(len(self._groups) - 1)
@@ -338,7 +352,7 @@ class Survival(Statistic):
     @property
     def loss(self) -> float:
         """Return how far replacing one row moves the numbers at most, in units of the noise."""
-        counts = math.sqrt(_COUNTS_MOVED) / self.count_noise
+        counts = math.sqrt(_COUNTS_MOVED) / self._of_counts
         return counts if self.by is None else math.hypot(counts, RIDGE_MOVED / self.noise)
 
     def add_up(self, table: StudyTable, secret: bytes) -> FloatArray:
@@ -393,8 +407,10 @@ class Survival(Statistic):
             if len(self._groups) == 2 and not math.isnan(p_value):
                 ratio = self._ratio(compared, float(V[0, 0]), noise)
         edges = np.linspace(0.0, self.time.high, self.n_intervals + 1)
-        by, of_count = None if self.by is None else self.by.name, float(np.max(self._noise_of_counts[0]))
-        return SurvivalResult(edges, tuple(curves), chi_square, p, p_value, ratio, of_count * noise, by)
+        by = None if self.by is None else self.by.name
+        of_count = float(np.max(self._noise_of_counts[0]))
+        noises = (of_count * noise, self.count_noise * noise, self._noises[0] * noise)
+        return SurvivalResult(edges, tuple(curves), chi_square, p, p_value, ratio, *noises, by)
 
     def _check_compared(self, compared: FloatArray, V: FloatArray, n_events: float, noise: float) -> None:
         """Raise a ShareError if groups differ by more than noise and as many events explain."""
@@ -434,7 +450,7 @@ class Survival(Statistic):
     def _noise_of_counts(self) -> tuple[FloatArray, FloatArray]:
         """Return the noise of all numbers of a group as a matrix, and how these give rows at risk by interval."""
         m, undo = self.n_intervals, np.linalg.inv(self._counting)
-        noises = self.count_noise * scipy.linalg.block_diag(undo, undo[::-1], np.eye(2 * m))
+        noises = self._of_counts * scipy.linalg.block_diag(undo, undo[::-1], np.eye(2 * m))
         later = np.triu(np.ones((m, m)))
         return noises, np.column_stack([later, later, np.zeros((m, 2 * m))])
 
