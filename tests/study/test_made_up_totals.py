@@ -91,9 +91,9 @@ def made_up(name, part):
             yield of(part, [start + place for start in starts for place in products], -400), "least eigenvalue"
             yield of(part, slice(1, 1 + 5 * len(triangle)), 40), "rows vary more"
         case "description":
-            # Rows, then twenty parts of the range of ages, entries, their sum and their squares.
-            yield part + 2000 * (np.arange(len(part)) == 22), "sums of 'age' are beyond"
-            yield of(part, 23, 200), "sums of 'age' are beyond"
+            # Rows, then of age those missing, nineteen numbers of parts of the range, the sum and the squares.
+            yield part + 2000 * (np.arange(len(part)) == 21), "sums of 'age' are beyond"
+            yield of(part, 22, 200), "sums of 'age' are beyond"
         case "survival of two" | "survival of three" | "survival":
             yield of(part, slice(20, 40), -40), "a count is far below zero"
             if name != "survival":
