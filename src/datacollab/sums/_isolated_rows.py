@@ -53,7 +53,7 @@ class IsolatedRows:
         """Return `RidgeSums.part` of some rows, and remember those that may stand alone."""
         added = self._statistic.part(v, y)
         self._sums += added
-        # Without noise all targets can be read, whatever is done to rows.
+        # Without noise all targets can be read, and shortening does not help.
         if len(v) and self._statistic.noise:
             self._kept.append((v, np.asarray(y)))
         if sum(rows.size for rows, _ in self._kept) > self._most_kept:
@@ -91,7 +91,7 @@ class IsolatedRows:
 
 
 class _Moments:
-    """Moments of a party's rows, of which any one row is left out, in their eigenvectors."""
+    """Moments of a party's rows without any one row, in their eigenvectors."""
 
     def __init__(self, statistic: RidgeSums, sums: FloatArray, others: int) -> None:
         D = statistic.n_components
