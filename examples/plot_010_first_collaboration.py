@@ -54,10 +54,9 @@ plan = dc.SumsPlan(
 
 messages = []
 for name, (X_own, y_own) in split.items():
-    v, target = space.transform(X_own), y_own
-    if name == "party-0":
-        v, target = np.vstack([v, space.anchor]), np.append(target, y_public)
-    messages.append(plan.message(name, v, target, keys[name], witness=space.witness(plan.agreed.context)))
+    public = (space.anchor, y_public) if name == "party-0" else None
+    witness = space.witness(plan.agreed.context)
+    messages.append(plan.message(name, space.transform(X_own), y_own, keys[name], witness=witness, public=public))
 print("numbers in each message:", len(messages[0].words))
 
 # %%

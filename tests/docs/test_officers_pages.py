@@ -1,5 +1,6 @@
 """What the pages for the data protection officer say is what the program does, and prints."""
 
+import csv
 import re
 from pathlib import Path
 
@@ -97,3 +98,23 @@ def test_articles_stand_where_they_belong():
         "Breaches (Art. 33, 34)": 1,
     }
     assert {words: GDPR.count(words) for words in cited} == cited
+
+
+def test_what_is_read_of_a_value_alone_is_what_was_measured():
+    """The largest figure over anchors, of a category; and others' beside it."""
+    with (ROOT / "docs" / "results" / "sums" / "rare_values.csv").open(encoding="utf-8") as stream:
+        measured = list(csv.DictReader(stream))
+
+    def largest(figure, shortened):
+        found = []
+        for total in ("300", "1500"):
+            rows = [each for each in measured if (each["rows"], each["value"]) == (total, "category")]
+            found.append(max(float(each[figure]) for each in rows if each["shortened"] == str(shortened)))
+        return [f"{each:.2f}".removeprefix("0") for each in found]
+
+    (few, many), (few_others, many_others) = largest("person", True), largest("others", True)
+    said = f"in {few} (300 rows) and {many} (1,500) of trials, others' in {few_others} and {many_others}. If"
+    assert said in PAGES["threat-model"]
+    assert (
+        f"such rows](sums.md#rows-that-stand-alone): {' and '.join(largest('person', False))}." in PAGES["threat-model"]
+    )

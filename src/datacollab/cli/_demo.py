@@ -250,10 +250,9 @@ def played_sums(
     )
     messages = []
     for place, (name, (X, y)) in enumerate(own.items()):
-        v = space.transform(X)
-        if place == 0:
-            v, y = np.vstack([v, space.anchor]), np.concatenate([y, target])
-        messages.append(plan.message(name, v, y, keys[name], noise_key=draw(32)))
+        # The first party adds the labelled public rows for all.
+        counted = (space.anchor, target) if place == 0 else None
+        messages.append(plan.message(name, space.transform(X), y, keys[name], noise_key=draw(32), public=counted))
     return space, plan, messages
 
 

@@ -94,11 +94,11 @@ class PlayedSums:
             t = y[index]
             self._learnt_from[party] = [(own, t), *public]
             # The first party counts the labelled public rows for all.
+            counted = None
             if place == 0 and anchor_target is not None:
-                v = np.vstack([v, self.space.anchor[has]])
-                t = np.concatenate([t, anchor_target[has]])
+                counted = self.space.anchor[has], anchor_target[has]
             noise_key = None if random_state is None else draw(32)
-            messages.append(self.plan.message(party, v, t, keys[party], noise_key=noise_key))
+            messages.append(self.plan.message(party, v, t, keys[party], noise_key=noise_key, public=counted))
         self.model = self.plan.solve(messages)
 
     @cached_property

@@ -3,6 +3,7 @@
 from .._recommended import MOST_COMPONENTS, UNITS_PER_RANGE, Recommended, columns_alike, recommended
 from ._common_map import CommonMap
 from ._files import MASKED_SUM_KIND, mask_card, message_to_bytes, read_mask_card, read_message
+from ._isolated_rows import IsolatedRows
 from ._masked_sum import FEWEST_PARTIES, MaskedMessage, MaskedSum, MaskKey, check_mask_key, not_of_rows
 from ._membership import MeasuredMembership, measured_membership
 from ._plan import SUMS_MODEL_KIND, SumsModel, SumsPlan
@@ -17,6 +18,7 @@ __all__ = [
     "UNITS_PER_RANGE",
     "CommonMap",
     "FixedPoint",
+    "IsolatedRows",
     "MaskKey",
     "MaskedMessage",
     "MaskedSum",

@@ -16,6 +16,7 @@ from .._version import __version__
 from ..bundle import Bundle, SignedFile, arrays_to_bytes, bytes_to_arrays
 from ..errors import AgreementError, ExchangeError
 from ._class_link import ClassLink
+from ._isolated_rows import IsolatedRows
 from ._masked_sum import MaskedMessage, MaskedSum, MaskKey
 from ._ridge_sums import LEAST_KEPT, RidgeFromSums, RidgeSums
 
@@ -242,8 +243,11 @@ class SumsPlan:
         *,
         noise_key: bytes | None = None,
         witness: NDArray[np.uint64] | None = None,
+        public: tuple[FloatArray, ArrayLike] | None = None,
     ) -> MaskedMessage:
         """Make a party's message, and erase its key.
+
+        Rows that stand alone are shortened first, as `IsolatedRows` does.
 
         Parameters
         ----------
@@ -255,13 +259,19 @@ class SumsPlan:
         noise_key : bytes of length 32, optional
         witness : ndarray of uint64, optional
             See `MaskedSum.mask`.
+        public : (ndarray, array-like), optional
+            Labelled public rows in the common map, and their targets, if this party adds them for all.
 
         Raises
         ------
         AgreementError, SharedBeforeError
             As `RidgeSums.part` and `MaskedSum.mask` raise them.
         """
-        return self.agreed.mask(party, self.statistic.part(v, y), key, noise_key=noise_key, witness=witness)
+        alone = IsolatedRows(self.statistic, len(self.roster))
+        part = alone.part(v, y) + alone.correction()[0]
+        if public is not None:
+            part = part + self.statistic.part(*public)
+        return self.agreed.mask(party, part, key, noise_key=noise_key, witness=witness)
 
     def solve(self, messages: Sequence[MaskedMessage]) -> SumsModel:
         """Add up the messages of all parties and fit the model.

@@ -15,9 +15,11 @@ from datacollab.bundle import unpack
 from datacollab.cli._app import app
 from datacollab.errors import AgreementError
 from datacollab.exchange.party_folder import PartyFolder, make_mask_key
+from datacollab.exchange.party_folder._project_map import project_map
 from datacollab.exchange.project import AnchorRecipe, encode_table, make_anchor, seal_anchor
+from datacollab.exchange.study import study_table
 from datacollab.linalg import gaussian_sigma
-from datacollab.sums import measured_membership, read_message
+from datacollab.sums import IsolatedRows, measured_membership, read_message
 from party_world import contents, events, refused
 from sums_world import PARTIES, new_sums_world, rows_of
 
@@ -225,6 +227,58 @@ def test_a_dense_anchor_is_refused_unless_the_policy_allows_it(world, tmp_path, 
     policy = folder / "policy.toml"
     policy.write_text(policy.read_text().replace("max_anchor_density = 1.2", "max_anchor_density = 50"))
     assert world.share("north").exists()
+
+
+def with_one_far_row(world, name="north"):
+    """The party's table with ages of one kind, but for one row."""
+    table = pd.read_csv(world.table(name))
+    table["age"] = 40 + table["age"] / 10
+    table.loc[3, "age"] = 100.0
+    return table
+
+
+def test_rows_that_stand_alone_are_shortened_and_counted_unless_the_policy_says_otherwise(world):
+    table = with_one_far_row(world)
+    folder = world.folder("north")
+    shortened = folder.prepare(table)
+    policy = world.root / "north" / "policy.toml"
+    policy.write_text(policy.read_text().replace("shorten_rows = true", "shorten_rows = false"))
+    as_it_is = world.folder("north").prepare(table)
+    encoded = encode_table(world.project, table, where="own")
+    statistic = shortened.plan.statistic
+    v = project_map(world.project, folder.anchor).transform(encoded.X)
+    np.testing.assert_array_equal(as_it_is.part, statistic.part(v, encoded.target))
+    alone = IsolatedRows(statistic, len(PARTIES))
+    alone.part(v, encoded.target)
+    found = alone.shorten(v)
+    is_alone = (found != v).any(axis=1)
+    assert is_alone[3]
+    assert is_alone.mean() < 0.3
+    np.testing.assert_allclose(shortened.part, statistic.part(found, encoded.target), atol=1e-10)
+    assert not np.allclose(shortened.part, as_it_is.part, atol=0.01)
+    # The intercept at home is of the rows as they are, as those are that are predicted.
+    assert shortened.own == as_it_is.own
+    text = " ".join(shortened.summary.to_text().split())
+    assert f"{is_alone.sum()} of your rows stood out from your others, and were shortened" in text
+    assert shortened.summary.to_dict()["n_shortened"] == is_alone.sum()
+    text = " ".join(as_it_is.summary.to_text().split())
+    assert f"Warning: {is_alone.sum()} of your rows stand out from your others. If nobody else" in text
+    assert "policy.toml has shorten_rows = false" in text
+    assert as_it_is.summary.n_shortened == 0
+
+
+def test_a_study_alters_no_row_and_says_how_many_stand_out(tmp_path):
+    sharing = {"statistics": ("least squares",), "errors": "classical"}
+    world = new_sums_world(tmp_path, "regression", parties=PARTIES[:3], sharing=sharing)
+    table = with_one_far_row(world)
+    prepared = world.folder("north").prepare(table)
+    assert prepared.summary.n_shortened == 0
+    text = " ".join(prepared.summary.to_text().split())
+    assert "of your rows stand out from your others. If nobody else in the total has their values, the analyst" in text
+    assert "a study changes no entry" in text
+    encoded = encode_table(world.project, table, where="own")
+    columns = study_table(world.project, encoded.X, encoded.target)
+    np.testing.assert_array_equal(prepared.part, prepared.plan.statistics[0].part(columns, bytes(32)))
 
 
 def test_options_and_steps_of_rows_are_refused(world):

@@ -117,7 +117,11 @@ def _summed(drawn: Draw) -> tuple[SumsModel, _Space]:
         noise=recommended_for(drawn).noise,
         least_penalty=recommended_for(drawn).least_penalty,
     )
-    messages = [plan.message(name, v.X, v.y, keys[name], noise_key=draw(32)) for name, v in mapped.items()]
+    messages = []
+    for name, v in mapped.items():
+        n = len(drawn.parties[name])
+        public = v.X[n:], v.y[n:]
+        messages.append(plan.message(name, v.X[:n], v.y[:n], keys[name], noise_key=draw(32), public=public))
     return plan.solve(messages), _Space(common, alike_columns(drawn))
 
 

@@ -79,11 +79,11 @@ def of_table(name: str, table: Table, n_parties: int, n_rows: int, seed: int) ->
         statistic = RidgeSums(V.shape[1], classes=classes, limits=limits, noise=recommended().noise)
         model = fitted(statistic, V, y[learnt], n_parties, seed)
         outputs = model.predict(W)
-        found[way] = loss(statistic.decode(outputs) if model.link is None else _probabilities(model, outputs))
+        found[way] = loss(statistic.decode(outputs) if model.link is None else probabilities(model, outputs))
     return found
 
 
-def _probabilities(model: Any, outputs: Array) -> Array:
+def probabilities(model: Any, outputs: Array) -> Array:
     return np.asarray(model.link.probabilities(outputs + 1 / outputs.shape[1]))
 
 

@@ -113,11 +113,11 @@ def played(craft: Craft, outlier: bool, seed: int, *, asked: bool = False) -> tu
     own = statistic.part(v[-N_ROWS:], y[-N_ROWS:]) + math.sqrt(factor**2 - factor_of_others**2) * noise[1]
     model = statistic.solve(of_others + own, noise=usual.noise * factor, least_penalty=usual.least_penalty)
     said = model.predict(v) @ (-1, 1)
-    together = _from_total(statistic, of_others, v[others], usual.noise * factor_of_others)[0]
+    together = from_total(statistic, of_others, v[others], usual.noise * factor_of_others)[0]
     return bool((said[0] > said.mean()) == y[0]), bool((together > 0) == y[0])
 
 
-def _from_total(statistic: RidgeSums, total: Array, v: Array, noise: float) -> Array:
+def from_total(statistic: RidgeSums, total: Array, v: Array, noise: float) -> Array:
     """Return the posterior mean of everybody's target, from the total and everybody's rows."""
     D, eta = statistic.n_components, 0.5
     M = np.zeros((statistic.size, statistic.size))

@@ -153,10 +153,11 @@ def cell(name: str, table: Table, n_parties: int, n_rows: int, scheme: Scheme, s
         encoded, mapped = space.encode(X), space.transform(X)
         messages = []
         for place, rows in enumerate(parties):
-            added = np.concatenate([rows, public]) if place == 0 else rows
+            added = (mapped[public], y[public]) if place == 0 else None
             # Repeatable here, as noise never should be outside of a study.
             noise_key = secret(1000 * (1 + seed) + place)
-            messages.append(plan.message(place, mapped[added], y[added], keys[place], noise_key=noise_key))
+            key = keys[place]
+            messages.append(plan.message(place, mapped[rows], y[rows], key, noise_key=noise_key, public=added))
         model = plan.solve(messages)
         own = [fit_own_model(plan.statistic, (encoded[rows], y[rows])) for rows in parties]
         with_public = [

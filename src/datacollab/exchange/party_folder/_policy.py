@@ -69,6 +69,7 @@ class Policy:
         1.2, "a number from 1 on", lambda value: type(value) in (int, float) and 1 <= value < math.inf
     )
     min_anchor_spread: float = _share(0.7, 0)
+    shorten_rows: bool = _entry(True, "true or false", lambda value: isinstance(value, bool))
     max_linkage: float | None = _share(0.2, 0)
     max_reidentification: float | None = _share(0.2, 0)
     max_membership: float | None = _share(0.7, 0.5)
@@ -230,7 +231,7 @@ def _unfit(party: PartyName, found: str, entry: str) -> ExchangeError:
 
 _OF_SUMS = (
     *("min_rows", "max_rows_in_anchor", "max_anchor_rows_near", "max_anchor_density", "min_anchor_spread"),
-    *("approvers", "ledger"),
+    *("shorten_rows", "approvers", "ledger"),
 )
 """Entries that count if parties share sums."""
 

@@ -9,8 +9,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ..._typing import FloatArray
-from ...study import effect_map
-from ...sums import UNITS_PER_RANGE, CommonMap
+from ...study import StudyPlan, effect_map
+from ...sums import UNITS_PER_RANGE, CommonMap, IsolatedRows, RidgeSums, SumsPlan
 from ..project import Anchor, Project, declared_alike
 
 
@@ -47,6 +47,25 @@ class ProjectMap:
     def encode(self, X: FloatArray) -> FloatArray:
         """Return the columns that are mapped, in the map's units."""
         return np.asarray((np.asarray(X) / self.units)[:, self.kept])
+
+
+def watch_rows(project: Project, plan: SumsPlan | StudyPlan) -> IsolatedRows:
+    """Return what finds own rows that stand alone; a study's noise hides them as well as some noise of a model's."""
+    if isinstance(plan, SumsPlan):
+        return IsolatedRows(plan.statistic, len(project.parties))
+    statistic = RidgeSums(project.n_features, limits=(-1.0, 1.0), noise=plan.noise_of_sums)
+    return IsolatedRows(statistic, len(project.parties))
+
+
+def rows_of_study(project: Project, X: FloatArray) -> FloatArray:
+    """Return a study's rows with each declared range 1 wide, scaled to length 1 at most."""
+    rows = X.copy()
+    for column, places in project.blocks(np.arange(project.n_features)):
+        if column.minimum is not None and column.maximum is not None:
+            part = (X[:, places[0]] - column.minimum) / (column.maximum - column.minimum) - 0.5
+            rows[:, places[0]] = np.clip(part, -0.5, 0.5)
+    # Half of a range and a flag that the number is missing have length √1.25 at most.
+    return np.asarray(rows / np.sqrt(1.25 * len(project.columns)))
 
 
 def project_map(project: Project, anchor: Anchor) -> ProjectMap:

@@ -22,6 +22,7 @@ from ...bundle import read_regular, unpack, write_atomically
 from ...errors import AgreementError, DataCollabError, ExchangeError
 from ...study import MAPPED, StudyPlan, new_secret
 from ...sums import (
+    IsolatedRows,
     MaskKey,
     SumsPlan,
     measured_membership,
@@ -57,8 +58,16 @@ from ._folder import (
 from ._heard import check_confirmed, confirm, n_unconfirmed, other_parties
 from ._own_model import OwnSample, kept_own_model, own_model_state
 from ._policy import Policy, approved, crafted_anchor, dense_anchor, private_rows_in_anchor, refuse
-from ._project_map import ProjectMap, project_map
-from ._sums_summary import NOT_COUNTED, ONE_CLASS, SumsSummary, also_in_anchor, classes_not_counted, message_bytes
+from ._project_map import ProjectMap, project_map, rows_of_study, watch_rows
+from ._sums_summary import (
+    NOT_COUNTED,
+    ONE_CLASS,
+    SumsSummary,
+    also_in_anchor,
+    classes_not_counted,
+    message_bytes,
+    still_alone,
+)
 
 _Batch = tuple[EncodedTable, NDArray[Any] | None, Any]
 _LEDGER_KEY = b"datacollab ledger key 1\n"
@@ -338,10 +347,10 @@ def _prepared(
     secret = new_secret() if isinstance(plan, StudyPlan) else b""
     sums, hashed, some = list[FloatArray](), [], []
     targets: Counter[Any] = Counter(dict.fromkeys(project.task.classes, 0))
-    sample, coder = OwnSample(), ledger.coder()
+    sample, coder, alone = OwnSample(), ledger.coder(), watch_rows(project, plan)
     for batch, clusters, frame in batches:
         assert batch.target is not None
-        sums = _joined(plan, sums, _sums_over(project, plan, common, batch.X, batch.target, secret, clusters))
+        sums = _joined(plan, sums, _sums_over(project, plan, common, batch.X, batch.target, secret, clusters, alone))
         hashed.append(ledger.fingerprints(batch.X))
         coder.add(frame)
         sample.add(batch.X, batch.target)
@@ -353,12 +362,18 @@ def _prepared(
     if isinstance(plan, SumsPlan) and len(rows):
         n_rows, mean_v, mean_t = plan.statistic.means(sums[0])
         own = {"n_rows": n_rows, "mean_v": mean_v.tolist(), "mean_t": mean_t.tolist()}
+    correction, n_alone = alone.correction()
+    # A study alters no entry: its counts would no longer be those of the table.
+    if shortens := isinstance(plan, SumsPlan) and policy.shorten_rows:
+        sums = [sums[0] + correction]
     if sharing.labelled_by == name and anchor is not None and anchor.target is not None and isinstance(plan, SumsPlan):
         sums = _joined(plan, sums, _sums_over(project, plan, common, anchor.labelled_rows, anchor.target, secret))
         n_public = len(anchor.target)
     part = plan.finish(sums) if isinstance(plan, StudyPlan) else sums[0]
     void, of_left = _left(ledger, project, withdrawals, without)
     n_rows_together = len(rows) + (len(project.parties) - 1) * fewest_rows(project)
+    if n_alone and not shortens:
+        of_left.append(still_alone(n_alone, of_study=sharing.is_study))
     counted = [entry for entry in ledger.entries if "counts" in entry.statistic.split(", ")]
     # Rows in which two tables differ are a total of their own, of this party alone.
     fewest = max(len(project.parties) * fewest_rows(project), policy.min_rows)
@@ -439,6 +454,7 @@ def _prepared(
         n_rows_together=n_rows_together,
         measured=measured_membership("table" if common is None else common.kind),
         adjusted=adjusted.to_dict(),
+        n_shortened=n_alone if shortens else 0,
     )
     return PreparedSum(
         plan=plan,
@@ -475,6 +491,7 @@ def _sums_over(
     target: np.ndarray,
     secret: bytes,
     clusters: NDArray[Any] | None = None,
+    alone: IsolatedRows | None = None,
 ) -> list[FloatArray]:
     """Return sums over rows, made in batches: the mapped rows have many more columns than the matrix."""
     batches = (slice(start, start + _BATCH_ROWS) for start in range(0, max(len(X), 1), _BATCH_ROWS))
@@ -482,9 +499,12 @@ def _sums_over(
         table = study_table(project, X, target, clusters)
         if common is not None:
             table[MAPPED] = np.concatenate([common.transform(X[rows]) for rows in batches])
+        if alone is not None:
+            alone.part(rows_of_study(project, X), np.zeros(len(X)))
         return plan.add_up(table, secret)
     assert common is not None
-    parts = (plan.statistic.part(common.transform(X[rows]), target[rows]) for rows in batches)
+    part = plan.statistic.part if alone is None else alone.part
+    parts = (part(common.transform(X[rows]), target[rows]) for rows in batches)
     return [np.asarray(sum(parts, np.zeros(plan.statistic.n_numbers)))]
 
 

@@ -82,6 +82,26 @@ def classes_not_counted(found: Counter[Any], n_rows_together: int) -> list[str]:
     return [said] if found else []
 
 
+SHORTENED = (
+    "{} of your rows stood out from your others, and were shortened: the total tells little more of these people than "
+    "of others, even if nobody else has their values."
+)
+
+
+def still_alone(n: int, *, of_study: bool) -> str:
+    """Say how many own rows stand out in a message, and are added up as they are."""
+    who, way_on = "the analyst and one party", "policy.toml has shorten_rows = false, so they leave as they are."
+    if of_study:
+        who = "the analyst"
+        way_on = (
+            "Have the owner merge rare levels and narrow ranges, or leave these rows out: a study changes no entry."
+        )
+    return (
+        f"{n} of your rows stand out from your others. If nobody else in the total has their values, {who} may read "
+        f"these people's outcomes. {way_on}"
+    )
+
+
 @dataclass(frozen=True, kw_only=True)
 class SumsSummary:
     """A message of sums as its approver sees it.
@@ -107,6 +127,8 @@ class SumsSummary:
         Attacks on such totals.
     adjusted : dict of str to object
         Counts of entries that the project's rules changed.
+    n_shortened : int
+        Own rows that stood alone, and were shortened; see `IsolatedRows`.
     """
 
     party: str
@@ -132,6 +154,7 @@ class SumsSummary:
     n_rows_together: int
     measured: tuple[MeasuredMembership, ...]
     adjusted: dict[str, Any]
+    n_shortened: int = 0
 
     @property
     def defences(self) -> tuple[str, ...]:
@@ -165,6 +188,7 @@ class SumsSummary:
             f"read, {noise}.",
             "No row leaves, and no target.",
             *([f"Before they were added up: {adjusted_text(self.adjusted)}."] if self.adjusted["columns"] else []),
+            *(textwrap.wrap(SHORTENED.format(self.n_shortened), _WIDTH) if self.n_shortened else []),
             *([] if not self.tells else ["", "The total tells:", *(f"  {each}" for each in self.tells)]),
             "",
             *textwrap.wrap(APART, _WIDTH),
