@@ -326,7 +326,7 @@ class StudyPlan:
     @property
     def loss(self) -> float:
         """Return how far replacing one row moves all numbers at most, each in units of its noise."""
-        return math.hypot(*(each.loss for each in self.statistics)) / self._raised
+        return math.hypot(*(each.loss for each in self.statistics)) / self.raised
 
     @property
     def noise_of_sums(self) -> float:
@@ -337,7 +337,7 @@ class StudyPlan:
     def agreed(self) -> MaskedSum:
         """Return the sum under masks."""
         said = {each.title: each.facts() for each in self.statistics} | {"agreed": dict(self.facts)}
-        noise = self._raised * np.concatenate([each.spread for each in self.statistics])
+        noise = self.raised * np.concatenate([each.spread for each in self.statistics])
         return MaskedSum(said, self.roster, noise=noise, n_colluding=self.n_colluding)
 
     def message(
@@ -387,7 +387,7 @@ class StudyPlan:
         """
         ends = np.cumsum([len(each.spread) for each in self.statistics])[:-1]
         parts = np.split(self.agreed.total(messages), ends)
-        noise = self._raised * self.agreed.excess
+        noise = self.raised * self.agreed.excess
         found = [self._result(each, part, noise) for each, part in zip(self.statistics, parts, strict=True)]
         if all(isinstance(each, Refused) for each in found):
             raise NumericalError(" ".join(each.reason for each in found if isinstance(each, Refused)))
@@ -401,7 +401,7 @@ class StudyPlan:
             return Refused(str(error))
 
     @cached_property
-    def _raised(self) -> float:
+    def raised(self) -> float:
         """Return the factor of all noise."""
         if self.epsilon is None:
             return 1.0

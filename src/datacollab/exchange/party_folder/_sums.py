@@ -15,11 +15,12 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from ..._recommended import TABLE
 from ..._typing import FloatArray
 from ...anchor import anchor_fit, equal_rows
 from ...bundle import read_regular, unpack, write_atomically
 from ...errors import AgreementError, DataCollabError, ExchangeError
-from ...study import MAPPED, StudyPlan, new_secret
+from ...study import MAPPED, StudyPlan, measured_study_membership, new_secret
 from ...sums import (
     MaskKey,
     SumsPlan,
@@ -55,7 +56,7 @@ from ._folder import (
 from ._own_model import OwnSample, kept_own_model, own_model_state
 from ._policy import Policy, approved, crafted_anchor, dense_anchor, private_rows_in_anchor, refuse
 from ._project_map import ProjectMap, project_map
-from ._sums_summary import NOT_COUNTED, ONE_CLASS, SumsSummary, also_in_anchor, message_bytes
+from ._sums_summary import LESS_NOISE, NOT_COUNTED, ONE_CLASS, SumsSummary, also_in_anchor, message_bytes
 
 _Batch = tuple[EncodedTable, NDArray[Any] | None]
 _LEDGER_KEY = b"datacollab ledger key 1\n"
@@ -348,6 +349,8 @@ def _prepared(
     counted = [entry for entry in ledger.entries if "counts" in entry.statistic.split(", ")]
     if isinstance(plan, StudyPlan) and "counts" not in sharing.statistics and all(e.n_different(rows) for e in counted):
         of_left.append(NOT_COUNTED)
+    if isinstance(plan, StudyPlan) and sharing.noise * plan.raised < TABLE.noise:
+        of_left.append(LESS_NOISE)
     n_numbers, noise_before = len(part), ledger.noise_left(rows)
     noise = plan.noise_of_sums if isinstance(plan, StudyPlan) else plan.noise
     fit = None
@@ -404,7 +407,8 @@ def _prepared(
         ),
         sentences=(*sharing_sentences(sharing), *of_left, *([ONE_CLASS] if len(targets) == 1 else [])),
         n_rows_together=len(rows) + (len(project.parties) - 1) * fewest_rows(project),
-        measured=measured_membership("table" if common is None else common.kind),
+        measured=() if common is None or sharing.is_study else measured_membership(common.kind),
+        measured_study=measured_study_membership(sharing.statistics, errors=sharing.errors or "robust"),
         adjusted=adjusted.to_dict(),
     )
     return PreparedSum(
