@@ -11,10 +11,11 @@ from datacollab.cli._command import COMMANDS
 from datacollab.exchange.party_folder import Policy
 from datacollab.exchange.party_folder._assessment import _AMBER, _RED, grade
 from datacollab.exchange.party_folder._release import LEAST_ROWS
-from datacollab.exchange.party_folder._sums_summary import ATTACKERS, auc_text
+from datacollab.exchange.party_folder._sums_summary import ATTACKERS, OF_STUDY, auc_text
 from datacollab.exchange.steps import STEPS
 from datacollab.exchange.sums import _FEWEST_OWN_ROWS
 from datacollab.risk.audit._findings import AMBER_LIMIT, CRITERIA, GREEN_LIMIT
+from datacollab.study import measured_study_membership
 from datacollab.sums import measured_membership
 
 PAGES = {path.stem: path.read_text(encoding="utf-8") for path in (ROOT / "docs").glob("*.md")}
@@ -28,6 +29,31 @@ def test_the_figures_are_those_that_a_check_prints():
         assert f"| {words} | {figures} |" in DPIA
     assert "| 1,000 rows, ten of them with the person's outcome |" in DPIA
     assert rare.n_rows == 1000
+
+
+def test_the_figures_of_studies_are_those_that_share_prints():
+    """The page's table, of which each line is a set of statistics, has what `party share` reads from the package."""
+    _, _, table = PAGES["threat-model"].partition("\n| totals of ")
+    heads, _, *lines = (line.strip("| ").split(" | ") for line in table.partition("\n\n")[0].split("\n"))
+    assert len(lines) >= 5
+    for names, *cells in lines:
+        statistics = tuple(names.split(", "))
+        errors = "classical" if "classical" in names else "robust"
+        asked = [each.partition(" (")[0] for each in statistics]
+        measured = {each.n_rows: each for each in measured_study_membership(asked, errors=errors)}
+        assert {each.statistics for each in measured.values()} == {statistics}
+        for head, cell in zip(heads, cells, strict=True):
+            who, n_rows = head.removesuffix(" rows").split(", ")
+            found, name = measured[int(n_rows.replace(",", ""))], "analyst" if who == "analyst alone" else "together"
+            assert cell == f"{auc_text(getattr(found, name))} ({auc_text(getattr(found, f'{name}_of_tenth'))})"
+
+
+def test_every_page_says_that_no_secret_map_protects_a_study():
+    assert "**No secret map protects a [study](study.md)**" in PAGES["threat-model"]
+    for name in ("dpia", "study"):
+        assert "threat-model.md#studies" in PAGES[name]
+        assert re.search("no secret map protects", PAGES[name], flags=re.IGNORECASE)
+    assert OF_STUDY.startswith("No secret map")
 
 
 def test_one_scale_is_on_all_pages_in_the_policy_and_in_the_audit():

@@ -18,10 +18,11 @@ from datacollab.errors import AgreementError
 from datacollab.exchange.analyst_folder import STUDY_FILES
 from datacollab.exchange.analyst_folder._study import study_files
 from datacollab.exchange.party_folder import PartyFolder
+from datacollab.exchange.party_folder._sums_summary import auc_text
 from datacollab.exchange.project import Column, Task, make_anchor
 from datacollab.exchange.project._file import parse_project
 from datacollab.linalg import gaussian_sigma
-from datacollab.study import CategoryColumn, NumberColumn, Survival
+from datacollab.study import CategoryColumn, NumberColumn, Survival, measured_study_membership
 from datacollab.sums import RidgeSums
 from party_world import refusal
 from sums_world import PARTIES, ROWS, new_sums_world, rows_of
@@ -114,7 +115,11 @@ def test_the_approver_and_the_analyst_are_shown_what_it_is(studied):
     text = " ".join(studied.summaries[0].to_text().split())
     assert "description, least squares over 1000 of its rows" in text
     assert "The total tells: description: means" in text
-    assert "AUC" not in text
+    assert "The totals of counts, description, least squares (robust): Rows of all parties together:" in text
+    measured = measured_study_membership(["description", "least squares"])
+    assert " ".join(["the analyst alone", *(auc_text(each.analyst) for each in measured)]) in text
+    assert "No secret map hides the rows of a study" in text
+    assert "less noise" not in text
     assert "No counts of exactly these rows were shared before" in text
     assert "ward=night" in studied.said.output
     page = (studied.root / "analyst" / STUDY_FILES[1]).read_text(encoding="utf-8")

@@ -354,7 +354,7 @@ class StudyPlan:
     @property
     def loss(self) -> float:
         """Return how far replacing one row moves all numbers at most, each in units of its noise."""
-        return math.hypot(*(each.loss for each in self._carried)) / self._raised
+        return math.hypot(*(each.loss for each in self._carried)) / self.raised
 
     @property
     def noise_of_sums(self) -> float:
@@ -365,7 +365,7 @@ class StudyPlan:
     def agreed(self) -> MaskedSum:
         """Return the sum under masks."""
         said = {each.title: each.facts() for each in self._carried} | {"agreed": dict(self.facts)}
-        noise = self._raised * np.concatenate([each.spread for each in self._carried])
+        noise = self.raised * np.concatenate([each.spread for each in self._carried])
         return MaskedSum(said, self.roster, noise=noise, n_colluding=self.n_colluding)
 
     def message(
@@ -415,7 +415,7 @@ class StudyPlan:
         """
         ends = np.cumsum([len(each.spread) for each in self._carried])[:-1]
         parts = np.split(self.agreed.total(messages), ends)
-        noise = self._raised * self.agreed.excess
+        noise = self.raised * self.agreed.excess
         found = [self._result(each, part, noise) for each, part in zip(self._carried, parts, strict=True)]
         if all(isinstance(each, Refused) for each in found):
             raise NumericalError(" ".join(each.reason for each in found if isinstance(each, Refused)))
@@ -440,7 +440,7 @@ class StudyPlan:
         return tuple(replace(each, copies=max(1.0, copies)) for each in self.statistics)
 
     @cached_property
-    def _raised(self) -> float:
+    def raised(self) -> float:
         """Return the factor of all noise."""
         if self.epsilon is None:
             return 1.0

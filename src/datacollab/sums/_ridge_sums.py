@@ -481,7 +481,7 @@ class RidgeSums:
         noise : float, optional
             As in `solve`.
         """
-        D, m, M, figures = self.n_components, self.n_outputs, self._matrix(total), self.figures(total)
+        D, m, M, figures = self.n_components, self.n_outputs, self.matrix(total), self.figures(total)
         n, noise = figures.n_rows, self.noise if noise is None else noise
         # Whatever the rows are: for all sums at once, those of products of columns and target among them.
         if wrong := below_zero(M, noise):

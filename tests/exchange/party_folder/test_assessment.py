@@ -10,6 +10,7 @@ from datacollab.bundle import KeyPair
 from datacollab.exchange.party_folder import Policy, ReleaseSummary, assessment, measured_for, membership_rows
 from datacollab.exchange.party_folder._release import RiskFigures
 from datacollab.exchange.party_folder._sums_summary import SumsSummary, auc_text
+from datacollab.study import measured_study_membership
 from datacollab.sums import measured_membership
 from sums_world import PARTIES, cards_of, project_of
 
@@ -38,6 +39,7 @@ SUMS = SumsSummary(
     sentences=("Only some take part.",),
     n_rows_together=1020,
     measured=measured_membership(),
+    measured_study=(),
     adjusted={},
 )
 
@@ -79,9 +81,19 @@ def test_less_noise_than_measured_is_said():
 
 
 def test_a_study_and_a_proof_are_said_to_be_what_they_are():
-    study = replace(SUMS, of_study=True, tells=("counts: rows of each level",), statistic="counts")
+    figures = measured_study_membership(["counts", "effect"])
+    study = replace(SUMS, of_study=True, tells=("counts: rows of each level",), statistic="counts", measured=())
+    study = replace(study, measured_study=figures, adjusted={"columns": {}})
     text = assessment(PROJECT, Policy(), study)
-    assert "No attack on a study is measured" in text
+    areas = "".join(f"{auc_text(each.analyst):>8}" for each in figures)
+    assert re.search(rf"^  the analyst alone +{re.escape(areas.strip())}$", text, flags=re.MULTILINE)
+    assert "the analyst alone guesses nearly as well" in text
+    assert "an effect were not measured" not in text
+    assert "an effect were not measured" in assessment(PROJECT, Policy(), replace(study, statistic="counts, effect"))
+    alone = replace(study, statistic="effect", measured_study=measured_study_membership(["effect"])).to_text()
+    assert "an effect were not measured" in alone
+    assert "Measured on" not in alone
+    assert "No secret map" not in assessment(PROJECT, Policy(), SUMS)
     assert "- counts: rows of each level" in text
     assert "the study's result; also at those it is given to | analyst |" in text
     assert "(3, 1e-05)-differentially private" in assessment(PROJECT, Policy(), replace(SUMS, epsilon=3.0))

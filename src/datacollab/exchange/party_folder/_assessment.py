@@ -12,7 +12,7 @@ from ..project import Project
 from ..sums import fewest_rows
 from ._policy import Policy
 from ._release import CRITERIA, FIGURES, ReleaseSummary, figure_text, limit_text
-from ._sums_summary import APART, ATTACKERS, HEARD, INVENTED, LESS_NOISE, TOGETHER, SumsSummary, auc_text, promise
+from ._sums_summary import ATTACKERS, HEARD, INVENTED, LESS_NOISE, SumsSummary, auc_text, promise
 
 _TEMPLATE = Template(Path(__file__).with_name("assessment.md").read_text(encoding="utf-8"))
 _AMBER, _RED = 0.55, 0.7
@@ -114,8 +114,9 @@ def _of_sums(project: Project, policy: Policy, summary: SumsSummary) -> dict[str
             + ", ".join(f"{words} {auc} ({rating})" for words, auc, rating in membership_rows(rare))
             + ". Of this project's classes, the smallest is expected to have [number] people in the total.",
         ]
-    elif summary.epsilon is None:
-        risk.append("No attack on a study is measured before it leaves. Its noise hides a row, and proves nothing.")
+    else:
+        scale = "On the audit's scale, here for means, an AUC above .55 is amber, and one above .70 red."
+        risk += ["\n".join(["```text", *summary.study_lines(), "```"]), scale]
     return {
         "made": "a study" if summary.of_study else "a model",
         "leaves": f"One file with {summary.n_numbers:,} numbers (about {summary.n_bytes:,} bytes), once: "
@@ -123,7 +124,7 @@ def _of_sums(project: Project, policy: Policy, summary: SumsSummary) -> dict[str
         f"in the total of all {summary.n_parties} parties ({summary.n_entities} institutions)."
         + "".join(f"\n- {each}" for each in summary.tells),
         "stays": "records, targets, sums of this party alone, keys, policy and log",
-        "who": "\n\n".join([APART, TOGETHER, others, *(f"Warning: {each}" for each in summary.sentences)]),
+        "who": "\n\n".join([*summary.to_dict()["who"], others, *(f"Warning: {each}" for each in summary.sentences)]),
         "risk": "\n\n".join(risk),
         "measures": _DOES.format(sealed="encrypted for the analyst") + _OF_SUMS,
         "limits": f"at least {max(policy.min_rows, fewest_rows(project))} rows. There is no limit of risk for sums: "

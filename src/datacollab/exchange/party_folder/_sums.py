@@ -16,11 +16,12 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from ..._recommended import TABLE
 from ..._typing import FloatArray
 from ...anchor import anchor_fit, equal_rows
 from ...bundle import read_regular, unpack, write_atomically
 from ...errors import AgreementError, DataCollabError, ExchangeError
-from ...study import MAPPED, StudyPlan, new_secret
+from ...study import MAPPED, StudyPlan, measured_study_membership, new_secret
 from ...sums import (
     IsolatedRows,
     MaskKey,
@@ -60,6 +61,7 @@ from ._own_model import OwnSample, kept_own_model, own_model_state
 from ._policy import Policy, approved, crafted_anchor, dense_anchor, private_rows_in_anchor, refuse
 from ._project_map import ProjectMap, project_map, rows_of_study, watch_rows
 from ._sums_summary import (
+    LESS_NOISE,
     NOT_COUNTED,
     ONE_CLASS,
     SumsSummary,
@@ -380,6 +382,8 @@ def _prepared(
     is_counted = any(table.n_different(entry.table, fewest) == 0 for entry in counted)
     if "counts" not in sharing.statistics and not is_counted:
         of_left += [NOT_COUNTED] if sharing.is_study else classes_not_counted(targets, n_rows_together)
+    if isinstance(plan, StudyPlan) and sharing.noise * plan.raised < TABLE.noise:
+        of_left.append(LESS_NOISE)
     earlier = ledger.earlier(table)
     n_numbers, noise_before = len(part), joint_noise(earlier)
     noise = plan.noise_of_sums if isinstance(plan, StudyPlan) else plan.noise
@@ -452,7 +456,8 @@ def _prepared(
         n_unconfirmed=n_unconfirmed(folder),
         sentences=(*sharing_sentences(sharing), *of_left, *([ONE_CLASS] if len(+targets) == 1 else [])),
         n_rows_together=n_rows_together,
-        measured=measured_membership("table" if common is None else common.kind),
+        measured=() if common is None or sharing.is_study else measured_membership(common.kind),
+        measured_study=measured_study_membership(sharing.statistics, errors=sharing.errors or "robust"),
         adjusted=adjusted.to_dict(),
         n_shortened=n_alone if shortens else 0,
     )

@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 import textwrap
 from collections import Counter
+from collections.abc import Sequence
 from dataclasses import asdict, dataclass
 from typing import Any
 
@@ -12,6 +13,7 @@ from scipy.special import ndtr
 
 from ...anchor import EqualRows
 from ...linalg import gaussian_epsilon, gaussian_sigma
+from ...study import StudyMembership
 from ...sums import MeasuredMembership, RidgeSums
 from ..project import adjusted_text
 from ..sums import DELTA
@@ -39,6 +41,22 @@ ATTACKERS = {
     "together": "the analyst and one party together",
 }
 """In words, by the attributes of `MeasuredMembership`."""
+_TENTH = "the same, the tenth who stand out most"
+_STUDY_ATTACKERS = {
+    "analyst": "the analyst alone",
+    "analyst_of_tenth": _TENTH,
+    "together": "the analyst and one party together",
+    "together_of_tenth": _TENTH,
+}
+"""In words, by the attributes of `StudyMembership`."""
+OF_STUDY = (
+    "No secret map hides the rows of a study, other than an effect's. So the analyst alone guesses nearly as well as "
+    "with an institution, and so may an institution to which the results go."
+)
+_MEASURED_HOW = (
+    "This is how well attackers distinguished people in a total from others, as an AUC (.50 is guessing, 1.00 is "
+    "certain)."
+)
 LESS_NOISE = "This total has less noise or more columns than those measured, and reveals more."
 INVENTED = (
     "If one person made up all the other parties, they could read your part. Ring up two of these institutions, at "
@@ -124,7 +142,9 @@ class SumsSummary:
     n_unconfirmed : int
         Other institutions that have still to be confirmed, by fingerprints that they read out.
     measured : tuple of MeasuredMembership
-        Attacks on such totals.
+        Attacks on such totals; none of a study.
+    measured_study : tuple of StudyMembership
+        Attacks on the totals of such statistics.
     adjusted : dict of str to object
         Counts of entries that the project's rules changed.
     n_shortened : int
@@ -153,6 +173,7 @@ class SumsSummary:
     sentences: tuple[str, ...]
     n_rows_together: int
     measured: tuple[MeasuredMembership, ...]
+    measured_study: tuple[StudyMembership, ...]
     adjusted: dict[str, Any]
     n_shortened: int = 0
 
@@ -169,7 +190,7 @@ class SumsSummary:
     def to_dict(self) -> dict[str, Any]:
         """Return the same as what JSON can hold."""
         listed = {name: list(getattr(self, name)) for name in ("tells", "sentences", "others", "earlier")} | {
-            "who": [APART, TOGETHER]
+            "who": [APART, TOGETHER, *([OF_STUDY] if self.of_study else [])]
         }
         return asdict(self) | {"way": "sums", **listed}
 
@@ -193,9 +214,11 @@ class SumsSummary:
             "",
             *textwrap.wrap(APART, _WIDTH),
             *textwrap.wrap(TOGETHER, _WIDTH),
+            *(textwrap.wrap(OF_STUDY, _WIDTH) if self.of_study else []),
             *("", "The other parties:", *(f"  {each}" for each in self.others)),
             *textwrap.wrap(INVENTED if self.n_unconfirmed else HEARD, _WIDTH),
-            *([] if self.of_study else ["", *self._measured_lines()]),
+            "",
+            *(self.study_lines() if self.of_study else self._measured_lines()),
         ]
         if self.epsilon is not None:
             lines += ["", *textwrap.wrap(promise(self.epsilon), _WIDTH)]
@@ -223,24 +246,45 @@ class SumsSummary:
         """Say what attackers read of membership, by rows together."""
         people = [each for each in self.measured if not each.rare]
         rare = next(each for each in reversed(self.measured) if each.rare)
-        title = (
-            f"Measured on public tables, with noise of {rare.noise:g}; your table may reveal more. This is how well "
-            "attackers distinguished people in a total from others, as an AUC (.50 is guessing, 1.00 is certain)."
-        )
-        table = [("Rows of all parties together:", *(f"{each.n_rows:,}" for each in people))]
-        table += [(name, *(auc_text(getattr(each, who)) for each in people)) for who, name in ATTACKERS.items()]
-        width = max(len(line[0]) for line in table)
-        lines = [f"  {name:<{width}}{''.join(f'{value:>8}' for value in values)}" for name, *values in table]
-        fewest = (self.n_rows_together - self.n_rows) // (self.n_parties - 1)
+        title = f"Measured on public tables, with noise of {rare.noise:g}; your table may reveal more. {_MEASURED_HOW}"
         rest = (
-            f"In this project the total has at least {self.n_rows_together:,} rows (your {self.n_rows:,}, and "
-            f"{fewest:,} or more from each other party). Fewer rows reveal more, and so does a rare class: with ten "
-            f"people of a class among {rare.n_rows:,} rows, the analyst alone reached {auc_text(rare.analyst)}, one "
-            f"party {auc_text(rare.party)}, both together {auc_text(rare.together)}."
+            f"{self._rows_text} Fewer rows reveal more, and so does a rare class: with ten people of a class among "
+            f"{rare.n_rows:,} rows, the analyst alone reached {auc_text(rare.analyst)}, one party "
+            f"{auc_text(rare.party)}, both together {auc_text(rare.together)}."
         )
         if self.is_less_hidden:
             rest += f" {LESS_NOISE}"
-        return [*textwrap.wrap(title, _WIDTH), *lines, *textwrap.wrap(rest, _WIDTH)]
+        return [*textwrap.wrap(title, _WIDTH), *_figure_lines(people, ATTACKERS), *textwrap.wrap(rest, _WIDTH)]
+
+    def study_lines(self) -> list[str]:
+        """Say what attackers read of membership from a study's totals, by set of statistics and rows together."""
+        lines = list[str]()
+        for statistics in dict.fromkeys(each.statistics for each in self.measured_study):
+            found = [each for each in self.measured_study if each.statistics == statistics]
+            lines += [f"The totals of {', '.join(statistics)}:", *_figure_lines(found, _STUDY_ATTACKERS), ""]
+        if lines:  # None were measured of an effect.
+            title = f"Measured on public tables; your table may reveal more. {_MEASURED_HOW}"
+            lines = [*textwrap.wrap(title, _WIDTH), "", *lines]
+        rest = f"{self._rows_text} Fewer rows reveal more, and so do all totals together."
+        if "effect" in self.statistic.split(", "):
+            rest += " Attacks on an effect were not measured."
+        return [*lines, *textwrap.wrap(rest, _WIDTH)]
+
+    @property
+    def _rows_text(self) -> str:
+        fewest = (self.n_rows_together - self.n_rows) // (self.n_parties - 1)
+        return (
+            f"In this project the total has at least {self.n_rows_together:,} rows (your {self.n_rows:,}, and "
+            f"{fewest:,} or more from each other party)."
+        )
+
+
+def _figure_lines(measured: Sequence[MeasuredMembership | StudyMembership], attackers: dict[str, str]) -> list[str]:
+    """Return a table of areas under the curve: a line for each attacker, a column for each number of rows."""
+    table = [("Rows of all parties together:", *(f"{each.n_rows:,}" for each in measured))]
+    table += [(name, *(auc_text(getattr(each, who)) for each in measured)) for who, name in attackers.items()]
+    width = max(len(line[0]) for line in table)
+    return [f"  {name:<{width}}{''.join(f'{value:>8}' for value in values)}" for name, *values in table]
 
 
 def auc_text(value: float) -> str:

@@ -1,0 +1,383 @@
+r"""How well attackers tell who is in a study's totals, which no secret map protects.
+
+Attackers know a person's whole row, the project, the number of rows, and up to 2,000 public rows of the kind.  From
+these they compute f, by how much a row moves the total.  Either the row is one of the n in the total, or an average row
+is.  A total is taken as normal with covariance n·C + e²·S², where C is that of f over the public rows, S the noise of
+the statistic, and e how many times as large it is in the total.  The score is the likelihood ratio; if rows are dealt
+to groups, its mean over the groups.
+
+* "analyst" reads the total of all parties.
+* "together" is the analyst with one party, whose rows and noise are taken off.  So does one party alone, to whom the
+  results go, if these give the total away.
+
+Members are rows of the other parties, strangers rows of nobody.  Reported are the area under the curve over all of
+them, and over the tenth that stands out: those whose rows move the total farthest, beside what hides them.  Rows are
+dealt at random to parties of equal size.  Tables, seeds and the attack were fixed before the run that was published.
+
+```console
+$ python -m datacollab_experiments.study.membership --output output/study-membership.csv --ship
+```
+
+plays what the file does not hold yet, and writes the figures of docs/threat-model.md and `datacollab party share`.
+"""
+
+from __future__ import annotations
+
+import argparse
+import sys
+import time
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import replace
+from functools import lru_cache
+from itertools import product
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pandas as pd
+from numpy.typing import NDArray
+from scipy.special import logsumexp
+from sklearn.metrics import roc_auc_score
+
+from datacollab import study
+from datacollab.study import CategoryColumn, LeastSquares, NumberColumn, Statistic
+
+from ..harness import markdown, r_table
+from ..sums.playing import beyond
+
+Array = NDArray[np.float64]
+Index = NDArray[np.intp]
+
+ROWS = (150, 300, 1000, 3000)
+"""Of all parties together."""
+PARTIES = (3, 10)
+SEEDS = 20
+"""Draws of each table."""
+N_PUBLIC = 2000
+"""Public rows at most."""
+N_STRANGERS = 200
+"""As many members are held against these, if there are as many."""
+N_BASE = 500
+"""Public rows that a row joins to say what it adds."""
+N_SAMPLES = 20
+"""Of public rows, that say by how much a party's numbers differ from the sum of what its rows add."""
+STANDS_OUT = 0.1
+ROBUST = "least squares (robust)"
+CLASSICAL = "least squares (classical)"
+SETS_ON_PAGE = (
+    *(("counts",), ("counts", "description"), ("counts", "description", ROBUST), ("counts", "description", CLASSICAL)),
+    ("survival",),
+)
+SHOWN = (*SETS_ON_PAGE, ("additive hazards",), (ROBUST,), (CLASSICAL,))
+"""Sets of statistics that the program shows: counts go before a description."""
+SETS = (*SHOWN, ("description",), ("description", ROBUST), ("description", CLASSICAL))
+ATTACKERS = ("analyst", "together")
+JOIN = " + "
+SHIPPING = "Written by: python -m datacollab_experiments.study.membership --ship"
+RESULTS = Path("docs/results/study/membership.csv")
+PACKAGE = Path("src/datacollab/study/membership.csv")
+PAGE = Path("docs/threat-model.md")
+ROWS_ON_PAGE = (150, 1000, 3000)
+_HEAD = "totals of"
+_FACTS = ["statistics", "parties", "rows", "attacker"]
+_FIGURES = ["AUC", "tenth"]
+
+SOURCES: dict[str, tuple[str, ...]] = {
+    "AER/NMES1988": ("e536be5ee62ef43072fc6115a23eb043d03226853f78856f6a73ee4e5817c255", "health", "visits"),
+    "AER/HealthInsurance": ("b43f852fa45239bd00f6f47f47ea2fd70900d50596f1e2e561f23468f4bc8702", "ethnicity", "age"),
+    "survival/flchain": (
+        *("301ca7c67b20e77ba43900fedabd1fbc9f565cca1ad4c94f385645b537e9e66b", "sex", "creatinine", "futime", "death"),
+    ),
+    "survival/nafld1": (
+        *("d1bdce818f6b9e941519fcba7d5636eccc6747ad876c73feda5d15d0bf11e1a2", "male", "weight", "futime", "status"),
+    ),
+}
+"""Tables of R packages: hash, the column that groups rows, the outcome of regressions, times and events."""
+_LEFT_OUT = ["rownames", "id", "case.id", "chapter", "bmi"]
+"""Numbers of records, causes of death, and what follows from weight and height."""
+
+
+@lru_cache(maxsize=len(SOURCES))
+def table_of(name: str) -> StudiedTable:
+    """Return a table of R with what its rows add."""
+    sha256, *about = SOURCES[name]
+    frame = r_table(name, sha256).drop(columns=_LEFT_OUT, errors="ignore")
+    # Adding up single rows takes the time: no more than a draw has.
+    most = max(ROWS) + N_STRANGERS + N_PUBLIC
+    return StudiedTable(frame.sample(min(most, len(frame)), random_state=0), *about)
+
+
+def draft(values: pd.Series[Any]) -> NumberColumn | CategoryColumn:
+    """Return a column with the range that `datacollab project new` drafts; two values are a category."""
+    if values.dtype.kind not in "iuf" or values.nunique() <= 2:
+        return CategoryColumn(str(values.name), sorted(values.dropna().unique()))
+    low, high = float(values.min()), float(values.max())
+    half = (high - low) / 2
+    least = -np.inf if low < 0 else 0.0
+    return NumberColumn(str(values.name), max(low - half, least), high + half)
+
+
+class StudiedTable:
+    """The rows of a table, and what each adds to each statistic."""
+
+    def __init__(self, frame: pd.DataFrame, by: str, outcome: str, time: str = "", event: str = "") -> None:
+        columns: dict[str, Any] = {str(name): draft(frame[name]) for name in frame}
+        every = [*columns.values()]
+        number = columns[outcome]
+        explaining = [each for name, each in columns.items() if name not in (outcome, time, event)]
+        statistics: dict[str, Statistic] = {
+            "counts": study.Counts(every),
+            "description": study.Description(every, columns[by]),
+            ROBUST: LeastSquares(number, explaining),
+            CLASSICAL: LeastSquares(number, explaining, errors="classical"),
+        }
+        if time:
+            months = NumberColumn(time, 0.0, columns[time].high)
+            statistics["survival"] = study.Survival(months, event, columns[by])
+            statistics["additive hazards"] = study.AdditiveHazards(months, event, [*explaining, number])
+        self.n_rows = len(frame)
+        self.added = {name: Added(each, frame) for name, each in statistics.items()}
+        self.sets = [names for names in SETS if self.added.keys() >= {*names}]
+
+
+class Added:
+    """What each row of a frame adds to a statistic: f, and the numbers of parties, in units of their noise.
+
+    Parties deal rows to groups by `statistic`; with `ungrouped` all are in one.  Numbers that are 0 over all rows, such
+    as those of empty bins, are left out.  f is of rows that join the first `N_BASE` ones, which are always public.
+    """
+
+    def __init__(self, statistic: Statistic, frame: pd.DataFrame) -> None:
+        self.statistic = self.ungrouped = statistic
+        if isinstance(statistic, LeastSquares) and statistic.errors == "robust":
+            self.ungrouped = replace(statistic, errors="classical")
+        self.n_groups = len(statistic.spread) // len(self.ungrouped.spread)
+        table = {str(name): frame[name].to_numpy() for name in frame}
+        rows = ({name: values[k : k + 1] for name, values in table.items()} for k in range(len(frame)))
+        sums = [self.ungrouped.add_up(row, bytes(32)) for row in rows]
+        # Risk sets keep the rows themselves, and none of a row with a gap: they are no matrix.
+        self.sums = np.array(sums) if sums[0].ndim == 1 else sums
+        base = self.over(np.arange(N_BASE))
+        finish = self.ungrouped.finish
+        self.kept = np.flatnonzero(finish(self.over(np.arange(len(frame)))))
+        self.spread = statistic.spread[self.kept]
+        joined = np.array([finish(self.ungrouped.join(base, own))[self.kept] for own in sums])
+        self.f = (joined - finish(base)[self.kept]) / self.spread
+
+    def over(self, index: Index) -> Array:
+        """Return the sums over some rows in one group."""
+        if isinstance(self.sums, np.ndarray):
+            return np.asarray(self.sums[index].sum(axis=0))
+        return np.concatenate([self.sums[k] for k in index])
+
+    def part(self, index: Index) -> Array:
+        """Return the numbers of a party whose rows are in one group, shape (n_numbers,)."""
+        return np.asarray(self.ungrouped.finish(self.over(index))[self.kept] / self.spread)
+
+    def dealt(self, index: Index, random: np.random.Generator) -> Array:
+        """Return the numbers of a party whose rows are dealt to groups, shape (n_groups, n_numbers)."""
+        if self.n_groups == 1:
+            return self.part(index)[None]
+        groups = np.array_split(random.permutation(index), self.n_groups)
+        numbers = self.statistic.finish(np.concatenate([self.over(group) for group in groups]))
+        return np.asarray(numbers.reshape(self.n_groups, -1)[:, self.kept] / self.spread)
+
+
+class TotalDistribution:
+    """The normal distribution of a total with noise of 1, from what public rows add: shape (n_public, n_numbers)."""
+
+    def __init__(self, public: Array) -> None:
+        self.mean = public.mean(axis=0)
+        values, self.axes = np.linalg.eigh(np.cov(public.T, bias=True).reshape(2 * [public.shape[1]]))
+        self.values = np.maximum(values, 0.0)
+
+    def ratio(self, moved: Array, residual: Array, *, n_rows: float, noise: float) -> tuple[Array, Array]:
+        r"""Return :math:`f^\top \Sigma^{-1} r` and :math:`f^\top \Sigma^{-1} f` with Σ = n C + e².
+
+        The logarithm of the likelihood ratio is the first less half of the second.  `moved` is what candidates add,
+        shape (n_candidates, n_numbers), and f that beyond the mean; r of shape (n_numbers,) or (n_numbers, n_totals).
+        """
+        along = (moved - self.mean) @ self.axes
+        weighted = along / (n_rows * self.values + noise**2)
+        return weighted @ (self.axes.T @ residual), (weighted * along).sum(axis=1)
+
+
+class StudyDraw:
+    """Rows of parties, of which the first are the members, as many strangers, and public rows."""
+
+    def __init__(self, table: StudiedTable, seed: int) -> None:
+        self.table, self.seed = table, seed
+        index = N_BASE + np.random.default_rng([seed, 61]).permutation(table.n_rows - N_BASE)
+        self.pool, strangers, rest = np.split(index, [max(ROWS), max(ROWS) + N_STRANGERS])
+        self.public = np.r_[:N_BASE, rest][:N_PUBLIC]
+        candidates = np.r_[self.pool[:N_STRANGERS], strangers]
+        self.f = {name: each.f[self.public] for name, each in table.added.items()}
+        self.of_candidates = {name: each.f[candidates] for name, each in table.added.items()}
+        self._known = dict[tuple[tuple[str, float], ...], TotalDistribution]()
+
+    def figures(self, n_rows: int, n_parties: int) -> Iterator[dict[str, object]]:
+        """Yield the areas under the curve of each set of statistics and attacker."""
+        random = np.random.default_rng([self.seed, n_rows, n_parties, 63])
+        *others, own = np.array_split(self.pool[:n_rows], n_parties)
+        n_others = n_rows - len(own)
+        left = beyond(n_parties, known=1)
+        every = beyond(n_parties)
+        residuals: dict[str, dict[str, Array]] = {who: {} for who in ATTACKERS}
+        for name, added in self.table.added.items():
+            rest = np.sum([added.dealt(each, random) for each in others], axis=0)
+            noise, own_noise = random.normal(size=(2, *rest.shape))
+            rest += left * noise
+            total = rest + added.dealt(own, random) + np.sqrt(every**2 - left**2) * own_noise
+            mean = self.f[name].mean(axis=0)
+            beside = self._beside(name, len(own))
+            residuals["together"][name] = rest - (n_others * mean + len(others) * beside) / added.n_groups
+            residuals["analyst"][name] = total - (n_rows * mean + n_parties * beside) / added.n_groups
+        known = dict(zip(ATTACKERS, ((n_rows, every), (n_others, left)), strict=True))
+        for names, (who, (n, e)) in product(self.table.sets, known.items()):
+            score, far = self._scores({name: residuals[who][name] for name in names}, n_rows=n, noise=e)
+            facts = dict(zip(_FACTS, (JOIN.join(names), n_parties, n_rows, who), strict=True))
+            yield facts | dict(zip(_FIGURES, areas(score, far, min(n_others, N_STRANGERS)), strict=True))
+
+    def _beside(self, name: str, n_rows: int) -> Array:
+        """Return by how much numbers of a party with so many rows differ, in the mean, from the sum of f."""
+        random = np.random.default_rng([self.seed, n_rows, 62])
+        samples = [random.permutation(len(self.public))[:n_rows] for _ in range(N_SAMPLES)]
+        part = self.table.added[name].part
+        apart = [part(self.public[each]) - self.f[name][each].sum(axis=0) for each in samples]
+        return np.asarray(np.mean(apart, axis=0))
+
+    def _scores(self, residual: Mapping[str, Array], *, n_rows: int, noise: float) -> tuple[Array, Array]:
+        """Return the log likelihood ratio of each candidate, and how far apart its hypotheses are, squared.
+
+        `residual` are the groups' totals less their expectations, shape (n_groups, n_numbers), by statistic.
+        """
+        # In a sum over groups, noise is the root of their number times as large.
+        units = {name: float(np.sqrt(len(each))) for name, each in residual.items()}
+        summed = np.concatenate([each.sum(axis=0) / units[name] for name, each in residual.items()])
+        moved = np.hstack([self.of_candidates[name] / unit for name, unit in units.items()])
+        n_uncertain = n_rows * (1 + n_rows / len(self.public))  # The public rows' mean is off by chance, too.
+        along, far = self._distribution(units).ratio(moved, summed, n_rows=n_uncertain, noise=noise)
+        score = along - far / 2
+        for name, each in residual.items():
+            if (n_groups := len(each)) > 1:
+                # A member is in one group, nobody knows in which: how groups differ from their mean says more.
+                of_group = self._distribution({name: 1.0})
+                apart = (each - each.mean(axis=0)).T
+                n_in_group = n_rows / n_groups
+                along, square = of_group.ratio(self.of_candidates[name], apart, n_rows=n_in_group, noise=noise)
+                square = (1 - 1 / n_groups) * square
+                score = score + logsumexp(along - square[:, None] / 2, axis=1) - np.log(n_groups)
+                far = far + square
+        return score, far
+
+    def _distribution(self, units: Mapping[str, float]) -> TotalDistribution:
+        """Return the distribution of these statistics' numbers over their units."""
+        key = tuple(units.items())
+        if key not in self._known:
+            self._known[key] = TotalDistribution(np.hstack([self.f[name] / unit for name, unit in key]))
+        return self._known[key]
+
+
+def areas(score: Array, far: Array, n_members: int) -> tuple[float, float]:
+    """Return the area under the curve over all, and over the tenth that stands out; NaN if these are of one kind.
+
+    The first half of the candidates are members, but only `n_members` of them are in the total; as many strangers are
+    held against these.
+    """
+    half = len(score) // 2
+    held = np.r_[:n_members, half : half + n_members]
+    is_member, score, far = held < half, score[held], far[held]
+    out = far >= np.quantile(far, 1 - STANDS_OUT)
+    whole = float(roc_auc_score(is_member, score))
+    if is_member[out].all() or not is_member[out].any():
+        return whole, float("nan")
+    return whole, float(roc_auc_score(is_member[out], score[out]))
+
+
+def play(path: Path, n_seeds: int) -> None:
+    """Append the draws that a file does not hold yet, all figures of a draw or none, and say how far the run is."""
+    done = set[tuple[Any, ...]]()
+    if path.exists():
+        done = set(pd.read_csv(path)[["table", "seed"]].itertuples(index=False, name=None))
+    waiting = [each for each in product(SOURCES, range(n_seeds)) if each not in done]
+    waiting.sort(key=lambda each: each[1])  # A run that is stopped has about as many draws of each table.
+    start = time.monotonic()
+    for place, (name, seed) in enumerate(waiting, start=1):
+        drawn = StudyDraw(table_of(name), seed)
+        found = pd.DataFrame([each for n, k in product(ROWS, PARTIES) for each in drawn.figures(n, k)])
+        found = found.assign(table=name, seed=seed)
+        found.to_csv(path, mode="a", header=not path.exists(), index=False, float_format="%.5g")
+        minutes = (time.monotonic() - start) / place * (len(waiting) - place) / 60
+        print(f"step {place} of {len(waiting)}: {name}, seed {seed}; about {minutes:.0f} minutes left", flush=True)
+
+
+def summarise(draws: pd.DataFrame) -> pd.DataFrame:
+    """Return means over draws, with their standard errors."""
+    by_facts = draws.groupby(["table", *_FACTS], sort=False)[_FIGURES]
+    found = by_facts.mean().join(by_facts.sem().rename(columns="standard error of {}".format))
+    return found.join(by_facts.count()[["AUC"]].rename(columns={"AUC": "draws"})).round(3).reset_index()
+
+
+def figures_of(means: pd.DataFrame, names: Sequence[str], n_rows: int) -> dict[tuple[str, str], float]:
+    """Return the largest means over tables, and over three and ten parties, by attacker and figure.
+
+    Analyst and party together can do what the analyst does.
+    """
+    chosen = means[(means["statistics"] == JOIN.join(names)) & (means["rows"] == n_rows)]
+    largest = chosen.groupby("attacker")[_FIGURES].max()
+    largest.loc["together"] = largest.max()
+    return {(who, each): float(largest.loc[who, each]) for who, each in product(ATTACKERS, _FIGURES)}
+
+
+def package_file(means: pd.DataFrame) -> str:
+    """Return the file that the package holds."""
+    lines = [f"# {SHIPPING}", "statistics,n_rows,analyst,analyst_of_tenth,together,together_of_tenth"]
+    for names, n in product(SHOWN, ROWS):
+        figures = figures_of(means, names, n).values()
+        lines.append(",".join([JOIN.join(names), str(n), *(f"{each:.3f}" for each in figures)]))
+    return "\n".join(lines) + "\n"
+
+
+def page_table(means: pd.DataFrame) -> str:
+    """Return the table of the page: over all people, and in brackets over the tenth that stands out."""
+    heads = [f"{who}, {n:,} rows" for who, n in product(("analyst alone", "with a party"), ROWS_ON_PAGE)]
+    rows = list[list[str]]()
+    for names in SETS_ON_PAGE:
+        cells = list[str]()
+        for who, n in product(ATTACKERS, ROWS_ON_PAGE):
+            figures = figures_of(means, names, n)
+            whole, tenth = (f"{max(figures[who, each], 0.5):.2f}".removeprefix("0") for each in _FIGURES)
+            cells.append(f"{whole} ({tenth})")
+        rows.append([", ".join(names), *cells])
+    return markdown([_HEAD, *heads], rows)
+
+
+def with_table(page: str, table: str) -> str:
+    """Return the page with its old table replaced; raise ValueError if it has none with this head."""
+    before, found, rest = page.partition(f"| {_HEAD} |")
+    if not found:
+        raise ValueError(f"The page has no table whose first head is {_HEAD!r}. Add the line that begins it.")
+    return f"{before}{table}\n\n{rest.partition(chr(10) * 2)[2]}"
+
+
+def main(arguments: Sequence[str] | None = None) -> int:
+    """Play what is missing, write the files if asked, and print the table."""
+    parser = argparse.ArgumentParser(prog="python -m datacollab_experiments.study.membership", description=__doc__)
+    parser.add_argument("--output", type=Path, required=True, help="file of all draws; a run goes on where it ended")
+    parser.add_argument("--seeds", type=int, default=SEEDS, help="draws of each table")
+    parser.add_argument("--ship", action="store_true", help=f"write {RESULTS}, {PACKAGE} and the table of {PAGE}")
+    options = parser.parse_args(arguments)
+    options.output.parent.mkdir(parents=True, exist_ok=True)
+    play(options.output, options.seeds)
+    means = summarise(pd.read_csv(options.output))
+    if options.ship:
+        RESULTS.parent.mkdir(parents=True, exist_ok=True)
+        means.to_csv(RESULTS, index=False)
+        PACKAGE.write_text(package_file(means), encoding="utf-8")
+        PAGE.write_text(with_table(PAGE.read_text(encoding="utf-8"), page_table(means)), encoding="utf-8")
+    print(page_table(means))
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,131 @@
+"""Attacks on membership in a study's totals: they are the exact ratios, and what is published is what they measured."""
+
+from pathlib import Path
+
+import numpy as np
+import pandas as pd
+import pytest
+from numpy.testing import assert_allclose
+from scipy.stats import multivariate_normal
+from sklearn.metrics import roc_auc_score
+
+from datacollab_experiments.study import membership
+
+ROOT = Path(__file__).parents[2]
+
+
+def simulated(n):
+    random = np.random.default_rng(0)
+    frame = pd.DataFrame({"age": random.normal(60, 12, n), "pulse": random.normal(75, 9, n)})
+    frame["ward"] = random.choice(["day", "night", "short"], n)
+    frame["stay"] = 5 + 0.1 * frame["age"] + random.normal(0, 4, n)
+    frame["month"], frame["died"] = random.uniform(1, 60, n).round(1), random.integers(0, 2, n)
+    return membership.StudiedTable(frame, "ward", "stay", "month", "died")
+
+
+SMALL = {"ROWS": (12, 100), "PARTIES": (3,), "N_STRANGERS": 40, "N_BASE": 200}
+
+
+@pytest.fixture(scope="module")
+def small():
+    """Six draws of a table of 800 rows."""
+    with pytest.MonkeyPatch.context() as patch:
+        for name, value in SMALL.items():
+            patch.setattr(membership, name, value)
+        table = simulated(800)
+        return [membership.StudyDraw(table, seed) for seed in range(6)]
+
+
+def figures(draws, n_rows, noise, monkeypatch):
+    """Mean areas by set and attacker, at this noise in place of the usual one."""
+    monkeypatch.setattr(membership, "N_STRANGERS", SMALL["N_STRANGERS"])
+    monkeypatch.setattr(membership, "beyond", lambda n_parties, known=0: noise * (1 if known else 1.2))
+    found = pd.DataFrame([each for draw in draws for each in draw.figures(n_rows, 3)])
+    return found.groupby(["statistics", "attacker"], sort=False)["AUC"].mean().unstack()
+
+
+def test_members_are_nearly_certain_without_noise_and_guessed_in_much(small, monkeypatch):
+    bare = figures(small, 12, 0.03, monkeypatch)
+    assert len(bare) == len(membership.SETS)
+    assert bare.min(axis=None) > 0.58
+    assert bare.loc[[name for name in bare.index if "description" in name]].min(axis=None) > 0.93
+    drowned = figures(small, 100, 1e4, monkeypatch)
+    assert np.abs(drowned - 0.5).max(axis=None) < 0.2
+    assert drowned.mean(axis=None) == pytest.approx(0.5, abs=0.06)
+
+
+def test_more_rows_hide_more_and_a_party_helps(small, monkeypatch):
+    few, many = (figures(small, n, 1.0, monkeypatch).mean() for n in (12, 100))
+    assert (few > many + 0.03).all()
+    assert few["together"] + many["together"] > few["analyst"] + many["analyst"]
+
+
+def test_the_ratio_is_as_good_as_the_exact_one_of_normal_rows():
+    random, n, noise = np.random.default_rng(1), 6, 1.5
+    mean, C = np.array([1.0, -2.0]), np.array([[2.0, 0.6], [0.6, 1.0]])
+    known = membership.TotalDistribution(random.multivariate_normal(mean, C, 20000))
+    own, exact, is_member = [], [], np.arange(2000) % 2 == 0
+    for inside in is_member:
+        rows, candidate = random.multivariate_normal(mean, C, n), random.multivariate_normal(mean, C)
+        rows[0] = candidate if inside else rows[0]
+        total = rows.sum(axis=0) + noise * random.normal(size=2)
+        along, square = known.ratio(candidate[None], total - n * mean, n_rows=n, noise=noise)
+        own.append(along[0] - square[0] / 2)
+        with_it = multivariate_normal(candidate + (n - 1) * mean, (n - 1) * C + noise**2 * np.eye(2))
+        without = multivariate_normal(n * mean, n * C + noise**2 * np.eye(2))
+        exact.append(with_it.logpdf(total) - without.logpdf(total))
+    best = roc_auc_score(is_member, exact)
+    assert best > 0.6
+    assert roc_auc_score(is_member, own) == pytest.approx(best, abs=0.01)
+
+
+def test_groups_are_read_as_the_whole_covariance_says():
+    """Ten totals of groups beside one of all: the mean over groups of ratios with the matrix of all numbers."""
+    random, n, noise, n_groups = np.random.default_rng(2), 40, 2.0, 3
+    rows = random.normal(size=(10**6, 4)) @ random.normal(size=(4, 4))
+    draw = object.__new__(membership.StudyDraw)
+    draw.f, draw._known, draw.public = {"all": rows[:, :2], "groups": rows[:, 2:]}, {}, rows
+    candidates = rows[:20]
+    draw.of_candidates = {"all": candidates[:, :2], "groups": candidates[:, 2:]}
+    residual = {"all": random.normal(0, 9, (1, 2)), "groups": random.normal(0, 5, (n_groups, 2))}
+    score, _ = draw._scores(residual, n_rows=n, noise=noise)
+
+    C, f = np.cov(rows.T, bias=True), candidates - rows.mean(axis=0)
+    which = np.r_[-1, -1, np.repeat(range(n_groups), 2)]
+    of = np.r_[0, 1, np.tile([2, 3], n_groups)]
+    share = np.where((which[:, None] == -1) & (which == -1), 1.0, 1 / n_groups)
+    apart = (which[:, None] != which) & (which[:, None] >= 0) & (which >= 0)
+    S = np.where(apart, 0.0, n * share * C[np.ix_(of, of)]) + noise**2 * np.eye(len(of))
+    total, ratios = np.concatenate([each.ravel() for each in residual.values()]), []
+    for group in range(n_groups):
+        moved = np.where((which == -1) | (which == group), f[:, of], 0.0)
+        weighted = np.linalg.solve(S, moved.T).T
+        ratios.append(np.exp(weighted @ total - (weighted * moved).sum(axis=1) / 2))
+    assert_allclose(score, np.log(np.mean(ratios, axis=0)), rtol=1e-3, atol=1e-3)
+
+
+def test_a_run_goes_on_where_it_ended(small, tmp_path, monkeypatch, capsys):
+    monkeypatch.setattr(membership, "SOURCES", {"made up": None})
+    monkeypatch.setattr(membership, "table_of", lambda name: small[0].table)
+    for name, value in SMALL.items():
+        monkeypatch.setattr(membership, name, value)
+    path = tmp_path / "draws.csv"
+    membership.play(path, 1)
+    first = path.read_text()
+    membership.play(path, 2)
+    assert path.read_text().startswith(first)
+    assert "step 1 of 1: made up, seed 1" in capsys.readouterr().out
+    means = membership.summarise(pd.read_csv(path))
+    assert set(means["draws"]) == {2}
+    assert len(means) == 2 * 2 * len(membership.SETS)
+
+
+def test_package_and_page_have_what_was_measured():
+    means = pd.read_csv(ROOT / membership.RESULTS)
+    assert means["draws"].min() >= 20
+    assert means["standard error of AUC"].max() < 0.02
+    assert (ROOT / membership.PACKAGE).read_text(encoding="utf-8") == membership.package_file(means)
+    page = (ROOT / membership.PAGE).read_text(encoding="utf-8")
+    assert membership.with_table(page, membership.page_table(means)) == page
+    with pytest.raises(ValueError, match="no table"):
+        membership.with_table("A page.", membership.page_table(means))

@@ -1,0 +1,61 @@
+"""Measured membership inference against a study's totals, from the experiments on studies."""
+
+from __future__ import annotations
+
+import csv
+from collections.abc import Iterable
+from dataclasses import dataclass
+from pathlib import Path
+
+_TABLE = Path(__file__).with_name("membership.csv")
+
+
+@dataclass(frozen=True, kw_only=True)
+class StudyMembership:
+    """Areas under the curve of membership inference against totals of a study: .5 is guessing, 1 is certain.
+
+    Each is the largest mean over tables, and over three and ten parties.  They are measured with the usual noise, and
+    bound nothing.
+    """
+
+    statistics: tuple[str, ...]
+    """Titles; that of least squares says which errors."""
+    n_rows: int
+    """Rows of all parties together."""
+    analyst: float
+    """Of the analyst alone: no secret map hides the rows."""
+    analyst_of_tenth: float
+    """The same over the tenth of people who stand out most."""
+    together: float
+    """Of analyst and one party, or of a party alone to which the results go."""
+    together_of_tenth: float
+
+
+def measured_study_membership(asked: Iterable[str], *, errors: str = "robust") -> tuple[StudyMembership, ...]:
+    """Return what attackers read of the totals of statistics with these titles, by rows together.
+
+    Figures are of the largest sets that were measured.  Counts are taken to have gone before; `errors` are those of
+    least squares.  An effect was not measured.
+
+    Examples
+    --------
+    >>> found = measured_study_membership(["description", "survival"])
+    >>> sorted({each.statistics for each in found})
+    [('counts', 'description'), ('survival',)]
+    >>> sorted({each.n_rows for each in found})
+    [150, 300, 1000, 3000]
+    """
+    named = {f"least squares ({errors})" if title == "least squares" else title for title in asked}
+    lines = _TABLE.read_text(encoding="utf-8").splitlines()
+    rows = [*csv.DictReader(line for line in lines if not line.startswith("#"))]
+    measured = [
+        StudyMembership(
+            statistics=tuple(row.pop("statistics").split(" + ")),
+            n_rows=int(row.pop("n_rows")),
+            **{attacker: float(area) for attacker, area in row.items()},
+        )
+        for row in rows
+    ]
+    fitting = [each for each in measured if named & {*each.statistics} and {*each.statistics} <= named | {"counts"}]
+    sets = [{*each.statistics} for each in fitting]
+    return tuple(each for each in fitting if not any({*each.statistics} < other for other in sets))
