@@ -105,7 +105,9 @@ def test_two_machines_with_one_key_make_two_messages_and_the_analyst_takes_one(w
         (world.root / machine / "institution").mkdir()
     tables = {"one": world.table(NORTH), "other": one_row_less(world)}
     files = {
-        machine: PartyFolder(world.root / machine / NORTH).share(table, approve=lambda summary: "me")
+        machine: PartyFolder(world.root / machine / NORTH).share(
+            table, approve=lambda summary: "me", heard=world.heard(NORTH)
+        )
         for machine, table in tables.items()
     }
     second_sent = next(machine for machine in files if machine != first_sent)

@@ -250,6 +250,7 @@ EDITS = {
     (Sharing, "run"): lambda draft: draft.sharing(run=9),
     (Sharing, "labelled_by"): lambda draft: draft.sharing(labelled_by="south"),
     (Sharing, "epsilon"): lambda draft: draft.sharing(epsilon=3.0),
+    (Sharing, "most_rows"): lambda draft: draft.sharing(most_rows=dict.fromkeys(THREE, 999)),
     (Task, "kind"): of_pulse,
     (Task, "target"): lambda draft: of_pulse(draft, maximum=150.0),
     (Task, "classes"): lambda draft: of_classes(draft, classes=("yes", "no", "perhaps"), positive=None),

@@ -21,7 +21,6 @@ from typing import Annotated
 import typer
 from typer import Option
 
-from datacollab.bundle import PublicKey
 from datacollab.cli.kit import one_line_errors
 
 from .._require import require
@@ -184,6 +183,8 @@ def _shared(stage: Stage) -> None:
     """Each party shares."""
     note = "Each party shares once: sums over its rows leave, under masks that cancel in the total of all. "
     note += "Before that, two others read their fingerprints out to it by telephone."
+    from datacollab.bundle import PublicKey  # It loads NumPy, which other commands need not wait for.
+
     keys = {party: PublicKey.load(stage.folder / party / "public.key") for party in PARTIES}
     for party in PARTIES:
         heard = [f"--heard={key.fingerprint}" for other, key in keys.items() if other != party]
