@@ -111,6 +111,6 @@ def test_a_share_enters_few_files(tmp_path, way):
         world = new_world(tmp_path, seal_shares=True)
         world.join("a")
         entered = files_entered(lambda: world.share(world.folder("a"), preset="groups"))
-    # With sums, the party's own model is made on the way, in three of these; rows that stand alone, codes of the ledger,
+    # With sums, the party's own model is made on the way, in three of these; rows alone, codes of the ledger,
     # and what was heard by telephone have a file each.
     assert 10 < len(entered) <= 47

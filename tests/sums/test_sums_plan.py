@@ -176,3 +176,16 @@ def test_the_penalty_knows_the_noise_of_colluding_parties_too():
     # Linear targets want less, in most draws of the noise.
     assert min(world.play().fit.alpha for _ in range(8)) >= least * (1 - 1e-12)
     assert world.plan.statistic.noise * np.sqrt(2 * 12) < 0.8 * least
+
+
+@pytest.mark.parametrize("shorten", [True, False])
+def test_a_row_that_stands_alone_is_shortened_unless_a_proof_needs_it_as_it_is(shorten):
+    """A proof needs that replacing one row moves the sums of no other."""
+    world = World(classes=["no", "yes"], noise=1e-6)
+    world.v["north"][:, 0], world.v["north"][0] = 0.0, np.eye(12)[0]
+    messages = [
+        world.plan.message(name, v, world.target(name), MaskKey(world.secrets[name]), shorten=shorten)
+        for name, v in world.v.items()
+    ]
+    whole = sum(world.plan.statistic.part(v, world.target(name)) for name, v in world.v.items())
+    assert np.allclose(world.plan.agreed.total(messages), whole, atol=1e-4) == (not shorten)

@@ -98,7 +98,8 @@ class PlayedSums:
             if place == 0 and anchor_target is not None:
                 counted = self.space.anchor[has], anchor_target[has]
             noise_key = None if random_state is None else draw(32)
-            messages.append(self.plan.message(party, v, t, keys[party], noise_key=noise_key, public=counted))
+            options: dict[str, Any] = {"noise_key": noise_key, "public": counted, "shorten": epsilon is None}
+            messages.append(self.plan.message(party, v, t, keys[party], **options))
         self.model = self.plan.solve(messages)
 
     @cached_property

@@ -244,10 +244,9 @@ class SumsPlan:
         noise_key: bytes | None = None,
         witness: NDArray[np.uint64] | None = None,
         public: tuple[FloatArray, ArrayLike] | None = None,
+        shorten: bool = True,
     ) -> MaskedMessage:
         """Make a party's message, and erase its key.
-
-        Rows that stand alone are shortened first, as `IsolatedRows` does.
 
         Parameters
         ----------
@@ -261,6 +260,9 @@ class SumsPlan:
             See `MaskedSum.mask`.
         public : (ndarray, array-like), optional
             Labelled public rows in the common map, and their targets, if this party adds them for all.
+        shorten : bool, default=True
+            Whether rows that stand alone are shortened first, as `IsolatedRows` does.  A proof by `sensitivity` needs
+            False: shortened rows depend on each other.
 
         Raises
         ------
@@ -268,7 +270,9 @@ class SumsPlan:
             As `RidgeSums.part` and `MaskedSum.mask` raise them.
         """
         alone = IsolatedRows(self.statistic, len(self.roster))
-        part = alone.part(v, y) + alone.correction()[0]
+        part = alone.part(v, y)
+        if shorten:
+            part = part + alone.correction()[0]
         if public is not None:
             part = part + self.statistic.part(*public)
         return self.agreed.mask(party, part, key, noise_key=noise_key, witness=witness)

@@ -267,6 +267,21 @@ def test_rows_that_stand_alone_are_shortened_and_counted_unless_the_policy_says_
     assert as_it_is.summary.n_shortened == 0
 
 
+def test_with_epsilon_no_row_is_shortened_as_the_proof_is_of_rows_that_do_not_depend_on_each_other(tmp_path):
+    world = new_sums_world(tmp_path, parties=PARTIES[:3], sharing={"epsilon": 50.0})
+    table = with_one_far_row(world)
+    folder = world.folder("north")
+    prepared = folder.prepare(table)
+    encoded = encode_table(world.project, table, where="own")
+    v = project_map(world.project, folder.anchor).transform(encoded.X)
+    statistic = prepared.plan.statistic
+    alone = IsolatedRows(statistic, 3)
+    alone.part(v, encoded.target)
+    assert (alone.shorten(v) != v).any()
+    np.testing.assert_array_equal(prepared.part, statistic.part(v, encoded.target))
+    assert "stand" not in " ".join(prepared.summary.to_text().split()).partition("Proven")[2]
+
+
 def test_a_study_alters_no_row_and_says_how_many_stand_out(tmp_path):
     sharing = {"statistics": ("least squares",), "errors": "classical"}
     world = new_sums_world(tmp_path, "regression", parties=PARTIES[:3], sharing=sharing)

@@ -365,8 +365,10 @@ def _prepared(
         n_rows, mean_v, mean_t = plan.statistic.means(sums[0])
         own = {"n_rows": n_rows, "mean_v": mean_v.tolist(), "mean_t": mean_t.tolist()}
     correction, n_alone = alone.correction()
-    # A study alters no entry: its counts would no longer be those of the table.
-    if shortens := isinstance(plan, SumsPlan) and policy.shorten_rows:
+    # A study alters no entry: its counts would no longer be those of the table.  With epsilon no row is shortened, as
+    # this depends on the party's other rows: replacing one row would move the sums farther than the proof allows.
+    is_proven = isinstance(plan, SumsPlan) and sharing.epsilon is not None
+    if shortens := isinstance(plan, SumsPlan) and policy.shorten_rows and not is_proven:
         sums = [sums[0] + correction]
     if sharing.labelled_by == name and anchor is not None and anchor.target is not None and isinstance(plan, SumsPlan):
         sums = _joined(plan, sums, _sums_over(project, plan, common, anchor.labelled_rows, anchor.target, secret))
@@ -374,7 +376,7 @@ def _prepared(
     part = plan.finish(sums) if isinstance(plan, StudyPlan) else sums[0]
     void, of_left = _left(ledger, project, withdrawals, without)
     n_rows_together = len(rows) + (len(project.parties) - 1) * fewest_rows(project)
-    if n_alone and not shortens:
+    if n_alone and not shortens and not is_proven:
         of_left.append(still_alone(n_alone, of_study=sharing.is_study))
     counted = [entry for entry in ledger.entries if "counts" in entry.statistic.split(", ")]
     # Rows in which two tables differ are a total of their own, of this party alone.
