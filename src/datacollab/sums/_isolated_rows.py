@@ -96,7 +96,7 @@ class _Moments:
     def __init__(self, statistic: RidgeSums, sums: FloatArray, others: int) -> None:
         D = statistic.n_components
         n, self._mean, _ = statistic.means(sums)
-        S = statistic.matrix(sums)[:D, :D] - n * np.outer(self._mean, self._mean)
+        S = statistic._matrix(sums)[:D, :D] - n * np.outer(self._mean, self._mean)
         e, self._U = scipy.linalg.eigh(S)
         e = np.maximum(e, 0.0)
         self._e = others * e + _NOISE * statistic.noise**2

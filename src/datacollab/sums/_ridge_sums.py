@@ -375,7 +375,7 @@ class RidgeSums:
             If the total cannot be sums of rows: fewer than ten rows, beyond the noise, or as `impossible` says.  If the
             number of rows is smaller than its noise, so that nobody can tell.
         """
-        D, M, noise = self.n_components, self.matrix(total), self.noise if noise is None else noise
+        D, M, noise = self.n_components, self._matrix(total), self.noise if noise is None else noise
         n, noise_of_n = M[-1, -1] / _ETA**2, noise / _ETA**2
         if np.isfinite(M).all() and n < _LEAST_CLARITY * noise_of_n:
             raise NumericalError(
@@ -459,13 +459,13 @@ class RidgeSums:
 
     def means(self, total: FloatArray) -> tuple[float, FloatArray, FloatArray]:
         """Return the number of rows in a total or a part, and their means in the map and of encoded targets."""
-        D, column = self.n_components, self.matrix(total)[:, -1] / _ETA
+        D, column = self.n_components, self._matrix(total)[:, -1] / _ETA
         n = float(column[-1] / _ETA)
         return n, column[:D] / n, column[D:-1] / _ETA / n
 
     def figures(self, total: FloatArray) -> TotalFigures:
         """Return what a total, shape (n_numbers,), says of the rows in it."""
-        D, M = self.n_components, self.matrix(total)
+        D, M = self.n_components, self._matrix(total)
         n = float(M[-1, -1] / _ETA**2)
         counts = () if self.classes is None else tuple((M[D:-1, -1] / _ETA**2 + n / self.n_outputs).tolist())
         return TotalFigures(n_rows=n, class_counts=counts)
@@ -481,7 +481,7 @@ class RidgeSums:
         noise : float, optional
             As in `solve`.
         """
-        D, m, M, figures = self.n_components, self.n_outputs, self.matrix(total), self.figures(total)
+        D, m, M, figures = self.n_components, self.n_outputs, self._matrix(total), self.figures(total)
         n, noise = figures.n_rows, self.noise if noise is None else noise
         # Whatever the rows are: for all sums at once, those of products of columns and target among them.
         if wrong := below_zero(M, noise):
@@ -513,7 +513,7 @@ class RidgeSums:
             return normal
         return np.asarray((normal - normal.mean(axis=1, keepdims=True)) / math.sqrt(1 - 1 / self.n_outputs))
 
-    def matrix(self, total: FloatArray) -> FloatArray:
+    def _matrix(self, total: FloatArray) -> FloatArray:
         """Return a total or a part as a symmetric matrix, shape (size, size)."""
         M = np.zeros((self.size, self.size))
         M[np.triu_indices(self.size)] = total
