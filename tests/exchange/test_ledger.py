@@ -314,7 +314,7 @@ def test_all_tables_with_the_rows_are_found_and_no_other(ledger, people, rng):
 
 
 @pytest.mark.parametrize(
-    "data", [b"", b"{}", b'{"format":"datacollab.ledger","format_version":1,"entries":[],"closed":[]}', b"[1"]
+    "data", [b"", b"{}", b'{"format":"datacollab.ledger","format_version":2,"entries":[],"closed":[]}', b"[1"]
 )
 def test_what_is_no_ledger_is_refused(tmp_path, data):
     (tmp_path / "ledger.json").write_bytes(data)

@@ -25,7 +25,7 @@ from .table_codes import TableCoder, TableCodes
 
 __all__ = ["Ledger", "LedgerEntry", "joint_noise"]
 
-_FORMAT, _VERSION = "datacollab.ledger", 2
+_FORMAT, _VERSION = "datacollab.ledger", 1
 _HASH, _CODE = np.dtype("<u8"), np.dtype("<u2")
 
 
