@@ -44,7 +44,7 @@ from ._provenance import source_state, versions
 from ._run import ENVIRONMENT, Progress, Scored, attempt, failed, read_outcomes, run_tasks
 from ._store import Result, ResultStore, results_file
 from ._study import Found, Study, run_study, study_options
-from ._tables import markdown, write_rows
+from ._tables import markdown, shown, write_rows
 from ._task import Key, Outcome, Task, cell_id
 
 __all__ = [
@@ -68,6 +68,7 @@ __all__ = [
     "results_file",
     "run_study",
     "run_tasks",
+    "shown",
     "source_state",
     "study_options",
     "versions",

@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import csv
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 
-__all__ = ["markdown", "write_rows"]
+__all__ = ["markdown", "shown", "write_rows"]
 
 
 def markdown(head: Sequence[str], rows: Iterable[Sequence[str]], *, numbers: bool = False) -> str:
@@ -23,9 +23,22 @@ def markdown(head: Sequence[str], rows: Iterable[Sequence[str]], *, numbers: boo
     return "\n".join(f"| {' | '.join(cells)} |" for cells in (head, rule, *rows))
 
 
-def write_rows(rows: Sequence[Mapping[str, object]], path: Path) -> None:
-    """Write rows of one form as a CSV file, numbers with five digits."""
+def shown(rows: Iterable[Mapping[str, object]]) -> Iterator[Mapping[str, object]]:
+    """Yield rows, and print each."""
+    for row in rows:
+        print(dict(row), flush=True)
+        yield row
+
+
+def write_rows(rows: Iterable[Mapping[str, object]], path: Path) -> None:
+    """Write rows of one form as a CSV file, numbers with five digits; each as soon as it is there."""
     with path.open("w", newline="", encoding="utf-8") as stream:
-        writer = csv.DictWriter(stream, list(rows[0]) if rows else ["dataset"])
-        writer.writeheader()
-        writer.writerows({k: f"{v:.5g}" if isinstance(v, float) else v for k, v in row.items()} for row in rows)
+        writer = None
+        for row in rows:
+            if writer is None:
+                writer = csv.DictWriter(stream, list(row))
+                writer.writeheader()
+            writer.writerow({name: f"{each:.5g}" if isinstance(each, float) else each for name, each in row.items()})
+            stream.flush()
+        if writer is None:
+            csv.DictWriter(stream, ["dataset"]).writeheader()

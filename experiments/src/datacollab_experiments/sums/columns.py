@@ -12,7 +12,6 @@ Run ``python -m datacollab_experiments.sums.columns --output FILE``.
 from __future__ import annotations
 
 import argparse
-import csv
 import math
 import warnings
 from collections.abc import Callable, Iterator
@@ -25,6 +24,7 @@ from sklearn.metrics import roc_auc_score
 from datacollab.party import CommonSpace
 from datacollab.sums import CommonMap, RidgeSums, fences, recommended
 
+from ..harness import shown, write_rows
 from ..pays.columns import Array
 from .judged import SEEN, Loss, Table, deal
 from .playing import beyond, secret
@@ -131,15 +131,7 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0] if __doc__ else None)
     parser.add_argument("--output", type=Path, required=True)
     given = parser.parse_args()
-    with given.output.open("w", newline="", encoding="utf-8") as stream:
-        writer = None
-        for row in rows():
-            if writer is None:
-                writer = csv.DictWriter(stream, list(row), lineterminator="\n")
-                writer.writeheader()
-            writer.writerow(row)
-            stream.flush()
-            print(row, flush=True)
+    write_rows(shown(rows()), given.output)
 
 
 if __name__ == "__main__":

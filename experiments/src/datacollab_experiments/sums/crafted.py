@@ -12,7 +12,6 @@ where it is asked.
 from __future__ import annotations
 
 import argparse
-import csv
 import math
 from collections.abc import Iterator
 from dataclasses import dataclass
@@ -24,6 +23,7 @@ from datacollab.anchor import AnchorFit, anchor_fit
 from datacollab.exchange.party_folder import Policy
 from datacollab.sums import UNITS_PER_RANGE, CommonMap, RidgeSums, recommended
 
+from ..harness import shown, write_rows
 from ..pays.columns import Array
 from .playing import beyond, secret
 
@@ -169,15 +169,7 @@ def main() -> None:
     parser.add_argument("--output", type=Path, required=True)
     parser.add_argument("--asked", action="store_true")
     given = parser.parse_args()
-    with given.output.open("w", newline="", encoding="utf-8") as stream:
-        writer = None
-        for row in rows(given.draws, asked=given.asked):
-            writer = writer or csv.DictWriter(stream, list(row))
-            if stream.tell() == 0:
-                writer.writeheader()
-            writer.writerow(row)
-            stream.flush()
-            print(row)
+    write_rows(shown(rows(given.draws, asked=given.asked)), given.output)
 
 
 if __name__ == "__main__":

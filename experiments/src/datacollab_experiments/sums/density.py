@@ -9,7 +9,6 @@ Run ``python -m datacollab_experiments.sums.density --output FILE``; ``--data-di
 from __future__ import annotations
 
 import argparse
-import csv
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -18,6 +17,7 @@ import numpy as np
 from datacollab.anchor import anchor_fit
 from datacollab.exchange.party_folder import Policy
 
+from ..harness import shown, write_rows
 from ..pays.draws import draw
 from ..pays.settings import SIZES, Setting, Split
 from ..pays.tables import load_table
@@ -73,15 +73,7 @@ def main() -> None:
     parser.add_argument("--output", type=Path, required=True)
     parser.add_argument("--data-dir", type=Path)
     given = parser.parse_args()
-    with given.output.open("w", newline="", encoding="utf-8") as stream:
-        writer = None
-        for row in rows(given.data_dir):
-            writer = writer or csv.DictWriter(stream, list(row))
-            if stream.tell() == 0:
-                writer.writeheader()
-            writer.writerow(row)
-            stream.flush()
-            print(row)
+    write_rows(shown(rows(given.data_dir)), given.output)
 
 
 if __name__ == "__main__":

@@ -9,7 +9,6 @@ Run ``python -m datacollab_experiments.sums.false_alarms --seeds 20 --output FIL
 from __future__ import annotations
 
 import argparse
-import csv
 import io
 from collections.abc import Iterator
 from pathlib import Path
@@ -24,7 +23,7 @@ from datacollab.exchange.party_folder import Policy
 from datacollab.exchange.project import Project, anchor_of_rows, draft_project, encode_table
 from datacollab.sums import MaskKey, mask_card
 
-from ..harness import r_table
+from ..harness import r_table, shown, write_rows
 
 TABLES = {
     "AER/CreditCard": ("card", "d9e683a793a23de0a28b3a7393258eabe0f7cb182d401e60059ad7ea8e79f48f"),
@@ -143,15 +142,7 @@ def main() -> None:
     parser.add_argument("--seeds", type=int, default=20)
     parser.add_argument("--output", type=Path, required=True)
     given = parser.parse_args()
-    with given.output.open("w", newline="", encoding="utf-8") as stream:
-        writer = None
-        for row in rows(given.seeds):
-            writer = writer or csv.DictWriter(stream, list(row))
-            if stream.tell() == 0:
-                writer.writeheader()
-            writer.writerow(row)
-            stream.flush()
-            print(row)
+    write_rows(shown(rows(given.seeds)), given.output)
 
 
 if __name__ == "__main__":

@@ -20,7 +20,7 @@ import numpy as np
 from datacollab.linalg import largest_noise
 from datacollab.sums import RidgeSums
 
-from ..harness import write_rows
+from ..harness import shown, write_rows
 from ..pays.columns import Array
 from ..pays.draws import Draw, Rows, draw
 from ..pays.settings import Setting
@@ -123,7 +123,7 @@ def main() -> None:
     parser.add_argument("--draws", type=int, default=20)
     parser.add_argument("--output", type=Path, required=True)
     given = parser.parse_args()
-    write_rows(list(rows(given.draws)), given.output)
+    write_rows(shown(rows(given.draws)), given.output)
 
 
 if __name__ == "__main__":

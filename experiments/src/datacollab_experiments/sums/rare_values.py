@@ -12,7 +12,6 @@ Run ``python -m datacollab_experiments.sums.rare_values --output FILE``; 200 dra
 from __future__ import annotations
 
 import argparse
-import csv
 import math
 from collections.abc import Iterator
 from itertools import product
@@ -24,6 +23,7 @@ from numpy.typing import NDArray
 
 from datacollab.sums import CommonMap, IsolatedRows, RidgeSums, recommended
 
+from ..harness import shown, write_rows
 from ..pays.columns import Array
 from .crafted import from_total
 from .playing import beyond, secret
@@ -146,15 +146,7 @@ def main() -> None:
     parser.add_argument("--draws", type=int, default=200)
     parser.add_argument("--output", type=Path, required=True)
     given = parser.parse_args()
-    with given.output.open("w", newline="", encoding="utf-8") as stream:
-        writer = None
-        for row in rows(given.draws):
-            writer = writer or csv.DictWriter(stream, list(row))
-            if stream.tell() == 0:
-                writer.writeheader()
-            writer.writerow(row)
-            stream.flush()
-            print(row, flush=True)
+    write_rows(shown(rows(given.draws)), given.output)
 
 
 if __name__ == "__main__":

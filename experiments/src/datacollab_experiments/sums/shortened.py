@@ -10,7 +10,6 @@ Run ``python -m datacollab_experiments.sums.shortened --output FILE``; it takes 
 from __future__ import annotations
 
 import argparse
-import csv
 import warnings
 from collections.abc import Iterator
 from pathlib import Path
@@ -20,6 +19,7 @@ import numpy as np
 from datacollab.party import CommonSpace
 from datacollab.sums import IsolatedRows, RidgeSums, fences
 
+from ..harness import shown, write_rows
 from .columns import probabilities
 from .judged import PARTIES, SEEN, UNSEEN, WEIGHED, Loss, Table, deal
 from .playing import beyond, secret
@@ -82,15 +82,7 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0] if __doc__ else None)
     parser.add_argument("--output", type=Path, required=True)
     given = parser.parse_args()
-    with given.output.open("w", newline="", encoding="utf-8") as stream:
-        writer = None
-        for row in rows():
-            writer = writer or csv.DictWriter(stream, list(row))
-            if stream.tell() == 0:
-                writer.writeheader()
-            writer.writerow(row)
-            stream.flush()
-            print(row)
+    write_rows(shown(rows()), given.output)
 
 
 if __name__ == "__main__":
