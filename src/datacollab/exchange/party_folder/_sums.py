@@ -18,7 +18,7 @@ from numpy.typing import NDArray
 
 from ..._recommended import TABLE
 from ..._typing import FloatArray
-from ...anchor import anchor_fit, equal_rows
+from ...anchor import AnchorFit, anchor_fit, equal_rows
 from ...bundle import read_regular, unpack, write_atomically
 from ...errors import AgreementError, DataCollabError, ExchangeError
 from ...study import MAPPED, StudyPlan, measured_study_membership, new_secret
@@ -43,6 +43,7 @@ from ..project import (
 )
 from ..study import study_table
 from ..sums import Withdrawal, fewest_rows, plan_of, read_withdrawal, withdrawal_to_bytes
+from ..table_codes import TableCodes
 from ._folder import (
     Folder,
     check_unchanged,
@@ -328,14 +329,7 @@ def _prepared(
     """Add up batches of rows in the common map, and sum up the message."""
     project, name, sharing = folder.project, folder.name, folder.project.sharing
     assert sharing is not None
-    mask_key = load_mask_key(folder)
-    if mask_key is None:
-        raise ExchangeError(
-            "KEY_MISSING",
-            f"Party {name!r}: {folder.path} holds no unused mask key. If it has shared, send the file in the outbox. "
-            "For a new run make one with `datacollab keys mask`, and send public.key to the owner of project "
-            f"{project.name!r}.",
-        )
+    mask_key = _unused_mask_key(folder)
     common = None if anchor is None else project_map(project, anchor)
     commitment = "" if anchor is None else anchor.commitment(project)
     n_components = 0 if common is None else common.n_components
@@ -346,32 +340,21 @@ def _prepared(
             f"Party {name!r}: the mask key in {folder.files.mask} is not the one that project {project.name!r} names. "
             "Send public.key to the project's owner, who writes its third line into the project and signs it again.",
         )
-    secret = new_secret() if isinstance(plan, StudyPlan) else b""
-    sums, hashed, some = list[FloatArray](), [], []
-    targets: Counter[Any] = Counter(dict.fromkeys(project.task.classes, 0))
-    sample, coder, alone = OwnSample(), ledger.coder(), watch_rows(project, plan)
-    for batch, clusters, frame in batches:
-        assert batch.target is not None
-        sums = _joined(plan, sums, _sums_over(project, plan, common, batch.X, batch.target, secret, clusters, alone))
-        hashed.append(ledger.fingerprints(batch.X))
-        coder.add(frame)
-        sample.add(batch.X, batch.target)
-        if project.task.classes:
-            targets.update(batch.target.tolist())
-        some.append(batch.X[:: -(-batch.n_rows // _LOOKED_AT) or 1])
-    rows, adjusted, table = np.concatenate(hashed), batch.adjusted, coder.table()
-    n_public, own = 0, None
+    own_rows = _read_rows(project, plan, common, ledger, batches)
+    sums, rows, table = own_rows.sums, own_rows.hashed, own_rows.table
+    own = None
     if isinstance(plan, SumsPlan) and len(rows):
         n_rows, mean_v, mean_t = plan.statistic.means(sums[0])
         own = {"n_rows": n_rows, "mean_v": mean_v.tolist(), "mean_t": mean_t.tolist()}
-    correction, n_alone = alone.correction()
+    correction, n_alone = own_rows.alone.correction()
     # A study alters no entry: its counts would no longer be those of the table.  With epsilon no row is shortened, as
     # this depends on the party's other rows: replacing one row would move the sums farther than the proof allows.
     is_proven = isinstance(plan, SumsPlan) and sharing.epsilon is not None
     if shortens := isinstance(plan, SumsPlan) and policy.shorten_rows and not is_proven:
         sums = [sums[0] + correction]
+    n_public = 0
     if sharing.labelled_by == name and anchor is not None and anchor.target is not None and isinstance(plan, SumsPlan):
-        sums = _joined(plan, sums, _sums_over(project, plan, common, anchor.labelled_rows, anchor.target, secret))
+        sums = _joined(plan, sums, _sums_over(project, plan, common, anchor.labelled_rows, anchor.target, b""))
         n_public = len(anchor.target)
     part = plan.finish(sums) if isinstance(plan, StudyPlan) else sums[0]
     void, of_left = _left(ledger, project, withdrawals, without)
@@ -383,46 +366,23 @@ def _prepared(
     fewest = max(len(project.parties) * fewest_rows(project), policy.min_rows)
     is_counted = any(table.n_different(entry.table, fewest) == 0 for entry in counted)
     if "counts" not in sharing.statistics and not is_counted:
-        of_left += [NOT_COUNTED] if sharing.is_study else classes_not_counted(targets, n_rows_together)
+        of_left += [NOT_COUNTED] if sharing.is_study else classes_not_counted(own_rows.targets, n_rows_together)
     if isinstance(plan, StudyPlan) and sharing.noise * plan.raised < TABLE.noise:
         of_left.append(LESS_NOISE)
     earlier = ledger.earlier(table)
-    n_numbers, noise_before = len(part), joint_noise(earlier)
+    n_numbers = len(part)
+    noise_before = joint_noise(earlier)
     noise = plan.noise_of_sums if isinstance(plan, StudyPlan) else plan.noise
-    fit = None
-    if len(rows) and anchor is not None and common is not None:
-        kept, expected = common.kept, expected_rows(project)
-        expected = None if expected is None else expected[:, kept]
-        # The map stretches numbers by their ranks, unless all columns are alike.
-        by_column = not common.alike
-        fit = anchor_fit(anchor.rows[:, kept], np.vstack(some)[:, kept], expected=expected, by_column=by_column)
-    least = max(fewest_rows(project), policy.min_rows)
-    reasons: list[ExchangeError] = []
-    if len(rows) < least:
-        reasons.append(
-            ExchangeError(
-                "TOO_FEW_ROWS",
-                f"Party {name!r} would add {len(rows)} rows; it needs {least} at least, or its part hides nobody. Take "
-                "more rows, or have the owner leave the party out.",
-            )
-        )
-    most = len(rows) if sharing.most_rows is None else sharing.most_rows[name]
-    if len(rows) > most:
-        reasons.append(
-            ExchangeError(
-                "TOO_MANY_ROWS",
-                f"Party {name!r} would add {len(rows)} rows; [sharing.most_rows] of project {project.name!r} says "
-                f"{most} at most. Leave rows out, or ask the owner to write a higher number there, sign the file again "
-                "(`datacollab project revise`) and send it to all; then join again.",
-            )
-        )
+    reasons = _wrong_numbers_of_rows(project, name, len(rows), policy)
     if anchor is not None:
         in_anchor = equal_rows(ledger.fingerprints(anchor.rows), rows)
         reasons += private_rows_in_anchor(name, in_anchor, len(anchor.rows), policy)
         if in_anchor.n_equal:
             of_left.append(also_in_anchor(in_anchor))
-    reasons += crafted_anchor(name, fit, policy)
-    reasons += dense_anchor(name, fit, policy)
+    if anchor is not None and common is not None and len(rows):
+        fit = _anchor_fit(project, anchor, common, own_rows.some)
+        reasons += crafted_anchor(name, fit, policy)
+        reasons += dense_anchor(name, fit, policy)
     total = LedgerEntry(
         context=plan.agreed.context.hex(),
         purpose=f"{project.name}, run {sharing.run}",
@@ -456,11 +416,11 @@ def _prepared(
         n_entities=len({sharing.entity(each) for each in project.parties}),
         others=other_parties(folder),
         n_unconfirmed=n_unconfirmed(folder),
-        sentences=(*sharing_sentences(sharing), *of_left, *([ONE_CLASS] if len(+targets) == 1 else [])),
+        sentences=(*sharing_sentences(sharing), *of_left, *([ONE_CLASS] if len(+own_rows.targets) == 1 else [])),
         n_rows_together=n_rows_together,
         measured=() if common is None or sharing.is_study else measured_membership(common.kind),
         measured_study=measured_study_membership(sharing.statistics, errors=sharing.errors or "robust"),
-        adjusted=adjusted.to_dict(),
+        adjusted=own_rows.adjusted.to_dict(),
         n_shortened=n_alone if shortens else 0,
     )
     return PreparedSum(
@@ -474,7 +434,7 @@ def _prepared(
         part=part,
         witness=None if common is None else common.common.witness(plan.agreed.context),
         own=own,
-        sample=sample,
+        sample=own_rows.sample,
         total=total,
         fewest=fewest,
         void=void,
@@ -482,6 +442,97 @@ def _prepared(
         summary=summary,
         reasons=reasons,
     )
+
+
+def _unused_mask_key(folder: Folder) -> MaskKey:
+    """Return the folder's mask key, or raise KEY_MISSING if a share has used it up."""
+    mask_key = load_mask_key(folder)
+    if mask_key is None:
+        raise ExchangeError(
+            "KEY_MISSING",
+            f"Party {folder.name!r}: {folder.path} holds no unused mask key. If it has shared, send the file in the "
+            "outbox. For a new run make one with `datacollab keys mask`, and send public.key to the owner of project "
+            f"{folder.project.name!r}.",
+        )
+    return mask_key
+
+
+@dataclass(frozen=True, kw_only=True, eq=False, repr=False)
+class _OwnRows:
+    """A party's rows: their sums, hashes in the project's matrix, codes as read, targets, and some for the anchor."""
+
+    sums: list[FloatArray]
+    hashed: NDArray[np.uint64]
+    table: TableCodes
+    targets: Counter[Any]
+    sample: OwnSample
+    some: FloatArray
+    adjusted: Adjustments
+    alone: IsolatedRows
+
+
+def _read_rows(
+    project: Project,
+    plan: SumsPlan | StudyPlan,
+    common: ProjectMap | None,
+    ledger: Ledger,
+    batches: Iterable[_Batch],
+) -> _OwnRows:
+    """Add batches of rows up, and keep what is said of them."""
+    secret = new_secret() if isinstance(plan, StudyPlan) else b""
+    targets: Counter[Any] = Counter(dict.fromkeys(project.task.classes, 0))
+    sample = OwnSample()
+    coder = ledger.coder()
+    alone = watch_rows(project, plan)
+    sums = list[FloatArray]()
+    hashed = list[NDArray[np.uint64]]()
+    some = list[FloatArray]()
+    for batch, clusters, frame in batches:
+        assert batch.target is not None
+        sums = _joined(plan, sums, _sums_over(project, plan, common, batch.X, batch.target, secret, clusters, alone))
+        hashed.append(ledger.fingerprints(batch.X))
+        coder.add(frame)
+        sample.add(batch.X, batch.target)
+        if project.task.classes:
+            targets.update(batch.target.tolist())
+        some.append(batch.X[:: -(-batch.n_rows // _LOOKED_AT) or 1])
+    return _OwnRows(
+        sums=sums,
+        hashed=np.concatenate(hashed),
+        table=coder.table(),
+        targets=targets,
+        sample=sample,
+        some=np.vstack(some),
+        adjusted=batch.adjusted,
+        alone=alone,
+    )
+
+
+def _wrong_numbers_of_rows(project: Project, name: str, n_rows: int, policy: Policy) -> list[ExchangeError]:
+    """Return that there are fewer rows than hide each other, or more than the project says."""
+    assert project.sharing is not None
+    least = max(fewest_rows(project), policy.min_rows)
+    most = n_rows if project.sharing.most_rows is None else project.sharing.most_rows[name]
+    if n_rows < least:
+        fault = f"Party {name!r} would add {n_rows} rows; it needs {least} at least, or its part hides nobody. "
+        fault += "Take more rows, or have the owner leave the party out."
+        return [ExchangeError("TOO_FEW_ROWS", fault)]
+    if n_rows > most:
+        fault = f"Party {name!r} would add {n_rows} rows; [sharing.most_rows] of project {project.name!r} says {most} "
+        fault += "at most. Leave rows out, or ask the owner to write a higher number there, sign the file again "
+        fault += "(`datacollab project revise`) and send it to all; then join again."
+        return [ExchangeError("TOO_MANY_ROWS", fault)]
+    return []
+
+
+def _anchor_fit(project: Project, anchor: Anchor, common: ProjectMap, some: FloatArray) -> AnchorFit:
+    """Compare the anchor with some own rows, in the columns that are mapped."""
+    expected = expected_rows(project)
+    if expected is not None:
+        expected = expected[:, common.kept]
+    # The map stretches numbers by their ranks, unless all columns are alike.
+    rows = anchor.rows[:, common.kept]
+    return anchor_fit(rows, some[:, common.kept], expected=expected, by_column=not common.alike)
 
 
 def _joined(plan: SumsPlan | StudyPlan, sums: list[FloatArray], further: list[FloatArray]) -> list[FloatArray]:
