@@ -196,7 +196,8 @@ class Ledger:
 
     @staticmethod
     def _entry(entry: dict[str, Any]) -> LedgerEntry:
-        n_rows, columns = entry["table"]["n_rows"], entry["table"]["columns"]
+        n_rows = entry["table"]["n_rows"]
+        columns = entry["table"]["columns"]
         decoded = {name: base64.b64decode(each, validate=True) for name, each in columns.items()}
         codes = {name: np.frombuffer(each, dtype=_CODE).astype(np.uint16) for name, each in decoded.items()}
         if any(len(each) != n_rows for each in codes.values()):

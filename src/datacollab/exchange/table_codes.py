@@ -45,7 +45,8 @@ class TableCoder:
 
     def add(self, frame: Any) -> None:
         """Code the next rows of a data frame as it was read; of columns with one name the first counts."""
-        before, parts = self._parts, dict[str, list[_Codes]]()
+        before = self._parts
+        parts = dict[str, list[_Codes]]()
         for place, name in enumerate(map(_plain_text, frame.columns)):
             if name not in parts and (before is None or name in before):
                 forms, numbers = self._plain_forms(frame.iloc[:, place])
@@ -62,7 +63,8 @@ class TableCoder:
 
     def _plain_forms(self, column: Any) -> tuple[NDArray[np.int64], FloatArray]:
         """Return the plain forms, shape (n_rows, 2), and the column's numbers; those within texts, if all are texts."""
-        pandas, kind = require("pandas", "cli"), column.dtype.kind
+        pandas = require("pandas", "cli")
+        kind = column.dtype.kind
         # Dates and complex numbers are texts, and so are short floats: 0.1 would become 0.10000000149.
         if kind in "Mmc" or (kind == "f" and column.dtype.itemsize < 8):
             column = column.astype(str)
@@ -168,10 +170,18 @@ class TableCodes:
         return pairs
 
 
-_FEWEST_TELLING, _SAME_COLUMN = 20, 0.9
-_TELLS_APART, _NEARLY_ALL = 0.5, 0.9
-_MOST_SETS, _MOST_ROWS = 8, 4000
-"""Sets that are tried, so that as many columns may have been shuffled; and rows, where nothing is refused."""
+_FEWEST_TELLING = 20
+"""Different entries by which a column is known under another name."""
+_SAME_COLUMN = 0.9
+"""Part of these that both tables have, if it is the same column."""
+_TELLS_APART = 0.5
+"""Part of a table's rows that are distinct in a set of columns that tells rows apart."""
+_NEARLY_ALL = 0.9
+"""The same part from which on chance makes hardly any equal rows."""
+_MOST_SETS = 8
+"""Sets that are tried, so that as many columns may have been shuffled."""
+_MOST_ROWS = 4000
+"""Rows that are compared where nothing is refused."""
 
 
 def _row_keys(pairs: Sequence[_Pair]) -> _Pair:
@@ -183,7 +193,8 @@ def _row_keys(pairs: Sequence[_Pair]) -> _Pair:
 
 def _counts(mine: NDArray[Any], others: NDArray[Any]) -> tuple[NDArray[np.intp], NDArray[np.intp]]:
     """Return how many rows of each table are of each kind."""
-    kinds, n_kinds = np.concatenate([mine, others]), 2**16
+    kinds = np.concatenate([mine, others])
+    n_kinds = 2**16
     if kinds.dtype != np.uint16:
         _, kinds = np.unique(kinds, return_inverse=True)
         n_kinds = len(kinds)
@@ -226,7 +237,8 @@ def _is_no_chance(mine: NDArray[np.intp], others: NDArray[np.intp], *, has_all: 
     These would fall on both tables as if dealt: the squared deviation of a table's part of each kind of row from its
     part of all rows, by its variance, has mean 1, and the variance that the binomial distribution gives it.
     """
-    distinct, part = _distinct_part(mine, others), mine.sum() / max(mine.sum() + others.sum(), 1)
+    distinct = _distinct_part(mine, others)
+    part = mine.sum() / max(mine.sum() + others.sum(), 1)
     if not 0 < part < 1 or (distinct < _TELLS_APART and not has_all):
         return False
     sizes = (mine + others)[mine + others > 0]

@@ -250,7 +250,8 @@ class Counts(Statistic):
 
     def finish(self, sums: FloatArray) -> FloatArray:
         """Return what a party masks: its sums, and the squares of each level and number around the party's mean."""
-        found, start = [sums[:1]], 1
+        found = [sums[:1]]
+        start = 1
         for column in self.columns:
             cells = _cells_of(column, self.n_bins)
             own = sums[start : start + 1 + len(cells.alike) + 2 * isinstance(column, NumberColumn)]
@@ -268,19 +269,34 @@ class Counts(Statistic):
         """Return the counts, which levels may be rare, and how much parties differ."""
         of_counts, of_squares, of_sums = (noise * each for each in self._noises)
         of_rows = self._noise_of_rows(*self.columns) * noise
-        found = CountsResult({}, {}, {}, {}, {}, float(total[0]), of_rows, of_counts, {}, self.count_noise * noise)
+        found = CountsResult(
+            counts={},
+            bins={},
+            missing={},
+            between={},
+            ranges={},
+            n_rows=float(total[0]),
+            noise_of_rows=of_rows,
+            noise=of_counts,
+            noise_of_levels={},
+            least_noise=self.count_noise * noise,
+        )
         start = 1
         for column in self.columns:
-            name, cells = column.name, _cells_of(column, self.n_bins)
+            name = column.name
+            cells = _cells_of(column, self.n_bins)
             n_sent = len(cells.sent)
-            missing, sent = float(total[start]), total[start + 1 : start + 1 + n_sent]
+            missing = float(total[start])
+            sent = total[start + 1 : start + 1 + n_sent]
             further = total[start + 1 + n_sent :][: 3 if isinstance(column, NumberColumn) else n_sent]
             start += 1 + n_sent + len(further)
             found.missing[name] = missing
             of_entries = math.hypot(of_rows, self._noise_of_rows(column) * noise)
-            counts, n = cells.rows(sent, found.n_rows - missing), max(found.n_rows - missing, 1.0)
+            counts = cells.rows(sent, found.n_rows - missing)
+            n = max(found.n_rows - missing, 1.0)
             if isinstance(column, NumberColumn):
-                found.bins[name], found.ranges[name] = counts, (column.low, column.high)
+                found.bins[name] = counts
+                found.ranges[name] = (column.low, column.high)
                 first, second, within = further.tolist()
                 mean = min(max(first / n, -0.5), 0.5)
                 noise_apart = math.hypot(of_sums * math.sqrt(2 + 4 * mean**2), mean**2 * of_entries)
@@ -570,7 +586,8 @@ class Description(Statistic):
             level: (own, noise) for level, own in zip(levels, by_group, strict=False)
         }
         groups[None] = by_group.sum(axis=0), noise * math.sqrt(self._n_groups)
-        entries, start = list[ColumnDescription](), 1
+        entries = list[ColumnDescription]()
+        start = 1
         of_counts = self._noises[0] * noise
         for column in self.columns:
             if column == self.by:
@@ -580,7 +597,8 @@ class Description(Statistic):
             cells = _cells_of(column, self.n_bins)
             stop = start + 1 + len(cells.sent)
             for group, (own, of_group) in groups.items():
-                missing, of_count = float(own[start]), self._noises[0] * of_group
+                missing = float(own[start])
+                of_count = self._noises[0] * of_group
                 counts = cells.rows(own[start + 1 : stop], float(own[0]) - missing)
                 if isinstance(column, CategoryColumn):
                     of_level = float(cells.noise(cells.raised * of_count, math.sqrt(2) * of_count)[0])
@@ -589,9 +607,15 @@ class Description(Statistic):
                     entries.append(self._number(column, group, counts, own[stop : stop + 2], missing, of_group))
             start = stop + 2 * isinstance(column, NumberColumn)
         n_rows = {group: float(own[0]) for group, (own, _) in groups.items()}
-        of_all = of_counts * math.sqrt(self._n_groups)
         by = None if self.by is None else self.by.name
-        return DescriptionResult(n_rows, tuple(entries), of_counts, of_all, self.count_noise * noise, by)
+        return DescriptionResult(
+            n_rows=n_rows,
+            entries=tuple(entries),
+            count_noise=of_counts,
+            noise_of_all=of_counts * math.sqrt(self._n_groups),
+            least_noise=self.count_noise * noise,
+            by=by,
+        )
 
     def _levels(
         self, column: CategoryColumn, group: Any, counts: FloatArray, missing: float, noise: float
@@ -611,12 +635,15 @@ class Description(Statistic):
     def _number(
         self, column: NumberColumn, group: Any, counts: FloatArray, sums: FloatArray, missing: float, noise: float
     ) -> ColumnDescription:
-        bins, n, (first, second) = np.maximum(counts, 0.0), float(counts.sum()), sums.tolist()
+        bins = np.maximum(counts, 0.0)
+        n = float(counts.sum())
+        first, second = sums.tolist()
         entries = max(n, 1.0)
         mean = first / entries
         square = second - entries * mean**2
         # Rows with an entry are rows less those missing.
-        of_entries, of_sums = math.sqrt(2) * self._noises[0] * noise, self._noises[1] * noise
+        of_entries = math.sqrt(2) * self._noises[0] * noise
+        of_sums = self._noises[1] * noise
         least = 3 * math.hypot(of_sums, 2 * mean * of_sums, mean**2 * of_entries)
         # Rows, entries and their squares are sums of products of [1, z], with z from -1/2 to 1/2.
         of_each = max(of_entries, math.sqrt(2) * of_sums)

@@ -369,7 +369,8 @@ class Effect(Statistic):
         # Each group's moments around its parties' means are sums of squares and products over its rows.
         refuse_total(below_zero(moments, sigma), self.title)
         # All rows lie in a ball, whose squared radius is what `_moved` says, over 4.
-        most, varied = self._moved[0] / 4, float(np.trace(moments.sum(axis=0)))
+        most = self._moved[0] / 4
+        varied = float(np.trace(moments.sum(axis=0)))
         spare = largest_noise(1, math.hypot(math.sqrt(G * m) * sigma, most * of_rows))
         if varied > most * n + spare + 1e-6 * varied:
             refuse_total("rows vary more than the common map and declared ranges allow", self.title)

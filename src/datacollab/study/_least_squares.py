@@ -277,10 +277,12 @@ class LeastSquares(Statistic):
         """
         p, parts = len(self.names), total.reshape(self._n_groups, -1)
         sigma, of_rows = (each * noise * math.sqrt(self._n_groups) for each in (self._noise, self._noise_of_rows))
-        rows, M = parts[:, 0], np.zeros((self._n_groups, p + 1, p + 1))
+        rows = parts[:, 0]
+        M = np.zeros((self._n_groups, p + 1, p + 1))
         i, j = np.triu_indices(p + 1)
         M[:, i, j] = M[:, j, i] = parts[:, 1:]
-        n, whole = float(rows.sum()), M.sum(axis=0)
+        n = float(rows.sum())
+        whole = M.sum(axis=0)
         # Each group's moments around its parties' means are sums of squares and products over its rows.
         refuse_total(below_zero(M, self._noise * noise), self.title)
         # In a range of width 1, numbers have a variance of 1/4 at most, and so have indicators.

@@ -481,12 +481,17 @@ class RidgeSums:
         noise : float, optional
             As in `solve`.
         """
-        D, m, M, figures = self.n_components, self.n_outputs, self._matrix(total), self.figures(total)
-        n, noise = figures.n_rows, self.noise if noise is None else noise
+        D = self.n_components
+        m = self.n_outputs
+        M = self._matrix(total)
+        figures = self.figures(total)
+        n = figures.n_rows
+        noise = self.noise if noise is None else noise
         # Whatever the rows are: for all sums at once, those of products of columns and target among them.
         if wrong := below_zero(M, noise):
             return wrong
-        of_number, rounding = largest_noise(1, noise), _ROUNDING * (1 + abs(n))
+        of_number = largest_noise(1, noise)
+        rounding = _ROUNDING * (1 + abs(n))
         # No mapped row is longer than 1: the trace less n is 0 at most, with the noise of D numbers and that of n.
         if np.trace(M[:D, :D]) - n > of_number * math.hypot(math.sqrt(D), 1 / _ETA**2) + rounding:
             return "rows of the common map are longer than 1"

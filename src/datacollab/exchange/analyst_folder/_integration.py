@@ -531,7 +531,8 @@ def _too_many(n: float, slack: float, project: Project) -> str | None:
 
 def _check_total(plan: SumsPlan, total: Any, project: Project) -> tuple[float, dict[Any, float]]:
     """Refuse a total that rows cannot give; return the number of rows, and of those of each class."""
-    figures, noise = plan.statistic.figures(total), plan.noise * plan.agreed.excess
+    figures = plan.statistic.figures(total)
+    noise = plan.noise * plan.agreed.excess
     slack = largest_noise(1, noise) / _ETA_SQUARED
     _refuse_if(_too_few(figures.n_rows, slack, project), project)
     _refuse_if(_too_many(figures.n_rows, slack, project), project)

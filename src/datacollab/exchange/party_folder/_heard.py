@@ -52,7 +52,8 @@ def check_confirmed(folder: Folder) -> None:
 
 def other_parties(folder: Folder) -> tuple[str, ...]:
     """Return each other party with its institution; its fingerprint only if it was heard, so that nobody copies it."""
-    project, heard = folder.project, _heard(folder)
+    project = folder.project
+    heard = _heard(folder)
     assert project.sharing is not None
     return tuple(
         f"{name} ({project.sharing.entities[name]})" + f": {key.fingerprint}, as heard" * (name in heard)
@@ -83,7 +84,8 @@ def _institution(folder: Folder, name: str) -> str:
 
 def _find_party(folder: Folder, typed: str) -> str:
     """Return the party of another institution that has the fingerprint, or raise NOT_CONFIRMED."""
-    project, letters = folder.project, _letters_of(typed)
+    project = folder.project
+    letters = _letters_of(typed)
     keys = {"the analyst": project.analyst, "the owner": project.owner} | project.parties
     name = {_letters_of(key.fingerprint): name for name, key in keys.items()}.get(letters)
     if len(letters) != len(_letters_of(project.owner.fingerprint)):

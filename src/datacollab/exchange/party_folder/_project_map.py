@@ -71,7 +71,8 @@ def rows_of_study(project: Project, X: FloatArray) -> FloatArray:
 def project_map(project: Project, anchor: Anchor) -> ProjectMap:
     """Return the map that all parties of a project make of its anchor."""
     assert project.sharing is not None
-    units, kept = np.ones(project.n_features), np.ones(project.n_features, dtype=bool)
+    units = np.ones(project.n_features)
+    kept = np.ones(project.n_features, dtype=bool)
     for column, places in project.blocks(np.arange(project.n_features)):
         kept[places] = column.name != project.sharing.outcome
         if column.minimum is not None and column.maximum is not None:

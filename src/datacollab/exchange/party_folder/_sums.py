@@ -341,7 +341,9 @@ def _prepared(
             "Send public.key to the project's owner, who writes its third line into the project and signs it again.",
         )
     own_rows = _read_rows(project, plan, common, ledger, batches)
-    sums, rows, table = own_rows.sums, own_rows.hashed, own_rows.table
+    sums = own_rows.sums
+    rows = own_rows.hashed
+    table = own_rows.table
     own = None
     if isinstance(plan, SumsPlan) and len(rows):
         n_rows, mean_v, mean_t = plan.statistic.means(sums[0])

@@ -108,7 +108,8 @@ SHORTENED = (
 
 def still_alone(n: int, *, of_study: bool) -> str:
     """Say how many own rows stand out in a message, and are added up as they are."""
-    who, way_on = "the analyst and one party", "policy.toml has shorten_rows = false, so they leave as they are."
+    who = "the analyst and one party"
+    way_on = "policy.toml has shorten_rows = false, so they leave as they are."
     if of_study:
         who = "the analyst"
         way_on = (
