@@ -12,7 +12,8 @@ to groups, its mean over the groups.
 
 Members are rows of the other parties, strangers rows of nobody.  Reported are the area under the curve over all of
 them, and over the tenth that stands out: those whose rows move the total farthest, beside what hides them.  Rows are
-dealt at random to parties of equal size.  Tables, seeds and the attack were fixed before the run that was published.
+dealt at random to parties of equal size.  A statistic has the noise that it has alone, the least: in a message of
+several, counts have more.  Tables, seeds and the attack were fixed before the run that was published.
 
 ```console
 $ python -m datacollab_experiments.study.membership --output output/study-membership.csv --ship
