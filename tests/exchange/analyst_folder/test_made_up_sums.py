@@ -69,6 +69,18 @@ def targets_times(factor):
     return way
 
 
+def rows_times(factor):
+    """Sums over rows of the common map that are so many times as long."""
+
+    def way(statistic, part, flipped):
+        D, M = statistic.n_components, matrix_of(statistic, part)
+        M[:D] *= factor
+        M[:D, :D] *= factor
+        return M[np.triu_indices(statistic.size)]
+
+    return way
+
+
 def random(deviation):
     return lambda statistic, part, flipped: part + np.random.default_rng(0).normal(size=len(part)) * deviation
 
@@ -96,8 +108,9 @@ def integrated(world, way, root):
         (times(-3), "least eigenvalue|at least 100"),
         (times(-20), "at least 100"),
         (targets_times(200), "targets are beyond their range"),
+        (rows_times(10), "rows of the common map are longer than 1"),
     ],
-    ids=["products -20", "random 1", "random 5", "-3 x", "-20 x", "targets 200"],
+    ids=["products -20", "random 1", "random 5", "-3 x", "-20 x", "targets 200", "rows 10"],
 )
 def test_totals_that_no_table_has_are_refused(shared, way, words, tmp_path):
     with refused("SHARE_MALFORMED", words) as found:
