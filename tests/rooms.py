@@ -98,8 +98,8 @@ EXCHANGE = {
         "PartyFolder",
         (
             *("linalg", "bundle", "targets", "survival", "share", "anchor", "sums", "study", "model", "party"),
-            *("testing", "risk.audit", "exchange.log", "exchange.ledger", "exchange.project", "exchange.study"),
-            *("exchange.sums", "exchange.steps"),
+            *("testing", "risk.audit", "exchange.log", "exchange.ledger", "exchange.table_codes", "exchange.project"),
+            *("exchange.study", "exchange.sums", "exchange.steps"),
         ),
     ),
     "exchange.steps": Room("The steps of both sides in one table, which commands and pages render.", "STEPS"),
