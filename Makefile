@@ -35,12 +35,13 @@ test: $(VENV)/.test  ## The tests, doctests and documents included, but for the 
 	$(BIN)/python -m pytest -n $(JOBS) --dist worksteal -m "not slow"
 
 test-all: test  ## And the slow ones: whole commands on real data, kills.
-	$(BIN)/python -m pytest -n $(JOBS) --dist loadfile --no-loadscope-reorder -m slow
+	$(BIN)/python -m pytest -n $(JOBS) --dist loadfile --no-loadscope-reorder -m "slow and not nightly"
 
 mutants: $(VENV)/.test  ## Thirty faults, each planted alone into a copy of the package: tests must fail. Takes some minutes on two cores.
 	$(BIN)/python tests/run_mutants.py
 
-test-nightly: $(VENV)/.test  ## 20,000 hostile changes of each kind of what crosses, 400 kills of each command, each fault of a hub.
+test-nightly: $(VENV)/.test  ## Simulations, the hub on PostgreSQL, 20,000 hostile changes of each kind of what crosses, 400 kills of each command.
+	$(BIN)/python -m pytest -n auto --dist loadfile -m nightly
 	DATACOLLAB_NIGHTLY=1 $(BIN)/python -m pytest -n auto tests/test_mutations.py tests/formats tests/bundle tests/exchange tests/remote \
 		hub/tests/test_hub_demo.py hub/tests/test_hub_process.py hub/tests/benchmarks/test_hub_faults.py
 

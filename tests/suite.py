@@ -150,9 +150,9 @@ SLOW_PAGES = [ROOT / "docs" / f"{name}.md" for name in ("explanations", "guide",
 
 @pytest.hookimpl(tryfirst=True)
 def pytest_collection_modifyitems(items):
-    """Leave to the slow part the pages whose examples take seconds."""
+    """Leave to the slow part the pages whose examples take seconds, and all that runs at night."""
     for item in items:
-        if item.path in SLOW_PAGES:
+        if item.path in SLOW_PAGES or item.get_closest_marker("nightly"):
             item.add_marker(pytest.mark.slow)
 
 
@@ -160,16 +160,25 @@ RAISED = set()
 """Codes of refusals that were raised in this process; on the controller of several workers, in any of them."""
 
 
+MARKS_OF_PARTS = {"slow and not nightly": [b"mark.slow"], "nightly": [b"mark.nightly"]}
+"""What is written in files with tests of the part, by the expression that asks for it."""
+
+
 def pytest_ignore_collect(collection_path, config):
     """Do not load, for the slow tests alone, a file that has none."""
-    if config.option.markexpr != "slow" or not collection_path.is_file() or collection_path in SLOW_PAGES:
+    marks = MARKS_OF_PARTS.get(config.option.markexpr)
+    if marks is None or not collection_path.is_file() or collection_path in SLOW_PAGES:
         return None
     is_marked_elsewhere = collection_path.is_relative_to(ROOT / "hub" / "tests")
-    return None if is_marked_elsewhere or b"mark.slow" in collection_path.read_bytes() else True
+    source = collection_path.read_bytes()
+    return None if is_marked_elsewhere or any(mark in source for mark in marks) else True
 
 
 def pytest_configure(config):
     config.addinivalue_line("markers", "slow: slow by nature; left to `make test-all`")
+    config.addinivalue_line(
+        "markers", "nightly: slower still, as simulations and kills are; left to `make test-nightly`"
+    )
     from datacollab.errors import ExchangeError
 
     made = ExchangeError.__init__

@@ -24,6 +24,7 @@ def tried(tmp_path_factory):
 
 
 @pytest.mark.parametrize("kind", KINDS)
+@pytest.mark.slow
 def test_changes(tried, kind):
     folder, complaints = tried
     assert (folder / f"{kind}.json").exists(), complaints[-3000:]

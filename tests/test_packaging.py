@@ -130,6 +130,7 @@ def completed(words, shell="bash"):
         (["datacollab", "log", "show", "--fo"], ["--folder"]),
     ],
 )
+@pytest.mark.slow
 def test_a_shell_completes_commands_and_options(words, offered):
     assert completed(words).split() == offered
     assert f'"{offered[0]}"' in completed(words, "zsh")
@@ -178,7 +179,7 @@ def test_the_wheel_holds_all_files_of_the_package_and_the_sdist_what_builds_it(b
     assert not any(name.startswith(("experiments/", "hub/")) for name in inside)
 
 
-@pytest.mark.slow
+@pytest.mark.nightly
 def test_what_was_built_works_in_a_clean_environment_and_says_what_else_it_needs(built):
     folder, wheel, _ = built
     venv.create(folder / "clean", with_pip=True)

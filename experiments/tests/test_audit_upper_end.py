@@ -95,7 +95,7 @@ def test_the_table_counts_runs_in_which_both_figures_hold(tmp_path, capsys):
     assert printed.count("below: mnist, means of 5") == 2
 
 
-@pytest.mark.slow
+@pytest.mark.nightly
 def test_an_audit_is_run_against_them():
     row = audit_upper_end.run(load_table("diabetes"), "means of 5", 0)
     assert row.figures["membership AUC"].reached > 0.8

@@ -28,7 +28,7 @@ def category_utility(partition, labels):
     return found
 
 
-@pytest.mark.slow
+@pytest.mark.nightly
 @pytest.mark.parametrize("seed", range(6))
 def test_no_partition_shares_more_with_the_parties(seed):
     """All partitions of seven rows; the quadratic mutual information is the sum of the parties' category utilities."""

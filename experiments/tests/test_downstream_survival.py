@@ -37,7 +37,7 @@ def test_a_party_without_a_model_guesses():
     assert survival.scores(split, {0: None, 1: None}, whole) == {"C-index": 0.5}
 
 
-@pytest.mark.slow
+@pytest.mark.nightly
 def test_what_is_wanted_is_measured():
     found = {(one.data, one.method, one.measure) for one in survival.measured(0)}
     for one in survival.WANTED:

@@ -78,7 +78,7 @@ def test_the_committed_page_is_that_of_its_rows():
     assert page == (folder / "README.md").read_text(encoding="utf-8")
 
 
-@pytest.mark.slow
+@pytest.mark.nightly
 @pytest.mark.parametrize("member", [alignment, feddcl, nri, privacy, shapley])
 def test_a_seed_fixes_what_parties_keep_secret_too(member, monkeypatch):
     if member in (alignment, privacy):

@@ -16,7 +16,7 @@ from datacollab_experiments.paper import _trial
 EXAMPLE = Path(__file__).parents[1] / "examples" / "figures_of_the_paper.py"
 
 
-@pytest.mark.slow
+@pytest.mark.nightly
 def test_the_papers_figures(tmp_path, monkeypatch, capsys):
     monkeypatch.chdir(tmp_path)
     monkeypatch.setattr(_trial, "RandomForestClassifier", partial(RandomForestClassifier, 20))  # for time

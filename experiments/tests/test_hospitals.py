@@ -34,7 +34,7 @@ def test_no_hospital_is_refused_for_gaps_that_it_has_by_chance(name):
             assert (rows[unflagged].isna().mean() <= 0.05).all(), (seed, len(rows))
 
 
-@pytest.mark.slow
+@pytest.mark.nightly
 @pytest.mark.parametrize("name", list(TABLES))
 def test_a_rare_outcome_is_predicted_about_as_well_as_from_all_rows_in_one_place(name):
     """In the mean of three draws, as those of one differ by .05."""

@@ -44,6 +44,7 @@ def figures(draws, n_rows, noise, monkeypatch):
     return found.groupby(["statistics", "attacker"], sort=False)["AUC"].mean().unstack()
 
 
+@pytest.mark.slow
 def test_members_are_nearly_certain_without_noise_and_guessed_in_much(small, monkeypatch):
     bare = figures(small, 12, 0.03, monkeypatch)
     assert len(bare) == len(membership.SETS)

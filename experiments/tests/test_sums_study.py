@@ -117,7 +117,7 @@ def test_attack_on_sums_is_the_posterior_mean_of_a_gaussian_model():
     assert_allclose(target, of.others @ mean[:p] + mean[p:], atol=1e-5)
 
 
-@pytest.mark.slow
+@pytest.mark.nightly
 def test_nothing_is_read_of_people_who_are_in_no_total():
     readings = []
     for seed in range(8):
@@ -183,7 +183,7 @@ def test_the_gradient_of_the_misfit_is_that_of_differences():
     assert_allclose(gradient, numeric, rtol=1e-5, atol=1e-5 * np.abs(gradient).max())
 
 
-@pytest.mark.slow
+@pytest.mark.nightly
 def test_few_rows_come_back_from_an_exact_total_and_not_from_a_noisy_one():
     exact = dict(rebuilt("breast-cancer", 8, 0, replace(RULE, noise=0.0)))
     noisy = dict(rebuilt("breast-cancer", 8, 0, replace(RULE, noise=0.5)))

@@ -12,11 +12,11 @@ from postgres_server import find_programs, run_server
 
 @pytest.hookimpl(tryfirst=True)
 def pytest_collection_modifyitems(items):
-    """Leave to the slow part what PostgreSQL repeats."""
+    """Leave to the night what PostgreSQL repeats."""
     for item in items:
         given = getattr(item, "callspec", None)
         if given and given.params.get("database") == "postgresql":
-            item.add_marker(pytest.mark.slow)
+            item.add_marker(pytest.mark.nightly)
 
 
 @pytest.fixture(scope="session")

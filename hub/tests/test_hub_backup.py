@@ -48,6 +48,7 @@ def refusal(code, action):
     assert caught.value.code == code
 
 
+@pytest.mark.slow
 def test_all_is_there_again(copied, tmp_path):
     """From either database into SQLite."""
     before, copy = copied

@@ -75,6 +75,7 @@ def test_a_step_that_fails_says_why_and_ends_the_rest(tmp_path):
     assert signal.getsignal(signal.SIGTERM) == signal.SIG_DFL
 
 
+@pytest.mark.slow
 def test_what_is_typed_is_nowhere_shown(tmp_path, capsys):
     step = Step("Somebody joins.", ("remote", "join", "-", "-C", "nobody"), typed="s3cret\n")
     with pytest.raises(ValueError, match="remote join - -C nobody"), Stage(tmp_path / "play") as stage:

@@ -193,11 +193,12 @@ CHECKS = [
 
 
 @pytest.mark.parametrize("route", SIGNED, ids=name_of)
+@pytest.mark.slow
 def test_whatever_is_asked_is_answered_as_documented(fuzzed, route):
     assert max(explore(fuzzed, route, QUICK)) < 500
 
 
-@pytest.mark.slow
+@pytest.mark.nightly
 @ON_ONE_DATABASE
 @pytest.mark.parametrize("route", SIGNED, ids=name_of)
 def test_whatever_is_asked_for_long_is_answered_as_documented(fuzzed_anywhere, route):

@@ -62,6 +62,7 @@ def test_nothing_unpickles():
     assert not [name for path in FILES for name in imported(path) if "pickle" in name]
 
 
+@pytest.mark.slow
 def test_a_hub_loads_neither_side():
     code = "import sys, datacollab_hub.web; sys.exit(bool({'datacollab.party', 'datacollab.analyst'} & {*sys.modules}))"
     assert subprocess.run([sys.executable, "-c", code], check=False).returncode == 0

@@ -61,6 +61,7 @@ def test_no_party_is_invited_by_the_name_of_a_device(world, name):
 
 @pytest.mark.parametrize("part", PATHS)
 @pytest.mark.parametrize("place", ["files/{}", "uploads/{}", "requests/{}"])
+@pytest.mark.slow
 def test_paths_lead_nowhere_else(agreed, part, place):
     method, body = {"f": ("GET", None), "u": ("DELETE", None), "r": ("POST", {"approve": True})}[place[0]]
     answer = agreed.ask("owner", method, "/v1/projects/{p}/" + place.format(part), body)

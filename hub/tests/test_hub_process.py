@@ -69,7 +69,7 @@ def upload(hub, at, data, piece, stop):
             time.sleep(0.01)
 
 
-@pytest.mark.slow
+@pytest.mark.nightly
 @IN_A_FILE  # `benchmarks/test_hub_faults.py` kills one on PostgreSQL.
 def test_a_hub_that_is_killed_between_parts_loses_nothing(folder, database):
     n_kills = 40 if IS_NIGHTLY else 8

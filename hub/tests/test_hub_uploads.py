@@ -100,6 +100,7 @@ def test_another_content_is_refused_and_gone(agreed):
         ("owner", "anchor", bundle("anchor", "analyst"), None, "SIGNATURE_INVALID"),
     ],
 )  # fmt: skip
+@pytest.mark.slow
 def test_a_file_that_is_not_what_it_should_be_is_refused_and_gone(agreed, who, kind, data, recipient, code):
     refused(agreed.send(who, kind, data, recipient), code, 422)
     assert agreed.blobs() == []
@@ -164,6 +165,7 @@ def test_nothing_is_taken_before_there_is_a_project_file(world):
     refused(world.start("north", "share", SHARE), "AGREEMENT_MISSING", 404)
 
 
+@pytest.mark.slow
 def test_a_party_has_one_live_share(agreed):
     other = bundle("share", "north", party="north", size=77)
     first, second = (upload_of(agreed.start("north", "share", data)) for data in (SHARE, other))

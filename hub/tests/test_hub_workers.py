@@ -23,7 +23,7 @@ from hub_world import KEYS, bundle
 from postgres_server import ON_ONE_DATABASE
 from test_hub_process import IN_A_FILE, ask, folder, opened, upload  # noqa: F401
 
-pytestmark = pytest.mark.slow
+pytestmark = pytest.mark.nightly
 
 
 @pytest.fixture

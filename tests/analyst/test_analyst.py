@@ -132,6 +132,7 @@ SEARCHED = ("all of zeros", "constant columns", "huge", "tiny anchor")
     ],
     ids=str,
 )
+@pytest.mark.slow
 def test_a_share_with_which_nothing_can_be_done_is_named(shares, odd, integrator):
     """Where such a share can be integrated, all is well; where it cannot, it is known whose it is."""
     first, other = (changed(share, anchor_target=None) for share in shares)

@@ -93,6 +93,7 @@ def test_equals_numpy(make, case):
 
 
 @pytest.mark.parametrize("center", [False, True], ids=["", "center"])
+@pytest.mark.slow
 def test_landmarks_equal_numpys(make, center):
     """Landmarks are chosen with NumPy, so that both solve the same restricted problem."""
     views, latent = nonlinear_views(2200)

@@ -281,6 +281,7 @@ def test_a_scheduler_that_is_gone_is_an_error(matrices):
             engine.total(product, states, np.eye(40))
 
 
+@pytest.mark.slow
 def test_dask_is_not_loaded_without_a_client():
     code = (
         "import sys, numpy as np; from datacollab import KTI, KTICV\n"

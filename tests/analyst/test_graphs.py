@@ -293,7 +293,7 @@ def test_clear_errors(small, classes, numbers):
         GeometricGraph(0).weights(small)
 
 
-@pytest.mark.slow
+@pytest.mark.nightly
 def test_approximate_neighbours_are_mostly_the_exact_ones(rng):
     pytest.importorskip("pynndescent")
     A = rng.normal(size=(3000, 6))

@@ -59,6 +59,7 @@ def test_scores_by_hand_without_targets(views):
 
 
 @pytest.mark.parametrize("penalty_graph", [None, TargetDissimilarityGraph(5)])
+@pytest.mark.slow
 def test_the_best_candidate_is_fitted_on_all_rows(views, anchor_classes, penalty_graph):
     options = {"graph": TargetSimilarityGraph(5), "center": True, "penalty_graph": penalty_graph}
     search = KTICV(4, graph_weights=(0.3, 3.0), alphas=(0.1,), **options).fit(views, anchor_classes)

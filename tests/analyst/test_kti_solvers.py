@@ -225,6 +225,7 @@ def test_nystroem_with_a_graph(views, anchor_classes):
 
 
 @pytest.mark.parametrize("alpha", [0.1, 1.0])
+@pytest.mark.slow
 def test_the_tolerance_drives_the_rank(alpha):
     """The excess over the exact minimum, per party and component, is below the tolerance, and falls with it."""
     views, _ = nonlinear_views(1300)
@@ -255,6 +256,7 @@ def test_a_tolerance_is_reached_with_all_rows_at_last(large):
 
 
 @pytest.mark.parametrize("tol", [0.02, 0.005])
+@pytest.mark.slow
 def test_the_tolerance_is_that_of_the_last_doubling(tol):
     """By fits with these numbers of landmarks: it lowered the objective by so much, and the one before by more."""
     views, _ = nonlinear_views(1300)
@@ -329,6 +331,7 @@ def test_cost_before_the_fit(monkeypatch):
 
 
 @pytest.mark.parametrize("kernel", sorted(PAIRWISE_KERNEL_FUNCTIONS))
+@pytest.mark.slow
 def test_speeds_are_measured_for_every_kernel(kernel):
     cost = KTI(3, kernel=kernel, memory_limit=2.0**34).estimate_cost(300, 2)
     assert "s on one thread and 0.2" in str(cost)
@@ -399,6 +402,7 @@ def test_random_state_draws_other_landmarks(large):
 
 @pytest.mark.parametrize("seed", range(3))
 @pytest.mark.parametrize("solver", ["streamed", "inverse", "lapack"])
+@pytest.mark.slow
 def test_an_undetermined_target_is_warned_of(solver, seed, densely):
     """Two copies of one cloud, far apart: every eigenvalue comes twice, so an odd number of components is arbitrary."""
     half = np.random.default_rng(seed).normal(size=(STREAMED // 2, 2))

@@ -71,7 +71,7 @@ def test_with_a_graph_the_objective_is_that_of_all_landmarks():
     assert np.linalg.eigvalsh(N)[:3].sum() <= fitted.objective_ * (1 + 1e-6)
 
 
-@pytest.mark.slow
+@pytest.mark.nightly
 @settings(max_examples=8)
 @given(seed=st.integers(0, 1000), n_latent=st.integers(2, 12), alpha=st.sampled_from([1e-4, 0.1, 2.0]))
 def test_more_landmarks_are_never_worse(seed, n_latent, alpha):
@@ -100,6 +100,7 @@ def test_the_default_stops_where_a_doubling_brings_little():
 
 
 @pytest.mark.parametrize(("limited", "cure"), [(False, "Set n_landmarks=512 "), (True, "Raise memory_limit,")])
+@pytest.mark.slow
 def test_the_warning_says_how_much_is_missed_and_what_to_do(monkeypatch, limited, cure):
     views = wide_views(1300)
     if limited:
@@ -126,6 +127,7 @@ def test_the_warning_says_how_much_is_missed_and_what_to_do(monkeypatch, limited
 @pytest.mark.parametrize(("alpha", "atol"), [(0.1, 1e-5), (1e-4, 1e-10)], ids=["single", "double"])
 @pytest.mark.parametrize("kernel", ["rbf", "laplacian"])
 @pytest.mark.parametrize("center", [False, True])
+@pytest.mark.slow
 def test_blocks_change_nothing(monkeypatch, center, kernel, alpha, atol):
     """Whether the rows come eleven at a time or all at once; but for rounding."""
     views, _ = nonlinear_views(300)
@@ -260,7 +262,7 @@ print(taken, integrator.estimate_cost(n, 6, 16).memory)
 """
 
 
-@pytest.mark.slow
+@pytest.mark.nightly
 @pytest.mark.parametrize("alpha", [0.1, 1e-4], ids=["single", "double"])
 def test_memory_is_as_estimated(alpha):
     """The features of all rows, if they were kept, would exceed it."""

@@ -105,6 +105,7 @@ def test_check_tells_every_reason_and_exits_with_that_of_a_policy(world):
     assert facts["summary"]["n_rows"] == 80
 
 
+@pytest.mark.slow
 def test_risk_is_measured_and_held_against_the_policy(world):
     given = with_policy(world, 'audit = "required"\n' + NO_LIMITS.replace("linkage = 1", "linkage = 0.5"))
     result = run("check", *given, *PLAIN, "--components", 3, "--json")

@@ -28,6 +28,7 @@ def place(installed):
     return opened(installed.root / "a")
 
 
+@pytest.mark.slow
 def test_models_are_held_against_known_targets_side_by_side(installed, place):
     send(place, "/evaluate", {"path": str(installed.root / "known.csv"), "find": "50"})
     page = plain(finished(place, 120))
@@ -61,6 +62,7 @@ def test_a_table_without_targets_is_refused(installed, place):
     assert "evaluate" not in place.desk.done
 
 
+@pytest.mark.slow
 def test_rows_are_explained_as_by_command(installed, place):
     send(place, "/explain", {"path": str(installed.root / "known.csv"), "rows": "5", "keep": "id"})
     page = plain(finished(place, 200))

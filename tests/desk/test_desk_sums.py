@@ -31,6 +31,7 @@ def answered(place, **data):
     return plain(finished(place))
 
 
+@pytest.mark.slow
 def test_from_a_table_to_predictions(world):
     at = world.root / "north"
     place = opened(at)

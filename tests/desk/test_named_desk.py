@@ -10,6 +10,7 @@ from party_world import new_world
 
 
 @pytest.mark.parametrize("kind", TASKS)
+@pytest.mark.slow
 def test_a_party_shares_what_is_no_class_as_by_command(tmp_path, kind):
     world = NamedWorld(tmp_path, kind)
     world.joined()

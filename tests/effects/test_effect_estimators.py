@@ -152,7 +152,10 @@ def test_the_same_rows_twice_are_no_more_than_once():
     [
         ("ipw", "ATE"),
         ("ipw", "ATT"),
-        *(pytest.param(*case, marks=pytest.mark.slow) for case in (("plr", "ATE"), ("aipw", "ATE"), ("aipw", "ATT"))),
+        *(
+            pytest.param(*case, marks=pytest.mark.nightly)
+            for case in (("plr", "ATE"), ("aipw", "ATE"), ("aipw", "ATT"))
+        ),
     ],
 )
 def test_intervals_hold(method, target):

@@ -205,7 +205,7 @@ def truth_of(weight):
     return np.average(effect, weights=weight(e))
 
 
-@pytest.mark.slow
+@pytest.mark.nightly
 @pytest.mark.parametrize(
     ("estimator", "kind", "weight", "options"),
     [
@@ -224,19 +224,19 @@ def test_intervals_hold_in_500_studies(estimator, kind, weight, options):
     assert abs(off.mean()) <= (0.03 if kind == "levels" else 0.08)
 
 
-@pytest.mark.slow
+@pytest.mark.nightly
 def test_intervals_by_party_hold_where_effects_differ_between_parties():
     off, by_row, by_party = z_of(partially_linear, "parties", 2.0)
     assert 0.93 <= np.mean(np.abs(off) < student(5).ppf(0.975) * by_party) <= 0.97
     assert np.mean(np.abs(off) < 1.96 * by_row) < 0.7
 
 
-@pytest.mark.slow
+@pytest.mark.nightly
 def test_one_effect_is_taken_for_several_as_often_as_the_test_says():
     assert np.mean([estimated(seed).heterogeneity < 0.05 for seed in range(150)]) <= 0.1
 
 
-@pytest.mark.slow
+@pytest.mark.nightly
 def test_of_means_of_rows_aipw_has_the_average_over_all_rows_and_plr_has_not():
     """A quarter is treated, and effects are linear in a column: 2 on average, and more where arms overlap."""
     covered = []

@@ -149,7 +149,7 @@ def private_shares(seed=0, by="auto", k=5, defences=None, target=None):
     return shares_of(X, effect_target(t, y) if target is None else target, anchor, public=public, defences=defences)
 
 
-@pytest.mark.slow
+@pytest.mark.nightly
 def test_intervals_of_rows_averaged_by_treatment_hold():
     """Groups of five in each arm: adjusting for group means leaves no bias, and errors by group have the right size."""
     z = []
@@ -410,7 +410,7 @@ def test_effects_of_single_rows_are_found():
     assert found.p_value < 1e-6
 
 
-@pytest.mark.slow
+@pytest.mark.nightly
 def test_equal_effects_are_taken_for_that_as_often_as_the_test_says():
     values = []
     for seed in range(30):

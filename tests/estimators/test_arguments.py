@@ -110,6 +110,7 @@ def narrow(n_columns, kind):
     ("n_columns", "kind"),
     [*((n, "numbers") for n in (1, 2, 9)), (5, "both"), (9, "both"), (1, "categories"), (2, "categories")],
 )
+@pytest.mark.slow
 def test_defaults_take_narrow_tables(n_columns, kind):
     """Tables of 1 to 11 columns as numbers; a map has 10 by default."""
     table = narrow(n_columns, kind)
@@ -307,6 +308,7 @@ WAYS = {
 
 
 @pytest.mark.parametrize("way", WAYS)
+@pytest.mark.slow
 def test_an_anchor_is_said_to_be_cut_where_it_was_and_only_there(way):
     """Both anchors have as many rows as X when they arrive."""
     assert len(WHOLE) == N // 2

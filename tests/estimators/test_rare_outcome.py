@@ -34,6 +34,7 @@ def scores(model, table, y):
 
 
 @pytest.mark.parametrize("recorded", ["everywhere", "not at c"])
+@pytest.mark.slow
 def test_it_is_ranked_and_its_probability_kept_as_by_all_rows_in_one_place(recorded):
     found, central, rates = [], [], []
     for seed in range(4):

@@ -83,6 +83,7 @@ def test_numbers_have_the_error_of_a_direct_fit(dealt):
 
 
 @pytest.mark.parametrize("is_number", [False, True])
+@pytest.mark.slow
 def test_combined_is_the_mean_of_the_parties_own_combined_models(dealt, monkeypatch, is_number):
     """The homes that are scored, and a table whose columns are all alike, where there is nothing to combine."""
     homes = []
@@ -120,6 +121,7 @@ def test_sums_without_noise_are_ridge_regression_on_all_rows_in_one_place(dealt,
     assert (found.scores[0, 0, SUMS] < 0.9 * found.scores[0, 0, CONSTANT]).all()
 
 
+@pytest.mark.slow
 def test_mixed_frames_with_gaps_are_dealt_to_few_and_many_parties():
     frame = pd.DataFrame(X, columns=list("abcde")).assign(ward=np.where(X[:, 2] > 0.5, "day", "night"))
     frame.loc[::7, "a"] = np.nan
@@ -153,6 +155,7 @@ def test_an_anchor_in_other_words_is_refused_and_what_a_draw_lacks_by_chance_is_
         simulated(frame, anchor=pd.DataFrame(numbers | {"ward": [f"ward {ward}" for ward in wards]}))
 
 
+@pytest.mark.slow
 def test_a_seed_repeats_a_simulation_whose_parties_may_be_skewed():
     y = np.digitize(X[:, 0], [-0.5, 0.5])
     found, again = (simulated(y=y, n_parties=3, scheme="label-skew", random_state=3) for _ in range(2))
@@ -226,7 +229,7 @@ def test_of_many_rows_some_are_taken_and_the_notes_say_so(n_labelled, words):
     )
 
 
-@pytest.mark.slow
+@pytest.mark.nightly
 def test_targets_of_noise_are_said_to_differ_by_chance_alone():
     """The interval is meant to include 0 in 95 % of tables or more."""
     found = []

@@ -128,6 +128,7 @@ def test_epsilon_of_numbers_goes_by_their_own_sensitivity():
 
 
 @pytest.mark.parametrize("kind", ["classes", "numbers"])
+@pytest.mark.slow
 def test_a_row_with_an_owner_is_predicted_by_both_models_together_and_others_by_the_common_one(kind):
     rng = np.random.default_rng(0)
     X = pd.DataFrame({"ward": rng.choice(["a", "b"], 400), "age": rng.normal(50, 10, 400)})

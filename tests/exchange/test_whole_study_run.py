@@ -69,6 +69,7 @@ def studied(tmp_path_factory):
     return world
 
 
+@pytest.mark.slow
 def test_one_message_carries_all_six(studied):
     assert list(studied.total.results) == [*STATISTICS]
     frame = pd.concat([pd.read_csv(studied.table(name)) for name in NAMES])

@@ -216,7 +216,7 @@ def test_gamma_is_by_default_that_of_scikit_learn(rng):
     assert_allclose(kernel_product(X, A, coefficients, Kernel(metric="rbf")), naive(X, A, coefficients, 1 / 4))
 
 
-@pytest.mark.slow
+@pytest.mark.nightly
 @pytest.mark.parametrize("precision", ["float32", "float64"])
 def test_memory_does_not_grow_with_the_rows(model, precision):
     A, coefficients, gamma = model

@@ -124,7 +124,7 @@ def test_an_exact_operator_corrects_a_rounded_one(seed):
     assert_allclose(found.values, leading(M, 8)[0], rtol=1e-12)
 
 
-@pytest.mark.slow
+@pytest.mark.nightly
 def test_a_restart_loses_nothing(rng):
     """A slowly converging problem fills the basis more than once."""
     diagonal = np.linspace(0, 1, 3000)[:, np.newaxis]

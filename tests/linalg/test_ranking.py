@@ -130,7 +130,7 @@ def test_the_interval_of_the_area_covers_with_three_positives():
     assert covered(60, 3, 1.0) >= 0.9
 
 
-@pytest.mark.slow
+@pytest.mark.nightly
 @pytest.mark.parametrize("area", [0.6, 0.75, 0.9, 0.97])
 @pytest.mark.parametrize("n_positive", [3, 5, 10])
 def test_the_interval_of_the_area_covers_with_few_positives(n_positive, area):
@@ -153,7 +153,7 @@ def test_a_threshold_reaches_on_new_rows_what_was_asked_for():
     assert held >= 0.88
 
 
-@pytest.mark.slow
+@pytest.mark.nightly
 @pytest.mark.parametrize(("n_positive", "find"), [(5, 0.8), (20, 0.9), (60, 0.5)])
 def test_the_interval_of_what_a_threshold_reaches_covers(n_positive, find):
     shares, held = np.mean(list(reached(1000, n_positive, find)), axis=0)
@@ -214,7 +214,7 @@ def test_intervals_of_gains_cover():
     assert gains_covered(60, 100, 0.3, 1.0, 0.8).min() >= 0.88
 
 
-@pytest.mark.slow
+@pytest.mark.nightly
 @pytest.mark.parametrize("n", [60, 300])
 @pytest.mark.parametrize("rate", [0.14, 0.3])
 @pytest.mark.parametrize(("strength", "correlation"), [(0.7, 0.9), (1.0, 0.7)])

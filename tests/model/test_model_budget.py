@@ -69,6 +69,7 @@ def test_a_landmark_model_that_takes_too_long_for_a_row_is_refused():
 
 @pytest.mark.parametrize("n_models", [1, 2])
 @pytest.mark.parametrize("kind", ["numbers", "classes"])
+@pytest.mark.slow
 def test_memory_does_not_grow_with_rows(kind, n_models):
     """Ten thousand landmarks and 2,500 rows: 200 MiB for each table of all kernel values at once."""
     classes = kind == "classes"
@@ -125,6 +126,7 @@ OWN = (
 
 
 @pytest.mark.parametrize("kind", [*STEPS, *(f"number {name}" for name in ("forest", "network", "averaged")), *OWN])
+@pytest.mark.slow
 def test_rows_in_batches_are_answered_as_at_once(kind):
     if kind in OWN:
         model = own(kind)

@@ -234,6 +234,7 @@ def test_a_tree_names_the_original_columns(world):
 
 
 @pytest.mark.parametrize(("kind", "seed"), [("real", 0), ("smote", 0), ("smote", 1), ("uniform", 0), ("uniform", 2)])
+@pytest.mark.slow
 def test_anchors_of_real_rows_and_interpolated_ones_are_learned_from_and_uniform_ones_are_not(kind, seed):
     X, y, own, place, rest = digits(seed)
     if kind == "real":

@@ -56,6 +56,7 @@ def test_values_of_a_linear_model_are_in_closed_form():
         assert np.abs(found.values[:, 3]).max() < 1e-8
 
 
+@pytest.mark.slow
 def test_classes_are_explained_by_probabilities_and_log_odds():
     def target(X):
         return np.array(["low", "middle", "high"])[np.digitize(X @ COEFFICIENTS, [-1.0, 1.0])]

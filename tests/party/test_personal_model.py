@@ -148,6 +148,7 @@ def test_left_out_predictions_are_joined_by_the_order_of_the_share(world, mine):
 
 
 @pytest.mark.parametrize("case", ["again", "another order", "from disk"])
+@pytest.mark.slow
 def test_a_model_is_equal_for_equal_seeds_whatever_the_order_of_the_share_and_where_the_party_is_kept(
     world, mine, case
 ):

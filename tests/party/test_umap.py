@@ -11,7 +11,7 @@ from datacollab.errors import ObfuscationError
 from datacollab.party import UMAPObfuscator
 from datacollab.testing import check_obfuscator, is_row_wise
 
-pytestmark = pytest.mark.slow
+pytestmark = pytest.mark.nightly
 
 METRICS = ["correlation", "cosine", "euclidean"]
 
@@ -70,14 +70,14 @@ def test_rows_do_not_depend_on_the_batch_bit_for_bit(fitted, monkeypatch):
     assert_array_equal(fitted.transform(X_NEW), together)
 
 
-@pytest.mark.slow
+@pytest.mark.nightly
 def test_umaps_own_transform_fails_the_check_of_rows(paper):
     assert not is_row_wise(paper, X_NEW)
     with pytest.raises(AssertionError, match="not row-wise: new rows, one by one"):
         check_obfuscator(paper, X)
 
 
-@pytest.mark.slow
+@pytest.mark.nightly
 def test_umaps_own_transform_returns_the_training_table_and_pickles(paper):
     assert_array_equal(paper.transform(X), paper.embedding_)
     assert paper.transform(X_NEW).dtype == np.float64

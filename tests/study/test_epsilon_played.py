@@ -79,6 +79,7 @@ def check_against(text, agreed, secrets, pair, *, least):
 
 
 @pytest.mark.parametrize(("statistic", "least"), [("ridge regression", 1 - 1e-9), ("counts", 0.6)])
+@pytest.mark.slow
 def test_a_project_keeps_what_it_promises_and_no_more(statistic, least, tmp_path):
     """By files: one row of a table in another's place, as far from it as rows can be."""
     world = new_sums_world(tmp_path, parties=NAMES, sharing={"epsilon": EPSILON, "statistics": (statistic,)})
@@ -113,7 +114,7 @@ PLAYED = [
 ]
 
 
-@pytest.mark.slow
+@pytest.mark.nightly
 @pytest.mark.parametrize(("statistic", "least"), PLAYED, ids=lambda each: getattr(each, "title", ""))
 def test_a_study_keeps_what_it_promises(statistic, least):
     """The bounds of survival are sums of bounds of blocks, which no one row reaches together."""

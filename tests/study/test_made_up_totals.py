@@ -53,6 +53,7 @@ def rows_of(n_rows, seed, alike=False):
 @pytest.mark.parametrize("name", STATISTICS)
 @settings(deadline=None, max_examples=30)
 @given(st.integers(20, 200), st.integers(0, 2**32 - 1), st.booleans(), st.sampled_from([1e-9, 1.0, 30.0]))
+@pytest.mark.slow
 def test_no_total_of_rows_is_refused(name, n_rows, seed, alike, noise):
     """It may have no result, for few rows or much noise; nobody is said to have added something else."""
     statistic, random = STATISTICS[name], np.random.default_rng(seed)

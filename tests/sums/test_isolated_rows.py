@@ -59,6 +59,7 @@ def how_often_read(v):
 
 @pytest.mark.parametrize("total", [300, 1500])
 @pytest.mark.parametrize("value", ["category", "number", "pair"])
+@pytest.mark.slow
 def test_who_has_a_value_alone_is_read_as_others_are(value, total):
     before, after, others = [], [], []
     n = total // N_PARTIES

@@ -341,7 +341,7 @@ def test_the_bound_is_reached():
     assert np.linalg.norm(first - second) == pytest.approx(sums.sensitivity)
 
 
-@pytest.mark.slow
+@pytest.mark.nightly
 @pytest.mark.parametrize("epsilon", [1.0, 4.0])
 def test_the_worst_pair_of_tables_cannot_be_told_apart_better_than_epsilon_says(epsilon):
     """2,500 totals of real messages; the attacker knows all rows but one and the noise of the party that colludes."""

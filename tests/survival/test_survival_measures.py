@@ -130,7 +130,7 @@ def test_the_interval_covers_early_survival():
     assert coverage_of_curves(150, 20) >= 0.92
 
 
-@pytest.mark.slow
+@pytest.mark.nightly
 @pytest.mark.parametrize(("n", "most"), [(20, 0.985), (50, 0.97), (200, 0.97)])
 def test_the_interval_covers_early_survival_in_as_many_studies_as_it_says(n, most):
     """With few rows in some more: numbers of events leave no coverage between .925 and .984 at .95 and 20 rows."""

@@ -42,7 +42,7 @@ def test_nothing_holds_where_all_is_reversed():
         assert verdict.verdict == ("holds" if name in neutral else "does not hold"), name
 
 
-@pytest.mark.slow
+@pytest.mark.nightly
 def test_only_ties_hold_where_all_methods_are_equal():
     """All scores 0.5, up to noise: nothing is above anything, and what claims a tie up to a margin holds."""
     world = [(*entry[:4], 10.0 if entry[0] in ("regression", "slice") else 0.2, {}) for entry in the_papers_world()]
@@ -54,7 +54,7 @@ def test_only_ties_hold_where_all_methods_are_equal():
     }  # fmt: skip
 
 
-@pytest.mark.slow
+@pytest.mark.nightly
 def test_noise_is_undecided_in_about_95_of_100_cases():
     rng = np.random.default_rng(0)
     counts = {"holds": 0, "undecided": 0, "does not hold": 0}

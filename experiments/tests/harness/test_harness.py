@@ -210,7 +210,7 @@ run(Path({path!r}), tasks, n_jobs=2)
 """
 
 
-@pytest.mark.slow
+@pytest.mark.nightly
 @pytest.mark.skipif(os.name != "posix", reason="needs SIGKILL")
 def test_killed_again_and_again_a_run_gives_the_same_results(tmp_path):
     """SIGKILL at random moments, to the whole group of processes; then the scores are those of a quiet run."""

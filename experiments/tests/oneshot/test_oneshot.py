@@ -237,7 +237,7 @@ def test_quick_preset_has_each_table_under_each_condition():
     assert conditions == {*((n, "iid") for n in (3, 10, 50)), (10, "label-skew"), (10, "feature-shift")}
 
 
-@pytest.mark.slow
+@pytest.mark.nightly
 def test_a_method_is_added_as_the_page_says(tmp_path, monkeypatch, capsys):
     [code] = re.findall(r"```python\n(.*?)```", HOW_TO.read_text(encoding="utf-8"), re.DOTALL)
     line = re.search(r"The line is `(\w+\(\)),`", HOW_TO.read_text(encoding="utf-8"))[1]
@@ -317,7 +317,7 @@ def test_a_whole_run_is_not_called_unfinished():
         assert "one draw" not in said
 
 
-@pytest.mark.slow
+@pytest.mark.nightly
 def test_all_methods_run(tmp_path):
     assert main(["--preset", "smoke", "--output", str(tmp_path)]) == 0
     rows = pd.read_csv(tmp_path / "report" / "rows.csv")

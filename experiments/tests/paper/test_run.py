@@ -108,7 +108,7 @@ def test_a_run_goes_on_where_it_was_stopped(quiet, undisturbed, tmp_path, monkey
     assert len(ran) == 2 * 4, "nothing is left to do"
 
 
-@pytest.mark.slow
+@pytest.mark.nightly
 def test_rows_of_an_earlier_run_count_as_done(undisturbed, tmp_path, monkeypatch):
     """What a report writes is read again, scores to the last digit; failed rows are computed."""
     experiment = replace(tiny(tmp_path), conditions=tiny(tmp_path).conditions[:2])
@@ -139,7 +139,7 @@ def test_a_file_without_rows_of_experiments_is_refused(tmp_path):
         take_rows(tmp_path / "table.csv", tmp_path / "results.sqlite")
 
 
-@pytest.mark.slow
+@pytest.mark.nightly
 def test_how_many_run_at_a_time_changes_nothing(tmp_path, small_forests):
     """Processes of their own have forests of the usual size."""
     small_forests.undo()

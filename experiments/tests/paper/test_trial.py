@@ -203,6 +203,7 @@ def test_a_narrow_kernel_is_not_lost_in_the_forests_resolution(digits):
 
 
 @pytest.mark.parametrize("n_sources", [60, None])
+@pytest.mark.slow
 def test_local_with_public_rows_is_plain_scikit_learn(digits, drawn_anchors, n_sources):
     """Each party's rows and the real rows behind the anchor, with their targets."""
     condition = replace(DIGITS, n_sources=n_sources)
@@ -221,6 +222,7 @@ def test_local_with_public_rows_is_plain_scikit_learn(digits, drawn_anchors, n_s
     assert_allclose(score, np.mean(alone), rtol=1e-12)
 
 
+@pytest.mark.slow
 def test_baselines_are_plain_scikit_learn(digits):
     trial = draw_trial(DIGITS, digits, 4)
     forest = RandomForestClassifier(random_state=4)

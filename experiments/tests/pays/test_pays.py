@@ -436,7 +436,7 @@ def test_the_choice_is_held_against_the_best_single_candidate_with_hindsight_and
     assert line.endswith("| 0.600 | 0.750 | a | +0.150 | **no** | -0.050 |")
 
 
-@pytest.mark.slow
+@pytest.mark.nightly
 @pytest.mark.usefixtures("light_choices")
 def test_the_same_candidates_are_tried_in_every_draw():
     setting = replace(SMALL, dataset="breast-cancer", n_parties=3, n_per_party=25, n_public=40)

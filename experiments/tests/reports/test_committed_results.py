@@ -120,6 +120,7 @@ def test_the_rows_of_the_reading_that_fits_are_complete_and_of_its_definition():
     assert not any(row.error for row in rows["protocol"])
 
 
+@pytest.mark.slow
 def test_the_page_of_printed_numbers_is_that_of_its_rows():
     folder = RESULTS / "printed"
     results = printed.gather([folder / "rows.csv.gz"])

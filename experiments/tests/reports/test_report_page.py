@@ -121,6 +121,7 @@ def test_the_page_says_what_it_rests_on(report):
         assert verdict.evidence in text
 
 
+@pytest.mark.slow
 def test_rows_are_listed_without_what_differs_between_runs(report):
     with (report[0] / "rows.csv").open(encoding="utf-8", newline="") as file:
         records = list(csv.DictReader(file))

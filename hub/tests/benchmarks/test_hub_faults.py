@@ -54,7 +54,7 @@ def test_a_disk_is_full_for_a_while_and_what_was_written_stays(tmp_path):
     assert (kept.read_bytes(), more.read_bytes()) == (b"before", bytes(2**20))
 
 
-@pytest.mark.slow
+@pytest.mark.nightly
 def test_no_share_is_lost_taken_twice_or_half_there(tmp_path):
     database = "sqlite" if find_programs() is None else "postgresql"  # which can be killed by itself, too
     output = tmp_path / "faults.json"

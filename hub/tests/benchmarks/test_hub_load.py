@@ -30,7 +30,7 @@ def test_own_signatures_are_what_the_hub_verifies(method, body):
     assert found.key == asker.key.public
 
 
-@pytest.mark.slow
+@pytest.mark.nightly
 @pytest.mark.skipif(find_programs() is None, reason="PostgreSQL's programs are not found")
 def test_a_short_run_loses_and_refuses_nothing(tmp_path):
     arguments = ["--seconds", "4", "--rate", "20", "--uploads", "3", "--upload-mb", "5", "--at-once", "2"]

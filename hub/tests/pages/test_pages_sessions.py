@@ -137,6 +137,7 @@ def test_signing_out_takes_the_forms_own_token(world):
 @pytest.mark.parametrize(
     "origin", ["https://elsewhere.example", "null", "https://hub.example:8443", "http://hub.example", "x:y:z"]
 )
+@pytest.mark.slow
 def test_forms_of_other_sites_are_refused(world, origin):
     link, browser = world.link("north"), world.browser("south")
     refused(browser.post(link, headers={"Origin": origin}), "NOT_ALLOWED", 403)

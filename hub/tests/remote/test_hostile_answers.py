@@ -148,7 +148,7 @@ def spoiled(chance):
 
 
 @pytest.mark.parametrize("asked", ASKED)
-@pytest.mark.parametrize("n_rounds", [40, pytest.param(N_CHANGES, marks=pytest.mark.slow)])
+@pytest.mark.parametrize("n_rounds", [40, pytest.param(N_CHANGES, marks=pytest.mark.nightly)])
 def test_whatever_a_hub_answers_a_command_ends_with_a_code(mail, asked, n_rounds):
     hostile, chance = Hostile(mail), random.Random(asked)
     refusals = []

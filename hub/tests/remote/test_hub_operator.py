@@ -107,6 +107,7 @@ def another(value):
     return kinds.get(value, value[:-1] + ("b" if value.endswith("a") else "a"))
 
 
+@pytest.mark.slow
 def test_what_nobody_changed_comes(mail):
     codes, came = mail.look()
     assert codes == {name: set() for name in MEMBERS}
@@ -126,7 +127,7 @@ def test_what_nobody_changed_comes(mail):
     )
 
 
-@pytest.mark.slow
+@pytest.mark.nightly
 @pytest.mark.parametrize(("table", "column"), COLUMNS, ids=".".join)
 def test_every_column_changed_in_every_row(mail, table, column):
     with mail.changed(table) as connection:
@@ -135,7 +136,7 @@ def test_every_column_changed_in_every_row(mail, table, column):
         mail.check()
 
 
-@pytest.mark.slow
+@pytest.mark.nightly
 @pytest.mark.parametrize("table", [table.name for table in METADATA.sorted_tables])
 def test_every_table_emptied(mail, table):
     with mail.changed(table) as connection:
@@ -155,6 +156,7 @@ def test_every_table_emptied(mail, table):
         ("UPDATE files SET sha256 = hex(zeroblob(32)) WHERE kind = 'model'", "b", "HASH_MISMATCH"),
     ],
 )
+@pytest.mark.slow
 def test_files_that_are_withheld_or_passed_off_as_others(mail, change, who, code):
     with mail.changed("files") as connection:
         connection.execute(change)

@@ -77,6 +77,7 @@ def cutting(n_times, when, error=httpx.ReadError):
 @pytest.mark.parametrize("method", ["POST", "PATCH"])
 @pytest.mark.parametrize("moment", ["before", "after"])
 @pytest.mark.parametrize("error", [httpx.ConnectError, httpx.ReadError, httpx.RemoteProtocolError, httpx.ReadTimeout])
+@pytest.mark.slow
 def test_uploads_go_on_where_the_line_was_cut(carried, method, moment, error):
     """Also where the hub did what was asked, and its answer was lost: nothing arrives twice."""
     mail = carried.mail

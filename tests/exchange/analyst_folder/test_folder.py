@@ -342,6 +342,7 @@ def test_components_by_default_are_fewer_than_anchors(rng):
 
 
 @pytest.mark.parametrize("kind", ["kti", "kti-cv", "lti", "gep", "mpp", "odc"])
+@pytest.mark.slow
 def test_methods_by_name(place, kind):
     from datacollab.exchange.analyst_folder import make_integrator
 

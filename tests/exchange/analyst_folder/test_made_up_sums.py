@@ -112,6 +112,7 @@ def integrated(world, way, root):
     ],
     ids=["products -20", "random 1", "random 5", "-3 x", "-20 x", "targets 200", "rows 10"],
 )
+@pytest.mark.slow
 def test_totals_that_no_table_has_are_refused(shared, way, words, tmp_path):
     with refused("SHARE_MALFORMED", words) as found:
         integrated(shared, way, tmp_path)
@@ -121,6 +122,7 @@ def test_totals_that_no_table_has_are_refused(shared, way, words, tmp_path):
 
 
 @pytest.mark.parametrize("way", [flipped_times(10), flipped_times(1000), times(1000)], ids=["10", "1,000", "true"])
+@pytest.mark.slow
 def test_rows_that_count_for_many_are_refused_if_their_number_was_agreed_on(shared, way, tmp_path):
     if shared.most is None:
         result = integrated(shared, way, tmp_path)
@@ -136,6 +138,7 @@ def test_rows_that_count_for_many_are_refused_if_their_number_was_agreed_on(shar
     [(times(1), 1), (flipped_times(1), 1), (products_times(-4), 1), (times(0), 0), (times(-1), -1)],
     ids=["honest", "flipped", "products -4", "nothing", "subtracted"],
 )
+@pytest.mark.slow
 def test_what_other_rows_could_have_added_is_not_noticed_but_the_number_of_rows_is_said(
     shared, way, n_counted, tmp_path
 ):

@@ -137,6 +137,7 @@ def test_few_events_and_small_arms_are_refused(tmp_path, kind, field):
 
 
 @pytest.mark.parametrize(("model", "kind"), [("auto", CoxRegression), ("survival-forest", SurvivalForest)])
+@pytest.mark.slow
 def test_survival_by_files_is_survival_in_memory(survival, model, kind):
     a, b = survival.shared("a"), survival.shared("b")
     opened = survival.analyst(a, b)

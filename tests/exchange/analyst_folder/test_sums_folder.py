@@ -97,6 +97,7 @@ def test_the_model_is_that_of_all_rows_in_one_place(tmp_path):
     assert np.corrcoef(model.fit.predict(v)[:, 0], expected[:, 0])[0, 1] > 0.999
 
 
+@pytest.mark.slow
 def test_every_party_gets_the_same_model_sealed_to_it(played):
     digests = {unpack(file).facts["model_digest"] for file in played.exported}
     assert digests == {played.result.model_digest}

@@ -34,6 +34,7 @@ def predicted(folder, world, **options):
 
 @pytest.mark.parametrize("task", ["classification", "regression"])
 @pytest.mark.parametrize("tree", [None, 4])
+@pytest.mark.slow
 def test_what_is_learned_predicts_as_in_memory(tmp_path, task, tree):
     world = world_of(tmp_path, task)
     folder, facts = distilled(world, tree=tree)

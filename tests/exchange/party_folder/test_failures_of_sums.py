@@ -108,6 +108,7 @@ def logged(place):
     return {entry["facts"].get("digest") for entry in place.world.folder(place.name).log.entries()}
 
 
+@pytest.mark.slow
 def test_a_share_of_a_study_that_is_stopped(study):
     check_a_failing_share(study, STOPPED, after=False)
 
@@ -140,6 +141,7 @@ def test_every_party_fails_somewhere_and_the_total_is_that_of_all_rows(tmp_path,
 
 
 @pytest.mark.parametrize(("kind", "had_shared"), [("study", False), ("study", True), ("model", True)])
+@pytest.mark.slow
 def test_a_withdrawal_that_fails(kind, had_shared, request, tmp_path):
     """It may be made again, tells the truth, and once it is there nothing of the run is made here any more."""
     place = request.getfixturevalue(kind)

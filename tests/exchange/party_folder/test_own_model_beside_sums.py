@@ -38,6 +38,7 @@ def world(shared, tmp_path):
     return shared.copied(tmp_path)
 
 
+@pytest.mark.slow
 def test_both_together_are_the_mean_of_the_two(shared):
     folder = shared.folder("north")
     home, (own, _) = at_home(folder), kept_own_model(folder)

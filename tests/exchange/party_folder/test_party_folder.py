@@ -107,7 +107,7 @@ def test_files_encrypted_after_the_keys_ask_for_the_passphrase(world):
         world.share(PartyFolder(folder.path))
 
 
-@pytest.mark.slow
+@pytest.mark.nightly
 def test_umap_is_stored_and_predicts(world):
     pytest.importorskip("umap")
     a, b = world.shared("a", obfuscator="umap", n_components=2), world.shared("b")

@@ -117,6 +117,7 @@ def test_evaluate_holds_all_sides_against_the_targets(pooled):
         assert f" {scores['sides'][using]['ranking']['auc']:.3f} " in line
 
 
+@pytest.mark.slow
 def test_a_pool_without_public_rows_has_no_models_of_own_rows_alone(pooled):
     _, a, _ = pooled
     at_home = _install.at_home(a)
@@ -243,6 +244,7 @@ def test_public_rows_of_ones_own_count_as_what_one_has_alone(shared):
     assert not any("own and public" in name for name in unlabelled["own_models"])
 
 
+@pytest.mark.slow
 def test_what_is_stored_is_the_owners_alone_and_encrypted_where_f_is(tmp_path):
     world = new_world(tmp_path)
     (world.root / "a" / "keys.json").unlink()

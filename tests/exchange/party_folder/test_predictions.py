@@ -44,6 +44,7 @@ def test_predictions_are_those_of_memory_to_the_last_digit(world):
 
 
 @pytest.mark.parametrize("suffix", ["csv", "xlsx", "parquet", "arrow", "feather"])
+@pytest.mark.slow
 def test_all_formats_come_in_and_go_out(suffix, world):
     folder = world.installed()
     source, output = world.root / f"table.{suffix}", world.root / f"out.{suffix}"

@@ -466,7 +466,7 @@ def test_obfuscators_that_look_at_the_whole_batch_are_refused(example):
     assert "'north'" in str(caught.value)
 
 
-@pytest.mark.slow
+@pytest.mark.nightly
 def test_the_transform_of_umap_learn_is_refused(example):
     _, encoded, anchor = example
     party = dc.Party("north", dc.obfuscator("umap", 3, out_of_sample="umap")).fit(encoded.X, encoded.target)
@@ -476,7 +476,7 @@ def test_the_transform_of_umap_learn_is_refused(example):
 
 @pytest.mark.parametrize("on_anchor", [False, True])
 @pytest.mark.parametrize(
-    "kind", [kind if kind != "umap" else pytest.param(kind, marks=pytest.mark.slow) for kind in OBFUSCATORS]
+    "kind", [kind if kind != "umap" else pytest.param(kind, marks=pytest.mark.nightly) for kind in OBFUSCATORS]
 )
 def test_the_usual_obfuscators_map_each_row_by_itself(example, kind, on_anchor):
     _, encoded, anchor = example

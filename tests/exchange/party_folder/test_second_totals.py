@@ -64,6 +64,7 @@ STEPS = {
 
 
 @pytest.mark.parametrize("step", STEPS)
+@pytest.mark.slow
 def test_an_edited_project_takes_no_second_total_of_one_kind(shared, tmp_path, step):
     world, (changed, edit) = shared.copied(tmp_path), STEPS[step]
     columns = tuple(replace(each, **changed.get(each.name, {})) for each in world.project.columns)
@@ -321,6 +322,7 @@ EXACT = {"same": lambda table: table, "one more": with_newcomer, "one less": lam
 
 
 @pytest.mark.parametrize("entry", EDITS, ids=lambda entry: f"{entry[0].__name__}.{entry[1]}")
+@pytest.mark.slow
 def test_no_edit_of_one_entry_leaves_a_second_total_unsaid(second, entry):
     table = read(second)
     draft = EDITS[entry](Draft(second.project, with_newcomer(table), second.keys))

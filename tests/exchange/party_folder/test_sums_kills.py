@@ -35,7 +35,7 @@ def kept_bytes(place):
     return unpack(path if path.exists() else place / "sum.dcstate").members["message.bin"]
 
 
-@pytest.mark.slow
+@pytest.mark.nightly
 def test_killed_before_any_step(world, tmp_path):
     shutil.copytree(world.root / "north", tmp_path / "warm")
     with closing(Commands(tmp_path / "warm", world.table("north"))) as commands:
@@ -86,7 +86,7 @@ def killed_at_each_step(commands, world, tmp_path):
     return step, outcomes
 
 
-@pytest.mark.slow
+@pytest.mark.nightly
 def test_a_study_killed_at_random_moments_and_then_its_withdrawal(tmp_path):
     """Whatever leaves in a run is one message, and a withdrawal tells whether it left."""
     world = new_sums_world(tmp_path, parties=("north", "south", "east"), sharing={"statistics": ("counts",)})

@@ -438,6 +438,7 @@ def test_nothing_secret_is_in_what_can_be_read(world):
     assert secret not in everything
 
 
+@pytest.mark.slow
 def test_a_file_is_read_in_batches_and_gives_the_sums_of_the_whole_table(world, tmp_path):
     frame = rows_of(33_000, 3)
     frame.to_csv(tmp_path / "many.csv", index=False)

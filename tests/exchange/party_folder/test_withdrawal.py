@@ -24,6 +24,7 @@ def world(stuck, tmp_path):
     return stuck.copied(tmp_path)
 
 
+@pytest.mark.slow
 def test_the_others_go_on_with_a_signed_withdrawal_and_make_a_model(world):
     world.analyst.add(world.folder(name).outbox / f"{name}.dcsum" for name in STAYED)
     word = world.folder(LEFT).withdraw()

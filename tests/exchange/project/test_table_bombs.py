@@ -49,6 +49,7 @@ BOMBS = {
 
 
 @pytest.mark.parametrize("bomb", BOMBS)
+@pytest.mark.slow
 def test_small_files_that_ask_for_gigabytes_are_refused(tmp_path, monkeypatch, bomb):
     suffix, write, allowed = BOMBS[bomb]
     if allowed < 512:

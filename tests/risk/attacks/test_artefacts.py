@@ -53,7 +53,7 @@ def embedded(X, metric, **options):
     return umap.fit(X)
 
 
-@pytest.mark.slow
+@pytest.mark.nightly
 @pytest.mark.parametrize(("metric", "scaled"), [("euclidean", False), ("cosine", False), ("correlation", True)])
 def test_umap_holds_the_rows(table, metric, scaled):
     X, _ = table
@@ -63,7 +63,7 @@ def test_umap_holds_the_rows(table, metric, scaled):
     assert found(model, X)["UMAPObfuscator._points"] == (kind, 60)
 
 
-@pytest.mark.slow
+@pytest.mark.nightly
 def test_umap_learns_own_copy_is_found(table):
     X, _ = table
     model = embedded(X, "euclidean", out_of_sample="umap")
@@ -333,7 +333,7 @@ def test_a_search_that_was_cut_short_says_so(table, monkeypatch):
         assert "unsearched" in {kind for kind, _ in found(packed(bytes(10**6)), X).values()}
 
 
-@pytest.mark.slow
+@pytest.mark.nightly
 def test_the_work_is_bounded():
     rng = np.random.default_rng(0)
     X = rng.normal(size=(1000, 20))

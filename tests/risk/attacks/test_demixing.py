@@ -38,7 +38,7 @@ def test_groups_of_others_are_not_solved():
     assert_allclose(np.ptp(found.scores(np.zeros(100))), 0)
 
 
-@pytest.mark.slow
+@pytest.mark.nightly
 def test_a_group_with_one_member_unknown_is_not_solved():
     shared, order, people, estimate = world()
     known = np.delete(people, 0, axis=0)
@@ -48,14 +48,14 @@ def test_a_group_with_one_member_unknown_is_not_solved():
     assert found.members[[rows is of_missing for rows in found.groups].index(True)] is None
 
 
-@pytest.mark.slow
+@pytest.mark.nightly
 @pytest.mark.parametrize("noise", [0.3, 1.0])
 def test_means_with_noise_are_not_solved(noise):
     shared, _, people, estimate = world(noise)
     assert demix(shared, np.zeros(len(shared), dtype=int), people, estimate).n_solved == 0
 
 
-@pytest.mark.slow
+@pytest.mark.nightly
 def test_too_few_columns_tell_nothing_apart():
     """One column of a wide tolerance fits thousands of subsets: none may count."""
     shared, order, people, _ = world(n_columns=1)

@@ -43,7 +43,7 @@ def test_no_vector_counts_twice():
     assert find_subset(vectors, 3, 1e-9) is None
 
 
-@pytest.mark.parametrize(("size", "n_columns"), [(2, 4), pytest.param(10, 16, marks=pytest.mark.slow)])
+@pytest.mark.parametrize(("size", "n_columns"), [(2, 4), pytest.param(10, 16, marks=pytest.mark.nightly)])
 def test_a_planted_subset_is_found_exactly_by_the_programme(size, n_columns):
     """Subsets too large to meet in the middle among them."""
     rng = np.random.default_rng(size)

@@ -43,6 +43,7 @@ def audited(kind, *, defences=(), time_step="auto", level="T0"):
 
 @pytest.mark.parametrize("kind", ["survival", "effect", "survival-effect", "none"])
 @pytest.mark.parametrize("defended", [False, True])
+@pytest.mark.slow
 def test_every_kind_is_attacked(kind, defended):
     found = audited(kind, defences=[Microaggregation(5)] if defended else ())
     linkage = [finding.value for finding in found.findings if finding.metric == "linkage"]

@@ -35,7 +35,7 @@ def found(anchor, seed, defence, n_rows=60):
     }
 
 
-@pytest.mark.slow
+@pytest.mark.nightly
 @pytest.mark.parametrize("defence", [GaussianNoise(0.5), Microaggregation(3)], ids=["noise", "groups of 3"])
 def test_intervals_cover_the_long_run(defence):
     """The rate is known from many other tables, none of them among those whose intervals are counted."""
