@@ -28,7 +28,7 @@ from datacollab_hub.store import (
     log_entries,
     new_project,
     newest,
-    opened_engines,
+    open_engines,
     remember_nonce,
     upgrade,
 )
@@ -178,7 +178,7 @@ def test_what_is_left_half_done_is_cleared_away(agreed):
 
 
 def test_an_engine_says_what_it_is(tmp_path):
-    engine, _ = opened_engines(database_url(tmp_path, None))
+    engine, _ = open_engines(database_url(tmp_path, None))
     with engine.connect() as connection:
         assert connection.exec_driver_sql("PRAGMA journal_mode").scalar() == "wal"
         assert connection.exec_driver_sql("PRAGMA foreign_keys").scalar() == 1

@@ -121,7 +121,7 @@ def test_a_signature_that_covers_less_is_refused(part, monkeypatch):
     """Though it is the key's, and fits what it covers."""
     wanted = ("@method", "@authority", "@path", "@query", "content-digest")
     monkeypatch.setattr(
-        "datacollab_hub.requests._signing.covered", lambda _: tuple(name for name in wanted if name != part)
+        "datacollab_hub.requests._signing.parts_to_sign", lambda _: tuple(name for name in wanted if name != part)
     )
     refused("SIGNATURE_INVALID", signed())
 

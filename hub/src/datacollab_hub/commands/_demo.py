@@ -86,9 +86,9 @@ def play_hub(output: Path, *, quiet: bool, wait: bool, browser: bool) -> Path:
     with Stage(output, quiet=quiet) as stage, _reached_directly():
         url, hub = _hub_started(stage)
         _let_in(stage, url)
-        _agreed(stage)
-        _shared(stage)
-        _trained(stage)
+        _distribute_agreement(stage)
+        _share_all(stage)
+        _train(stage)
         _used(stage)
         stage.say(f"\nDone in {time.monotonic() - start:.0f} s. Everybody's folder is in {output}.")
         if wait:
@@ -133,10 +133,10 @@ def _let_in(stage: Stage, url: str) -> None:
     inviting = (
         Step("", ("remote", "invite", name, "--role", role, "-C", OWNER, "--json")) for name, role in roles.items()
     )
-    made = stage.play(*_noted(note, inviting))
+    made = stage.play(*_add_note(note, inviting))
     links = [f"{json.loads(each)['link']}\n" for each in made]
     asking = (Step("", ("remote", "join", "-", "-C", name), link) for name, link in zip(roles, links, strict=True))
-    stage.play(*_noted("They ask to join, each with the link that they got.", asking))
+    stage.play(*_add_note("They ask to join, each with the link that they got.", asking))
     (waiting,) = stage.play(
         Step("The owner sees who asks, and approves. In earnest, each reads their fingerprint out by telephone first.",
              ("remote", "requests", "-C", OWNER, "--json"))
@@ -145,7 +145,7 @@ def _let_in(stage: Stage, url: str) -> None:
     stage.play(*(Step("", ("remote", "approve", each, "-C", OWNER)) for each in asked))
 
 
-def _agreed(stage: Stage) -> None:
+def _distribute_agreement(stage: Stage) -> None:
     """Project file and anchor reach everybody."""
     members = [word for party in PARTIES for word in ("--party", f"{party}={party}/public.key")]
     stage.play(
@@ -179,7 +179,7 @@ def _agreed(stage: Stage) -> None:
     )
 
 
-def _shared(stage: Stage) -> None:
+def _share_all(stage: Stage) -> None:
     """Each party shares."""
     note = "Each party shares once: sums over its rows leave, under masks that cancel in the total of all. "
     note += "Before that, two others read their fingerprints out to it by telephone."
@@ -193,7 +193,7 @@ def _shared(stage: Stage) -> None:
     stage.play(*_each("The files go to the hub, which cannot read them.", ("remote", "push")))
 
 
-def _trained(stage: Stage) -> None:
+def _train(stage: Stage) -> None:
     """The analyst's part."""
     stage.play(*_each("The analyst fetches them.", ("remote", "pull"), (ANALYST,)))
     sums = [f"{ANALYST}/inbox/{party}.dcsum" for party in PARTIES]
@@ -269,10 +269,10 @@ def _reached_directly() -> Iterator[None]:
 
 def _each(note: str, words: tuple[str, ...], folders: Iterable[str] = PARTIES) -> Iterator[Step]:
     """Yield a command in several folders, whose names stand for the braces in its words."""
-    return _noted(note, (Step("", (*(word.format(folder) for word in words), "-C", folder)) for folder in folders))
+    return _add_note(note, (Step("", (*(word.format(folder) for word in words), "-C", folder)) for folder in folders))
 
 
-def _noted(note: str, steps: Iterable[Step]) -> Iterator[Step]:
+def _add_note(note: str, steps: Iterable[Step]) -> Iterator[Step]:
     """Yield steps with one note, before the first."""
     for index, step in enumerate(steps):
         yield step if index else replace(step, note=note)

@@ -257,7 +257,7 @@ def export(
         from datacollab.bundle import canonical_json, write_atomically
 
         with _opened(data, database) as store:
-            entries, head = _checked(store, project)
+            entries, head = _check_log(store, project)
         lines = [{"project": project}, *entries]
         write_atomically(target, b"".join(canonical_json(line) + b"\n" for line in lines), mode=0o600)
         report.facts = {"written": str(target), "entries": len(entries), "head": head}
@@ -281,7 +281,7 @@ def verify(
     if (file is None) == (data is None):
         raise typer.BadParameter("Give a file, or the hub's folder.", param_hint="[FILE] / --folder")
     with reported(as_json) as report:
-        logs, broken = _all_logs(data, database) if data is not None else ([_exported(file or Path())], [])
+        logs, broken = _all_logs(data, database) if data is not None else ([_export_log(file or Path())], [])
         for each in logs:
             report.line(f"{each['project']}: {each['entries']} entries, none changed. Head {each['head']}")
         if broken:
@@ -347,7 +347,7 @@ def _move(data: Path, database: str | None, revision: str | None, as_json: bool)
         report.line(f"The database was of revision {before}, and is of {report.facts['current']}.")
 
 
-def _checked(store: Store, project: str) -> tuple[list[dict[str, Any]], str]:
+def _check_log(store: Store, project: str) -> tuple[list[dict[str, Any]], str]:
     """A log that holds together, and its head."""
     from ..requests import check_hub_log
     from ..store import log_entries, project_row
@@ -370,7 +370,7 @@ def _all_logs(data: Path, database: str | None) -> tuple[list[dict[str, Any]], l
             projects = all_projects(connection)
         for project in projects:
             try:
-                entries, head = _checked(store, project)
+                entries, head = _check_log(store, project)
             except ExchangeError as error:
                 if error.code != "LOG_BROKEN":
                     raise
@@ -380,7 +380,7 @@ def _all_logs(data: Path, database: str | None) -> tuple[list[dict[str, Any]], l
     return logs, broken
 
 
-def _exported(file: Path) -> dict[str, Any]:
+def _export_log(file: Path) -> dict[str, Any]:
     from datacollab.bundle import parse_json
 
     from ..requests import check_hub_log

@@ -71,7 +71,7 @@ class Stage:
 
     def __enter__(self) -> Stage:
         """Take signals."""
-        self._handlers = {number: signal.signal(number, self._told_to_end) for number in _SIGNALS}
+        self._handlers = {number: signal.signal(number, self._end_on_signal) for number in _SIGNALS}
         return self
 
     def __exit__(
@@ -102,7 +102,7 @@ class Stage:
                 typer.secho(f"# {step.note}", dim=True)
             self.say(f"$ {step.line}")
         processes = [self._begin(step, *self._places(step)) for step in steps]
-        return [self._ended(step, process) for step, process in zip(steps, processes, strict=True)]
+        return [self._report_end(step, process) for step, process in zip(steps, processes, strict=True)]
 
     def serve(self, step: Step, log: Path) -> subprocess.Popen[str]:
         """Begin a command that goes on until the end of the play, and writes to a file."""
@@ -138,14 +138,14 @@ class Stage:
             raise KeyboardInterrupt
         return self._begun[-1]
 
-    def _ended(self, step: Step, process: subprocess.Popen[str]) -> str:
+    def _report_end(self, step: Step, process: subprocess.Popen[str]) -> str:
         printed, errors = process.communicate(step.typed or None)
         if process.returncode:
             said = f" It said: {errors.strip()}" if errors else ""
             raise ValueError(f"The step `{step.line}` failed; {self.folder} is as it left it.{said}")
         return printed or ""
 
-    def _told_to_end(self, number: int, frame: FrameType | None) -> None:
+    def _end_on_signal(self, number: int, frame: FrameType | None) -> None:
         self._is_told_to_end = True
         if not self._is_busy:
             raise KeyboardInterrupt

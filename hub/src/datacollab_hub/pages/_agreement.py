@@ -26,7 +26,7 @@ _MOST_LINES = 1000
 def agreement(visit: Visiting, project: str, revision: Revision = None) -> Response:
     """The one that holds, or an earlier one."""
     status = service.project_status(visit.hub, visit.person, project)
-    said, _ = service.agreed_project(visit.hub, project, revision)
+    said, _ = service.read_agreed_project(visit.hub, project, revision)
     return show(
         "agreement.html",
         visit.hub,
@@ -52,8 +52,8 @@ def changes(visit: Visiting, project: str, before: Revision = None, after: Revis
     numbers = [each.revision for each in revisions]
     new = after if after is not None else next(iter(numbers[-1:]), None)
     old = before if before is not None else next((each for each in reversed(numbers) if new and each < new), new)
-    old_said, old_text = service.agreed_project(visit.hub, project, old)
-    new_said, new_text = service.agreed_project(visit.hub, project, new)
+    old_said, old_text = service.read_agreed_project(visit.hub, project, old)
+    new_said, new_text = service.read_agreed_project(visit.hub, project, new)
     return show(
         "changes.html",
         visit.hub,

@@ -62,7 +62,7 @@ def log(visit: Visiting, project: str, after: Annotated[int | None, Query(ge=0, 
         here="log",
         read=read,
         seen=seen,
-        entries=[_told(each, names) for each in reversed(read.entries)],
+        entries=[_describe(each, names) for each in reversed(read.entries)],
         earlier=max(0, first - _ON_A_PAGE) if first > 0 else None,
         later=first + _ON_A_PAGE if first + _ON_A_PAGE < read.n_entries else None,
     )
@@ -82,7 +82,7 @@ def _read(hub: Hub, project: str, after: int) -> _Read:
     return _Read(kept, seq, head, broken)
 
 
-def _told(entry: Mapping[str, Any], names: Mapping[str, str]) -> dict[str, Any]:
+def _describe(entry: Mapping[str, Any], names: Mapping[str, str]) -> dict[str, Any]:
     """An entry for people."""
     # A log that was changed may hold anything.
     facts, who = entry["facts"] if isinstance(entry["facts"], dict) else {}, str(entry["who"])

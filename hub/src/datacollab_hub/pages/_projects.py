@@ -58,7 +58,7 @@ def overview(visit: Visiting, project: str) -> Response:
         visit,
         project=status,
         here="overview",
-        members=_shown(members, status, visit),
+        members=_show(members, status, visit),
         days_left=_days_left(status["deadline"], visit.hub.clock()),
         now=int(visit.hub.clock()),
         steps=_next_steps(visit, status, members),
@@ -83,7 +83,7 @@ def _days_left(deadline: str | None, now: float) -> int | None:
     return None if deadline is None else (date.fromisoformat(deadline) - datetime.fromtimestamp(now, UTC).date()).days
 
 
-def _shown(members: Sequence[Member], status: dict[str, Any], visit: Visit) -> list[_Shown]:
+def _show(members: Sequence[Member], status: dict[str, Any], visit: Visit) -> list[_Shown]:
     by_key: dict[str, list[Member]] = {}
     for member in members:
         by_key.setdefault(member.fingerprint, []).append(member)

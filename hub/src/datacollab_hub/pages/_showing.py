@@ -18,7 +18,7 @@ from datacollab.look import templates_in
 from ..rules import Person
 from ..service import Hub
 
-__all__ = ["coded", "day", "moment", "role_words", "show", "size"]
+__all__ = ["day", "mark_commands", "moment", "role_words", "show", "size"]
 
 _KIB = 1024
 _ROLES = {"owner": "the owner", "analyst": "the analyst", "party": "a party", "auditor": "an auditor"}
@@ -69,7 +69,13 @@ def show(
 @cache
 def _environment() -> Environment:
     environment = templates_in(Path(__file__).parent / "templates")
-    environment.filters |= {"coded": coded, "day": day, "moment": moment, "role_words": role_words, "size": size}
+    environment.filters |= {
+        "mark_commands": mark_commands,
+        "day": day,
+        "moment": moment,
+        "role_words": role_words,
+        "size": size,
+    }
     environment.globals["parts"] = environment.get_template("parts.html").module
     return environment
 
@@ -112,12 +118,12 @@ def role_words(roles: Sequence[str]) -> str:
     return " and ".join(_ROLES[role] for role in roles)
 
 
-def coded(text: str) -> Markup:
+def mark_commands(text: str) -> Markup:
     """A sentence in which commands stand between backticks.
 
     Examples
     --------
-    >>> str(coded("Run `a <b>`, then c."))
+    >>> str(mark_commands("Run `a <b>`, then c."))
     'Run <code>a &lt;b&gt;</code>, then c.'
     """
     parts = text.split("`")

@@ -97,11 +97,11 @@ class _PageRoute(APIRoute):
             try:
                 response = await handler(request)
             except ExchangeError as error:
-                response = _refused(request, error, STATUS.get(error.code, 422))
+                response = _refuse(request, error, STATUS.get(error.code, 422))
             except RequestValidationError:
                 # The framework's own words would repeat what was sent.
                 wrong = ExchangeError("REQUEST_MALFORMED", "The address's query is wrong: numbers from 0 are wanted.")
-                response = _refused(request, wrong, 400)
+                response = _refuse(request, wrong, 400)
             except (OSError, SQLAlchemyError, sqlite3.Error) as error:
                 # Words of the system name paths, so they go to the hub's log alone.
                 _LOGGER.error("failed", exc_info=error)
@@ -125,7 +125,7 @@ def missing_page(request: Request) -> Response:
     return response
 
 
-def _refused(request: Request, error: ExchangeError, status: int) -> Response:
+def _refuse(request: Request, error: ExchangeError, status: int) -> Response:
     request.state.code = error.code
     return _page_of(request, error.code, str(error), known_codes()[error.code].remedy, status)
 

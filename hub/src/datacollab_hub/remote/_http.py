@@ -241,7 +241,7 @@ class HubClient:
         if json is not None:
             body, told["Content-Type"] = canonical_json(json), "application/json"
         with self.streamed(method, path, body=body, headers=told, ok=ok) as (response, what):
-            return Answer(response.status_code, response.headers, _bounded(response, what), what)
+            return Answer(response.status_code, response.headers, _read_bounded(response, what), what)
 
     @contextmanager
     def streamed(
@@ -261,7 +261,9 @@ class HubClient:
             try:
                 _check_plain(response, what)
                 if response.status_code not in ok:
-                    refusal = _refusal(Answer(response.status_code, response.headers, _bounded(response, what), what))
+                    refusal = _refusal(
+                        Answer(response.status_code, response.headers, _read_bounded(response, what), what)
+                    )
                     # Something on the way sent it twice, and the other was first: one that is signed anew is told.
                     if response.status_code not in AGAIN and refusal.code != "REPLAYED":
                         raise refusal
@@ -312,7 +314,7 @@ def _check_plain(response: Any, what: str) -> None:
         )
 
 
-def _bounded(response: Any, what: str) -> bytes:
+def _read_bounded(response: Any, what: str) -> bytes:
     data = bytearray()
     for piece in response.iter_bytes():
         data += piece

@@ -15,7 +15,7 @@ from datacollab.remote import KINDS, Entry, Folder, Kept, Parcel, Remote, Remote
 
 from ._files import download, upload
 from ._http import HubClient, RefusedByHubError
-from ._log import continued
+from ._log import continue_log
 from ._retrying import Patience
 from ._withheld import check_given
 
@@ -75,7 +75,7 @@ class HubRemote(Remote):
 
     def send(self, parcel: Parcel, *, tell: Tell = silent) -> None:
         """As of `Remote`; an upload that was cut goes on at the byte that the hub has."""
-        upload(self.client, self._named(parcel.project), parcel, tell=tell)
+        upload(self.client, self._check_name(parcel.project), parcel, tell=tell)
 
     def fetch(self, entry: Entry, part: Path, *, folder: Folder, tell: Tell = silent) -> None:
         """As of `Remote`."""
@@ -129,7 +129,7 @@ class HubRemote(Remote):
     def agree(self, project: Project, text: bytes) -> None:
         """As of `Remote`."""
         headers = {"Content-Type": "application/toml"}
-        path = f"/v1/projects/{self._named(project)}/agreement"
+        path = f"/v1/projects/{self._check_name(project)}/agreement"
         self.client.ask("PUT", path, body=text, headers=headers, ok=(200, 201, 204))
 
     def withdraw(self, entry: Entry, *, folder: Folder) -> None:
@@ -154,7 +154,7 @@ class HubRemote(Remote):
                 raise ExchangeError("REMOTE_REFUSED", f"{self.url} shows a log that cannot be. Ask its operator.")
             entries += more
             if not more:
-                return continued(kept, entries, project, self.url, folder)
+                return continue_log(kept, entries, project, self.url, folder)
             start += len(more)
 
     def check_given(self, folder: Folder, before: Kept, seen: Kept, refused: Container[str]) -> None:
@@ -173,12 +173,12 @@ class HubRemote(Remote):
         self.client.close()
 
     def _at(self, folder: Folder) -> str:
-        return f"/v1/projects/{self._project or self._looked_for(folder.project)}"
+        return f"/v1/projects/{self._project or self._find_project(folder.project)}"
 
-    def _named(self, project: Project) -> str:
-        return self._project or self._looked_for(project)
+    def _check_name(self, project: Project) -> str:
+        return self._project or self._find_project(project)
 
-    def _looked_for(self, project: Project | None) -> str:
+    def _find_project(self, project: Project | None) -> str:
         """The hub's project that fits the folder's, or the only one."""
         answer = self.client.ask("GET", "/v1/projects")
         there = [each for each in answer.field("projects", list) if isinstance(each, dict)]

@@ -11,10 +11,10 @@ from datacollab.remote import Entry, Folder, Kept
 
 from ..requests import LOG_START, check_hub_log
 
-__all__ = ["continued"]
+__all__ = ["continue_log"]
 
 
-def continued(kept: Kept, entries: Sequence[Mapping[str, Any]], project: str, url: str, folder: Folder) -> Kept:
+def continue_log(kept: Kept, entries: Sequence[Mapping[str, Any]], project: str, url: str, folder: Folder) -> Kept:
     """What is remembered once these entries were seen.
 
     Parameters
@@ -46,7 +46,7 @@ def continued(kept: Kept, entries: Sequence[Mapping[str, Any]], project: str, ur
         head = check_hub_log(project, entries, after=kept.seq, previous=previous)
     except ExchangeError as error:
         raise _broken(url, str(error)) from None
-    received = [entry for entry in map(_received, entries) if entry is not None]
+    received = [entry for entry in map(_read_received, entries) if entry is not None]
     own = (entry.sha256 for entry in received if entry.sender == folder.key.fingerprint)
     # Once each, in the log's order.
     shown = tuple(dict.fromkeys((*kept.shown, *own)))
@@ -54,11 +54,11 @@ def continued(kept: Kept, entries: Sequence[Mapping[str, Any]], project: str, ur
     if missing:
         raise _broken(url, f"it does not show {len(missing)} of the files that the hub has from this folder.")
     seq = kept.seq + len(entries)
-    owed, agreed = _told(kept, entries, folder)
+    owed, agreed = _replay(kept, entries, folder)
     return replace(kept, seq=seq, head=head if seq else "", expected=(), shown=shown, owed=tuple(owed), agreed=agreed)
 
 
-def _told(kept: Kept, entries: Sequence[Mapping[str, Any]], folder: Folder) -> tuple[Sequence[str], str]:
+def _replay(kept: Kept, entries: Sequence[Mapping[str, Any]], folder: Folder) -> tuple[Sequence[str], str]:
     """Files for the folder, and the digest of the project file, after these entries."""
     owed, agreed = dict.fromkeys(kept.owed), kept.agreed
     for entry in entries:
@@ -67,13 +67,13 @@ def _told(kept: Kept, entries: Sequence[Mapping[str, Any]], folder: Folder) -> t
             owed, agreed = {}, str(entry["facts"].get("digest"))
         elif entry["action"] == "withdrawn":
             owed.pop(str(entry["facts"].get("sha256")), None)
-        received = _received(entry)
+        received = _read_received(entry)
         if received is not None and received.is_for(folder):
             owed[received.sha256] = None
     return list(owed), agreed
 
 
-def _received(entry: Mapping[str, Any]) -> Entry | None:
+def _read_received(entry: Mapping[str, Any]) -> Entry | None:
     """The file that a hub took, if an entry says so; how large it is, logs do not say."""
     facts = entry["facts"]
     said = (facts.get("sha256"), facts.get("kind"), entry["who"], facts.get("recipient") or "")

@@ -152,7 +152,7 @@ def requests_of(client: HubClient, project: str) -> list[Asked]:
     ExchangeError
     """
     answer = client.ask("GET", f"/v1/projects/{project}/requests")
-    return [_asked(each, answer.what) for each in answer.field("requests", list)]
+    return [_ask(each, answer.what) for each in answer.field("requests", list)]
 
 
 def answer_request(client: HubClient, project: str, fingerprint: str, approve: bool) -> None:
@@ -165,7 +165,7 @@ def answer_request(client: HubClient, project: str, fingerprint: str, approve: b
     client.ask("POST", f"/v1/projects/{project}/requests/{fingerprint}", json={"approve": approve}, ok=(200, 201, 204))
 
 
-def _asked(said: Any, what: str) -> Asked:
+def _ask(said: Any, what: str) -> Asked:
     try:
         name, role, text = said["name"], said["role"], said["public_key"]
         if not (isinstance(name, str) and isinstance(role, str) and isinstance(text, str)):

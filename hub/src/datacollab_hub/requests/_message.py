@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from types import ModuleType
 
-__all__ = ["CLOCK_WINDOW", "DIGEST", "TAG", "Message", "covered", "signatures"]
+__all__ = ["CLOCK_WINDOW", "DIGEST", "TAG", "Message", "parts_to_sign", "signatures"]
 
 CLOCK_WINDOW = 300
 """Seconds by which the clocks of both sides may differ."""
@@ -41,7 +41,7 @@ class Message:
         return cls(method.upper(), url, {name: value for name, value in headers.items() if name.lower() in ours})
 
 
-def covered(has_body: bool) -> tuple[str, ...]:
+def parts_to_sign(has_body: bool) -> tuple[str, ...]:
     """Parts of a request that are signed: all that says what is asked, and the body where there is one."""
     return (*_ALWAYS, DIGEST) if has_body else _ALWAYS
 

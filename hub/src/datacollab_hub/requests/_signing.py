@@ -8,7 +8,7 @@ from collections.abc import Mapping
 
 from datacollab.bundle import KeyPair
 
-from ._message import TAG, Message, covered, signatures
+from ._message import TAG, Message, parts_to_sign, signatures
 
 __all__ = ["sign_request"]
 
@@ -56,7 +56,7 @@ def sign_request(
         nonce=secrets.token_urlsafe(_NONCE_BYTES),
         label="datacollab",
         tag=TAG,
-        covered_component_ids=covered(bool(body)),
+        covered_component_ids=parts_to_sign(bool(body)),
         body=body or None,
     )
     signer.apply(message, prepared, key.sign(prepared.signature_base))

@@ -11,7 +11,7 @@ from typing import Any
 from datacollab.bundle import PublicKey
 from datacollab.errors import ExchangeError
 
-from ._message import CLOCK_WINDOW, DIGEST, TAG, Message, covered, signatures
+from ._message import CLOCK_WINDOW, DIGEST, TAG, Message, parts_to_sign, signatures
 
 __all__ = ["Verified", "check_body", "check_signed", "verify_head", "verify_request"]
 
@@ -96,7 +96,7 @@ def verify_head(
     """
     check_signed(headers)
     resolver = _Resolver(keys)
-    result = _verified(Message.of(method, url, headers), resolver)
+    result = _verify(Message.of(method, url, headers), resolver)
     if resolver.failure is not None:
         raise resolver.failure
     if resolver.unknown is not None:
@@ -105,7 +105,7 @@ def verify_head(
         raise _invalid("it does not fit the request and the key")
     parameters: dict[str, Any] = result.parameters
     digest = result.covered_components.get(f'"{DIGEST}"')
-    wanted = {f'"{name}"' for name in covered(digest is not None)}
+    wanted = {f'"{name}"' for name in parts_to_sign(digest is not None)}
     if set(result.covered_components) - {'"@signature-params"'} != wanted or set(parameters) != _PARAMETERS:
         raise _invalid(f"it has to cover {', '.join(sorted(wanted))} with {', '.join(sorted(_PARAMETERS))}")
     if not _NONCE.fullmatch(parameters["nonce"]):
@@ -139,7 +139,7 @@ def check_body(found: Verified, body: bytes) -> None:
         ``SIGNATURE_INVALID``.
     """
     if (found.digest is not None) != bool(body):
-        wanted = ", ".join(f'"{name}"' for name in sorted(covered(bool(body))))
+        wanted = ", ".join(f'"{name}"' for name in sorted(parts_to_sign(bool(body))))
         raise _invalid(f"it has to cover {wanted}, as the body is {'there' if body else 'empty'}")
     if found.digest is not None:
         library = signatures()
@@ -173,7 +173,7 @@ class _Resolver:
         return ed25519.Ed25519PublicKey.from_public_bytes(self.key.signing)
 
 
-def _verified(message: Message, resolver: _Resolver) -> Any:
+def _verify(message: Message, resolver: _Resolver) -> Any:
     """What the library says is signed, or None."""
     library = signatures()
     verifier = library.HTTPMessageVerifier(signature_algorithm=library.algorithms.ED25519, key_resolver=resolver)

@@ -30,17 +30,17 @@ def is_id(text: str) -> bool:
 
 def check_id(text: str) -> str:
     """The id of a project or an upload."""
-    return _checked(_ID, text)
+    return _check(_ID, text)
 
 
 def check_sha256(text: str) -> str:
     """A file's hash."""
-    return _checked(_SHA256, text)
+    return _check(_SHA256, text)
 
 
 def check_fingerprint(text: str) -> str:
     """A key's fingerprint."""
-    return _checked(_FINGERPRINT, text)
+    return _check(_FINGERPRINT, text)
 
 
 def check_name(text: str, what: str) -> str:
@@ -59,7 +59,7 @@ def check_name(text: str, what: str) -> str:
     return text
 
 
-def _checked(pattern: re.Pattern[str], text: str) -> str:
+def _check(pattern: re.Pattern[str], text: str) -> str:
     if not pattern.fullmatch(text):
         raise not_found()
     return text

@@ -1,7 +1,7 @@
 """What a hub does, route by route, without HTTP: rules are asked, the store is changed, the log is told."""
 
 from ..store import Member
-from ._agreements import agreed_project, project_members, project_revisions
+from ._agreements import project_members, project_revisions, read_agreed_project
 from ._browsing import BROWSER_SECONDS, link_key, sign_in, sign_out, visitor
 from ._continuing import OffsetDiffersError, abandon, append_part, own_upload
 from ._fetching import Fetched, fetch, list_files, note_fetched, read_pieces, withdraw
@@ -12,7 +12,7 @@ from ._joining import (
     invite,
     join,
     new_browser_session,
-    presented_key,
+    read_presented_key,
     redeem_browser_session,
     waiting_keys,
 )
@@ -38,7 +38,6 @@ __all__ = [
     "OffsetDiffersError",
     "Seen",
     "abandon",
-    "agreed_project",
     "agreement_of",
     "append_part",
     "check_signed",
@@ -56,13 +55,14 @@ __all__ = [
     "own_projects",
     "own_upload",
     "owner_of",
-    "presented_key",
     "project_log",
     "project_members",
     "project_revisions",
     "project_status",
     "put_agreement",
+    "read_agreed_project",
     "read_pieces",
+    "read_presented_key",
     "redeem_browser_session",
     "sign_in",
     "sign_out",

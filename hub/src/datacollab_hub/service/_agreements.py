@@ -6,10 +6,10 @@ from datacollab.exchange.project import Project
 
 from ..rules import not_found
 from ..store import AgreementRow, Member, agreement_text, agreements_of, members_of
-from ._hub import Hub, agreed, the_project
+from ._hub import Hub, require_agreement, the_project
 from ._projects import read_agreement
 
-__all__ = ["agreed_project", "project_members", "project_revisions"]
+__all__ = ["project_members", "project_revisions", "read_agreed_project"]
 
 
 def project_members(hub: Hub, project: str) -> list[Member]:
@@ -24,7 +24,7 @@ def project_revisions(hub: Hub, project: str) -> list[AgreementRow]:
         return agreements_of(connection, the_project(connection, project).id)
 
 
-def agreed_project(hub: Hub, project: str, revision: int | None = None) -> tuple[Project, bytes]:
+def read_agreed_project(hub: Hub, project: str, revision: int | None = None) -> tuple[Project, bytes]:
     """A project file, its signature verified once more, and its very bytes.
 
     Parameters
@@ -41,7 +41,7 @@ def agreed_project(hub: Hub, project: str, revision: int | None = None) -> tuple
     """
     with hub.store.reading() as connection:
         row = the_project(connection, project)
-        agreed(row)
+        require_agreement(row)
         data = row.agreement if revision is None else agreement_text(connection, row.id, revision)
     if data is None:
         raise not_found()

@@ -5,7 +5,7 @@ from __future__ import annotations
 from datacollab.errors import ExchangeError
 
 from ..rules import Person, Role
-from ..store import browser_key, forget_browser, known_key, new_browser, roles_of, session_key
+from ..store import browser_key, find_key, forget_browser, new_browser, roles_of, session_key
 from ._hub import Hub
 from ._joining import redeem_browser_session
 from ._seen import Seen
@@ -75,7 +75,7 @@ def visitor(hub: Hub, seen: Seen, cookie: str | None, *, project: str | None) ->
     now = hub.clock()
     with hub.store.reading() as connection:
         fingerprint = None if cookie is None else browser_key(connection, cookie, now)
-        known = None if fingerprint is None else known_key(connection, fingerprint)
+        known = None if fingerprint is None else find_key(connection, fingerprint)
         if fingerprint is None or known is None:
             raise ExchangeError(
                 "NOT_SIGNED_IN",

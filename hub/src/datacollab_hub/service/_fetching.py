@@ -51,7 +51,7 @@ def list_files(hub: Hub, person: Person, project: str) -> list[Mapping[str, Any]
     return [shown for facts, shown in view.listed if may_see(person, facts)]
 
 
-def _found(connection: Connection, person: Person, row: ProjectRow, sha256: str) -> FileRow:
+def _find(connection: Connection, person: Person, row: ProjectRow, sha256: str) -> FileRow:
     """A file that a person may see."""
     file = file_row(connection, row.id, check_sha256(sha256))
     if file is None or not may_see(person, facts_of(file, row)):
@@ -69,7 +69,7 @@ def fetch(hub: Hub, person: Person, project: str, sha256: str) -> Fetched:
     """
     with hub.store.reading() as connection:
         row = the_project(connection, project)
-        file = _found(connection, person, row, sha256)
+        file = _find(connection, person, row, sha256)
     if not may_fetch(person, facts_of(file, row)):
         raise ExchangeError(
             "NOT_ALLOWED", "Files are for their recipients and their sender alone. Ask one of them for a copy."
@@ -113,7 +113,7 @@ def withdraw(hub: Hub, person: Person, project: str, sha256: str) -> dict[str, A
     """
     with hub.store.writing() as connection:
         row = the_project(connection, project, lock=True)
-        file = _found(connection, person, row, sha256)
+        file = _find(connection, person, row, sha256)
         if file.sender != person.fingerprint:
             raise ExchangeError("NOT_ALLOWED", "Only its sender withdraws a file. Ask them.")
         if withdraw_file(connection, file.id, hub.clock()):

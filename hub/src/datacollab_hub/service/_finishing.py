@@ -19,7 +19,7 @@ from ..store import (
     members_of,
 )
 from ._addressing import recipient_of
-from ._hub import Hub, agreed, the_project
+from ._hub import Hub, require_agreement, the_project
 
 __all__ = ["finish", "remove_parts"]
 
@@ -36,19 +36,19 @@ def finish(hub: Hub, person: Person, upload: Upload) -> dict[str, Any]:
         ``NOT_ALLOWED``; ``BUSY``, when another request is at it.
     """
     with hub.claims.of(upload.id):
-        return _finished(hub, person, upload)
+        return _finish(hub, person, upload)
 
 
-def _finished(hub: Hub, person: Person, upload: Upload) -> dict[str, Any]:
+def _finish(hub: Hub, person: Person, upload: Upload) -> dict[str, Any]:
     blobs = hub.store.blobs
     with hub.store.reading() as connection:
         parts = chunk_blobs(connection, upload.id)
     if not parts:
-        return _finished_meanwhile(hub, upload)
+        return _answer_finished_meanwhile(hub, upload)
     try:
-        blob, size, sha256 = blobs.write("files", _joined(hub, parts))
+        blob, size, sha256 = blobs.write("files", _join(hub, parts))
     except FileNotFoundError:
-        return _finished_meanwhile(hub, upload)
+        return _answer_finished_meanwhile(hub, upload)
     try:
         if (size, sha256) != (upload.size, upload.sha256):
             raise ExchangeError(
@@ -71,7 +71,7 @@ def _finished(hub: Hub, person: Person, upload: Upload) -> dict[str, Any]:
     remove_parts(hub, upload, parts)
     if not accepted:
         blobs.remove(blob)
-        return _finished_meanwhile(hub, upload)
+        return _answer_finished_meanwhile(hub, upload)
     return {"file": upload.sha256}
 
 
@@ -81,12 +81,12 @@ def remove_parts(hub: Hub, upload: Upload, parts: list[str]) -> None:
     hub.store.blobs.remove_folder(f"uploads/{upload.id}")
 
 
-def _joined(hub: Hub, parts: list[str]) -> Iterator[bytes]:
+def _join(hub: Hub, parts: list[str]) -> Iterator[bytes]:
     for part in parts:
         yield from hub.store.blobs.read(part)
 
 
-def _finished_meanwhile(hub: Hub, upload: Upload) -> dict[str, Any]:
+def _answer_finished_meanwhile(hub: Hub, upload: Upload) -> dict[str, Any]:
     """What to say where another request for the same upload was faster."""
     with hub.store.reading() as connection:
         there = file_row(connection, upload.project, upload.sha256)
@@ -102,7 +102,7 @@ def _accept(hub: Hub, person: Person, upload: Upload, envelope: Envelope, blob: 
         # Another process may have ended it since its parts were read, and what it made of them be withdrawn by now.
         if not drop_upload(connection, upload.id):
             return False
-        digest, members = agreed(row), members_of(connection, row.id)
+        digest, members = require_agreement(row), members_of(connection, row.id)
         # Another project file may hold by now than when the request was let in, or the upload was begun.
         roles = frozenset(Role(each.role) for each in members if each.fingerprint == person.fingerprint)
         kind = kind_of(upload.kind, Person(person.key, roles))

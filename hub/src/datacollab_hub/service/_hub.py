@@ -15,7 +15,7 @@ from ..store import ProjectRow, Store, project_row
 from ._claims import Claims
 from ._views import Views
 
-__all__ = ["Hub", "agreed", "the_project"]
+__all__ = ["Hub", "require_agreement", "the_project"]
 
 
 @dataclass(frozen=True)
@@ -55,7 +55,7 @@ def the_project(connection: Connection, project: str, *, lock: bool = False) -> 
     return row
 
 
-def agreed(row: ProjectRow) -> str:
+def require_agreement(row: ProjectRow) -> str:
     """The digest of the project file that holds.
 
     Raises

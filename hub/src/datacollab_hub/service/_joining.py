@@ -33,7 +33,7 @@ __all__ = [
     "invite",
     "join",
     "new_browser_session",
-    "presented_key",
+    "read_presented_key",
     "redeem_browser_session",
     "waiting_keys",
 ]
@@ -65,7 +65,7 @@ def invite(hub: Hub, person: Person, project: str, *, name: str, role: str, days
     return {"link": f"{hub.settings.url}/v1/projects/{row.id}/join#{secret}"}
 
 
-def presented_key(text: str) -> PublicKey:
+def read_presented_key(text: str) -> PublicKey:
     """The key of a request to join, which its owner has signed; the card of a mask key may follow.
 
     Raises

@@ -21,10 +21,10 @@ from ..store import (
     add_agreement,
     add_key,
     append_log,
+    count_owned,
     log_entries,
     members_of,
     new_project,
-    owned_by,
     project_owner,
     project_row,
     projects_of,
@@ -32,7 +32,7 @@ from ..store import (
     roles_of,
     set_agreement,
 )
-from ._hub import Hub, agreed, the_project
+from ._hub import Hub, require_agreement, the_project
 
 __all__ = [
     "agreement_of",
@@ -59,7 +59,7 @@ def open_project(hub: Hub, person: Person, name: str) -> dict[str, Any]:
     """
     check_name(name, "name")
     with hub.store.writing() as connection:
-        n_there, _ = owned_by(connection, person.fingerprint)
+        n_there, _ = count_owned(connection, person.fingerprint)
         if n_there >= hub.settings.projects_per_key:
             raise ExchangeError(
                 "QUOTA_EXCEEDED",
@@ -68,23 +68,23 @@ def open_project(hub: Hub, person: Person, name: str) -> dict[str, Any]:
             )
         project = new_project(connection, name, person.fingerprint, hub.clock())
         append_log(connection, project, hub.clock(), person.fingerprint, "opened", {"name": name})
-        return _shown(connection, project, person)
+        return _show(connection, project, person)
 
 
 def own_projects(hub: Hub, person: Person) -> list[dict[str, Any]]:
     """Those that a key is a member of."""
     with hub.store.reading() as connection:
-        return [_shown(connection, row.id, person) for row in projects_of(connection, person.fingerprint)]
+        return [_show(connection, row.id, person) for row in projects_of(connection, person.fingerprint)]
 
 
-def _shown(connection: Connection, project: str, person: Person) -> dict[str, Any]:
+def _show(connection: Connection, project: str, person: Person) -> dict[str, Any]:
     row = project_row(connection, project)
     if row is None:
         raise not_found()
-    return _described(row, roles_of(connection, project, person.fingerprint))
+    return _describe(row, roles_of(connection, project, person.fingerprint))
 
 
-def _described(row: ProjectRow, roles: Collection[str]) -> dict[str, Any]:
+def _describe(row: ProjectRow, roles: Collection[str]) -> dict[str, Any]:
     return {
         "project": row.id,
         "name": row.name,
@@ -127,12 +127,12 @@ def put_agreement(hub: Hub, person: Person, project: str, data: bytes) -> tuple[
             _replace(hub, connection, row, said, data)
             facts = {"digest": said.digest, "revision": said.revision}
             append_log(connection, row.id, hub.clock(), person.fingerprint, "agreement", facts)
-        return is_new, _shown(connection, row.id, person)
+        return is_new, _show(connection, row.id, person)
 
 
 def _check_room(hub: Hub, connection: Connection, person: Person, size: int) -> None:
     """Refuse a project file when those that a key's projects have had would take too much together."""
-    _, n_bytes = owned_by(connection, person.fingerprint)
+    _, n_bytes = count_owned(connection, person.fingerprint)
     if n_bytes + size > hub.settings.agreement_bytes:
         raise ExchangeError(
             "QUOTA_EXCEEDED",
@@ -183,7 +183,7 @@ def agreement_of(hub: Hub, project: str) -> bytes:
     """The very bytes that the owner sent."""
     with hub.store.reading() as connection:
         row = the_project(connection, project)
-    agreed(row)
+    require_agreement(row)
     return row.agreement or b""
 
 
@@ -193,7 +193,7 @@ def project_status(hub: Hub, person: Person, project: str) -> dict[str, Any]:
         view = hub.views.of(connection, project)
     seq, head = view.head
     return {
-        **_described(view.row, person.roles & MEMBERS),
+        **_describe(view.row, person.roles & MEMBERS),
         "fingerprint": None if view.row.digest is None else spelt(bytes.fromhex(view.row.digest), 20),
         "deadline": None if view.row.deadline is None else view.row.deadline.isoformat(),
         "quorum": view.row.quorum,

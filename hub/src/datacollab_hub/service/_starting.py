@@ -22,7 +22,7 @@ from ..store import (
 )
 from ._addressing import recipient_of
 from ._finishing import finish
-from ._hub import Hub, agreed, the_project
+from ._hub import Hub, require_agreement, the_project
 
 __all__ = ["Announced", "start_upload"]
 
@@ -62,7 +62,7 @@ def start_upload(hub: Hub, person: Person, project: str, announced: Announced) -
     kind = kind_of(announced.kind, person)
     with hub.store.writing() as connection:
         row = the_project(connection, project, lock=True)
-        agreed(row)
+        require_agreement(row)
         recipient = recipient_of(kind, announced.recipient, members_of(connection, row.id))
         there = file_row(connection, row.id, announced.sha256)
         if there is not None and there.withdrawn is None:

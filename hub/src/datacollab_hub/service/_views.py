@@ -61,9 +61,9 @@ class View:
     @cached_property
     def listed(self) -> list[tuple[FileFacts, Mapping[str, Any]]]:
         """What decides who sees each file, and what is then shown of it."""
-        return [(facts_of(each, self.row), self._shown(each)) for each in self.files]
+        return [(facts_of(each, self.row), self._show(each)) for each in self.files]
 
-    def _shown(self, file: FileRow) -> dict[str, Any]:
+    def _show(self, file: FileRow) -> dict[str, Any]:
         return {
             "sha256": file.sha256,
             "kind": file.kind,

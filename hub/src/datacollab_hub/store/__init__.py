@@ -7,7 +7,7 @@ from ._agreements import AgreementRow, add_agreement, agreement_text, agreements
 from ._backup import backup, restore
 from ._blobs import Blobs
 from ._browsers import browser_key, forget_browser, new_browser, session_key
-from ._database import database_url, disk_is_full, opened_engines, transaction
+from ._database import database_url, disk_is_full, open_engines, transaction
 from ._files import (
     FileRow,
     add_fetch,
@@ -31,15 +31,15 @@ from ._joining import (
 )
 from ._logging import append_log, log_entries, log_head
 from ._migrating import check_current, current, downgrade, is_empty, newest, upgrade
-from ._people import Standing, add_key, allow_key, known_key, remember_nonce, roles_of, standing_of
+from ._people import Standing, add_key, allow_key, find_key, remember_nonce, roles_of, standing_of
 from ._projects import (
     Member,
     ProjectRow,
     add_member,
     all_projects,
+    count_owned,
     members_of,
     new_project,
-    owned_by,
     project_owner,
     project_row,
     projects_of,
@@ -86,6 +86,7 @@ __all__ = [
     "browser_key",
     "check_current",
     "chunk_blobs",
+    "count_owned",
     "current",
     "database_url",
     "decide_request",
@@ -95,13 +96,13 @@ __all__ = [
     "fetches_of",
     "file_row",
     "files_of",
+    "find_key",
     "find_upload",
     "forget_browser",
     "has_invitation",
     "has_live_share",
     "is_empty",
     "join_requests",
-    "known_key",
     "log_entries",
     "log_head",
     "members_of",
@@ -112,8 +113,7 @@ __all__ = [
     "new_session",
     "new_upload",
     "newest",
-    "opened_engines",
-    "owned_by",
+    "open_engines",
     "project_owner",
     "project_row",
     "projects_of",

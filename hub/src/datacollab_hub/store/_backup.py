@@ -64,7 +64,7 @@ def backup(store: Store, folder: Path) -> int:
                     rows.append((table.name, {name: _plain(value) for name, value in each.items()}))
     live = [row for table, row in rows if table == files.name and row["blob"]]
     for row in live:
-        if not _copied(store, folder, row):
+        if not _copy_blob(store, folder, row):
             row |= _withdrawn(store, row)
     lines = [canonical_json({"table": table, "row": row}) for table, row in rows]
     head = {"format": "datacollab hub backup 1", "revision": newest(), "rows": len(lines)}
@@ -72,18 +72,18 @@ def backup(store: Store, folder: Path) -> int:
     return sum(1 for row in live if row["blob"])
 
 
-def _copied(store: Store, folder: Path, row: dict[str, Any]) -> bool:
+def _copy_blob(store: Store, folder: Path, row: dict[str, Any]) -> bool:
     """Copy a file's blob; False where it is not there."""
     path = folder / "blobs" / row["sha256"]
     if path.exists():
         return True  # The same bytes, of another project.
     try:
-        found = _written(path, store.blobs.read(row["blob"]))
+        found = _write(path, store.blobs.read(row["blob"]))
     except FileNotFoundError:
         path.unlink(missing_ok=True)
         return False
     if found != row["sha256"]:
-        raise _lost(row)
+        raise _describe_loss(row)
     return True
 
 
@@ -96,18 +96,18 @@ def _withdrawn(store: Store, row: dict[str, Any]) -> dict[str, Any]:
             .first()
         )
     if now is None or now["withdrawn"] is None:
-        raise _lost(row)
+        raise _describe_loss(row)
     return dict(now)
 
 
-def _lost(row: dict[str, Any]) -> ExchangeError:
+def _describe_loss(row: dict[str, Any]) -> ExchangeError:
     return ExchangeError(
         "STATE_DAMAGED",
         f"The bytes of the file {row['sha256']} are missing, or others. Look at the place of the blobs.",
     )
 
 
-def _written(path: Path, pieces: Iterator[bytes]) -> str:
+def _write(path: Path, pieces: Iterator[bytes]) -> str:
     sha256 = hashlib.sha256()
     with open(os.open(path, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600), "wb") as target:
         for piece in pieces:
@@ -141,7 +141,7 @@ def restore(store: Store, folder: Path) -> int:
                 raise ExchangeError("ALREADY_THERE", "The hub is not empty. Restore into a new folder and database.")
             for table, row in lines:
                 if table == "files" and row["blob"]:
-                    row["blob"] = _restored(store, folder, row, written)
+                    row["blob"] = _restore_blob(store, folder, row, written)
                 connection.execute(insert(METADATA.tables[table]).values(**row))
             _go_on_counting(connection)
             pair_anew(connection, store.blobs)
@@ -151,15 +151,15 @@ def restore(store: Store, folder: Path) -> int:
     return len(written)
 
 
-def _restored(store: Store, folder: Path, row: dict[str, Any], written: list[str]) -> str:
+def _restore_blob(store: Store, folder: Path, row: dict[str, Any], written: list[str]) -> str:
     path = folder / "blobs" / row["sha256"]
     if not path.is_file():
-        raise _damaged(path)
+        raise _damage_in(path)
     with open(path, "rb") as source:
         blob, _, sha256 = store.blobs.write("files", iter(lambda: source.read(2**20), b""))
     written.append(blob)
     if sha256 != row["sha256"]:
-        raise _damaged(path)
+        raise _damage_in(path)
     return blob
 
 
@@ -175,7 +175,7 @@ def _lines(path: Path) -> Iterator[tuple[str, dict[str, Any]]]:
         raise ExchangeError("FOLDER_MISSING", f"{path} is not there. Give the folder of a whole backup.")
     tables = {table.name: table for table in _TABLES}
     with open(path, "rb") as source:
-        head = _parsed(source.readline(), path)
+        head = _parse_line(source.readline(), path)
         if head.get("revision") != newest():
             raise ExchangeError(
                 "DATABASE_OUTDATED",
@@ -184,20 +184,20 @@ def _lines(path: Path) -> Iterator[tuple[str, dict[str, Any]]]:
             )
         lines = source.readlines()
         if head.get("rows") != len(lines):
-            raise _damaged(path)
+            raise _damage_in(path)
         for line in lines:
-            said = _parsed(line, path)
+            said = _parse_line(line, path)
             table = tables.get(str(said.get("table")))
             if table is None or not isinstance(said.get("row"), dict) or {*said["row"]} != {*table.c.keys()}:
-                raise _damaged(path)
+                raise _damage_in(path)
             yield table.name, {name: _original(table, name, value) for name, value in said["row"].items()}
 
 
-def _parsed(line: bytes, path: Path) -> dict[str, Any]:
+def _parse_line(line: bytes, path: Path) -> dict[str, Any]:
     try:
         said = parse_json(line, what=str(path))
     except ExchangeError:
-        raise _damaged(path) from None
+        raise _damage_in(path) from None
     return said if isinstance(said, dict) else {}
 
 
@@ -216,5 +216,5 @@ def _original(table: Any, name: str, value: Any) -> Any:
     return date.fromisoformat(value) if wanted is date else value
 
 
-def _damaged(path: Path) -> ExchangeError:
+def _damage_in(path: Path) -> ExchangeError:
     return ExchangeError("STATE_DAMAGED", f"{path} is damaged or missing. Take another backup; nothing was restored.")

@@ -141,8 +141,8 @@ class Blobs:
         What is not called as blobs are was put there by others, and stays.
         """
         n_removed = 0
-        for name, facts in self._found():
-            if _BLOB.fullmatch(name) and name not in keep and _written(facts) < older_than:
+        for name, facts in self._list_blobs():
+            if _BLOB.fullmatch(name) and name not in keep and _time_written(facts) < older_than:
                 with contextlib.suppress(OSError), self._reached():
                     self._fs.rm_file(self._path(name))
                     n_removed += 1
@@ -158,7 +158,7 @@ class Blobs:
 
     def names(self) -> set[str]:
         """Blobs that are there, whole."""
-        found = ((name, _BLOB.fullmatch(name)) for name, _ in self._found())
+        found = ((name, _BLOB.fullmatch(name)) for name, _ in self._list_blobs())
         return {name for name, match in found if match is not None and match["part"] is None}
 
     def mark(self) -> str | None:
@@ -180,7 +180,7 @@ class Blobs:
             if not self._fs.isdir(self._root) and not self._fs.exists(self._root):
                 raise FileNotFoundError("the place for blobs is not there")
 
-    def _found(self) -> list[tuple[str, dict[str, Any]]]:
+    def _list_blobs(self) -> list[tuple[str, dict[str, Any]]]:
         """All that lies there: names below the place, and what it knows of each."""
         prefix = self._root.rstrip("/") + "/"
         with self._reached():
@@ -202,7 +202,7 @@ class Blobs:
         return f"{self._root.rstrip('/')}/{name}"
 
 
-def _written(facts: dict[str, Any]) -> float:
+def _time_written(facts: dict[str, Any]) -> float:
     """When a blob was written, as far as its place says so; it was now, where that is unknown."""
     said = facts.get("mtime") or facts.get("LastModified") or facts.get("created")
     return float(said.timestamp() if hasattr(said, "timestamp") else said) if said else float("inf")

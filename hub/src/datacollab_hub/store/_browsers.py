@@ -12,7 +12,7 @@ from ._schema import browsers, sessions
 __all__ = ["browser_key", "forget_browser", "new_browser", "session_key"]
 
 
-def _hashed(secret: str) -> str:
+def _hash(secret: str) -> str:
     # A cookie may be anything that somebody sent.
     return hashlib.sha256(secret.encode("utf-8", "surrogatepass")).hexdigest()
 
@@ -21,7 +21,7 @@ def new_browser(connection: Connection, fingerprint: str, now: float, expires: f
     """Let a browser in; its cookie, which is drawn anew and kept by its hash alone."""
     cookie = secrets.token_urlsafe(32)
     connection.execute(delete(browsers).where(browsers.c.expires < int(now)))
-    values = {"cookie_sha256": _hashed(cookie), "fingerprint": fingerprint, "expires": int(expires)}
+    values = {"cookie_sha256": _hash(cookie), "fingerprint": fingerprint, "expires": int(expires)}
     connection.execute(insert(browsers).values(**values))
     return cookie
 
@@ -29,7 +29,7 @@ def new_browser(connection: Connection, fingerprint: str, now: float, expires: f
 def browser_key(connection: Connection, cookie: str, now: float) -> str | None:
     """Fingerprint of whoever signed the browser in; None where none did, or too long ago."""
     query = select(browsers.c.fingerprint).where(
-        browsers.c.cookie_sha256 == _hashed(cookie), browsers.c.expires >= int(now)
+        browsers.c.cookie_sha256 == _hash(cookie), browsers.c.expires >= int(now)
     )
     found = connection.execute(query).scalar()
     return None if found is None else str(found)
@@ -37,13 +37,13 @@ def browser_key(connection: Connection, cookie: str, now: float) -> str | None:
 
 def forget_browser(connection: Connection, cookie: str) -> None:
     """Let a browser in no more."""
-    connection.execute(delete(browsers).where(browsers.c.cookie_sha256 == _hashed(cookie)))
+    connection.execute(delete(browsers).where(browsers.c.cookie_sha256 == _hash(cookie)))
 
 
 def session_key(connection: Connection, secret: str, now: float) -> str | None:
     """Whose link would sign a browser in; it stays unused."""
     query = select(sessions.c.fingerprint).where(
-        sessions.c.secret_sha256 == _hashed(secret), sessions.c.expires >= int(now)
+        sessions.c.secret_sha256 == _hash(secret), sessions.c.expires >= int(now)
     )
     found = connection.execute(query).scalar()
     return None if found is None else str(found)

@@ -16,7 +16,7 @@ from sqlalchemy.exc import ArgumentError, InvalidatePoolError, OperationalError
 
 from datacollab.errors import ExchangeError
 
-__all__ = ["database_url", "disk_is_full", "opened_engines", "transaction"]
+__all__ = ["database_url", "disk_is_full", "open_engines", "transaction"]
 
 _WAIT_MS = 30_000
 _IDLE = 5.0
@@ -40,7 +40,7 @@ def database_url(data: Path, url: str | None) -> str:
     return parsed.render_as_string(hide_password=False)
 
 
-def opened_engines(url: str) -> tuple[Engine, Engine]:
+def open_engines(url: str) -> tuple[Engine, Engine]:
     """An engine whose transactions are serialised where they write to one project, and one to read by.
 
     SQLite has one writer at a time for all; with a server, who writes to a project locks its row first.  Who reads from

@@ -35,7 +35,7 @@ class JoinRequest:
     state: str
 
 
-def _hashed(secret: str) -> str:
+def _hash(secret: str) -> str:
     return hashlib.sha256(secret.encode()).hexdigest()
 
 
@@ -48,7 +48,7 @@ def new_invitation(connection: Connection, project: str, *, name: str, role: str
             project=project,
             name=name,
             role=role,
-            secret_sha256=_hashed(secret),
+            secret_sha256=_hash(secret),
             expires=int(expires),
         )
     )
@@ -57,7 +57,7 @@ def new_invitation(connection: Connection, project: str, *, name: str, role: str
 
 def has_invitation(connection: Connection, project: str, secret: str, fingerprint: str, now: float) -> bool:
     """Whether `use_invitation` would give a key something."""
-    mine = (invitations.c.project == project, invitations.c.secret_sha256 == _hashed(secret))
+    mine = (invitations.c.project == project, invitations.c.secret_sha256 == _hash(secret))
     free = and_(invitations.c.used_by.is_(None), invitations.c.expires >= int(now))
     query = select(invitations.c.id).where(*mine, or_(free, invitations.c.used_by == fingerprint))
     return connection.execute(query).first() is not None
@@ -70,7 +70,7 @@ def use_invitation(
 
     Of two keys that present the secret at once, one gets it.
     """
-    mine = (invitations.c.project == project, invitations.c.secret_sha256 == _hashed(secret))
+    mine = (invitations.c.project == project, invitations.c.secret_sha256 == _hash(secret))
     free = (invitations.c.used_by.is_(None), invitations.c.expires >= int(now))
     used = connection.execute(update(invitations).where(*mine, *free).values(used_by=fingerprint))
     query = select(invitations.c.role, invitations.c.name).where(*mine, invitations.c.used_by == fingerprint)
@@ -109,14 +109,14 @@ def new_session(connection: Connection, fingerprint: str, now: float, expires: f
     """A secret that signs a browser in once."""
     secret = secrets.token_urlsafe(32)
     connection.execute(delete(sessions).where(sessions.c.expires < int(now)))
-    values = {"secret_sha256": _hashed(secret), "fingerprint": fingerprint, "expires": int(expires)}
+    values = {"secret_sha256": _hash(secret), "fingerprint": fingerprint, "expires": int(expires)}
     connection.execute(insert(sessions).values(**values))
     return secret
 
 
 def redeem_session(connection: Connection, secret: str, now: float) -> str | None:
     """Whose secret it is, once; None where it was used, has expired, or is none."""
-    where = (sessions.c.secret_sha256 == _hashed(secret), sessions.c.expires >= int(now))
+    where = (sessions.c.secret_sha256 == _hash(secret), sessions.c.expires >= int(now))
     removed = delete(sessions).where(*where).returning(sessions.c.fingerprint)
     found = connection.execute(removed).scalar()
     return None if found is None else str(found)

@@ -14,7 +14,7 @@ from datacollab.errors import ExchangeError
 from ._database import transaction
 from ._schema import keys, members, nonces
 
-__all__ = ["Standing", "add_key", "allow_key", "known_key", "remember_nonce", "roles_of", "standing_of"]
+__all__ = ["Standing", "add_key", "allow_key", "find_key", "remember_nonce", "roles_of", "standing_of"]
 
 _MOST_READ = 4096
 _read = lru_cache(_MOST_READ)(PublicKey.from_text)
@@ -47,7 +47,7 @@ def standing_of(connection: Connection, fingerprint: str, project: str | None) -
     )
 
 
-def known_key(connection: Connection, fingerprint: str) -> tuple[PublicKey, bool] | None:
+def find_key(connection: Connection, fingerprint: str) -> tuple[PublicKey, bool] | None:
     """A key, and whether it may open projects."""
     row = connection.execute(select(keys).where(keys.c.fingerprint == fingerprint)).first()
     return (_read(row.public), row.may_open) if row else None
@@ -61,7 +61,7 @@ def add_key(connection: Connection, key: PublicKey, now: float) -> None:
     ExchangeError
         ``KEY_MALFORMED``, when another key has its fingerprint.
     """
-    there = known_key(connection, key.fingerprint)
+    there = find_key(connection, key.fingerprint)
     if there is None:
         values = {"fingerprint": key.fingerprint, "public": key.text, "may_open": False, "added": int(now)}
         connection.execute(insert(keys).values(**values))

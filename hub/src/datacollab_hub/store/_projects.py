@@ -16,9 +16,9 @@ __all__ = [
     "ProjectRow",
     "add_member",
     "all_projects",
+    "count_owned",
     "members_of",
     "new_project",
-    "owned_by",
     "project_owner",
     "project_row",
     "projects_of",
@@ -74,7 +74,7 @@ def project_owner(connection: Connection, project: str) -> str | None:
     return connection.execute(select(projects.c.owner).where(projects.c.id == project)).scalar()
 
 
-def owned_by(connection: Connection, owner: str) -> tuple[int, int]:
+def count_owned(connection: Connection, owner: str) -> tuple[int, int]:
     """How many projects a key has opened, and bytes of all revisions of their files.
 
     Nobody else can count for the same key until the transaction ends.

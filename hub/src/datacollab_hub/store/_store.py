@@ -9,7 +9,7 @@ from pathlib import Path
 from sqlalchemy import Connection, Engine
 
 from ._blobs import Blobs
-from ._database import database_url, opened_engines, transaction
+from ._database import database_url, open_engines, transaction
 from ._files import all_blobs
 from ._migrating import check_current
 from ._pairing import check_paired, pair
@@ -67,7 +67,7 @@ class Store:
         """The same, whatever the revision of the database, and whether both belong together or not."""
         data.mkdir(parents=True, exist_ok=True, mode=0o700)
         data.chmod(0o700)
-        engine, readers = opened_engines(database_url(data.absolute(), database))
+        engine, readers = open_engines(database_url(data.absolute(), database))
         return cls(engine, Blobs(blobs or str(data.absolute() / "blobs")), readers)
 
     def reading(self) -> AbstractContextManager[Connection]:

@@ -16,11 +16,11 @@ from starlette.requests import ClientDisconnect
 from datacollab.errors import ExchangeError
 
 from ..rules import ROUTES, Person, Role, Route, check_may, is_id
-from ..service import Hub, Identified, check_signed, identify, identify_invited, owner_of, presented_key
-from ._bodies import Joining, parsed
+from ..service import Hub, Identified, check_signed, identify, identify_invited, owner_of, read_presented_key
+from ._bodies import Joining, parse_body
 from ._holding import Bodies
 
-__all__ = ["Call", "Signed", "answered"]
+__all__ = ["Call", "Signed", "answer_polled"]
 
 _BY_NAME = {(route.method, route.path): route for route in ROUTES}
 _PATIENCE, _PATIENCE_WITH_STRANGERS = 600, 10
@@ -46,7 +46,7 @@ class Call:
     body: bytes
 
 
-async def _admitted(request: Request) -> AsyncIterator[Call]:
+async def _admit(request: Request) -> AsyncIterator[Call]:
     """Who asks comes first, then what they send: strangers' bodies are not read, but for small ones to join."""
     route = _BY_NAME[request.method, request.scope["route"].path]
     _check_announced(request, route.most_bytes)
@@ -54,9 +54,9 @@ async def _admitted(request: Request) -> AsyncIterator[Call]:
         check_signed(request.headers)
         with _bodies(request).held(None):
             body = await _body(request, route.most_bytes, _PATIENCE_WITH_STRANGERS)
-            yield await run_in_threadpool(_invited, request, body)
+            yield await run_in_threadpool(_identify_invited, request, body)
         return
-    found = await run_in_threadpool(_known, request, route)
+    found = await run_in_threadpool(_identify, request, route)
     if not route.most_bytes:
         yield _without_body(request, found)
         return
@@ -69,7 +69,7 @@ async def _admitted(request: Request) -> AsyncIterator[Call]:
         yield Call(request.app.state.hub, found.person, body)
 
 
-async def answered(request: Request, answer: Callable[[Hub, Person, str], Any]) -> JSONResponse:
+async def answer_polled(request: Request, answer: Callable[[Hub, Person, str], Any]) -> JSONResponse:
     """Admit and answer a request without a body about a project, in one step of one thread.
 
     For what members ask all the time: to change threads between both costs as much as to answer, and threads that wait
@@ -79,7 +79,7 @@ async def answered(request: Request, answer: Callable[[Hub, Person, str], Any]) 
     _check_announced(request, route.most_bytes)
 
     def both() -> JSONResponse:
-        call = _without_body(request, _known(request, route))
+        call = _without_body(request, _identify(request, route))
         return JSONResponse(answer(call.hub, call.person, request.path_params["project"]))
 
     return await to_thread.run_sync(both, limiter=request.app.state.polling)
@@ -91,7 +91,7 @@ def _without_body(request: Request, found: Identified) -> Call:
     return Call(request.app.state.hub, found.person, b"")
 
 
-def _known(request: Request, route: Route) -> Identified:
+def _identify(request: Request, route: Route) -> Identified:
     state = request.app.state
     found = identify(
         state.hub, state.seen, request.method, _target(request), _headers(request), project=_project(request)
@@ -101,8 +101,8 @@ def _known(request: Request, route: Route) -> Identified:
     return found
 
 
-def _invited(request: Request, body: bytes) -> Call:
-    hub, said = request.app.state.hub, parsed(Joining, body)
+def _identify_invited(request: Request, body: bytes) -> Call:
+    hub, said = request.app.state.hub, parse_body(Joining, body)
     person = identify_invited(
         hub,
         request.app.state.seen,
@@ -111,7 +111,7 @@ def _invited(request: Request, body: bytes) -> Call:
         _headers(request),
         body,
         project=_project(request),
-        presented=presented_key(said.public_key),
+        presented=read_presented_key(said.public_key),
         secret=said.secret,
     )
     request.state.who, request.state.is_whole = person.fingerprint, True
@@ -188,5 +188,5 @@ def _too_large(most: int) -> ExchangeError:
     return ExchangeError("TOO_LARGE", f"The request's body is too large; at most {most} bytes are taken here.")
 
 
-Signed = Annotated[Call, Depends(_admitted)]
+Signed = Annotated[Call, Depends(_admit)]
 """What a route asks for, to be given requests that passed alone."""

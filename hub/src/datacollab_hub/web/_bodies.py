@@ -9,7 +9,7 @@ from pydantic import BaseModel, ConfigDict, Field, ValidationError
 from datacollab.bundle import parse_json
 from datacollab.errors import ExchangeError
 
-__all__ = ["Approval", "Invitation", "Joining", "NewProject", "Nothing", "Starting", "parsed"]
+__all__ = ["Approval", "Invitation", "Joining", "NewProject", "Nothing", "Starting", "parse_body"]
 
 _MOST_BYTES = 2**50
 
@@ -61,7 +61,7 @@ class Starting(_Body):
 _Any = TypeVar("_Any", bound=_Body)
 
 
-def parsed(model: type[_Any], body: bytes) -> _Any:
+def parse_body(model: type[_Any], body: bytes) -> _Any:
     """Read a request's body.
 
     Raises

@@ -12,7 +12,7 @@ from datacollab.errors import ExchangeError
 
 from .. import service
 from ._admission import Signed
-from ._bodies import Starting, parsed
+from ._bodies import Starting, parse_body
 from ._ranges import byte_range
 
 __all__ = ["ROUTER"]
@@ -25,7 +25,7 @@ _OFFSET = re.compile(r"\d{1,18}")
 @ROUTER.post("/uploads")
 def start(call: Signed, project: str, response: Response) -> dict[str, Any]:
     """Begin or resume an upload; 200 where the file is there."""
-    body = parsed(Starting, call.body)
+    body = parse_body(Starting, call.body)
     announced = service.Announced(body.kind, body.sha256, body.size, body.recipient)
     found = service.start_upload(call.hub, call.person, project, announced)
     response.status_code = 200 if "file" in found else 201

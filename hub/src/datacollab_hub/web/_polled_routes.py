@@ -8,7 +8,7 @@ from fastapi import APIRouter, Request, Response
 
 from .. import service
 from ..rules import Person
-from ._admission import answered
+from ._admission import answer_polled
 
 __all__ = ["ROUTER"]
 
@@ -18,13 +18,13 @@ ROUTER = APIRouter(prefix="/v1/projects/{project}")
 @ROUTER.get("")
 async def status(request: Request) -> Response:
     """How it stands."""
-    return await answered(request, service.project_status)
+    return await answer_polled(request, service.project_status)
 
 
 @ROUTER.get("/files")
 async def list_files(request: Request) -> Response:
     """Files that the key that asks may see."""
-    return await answered(request, _files)
+    return await answer_polled(request, _files)
 
 
 def _files(hub: service.Hub, person: Person, project: str) -> dict[str, Any]:

@@ -8,7 +8,7 @@ from fastapi import APIRouter, Query, Response
 
 from .. import service
 from ._admission import Signed
-from ._bodies import Approval, Invitation, Joining, NewProject, Nothing, parsed
+from ._bodies import Approval, Invitation, Joining, NewProject, Nothing, parse_body
 
 __all__ = ["ROUTER"]
 
@@ -18,7 +18,7 @@ ROUTER = APIRouter(prefix="/v1")
 @ROUTER.post("/sessions", status_code=201)
 def new_session(call: Signed) -> dict[str, Any]:
     """A link that signs a browser in."""
-    parsed(Nothing, call.body)
+    parse_body(Nothing, call.body)
     return service.new_browser_session(call.hub, call.person)
 
 
@@ -31,20 +31,20 @@ def own_projects(call: Signed) -> dict[str, Any]:
 @ROUTER.post("/projects", status_code=201)
 def open_project(call: Signed) -> dict[str, Any]:
     """Open a project."""
-    return service.open_project(call.hub, call.person, parsed(NewProject, call.body).name)
+    return service.open_project(call.hub, call.person, parse_body(NewProject, call.body).name)
 
 
 @ROUTER.post("/projects/{project}/invitations", status_code=201)
 def invite(call: Signed, project: str) -> dict[str, Any]:
     """A link for one key."""
-    body = parsed(Invitation, call.body)
+    body = parse_body(Invitation, call.body)
     return service.invite(call.hub, call.person, project, name=body.name, role=body.role, days=body.days)
 
 
 @ROUTER.post("/projects/{project}/join", status_code=202)
 def join(call: Signed, project: str) -> dict[str, Any]:
     """Present a key with an invitation."""
-    body = parsed(Joining, call.body)
+    body = parse_body(Joining, call.body)
     return service.join(call.hub, call.person, project, body.secret, body.public_key)
 
 
@@ -57,7 +57,7 @@ def waiting_keys(call: Signed, project: str) -> dict[str, Any]:
 @ROUTER.post("/projects/{project}/requests/{fingerprint}")
 def decide(call: Signed, project: str, fingerprint: str) -> dict[str, Any]:
     """Approve or refuse one."""
-    approve = parsed(Approval, call.body).approve
+    approve = parse_body(Approval, call.body).approve
     return service.decide(call.hub, call.person, project, fingerprint, approve=approve)
 
 

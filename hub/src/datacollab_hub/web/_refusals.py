@@ -42,12 +42,12 @@ _UNAVAILABLE = 503
 
 def answer_errors(app: FastAPI) -> None:
     """Have an app answer errors as the API says."""
-    app.add_exception_handler(ExchangeError, _refused)
-    app.add_exception_handler(HTTPException, _unrouted)
+    app.add_exception_handler(ExchangeError, _answer_refusal)
+    app.add_exception_handler(HTTPException, _answer_unrouted)
     app.add_exception_handler(RequestValidationError, _misread)
-    app.add_exception_handler(OSError, _failed)
-    app.add_exception_handler(SQLAlchemyError, _failed)
-    app.add_exception_handler(sqlite3.Error, _failed)
+    app.add_exception_handler(OSError, _answer_failure)
+    app.add_exception_handler(SQLAlchemyError, _answer_failure)
+    app.add_exception_handler(sqlite3.Error, _answer_failure)
 
 
 def refusal(error: ExchangeError, status: int) -> JSONResponse:
@@ -62,7 +62,7 @@ def refusal(error: ExchangeError, status: int) -> JSONResponse:
     return JSONResponse({"code": error.code, "message": str(error)}, status, headers)
 
 
-async def _refused(request: Request, error: Exception) -> JSONResponse:
+async def _answer_refusal(request: Request, error: Exception) -> JSONResponse:
     if not isinstance(error, ExchangeError):
         raise error
     request.state.code = error.code
@@ -71,7 +71,7 @@ async def _refused(request: Request, error: Exception) -> JSONResponse:
     return refusal(error, 401 if is_requests else STATUS.get(error.code, 422))
 
 
-async def _unrouted(request: Request, error: Exception) -> Response:
+async def _answer_unrouted(request: Request, error: Exception) -> Response:
     status = getattr(error, "status_code", 404)
     request.state.code = "NOT_FOUND"
     if status == 404 and "text/html" in request.headers.get("accept", ""):
@@ -87,7 +87,7 @@ async def _misread(request: Request, _: Exception) -> JSONResponse:
     return refusal(wrong, STATUS[wrong.code])
 
 
-async def _failed(request: Request, error: Exception) -> JSONResponse:
+async def _answer_failure(request: Request, error: Exception) -> JSONResponse:
     """The hub's own trouble: words of the system name paths, so they go to its log alone."""
     _LOGGER.error("failed", exc_info=error)
     if disk_is_full(error):

@@ -93,7 +93,7 @@ class Watch:
             return
         begun, status, sent = time.perf_counter(), 500, 0
 
-        async def noted(message: Message) -> None:
+        async def note_when_sent(message: Message) -> None:
             nonlocal status, sent
             if message["type"] == "http.response.start":
                 status = message["status"]
@@ -107,7 +107,7 @@ class Watch:
 
         state = scope.setdefault("state", {})
         try:
-            await self._app(scope, receive, noted)
+            await self._app(scope, receive, note_when_sent)
         finally:
             self._note(scope, state, status, sent, time.perf_counter() - begun)
 
