@@ -1,7 +1,7 @@
 """The hub: a mailbox for signed files of many projects.  It computes nothing, and opens nothing.
 
-* Who may do what, as tables and pure functions: `rules`.
-* What is kept: `store`. What is done for each route, without HTTP: `service`.
+* Permissions of roles, as tables and pure functions: `rules`.
+* Storage: `store`. The work of each route, without HTTP: `service`.
 * Over HTTP: `web`; for people: `pages`.
 * Signed requests, and the log's chain: `requests`.
 * The kind of remote that carries files to a hub and from it: `remote`.

@@ -237,7 +237,7 @@ def _stay(stage: Stage, hub: subprocess.Popen[str], *, browser: bool) -> None:
 
 
 def _sign_in_link(folder: Path) -> str:
-    """What signs a browser in as the folder's key."""
+    """Return the link that signs a browser in as the folder's key."""
     from ..remote import browser_link
 
     with hub_of(folder, None, None) as (_, hub):

@@ -96,7 +96,7 @@ def serve(
     """Answer requests, until it is told to end.
 
     Put a server in front that speaks TLS (docs/hub.md shows one), and give the address by which all know it as --url:
-    it is part of what is signed. Lines of log, in JSON, go to standard error.
+    each signature covers it. Lines of log, in JSON, go to standard error.
 
     Example: datacollab hub serve -C hub --url https://hub.example
     """
@@ -360,7 +360,7 @@ def _check_log(store: Store, project: str) -> tuple[list[dict[str, Any]], str]:
 
 
 def _all_logs(data: Path, database: str | None) -> tuple[list[dict[str, Any]], list[str]]:
-    """Logs that hold together, and what is said of each other one."""
+    """Read all logs; return those that hold together, and the fault of each other one."""
     logs: list[dict[str, Any]] = []
     broken: list[str] = []
     with _opened(data, database) as store:

@@ -1,4 +1,4 @@
-"""What the commands of members share."""
+"""Options that the commands of members share."""
 
 from __future__ import annotations
 

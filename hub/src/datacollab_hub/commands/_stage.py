@@ -25,7 +25,7 @@ _GRACE = 10.0
 
 @dataclass(frozen=True)
 class Step:
-    """A command: a note on what it is for, its words, and what it reads from standard input.
+    """A command: a note on its purpose, its words, and its standard input.
 
     A secret has no place among its words, which others can list. With ``is_shown`` its output is shown as it comes.
     """
@@ -77,7 +77,7 @@ class Stage:
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, traceback: TracebackType | None
     ) -> None:
-        """End what runs; no second signal interrupts that."""
+        """End all processes; no second signal interrupts that."""
         self._is_busy = True
         for process in self._begun:
             _send(process, process.terminate, "SIGTERM")
@@ -96,7 +96,7 @@ class Stage:
             typer.echo(text)
 
     def play(self, *steps: Step) -> list[str]:
-        """Run commands, all at the same time; return what each printed, where it is not shown."""
+        """Run commands, all at the same time; return the output of each, where it is not shown."""
         for step in steps:
             if step.note and not self.quiet:
                 typer.secho(f"# {step.note}", dim=True)

@@ -1,4 +1,4 @@
-"""The hub's pages for people: what the API tells the same key, in words.  They change nothing but who is signed in."""
+"""The hub's pages for people: the API's answers to the same key, in words. They change only who is signed in."""
 
 from ._routes import ROUTER
 from ._visit import missing_page

@@ -1,4 +1,4 @@
-"""The agreement as people read it, and what changed between two revisions."""
+"""The agreement as people read it, and the changes between two revisions."""
 
 from __future__ import annotations
 
@@ -46,7 +46,7 @@ def agreement(visit: Visiting, project: str, revision: Revision = None) -> Respo
 
 @ROUTER.get("/projects/{project}/agreement/changes")
 def changes(visit: Visiting, project: str, before: Revision = None, after: Revision = None) -> Response:
-    """What one revision says and another does not; the last two where none is named."""
+    """Show the changes from one revision to another; of the last two where none is named."""
     status = service.project_status(visit.hub, visit.person, project)
     revisions = service.project_revisions(visit.hub, project)
     numbers = [each.revision for each in revisions]

@@ -1,4 +1,4 @@
-"""What two revisions of an agreement say differently, in words."""
+"""Differences between two revisions of an agreement, in words."""
 
 from __future__ import annotations
 

@@ -32,7 +32,7 @@ def _name(settings: Settings) -> str:
 
 
 def cookie_of(request: Request) -> str | None:
-    """What the browser sent."""
+    """Return the cookie that the browser sent."""
     return request.cookies.get(_name(request.app.state.hub.settings))
 
 
@@ -59,7 +59,7 @@ def clear_cookie(request: Request, response: Response) -> None:
 
 
 def form_token(cookie: str) -> str:
-    """What a form of this browser's pages carries: of the cookie, which other pages do not know, and not the cookie."""
+    """Return the token of this browser's forms. It is a hash of the cookie, which other pages do not know."""
     return hmac.new(cookie.encode("utf-8", "surrogatepass"), _DOMAIN, hashlib.sha256).hexdigest()
 
 

@@ -1,4 +1,4 @@
-"""Files, with what the hub knows of each, and what it checked."""
+"""Files, with the facts and checks that the hub has of each."""
 
 from __future__ import annotations
 
@@ -67,6 +67,6 @@ def file(visit: Visiting, project: str, sha256: str) -> Response:
 
 
 def names_of(members: Sequence[Member]) -> dict[str, str]:
-    """What people call a key: a party's name before a role."""
+    """Return a name for each key: a party's name before a role."""
     by_role = sorted(members, key=lambda each: each.role == "party")
     return {each.fingerprint: each.name for each in by_role}

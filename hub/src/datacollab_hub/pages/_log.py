@@ -105,7 +105,7 @@ def _seconds(time: str) -> int | None:
 
 
 def _sentence(action: str, facts: Mapping[str, Any], names: Mapping[str, str]) -> str:
-    """What was done.
+    """Describe an action in a sentence.
 
     Examples
     --------

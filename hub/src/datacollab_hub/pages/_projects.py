@@ -49,7 +49,7 @@ def own_projects(visit: Visiting) -> Response:
 
 @ROUTER.get("/projects/{project}")
 def overview(visit: Visiting, project: str) -> Response:
-    """How it stands, and what is next for who reads."""
+    """Show how a project stands, and the reader's next steps."""
     status = service.project_status(visit.hub, visit.person, project)
     members = service.project_members(visit.hub, project)
     return show(
@@ -103,7 +103,7 @@ def _rank(role: str) -> int:
 
 
 def _next_steps(visit: Visit, status: dict[str, Any], members: Sequence[Member]) -> list[tuple[str, tuple[str, ...]]]:
-    """What waits for who reads, each with the commands that do it."""
+    """Return the reader's next steps, each with its commands."""
     roles = visit.person.roles
     steps: list[tuple[str, tuple[str, ...]]] = []
     if Role.OWNER in roles:

@@ -56,7 +56,7 @@ def show(
     here : str
         Of the project's pages, the one that it is.
     **context
-        What the template shows.
+        Values of the template.
     """
     rendered = (
         _environment()
@@ -108,7 +108,7 @@ def day(iso: str) -> Markup:
 
 
 def role_words(roles: Sequence[str]) -> str:
-    """What somebody is.
+    """Describe roles in words.
 
     Examples
     --------

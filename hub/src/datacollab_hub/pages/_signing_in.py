@@ -30,13 +30,13 @@ _PATIENCE = 30
 
 @ROUTER.get("/static/pages.css")
 def shared_style() -> Response:
-    """What all pages of the program look like."""
+    """Return the stylesheet of all pages of the program."""
     return FileResponse(STYLE, media_type="text/css")
 
 
 @ROUTER.get("/static/hub.css")
 def own_style() -> Response:
-    """What the hub's have besides."""
+    """Return the further stylesheet of the hub's pages."""
     return FileResponse(_OWN_STYLE, media_type="text/css")
 
 

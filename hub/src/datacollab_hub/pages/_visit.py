@@ -1,4 +1,4 @@
-"""Who reads a page, and what becomes of errors: the rules are those of signed requests, the answers are pages."""
+"""A page's reader, and its errors: the rules are those of signed requests, the answers are pages."""
 
 from __future__ import annotations
 
@@ -61,7 +61,7 @@ class Visit:
 
     @property
     def token(self) -> str:
-        """What forms of its pages carry."""
+        """The token that forms of its pages carry."""
         return form_token(self.cookie)
 
 
@@ -119,7 +119,7 @@ def new_router() -> APIRouter:
 
 
 def missing_page(request: Request) -> Response:
-    """What a browser is told of an address that is none."""
+    """Answer a browser that asks for an address which does not exist."""
     response = _page_of(request, "NOT_FOUND", str(not_found()), "", 404)
     response.headers.update(_HEADERS)
     return response

@@ -1,8 +1,8 @@
 """The kind of remote that carries the files of an exchange to a hub, and from it.
 
-Files by what they are for:
+Files by their purpose:
 
-* Opened by its URL: `_kind`; what it does: `_hub`, `_files`, `_log`, `_withheld`.
+* Opened by its URL: `_kind`; its work: `_hub`, `_files`, `_log`, `_withheld`.
 * Requests, asked again where the network fails: `_http`, `_retrying`, `_words`.
 * Coming into a project: `_membership`.
 """

@@ -73,7 +73,7 @@ def _begin(client: HubClient, project: str, parcel: Parcel) -> tuple[str, int] |
 
 
 def download(client: HubClient, project: str, entry: Entry, part: Path, *, tell: Tell) -> None:
-    """Write a file after what `part` holds of it.
+    """Write the rest of a file after the beginning that `part` holds.
 
     Raises
     ------

@@ -28,14 +28,14 @@ _TIMEOUT, _CONNECT = 60.0, 15.0
 
 
 class Interrupted(Exception):  # noqa: N818
-    """The network failed, or the hub asked to come back later; whether it did what was asked is not known.
+    """The network failed, or the hub asked to come back later; whether it carried the request out is not known.
 
     Attributes
     ----------
     wanted : str or None
         Seconds to wait, as the hub said.
     refusal : ExchangeError or None
-        What the hub said besides.
+        Further words of the hub.
     """
 
     def __init__(self, reason: str, wanted: str | None = None, refusal: ExchangeError | None = None) -> None:
@@ -44,7 +44,7 @@ class Interrupted(Exception):  # noqa: N818
 
 
 class RefusedByHubError(ExchangeError):
-    """What a hub refused, by a code of this version.
+    """A refusal of a hub, by a code of this version.
 
     Attributes
     ----------
@@ -59,7 +59,7 @@ class RefusedByHubError(ExchangeError):
 
 @dataclass(frozen=True)
 class Answer:
-    """What a hub answered.
+    """An answer of a hub.
 
     Attributes
     ----------
@@ -96,7 +96,7 @@ class Answer:
         Parameters
         ----------
         verbatim : bool
-            Whether texts are wanted as they came: for what is hashed, and shown to nobody.
+            Whether texts stay as they came, to be hashed and shown to nobody.
 
         Raises
         ------
@@ -162,13 +162,13 @@ class HubClient:
         headers: Mapping[str, str] | None = None,
         ok: tuple[int, ...] = (200,),
     ) -> Answer:
-        """Ask, and again where the network fails: for what may be asked twice.
+        """Ask, and again where the network fails. The request must be harmless if it arrives twice.
 
         Parameters
         ----------
         method, path : str
         json : object, optional
-            What the body is to say.
+            Contents of the body.
         body : bytes
         headers : mapping of str to str, optional
         ok : tuple of int
@@ -177,7 +177,7 @@ class HubClient:
         Raises
         ------
         ExchangeError
-            What the hub refuses, by its code where this version knows it; REMOTE_UNREACHABLE, TLS_UNTRUSTED.
+            A refusal of the hub, by its code where this version knows it; REMOTE_UNREACHABLE, TLS_UNTRUSTED.
         """
         failed = 0
         while True:
@@ -188,7 +188,7 @@ class HubClient:
                 self.wait(failed, interrupted)
 
     def once_or_refused(self, method: str, path: str, *, json: object, ok: tuple[int, ...]) -> Answer:
-        """Ask for what may be done twice if it is asked twice: not again where the network fails.
+        """Ask once, and not again where the network fails: the hub would carry the request out twice.
 
         Raises
         ------
@@ -209,7 +209,7 @@ class HubClient:
         Raises
         ------
         ExchangeError
-            REMOTE_UNREACHABLE, when they were enough; or what the hub said.
+            REMOTE_UNREACHABLE, when they were enough; or the hub's refusal.
         """
         if failed >= self.patience.attempts and interrupted.refusal is not None:
             raise interrupted.refusal
@@ -247,7 +247,7 @@ class HubClient:
     def streamed(
         self, method: str, path: str, *, body: bytes = b"", headers: Mapping[str, str], ok: tuple[int, ...] = (200,)
     ) -> Iterator[tuple[Any, str]]:
-        """The answer of httpx before its body was read, and what errors call it.
+        """The answer of httpx before its body was read, and the name that errors give it.
 
         Raises
         ------
@@ -307,7 +307,7 @@ def _context(httpx: Any, ca: Path | None) -> ssl.SSLContext:
 
 
 def _check_plain(response: Any, what: str) -> None:
-    """Refuse what was packed, unasked: a few bytes could become more than memory holds."""
+    """Refuse a compressed answer that nobody asked for: a few bytes could become more than memory holds."""
     if response.headers.get("Content-Encoding", "identity").strip().lower() != "identity":
         raise ExchangeError(
             "REMOTE_REFUSED", f"{what} answers in a packed form, which was not asked for. Look at proxies on the way."
@@ -326,7 +326,7 @@ def _read_bounded(response: Any, what: str) -> bytes:
 
 
 def _refusal(answer: Answer) -> ExchangeError:
-    """What the hub says, with its code where it is one of ours; its words are text of others, and cut."""
+    """Return a refusal in the hub's words, with its code if it is one of ours. Its words are others' text, and cut."""
     try:
         said = answer.json()
     except ExchangeError:
@@ -347,7 +347,7 @@ def _refusal(answer: Answer) -> ExchangeError:
 
 
 def _difference(date: str | None) -> str:
-    """How far the clocks are apart, if the hub says what time it has."""
+    """Return how far the clocks are apart, if the hub tells its time."""
     try:
         there = parsedate_to_datetime(date or "")
         if there.utcoffset() is None:

@@ -30,8 +30,8 @@ _MOST_OF_LOG = 128 * 2**20
 class HubRemote(Remote):
     """A project at a hub, for somebody with keys.
 
-    What the hub says is not believed where it matters: files and the agreement are signed by members, and `witness`
-    tells when its log does not go on from what was seen before.
+    The client does not believe the hub where it matters: files and the agreement are signed by members, and `witness`
+    tells when its log does not continue the one that was seen before.
 
     Parameters
     ----------
@@ -137,12 +137,12 @@ class HubRemote(Remote):
         self.client.ask("DELETE", f"{self._at(folder)}/files/{entry.sha256}", ok=(200, 204))
 
     def witness(self, kept: Kept, folder: Folder) -> Kept:
-        """Read the log from what was seen last, and remember its end.
+        """Read the log from the last entry that was seen, and remember its end.
 
         Raises
         ------
         ExchangeError
-            LOG_BROKEN, when it does not go on from there, or does not show what was accepted from here.
+            LOG_BROKEN, when it does not go on from there, or does not show a file that it accepted from here.
         """
         project = self._at(folder).rpartition("/")[-1]
         start, size, entries = max(0, kept.seq - 1), 0, list[Any]()
@@ -197,7 +197,7 @@ class HubRemote(Remote):
 
 
 def _check_told(status: RemoteStatus, project: Project, url: str) -> None:
-    """Check that a hub repeats what the owner signed."""
+    """Check that a hub repeats the owner's signed words."""
     agreed = {
         "deadline": None if project.deadline is None else project.deadline.isoformat(),
         "quorum": project.fewest_parties,

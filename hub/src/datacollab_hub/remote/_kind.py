@@ -1,4 +1,4 @@
-"""A hub by what a folder has written down of it."""
+"""A hub by the notes of a folder."""
 
 from __future__ import annotations
 

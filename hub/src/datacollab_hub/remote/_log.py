@@ -1,4 +1,4 @@
-"""The log of a hub: whether it goes on from what was seen last, and what it says of files from and for a folder."""
+"""The log of a hub: whether it continues the one seen last, and its entries on files from and for a folder."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ __all__ = ["continue_log"]
 
 
 def continue_log(kept: Kept, entries: Sequence[Mapping[str, Any]], project: str, url: str, folder: Folder) -> Kept:
-    """What is remembered once these entries were seen.
+    """Return the notes to remember once these entries were seen.
 
     Parameters
     ----------

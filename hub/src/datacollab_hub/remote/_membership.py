@@ -74,7 +74,7 @@ class Asked:
     text : str
         As their ``public.key`` has it.
     state : str
-        Whether they wait, or what became of it.
+        Whether they wait, or the decision.
     """
 
     name: str

@@ -11,7 +11,7 @@ __all__ = ["check_given"]
 
 
 def check_given(folder: Folder, remote: Remote, before: Kept, seen: Kept, refused: Container[str]) -> None:
-    """Check what a pull brought against the hub's log.
+    """Check the files of a pull against the hub's log.
 
     Parameters
     ----------
@@ -20,9 +20,9 @@ def check_given(folder: Folder, remote: Remote, before: Kept, seen: Kept, refuse
     remote : Remote
         The hub.
     before, seen : Kept
-        What was remembered before the pull; and after it and a look at the log.
+        Notes from before the pull; and from after it and a look at the log.
     refused : container of str
-        SHA-256 of what was refused, or "agreement": the caller says so.
+        SHA-256 of each refused file, or "agreement": the caller says so.
 
     Raises
     ------

@@ -1,4 +1,4 @@
-"""Words of a hub, which are others' text: without what could steer a terminal, or look like lines of our own."""
+"""Words of a hub, others' text: without characters that steer a terminal, or lines that look like ours."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What a folder and a hub have in common: requests signed by whoever makes them (RFC 9421), and the hub's log."""
+"""The common part of a folder and a hub: signed requests (RFC 9421), and the hub's log."""
 
 from ._chain import LOG_START, check_hub_log, hub_entry
 from ._message import CLOCK_WINDOW

@@ -28,10 +28,10 @@ def hub_entry(
     time : str
         By the hub's clock, in ISO 8601.
     who : str
-        Fingerprint of the key that asked for what was done, or ``hub``.
+        Fingerprint of the key that asked for the action, or ``hub``.
     action : str
     facts : mapping of str to object
-        What JSON can hold.
+        Facts that JSON can hold.
     previous : str
         Digest of the entry before, or `LOG_START`.
 

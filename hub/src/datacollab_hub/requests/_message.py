@@ -1,4 +1,4 @@
-"""What of a request is signed, for both sides."""
+"""The signed parts of a request, for both sides."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ class Message:
     Attributes
     ----------
     method, url : str
-        The address as it is sent: absolute, and with what cannot be in one written as percent signs and digits.
+        The address as it is sent: absolute, other characters are written as percent signs and digits.
     headers : dict of str to str
     """
 
@@ -42,7 +42,7 @@ class Message:
 
 
 def parts_to_sign(has_body: bool) -> tuple[str, ...]:
-    """Parts of a request that are signed: all that says what is asked, and the body where there is one."""
+    """Return the parts of a request that are signed: method, address, audience, and the body where there is one."""
     return (*_ALWAYS, DIGEST) if has_body else _ALWAYS
 
 

@@ -18,13 +18,13 @@ _NONCE_BYTES = 16
 def sign_request(
     method: str, url: str, headers: Mapping[str, str], body: bytes, key: KeyPair, *, now: float | None = None
 ) -> dict[str, str]:
-    """Headers that say who makes a request, and that nobody changed what it asks.
+    """Return headers that say who makes a request, and that nobody changed it.
 
     Parameters
     ----------
     method : str
     url : str
-        Absolute, and as it will be sent; what a client such as httpx makes of an address may be spelt differently.
+        Absolute, and as it will be sent; a client such as httpx may spell an address differently.
     headers : mapping of str to str
         Those that the request has already.  They are not signed.
     body : bytes

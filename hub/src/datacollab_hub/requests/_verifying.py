@@ -31,9 +31,9 @@ class Verified:
     created : int
         When it was signed by its maker's clock, in seconds since 1970.
     nonce : str
-        What tells it from every other request; whoever answers takes each once.
+        Tells it from every other request; a hub takes each once.
     digest : str or None
-        What was signed of its body, as ``Content-Digest`` says it; None where it has none.
+        Signed hash of its body, as ``Content-Digest`` has it; None where it has none.
     """
 
     key: PublicKey
@@ -64,7 +64,7 @@ def verify_request(
     Raises
     ------
     ExchangeError
-        And nothing else, whatever the headers, but what ``keys`` raises: ``SIGNATURE_MISSING``,
+        And nothing else, for any headers, but errors of ``keys``: ``SIGNATURE_MISSING``,
         ``SIGNATURE_INVALID``, ``KEY_UNKNOWN``, ``CLOCK_SKEW``.
     """
     found = verify_head(method, url, headers, keys, now)
@@ -150,7 +150,7 @@ def check_body(found: Verified, body: bytes) -> None:
 
 
 class _Resolver:
-    """The library's way to ask for a key; remembers which one it was, that there was none, or what failed."""
+    """The library's way to ask for a key; remembers the key, that there was none, or the error."""
 
     def __init__(self, keys: Callable[[str], PublicKey | None]) -> None:
         self._keys = keys
@@ -174,7 +174,7 @@ class _Resolver:
 
 
 def _verify(message: Message, resolver: _Resolver) -> Any:
-    """What the library says is signed, or None."""
+    """Return the parts that the library finds signed, or None."""
     library = signatures()
     verifier = library.HTTPMessageVerifier(signature_algorithm=library.algorithms.ED25519, key_resolver=resolver)
     # Clocks are compared here, with the caller's: what is wrong with them is told apart from a wrong signature.

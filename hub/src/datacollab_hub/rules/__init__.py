@@ -1,4 +1,4 @@
-"""Who may do what on a hub: pure functions and tables, without a database and without a network."""
+"""Permissions on a hub: pure functions and tables, without a database and without a network."""
 
 from ._agreeing import check_follows, check_invited
 from ._kinds import KINDS, Kind, check_envelope, kind_of

@@ -1,4 +1,4 @@
-"""Who may become what, and which project file may follow which."""
+"""Roles that a key may take, and project files that may follow one another."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ def check_invited(role: Role, roles: Collection[Role]) -> None:
     """Refuse a role that does not go together with those that a key has in the project.
 
     An owner may be a party; all else excludes one another: the analyst must know neither the anchor nor how large it
-    is, and an auditor sees what all others send.
+    is, and an auditor sees all others' files.
 
     Raises
     ------

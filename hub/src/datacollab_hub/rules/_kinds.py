@@ -1,4 +1,4 @@
-"""Kinds of files: who sends each, to whom, and what has to be in it."""
+"""Kinds of files: who sends each, to whom, and its required contents."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ __all__ = ["KINDS", "Kind", "check_envelope", "kind_of"]
 
 @dataclass(frozen=True)
 class Kind:
-    """What is sent.
+    """A kind of file.
 
     Attributes
     ----------
@@ -76,7 +76,7 @@ def kind_of(name: str, person: Person) -> Kind:
 
 
 def check_envelope(kind: Kind, envelope: Envelope, *, project_digest: str, party: str | None) -> None:
-    """Refuse a bundle that is not what its sender said that they would send.
+    """Refuse a bundle that differs from its sender's announcement.
 
     Parameters
     ----------

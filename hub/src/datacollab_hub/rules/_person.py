@@ -1,4 +1,4 @@
-"""Who asks: a key, and what it is in a project."""
+"""The person who asks: a key, and its roles in a project."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ __all__ = ["MEMBERS", "Person", "Role"]
 
 
 class Role(StrEnum):
-    """What a key is to the hub, and in the project that a request is about."""
+    """A role of a key on the hub, or in the project of a request."""
 
     ANYBODY = "anybody"
     INVITED = "invited"
@@ -43,7 +43,7 @@ class Person:
 
     @property
     def fingerprint(self) -> str:
-        """What the hub calls the key."""
+        """The hub's name for the key."""
         return self.key.fingerprint
 
     @property

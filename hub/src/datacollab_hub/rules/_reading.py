@@ -12,7 +12,7 @@ __all__ = ["FileFacts", "may_fetch", "may_see"]
 
 @dataclass(frozen=True)
 class FileFacts:
-    """What decides about a file.
+    """Facts that decide who may fetch a file.
 
     Attributes
     ----------
@@ -34,7 +34,7 @@ class FileFacts:
 def may_fetch(person: Person, file: FileFacts) -> bool:
     """Whether a file is this person's to have: its sender's and its recipients', nobody else's.
 
-    What is for all parties is for those of the project file that it belongs to: a new one may name others, an analyst
+    Files for all parties are for those of the project file that it belongs to: a new one may name others, an analyst
     among them who was a party.
     """
     if person.fingerprint in (file.sender, file.recipient):

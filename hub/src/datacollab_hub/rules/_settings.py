@@ -1,4 +1,4 @@
-"""What an operator decides."""
+"""Settings of an operator."""
 
 from __future__ import annotations
 
@@ -17,11 +17,11 @@ class Settings:
     Attributes
     ----------
     url : str
-        By which the hub is known: what is signed names it, so that nobody can pass a request on to another hub.
+        The hub's name. Every signature covers it, so that nobody can pass a request on to another hub.
     file_bytes : int
         The most that a file may have.
     sender_bytes : int
-        The most that a key's files and unfinished uploads in a project may have together; what others sent does not
+        The most that a key's files and unfinished uploads in a project may have together; others' files do not
         count, so that nobody learns of it.
     part_bytes : int
         The least that a part of a file may have, but for the last.

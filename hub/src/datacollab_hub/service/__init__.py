@@ -1,4 +1,4 @@
-"""What a hub does, route by route, without HTTP: rules are asked, the store is changed, the log is told."""
+"""The work of a hub, route by route, without HTTP: rules are asked, the store is changed, the log is told."""
 
 from ..store import Member
 from ._agreements import project_members, project_revisions, read_agreed_project

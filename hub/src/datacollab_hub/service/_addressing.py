@@ -19,7 +19,7 @@ def recipient_of(kind: Kind, said: str | None, members: Sequence[Member]) -> str
     ----------
     kind : Kind
     said : str, optional
-        Name or fingerprint of a party, for what is for one.
+        Name or fingerprint of a party, if the file is for one.
     members : sequence of Member
 
     Raises

@@ -1,4 +1,4 @@
-"""Members of a project, and what they agreed on, then and now."""
+"""Members of a project, and their agreements, then and now."""
 
 from __future__ import annotations
 

@@ -65,7 +65,7 @@ def sign_out(hub: Hub, cookie: str) -> None:
 
 
 def visitor(hub: Hub, seen: Seen, cookie: str | None, *, project: str | None) -> Person:
-    """Who reads, and what their key is now in the project that they read about.
+    """Return the reader, and the key's present roles in the project that they read about.
 
     Raises
     ------

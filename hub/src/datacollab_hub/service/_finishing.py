@@ -27,7 +27,7 @@ __all__ = ["finish", "remove_parts"]
 def finish(hub: Hub, person: Person, upload: Upload) -> dict[str, Any]:
     """Put an upload's parts together, check the file, and accept it; one request at a time for each upload.
 
-    What is refused leaves nothing behind.  Where the hub itself fails, a full disk say, the upload stays as it was.
+    A refused upload leaves nothing behind.  Where the hub itself fails, a full disk say, the upload stays as it was.
 
     Raises
     ------
@@ -87,7 +87,7 @@ def _join(hub: Hub, parts: list[str]) -> Iterator[bytes]:
 
 
 def _answer_finished_meanwhile(hub: Hub, upload: Upload) -> dict[str, Any]:
-    """What to say where another request for the same upload was faster."""
+    """Answer where another request for the same upload was faster."""
     with hub.store.reading() as connection:
         there = file_row(connection, upload.project, upload.sha256)
     if there is None or there.withdrawn is not None or there.sender != upload.sender:

@@ -1,4 +1,4 @@
-"""A hub: what it keeps, what its operator decided, and its clock."""
+"""A hub: its store, its operator's settings, and its clock."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ class Hub:
     claims : Claims
         Uploads that are being ended.
     views : Views
-        What was shown of projects.
+        Views of projects.
     """
 
     store: Store

@@ -27,7 +27,7 @@ class Identified:
     ----------
     person : Person
     verified : Verified
-        What they signed.
+        The request that they signed.
     """
 
     person: Person
@@ -47,7 +47,7 @@ class Identified:
 def identify(
     hub: Hub, seen: Seen, method: str, target: str, headers: Mapping[str, str], *, project: str | None
 ) -> Identified:
-    """Verify a request before its body is read, take it once, and find what its key is.
+    """Verify a request before its body is read, take it once, and find the roles of its key.
 
     Parameters
     ----------

@@ -128,7 +128,7 @@ def _lines(public_key: str) -> str:
 
 
 def waiting_keys(hub: Hub, project: str) -> list[dict[str, Any]]:
-    """Keys that asked, and what became of it."""
+    """Return keys that asked to join, and the decision on each."""
     with hub.store.reading() as connection:
         the_project(connection, project)
         return [

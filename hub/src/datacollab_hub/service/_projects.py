@@ -95,7 +95,7 @@ def _describe(row: ProjectRow, roles: Collection[str]) -> dict[str, Any]:
 
 
 def put_agreement(hub: Hub, person: Person, project: str, data: bytes) -> tuple[bool, dict[str, Any]]:
-    """Let a project file hold from now on; whether it is a new one, and what holds.
+    """Let a project file hold from now on; return whether it is a new one, and the present one.
 
     Members are then those of the file, and auditors.  Who is none of them any more is no member.
 
@@ -188,7 +188,7 @@ def agreement_of(hub: Hub, project: str) -> bytes:
 
 
 def project_status(hub: Hub, person: Person, project: str) -> dict[str, Any]:
-    """How a project stands; the same for every member, as it tells who sent, and nothing of what."""
+    """Return how a project stands. It is the same for every member: it tells who sent files, and nothing of them."""
     with hub.store.reading() as connection:
         view = hub.views.of(connection, project)
     seq, head = view.head

@@ -1,4 +1,4 @@
-"""What processes of one hub remember together: requests that they have answered, and how often each key asks."""
+"""The common memory of one hub's processes: requests that they have answered, and how often each key asks."""
 
 from __future__ import annotations
 
@@ -105,7 +105,7 @@ class Seen:
         self._database.close()
 
     def _clear_away(self, now: float) -> None:
-        """Once a second: what has expired, and keys that may ask as often again as those that never did."""
+        """Forget, once a second, expired requests, and keys that have all their requests again."""
         if self._next - _EVERY <= now < self._next:
             return
         self._next = now + _EVERY

@@ -1,4 +1,4 @@
-"""The beginning of an upload: what may come, before any of it does."""
+"""The beginning of an upload: its announcement is checked before any byte comes."""
 
 from __future__ import annotations
 
@@ -29,14 +29,14 @@ __all__ = ["Announced", "start_upload"]
 
 @dataclass(frozen=True)
 class Announced:
-    """What a sender says that they will send.
+    """A sender's announcement of a file.
 
     Attributes
     ----------
     kind, sha256 : str
     size : int
     recipient : str or None
-        Name or fingerprint of a party, for what is for one.
+        Name or fingerprint of a party, if the file is for one.
     """
 
     kind: str

@@ -1,4 +1,4 @@
-"""What polls show of projects: read from the database once, and again when a project's log has grown."""
+"""Views of projects that polls show: read from the database once, and again when a project's log has grown."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ class View:
     """A project as it was when its log ended with an entry.
 
     All that is in it is written in the transaction of an entry of the log, so as long as the log ends with the same
-    entry, it is what the database holds.
+    entry, it equals the database.
 
     Attributes
     ----------
@@ -45,7 +45,7 @@ class View:
 
     @property
     def n_rows(self) -> int:
-        """What it takes of the room that there is for all."""
+        """Its part of the room that all views share."""
         return 1 + len(self.members) + len(self.files) + sum(map(len, self.fetches.values()))
 
     @cached_property
@@ -60,7 +60,7 @@ class View:
 
     @cached_property
     def listed(self) -> list[tuple[FileFacts, Mapping[str, Any]]]:
-        """What decides who sees each file, and what is then shown of it."""
+        """Facts that decide who sees each file, and its description."""
         return [(facts_of(each, self.row), self._show(each)) for each in self.files]
 
     def _show(self, file: FileRow) -> dict[str, Any]:
@@ -139,7 +139,7 @@ class Views:
 
 
 def facts_of(file: FileRow, row: ProjectRow) -> FileFacts:
-    """What decides about a file of a project."""
+    """Return the facts that decide who may fetch a file of a project."""
     return FileFacts(file.kind, file.sender, file.recipient, file.project_digest == row.digest)
 
 

@@ -1,4 +1,4 @@
-"""What a hub keeps: a database (SQLite or PostgreSQL, by SQLAlchemy and Alembic), blobs (by fsspec), and the log.
+"""The store of a hub: a database (SQLite or PostgreSQL, by SQLAlchemy and Alembic), blobs (by fsspec), and the log.
 
 No rule is here but those that an index holds: that a file is there once, and that a party has one live share.
 """

@@ -1,4 +1,4 @@
-"""Every project file that held, so that people can see what changed."""
+"""Every project file that held, so that people can see the changes."""
 
 from __future__ import annotations
 

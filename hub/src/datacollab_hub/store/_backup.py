@@ -88,7 +88,7 @@ def _copy_blob(store: Store, folder: Path, row: dict[str, Any]) -> bool:
 
 
 def _withdrawn(store: Store, row: dict[str, Any]) -> dict[str, Any]:
-    """What changed of a row whose blob was there when the rows were read."""
+    """Return the changes of a row whose blob was there when the rows were read."""
     with store.reading() as connection:
         now = (
             connection.execute(select(files.c.withdrawn, files.c.blob).where(files.c.id == row["id"]))

@@ -138,7 +138,7 @@ class Blobs:
     def sweep(self, keep: set[str], *, older_than: float) -> int:
         """Remove blobs that no row of the database names any more and were there before a time; how many they were.
 
-        What is not called as blobs are was put there by others, and stays.
+        Files with other names than blobs were put there by others, and stay.
         """
         n_removed = 0
         for name, facts in self._list_blobs():
@@ -162,7 +162,7 @@ class Blobs:
         return {name for name, match in found if match is not None and match["part"] is None}
 
     def mark(self) -> str | None:
-        """What the place is marked with; None where it is not."""
+        """Return the mark of the place; None where it has none."""
         try:
             with self._reached(), self._fs.open(self._path(_MARK), "rb") as file:
                 return str(file.read(64).decode("ascii", "replace").strip())
@@ -181,7 +181,7 @@ class Blobs:
                 raise FileNotFoundError("the place for blobs is not there")
 
     def _list_blobs(self) -> list[tuple[str, dict[str, Any]]]:
-        """All that lies there: names below the place, and what it knows of each."""
+        """List the place: names below it, and its facts of each."""
         prefix = self._root.rstrip("/") + "/"
         with self._reached():
             found = self._fs.find(self._root, detail=True)

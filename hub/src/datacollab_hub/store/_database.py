@@ -44,7 +44,7 @@ def open_engines(url: str) -> tuple[Engine, Engine]:
     """An engine whose transactions are serialised where they write to one project, and one to read by.
 
     SQLite has one writer at a time for all; with a server, who writes to a project locks its row first.  Who reads from
-    a server does so statement by statement: that is what each sees in a transaction that is READ COMMITTED too, and
+    a server does so statement by statement: each statement does so in a transaction that is READ COMMITTED too, and
     the words that begin and end one would cost as much as the question.  Readers wait for no lock, so a few connections
     do for all threads; to make one costs more than many questions.
     """

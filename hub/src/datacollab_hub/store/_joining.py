@@ -81,7 +81,7 @@ def use_invitation(
 def add_request(
     connection: Connection, project: str, fingerprint: str, public_key: str, role: str, name: str, now: float
 ) -> bool:
-    """Let a key wait for approval, in place of what it asked for before; False where it waits or is approved."""
+    """Let a key wait for approval, in place of its earlier request; False where it waits or is approved."""
     where = (requests.c.project == project, requests.c.fingerprint == fingerprint)
     there = connection.execute(select(requests.c.state, requests.c.role).where(*where)).first()
     if there is not None and there.role == role and there.state != "refused":
@@ -100,7 +100,7 @@ def join_requests(connection: Connection, project: str) -> list[JoinRequest]:
 
 
 def decide_request(connection: Connection, project: str, fingerprint: str, state: str) -> None:
-    """Say what became of a request."""
+    """Keep the decision on a request."""
     where = (requests.c.project == project, requests.c.fingerprint == fingerprint)
     connection.execute(update(requests).where(*where).values(state=state))
 

@@ -1,4 +1,4 @@
-"""The log of a project: what was done, in a chain."""
+"""The log of a project: its actions, in a chain."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ _HEAD = select(log.c.seq, log.c.digest).where(log.c.project == bindparam("projec
 def append_log(
     connection: Connection, project: str, now: float, who: str, action: str, facts: Mapping[str, Any]
 ) -> None:
-    """Add an entry, in the transaction of what it tells of: both are there, or neither.
+    """Add an entry, in the transaction of the action: both are there, or neither.
 
     It never tells how large something is, for all members read it.
     """

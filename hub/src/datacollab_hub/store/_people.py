@@ -1,4 +1,4 @@
-"""Keys that the hub knows, what they are in projects, and requests that were seen."""
+"""Keys that the hub knows, their roles in projects, and requests that were seen."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ _STANDING = (
 
 @dataclass(frozen=True)
 class Standing:
-    """What a key is to the hub, and in a project."""
+    """Roles of a key on the hub, and in a project."""
 
     key: PublicKey
     may_open: bool
@@ -79,7 +79,7 @@ def allow_key(connection: Connection, key: PublicKey, now: float) -> None:
 
 
 def roles_of(connection: Connection, project: str, fingerprint: str) -> frozenset[str]:
-    """What a key is in a project; nothing where there is none."""
+    """Return the roles of a key in a project; none where there is no such project."""
     query = select(members.c.role).where(members.c.project == project, members.c.fingerprint == fingerprint)
     return frozenset(connection.execute(query).scalars())
 

@@ -39,7 +39,7 @@ class Member:
 
 @dataclass(frozen=True)
 class ProjectRow:
-    """A project; what the project file says is None where there is none yet."""
+    """A project; facts of the project file are None where there is none yet."""
 
     id: str
     name: str
@@ -109,7 +109,7 @@ def set_agreement(
     deadline: date | None,
     quorum: int,
 ) -> None:
-    """Keep the very bytes that the owner signed, and what the hub needs of them."""
+    """Keep the very bytes that the owner signed, and the facts that the hub needs."""
     values = {
         "agreement": agreement,
         "digest": digest,

@@ -30,7 +30,7 @@ class Store:
     engine : Engine
     blobs : Blobs
     readers : Engine, optional
-        Of what writes nothing, where that is another one.
+        The engine of transactions that write nothing, where it is another one.
     """
 
     engine: Engine
@@ -39,7 +39,7 @@ class Store:
 
     @classmethod
     def opened(cls, data: Path, *, database: str | None = None, blobs: str | None = None) -> Store:
-        """Open a hub's folder, and make what is not there yet.
+        """Open a hub's folder, and make all that is missing.
 
         Parameters
         ----------

@@ -58,7 +58,7 @@ def upload_row(connection: Connection, upload: str) -> Upload | None:
 def find_upload(
     connection: Connection, *, project: str, sender: str, kind: str, sha256: str, recipient: str
 ) -> Upload | None:
-    """An upload by what it is of."""
+    """Find an upload by its file."""
     wanted = {"project": project, "sender": sender, "kind": kind, "sha256": sha256, "recipient": recipient}
     row = connection.execute(select(*_COLUMNS).filter_by(**wanted)).first()
     return Upload(*row) if row else None
@@ -93,7 +93,7 @@ def n_open_uploads(connection: Connection, sender: str) -> int:
 
 
 def used_bytes(connection: Connection, project: str, sender: str) -> int:
-    """Of a key's files in a project, and of what it announced."""
+    """Return the bytes of a key's files in a project, with those that it announced."""
     sent = (files.c.project == project, files.c.sender == sender, files.c.withdrawn.is_(None))
     announced = (uploads.c.project == project, uploads.c.sender == sender)
     kept = select(func.coalesce(func.sum(files.c.size), 0)).where(*sent)

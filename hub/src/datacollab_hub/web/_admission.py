@@ -1,4 +1,4 @@
-"""What happens to every request before its route: signature, replay, role; then size and digest of its body."""
+"""Checks of every request before its route: signature, replay, role; then size and digest of its body."""
 
 from __future__ import annotations
 
@@ -47,7 +47,7 @@ class Call:
 
 
 async def _admit(request: Request) -> AsyncIterator[Call]:
-    """Who asks comes first, then what they send: strangers' bodies are not read, but for small ones to join."""
+    """Identify the sender first, then read the body: strangers' bodies are not read, but for small ones to join."""
     route = _BY_NAME[request.method, request.scope["route"].path]
     _check_announced(request, route.most_bytes)
     if Role.INVITED in route.roles:
@@ -72,7 +72,7 @@ async def _admit(request: Request) -> AsyncIterator[Call]:
 async def answer_polled(request: Request, answer: Callable[[Hub, Person, str], Any]) -> JSONResponse:
     """Admit and answer a request without a body about a project, in one step of one thread.
 
-    For what members ask all the time: to change threads between both costs as much as to answer, and threads that wait
+    Members poll all the time: to change threads between both costs as much as to answer, and threads that wait
     for one another's turn at the interpreter cost more than they bring.
     """
     route = _BY_NAME[request.method, request.scope["route"].path]

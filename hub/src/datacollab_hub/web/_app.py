@@ -1,4 +1,4 @@
-"""The app: routes, what happens before them, and what errors become."""
+"""The app: routes, checks before them, and answers to errors."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ def make_app(hub: Hub, *, n_processes: int = 1, shared: Path | None = None) -> F
     n_processes : int, default=1
         That answer beside one another, this one included.
     shared : Path, optional
-        A folder for what they count together; needed where they are several.
+        A folder for their common counts; needed where they are several.
     """
     app = FastAPI(
         title="datacollab hub",
@@ -66,7 +66,7 @@ def make_app(hub: Hub, *, n_processes: int = 1, shared: Path | None = None) -> F
 
 @contextlib.asynccontextmanager
 async def _tidied(app: FastAPI) -> AsyncIterator[None]:
-    """Clear away at the beginning, and once a day, what was left half done; the app ends after what was begun."""
+    """Clear away unfinished uploads, at the beginning and once a day; the app ends after requests that were begun."""
     ending = asyncio.Event()
     task = asyncio.create_task(_tidy_daily(app.state.hub, ending))
     yield

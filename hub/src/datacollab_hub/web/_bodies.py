@@ -1,4 +1,4 @@
-"""What requests say, in JSON: nothing missing, nothing else, of the right types."""
+"""Bodies of requests, in JSON: nothing missing, nothing else, of the right types."""
 
 from __future__ import annotations
 

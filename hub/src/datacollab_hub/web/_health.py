@@ -29,7 +29,7 @@ def alive() -> dict[str, str]:
 
 @ROUTER.get("/readyz")
 def ready(request: Request) -> Response:
-    """That it reaches what it keeps."""
+    """Answer that it reaches its store."""
     hub: Hub = request.app.state.hub
     try:
         hub.store.check()

@@ -42,7 +42,7 @@ class Bodies:
         fingerprint : str, optional
             Who asks; None for strangers, whose bodies are small, and who take no place of those that are known.
         project : str, optional
-            What the request is about. Requests about none share the places of one project.
+            The request's project. Requests about none share the places of one project.
         owner : str, optional
             Who opened the project: one key's projects do not hold all places together.
 

@@ -12,7 +12,7 @@ _RANGE = re.compile(r"bytes=(\d{0,18})-(\d{0,18})")
 def byte_range(header: str | None, size: int) -> tuple[int, int] | None:
     """The first byte, and the one after the last; None where there are no such bytes.
 
-    Several ranges at once, and what is no range, count as none: all is sent, as the standard allows.
+    Several ranges at once, and malformed ones, count as none: all is sent, as the standard allows.
 
     Examples
     --------

@@ -81,7 +81,7 @@ async def _answer_unrouted(request: Request, error: Exception) -> Response:
 
 
 async def _misread(request: Request, _: Exception) -> JSONResponse:
-    """What is wrong in a query; the framework's own words would repeat what was sent."""
+    """Describe the fault of a query; the framework's own words would repeat the query."""
     wrong = ExchangeError("REQUEST_MALFORMED", "The address's query is wrong: `after` is a number from 0.")
     request.state.code = wrong.code
     return refusal(wrong, STATUS[wrong.code])

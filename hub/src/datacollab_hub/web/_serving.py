@@ -65,14 +65,14 @@ def serve(hub: Hub, *, host: str, port: int) -> None:
 def serve_together(
     settings: Settings, *, data: Path, database: str | None, blobs: str | None, host: str, port: int, n_processes: int
 ) -> None:
-    """The same in several processes, which share what they count; one that dies is replaced.
+    """Serve in several processes, which share their counts; one that dies is replaced.
 
     Parameters
     ----------
     settings : Settings
     data : Path
     database, blobs : str, optional
-        As in `Store.located`; the store was opened before, and is what it has to be.
+        As in `Store.located`; the store was opened before, and fits.
     host : str
     port : int
     n_processes : int
@@ -109,7 +109,7 @@ def one_of_several() -> FastAPI:
 
 @contextlib.contextmanager
 def _shared_folder(data: Path) -> Iterator[Path]:
-    """A folder in the hub's own, where nobody clears away but this, when it begins: what was left after a kill."""
+    """A folder in the hub's own, which only this process clears, when it begins, of files left after a kill."""
     if os.name == "posix":
         for left in data.glob("running-*"):
             with contextlib.suppress(OSError), open(left / _HELD, "rb") as file:

@@ -1,4 +1,4 @@
-"""What an operator sees of requests: a line of JSON each, and numbers.  No body, no secret, no query."""
+"""An operator's view of requests: a line of JSON each, and numbers.  No body, no secret, no query."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ class JsonLines(logging.Formatter):
 
 
 def _places(traceback: Any) -> list[str]:
-    """Files and lines, without what stood there: an error's own words may quote a path or a statement's values."""
+    """Return files and lines, without their text: an error's own words may quote a path or a statement's values."""
     places = []
     while traceback is not None:
         code = traceback.tb_frame.f_code
@@ -62,7 +62,7 @@ class Numbers:
     Attributes
     ----------
     registry : CollectorRegistry
-        What is shown.
+        Numbers that are shown.
     """
 
     def __init__(self, shared: Path | None = None) -> None:

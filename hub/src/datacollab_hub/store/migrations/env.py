@@ -1,4 +1,4 @@
-"""What Alembic runs around the steps: on the connection that it is given, in its transaction."""
+"""The frame of Alembic's steps: on the given connection, in its transaction."""
 
 from __future__ import annotations
 
