@@ -60,7 +60,9 @@ _NEEDED = (
     "jinja2",
     "prometheus_client",
 )
-_KIB, _MIB, _GIB = 2**10, 2**20, 2**30
+_KIB = 2**10
+_MIB = 2**20
+_GIB = 2**30
 
 
 @app.command("serve")

@@ -47,7 +47,9 @@ def join(
 
         # Other users of the machine can list a command's words.
         given = typer.get_text_stream("stdin").readline() if link == "-" else link
-        asked, key, places = Link.of(given), keys_of(folder, passphrase_file), read_places(folder)
+        asked = Link.of(given)
+        key = keys_of(folder, passphrase_file)
+        places = read_places(folder)
         place = Place(
             name=name, url=asked.url, project=asked.project, ca=None if ca is None else os.path.relpath(ca, folder)
         )

@@ -64,7 +64,8 @@ class Stage:
         if folder.exists() and any(folder.iterdir()):
             raise ValueError(f"{folder} is not empty; choose another --output, or remove it.")
         folder.mkdir(parents=True, exist_ok=True)
-        self.folder, self.quiet = folder, quiet
+        self.folder = folder
+        self.quiet = quiet
         self._begun: list[subprocess.Popen[str]] = []
         self._is_busy = self._is_told_to_end = False
         self._handlers: dict[int, Any] = {}

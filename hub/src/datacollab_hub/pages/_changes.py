@@ -59,7 +59,8 @@ def _sections(project: Project) -> list[dict[str, Any]]:
     members = {"Owner": project.owner, "Analyst": project.analyst}
     members |= {f"Party {name}": key for name, key in project.parties.items()}
     sharing = content.get("sharing", {})
-    mask_keys, entities = sharing.pop("mask_keys", {}), sharing.pop("entities", {})
+    mask_keys = sharing.pop("mask_keys", {})
+    entities = sharing.pop("entities", {})
     settings = {f"Sharing: {name.replace('_', ' ')}": _words(value) for name, value in sharing.items()}
     settings |= {f"Mask key of {name}": key for name, key in mask_keys.items()}
     settings |= {f"Legal entity of {name}": entity for name, entity in entities.items()}

@@ -70,7 +70,10 @@ def log(visit: Visiting, project: str, after: Annotated[int | None, Query(ge=0, 
 
 def _read(hub: Hub, project: str, after: int) -> _Read:
     """Read all of a log, as a chain is checked from its beginning, and keep a page of it."""
-    seq, head, kept, broken = 0, LOG_START, [], None
+    seq = 0
+    head = LOG_START
+    kept = []
+    broken = None
     while entries := service.project_log(hub, project, seq):
         try:
             head = check_hub_log(project, entries, after=seq, previous=head) if broken is None else head
@@ -85,7 +88,8 @@ def _read(hub: Hub, project: str, after: int) -> _Read:
 def _describe(entry: Mapping[str, Any], names: Mapping[str, str]) -> dict[str, Any]:
     """An entry for people."""
     # A log that was changed may hold anything.
-    facts, who = entry["facts"] if isinstance(entry["facts"], dict) else {}, str(entry["who"])
+    facts = entry["facts"] if isinstance(entry["facts"], dict) else {}
+    who = str(entry["who"])
     return {
         "seq": entry["seq"],
         "seconds": _seconds(str(entry["time"])),

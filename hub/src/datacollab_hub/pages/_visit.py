@@ -77,7 +77,8 @@ def _visiting(request: Request) -> Visit:
     known = project if project is not None and is_id(project) else None
     person = visitor(hub, request.app.state.seen, cookie, project=known)
     visit = Visit(hub, person, cookie or "")
-    request.state.who, request.state.visit = person.fingerprint, visit
+    request.state.who = person.fingerprint
+    request.state.visit = visit
     check_may(page_route(request), person)
     return visit
 

@@ -28,7 +28,9 @@ def upload(client: HubClient, project: str, parcel: Parcel, *, tell: Tell) -> No
     ------
     ExchangeError
     """
-    failed, furthest, most = 0, -1, parcel.size
+    failed = 0
+    furthest = -1
+    most = parcel.size
     while (begun := _begin(client, project, parcel)) is not None:
         place, offset = begun
         # Progress forgives failures; a hub that goes back and forth does not keep us forever.
@@ -64,7 +66,8 @@ def _begin(client: HubClient, project: str, parcel: Parcel) -> tuple[str, int] |
     answer = client.ask("POST", f"/v1/projects/{project}/uploads", json=said, ok=(200, 201))
     if answer.status == 200:
         return None
-    name, offset = answer.field("upload", str), answer.field("offset", int)
+    name = answer.field("upload", str)
+    offset = answer.field("offset", int)
     if not _UPLOAD.fullmatch(name) or not 0 <= offset < parcel.size:
         raise ExchangeError(
             "REMOTE_REFUSED", f"{answer.what} answers with an upload that cannot be. Look whether that is a hub."
@@ -79,7 +82,8 @@ def download(client: HubClient, project: str, entry: Entry, part: Path, *, tell:
     ------
     ExchangeError
     """
-    failed, furthest = 0, part.stat().st_size if part.exists() else 0
+    failed = 0
+    furthest = part.stat().st_size if part.exists() else 0
     while True:
         try:
             with open(part, "ab") as target:

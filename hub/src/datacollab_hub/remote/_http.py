@@ -24,7 +24,8 @@ __all__ = ["Answer", "HubClient", "Interrupted", "RefusedByHubError"]
 
 _MOST_ANSWER = 16 * 2**20
 _MOST_WORDS = 600
-_TIMEOUT, _CONNECT = 60.0, 15.0
+_TIMEOUT = 60.0
+_CONNECT = 15.0
 
 
 class Interrupted(Exception):  # noqa: N818
@@ -40,7 +41,8 @@ class Interrupted(Exception):  # noqa: N818
 
     def __init__(self, reason: str, wanted: str | None = None, refusal: ExchangeError | None = None) -> None:
         super().__init__(reason)
-        self.wanted, self.refusal = wanted, refusal
+        self.wanted = wanted
+        self.refusal = refusal
 
 
 class RefusedByHubError(ExchangeError):
@@ -141,7 +143,8 @@ class HubClient:
         import httpx
 
         self._httpx = httpx
-        self.url, self.key = url.rstrip("/"), key
+        self.url = url.rstrip("/")
+        self.key = key
         self.patience = patience or Patience()
         self._client = self._httpx.Client(
             verify=_context(self._httpx, ca),
@@ -239,7 +242,8 @@ class HubClient:
         """
         told = dict(headers or {})
         if json is not None:
-            body, told["Content-Type"] = canonical_json(json), "application/json"
+            body = canonical_json(json)
+            told["Content-Type"] = "application/json"
         with self.streamed(method, path, body=body, headers=told, ok=ok) as (response, what):
             return Answer(response.status_code, response.headers, _read_bounded(response, what), what)
 
@@ -331,7 +335,8 @@ def _refusal(answer: Answer) -> ExchangeError:
         said = answer.json()
     except ExchangeError:
         said = {}
-    code, message = said.get("code"), said.get("message")
+    code = said.get("code")
+    message = said.get("message")
     if not isinstance(code, str) or not isinstance(message, str):
         return ExchangeError(
             "REMOTE_REFUSED",

@@ -64,7 +64,8 @@ class HubRemote(Remote):
     ) -> None:
         self.url = url.rstrip("/")
         self.client = HubClient(url, key, ca=ca, patience=patience, transport=transport)
-        self._project, self._found = project, found
+        self._project = project
+        self._found = found
 
     def list(self, folder: Folder) -> Sequence[Entry]:
         """As of `Remote`."""
@@ -145,7 +146,9 @@ class HubRemote(Remote):
             LOG_BROKEN, when it does not go on from there, or does not show a file that it accepted from here.
         """
         project = self._at(folder).rpartition("/")[-1]
-        start, size, entries = max(0, kept.seq - 1), 0, list[Any]()
+        start = max(0, kept.seq - 1)
+        size = 0
+        entries = list[Any]()
         while True:
             answer = self.client.ask("GET", f"/v1/projects/{project}/log?after={start}")
             more = answer.field("entries", list, verbatim=True)

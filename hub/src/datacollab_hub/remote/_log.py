@@ -41,7 +41,8 @@ def continue_log(kept: Kept, entries: Sequence[Mapping[str, Any]], project: str,
             raise _broken(
                 url, f"entry {kept.seq}, the last one that this folder saw, is another now, or is not there any more."
             )
-        previous, entries = kept.head, entries[1:]
+        previous = kept.head
+        entries = entries[1:]
     try:
         head = check_hub_log(project, entries, after=kept.seq, previous=previous)
     except ExchangeError as error:
@@ -60,11 +61,13 @@ def continue_log(kept: Kept, entries: Sequence[Mapping[str, Any]], project: str,
 
 def _replay(kept: Kept, entries: Sequence[Mapping[str, Any]], folder: Folder) -> tuple[Sequence[str], str]:
     """Files for the folder, and the digest of the project file, after these entries."""
-    owed, agreed = dict.fromkeys(kept.owed), kept.agreed
+    owed = dict.fromkeys(kept.owed)
+    agreed = kept.agreed
     for entry in entries:
         if entry["action"] == "agreement":
             # Files of earlier project files stay where they are.
-            owed, agreed = {}, str(entry["facts"].get("digest"))
+            owed = {}
+            agreed = str(entry["facts"].get("digest"))
         elif entry["action"] == "withdrawn":
             owed.pop(str(entry["facts"].get("sha256")), None)
         received = _read_received(entry)

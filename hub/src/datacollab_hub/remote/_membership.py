@@ -167,7 +167,9 @@ def answer_request(client: HubClient, project: str, fingerprint: str, approve: b
 
 def _ask(said: Any, what: str) -> Asked:
     try:
-        name, role, text = said["name"], said["role"], said["public_key"]
+        name = said["name"]
+        role = said["role"]
+        text = said["public_key"]
         if not (isinstance(name, str) and isinstance(role, str) and isinstance(text, str)):
             raise TypeError
         word, *proofs = text.split()

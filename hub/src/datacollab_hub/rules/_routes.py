@@ -11,7 +11,10 @@ from ._words import not_found
 
 __all__ = ["ROUTES", "Route", "check_may"]
 
-_KEY, _SMALL, _TEXT, _CHUNK = 2**12, 2**16, 2**20, 2**22
+_KEY = 2**12
+_SMALL = 2**16
+_TEXT = 2**20
+_CHUNK = 2**22
 
 
 @dataclass(frozen=True)
@@ -49,7 +52,8 @@ def _page(path: str, *roles: Role, method: str = "GET", most_bytes: int = 0) -> 
     return Route(method, path, frozenset(roles), most_bytes, is_page=True)
 
 
-_P, _SHOWN = "/v1/projects/{project}", "/projects/{project}"
+_P = "/v1/projects/{project}"
+_SHOWN = "/projects/{project}"
 _SENDERS = (Role.OWNER, Role.PARTY, Role.ANALYST)
 
 ROUTES = (

@@ -102,7 +102,8 @@ def _accept(hub: Hub, person: Person, upload: Upload, envelope: Envelope, blob: 
         # Another process may have ended it since its parts were read, and what it made of them be withdrawn by now.
         if not drop_upload(connection, upload.id):
             return False
-        digest, members = require_agreement(row), members_of(connection, row.id)
+        digest = require_agreement(row)
+        members = members_of(connection, row.id)
         # Another project file may hold by now than when the request was let in, or the upload was begun.
         roles = frozenset(Role(each.role) for each in members if each.fingerprint == person.fingerprint)
         kind = kind_of(upload.kind, Person(person.key, roles))

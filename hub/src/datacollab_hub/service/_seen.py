@@ -19,7 +19,8 @@ _EVERY = 1.0
 _SLACK = 60.0
 """Seconds that a nonce is kept longer: requests wait, and those that came later may be faster."""
 
-_PORTION, _PORTIONS = 500, 40
+_PORTION = 500
+_PORTIONS = 40
 """Rows that are cleared away in one transaction, as its journal takes room too; and how many of these at a time."""
 
 _TABLES = """
@@ -56,7 +57,8 @@ class Seen:
     """
 
     def __init__(self, per_second: float, place: Path | None = None) -> None:
-        self._rate, self._most = per_second, max(1.0, per_second * _BURST)
+        self._rate = per_second
+        self._most = max(1.0, per_second * _BURST)
         self._lock = threading.Lock()
         self._next = 0.0
         # Statements that each are a transaction.

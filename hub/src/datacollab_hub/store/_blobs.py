@@ -78,7 +78,8 @@ class Blobs:
     def _put(self, name: str, pieces: Iterable[bytes]) -> tuple[int, str]:
         folder, slash, _ = name.rpartition("/")
         part = self._path(f"{folder}{slash}.{secrets.token_hex(16)}.part")
-        size, sha256 = 0, hashlib.sha256()
+        size = 0
+        sha256 = hashlib.sha256()
         try:
             with self._fs.open(part, "wb") as file:
                 for piece in pieces:

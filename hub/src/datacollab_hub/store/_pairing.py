@@ -29,7 +29,8 @@ def pair(connection: Connection, blobs: Blobs) -> None:
         ``STORE_MISMATCH``.
     """
     if blobs.mark() is None:
-        named, there = all_blobs(connection), blobs.names()
+        named = all_blobs(connection)
+        there = blobs.names()
         if not named <= there or (there and not named):
             raise _mismatch()
         blobs.set_mark(_id(connection))

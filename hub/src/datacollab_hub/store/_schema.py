@@ -38,7 +38,10 @@ __all__ = [
 ]
 
 METADATA = MetaData()
-_ID, _FINGERPRINT, _SHA256, _NAME = String(32), String(19), String(64), String(200)
+_ID = String(32)
+_FINGERPRINT = String(19)
+_SHA256 = String(64)
+_NAME = String(200)
 
 
 def _of_project(*, primary_key: bool = False) -> Column[str]:

@@ -23,7 +23,8 @@ from ._holding import Bodies
 __all__ = ["Call", "Signed", "answer_polled"]
 
 _BY_NAME = {(route.method, route.path): route for route in ROUTES}
-_PATIENCE, _PATIENCE_WITH_STRANGERS = 600, 10
+_PATIENCE = 600
+_PATIENCE_WITH_STRANGERS = 10
 """Seconds until a body has to be there."""
 
 _WINDOW = 10
@@ -60,7 +61,8 @@ async def _admit(request: Request) -> AsyncIterator[Call]:
     if not route.most_bytes:
         yield _without_body(request, found)
         return
-    project, hub = _project(request), request.app.state.hub
+    project = _project(request)
+    hub = request.app.state.hub
     owner = None if project is None else await run_in_threadpool(owner_of, hub, project)
     with _bodies(request).held(found.person.fingerprint, project, owner):
         body = await _body(request, route.most_bytes, _PATIENCE, hub.settings.least_bytes_per_second)
@@ -102,7 +104,8 @@ def _identify(request: Request, route: Route) -> Identified:
 
 
 def _identify_invited(request: Request, body: bytes) -> Call:
-    hub, said = request.app.state.hub, parse_body(Joining, body)
+    hub = request.app.state.hub
+    said = parse_body(Joining, body)
     person = identify_invited(
         hub,
         request.app.state.seen,
@@ -114,7 +117,8 @@ def _identify_invited(request: Request, body: bytes) -> Call:
         presented=read_presented_key(said.public_key),
         secret=said.secret,
     )
-    request.state.who, request.state.is_whole = person.fingerprint, True
+    request.state.who = person.fingerprint
+    request.state.is_whole = True
     return Call(hub, person, body)
 
 
@@ -159,7 +163,9 @@ async def _body(request: Request, most: int, patience: float, rate: int = 0) -> 
     rate : int
         Least bytes a second, over each window of time.
     """
-    loop, body, seen = asyncio.get_running_loop(), bytearray(), 0
+    loop = asyncio.get_running_loop()
+    body = bytearray()
+    seen = 0
     last = loop.time() + patience
     try:
         async with asyncio.timeout_at(min(last, loop.time() + _WINDOW)) as until:

@@ -10,7 +10,11 @@ from datacollab.errors import ExchangeError
 
 __all__ = ["Bodies"]
 
-_MOST, _MOST_OF_KEY, _MOST_OF_PROJECT, _MOST_OF_OWNER, _MOST_OF_STRANGERS = 64, 8, 16, 32, 32
+_MOST = 64
+_MOST_OF_KEY = 8
+_MOST_OF_PROJECT = 16
+_MOST_OF_OWNER = 32
+_MOST_OF_STRANGERS = 32
 
 
 class Bodies:

@@ -24,10 +24,12 @@ def byte_range(header: str | None, size: int) -> tuple[int, int] | None:
     found = _RANGE.fullmatch(header or "")
     if found is None or found[0] == "bytes=-":
         return 0, size
-    first, last = found[1], found[2]
+    first = found[1]
+    last = found[2]
     if not first:
         return (max(0, size - int(last)), size) if int(last) else None
-    start, end = int(first), min(int(last) + 1 if last else size, size)
+    start = int(first)
+    end = min(int(last) + 1 if last else size, size)
     if last and int(last) < start:
         return 0, size
     return (start, end) if start < size else None

@@ -43,7 +43,8 @@ _PAUSE = 5.0
 _FOLDER = "PROMETHEUS_MULTIPROC_DIR"
 """In the environment, the folder that processes share: the counters' library reads it when it is imported."""
 
-_TOLD, _HELD = "told.json", "held"
+_TOLD = "told.json"
+_HELD = "held"
 _ROOM = 2**19
 _LOGGER = logging.getLogger("datacollab.hub")
 

@@ -84,14 +84,17 @@ class Watch:
     """Middleware that notes how each request ended, and adds headers that all answers have."""
 
     def __init__(self, app: ASGIApp, numbers: Numbers) -> None:
-        self._app, self._numbers = app, numbers
+        self._app = app
+        self._numbers = numbers
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Pass a request on."""
         if scope["type"] != "http":
             await self._app(scope, receive, send)
             return
-        begun, status, sent = time.perf_counter(), 500, 0
+        begun = time.perf_counter()
+        status = 500
+        sent = 0
 
         async def note_when_sent(message: Message) -> None:
             nonlocal status, sent
