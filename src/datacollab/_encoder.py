@@ -50,11 +50,15 @@ class TableEncoder(FittedUnseen, TransformerMixin, BaseEstimator):
         """Learn the columns of `X`, with the entries of all tables; shape (n_rows, n_features) each."""
         X = plain_table(X, self.what)
         first = columns_of(X, self.what, AgreementError)
-        self.is_frame_, self.names_, self.n_features_in_ = hasattr(X, "columns"), list(first), len(first)
+        self.is_frame_ = hasattr(X, "columns")
+        self.names_ = list(first)
+        self.n_features_in_ = len(first)
         if self.is_frame_ and all(isinstance(name, str) for name in first):
             self.feature_names_in_ = np.array(self.names_, dtype=object)
         others = [self._columns(each) for each in beside]
-        numbers, self.places_, self.levels_ = [], [], []
+        numbers = []
+        self.places_ = []
+        self.levels_ = []
         for place, name in enumerate(self.names_):
             parts = [each[name] for each in (first, *others)]
             if all(part.dtype.kind == "f" for part in parts):
@@ -94,7 +98,8 @@ class TableEncoder(FittedUnseen, TransformerMixin, BaseEstimator):
             parts.append(self._scaler.transform(self._imputer.transform(np.column_stack(numbers))))
         for place, levels in zip(self.categories_, self.levels_, strict=True):
             codes = _find_places(_as_texts(columns[self.names_[place]]), levels)
-            n_unknown, n_known = int((codes == UNKNOWN).sum()), int((codes >= 0).sum())
+            n_unknown = int((codes == UNKNOWN).sum())
+            n_known = int((codes >= 0).sum())
             if n_unknown > max(1, MOST_OUTSIDE * (n_unknown + n_known)):
                 outside.append(
                     f"column {self.names_[place]!r} holds unknown categories in {n_unknown} of {len(codes)} rows"
@@ -112,7 +117,8 @@ class TableEncoder(FittedUnseen, TransformerMixin, BaseEstimator):
 
     def settle(self, Z: FloatArray) -> FloatArray:
         """Return rows of numbers as the nearest ones that a table gives: one category each, and flags of 0 and 1."""
-        Z, start = Z.copy(), len(self.places_)
+        Z = Z.copy()
+        start = len(self.places_)
         for column in np.flatnonzero(self.are_flags_):
             ends = self._scaler.transform(np.tile([[0.0], [1.0]], start))[:, column]
             Z[:, column] = ends[np.abs(Z[:, [column]] - ends).argmin(axis=1)]
@@ -124,7 +130,8 @@ class TableEncoder(FittedUnseen, TransformerMixin, BaseEstimator):
 
     def decode(self, Z: FloatArray, like: Any) -> Any:
         """Return settled rows as a table like the plain one of `fit`."""
-        columns, start = {}, len(self.places_)
+        columns = {}
+        start = len(self.places_)
         numbers = self._scaler.inverse_transform(Z[:, :start]) if start else Z[:, :0]
         for place, entries, is_flag in zip(self.places_, numbers.T, self.are_flags_, strict=True):
             columns[place] = np.round(entries) if is_flag else entries
@@ -189,6 +196,7 @@ def _as_texts(entries: NDArray[Any]) -> list[str | None]:
 def _find_places(entries: Sequence[str | None], levels: Sequence[str | None]) -> NDArray[np.intp]:
     """Return the places of entries among the levels, a negative one for those unknown."""
     known = [level for level in levels if level is not None]
-    find, places = label_finder(known, relaxed=True), {level: place for place, level in enumerate(levels)}
+    find = label_finder(known, relaxed=True)
+    places = {level: place for place, level in enumerate(levels)}
     places |= {each: find(each) for each in {*entries} - {*places} if each is not None}
     return np.array([places.get(each, MISSING) for each in entries], dtype=np.intp)

@@ -21,7 +21,8 @@ from ._require import require
 from ._typing import FloatArray
 from .errors import AgreementError
 
-MISSING, UNKNOWN = -1, -2
+MISSING = -1
+UNKNOWN = -2
 MOST_OUTSIDE = 0.05
 """The largest share of a column's entries that may be outside of what was agreed; one entry always may."""
 _DECIMAL = re.compile(r"[+-]?\d+(\.\d+)?", re.ASCII)
@@ -64,7 +65,8 @@ def plain_column(values: Any) -> NDArray[Any]:
     if entries.dtype.kind != "O":
         return entries
     missing = are_missing(entries)
-    known, whole = entries[~missing], not missing.any()
+    known = entries[~missing]
+    whole = not missing.any()
     if all(isinstance(each, bool | np.bool_) for each in known) and whole:
         return entries.astype(np.bool_)
     if all(isinstance(each, Real | np.bool_ | Decimal) for each in known):
@@ -214,7 +216,8 @@ def spelt_otherwise(missing: Sequence[Any], found: Sequence[Any]) -> str:
     >>> spelt_otherwise(["age", "ward"], ["Age ", "sex"])
     " There is 'Age ' for 'age'."
     """
-    alike, said = {relax(str(name)): name for name in found}, []
+    alike = {relax(str(name)): name for name in found}
+    said = []
     for name in missing:
         if (there := alike.get(relax(str(name)))) is not None:
             are_texts = isinstance(there, str) and isinstance(name, str)

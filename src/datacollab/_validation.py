@@ -48,7 +48,8 @@ def array_namespace(values: Array) -> Any:
 
 def to_numpy(values: ArrayLike) -> NDArray[Any]:
     """Return the values in main memory, as a NumPy array; uncopied if they are one."""
-    library, array = array_library(values), cast(Any, values)
+    library = array_library(values)
+    array = cast(Any, values)
     if library == "torch":
         array = array.detach().cpu().numpy()
     elif library == "cupy":

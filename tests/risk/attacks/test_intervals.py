@@ -5,7 +5,7 @@ from hypothesis import strategies as st
 from numpy.testing import assert_allclose
 from scipy import stats
 
-from datacollab.risk.attacks import clustered_interval, wilson_interval
+from datacollab.risk.attacks import interval_of_clusters, wilson_interval
 
 RATES = st.integers(1, 500).flatmap(lambda n: st.tuples(st.integers(0, n), st.just(n)))
 
@@ -39,12 +39,12 @@ def test_no_rate(hits, n):
 def test_values_in_groups_count_as_groups(rng):
     """Where all of a group are alike the interval is about that of the groups' number; alone each counts."""
     hits = rng.random(200) < 0.3
-    assert clustered_interval(hits, range(200)) == wilson_interval(int(hits.sum()), 200)
-    low, high = clustered_interval(np.repeat(hits, 5), np.repeat(np.arange(200), 5))
+    assert interval_of_clusters(hits, range(200)) == wilson_interval(int(hits.sum()), 200)
+    low, high = interval_of_clusters(np.repeat(hits, 5), np.repeat(np.arange(200), 5))
     assert_allclose([low, high], wilson_interval(int(hits.sum()), 200), atol=0.01)
-    assert clustered_interval([0.2] * 5, [0] * 5) == (0.0, 1.0)
+    assert interval_of_clusters([0.2] * 5, [0] * 5) == (0.0, 1.0)
     with pytest.raises(ValueError, match="from 0 to 1"):
-        clustered_interval([1.5], [0])
+        interval_of_clusters([1.5], [0])
 
 
 def test_interval_of_values_in_groups_covers(rng):
@@ -52,6 +52,6 @@ def test_interval_of_values_in_groups_covers(rng):
     for _ in range(400):
         rates = rng.beta(2, 3, size=20)
         values = (rng.random((20, 5)) < rates[:, None]).ravel()
-        low, high = clustered_interval(values, np.repeat(np.arange(20), 5))
+        low, high = interval_of_clusters(values, np.repeat(np.arange(20), 5))
         covered.append(low <= 0.4 <= high)
     assert np.mean(covered) >= 0.92

@@ -3,7 +3,7 @@
 from ._artefacts import StoredRows, find_training_rows
 from ._attack import ReconstructionAttack
 from ._demixing import AffineEstimate, Demixing, demix
-from ._measures import Matches, class_means, clustered_interval, match_margins, wilson_interval
+from ._measures import Matches, class_means, interval_of_clusters, match_margins, wilson_interval
 from ._membership import (
     Membership,
     ShadowAttack,
@@ -29,9 +29,9 @@ __all__ = [
     "ShadowAttack",
     "StoredRows",
     "class_means",
-    "clustered_interval",
     "demix",
     "find_training_rows",
+    "interval_of_clusters",
     "match_margins",
     "membership",
     "reconstruction_distance_scores",

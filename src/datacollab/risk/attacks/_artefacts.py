@@ -24,9 +24,12 @@ from scipy import sparse
 from ..._validation import FloatArray, array_library, to_numpy
 from ._attack import check_rows
 
-_LOOSE, _STRICT = 1e-5, 1e-9
+_LOOSE = 1e-5
+_STRICT = 1e-9
 """Difference between entries, relative to the row's largest; with fewer than three columns rows coincide easily."""
-_MOST_CANDIDATES, _MOST_COLUMNS, _MOST_BYTES = 200, 2000, 2**32
+_MOST_CANDIDATES = 200
+_MOST_COLUMNS = 2000
+_MOST_BYTES = 2**32
 """Rows near a row sought, columns of an affine image, and bytes compared in files that are not understood."""
 
 
@@ -34,21 +37,24 @@ class _Form:
     """Table under one change of units, and which of its rows are not constant, as too much else is."""
 
     def __init__(self, name: str, rows: FloatArray) -> None:
-        self.name, self.rows = name, rows
+        self.name = name
+        self.rows = rows
         self.usable = np.ptp(rows, axis=1) > 1e-3 * np.abs(rows).max(axis=1, initial=0.0)
 
-    def found_in(self, table: FloatArray) -> NDArray[np.bool_]:
+    def occurs_in(self, table: FloatArray) -> NDArray[np.bool_]:
         """Return for each row of the form whether it occurs in the table."""
         tolerance = _LOOSE if self.rows.shape[1] >= 3 else _STRICT
         direction = np.random.default_rng(0).normal(size=self.rows.shape[1])
         with np.errstate(all="ignore"):
-            keys, sought = table @ direction, self.rows @ direction
+            keys = table @ direction
+            sought = self.rows @ direction
         order = np.argsort(keys)
         keys = keys[order]
         allowed = tolerance * np.abs(self.rows).max(axis=1)
         # By the entries' differences, the keys differ by at most this.
         reach = allowed * np.abs(direction).sum()
-        first, last = np.searchsorted(keys, sought - reach), np.searchsorted(keys, sought + reach, side="right")
+        first = np.searchsorted(keys, sought - reach)
+        last = np.searchsorted(keys, sought + reach, side="right")
         found = np.zeros(len(self.rows), dtype=np.bool_)
         for i in np.flatnonzero((last > first) & self.usable):
             candidates = table[order[first[i] : min(last[i], first[i] + _MOST_CANDIDATES)]]
@@ -80,7 +86,7 @@ class _RowSearch:
             many = self._X.shape[1] >= 8 and 2 * found.sum() >= len(found)
             if (found & self._telling).any() or (many and len(np.unique(self._X[found], axis=0)) >= 5):
                 return "rows" if name == "as they are" else "transformed rows", name, int(found.sum())
-        if any(mean.found_in(view).any() for mean in self._means for view in _views(held, self._X.shape[1])):
+        if any(mean.occurs_in(view).any() for mean in self._means for view in _views(held, self._X.shape[1])):
             return "mean", "mean of all rows", 0
         return None
 
@@ -101,10 +107,10 @@ class _RowSearch:
         views = list(_views(array, self._X.shape[1]))
         for form in self._forms:
             for view in views:
-                yield form.name, form.found_in(view)
+                yield form.name, form.occurs_in(view)
         for view in views:
             if len(view) == len(self._X) > 2:
-                yield "each column in units of its own", _Form("", _standard(self._X)).found_in(_standard(view))
+                yield "each column in units of its own", _Form("", _standard(self._X)).occurs_in(_standard(view))
         if self._is_affine_image(array):
             yield "invertible affine image", np.ones(len(self._X), dtype=np.bool_)
 
@@ -115,7 +121,8 @@ class _RowSearch:
         if array.ndim != 2 or len(array) != n or not 2 * (array.shape[1] + 1) < n or array.shape[1] > _MOST_COLUMNS:
             return False
         with np.errstate(all="ignore"):
-            B, X = _finite(array), self._X - self._X.mean(axis=0)
+            B = _finite(array)
+            X = self._X - self._X.mean(axis=0)
             B = B - B.mean(axis=0)
             lengths = np.linalg.norm(B, axis=0)
             B = B / np.where(lengths > 0, lengths, 1.0)
@@ -124,7 +131,9 @@ class _RowSearch:
 
 
 def _other_forms(X: FloatArray) -> Iterator[_Form]:
-    low, span, largest = X.min(axis=0), np.ptp(X, axis=0), np.abs(X).max(axis=0)
+    low = X.min(axis=0)
+    span = np.ptp(X, axis=0)
+    largest = np.abs(X).max(axis=0)
     units = {
         "": X,
         "less their mean": X - X.mean(axis=0),
@@ -178,7 +187,8 @@ def _finite(array: NDArray[np.generic]) -> FloatArray:
 
 UNSEARCHED = object()
 """Stands for something too large to look into."""
-MAX_OBJECTS, MAX_ENTRIES = 200_000, 2**27
+MAX_OBJECTS = 200_000
+MAX_ENTRIES = 2**27
 """Objects, and entries of an array or bytes in all unpacked from files, that are looked at: 1 GiB in float64."""
 _ATOMS = (type(None), bool, int, float, complex, str, type, types.ModuleType, range, np.generic, np.dtype)
 _BLOBS = (bytes, bytearray, memoryview)

@@ -20,7 +20,8 @@ from ...errors import AgreementError, RepresentationError
 from ...linalg import leading_left_singular
 
 IntArray = NDArray[np.intp]
-_MAX_GROUPS, _MIN_PER_GROUP = 10, 20
+_MAX_GROUPS = 10
+_MIN_PER_GROUP = 20
 """Groups into which quantiles of a numeric target cut the rows, at most, and rows in each, at least."""
 BLOCK_ENTRIES = 2**22
 """Entries of a matrix of distances or of a kernel in memory at a time (32 MiB)."""
@@ -33,7 +34,8 @@ def check_rows(values: ArrayLike, what: str, error: type[ValueError] = Represent
 
 def check_pairs(A: ArrayLike, Z: ArrayLike) -> tuple[FloatArray, FloatArray]:
     """Check leaked rows and their representation, one of each."""
-    rows, representation = check_rows(A, "The leaked original"), check_rows(Z, "The leaked representation")
+    rows = check_rows(A, "The leaked original")
+    representation = check_rows(Z, "The leaked representation")
     if len(rows) != len(representation):
         raise AgreementError(
             f"The leaked representation has {len(representation)} rows but the leaked original has {len(rows)}; give "
@@ -168,7 +170,8 @@ class Reconstructing(FittedUnseen, BaseEstimator):
         self._code = self._target_like = None
         if target is None:
             return None, None
-        y, y_public = check_targets(target, n_rows, f"The {what}' target"), None
+        y = check_targets(target, n_rows, f"The {what}' target")
+        y_public = None
         if public is not None:
             if public_target is None:
                 raise AgreementError(
@@ -176,13 +179,16 @@ class Reconstructing(FittedUnseen, BaseEstimator):
                     "public_target, or leave target out."
                 )
             y_public = check_targets(public_target, len(public), "The public rows' target", like=y)
-        self._code, self._target_like = learn_target_code(y, y_public), y[:0]
+        self._code = learn_target_code(y, y_public)
+        self._target_like = y[:0]
         return y, y_public
 
     def _groups(self, target: NDArray[Any] | None) -> IntArray | None:
         return None if self._code is None or target is None else self._code.groups(target)
 
-    def _checked(self, representation: ArrayLike, target: ArrayLike | None) -> tuple[FloatArray, NDArray[Any] | None]:
+    def _check_shared(
+        self, representation: ArrayLike, target: ArrayLike | None
+    ) -> tuple[FloatArray, NDArray[Any] | None]:
         """Check rows to be reconstructed, and that they have targets exactly if those in `fit` had."""
         check_is_fitted(self)
         Z = check_rows(representation, "The representation")
@@ -258,7 +264,8 @@ class ReconstructionAttack(Reconstructing, ABC):
         y, y_public = self._learn_targets(target, len(A), P, public_target, "leaked rows")
         Z, self.mean_representation_ = centre(Z)
         A, self.mean_original_ = centre(A)
-        self.n_features_in_, self.n_features_out_ = Z.shape[1], A.shape[1]
+        self.n_features_in_ = Z.shape[1]
+        self.n_features_out_ = A.shape[1]
         if self._code is not None and y is not None:
             columns, self._mean_column = centre(self._code.columns(y))
             spread = float((columns**2).sum())
@@ -274,7 +281,7 @@ class ReconstructionAttack(Reconstructing, ABC):
         counts as unknown.  Raise AgreementError or RepresentationError if rows or targets are missing, superfluous, not
         finite, or of another kind than those in `fit`.
         """
-        Z, y = self._checked(representation, target)
+        Z, y = self._check_shared(representation, target)
         Z = self._with_columns(Z - self.mean_representation_, y)
         return self.mean_original_ + self._reconstruct(Z, self._groups(y))
 

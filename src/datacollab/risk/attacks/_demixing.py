@@ -17,7 +17,8 @@ from scipy.stats import rankdata
 from ..._validation import FloatArray
 from ._attack import IntArray, check_pairs, check_rows, check_targets, least_squares
 
-_MOST_VECTORS, _FEASIBLE = 1500, 1e-7
+_MOST_VECTORS = 1500
+_FEASIBLE = 1e-7
 """Vectors that the programme chooses from, and the largest number that its solver takes for zero."""
 
 
@@ -50,9 +51,11 @@ def find_subset_by_programme(vectors: FloatArray, size: int, tolerance: float, s
 
 _STAGES = {1: (2000,), 2: (100, 300, 1000), 3: (60, 130, 280), 4: (40, 90, 125)}
 """Among how many of the first vectors a subset is sought, one after the other, by the size of the halves."""
-_LARGEST_SUBSET, _PIVOTS = 9, 120
+_LARGEST_SUBSET = 9
+_PIVOTS = 120
 """Vectors of a subset, and that are tried as the one outside of both halves, at most."""
-_BLOCK, _LARGEST_MEETING = 2_000_000, 30_000_000
+_BLOCK = 2_000_000
+_LARGEST_MEETING = 30_000_000
 """Pairs of halves that agree along one direction, at a time and in all: with more, the tolerance tells too little."""
 
 
@@ -89,8 +92,10 @@ class _Halves:
         along = vectors @ direction
         sums, members = _all_sums(along, size)
         order = np.argsort(sums)
-        self._vectors, self._direction = vectors, direction
-        self._sums, self._members = sums[order], members[order]
+        self._vectors = vectors
+        self._direction = direction
+        self._sums = sums[order]
+        self._members = members[order]
 
     def meet(self, total: FloatArray, tolerance: float, pivot: int) -> IntArray | None:
         """Find two halves without a vector in common, and without the pivot, that add up to the total."""
@@ -100,7 +105,8 @@ class _Halves:
         left = np.flatnonzero(counts)
         if not len(left) or counts.sum() > _LARGEST_MEETING:
             return None
-        best, closest = None, tolerance
+        best = None
+        closest = tolerance
         blocks = np.searchsorted(np.cumsum(counts[left]), np.arange(_BLOCK, counts[left].sum(), _BLOCK))
         for rows in filter(len, np.split(left, blocks)):
             repeated = np.repeat(rows, counts[rows])
@@ -132,7 +138,8 @@ class _Halves:
 def _all_sums(values: FloatArray, size: int) -> tuple[FloatArray, NDArray[np.int16]]:
     """Return sums of all subsets, shape (n_subsets,), and their members, shape (n_subsets, size)."""
     n = len(values)
-    sums, members = values.copy(), np.arange(n, dtype=np.int16)[:, None]
+    sums = values.copy()
+    members = np.arange(n, dtype=np.int16)[:, None]
     for smaller in range(1, size):
         # Subsets come in the order of their largest member, so those below it are the first ones.
         counts = [math.comb(last, smaller) for last in range(n)]
@@ -143,11 +150,14 @@ def _all_sums(values: FloatArray, size: int) -> tuple[FloatArray, NDArray[np.int
 
 
 _FOLDS = 5
-_ROUNDING, _LARGEST_ERROR = 1e-9, 0.05
+_ROUNDING = 1e-9
+_LARGEST_ERROR = 0.05
 """Errors up to which an estimate is exact, and close enough for sums to tell anything, in standard deviations."""
 _FALSE_SOLUTIONS = 1e-4
 """Subsets that may fit a mean by chance."""
-_SECONDS_PER_GROUP, _SECONDS_PER_PROGRAMME, _FAILURES = 15.0, 5.0, 2
+_SECONDS_PER_GROUP = 15.0
+_SECONDS_PER_PROGRAMME = 5.0
+_FAILURES = 2
 """After so many programmes in a row without a solution no more are tried: there is noise, or members are missing."""
 
 
@@ -166,17 +176,18 @@ class AffineEstimate:
         A, Z = check_pairs(anchor, representation)
         self.scale = float(np.sqrt(((Z - Z.mean(axis=0)) ** 2).mean())) or 1.0
         self._unit = np.ones(A.shape[1])
-        self.errors = self._left_out_errors(A, Z)
+        self.errors = self._leave_out_errors(A, Z)
         spread = A.std(axis=0)
         if np.median(self.errors) > _ROUNDING and np.ptp(spread) > 0:
             # Where rows do not determine F, the smallest is another one in other units: f may standardise columns.
             standardised = np.where(spread > 0, spread, 1.0)
-            errors = self._left_out_errors(A / standardised, Z)
+            errors = self._leave_out_errors(A / standardised, Z)
             if np.median(errors) < np.median(self.errors):
-                self._unit, self.errors = standardised, errors
+                self._unit = standardised
+                self.errors = errors
         self._map = _affine(A / self._unit, Z)
 
-    def _left_out_errors(self, A: FloatArray, Z: FloatArray) -> FloatArray:
+    def _leave_out_errors(self, A: FloatArray, Z: FloatArray) -> FloatArray:
         errors = np.full(len(A), np.inf)
         if len(A) >= _FOLDS:
             for fold in range(_FOLDS):
@@ -257,7 +268,9 @@ def demix(
     if not estimate.is_close:
         return Demixing(groups=(), members=())
     shown = np.asarray(target)
-    known, is_numeric, unit = None, shown.dtype.kind == "f", 0.0
+    known = None
+    is_numeric = shown.dtype.kind == "f"
+    unit = 0.0
     if candidate_target is not None:
         known = check_targets(candidate_target, len(X), "The candidates' target", like=shown)
         spread = float(np.std(known)) if is_numeric else 0.0
@@ -266,7 +279,7 @@ def demix(
     group = np.unique(Z, axis=0, return_inverse=True)[1].reshape(-1)
     groups = tuple(np.split(np.argsort(group, kind="stable"), np.cumsum(np.bincount(group))[:-1]))
     images = estimate(X)
-    classes = _known_classes(anchor_representation, anchor_target)
+    classes = _class_moments(anchor_representation, anchor_target)
     tolerances = sorted({_ROUNDING, max(_ROUNDING, float(estimate.errors.max()))})
     free = np.ones(len(X), dtype=bool)
     members: list[IntArray | None] = [None] * len(groups)
@@ -274,10 +287,12 @@ def demix(
         failures = 0
         # Small groups first: they are quick, and what they are made of need not be sought any more.
         for number in sorted(range(len(groups)), key=lambda each: len(groups[each])):
-            rows, size = groups[number], len(groups[number])
+            rows = groups[number]
+            size = len(groups[number])
             if members[number] is not None or time.monotonic() >= ends:
                 continue
-            mean, targets = Z[rows[0]], shown[rows]
+            mean = Z[rows[0]]
+            targets = shown[rows]
             may_be = free
             # A single number is the mean of the members' numbers; else each member has one of the group's targets.
             if known is not None and not (is_numeric and len(np.unique(targets)) == 1):
@@ -298,7 +313,8 @@ def demix(
             if len(order) < size:
                 continue
             allowed = _tolerance(gaps, size, tolerance * estimate.scale * math.sqrt(size))
-            found, left = None, ends - time.monotonic()
+            found = None
+            left = ends - time.monotonic()
             if size <= _LARGEST_SUBSET:
                 found = find_subset(gaps, size, allowed, min(left, _SECONDS_PER_GROUP))
             if found is None and size > 1 and failures < _FAILURES:
@@ -312,7 +328,8 @@ def demix(
 
 
 def _affine(A: FloatArray, Z: FloatArray) -> Callable[[FloatArray], FloatArray]:
-    centre, image = A.mean(axis=0), Z.mean(axis=0)
+    centre = A.mean(axis=0)
+    image = Z.mean(axis=0)
     coefficients = least_squares(A - centre, Z - image)
     return lambda rows: np.asarray(image + (rows - centre) @ coefficients)
 
@@ -329,13 +346,14 @@ def _tolerance(images: FloatArray, size: int, allowed: float) -> float:
     return min(allowed, math.exp((math.log(_FALSE_SOLUTIONS) - subsets - density - ball) / d))
 
 
-def _known_classes(
+def _class_moments(
     representation: ArrayLike | None, target: ArrayLike | None
 ) -> dict[Any, tuple[FloatArray, FloatArray]]:
     """Return mean and precision of the anchor's representation by class; nothing without classes."""
     if representation is None or target is None or np.asarray(target).dtype.kind == "f":
         return {}
-    Z, y = np.asarray(representation, dtype=np.float64), np.asarray(target)
+    Z = np.asarray(representation, dtype=np.float64)
+    y = np.asarray(target)
     of_all = np.cov(Z, rowvar=False).reshape(Z.shape[1], Z.shape[1])
     classes = {}
     for label in np.unique(y):

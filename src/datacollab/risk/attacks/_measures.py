@@ -31,16 +31,19 @@ def wilson_interval(hits: int, n: int) -> tuple[float, float]:
     return wilson(hits / n, n)
 
 
-def clustered_interval(values: ArrayLike, groups: ArrayLike) -> tuple[float, float]:
+def interval_of_clusters(values: ArrayLike, groups: ArrayLike) -> tuple[float, float]:
     """Compute the 95 % interval of a mean of values in [0, 1] that come in groups, as rows that share a published mean.
 
     It is Wilson's, for as many independent tries as would give the variance of the mean over groups, with Student's t
     for one degree of freedom less than there are groups.  With a single group it is [0, 1].
     """
-    found, group = np.asarray(values, dtype=np.float64), np.unique(np.asarray(groups), return_inverse=True)[1]
+    found = np.asarray(values, dtype=np.float64)
+    group = np.unique(np.asarray(groups), return_inverse=True)[1]
     if not found.size or found.min() < 0 or found.max() > 1:
         raise ValueError("values must be one or more numbers from 0 to 1.")
-    n, n_groups, share = len(found), int(group.max()) + 1, float(found.mean())
+    n = len(found)
+    n_groups = int(group.max()) + 1
+    share = float(found.mean())
     if n_groups == n and np.isin(found, (0, 1)).all():
         return wilson_interval(round(float(found.sum())), n)
     if n_groups == 1:
@@ -52,7 +55,8 @@ def clustered_interval(values: ArrayLike, groups: ArrayLike) -> tuple[float, flo
     return wilson(share, tries, float(stats.t.ppf(0.975, n_groups - 1)))
 
 
-_JITTER, _LEAST_JITTER = 1e-15, 1e-290
+_JITTER = 1e-15
+_LEAST_JITTER = 1e-290
 """Size of the noise that decides ties, relative to the terms of a squared distance: that of rounding."""
 _SHORT_ROUND = 3
 
@@ -104,10 +108,12 @@ class Matches:
         persons: ArrayLike | None = None,
         random_state: int | np.random.RandomState | None = None,
     ) -> None:
-        C, self._reconstructions = _checked(candidates, reconstructions)
-        self._persons, random = _persons(persons, C), own_generator(random_state)
+        C, self._reconstructions = _check_pair(candidates, reconstructions)
+        self._persons = _persons(persons, C)
+        random = own_generator(random_state)
         # Rounding depends on the place in a product, so ties are only fair if the places are random, too.
-        self._rows, self._columns = random.permutation(len(self._reconstructions)), random.permutation(len(C))
+        self._rows = random.permutation(len(self._reconstructions))
+        self._columns = random.permutation(len(C))
         blocks = _cost_blocks(C[self._columns], self._reconstructions[self._rows], random)
         self._costs = np.concatenate([costs for _, costs in blocks])
 
@@ -123,7 +129,8 @@ class Matches:
     @cached_property
     def chances(self) -> FloatArray:
         """Compute each row's chance to be linked to its original."""
-        R, persons = self._reconstructions, self._persons
+        R = self._reconstructions
+        persons = self._persons
         scale = float(np.abs(R).max()) or 1.0
         # Rows that are equal but for rounding have one number.
         guesses = np.unique(np.round(R / scale, 11), axis=0, return_inverse=True)[1].reshape(-1)
@@ -164,7 +171,7 @@ def match_margins(candidates: ArrayLike, reconstructions: ArrayLike) -> FloatArr
 
     It is the distance to the nearest *other* candidate over that to the own original: above 1 the row is singled out.
     """
-    C, R = _checked(candidates, reconstructions)
+    C, R = _check_pair(candidates, reconstructions)
     if len(C) < 2:
         raise AgreementError("A margin needs a second candidate; got one. Add decoys, or more rows.")
     nearest = np.empty(len(R), dtype=np.intp)
@@ -179,7 +186,7 @@ def match_margins(candidates: ArrayLike, reconstructions: ArrayLike) -> FloatArr
     return np.asarray(margins)
 
 
-def _checked(candidates: ArrayLike, reconstructions: ArrayLike) -> tuple[FloatArray, FloatArray]:
+def _check_pair(candidates: ArrayLike, reconstructions: ArrayLike) -> tuple[FloatArray, FloatArray]:
     C = check_rows(candidates, "The table of candidates")
     R = check_rows(reconstructions, "The table of reconstructions")
     check_columns(C, R, "The candidates have", "the reconstructions have")
@@ -196,7 +203,8 @@ def _cost_blocks(
 ) -> Iterator[tuple[slice, FloatArray]]:
     """Yield squared distances less |r|^2, which would cost digits, in blocks of rows, with noise that decides ties."""
     centre = C.mean(axis=0)
-    C, R = C - centre, R - centre
+    C = C - centre
+    R = R - centre
     squares = (C**2).sum(axis=1)
     lengths = np.sqrt(squares)
     for rows in row_blocks(len(R), len(C)):

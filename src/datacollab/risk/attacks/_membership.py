@@ -25,7 +25,7 @@ from ...errors import AgreementError, RepresentationError
 from ...linalg import column_space, leading_left_singular
 from ...share import Share
 from ._attack import IntArray, check_columns, check_pairs, check_rows, check_targets, learn_target_code, least_squares
-from ._measures import clustered_interval, wilson_interval
+from ._measures import interval_of_clusters, wilson_interval
 
 _NEIGHBOURS = 5
 
@@ -35,7 +35,8 @@ def representation_distance_scores(images: ArrayLike, representation: ArrayLike)
 
     The rows' images under an estimate of f, and the shared representation, have n_intermediate columns each.
     """
-    mapped, Z = check_rows(images, "The table of images"), check_rows(representation, "The representation")
+    mapped = check_rows(images, "The table of images")
+    Z = check_rows(representation, "The representation")
     check_columns(mapped, Z, "The images have", "the representation has")
     return -_smallest_distances(mapped, Z, 1)[:, 0]
 
@@ -48,7 +49,8 @@ def reconstruction_distance_scores(rows: ArrayLike, reconstructions: ArrayLike, 
     columns.
     """
     X = check_rows(rows, "The table of rows")
-    guesses, P = check_rows(reconstructions, "The table of reconstructions"), check_rows(public, "The public table")
+    guesses = check_rows(reconstructions, "The table of reconstructions")
+    P = check_rows(public, "The public table")
     check_columns(X, guesses, "The table of rows has", "the reconstructions")
     check_columns(X, P, "The table of rows has", "the public table")
     if len(P) < _NEIGHBOURS:
@@ -70,11 +72,14 @@ def subspace_scores(
 
     .. math:: (|P (x - \mu)|^2 - |P_0 (x - \mu)|^2) / |x - \mu|^2
     """
-    X, P = check_rows(rows, "The table of rows"), check_rows(public, "The public table")
+    X = check_rows(rows, "The table of rows")
+    P = check_rows(public, "The public table")
     A, Z = check_pairs(anchor, anchor_representation)
     check_columns(X, A, "The table of rows has", "the leaked originals")
     check_columns(X, P, "The table of rows has", "the public table")
-    A, Z, mean = A - A.mean(axis=0), Z - Z.mean(axis=0), P.mean(axis=0)
+    A = A - A.mean(axis=0)
+    Z = Z - Z.mean(axis=0)
+    mean = P.mean(axis=0)
     P = P - mean
     for table, what in ((A, "leaked original"), (Z, "leaked representation"), (P, "public table")):
         if not table.any():
@@ -145,7 +150,8 @@ def membership(
     .. [1] DeLong, DeLong and Clarke-Pearson (1988). Comparing the areas under two or more correlated receiver
        operating characteristic curves: a nonparametric approach. Biometrics 44(3), 837-845.
     """
-    members, others = _checked(member_scores, "member_scores"), _checked(other_scores, "other_scores")
+    members = _check_scores(member_scores, "member_scores")
+    others = _check_scores(other_scores, "other_scores")
     if not 0 <= fpr <= 1:
         raise ValueError(f"fpr={fpr!r} must lie in [0, 1].")
     group = np.arange(len(members)) if groups is None else np.unique(np.asarray(groups), return_inverse=True)[1]
@@ -156,13 +162,14 @@ def membership(
     allowed = math.floor(round(fpr * len(others), 9))
     threshold = np.sort(others)[::-1][allowed] if allowed < len(others) else -np.inf
     found = members > threshold
-    tpr_low, tpr_high = clustered_interval(found, group)
+    tpr_low, tpr_high = interval_of_clusters(found, group)
     return Membership(auc=auc, low=low, high=high, tpr=float(np.mean(found)), tpr_low=tpr_low, tpr_high=tpr_high)
 
 
 def _auc_interval(members: FloatArray, others: FloatArray, group: IntArray) -> tuple[float, float, float]:
     """Compute the AUC with an interval by its log odds, from ranks in place of all pairs."""
-    m, n = len(members), len(others)
+    m = len(members)
+    n = len(others)
     ranks = rankdata(np.concatenate([members, others]))
     # For each member the share of the others below it; for each other row the share of the members above it.
     above = (ranks[:m] - rankdata(members)) / n
@@ -180,7 +187,7 @@ def _auc_interval(members: FloatArray, others: FloatArray, group: IntArray) -> t
     return auc, min(auc, float(low)), max(auc, float(high))
 
 
-def _checked(scores: ArrayLike, name: str) -> FloatArray:
+def _check_scores(scores: ArrayLike, name: str) -> FloatArray:
     values = np.asarray(scores, dtype=np.float64)
     if values.ndim != 1 or values.size == 0 or not np.isfinite(values).all():
         raise ValueError(
@@ -190,7 +197,8 @@ def _checked(scores: ArrayLike, name: str) -> FloatArray:
     return values
 
 
-_RIDGE, _MODEL_ROWS = 0.1, 600
+_RIDGE = 0.1
+_MODEL_ROWS = 600
 """Penalty of the model of a share, and rows at most that it learns from: its time grows with their cube."""
 
 
@@ -206,7 +214,10 @@ class Reference:
 
     def __init__(self, images: FloatArray, group: IntArray, n_groups: int) -> None:
         d = images.shape[1]
-        within, self.means, self.clips, spread = images.copy(), np.empty((n_groups, d)), np.empty(n_groups), []
+        within = images.copy()
+        self.means = np.empty((n_groups, d))
+        self.clips = np.empty(n_groups)
+        spread = []
         for label in range(n_groups):
             rows = images[group == label] if (group == label).any() else images
             self.means[label] = rows.mean(axis=0)
@@ -270,10 +281,13 @@ def _group_likelihood(view: View, reference: Reference, images: FloatArray, grou
         rows, counts = np.unique(view.rows[view.group == label], axis=0, return_counts=True)
         if not len(rows):
             continue
-        root, centre = reference.roots[label], reference.means[label]
-        shared, own = (rows - centre) @ root, (images[records] - centre) @ root
+        root = reference.roots[label]
+        centre = reference.means[label]
+        shared = (rows - centre) @ root
+        own = (images[records] - centre) @ root
         # A mean of m rows less the record is one of m - 1 others; a row by itself is near the record, or is not it.
-        alone, others = counts == 1, np.where(counts == 1, 0.3**2, counts - 1.0)
+        alone = counts == 1
+        others = np.where(counts == 1, 0.3**2, counts - 1.0)
         gained = 0.5 * (counts * (shared**2).sum(axis=1) + rows.shape[1] * np.log(counts / others))
         ratios = np.where(alone, 0.0, gained) - 0.5 * cdist(own, counts[:, None] * shared, "sqeuclidean") / others
         found[records] = logsumexp(ratios, axis=1)
@@ -283,7 +297,8 @@ def _group_likelihood(view: View, reference: Reference, images: FloatArray, grou
 def _model_scores(view: View, reference: Reference, images: FloatArray, group: IntArray) -> FloatArray:
     """Predict the record's own target by kernel ridge regression on the share."""
     every = -(-len(view.rows) // _MODEL_ROWS)
-    rows, group_of = view.rows[::every], view.group[::every]
+    rows = view.rows[::every]
+    group_of = view.group[::every]
 
     def kernel(others: FloatArray) -> FloatArray:
         return np.asarray(np.exp(-cdist(others, rows, "sqeuclidean") / reference.width**2))
@@ -293,7 +308,9 @@ def _model_scores(view: View, reference: Reference, images: FloatArray, group: I
     return np.asarray((kernel(images) @ fitted)[np.arange(len(images)), group])
 
 
-_LEAST_SHADOWS, _RECORDS, _LEAST_SPREAD = 8, 1500, 1e-9
+_LEAST_SHADOWS = 8
+_RECORDS = 1500
+_LEAST_SPREAD = 1e-9
 """Shares that are made at least, and public rows at most that are learnt from; each is in some of the tables."""
 
 
@@ -349,14 +366,14 @@ class ShadowAttack:
         while len(tables) < self.n_shadows:
             if len(tables) >= _LEAST_SHADOWS and time.monotonic() - started > self.seconds:
                 break
-            rows = _drawn(groups, counts, random)
+            rows = _draw_rows(groups, counts, random)
             share = self.make_share(pool[rows], labels[rows], np.random.RandomState(random.randint(2**31)))
             tables.append(rows)
             self._views.append(self._view(share))
         used = random.permutation(np.unique(np.concatenate(tables)))[:_RECORDS]
         inside = np.array([np.isin(used, rows) for rows in tables])
         statistics = self._statistics(self._views, pool[used], groups[used])
-        self._model = _fitted(statistics, inside, random)
+        self._model = _fit(statistics, inside, random)
         return self
 
     def score(self, share: Share, images: ArrayLike, target: ArrayLike) -> FloatArray:
@@ -365,7 +382,7 @@ class ShadowAttack:
         groups = np.maximum(self._code.groups(np.asarray(target)), 0)
         without = self._statistics(self._views, rows, groups)
         found = self._statistics([self._view(share)], rows, groups)[0]
-        return np.asarray(self._model.decision_function(_compared(found, without.mean(axis=0), without.std(axis=0))))
+        return np.asarray(self._model.decision_function(_compare(found, without.mean(axis=0), without.std(axis=0))))
 
     def _view(self, share: Share) -> View:
         return View(share.representation, np.maximum(self._code.groups(share.target), 0))
@@ -375,7 +392,7 @@ class ShadowAttack:
         return np.stack([share_statistics(view, self._reference, images, groups) for view in views])
 
 
-def _drawn(groups: IntArray, counts: IntArray, random: np.random.RandomState) -> IntArray:
+def _draw_rows(groups: IntArray, counts: IntArray, random: np.random.RandomState) -> IntArray:
     """Draw rows of a shadow table, so many of each class; if a class has too few, others instead."""
     order = random.permutation(len(groups))
     chosen = [order[groups[order] == label][:count] for label, count in enumerate(counts)]
@@ -384,16 +401,17 @@ def _drawn(groups: IntArray, counts: IntArray, random: np.random.RandomState) ->
     return np.concatenate([rows, order[~np.isin(order, rows)][:missing]]) if missing else rows
 
 
-def _compared(found: FloatArray, mean: FloatArray, spread: FloatArray) -> FloatArray:
+def _compare(found: FloatArray, mean: FloatArray, spread: FloatArray) -> FloatArray:
     """Compare figures with those without the record, as they are and in units of their spread."""
     difference = found - mean
     return np.hstack([difference, difference / np.maximum(spread, _LEAST_SPREAD)])
 
 
-def _fitted(statistics: FloatArray, inside: NDArray[np.bool_], random: np.random.RandomState) -> Any:
+def _fit(statistics: FloatArray, inside: NDArray[np.bool_], random: np.random.RandomState) -> Any:
     """Fit a model that tells shares with a record from those without."""
     weights = (~inside)[:, :, None].astype(np.float64)
-    examples, truth = [], []
+    examples = []
+    truth = []
     for shadow, rows in enumerate(inside):
         # A share of its own table would otherwise count among those that it is compared with.
         others = weights.copy()
@@ -403,7 +421,7 @@ def _fitted(statistics: FloatArray, inside: NDArray[np.bool_], random: np.random
         spread = np.sqrt(np.maximum((others * statistics**2).sum(axis=0) / n - mean**2, 0))
         outside = random.choice(np.flatnonzero(~rows), min(int(rows.sum()), int((~rows).sum())), replace=False)
         chosen = np.concatenate([np.flatnonzero(rows), outside])
-        examples.append(_compared(statistics[shadow][chosen], mean[chosen], spread[chosen]))
+        examples.append(_compare(statistics[shadow][chosen], mean[chosen], spread[chosen]))
         truth.append(rows[chosen])
     model = make_pipeline(StandardScaler(), LogisticRegression(C=0.1, max_iter=1000))
     return model.fit(np.clip(np.vstack(examples), -1e6, 1e6), np.concatenate(truth))

@@ -72,7 +72,7 @@ class NearestNeighborsAttack(_Scaling):
             distances, neighbors = NearestNeighbors(n_neighbors=reach).fit(scaled).kneighbors()
             for number in numbers if reach > 1 else ():
                 for kind in ("uniform", "kernel"):
-                    guesses = _weighted_mean(outputs, distances, neighbors, number, kind)
+                    guesses = _mean_by_weight(outputs, distances, neighbors, number, kind)
                     error = float(((outputs - guesses) ** 2).sum())
                     best = min(best, (error, number, kind, standardize), key=lambda one: one[0])
         _, self.n_neighbors_, self.weights_, self.standardize_ = best
@@ -82,10 +82,10 @@ class NearestNeighborsAttack(_Scaling):
 
     def _reconstruct(self, Z: FloatArray, groups: IntArray | None) -> FloatArray:
         distances, neighbors = self._search.kneighbors(Z * self._multiplier)
-        return _weighted_mean(self._originals, distances, neighbors, self.n_neighbors_, self.weights_)
+        return _mean_by_weight(self._originals, distances, neighbors, self.n_neighbors_, self.weights_)
 
 
-def _weighted_mean(rows: FloatArray, distances: FloatArray, neighbors: IntArray, number: int, kind: str) -> FloatArray:
+def _mean_by_weight(rows: FloatArray, distances: FloatArray, neighbors: IntArray, number: int, kind: str) -> FloatArray:
     """Average the first neighbours of each row, shape (n_rows, rows.shape[1])."""
     weights = np.ones((len(distances), number))
     if kind == "kernel":
@@ -100,7 +100,10 @@ def _weighted_mean(rows: FloatArray, distances: FloatArray, neighbors: IntArray,
     return mean
 
 
-MAX_FIRST, FINALISTS, MAX_CHOICE, MAX_PAIRS = 250, 2, 500, 5000
+MAX_FIRST = 250
+FINALISTS = 2
+MAX_CHOICE = 500
+MAX_PAIRS = 5000
 """Rows that compare all settings, settings that are compared again, rows for that, and rows that are learnt from."""
 DIRECTIONS = 64
 """Principal directions of the outputs on which the errors are computed; the rest cannot be distinguished from noise."""
@@ -150,13 +153,15 @@ def kernel_regression(
     out is :math:`(y_i - (HY)_i)/(1 - h_{ii})`, with the smoother H, exactly, for a given kernel and scaling.
     """
     order = np.random.default_rng(0).permutation(len(X))
-    chosen_on, used = np.sort(order[:MAX_CHOICE]), np.sort(order[:MAX_PAIRS])
+    chosen_on = np.sort(order[:MAX_CHOICE])
+    used = np.sort(order[:MAX_PAIRS])
     setting, residuals = _choose(X[chosen_on], Y[chosen_on], settings, alphas)
-    X, Y = X[used], Y[used]
+    X = X[used]
+    Y = Y[used]
     scale = column_scale(X, setting.standardize)
     inputs = X * scale
     kernel = _kernel(inputs, setting)
-    K, mean = _centred(kernel.between(inputs, inputs))
+    K, mean = _centre_kernel(kernel.between(inputs, inputs))
     coefficients = ridge_coefficients(K, setting.alpha, Y - Y.mean(axis=0))
     intercept = Y.mean(axis=0) - mean @ coefficients
     return KernelRegression(setting, scale, inputs, kernel, coefficients, intercept, residuals, chosen_on)
@@ -193,7 +198,7 @@ def _best_penalty(
 ) -> tuple[float, Setting, RidgePath]:
     """Return the least mean squared leave-one-out error over the penalties, its setting, and the eigenvectors."""
     scaled = X * column_scale(X, setting.standardize)
-    K, _ = _centred(_kernel(scaled, setting).between(scaled, scaled))
+    K, _ = _centre_kernel(_kernel(scaled, setting).between(scaled, scaled))
     path = ridge_path(K, min(alphas))
     # From the largest penalty on, so that of equals the smoothest is kept.
     descending = sorted(alphas, reverse=True)
@@ -212,7 +217,7 @@ def _kernel(inputs: FloatArray, setting: Setting) -> Kernel:
     return Kernel(metric="rbf", parameters={"gamma": setting.gamma * unit / 2})
 
 
-def _centred(K: FloatArray) -> tuple[FloatArray, FloatArray]:
+def _centre_kernel(K: FloatArray) -> tuple[FloatArray, FloatArray]:
     """Return the kernel matrix of rows centred in feature space, and the means over its rows before."""
     mean = K.mean(axis=0)
     return K - mean - mean[:, np.newaxis] + mean.mean(), mean
@@ -246,7 +251,8 @@ class KernelRidgeAttack(_Scaling):
 
 _LEAST_NOISE = 1e-10
 """Least variance of the noise, as a part of the representation's."""
-_TEMPERATURES, _MAX_TEMPERED = (0.1, 0.2, 0.35, 0.6, 1.0, 1.7, 3.0, 6.0), 300
+_TEMPERATURES = (0.1, 0.2, 0.35, 0.6, 1.0, 1.7, 3.0, 6.0)
+_MAX_TEMPERED = 300
 """Factors of the noise covariance to choose from, and leaked rows, at most, whose errors choose."""
 
 
@@ -279,7 +285,9 @@ class EmulatorAttack(ReconstructionAttack):
         emulated = np.vstack([emulator.predict(public), emulator.predict(A)])
         # A leaked row must stand where the emulator would put it unseen, as the public ones do.
         emulated[len(public) + emulator.chosen_on] = Z[emulator.chosen_on] - emulator.residuals
-        self._root, self._emulated, self._library = root, _whitened(emulated, root), np.vstack([public, A])
+        self._root = root
+        self._emulated = _whiten(emulated, root)
+        self._library = np.vstack([public, A])
         self._library_groups = None if groups is None else np.concatenate([public_groups, groups])
         self.emulator_ = emulator
         self.temperature_ = self._choose_temperature(Z, emulator.chosen_on, len(public))
@@ -315,7 +323,7 @@ class EmulatorAttack(ReconstructionAttack):
     def _exponents(self, Z: FloatArray, groups: IntArray | None) -> FloatArray:
         """Return logarithms of the weights at temperature one, shape (n_rows, n_library)."""
         columns = self._emulated
-        exponents = np.asarray(_whitened(Z, self._root) @ columns.T - (columns**2).sum(axis=1) / 2)
+        exponents = np.asarray(_whiten(Z, self._root) @ columns.T - (columns**2).sum(axis=1) / 2)
         if groups is not None and self._library_groups is not None:
             same = groups[:, np.newaxis] == self._library_groups
             exponents[~same & same.any(axis=1, keepdims=True)] = -np.inf
@@ -338,7 +346,7 @@ class EmulatorAttack(ReconstructionAttack):
         return _TEMPERATURES[int(np.argmin(errors))]
 
 
-def _whitened(Z: FloatArray, root: FloatArray) -> FloatArray:
+def _whiten(Z: FloatArray, root: FloatArray) -> FloatArray:
     """Transform rows so that the noise has the identity for its covariance."""
     return np.asarray(scipy.linalg.solve_triangular(root, Z.T, lower=True).T)
 

@@ -16,10 +16,16 @@ from ..._validation import FloatArray
 from ...errors import RepresentationError
 from ._attack import IntArray, Reconstructing, check_columns, check_rows, check_targets, column_scale, own_generator
 
-STARTS, FIRST_STEPS, PROMISING, MOMENT_STEPS, REFINED = 12, 5, 4, 40, 2
+STARTS = 12
+FIRST_STEPS = 5
+PROMISING = 4
+MOMENT_STEPS = 40
+REFINED = 2
 """Rotations from which moments are matched, and steps; the best of them that go on, and steps; and that are refined."""
 Effort = tuple[int, int]
-ROUGH, MIDDLE, THOROUGH = (300, 12), (500, 25), (1200, 8)
+ROUGH = (300, 12)
+MIDDLE = (500, 25)
+THOROUGH = (1200, 8)
 """Rows that are matched over all groups, to four times as many or more, and steps: to choose start and whitening, to
 choose scaling, and in the end."""
 STILL = 2e-3
@@ -56,7 +62,8 @@ def principal_components(X: FloatArray, most: int, standardize: bool) -> Compone
     wide = X.shape[1] > X.shape[0]
     gram = centred @ centred.T if wide else centred.T @ centred
     eigenvalues, V = scipy.linalg.eigh(gram, subset_by_index=(len(gram) - most, len(gram) - 1))
-    eigenvalues, V = eigenvalues[::-1], V[:, ::-1]
+    eigenvalues = eigenvalues[::-1]
+    V = V[:, ::-1]
     kept = eigenvalues > len(gram) * np.finfo(np.float64).eps * max(eigenvalues[0], np.finfo(np.float64).tiny)
     kept[0] = True
     V = V[:, kept]
@@ -79,7 +86,7 @@ class Overlay:
         return np.asarray((Q - self.origin) @ self.linear + self.destination)
 
 
-def matched_groups(of_rows: IntArray | None, of_others: IntArray | None, n_rows: int, n_others: int) -> Groups:
+def match_groups(of_rows: IntArray | None, of_others: IntArray | None, n_rows: int, n_others: int) -> Groups:
     """Pair rows by group; rows without a group, or whose group the others lack, are compared with all others."""
     everyone = np.arange(n_others)
     if of_rows is None or of_others is None:
@@ -106,17 +113,18 @@ def overlay(
     factor of :math:`\sum_g p_g (m_g n_g^\top + C_g R D_g)` until it stays, from several starts.
     """
     shares = np.array([len(rows) for rows, _ in groups]) / sum(len(rows) for rows, _ in groups)
-    q_mean, q_covariance = _pooled(Q, [rows for rows, _ in groups], shares)
-    s_mean, s_covariance = _pooled(S, [others for _, others in groups], shares)
+    q_mean, q_covariance = _pool_moments(Q, [rows for rows, _ in groups], shares)
+    s_mean, s_covariance = _pool_moments(S, [others for _, others in groups], shares)
     to_work, _ = _roots(q_covariance, whiten)
     to_other, from_other = _roots(s_covariance, whiten)
-    working, other = (Q - q_mean) @ to_work, (S - s_mean) @ to_other
+    working = (Q - q_mean) @ to_work
+    other = (S - s_mean) @ to_other
     most, steps = effort
     # Classes' means and covariances lead near the end; a cloud without classes has a longer way.
     steps = steps if len(groups) == 1 else steps // 2
-    some = _thinned(groups, most, random)
-    starts = _turned_by_moments(working, other, groups, shares, random) if start is None else [start]
-    ends = [_refined(working, other, R, some, steps) for R in starts]
+    some = _thin(groups, most, random)
+    starts = _turn_by_moments(working, other, groups, shares, random) if start is None else [start]
+    ends = [_refine(working, other, R, some, steps) for R in starts]
     # Costs are compared where distances are those of the other cloud, whitened or not.
     gaps = [(working @ R @ from_other)[pairs] - (S - s_mean)[partners] for R, pairs, partners in ends]
     costs = [float((gap**2).sum() / len(gap)) for gap in gaps]
@@ -125,7 +133,7 @@ def overlay(
     return Overlay(R, q_mean, to_work @ R @ from_other, s_mean, costs[best] / _own_cost(other, S, some, random))
 
 
-def _pooled(X: FloatArray, groups: Sequence[IntArray], shares: FloatArray) -> tuple[FloatArray, FloatArray]:
+def _pool_moments(X: FloatArray, groups: Sequence[IntArray], shares: FloatArray) -> tuple[FloatArray, FloatArray]:
     """Compute mean and covariance of rows in which each group has its share."""
     means = np.array([X[rows].mean(axis=0) for rows in groups])
     mean = shares @ means
@@ -148,7 +156,7 @@ def _roots(covariance: FloatArray, whiten: bool) -> tuple[FloatArray, FloatArray
     return (V / deviations) @ V.T, (V * deviations) @ V.T
 
 
-def _turned_by_moments(
+def _turn_by_moments(
     Q: FloatArray, S: FloatArray, groups: Groups, shares: FloatArray, random: np.random.Generator
 ) -> list[FloatArray]:
     """Find the best rotations by the groups' moments."""
@@ -168,16 +176,17 @@ def _turned_by_moments(
         third = _third_moments(Q @ R) @ third_moments
         return float((R * (first + second(R) / 2)).sum() + third)
 
-    def turned(R: FloatArray, steps: int) -> FloatArray:
+    def turn_for(R: FloatArray, steps: int) -> FloatArray:
         for _ in range(steps):
-            last, R = R, _orthogonal(first + second(R))
+            last = R
+            R = _orthogonal(first + second(R))
             if np.abs(R - last).max() < 1e-4:
                 break
         return R
 
     starts = _starts(first, _third_moments(Q) * third_moments, random)
-    rotations = sorted((turned(R, FIRST_STEPS) for R in starts), key=score, reverse=True)
-    rotations = sorted((turned(R, MOMENT_STEPS) for R in rotations[:PROMISING]), key=score, reverse=True)
+    rotations = sorted((turn_for(R, FIRST_STEPS) for R in starts), key=score, reverse=True)
+    rotations = sorted((turn_for(R, MOMENT_STEPS) for R in rotations[:PROMISING]), key=score, reverse=True)
     kept: list[FloatArray] = []
     for R in rotations:
         if all(np.abs(R - other).max() > 0.05 for other in kept):
@@ -201,7 +210,8 @@ def _starts(first: FloatArray, skewness: FloatArray, random: np.random.Generator
     def signs(negative: NDArray[np.bool_]) -> FloatArray:
         return np.diag(np.where(negative, -1.0, 1.0))
 
-    by_means, d = signs(np.diag(first) < 0), len(first)
+    by_means = signs(np.diag(first) < 0)
+    d = len(first)
     starts = [by_means, _orthogonal(first + 1e-9 * by_means), signs(skewness < 0)]
     for number in range(len(starts), STARTS):
         starts.append(signs(random.random(d) < 0.5) if number % 2 else _orthogonal(random.normal(size=(d, d))))
@@ -214,7 +224,7 @@ def _orthogonal(M: FloatArray) -> FloatArray:
     return np.asarray(U @ Vt)
 
 
-def _thinned(groups: Groups, most: int, random: np.random.Generator) -> Groups:
+def _thin(groups: Groups, most: int, random: np.random.Generator) -> Groups:
     """Draw no more rows of a group than its share of `most`, and of the others as many as make equally many pairs."""
     most = max(20, most // len(groups))
 
@@ -224,21 +234,22 @@ def _thinned(groups: Groups, most: int, random: np.random.Generator) -> Groups:
     return [(some(rows, most), some(others, 4 * most**2 // min(len(rows), most))) for rows, others in groups]
 
 
-def _refined(
+def _refine(
     Q: FloatArray, S: FloatArray, R: FloatArray, groups: Groups, steps: int
 ) -> tuple[FloatArray, IntArray, IntArray]:
     """Match rows and turn in turn until the rotation stays; return it, and the numbers of matched rows."""
     for _ in range(steps):
-        matches = [_assigned(Q[rows] @ R, S[others]) for rows, others in groups]
+        matches = [_assign(Q[rows] @ R, S[others]) for rows, others in groups]
         pairs = np.concatenate([rows[i] for (rows, _), (i, _) in zip(groups, matches, strict=True)])
         partners = np.concatenate([others[j] for (_, others), (_, j) in zip(groups, matches, strict=True)])
-        last, R = R, _orthogonal(Q[pairs].T @ S[partners])
+        last = R
+        R = _orthogonal(Q[pairs].T @ S[partners])
         if np.abs(R - last).max() < STILL:
             break
     return R, pairs, partners
 
 
-def _assigned(rows: FloatArray, others: FloatArray) -> tuple[IntArray, IntArray]:
+def _assign(rows: FloatArray, others: FloatArray) -> tuple[IntArray, IntArray]:
     """Pair rows, each in one pair at most, with the least total squared distance."""
     i, j = linear_sum_assignment(cdist(rows, others, "sqeuclidean"))
     return i, j
@@ -246,10 +257,11 @@ def _assigned(rows: FloatArray, others: FloatArray) -> tuple[IntArray, IntArray]
 
 def _own_cost(matched: FloatArray, S: FloatArray, groups: Groups, random: np.random.Generator) -> float:
     """Return the mean squared distance of as many rows of ``S`` from their matches among others of their group."""
-    cost, n_pairs = 0.0, 0
+    cost = 0.0
+    n_pairs = 0
     for rows, others in groups:
         some, rest = np.split(random.permutation(others), [min(len(rows), len(others) // 2)])
-        i, j = _assigned(matched[some], matched[rest])
+        i, j = _assign(matched[some], matched[rest])
         cost += float(((S[some[i]] - S[rest[j]]) ** 2).sum())
         n_pairs += len(i)
     return cost / n_pairs if cost > 0 else 1.0
@@ -315,7 +327,9 @@ class ProcrustesAttack(Reconstructing):
                 f"ProcrustesAttack needs at least 2 private and 2 public rows; got {len(Z)} and {len(P)}."
             )
         y, y_public = self._learn_targets(target, len(Z), P, public_target, "private rows")
-        cloud, cloud_groups, public_groups = Z, self._groups(y), self._groups(y_public)
+        cloud = Z
+        cloud_groups = self._groups(y)
+        public_groups = self._groups(y_public)
         if anchor_representation is not None:
             anchors = check_rows(anchor_representation, "The anchor representation")
             check_columns(anchors, Z, "The anchor representation has", "the representation has")
@@ -327,11 +341,14 @@ class ProcrustesAttack(Reconstructing):
                     known = check_targets(anchor_target, len(anchors), "The anchor's target", like=self._target_like)
                     of_anchors = self._code.groups(known)
                 cloud_groups = np.append(cloud_groups, of_anchors)
-        groups = matched_groups(cloud_groups, public_groups, len(cloud), len(P))
+        groups = match_groups(cloud_groups, public_groups, len(cloud), len(P))
         seed = own_generator(self.random_state).randint(2**31)
 
-        def refined(clouds: tuple[FloatArray, FloatArray], whiten: bool, effort: Effort, found: Overlay) -> Overlay:
-            random, (own, others) = np.random.default_rng(seed), clouds
+        def refine_overlay(
+            clouds: tuple[FloatArray, FloatArray], whiten: bool, effort: Effort, found: Overlay
+        ) -> Overlay:
+            random = np.random.default_rng(seed)
+            (own, others) = clouds
             return overlay(own, others, groups, whiten=whiten, random=random, effort=effort, start=found.rotation)
 
         tried = []
@@ -345,22 +362,23 @@ class ProcrustesAttack(Reconstructing):
                 for whiten in (False, True)
             ]
             found, whiten = min(rough, key=lambda one: one[0].misfit)
-            tried.append((refined(clouds, whiten, MIDDLE, found), clouds, whiten, standardize, own, others))
+            tried.append((refine_overlay(clouds, whiten, MIDDLE, found), clouds, whiten, standardize, own, others))
         best = min(tried, key=lambda one: one[0].misfit)
         found, clouds, self.whiten_, self.standardize_, self._own, self._public = best
-        self._overlay = refined(clouds, self.whiten_, THOROUGH, found)
+        self._overlay = refine_overlay(clouds, self.whiten_, THOROUGH, found)
         self.misfit_ = self._overlay.misfit
         # What the directions leave out of the mean public row of each group.
         self._rest: dict[int, FloatArray] = {}
         for group in () if public_groups is None else np.unique(public_groups):
             mean = P[public_groups == group].mean(axis=0)[np.newaxis]
             self._rest[int(group)] = (mean - self._public.rows(self._public.scores(mean)))[0]
-        self.n_features_in_, self.n_features_out_ = Z.shape[1], P.shape[1]
+        self.n_features_in_ = Z.shape[1]
+        self.n_features_out_ = P.shape[1]
         return self
 
     def reconstruct(self, representation: ArrayLike, *, target: ArrayLike | None = None) -> FloatArray:
         """Guess the original rows, as `ReconstructionAttack.reconstruct` does, with its parameters and errors."""
-        Z, y = self._checked(representation, target)
+        Z, y = self._check_shared(representation, target)
         rows = self._public.rows(self._overlay.apply(self._own.scores(Z)))
         if y is not None and self._code is not None:
             # The mean of the group's public rows fills in what the directions leave open.

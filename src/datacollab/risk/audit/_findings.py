@@ -10,7 +10,9 @@ from itertools import chain
 from pathlib import Path
 from typing import Any, Literal
 
-GREEN_LIMIT, AMBER_LIMIT, OPEN_WORLD_LIMIT = 0.05, 0.20, 0.09
+GREEN_LIMIT = 0.05
+AMBER_LIMIT = 0.20
+OPEN_WORLD_LIMIT = 0.09
 """Largest excess over the labels alone that is still green, and amber; share among strangers (EMA, Health Canada)."""
 _WORDS = tomllib.loads(Path(__file__).with_name("audit.toml").read_text(encoding="utf-8"))
 CRITERIA: dict[str, str] = _WORDS["criteria"]
@@ -51,11 +53,14 @@ WITH_LABELS = " + labels"
 AVERAGED = ("kernel ridge", "kernel ridge + labels", "emulator + labels")
 """Attacks whose reconstructions, averaged, link better than each alone, mostly."""
 AVERAGED_NAME = "kernel ridge and emulator, averaged"
-FORWARD, EXACT_MAP, UNIT_SPREAD = "forward emulator", "exact map", "forward map, columns alike"
+FORWARD = "forward emulator"
+EXACT_MAP = "exact map"
+UNIT_SPREAD = "forward map, columns alike"
 """An estimate of f_k, or f_k itself, brings candidates to the share; the better in units of each column's spread."""
 FORWARD_KNOWN = "forward map, candidates’ labels known"
 """The same among candidates of a row's class, where the list of candidates has their classes."""
-DEMIXING, KNOWN_TARGETS = "demixing", "demixing, candidates’ labels known"
+DEMIXING = "demixing"
+KNOWN_TARGETS = "demixing, candidates’ labels known"
 SHADOWS = "shadow shares"
 
 
@@ -169,7 +174,7 @@ def _mean(group: list[Finding]) -> Finding:
     return replace(group[0], **means, per_seed=tuple(finding.value for finding in group))
 
 
-def shown(value: float | None, metric: str) -> str:
+def format_value(value: float | None, metric: str) -> str:
     """Format a value by its measure: per cent, with one decimal below ten, or two decimals; a dash stands for none."""
     if value is None or math.isnan(value) or not metric_of(metric).is_share:
         return decimal(value)
@@ -184,7 +189,7 @@ def decimal(value: float | None) -> str:
     return (text[1:] if float(text) == 0 and text.startswith("-") else text).replace("-", "−")
 
 
-def joined(items: Sequence[str]) -> str:
+def join_words(items: Sequence[str]) -> str:
     """Join a list in a sentence: "a, b and c"."""
     return " and ".join(filter(None, [", ".join(items[:-1]), *items[-1:]]))
 
@@ -254,16 +259,17 @@ def _telling(finding: Finding) -> tuple[float, float]:
 
 
 def _reason(rating: Rating, finding: Finding) -> str:
-    name, held = finding.metric, _LEVELS[finding.level]["held"]
+    name = finding.metric
+    held = _LEVELS[finding.level]["held"]
     if name.startswith(("linkage", "re-identification", "open-world", "membership")):
         held = f"{held.replace(' and ', ', ')} and a list of candidates"
-    upper = "" if finding.high is None else f" (at most {shown(finding.high, name)} by the attacks tried)"
-    reached = metric_of(name).said.format(value=shown(finding.value, name) + upper, name=name.partition(" ")[2])
+    upper = "" if finding.high is None else f" (at most {format_value(finding.high, name)} by the attacks tried)"
+    reached = metric_of(name).said.format(value=format_value(finding.value, name) + upper, name=name.partition(" ")[2])
     without = ""
     if finding.baseline is not None:
-        without = f" Labels alone: {shown(finding.baseline, name)}."
+        without = f" Labels alone: {format_value(finding.baseline, name)}."
     elif finding.chance is not None:
-        without = f" Guessing: {shown(finding.chance, name)}."
+        without = f" Guessing: {format_value(finding.chance, name)}."
     verdict = ""
     if rating == "inconclusive":
         verdict = " Inconclusive: the attacks were too weak to show anything."

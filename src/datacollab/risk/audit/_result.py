@@ -27,10 +27,10 @@ from ._findings import (
     Record,
     criterion_of,
     decimal,
-    joined,
+    format_value,
+    join_words,
     metric_of,
     rating_of,
-    shown,
     strength,
 )
 
@@ -139,12 +139,12 @@ class AuditResult:
 
     def to_html(self, path: str | Path | None = None) -> str:
         """Write the page for a data protection officer, which needs nothing from outside, and return it."""
-        return _written(_page(self), path)
+        return _write(_page(self), path)
 
     def to_json(self, path: str | Path | None = None) -> str:
         """Write the result as JSON, and return it."""
         plain = {"format": _FORMAT, **_plain(asdict(self))}
-        return _written(json.dumps(plain, indent=2, ensure_ascii=False, allow_nan=False) + "\n", path)
+        return _write(json.dumps(plain, indent=2, ensure_ascii=False, allow_nan=False) + "\n", path)
 
     def __repr__(self) -> str:
         ratings = ", ".join(f"{criterion.name}: {criterion.rating}" for criterion in self.all_criteria())
@@ -176,7 +176,7 @@ def _plain(value: Any) -> Any:
     return value.item() if hasattr(value, "item") else value
 
 
-def _written(text: str, path: str | Path | None) -> str:
+def _write(text: str, path: str | Path | None) -> str:
     if path is not None:
         Path(path).write_text(text, encoding="utf-8", newline="\n")
     return text
@@ -184,7 +184,8 @@ def _written(text: str, path: str | Path | None) -> str:
 
 _STOPPED_EARLY = "The time budget ended this audit early: what was not tried may be worse than what was."
 _NONE_WORST = "none is pointed to more often than by chance"
-_POINTED, _OPEN = ("linkage", "re-identification@1"), ("open-world linkage", "open-world re-identification")
+_POINTED = ("linkage", "re-identification@1")
+_OPEN = ("open-world linkage", "open-world re-identification")
 _SUMMED_UP = (_POINTED, _OPEN, ("membership AUC",), ("membership TPR",), ("training rows in files",))
 """Measures by which a threat level is summed up, the first that were taken."""
 
@@ -199,10 +200,12 @@ def _sentence_of(result: AuditResult, level: Level) -> tuple[str, Finding | None
     finding = next((one for one in map(strongest, _SUMMED_UP) if one is not None), None)
     if finding is None:
         return "Not tested.", None, 100
-    metric, base = finding.metric, 100
+    metric = finding.metric
+    base = 100
     records = f"every 100 of your records, sought among {result.n_candidates:,} at a time"
     if result.n_candidates == result.n_attacked == result.n_rows and metric != "membership AUC":
-        base, records = result.n_rows, f"your {result.n_rows:,} records"
+        base = result.n_rows
+        records = f"your {result.n_rows:,} records"
 
     def count(share: float) -> str:
         return f"{round(share * base):,}"
@@ -211,11 +214,12 @@ def _sentence_of(result: AuditResult, level: Level) -> tuple[str, Finding | None
     without = f"by guessing, {count(finding.floor)}"
     if finding.baseline is not None:
         without = f"knowing labels alone, {count(finding.baseline)}"
-    interval, reached = "", count(finding.value)
+    interval = ""
+    reached = count(finding.value)
     if finding.low is not None and finding.high is not None:
         interval = f" (95 % interval {count(finding.low)} to {count(finding.high)})"
     is_search = metric_of(metric).is_search
-    attacker = f"an attacker who holds {joined(level.holds)}{here}"
+    attacker = f"an attacker who holds {join_words(level.holds)}{here}"
     text = NOT_FOUND if is_search and finding.value <= 0 else metric_of(metric).sentence
     text = text.format(records=records, attacker=attacker, reached=reached, interval=interval, without=without)
     strangers = result.n_open_candidates - result.n_candidates
@@ -242,7 +246,7 @@ def _facts(result: AuditResult) -> list[str]:
 def _reason(result: AuditResult, criterion: Criterion) -> str:
     """Return a criterion's reason, and what is proven about it, if anything."""
     said = [
-        f"{metric.partition(' ')[2]} {shown(bound, metric)}"
+        f"{metric.partition(' ')[2]} {format_value(bound, metric)}"
         for metric, bound in result.proven.items()
         if metric_of(metric).criterion == criterion.name
     ]
@@ -280,12 +284,13 @@ def _bullets(items: Sequence[str]) -> str:
 
 def _page(result: AuditResult) -> str:
     """Build the page: HTML that needs nothing from outside."""
-    criteria, n = result.all_criteria(), 1 if result.seeds is None else len(result.seeds)
+    criteria = result.all_criteria()
+    n = 1 if result.seeds is None else len(result.seeds)
     among = f"; or from {result.n_open_candidates:,}, with strangers among them"
     sizes = {name: f"{getattr(result, name):,}" for name in vars(result) if name.startswith("n_")}
     records = "".join(f"<li>{one.index} <small>{_text(one.level)}</small></li>" for one in result.worst_records)
     by_rating = {rating: [one.name for one in criteria if one.rating == rating] for rating in RATINGS}
-    verdict = "; ".join(f"{rating} for {joined(names)}" for rating, names in by_rating.items() if names)
+    verdict = "; ".join(f"{rating} for {join_words(names)}" for rating, names in by_rating.items() if names)
     guarantee = (
         '<section aria-labelledby="guarantee"><h2 id="guarantee">Differential privacy</h2>'
         f"<p>{_text(result.guarantee)}</p></section>\n"
@@ -354,7 +359,8 @@ def _card(result: AuditResult, criterion: Criterion) -> str:
 
 
 def _attacker(result: AuditResult, level: Level) -> str:
-    (text, finding, base), bar = _sentence_of(result, level), ""
+    (text, finding, base) = _sentence_of(result, level)
+    bar = ""
     if finding is not None:
         # It repeats the sentence, and so is hidden from screen readers.
         reached = f"<b>{round(finding.value * base):,}</b> of {base:,}"
@@ -375,7 +381,8 @@ def _bar(finding: Finding) -> str:
         f'<rect class="filled" x="6" y="5" width="{240 * min(max(finding.value, 0.0), 1.0):.1f}" height="12"/>',
     ]
     if finding.low is not None and finding.high is not None:
-        low, high = at(finding.low), at(finding.high)
+        low = at(finding.low)
+        high = at(finding.high)
         ends = f"M{low} 7v8M{high} 7v8M{low} 11H{high}"
         parts += [f'<path class="whisker halo" d="{ends}"/>', f'<path class="whisker" d="{ends}"/>']
     x = at(finding.floor)
@@ -416,7 +423,9 @@ def _findings(findings: Iterable[Finding], deciding: Sequence[Finding | None], c
     rows = []
     for one in findings:
         compared = (one.baseline, one.chance, one.mean_reconstruction, one.control)
-        value, low, high, *others = (shown(each, one.metric) for each in (one.value, one.low, one.high, *compared))
+        value, low, high, *others = (
+            format_value(each, one.metric) for each in (one.value, one.low, one.high, *compared)
+        )
         entries = [
             *(one.level, one.leak, one.metric, one.attack, value),
             "–" if one.low is None or one.high is None else f"{low.removesuffix(' %')} to {high}",

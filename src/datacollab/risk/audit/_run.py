@@ -74,7 +74,8 @@ def _not_tested(
         sentences.append(f"{name} ({LEVELS[name].title}): {why if asked else 'none of its attacks was asked for'}.")
     if left:
         sentences.append(f"The time was up before {len(left)} attacks: {'; '.join(sorted(left))}.")
-    metrics, names = {finding.metric for finding in findings}, {finding.attack for finding in findings}
+    metrics = {finding.metric for finding in findings}
+    names = {finding.attack for finding in findings}
     gaps = {
         "made_up": "T3" in found,
         "no_attribute": not any(metric.startswith("attribute ") for metric in metrics),
@@ -85,7 +86,8 @@ def _not_tested(
     return [*sentences, *(SAID[name] for name, is_gap in gaps.items() if is_gap), SAID["never"]]
 
 
-_WORST, _LARGEST_MARGIN = 10, 1e6
+_WORST = 10
+_LARGEST_MARGIN = 1e6
 """Records that are listed, and the margin of a row that was reconstructed exactly."""
 
 
@@ -196,7 +198,8 @@ def audit(
     scenario = make_scenario(
         party, X, anchor, anchor_target, (public, public_target), (control, control_target), y, n_attacked, random
     )
-    statement, proven = None, {}
+    statement = None
+    proven = {}
     with suppress(NoGuaranteeError):
         guarantee = party.guarantee(anchor)
         statement = guarantee.statement
@@ -260,7 +263,8 @@ def _worst(
     if not of_level:
         return ()
     typical = np.stack([np.median(values, axis=0) for values in of_level.values()])
-    best, strongest = typical.max(axis=0), typical.argmax(axis=0)
+    best = typical.max(axis=0)
+    strongest = typical.argmax(axis=0)
     return tuple(
         Record(
             index=int(scenario.index[row]),

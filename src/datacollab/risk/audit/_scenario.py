@@ -156,7 +156,10 @@ def _other_targets(
     return coding.numbers(party.shown_target(target))
 
 
-_CANDIDATES, _OPEN_WORLD, _OUTSIDERS, _LONGEST_LEAK = 100, 10, 900, 2000
+_CANDIDATES = 100
+_OPEN_WORLD = 10
+_OUTSIDERS = 900
+_LONGEST_LEAK = 2000
 """Originals among which the attacker seeks the right one; candidates in the open world, in multiples of those."""
 _UNEVEN = 3.0
 """Range of a column, in multiples of the median one, from which all columns are put on one scale."""
@@ -283,14 +286,17 @@ def make_scenario(
     random: np.random.RandomState,
 ) -> Scenario:
     """Bring all rows into one form, and draw those under attack; public and control rows come with their targets."""
-    X, anchor, fit_on = party._plain(X), party._plain(anchor, "the anchor"), party._plain(party.fit_on, "fit_on")
+    X = party._plain(X)
+    anchor = party._plain(anchor, "the anchor")
+    fit_on = party._plain(party.fit_on, "fit_on")
     public, control = (
         (None if rows is None else party._plain(rows, f"the {name} rows"), known)
         for name, (rows, known) in (("public", public), ("control", control))
     )
     if control[0] is None and public[0] is not None:
         parts = split_public(*public, random)
-        public, control = parts[:2], parts[2:]
+        public = parts[:2]
+        control = parts[2:]
     if not party.was_fitted_on(X):
         raise AgreementError(
             f"Party {party.name!r} was not fitted on these {_num_samples(X)} rows of X in this order, with these "
@@ -299,7 +305,8 @@ def make_scenario(
     original, order = party.share_with_order(anchor, anchor_target)
     coding = target_numbers(original.target)
     share = with_numbers(original, coding)
-    tables, encoder = [each for each in (X, anchor, public[0], control[0], fit_on) if each is not None], None
+    tables = [each for each in (X, anchor, public[0], control[0], fit_on) if each is not None]
+    encoder = None
     if not all(map(has_numbers_alone, tables)):
         # What attackers see of a table, and reconstruct: its numbers beside zeros and ones.
         encoder = TableEncoder(f"Party {party.name!r}: a table of the audit").fit(X, beside=tables[1:])
@@ -316,7 +323,8 @@ def make_scenario(
 
     raw = table(X, "X")
     anchor_rows = table(anchor, "anchor", raw)
-    known, others = table(public[0], "public", raw), table(control[0], "control", raw)
+    known = table(public[0], "public", raw)
+    others = table(control[0], "control", raw)
     scale = _scale(np.vstack([raw, anchor_rows if known is None else known]))
     known_target = _other_targets(public[1], known, party, "public_target", coding)
     other_target = _other_targets(control[1], others, party, "control_target", coding)
@@ -324,7 +332,8 @@ def make_scenario(
     remarks = single_out(party.fitted_target, party.shown_target(party.fitted_target))
     if known is not None:
         keep = ~rows_among(known, raw)
-        known, known_target = known[keep], None if known_target is None else known_target[keep]
+        known = known[keep]
+        known_target = None if known_target is None else known_target[keep]
         if n_dropped := int((~keep).sum()):
             remarks.append(f"{n_dropped} public rows are the party’s own, and were left out.")
     if n_in_anchor := int(rows_among(anchor_rows, raw).sum()):
@@ -354,7 +363,8 @@ def make_scenario(
     if candidate_target is not None and share.target.dtype.kind == "f":
         # Means of whole numbers are none.
         candidate_target = candidate_target.astype(share.target.dtype)
-    table_target, n_shared = share.target if own_target is None else own_target, len(share.target)
+    table_target = share.target if own_target is None else own_target
+    n_shared = len(share.target)
     if own_target is None and n_shared != len(raw):
         table_target = table_target[random.choice(n_shared, len(raw), replace=n_shared < len(raw))]
     # A defence treats all rows together, so that single other rows cannot be put beside them.
@@ -394,7 +404,8 @@ def split_public(
     """Draw public rows that the attacker keeps, and some that nobody holds, each with their targets."""
     order = random.permutation(_num_samples(public))
     held = min(_OUTSIDERS, len(order) // 3)
-    known, apart = order[held:], order[:held]
+    known = order[held:]
+    apart = order[:held]
 
     def part(values: Any, rows: IntArray) -> Any:
         return None if values is None else _safe_indexing(values, rows)

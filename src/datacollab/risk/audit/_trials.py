@@ -29,9 +29,9 @@ from ..attacks import (
     ProcrustesAttack,
     ReconstructionAttack,
     ShadowAttack,
-    clustered_interval,
     demix,
     find_training_rows,
+    interval_of_clusters,
     match_margins,
     membership,
     reconstruction_distance_scores,
@@ -70,14 +70,19 @@ _PAIRED: Mapping[str, type[ReconstructionAttack]] = {
     "emulator": EmulatorAttack,
 }
 """Attacks that learn from leaked anchor rows and their representation."""
-_LEAKED_ROWS, _LEAKED_SHARE = 30, 0.3
+_LEAKED_ROWS = 30
+_LEAKED_SHARE = 0.3
 """Anchor rows that leak at level T1: so many at random, and such a share at random, or of the first classes."""
 _TIE_DRAWS = 5
 """Guesses of equal rows are matched at random; their average counts."""
-_RESAMPLES, _FALSE_POSITIVES, _LEAST_PROBABILITY = 400, 0.01, 1e-3
+_RESAMPLES = 400
+_FALSE_POSITIVES = 0.01
+_LEAST_PROBABILITY = 1e-3
 _DEMIXING_SECONDS = 120.0
 """Limit of one search; means that are not taken apart by then count as such."""
-_SHADOWS, _SHADOW_SECONDS, _LARGEST_TABLE = 48, 30.0, 3000
+_SHADOWS = 48
+_SHADOW_SECONDS = 30.0
+_LARGEST_TABLE = 3000
 """Shares that are made, seconds after which no more are, and rows from which on making tables takes too long."""
 
 
@@ -154,7 +159,8 @@ class Leak:
     def maps(self) -> list[ForwardMap]:
         """List an emulator's distances, those of the exact map if f is affine, and the better in units of spread."""
         scenario = self.scenario
-        ones, spread = np.ones(scenario.Z.shape[1]), scenario.shared.std(axis=0)
+        ones = np.ones(scenario.Z.shape[1])
+        spread = scenario.shared.std(axis=0)
         maps = [ForwardMap(FORWARD, self.emulator, ones)]
         if self.affine.is_close:
             maps.append(ForwardMap(EXACT_MAP, self.affine, ones))
@@ -178,8 +184,11 @@ class Trials:
         random: np.random.RandomState,
         deadline: float = math.inf,
     ) -> None:
-        self._scenario, self._attributes, self._artefacts = scenario, attributes, artefacts
-        self._random, self._deadline = random, deadline
+        self._scenario = scenario
+        self._attributes = attributes
+        self._artefacts = artefacts
+        self._random = random
+        self._deadline = deadline
         guesses = [self._values(rows) for rows in scenario.label_only for _ in range(_TIE_DRAWS)]
         self._label_only = {
             metric: float(np.reshape([one[metric] for one in guesses], (-1, _TIE_DRAWS)).mean(axis=1).max())
@@ -200,7 +209,7 @@ class Trials:
             yield from self._zero_leak()
         elif level in ("T1", "T2"):
             for leak in self._leaks(level):
-                yield from self._paired(leak)
+                yield from self._pair(leak)
         elif level == "T2f" and scenario.public is not None and scenario.outsiders is not None:
             yield Trial(level, _ALL, "subspace", lambda: Outcome(membership_of_subspace(scenario)))
         elif level == "T3" and scenario.public is not None:
@@ -234,7 +243,8 @@ class Trials:
 
     def _leaks(self, level: str) -> Iterator[Leak]:
         """Yield what has leaked, one after the other."""
-        n, target = len(self._scenario.anchor), self._scenario.anchor_target
+        n = len(self._scenario.anchor)
+        target = self._scenario.anchor_target
         if level == "T2":
             yield self._leak(level, _ALL, np.arange(n))
             return
@@ -255,8 +265,9 @@ class Trials:
         if 2 <= len(rows) < n:
             yield self._leak(level, name, rows)
 
-    def _paired(self, leak: Leak) -> Iterator[Trial]:
-        scenario, where = self._scenario, (leak.level, leak.name)
+    def _pair(self, leak: Leak) -> Iterator[Trial]:
+        scenario = self._scenario
+        where = (leak.level, leak.name)
         labels = scenario.anchor_target is not None and (scenario.public is None or scenario.public_target is not None)
         targets = {"target": leak.target, "public_target": scenario.public_target}
         for attack, make in _PAIRED.items():
@@ -282,11 +293,14 @@ class Trials:
 
     def _reconstructing(self, leak: Leak, attack: str, reconstruct: Reconstruct) -> Trial:
         """Make a trial of an attack that reconstructs rows, with targets if its name says so."""
-        scenario, n, informed = self._scenario, len(self._scenario.Z), attack.endswith(WITH_LABELS)
+        scenario = self._scenario
+        n = len(self._scenario.Z)
+        informed = attack.endswith(WITH_LABELS)
 
         def make() -> Outcome:
             # One call for all, since it may fit.
-            Z, target = scenario.Z, scenario.target
+            Z = scenario.Z
+            target = scenario.target
             controls = None if informed and scenario.control_target is None else scenario.control_representation
             if controls is not None:
                 Z = np.vstack([Z, controls])
@@ -298,22 +312,25 @@ class Trials:
         return Trial(leak.level, leak.name, attack, make)
 
     def _outcome(self, rows: FloatArray, controls: FloatArray | None) -> Outcome:
-        scenario, control = self._scenario, dict[str, float]()
+        scenario = self._scenario
+        control = dict[str, float]()
         if controls is not None:
             assert scenario.outsiders is not None
             originals = scenario.outsiders[: len(controls)]
             alone = (originals, originals[:0], controls)
             control = {one.metric: one.value for one in _matches(None, alone, self._random)}
-        findings = self._compared(self._measured(rows), control)
+        findings = self._compare(self._measure(rows), control)
         margins = [match_margins(scenario.X[group], rows[group]) for group in scenario.groups]
         return Outcome(findings, np.concatenate(margins))
 
     def _values(self, rows: FloatArray) -> dict[str, float]:
-        return {one.metric: one.value for one in self._measured(rows)}
+        return {one.metric: one.value for one in self._measure(rows)}
 
-    def _measured(self, rows: FloatArray) -> list[Finding]:
+    def _measure(self, rows: FloatArray) -> list[Finding]:
         """Compute all measures that need nothing but reconstructions of the attacked rows."""
-        scenario, X, n = self._scenario, self._scenario.X, len(self._scenario.X)
+        scenario = self._scenario
+        X = self._scenario.X
+        n = len(self._scenario.X)
         found = list(_matches(scenario, (X, scenario.decoys, rows), self._random))
         squared = ((X - rows) ** 2).sum(axis=1)
         within = min((((X - guess) ** 2).sum(axis=1) for guess in scenario.label_only), key=np.sum)
@@ -339,7 +356,7 @@ class Trials:
         value = float(1 - numerator.sum() / denominator.sum())
         return Finding(metric=metric, value=value, low=float(low), high=float(high), n=n)
 
-    def _compared(self, findings: Sequence[Finding], control: Mapping[str, float]) -> list[Finding]:
+    def _compare(self, findings: Sequence[Finding], control: Mapping[str, float]) -> list[Finding]:
         return [
             replace(
                 one,
@@ -352,19 +369,21 @@ class Trials:
 
     def _forward(self, leak: Leak) -> list[Finding]:
         """Match without undoing f_k: an estimate of f_k brings the candidates to the share."""
-        scenario, findings = self._scenario, []
+        scenario = self._scenario
+        findings = []
         for each in leak.maps:
             tables = each.tables(scenario, scenario.decoys, scenario.Z, scenario.target)
-            found = self._compared(list(_matches(scenario, tables, self._random)), {})
+            found = self._compare(list(_matches(scenario, tables, self._random)), {})
             if each.with_targets:
                 linked = (one for one in found if one.metric.endswith("linkage"))
-                found = [replace(one, baseline=linked_by_targets(scenario, one.metric)) for one in linked]
+                found = [replace(one, baseline=link_by_targets(scenario, one.metric)) for one in linked]
             findings += [replace(one, attack=each.attack) for one in found]
         return findings
 
     def _demixing(self, leak: Leak) -> Outcome:
         """Take the share's groups apart, without the candidates' targets, and then with them, if they are there."""
-        scenario, where = self._scenario, f"{leak.level}, {leak.name}"
+        scenario = self._scenario
+        where = f"{leak.level}, {leak.name}"
         ends = time.monotonic() + min(_DEMIXING_SECONDS, self._deadline - time.monotonic())
         tables = leak.maps[0].tables(scenario, scenario.decoys, scenario.Z, scenario.target)
         forward = {
@@ -383,10 +402,11 @@ class Trials:
         remarks = []
         for attack, targets in tries.items():
             left = (ends - time.monotonic()) / (2 if attack == DEMIXING else 1)
-            found, of_attack = self._demixed(leak, attack, targets, forward, left)
+            found, of_attack = self._demix(leak, attack, targets, forward, left)
             findings += of_attack
             how = "" if targets is None else ", with the candidates’ labels known"
-            n_groups, n_solved = len(found.groups), found.n_solved
+            n_groups = len(found.groups)
+            n_solved = found.n_solved
             remarks.append(
                 f"{where}: {n_solved} of {n_groups} groups of equal rows were taken apart into their records{how}."
             )
@@ -395,14 +415,15 @@ class Trials:
                 break
         return Outcome(findings, remarks=remarks)
 
-    def _demixed(
+    def _demix(
         self, leak: Leak, attack: str, targets: NDArray[Any] | None, forward: Mapping[str, FloatArray], seconds: float
     ) -> tuple[Demixing, list[Finding]]:
         """Search with the table's rows alone as candidates, and with strangers among them; return the last search too.
 
         `forward` has each attacked row's chance to be linked if its group is not taken apart.
         """
-        scenario, ends = self._scenario, time.monotonic() + seconds
+        scenario = self._scenario
+        ends = time.monotonic() + seconds
         table = scenario.table / scenario.scale
 
         def search(people: FloatArray, left: float) -> Demixing:
@@ -428,22 +449,24 @@ class Trials:
         guess = None
         if _differ(scenario.shared_target, closed.groups):
             if targets is not None:
-                guess = known_targets(targets)
+                guess = compare_known_targets(targets)
             elif leak.target is not None:
-                guess = predicted_targets(leak.representation, leak.target, leak.affine(table))
+                guess = compare_predicted_targets(leak.representation, leak.target, leak.affine(table))
         for metric, otherwise in forward.items():
             chances = _chances(scenario, closed if metric == "linkage" else found, guess, otherwise)
             n_candidates = len(table) + (len(scenario.decoys) if metric.startswith("open-world") else 0)
-            baseline = self._label_only[metric] if targets is None else linked_by_targets(scenario, metric)
+            baseline = self._label_only[metric] if targets is None else link_by_targets(scenario, metric)
             known = {"attack": attack, "chance": 1 / n_candidates, "baseline": baseline}
             findings.append(_rate(metric, chances, scenario.clusters, **known))
         return found, findings
 
     def _shadows(self, leak: Leak, pool: FloatArray, target: NDArray[Any]) -> list[Finding]:
         """Measure membership, record by record, by targets that the auditor knows, or a model of the anchor guesses."""
-        scenario, random = self._scenario, np.random.RandomState(self._random.randint(2**31))
+        scenario = self._scenario
+        random = np.random.RandomState(self._random.randint(2**31))
         assert scenario.recipe is not None
-        images, rows = leak.best_map(scenario.people), leak.best_map(pool)
+        images = leak.best_map(scenario.people)
+        rows = leak.best_map(pool)
         if scenario.record_target is not None and scenario.outsider_target is not None:
             targets = np.concatenate([scenario.record_target, scenario.outsider_target])
         elif target.dtype.kind == "f":
@@ -476,7 +499,9 @@ def _colluding(scenario: Scenario, seed: int, Z: FloatArray, target: NDArray[Any
 
     It undoes its own pairs of anchor rows and points of the common feature space, and with them the other's points.
     """
-    public, anchor, attacked = scenario.public, scenario.anchor, scenario.anchor_representation
+    public = scenario.public
+    anchor = scenario.anchor
+    attacked = scenario.anchor_representation
     assert public is not None
     n_components = min(attacked.shape[1], *public.shape)
     f_j = obfuscator("pca", n_components=n_components, random_state=np.random.RandomState(seed))
@@ -518,7 +543,7 @@ def _worlds(scenario: Scenario | None, tables: Tables) -> dict[str, list[Case]]:
 
 def _rate(metric: str, hits: NDArray[Any], clusters: IntArray, **given: Any) -> Finding:
     """Compute the share of hits, or the mean of chances; those of one cluster count as one try."""
-    low, high = clustered_interval(hits, clusters)
+    low, high = interval_of_clusters(hits, clusters)
     return Finding(metric=metric, value=float(hits.mean()), low=low, high=high, n=len(hits), **given)
 
 
@@ -549,13 +574,14 @@ def _target_columns(scenario: Scenario, shared: NDArray[Any]) -> Tables:
     """Code targets of originals, outsiders and shared rows: numbers as one column, classes as indicators."""
     known = scenario.candidate_target
     assert known is not None
-    own, strangers = known[scenario.index], known[len(scenario.table) :]
+    own = known[scenario.index]
+    strangers = known[len(scenario.table) :]
     target = np.concatenate([own, strangers, shared])[:, None]
     code = target if target.dtype.kind == "f" else (target == np.unique(target)).astype(np.float64)
     return np.split(code, [len(own), len(own) + len(strangers)])
 
 
-def linked_by_targets(scenario: Scenario, metric: str) -> float:
+def link_by_targets(scenario: Scenario, metric: str) -> float:
     """Return the linkage with the candidates' targets and the shared ones, and no representation."""
     originals, strangers, shared = _target_columns(scenario, scenario.target)
     worlds = _worlds(scenario, (originals, strangers[: len(scenario.decoys)], shared))
@@ -589,7 +615,8 @@ class ForwardMap:
 
 def membership_of_share(leak: Leak) -> list[Finding]:
     """Measure how well distances between representations, and from reconstructions, tell members from others."""
-    scenario, scores = leak.scenario, {}
+    scenario = leak.scenario
+    scores = {}
     assert scenario.outsiders is not None
     for each in leak.maps:
         # The shared row nearest to the image counts; of the same class, if that is known.
@@ -638,14 +665,14 @@ Guess = Callable[[NDArray[Any], IntArray], FloatArray]
 """From targets of rows (n,) and numbers of records (m,) to how little each fits each, shape (n, m)."""
 
 
-def known_targets(target: NDArray[Any]) -> Guess:
+def compare_known_targets(target: NDArray[Any]) -> Guess:
     """Compare shown targets with the records' targets, shape (n_records,), which the attacker knows."""
     if target.dtype.kind == "f":
         return lambda shown, records: np.asarray(np.abs(shown[:, None] - target[records][None, :]))
     return lambda shown, records: np.asarray(shown[:, None] != target[records][None, :], dtype=np.float64)
 
 
-def predicted_targets(representation: FloatArray, target: NDArray[Any], images: FloatArray) -> Guess:
+def compare_predicted_targets(representation: FloatArray, target: NDArray[Any], images: FloatArray) -> Guess:
     """Compare shown targets with those that the attacker predicts from the records' images, by the anchor's targets."""
     if target.dtype.kind == "f":
         numbers = KernelRidgeAttack().fit(representation, target.reshape(-1, 1)).reconstruct(images)[:, 0]
@@ -664,7 +691,7 @@ def predicted_targets(representation: FloatArray, target: NDArray[Any], images: 
     return fits
 
 
-def assigned(target: NDArray[Any], members: IntArray, guess: Guess | None) -> FloatArray:
+def chance_of_assignment(target: NDArray[Any], members: IntArray, guess: Guess | None) -> FloatArray:
     """Return the chance that the attacker joins each row of a group to each member, shape (n_rows, n_members).
 
     Strangers taken for members are left out of `members`; without `guess` nothing tells rows apart.
@@ -689,7 +716,7 @@ def _chances(scenario: Scenario, found: Demixing, guess: Guess | None, otherwise
     for group, members in zip(found.groups, found.members, strict=True):
         if members is not None:
             own = members[members < len(scenario.table)]
-            joined = assigned(scenario.shared_target[group], own, guess)
+            joined = chance_of_assignment(scenario.shared_target[group], own, guess)
             row, place = np.nonzero(group[:, None] == scenario.places)
             chances[place] = (joined[row] * (own == scenario.index[place][:, None])).sum(axis=1)
     return chances
