@@ -274,6 +274,35 @@ class Scenario:
         return np.broadcast_to(known.mean(axis=0), self.X.shape)
 
 
+@dataclass(frozen=True, eq=False)
+class _Tables:
+    """All tables of an audit as numbers with the same columns; those that there are not are None."""
+
+    own: FloatArray
+    anchor: FloatArray
+    public: FloatArray | None
+    control: FloatArray | None
+    fit_on: FloatArray | None
+
+    @classmethod
+    def read(cls, party: Party, X: Any, anchor: Any, public: Any, control: Any, fit_on: Any) -> _Tables:
+        """Check tables; columns of codes become zeros and ones, which attackers see and reconstruct."""
+        tables = {"X": X, "anchor": anchor, "public": public, "control": control, "fit_on": fit_on}
+        given = {name: rows for name, rows in tables.items() if rows is not None}
+        if not all(map(has_numbers_alone, given.values())):
+            others = [rows for name, rows in given.items() if name != "X"]
+            encoder = TableEncoder(f"Party {party.name!r}: a table of the audit").fit(X, beside=others)
+            given = {name: encoder.transform(rows) for name, rows in given.items()}
+        checked = {
+            name: check_rows(rows, f"Party {party.name!r}: {name}", AgreementError) for name, rows in given.items()
+        }
+        for name in ("anchor", "public", "control"):
+            if name in checked:
+                check_columns(checked["X"], checked[name], f"Party {party.name!r}: X has", f"{name} has")
+        optional = {name: checked.get(name) for name in ("public", "control", "fit_on")}
+        return cls(own=checked["X"], anchor=checked["anchor"], **optional)
+
+
 def make_scenario(
     party: Party,
     X: ArrayLike,
@@ -290,7 +319,7 @@ def make_scenario(
     anchor = party._plain(anchor, "the anchor")
     fit_on = party._plain(party.fit_on, "fit_on")
     public, control = (
-        (None if rows is None else party._plain(rows, f"the {name} rows"), known)
+        (rows if rows is None else party._plain(rows, f"the {name} rows"), known)
         for name, (rows, known) in (("public", public), ("control", control))
     )
     if control[0] is None and public[0] is not None:
@@ -305,71 +334,49 @@ def make_scenario(
     original, order = party.share_with_order(anchor, anchor_target)
     coding = target_numbers(original.target)
     share = with_numbers(original, coding)
-    tables = [each for each in (X, anchor, public[0], control[0], fit_on) if each is not None]
-    encoder = None
-    if not all(map(has_numbers_alone, tables)):
-        # What attackers see of a table, and reconstruct: its numbers beside zeros and ones.
-        encoder = TableEncoder(f"Party {party.name!r}: a table of the audit").fit(X, beside=tables[1:])
-
-    def table(rows: Any, what: str, like: Any = None) -> Any:
-        """Check a table, if there is one, and that it has the columns of another."""
-        if rows is None:
-            return None
-        numbers = rows if encoder is None else encoder.transform(rows)
-        checked = check_rows(numbers, f"Party {party.name!r}: {what}", AgreementError)
-        if like is not None:
-            check_columns(like, checked, f"Party {party.name!r}: X has", f"{what} has")
-        return checked
-
-    raw = table(X, "X")
-    anchor_rows = table(anchor, "anchor", raw)
-    known = table(public[0], "public", raw)
-    others = table(control[0], "control", raw)
-    scale = _scale(np.vstack([raw, anchor_rows if known is None else known]))
+    tables = _Tables.read(party, X, anchor, public[0], control[0], fit_on)
+    raw = tables.own
+    scale = _scale(np.vstack([raw, tables.anchor if tables.public is None else tables.public]))
+    known = tables.public
     known_target = _other_targets(public[1], known, party, "public_target", coding)
-    other_target = _other_targets(control[1], others, party, "control_target", coding)
+    other_target = _other_targets(control[1], tables.control, party, "control_target", coding)
     own_target = _own_targets(y, party, X, share, order, coding)
     remarks = single_out(party.fitted_target, party.shown_target(party.fitted_target))
     if known is not None:
+        # An attacker who held the party's own rows would have nothing to find out.
         keep = ~rows_among(known, raw)
         known = known[keep]
-        known_target = None if known_target is None else known_target[keep]
+        known_target = _take(known_target, keep)
         if n_dropped := int((~keep).sum()):
             remarks.append(f"{n_dropped} public rows are the party’s own, and were left out.")
-    if n_in_anchor := int(rows_among(anchor_rows, raw).sum()):
+    if n_in_anchor := int(rows_among(tables.anchor, raw).sum()):
         remarks.append(f"{n_in_anchor} anchor rows are the party’s own: every party sees them as they are.")
-    kept = np.arange(0)
-    if others is not None:
-        taken = [raw, anchor_rows, table(fit_on, "fit_on")]
-        free = ~np.any([rows_among(others, rows) for rows in taken if rows is not None], axis=0)
-        if n_dropped := int((~free).sum()):
-            remarks.append(
-                f"{n_dropped} rows that nobody should hold are in the table, the anchor or what f was fitted on, and "
-                "were left out."
-            )
-        kept = random.permutation(np.flatnonzero(free))[:_OUTSIDERS]
-    outsiders = None if others is None or not len(kept) else others[kept]
+    kept = _draw_outsiders(tables, remarks, random)
     if len(order) < len(raw):
         remarks.append(f"{len(raw) - len(order)} rows are not shared, and were not attacked.")
-    if len(anchor_rows) > _LONGEST_LEAK:
-        remarks.append(f"Attacks learn from {_LONGEST_LEAK} of the {len(anchor_rows)} anchor rows.")
+    if len(tables.anchor) > _LONGEST_LEAK:
+        remarks.append(f"Attacks learn from {_LONGEST_LEAK} of the {len(tables.anchor)} anchor rows.")
     chosen = random.permutation(len(order))[:n_attacked]
-    leak = np.sort(random.permutation(len(anchor_rows))[:_LONGEST_LEAK])
-    outsider_target = None if other_target is None or outsiders is None else other_target[kept]
-    # Without y a defence's targets are all there is, and it may have made others of the table's.
-    candidate_target = own_target if y is not None or not party.defences else None
-    if candidate_target is not None and outsiders is not None:
-        candidate_target = None if outsider_target is None else np.concatenate([candidate_target, outsider_target])
-    if candidate_target is not None and share.target.dtype.kind == "f":
-        # Means of whole numbers are none.
-        candidate_target = candidate_target.astype(share.target.dtype)
-    table_target = share.target if own_target is None else own_target
-    n_shared = len(share.target)
-    if own_target is None and n_shared != len(raw):
-        table_target = table_target[random.choice(n_shared, len(raw), replace=n_shared < len(raw))]
+    leak = np.sort(random.permutation(len(tables.anchor))[:_LONGEST_LEAK])
+    outsiders = None
+    outsider_target = None
+    if tables.control is not None and len(kept):
+        outsiders = tables.control[kept]
+        outsider_target = _take(other_target, kept)
+    controls = None
+    control_target = None
     # A defence treats all rows together, so that single other rows cannot be put beside them.
-    controls = kept[:_CANDIDATES] if len(kept) and not party.defences else None
-    recipe = recipe_of(party, share.anchor_representation, original.anchor_target, coding) if party.defences else None
+    if len(kept) and not party.defences:
+        rows = kept[:_CANDIDATES]
+        controls = party.obfuscate(_safe_indexing(control[0], rows))
+        control_target = _take(other_target, rows)
+    recipe = None
+    if party.defences:
+        recipe = recipe_of(party, share.anchor_representation, original.anchor_target, coding)
+    candidates = None
+    # Without y a defence's targets are all there is, and it may have made others of the table's.
+    if y is not None or not party.defences:
+        candidates = _candidate_targets(own_target, outsiders, outsider_target, share)
     return Scenario(
         share=share,
         table=raw,
@@ -379,23 +386,67 @@ def make_scenario(
         Z=share.representation[chosen],
         target=share.target[chosen],
         groups=np.array_split(np.arange(len(chosen)), max(1, len(chosen) // _CANDIDATES)),
-        anchor=anchor_rows[leak] / scale,
+        anchor=tables.anchor[leak] / scale,
         anchor_representation=share.anchor_representation[leak],
-        anchor_target=None if share.anchor_target is None else share.anchor_target[leak],
-        public=None if known is None else known / scale,
+        anchor_target=_take(share.anchor_target, leak),
+        public=_in_units(known, scale),
         public_target=known_target,
-        outsiders=None if outsiders is None else outsiders / scale,
-        control_representation=None if controls is None else party.obfuscate(_safe_indexing(control[0], controls)),
-        control_target=None if other_target is None or controls is None else other_target[controls],
+        outsiders=_in_units(outsiders, scale),
+        control_representation=controls,
+        control_target=control_target,
         scale=scale,
         remarks=tuple(remarks),
         has_fields=coding.kind not in (TargetKind.SINGLE, TargetKind.NONE),
-        table_target=table_target,
-        record_target=None if own_target is None else own_target[order[chosen]],
+        table_target=_table_targets(own_target, share, len(raw), random),
+        record_target=_take(own_target, order[chosen]),
         outsider_target=outsider_target,
-        candidate_target=candidate_target,
+        candidate_target=candidates,
         recipe=recipe,
     )
+
+
+def _draw_outsiders(tables: _Tables, remarks: list[str], random: np.random.RandomState) -> IntArray:
+    """Draw rows of the control table that nobody holds; say how many were held, and left out."""
+    if tables.control is None:
+        return np.arange(0)
+    held = [rows for rows in (tables.own, tables.anchor, tables.fit_on) if rows is not None]
+    free = ~np.any([rows_among(tables.control, rows) for rows in held], axis=0)
+    if n_dropped := int((~free).sum()):
+        remarks.append(
+            f"{n_dropped} rows that nobody should hold are in the table, the anchor or what f was fitted on, and "
+            "were left out."
+        )
+    return random.permutation(np.flatnonzero(free))[:_OUTSIDERS]
+
+
+def _candidate_targets(
+    own: NDArray[Any] | None, outsiders: FloatArray | None, of_outsiders: NDArray[Any] | None, share: Share
+) -> NDArray[Any] | None:
+    """Return the targets of all candidates, or None if an attacker cannot know them all."""
+    if own is None or (outsiders is not None and of_outsiders is None):
+        return None
+    targets = own if of_outsiders is None else np.concatenate([own, of_outsiders])
+    # A defence sends means of targets, which of whole numbers are none.
+    return targets.astype(share.target.dtype) if share.target.dtype.kind == "f" else targets
+
+
+def _table_targets(own: NDArray[Any] | None, share: Share, n_rows: int, random: np.random.RandomState) -> NDArray[Any]:
+    """Return targets of the table; if they are not known, as many of the shared ones."""
+    if own is not None:
+        return own
+    n_shared = len(share.target)
+    if n_shared == n_rows:
+        return share.target
+    return np.asarray(share.target[random.choice(n_shared, n_rows, replace=n_shared < n_rows)])
+
+
+def _take(values: Any, rows: IntArray | NDArray[np.bool_]) -> Any:
+    """Return some rows; None stays None."""
+    return None if values is None else _safe_indexing(values, rows)
+
+
+def _in_units(rows: FloatArray | None, scale: FloatArray) -> FloatArray | None:
+    return None if rows is None else rows / scale
 
 
 def split_public(
@@ -406,11 +457,7 @@ def split_public(
     held = min(_OUTSIDERS, len(order) // 3)
     known = order[held:]
     apart = order[:held]
-
-    def part(values: Any, rows: IntArray) -> Any:
-        return None if values is None else _safe_indexing(values, rows)
-
-    return part(public, known), part(public_target, known), part(public, apart), part(public_target, apart)
+    return _take(public, known), _take(public_target, known), _take(public, apart), _take(public_target, apart)
 
 
 def _scale(rows: FloatArray) -> FloatArray:
