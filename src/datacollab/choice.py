@@ -142,7 +142,8 @@ def options_for(
     for kind, n in product(kinds, dimensions):
         if largest is not None and n > largest:
             continue
-        name, f = f"{kind} {n}", obfuscator(kind, n_components=n, standardize=standardize)
+        name = f"{kind} {n}"
+        f = obfuscator(kind, n_components=n, standardize=standardize)
         own = Option(name=name, obfuscator=f, n_components=n)
         options += [own, replace(own, name=f"{name}{where}", on_public=True)] if on_public else [own]
         options += [
@@ -203,7 +204,9 @@ def choose(
     AgreementError
         If `y` does not fit the rows.
     """
-    X, anchor, target = plain_table(X, "X"), plain_table(anchor, "The anchor", AnchorError), plain_column(y)
+    X = plain_table(X, "X")
+    anchor = plain_table(anchor, "The anchor", AnchorError)
+    target = plain_column(y)
     public = plain_table(public, "The public rows")
     check_single_targets(target, "y", AgreementError)
     if target.shape != (_num_samples(X),):

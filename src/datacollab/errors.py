@@ -5,7 +5,7 @@ parameter, and says what was expected, what was found and what to do.  It shows 
 of the data.
 """
 
-from ._codes import known_codes
+from ._codes import all_codes
 
 __all__ = ["AgreementError", "AnchorError", "ApproximationWarning", "ClusterError", "DataCollabError"]
 __all__ += ["DataCollabWarning", "DatasetError", "EffectError", "EffectWarning", "ExchangeError", "ForgottenError"]
@@ -102,7 +102,7 @@ class ExchangeError(DataCollabError, ValueError):
 
     def __init__(self, code: str, message: str) -> None:
         super().__init__(message)
-        self.exit_code = known_codes()[code].exit_code
+        self.exit_code = all_codes()[code].exit_code
         self.code = code
 
 

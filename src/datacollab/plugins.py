@@ -21,12 +21,13 @@ from __future__ import annotations
 
 from importlib.metadata import EntryPoint, entry_points
 
-from ._codes import Code, add_codes, known_codes
+from ._codes import Code, add_codes, all_codes
 from .errors import MissingExtraError
 
-__all__ = ["COMMANDS", "PAGE", "REMOTES", "Code", "add_codes", "known_codes", "missing", "named", "plugins"]
+__all__ = ["COMMANDS", "PAGE", "REMOTES", "Code", "add_codes", "all_codes", "find_plugin", "missing", "plugins"]
 
-COMMANDS, REMOTES = "datacollab.commands", "datacollab.remotes"
+COMMANDS = "datacollab.commands"
+REMOTES = "datacollab.remotes"
 """Groups of entry points."""
 
 PAGE = "https://github.com/datacollab/datacollab"
@@ -38,7 +39,7 @@ def plugins(group: str) -> list[EntryPoint]:
     return sorted(entry_points(group=group), key=lambda entry: entry.name)
 
 
-def named(group: str, name: str) -> EntryPoint | None:
+def find_plugin(group: str, name: str) -> EntryPoint | None:
     """Return the entry point of a name, or None if no distribution brings it."""
     return next(iter(entry_points(group=group, name=name)), None)
 

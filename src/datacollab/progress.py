@@ -54,7 +54,8 @@ class ProgressBar:
                 self._bar.n = self._bar.total
                 self._bar.refresh()
             self._bar.close()
-        self._bar, self._n_begun = None, 0
+        self._bar = None
+        self._n_begun = 0
 
     def __call__(self, *said: Any) -> None:
         """Show a step that begins: its name, or how many are done, how many there are, and its name."""
@@ -69,7 +70,8 @@ class ProgressBar:
                 shape = shape.replace("{bar}", "{bar:20}")
             # With a delay, however short, it is first drawn when there is something to say.
             self._bar = kind(bar_format=shape, total=total, delay=1e-9)
-        self._bar.total, self._bar.n = total, done
+        self._bar.total = total
+        self._bar.n = done
         self._bar.set_description_str(str(step), refresh=False)
         self._bar.refresh()
 

@@ -15,7 +15,7 @@ from ._frames import plain_column
 from ._typing import FloatArray, PartyName
 from .errors import AgreementError, DataCollabWarning, SmallClassWarning
 
-__all__ = ["EFFECT", "NO_TARGET", "SURVIVAL", "SURVIVAL_EFFECT", "TargetKind", "coarsened", "effect_target"]
+__all__ = ["EFFECT", "NO_TARGET", "SURVIVAL", "SURVIVAL_EFFECT", "TargetKind", "coarsen_times", "effect_target"]
 __all__ += [
     "check_class_names",
     "check_coding",
@@ -96,7 +96,7 @@ def survival_target(event: ArrayLike, time: ArrayLike) -> NDArray[np.void]:
     >>> survival_target(event=[1, 0], time=[3.5, 12.0])["time"]
     array([ 3.5, 12. ])
     """
-    return _assembled(SURVIVAL, event=event, time=time)
+    return _assemble(SURVIVAL, event=event, time=time)
 
 
 def effect_target(
@@ -134,9 +134,9 @@ def effect_target(
     array([1, 0])
     """
     if outcome is not None and event is None and time is None:
-        return _assembled(EFFECT, treatment=treatment, outcome=outcome)
+        return _assemble(EFFECT, treatment=treatment, outcome=outcome)
     if outcome is None and event is not None and time is not None:
-        return _assembled(SURVIVAL_EFFECT, treatment=treatment, event=event, time=time)
+        return _assemble(SURVIVAL_EFFECT, treatment=treatment, event=event, time=time)
     raise AgreementError("An effect is on one outcome: give outcome, or event and time together.")
 
 
@@ -150,7 +150,7 @@ def named_target(target: NDArray[Any]) -> NDArray[Any]:
     dtype = target_kind(target).dtype
     if dtype is None or not dtype.names:
         return target
-    return _assembled(dtype, **{name: target[name] for name in dtype.names})
+    return _assemble(dtype, **{name: target[name] for name in dtype.names})
 
 
 def target_kind(target: NDArray[Any]) -> TargetKind:
@@ -170,15 +170,15 @@ def target_kind(target: NDArray[Any]) -> TargetKind:
     )
 
 
-def coarsened(target: NDArray[Any], step: float) -> NDArray[Any]:
+def coarsen_times(target: NDArray[Any], step: float) -> NDArray[Any]:
     """Return targets with times rounded up to multiples of a step, so that few rows have a time of their own.
 
     Targets without a field ``time`` are returned as they are.
 
     Examples
     --------
-    >>> from datacollab.targets import coarsened, survival_target
-    >>> coarsened(survival_target([1, 0], [3.5, 30.0]), 30.0)["time"]
+    >>> from datacollab.targets import coarsen_times, survival_target
+    >>> coarsen_times(survival_target([1, 0], [3.5, 30.0]), 30.0)["time"]
     array([30., 30.])
     """
     if "time" not in (target.dtype.names or ()):
@@ -210,7 +210,7 @@ def usual_time_step(times: FloatArray, event: NDArray[np.bool_]) -> float:
     return float(power * max(digit for digit in (1, 2, 3, 5) if digit * power <= most * (1 + 1e-9)))
 
 
-def _assembled(dtype: np.dtype[Any], **given: ArrayLike) -> NDArray[np.void]:
+def _assemble(dtype: np.dtype[Any], **given: ArrayLike) -> NDArray[np.void]:
     columns = {name: _column(name, values) for name, values in given.items()}
     n_rows = {name: len(column) for name, column in columns.items()}
     if len(set(n_rows.values())) != 1:
@@ -279,35 +279,54 @@ def check_coding(targets: Mapping[PartyName, NDArray[Any]], *, are_classes: bool
         raise AgreementError(f"Some parties' targets are numbers and others' are text: {kinds}. Agree on one coding.")
     if not are_classes:
         return
-    found = {party: set(np.unique(target).tolist()) for party, target in targets.items()}
+    classes = {party: set(np.unique(target).tolist()) for party, target in targets.items()}
     if any(are_texts.values()):
-        spellings: dict[str, set[Any]] = {}
-        for label in set().union(*found.values()):
-            name = unicodedata.normalize("NFKC", str(label)).casefold()
-            spellings.setdefault(" ".join(name.split()), set()).add(label)
-        # Where a party has both, they are two classes.
-        unlike = [
-            each for each in spellings.values() if len(each) > 1 and all(len(each & own) < 2 for own in found.values())
-        ]
-        if unlike:
-            parties = [party for party, own in found.items() if any(each & own for each in unlike)]
-            raise AgreementError(
-                f"Parties {parties!r} spell {len(unlike)} of the classes in different ways, such as with other "
-                "capitals or blanks. Write each class in one way at all parties."
-            )
-        rest = {party: set().union(*(found[each] for each in found if each != party)) for party in found}
-        if alone := [party for party, own in found.items() if len(own) > 1 and rest[party] and not own & rest[party]]:
-            warnings.warn(
-                f"Parties {alone!r} have no class in common with any other. If these are the same classes in other "
-                "words, such as another language, write each in one way at all parties.",
-                DataCollabWarning,
-                stacklevel=3,
-            )
-        return
-    n = max(map(len, found.values()))
-    counted = [[party for party, own in found.items() if own == {*range(start, start + n)}] for start in (0, 1)]
-    if n > 1 and all(counted) and len(found) == sum(map(len, counted)):
+        _check_spelling(classes)
+        _warn_of_other_words(classes)
+    else:
+        _check_first_number(classes)
+
+
+def _check_spelling(classes: Mapping[PartyName, set[Any]]) -> None:
+    """Refuse one class in several spellings, as with capitals; where a party has both, they are two classes."""
+    spellings: dict[str, set[Any]] = {}
+    for label in set().union(*classes.values()):
+        name = unicodedata.normalize("NFKC", str(label)).casefold()
+        spellings.setdefault(" ".join(name.split()), set()).add(label)
+    unlike = [
+        each for each in spellings.values() if len(each) > 1 and all(len(each & own) < 2 for own in classes.values())
+    ]
+    if unlike:
+        parties = [party for party, own in classes.items() if any(each & own for each in unlike)]
         raise AgreementError(
-            f"Parties {counted[0]!r} count their {n} classes from 0, and parties {counted[1]!r} from 1. Agree on one "
+            f"Parties {parties!r} spell {len(unlike)} of the classes in different ways, such as with other "
+            "capitals or blanks. Write each class in one way at all parties."
+        )
+
+
+def _warn_of_other_words(classes: Mapping[PartyName, set[Any]]) -> None:
+    """Warn of parties with two classes or more that nobody else has; a single one may be their own rightly."""
+    alone = []
+    for party, own in classes.items():
+        others = set().union(*(classes[each] for each in classes if each != party))
+        if len(own) > 1 and others and not own & others:
+            alone.append(party)
+    if alone:
+        warnings.warn(
+            f"Parties {alone!r} have no class in common with any other. If these are the same classes in other "
+            "words, such as another language, write each in one way at all parties.",
+            DataCollabWarning,
+            stacklevel=4,
+        )
+
+
+def _check_first_number(classes: Mapping[PartyName, set[Any]]) -> None:
+    """Refuse classes that some parties count from 0, and all others, as many, from 1."""
+    n = max(map(len, classes.values()))
+    from_0 = [party for party, own in classes.items() if own == {*range(n)}]
+    from_1 = [party for party, own in classes.items() if own == {*range(1, n + 1)}]
+    if n > 1 and from_0 and from_1 and len(classes) == len(from_0) + len(from_1):
+        raise AgreementError(
+            f"Parties {from_0!r} count their {n} classes from 0, and parties {from_1!r} from 1. Agree on one "
             "coding; if these are different classes, name them by texts."
         )

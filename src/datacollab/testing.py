@@ -61,7 +61,8 @@ def check_obfuscator(obfuscator: Any, X: ArrayLike, *, rows: int = 20, rtol: flo
     widths = set()
     for what, batch in {"new rows": X_new, "training rows": X_fit, "training and new rows together": X}.items():
         before = _as_bytes(batch)
-        first, second = _transformed(fitted, batch, what), _transformed(fitted, batch, what)
+        first = _transform(fitted, batch, what)
+        second = _transform(fitted, batch, what)
         _require(_as_bytes(batch) == before, f"transform changes its input, on {what}.")
         _require(np.array_equal(first, second), f"transform gives different results when called twice, on {what}.")
         for how, deviation in _deviations(fitted, batch, what, rows):
@@ -181,7 +182,7 @@ def is_row_wise(obfuscator: Any, X: ArrayLike, *, rows: int | None = None, rtol:
 
 def _deviations(obfuscator: Any, X: ArrayLike, what: str, rows: int | None) -> Iterator[tuple[str, float]]:
     """Yield the relative deviation from the result for all rows at once, for each other way to pass them."""
-    together = _transformed(obfuscator, X, what)
+    together = _transform(obfuscator, X, what)
     n_rows = together.shape[0]
     scale = float(np.abs(together).max()) or 1.0
     shuffled = np.random.default_rng(0).permutation(n_rows)
@@ -194,7 +195,7 @@ def _deviations(obfuscator: Any, X: ArrayLike, what: str, rows: int | None) -> I
     for how, parts in ways.items():
         largest = 0.0
         for part in parts:
-            alone = _transformed(obfuscator, _take(X, part), f"{what}, {how}")
+            alone = _transform(obfuscator, _take(X, part), f"{what}, {how}")
             _require(
                 alone.shape == together[part].shape,
                 f"{type(obfuscator).__name__} is not row-wise: {what}, {how}, have shape {alone.shape} where "
@@ -204,7 +205,7 @@ def _deviations(obfuscator: Any, X: ArrayLike, what: str, rows: int | None) -> I
         yield how, largest / scale
 
 
-def _transformed(obfuscator: Any, X: ArrayLike, what: str) -> FloatArray:
+def _transform(obfuscator: Any, X: ArrayLike, what: str) -> FloatArray:
     result = obfuscator.transform(X)
     _require(not sparse.issparse(result), f"transform gives a sparse matrix, on {what}; expected a dense array.")
     array: NDArray[Any] = np.asarray(result)

@@ -24,7 +24,7 @@ from datacollab.effects import (
 from datacollab.effects._combined import time_step_of
 from datacollab.errors import AgreementError, EffectError, EffectWarning, UnknownPartyError
 from datacollab.party import GaussianMechanism, GaussianNoise, Microaggregation
-from datacollab.targets import coarsened, effect_target, survival_target
+from datacollab.targets import coarsen_times, effect_target, survival_target
 
 K, N, WIDTH = 4, 100, 4
 PARTY = np.repeat(np.arange(K), N)
@@ -355,7 +355,7 @@ def test_steps_are_seen_in_the_times():
     exact = survival_target(np.ones(500), 1 + RNG.exponential(300.0, size=500))
     assert time_step_of(exact) is None
     for step in (7.0, 30.4375):
-        np.testing.assert_allclose(time_step_of(coarsened(exact, step)), step)
+        np.testing.assert_allclose(time_step_of(coarsen_times(exact, step)), step)
     assert time_step_of(effect_target([0, 1], [1.0, 2.0])) is None
 
 

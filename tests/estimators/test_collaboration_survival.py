@@ -6,7 +6,7 @@ import pytest
 import datacollab as dc
 from datacollab.errors import AgreementError
 from datacollab.survival import CoxRegression, concordance_index
-from datacollab.targets import coarsened, effect_target, survival_target
+from datacollab.targets import coarsen_times, effect_target, survival_target
 
 RANDOM = np.random.default_rng(0)
 MIX = RANDOM.normal(size=(6, 6))
@@ -43,7 +43,7 @@ def fitted(**options):
 def test_full_rank_maps_and_affine_integration_give_the_pooled_cox_regression(strata, alpha):
     """Partial likelihood is the same for the same rows in other coordinates; a ridge penalty is not."""
     found = fitted(strata=strata, estimator=CoxRegression(alpha), time_step=30.0)
-    pooled = CoxRegression(alpha).fit(X, coarsened(Y, 30.0), strata=None if strata is None else OWNERS)
+    pooled = CoxRegression(alpha).fit(X, coarsen_times(Y, 30.0), strata=None if strata is None else OWNERS)
     risk = found.predict(X_TEST, groups=TEST_OWNERS)
     if alpha:
         assert np.corrcoef(risk, pooled.predict(X_TEST))[0, 1] > 0.9

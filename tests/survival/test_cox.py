@@ -14,7 +14,7 @@ from datacollab.errors import AgreementError, DataCollabWarning, NotConvergedErr
 from datacollab.survival import CoxRegression
 from datacollab.survival._cox import RiskSets, partial_likelihood
 from datacollab.survival._rows import SurvivalRows
-from datacollab.targets import coarsened, survival_target, usual_time_step
+from datacollab.targets import coarsen_times, survival_target, usual_time_step
 
 TIES = ["efron", "breslow"]
 lifelines = pytest.mark.filterwarnings("ignore:Starting with pandas")
@@ -65,7 +65,7 @@ def test_the_gradient_vanishes_at_the_maximum(seed, ties, rounded):
 @pytest.mark.parametrize("months", [False, True])
 def test_coefficients_are_those_of_scikit_survival(ties, alpha, months):
     X, y = whas500()
-    y = coarsened(y, 30.4375) if months else y
+    y = coarsen_times(y, 30.4375) if months else y
     X[:, 0] *= 3  # a penalty must not depend on how columns are scaled within
     theirs = CoxPHSurvivalAnalysis(alpha=alpha, ties=ties, tol=1e-14, n_iter=200).fit(X, y)
     ours = CoxRegression(alpha, ties=ties, min_events_per_step=1).fit(X, y)
@@ -291,5 +291,5 @@ def test_the_usual_step_leaves_early_hazards_as_they_are():
         end = generator.uniform(30, 60, size=300)
         y = survival_target(time <= end, np.maximum(np.minimum(time, end), 1e-9))
         for name, step in {"usual": usual_time_step(y["time"], y["event"]), "sixtieth": 1.0}.items():
-            found[name].append(CoxRegression().fit(X, coarsened(y, step)).coef_[0])
+            found[name].append(CoxRegression().fit(X, coarsen_times(y, step)).coef_[0])
     assert abs(np.mean(found["usual"]) - 1) < 0.06 < 1 - np.mean(found["sixtieth"])

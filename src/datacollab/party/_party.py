@@ -27,7 +27,15 @@ from .._validation import FloatArray, PartyName
 from ..errors import AgreementError, ForgottenError, ObfuscationError, PrivateRowsWarning, RepeatableSecretWarning
 from ..model import AnchorPredictions, PartyModel
 from ..share import Share
-from ..targets import TargetKind, check_class_names, coarsened, named_target, no_target, target_kind, usual_time_step
+from ..targets import (
+    TargetKind,
+    check_class_names,
+    coarsen_times,
+    named_target,
+    no_target,
+    target_kind,
+    usual_time_step,
+)
 from ._defence import Defence
 from ._distil import DistilledModel, distil_predictions
 from ._local_party import LocalParty, TableForm, components_wanted, one_per_row
@@ -229,7 +237,7 @@ class Party(LocalParty):
         defences = tuple(clone(defence) for defence in self.defences)
         basis = self._basis_of_guarantee(fitted, defences, X)
         noise = generator_for(_DEFENCES, self.random_state) if defences else fresh_generator()
-        shown = target if step is None else coarsened(target, step)
+        shown = target if step is None else coarsen_times(target, step)
         release = Release(self.name, representation, shown, defences, noise)
         # Assigned together, at the end: a failure leaves a party that can share nothing.
         self._form, self._table, self._targets = TableForm.of(X), TableDigest(X), TableDigest(target[:, None])
@@ -317,7 +325,7 @@ class Party(LocalParty):
         """Return targets as they are before defences: times rounded up as this party's are, all else as given."""
         self._check_fitted()
         given = plain_column(target)
-        return given if self._time_step is None else coarsened(given, self._time_step)
+        return given if self._time_step is None else coarsen_times(given, self._time_step)
 
     def personalise(
         self,

@@ -16,7 +16,7 @@ from .._require import require
 from ..bundle import KeyPair, write_atomically
 from ..errors import ExchangeError, MissingExtraError
 from ..exchange.project import is_device_name
-from ..plugins import REMOTES, missing, named
+from ..plugins import REMOTES, find_plugin, missing
 from ._parcels import Remote
 from ._store import StoreRemote
 
@@ -96,13 +96,13 @@ def is_store(url: str) -> bool:
     (False, True)
     """
     scheme = urlsplit(url).scheme
-    return scheme not in _OF_HUBS and named(REMOTES, scheme) is None
+    return scheme not in _OF_HUBS and find_plugin(REMOTES, scheme) is None
 
 
 def kind_of_remote(url: str) -> RemoteKind:
     """Return the kind of a URL that is no store's, or raise MissingExtraError or REMOTE_INVALID."""
     scheme = urlsplit(url).scheme
-    entry = named(REMOTES, scheme)
+    entry = find_plugin(REMOTES, scheme)
     if entry is None:
         raise missing(f"A remote at {scheme}:// is a hub, and its client", "hub")
     try:

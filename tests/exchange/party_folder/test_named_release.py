@@ -13,7 +13,7 @@ from datacollab.exchange.party_folder._folder import OwnRows, own_rows_from, own
 from datacollab.exchange.project import encode_table
 from datacollab.party import GaussianNoise, Microaggregation, SharingPlan
 from datacollab.share import share_from
-from datacollab.targets import TargetKind, coarsened
+from datacollab.targets import TargetKind, coarsen_times
 from named_world import TASKS, NamedWorld, table_of
 from party_world import refused
 
@@ -46,7 +46,7 @@ def test_targets_leave_as_agreed_and_no_exact_time_does(world):
     if task.kind == "none":
         assert not target.dtype.names
         return
-    expected = coarsened(own, 30.0)
+    expected = coarsen_times(own, 30.0)
     assert sorted(target.tolist()) == sorted(expected.tolist())
     if task.time:
         assert (target["time"] % 30 == 0).all()

@@ -24,7 +24,7 @@ from datacollab.survival import (
     concordance_index,
     risk_groups,
 )
-from datacollab.targets import coarsened, survival_target
+from datacollab.targets import coarsen_times, survival_target
 
 from .brier import integrated_brier_score
 from .measuring import Measured, Wanted
@@ -83,7 +83,7 @@ def split_of(name: str, n_parties: int, n_rows: int, seed: int) -> Split:
     """Parties, anchor and test rows of a table, drawn without replacement."""
     table = survival_table(name)
     X, exact = table.X.to_numpy(), survival_target(table.event, table.time / MONTH)
-    shared = coarsened(exact, 1.0)
+    shared = coarsen_times(exact, 1.0)
     order = drawn(len(X), seed)
     n_own = n_parties * n_rows
     n_anchor = min(300, (len(X) - n_own) // 2)
@@ -274,7 +274,7 @@ def alone(name: str, label: str, n_rows: int, seed: int) -> Iterator[Measured]:
     table = survival_table(name)
     target = survival_target(table.event, table.time)[drawn(len(table.X), seed)[:n_rows]]
     for method, step in (("days", 1.0), ("months", MONTH)):
-        _, counts = np.unique(coarsened(target, step), return_counts=True)
+        _, counts = np.unique(coarsen_times(target, step), return_counts=True)
         yield Measured(
             section=SECTION,
             data=label,

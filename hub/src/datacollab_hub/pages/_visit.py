@@ -15,7 +15,7 @@ from sqlalchemy.exc import SQLAlchemyError
 
 from datacollab.errors import ExchangeError
 from datacollab.look import HEADERS
-from datacollab.plugins import known_codes
+from datacollab.plugins import all_codes
 
 from ..rules import ROUTES, Person, Route, check_may, is_id, not_found
 from ..service import Hub, visitor
@@ -128,7 +128,7 @@ def missing_page(request: Request) -> Response:
 
 def _refuse(request: Request, error: ExchangeError, status: int) -> Response:
     request.state.code = error.code
-    return _page_of(request, error.code, str(error), known_codes()[error.code].remedy, status)
+    return _page_of(request, error.code, str(error), all_codes()[error.code].remedy, status)
 
 
 def _page_of(request: Request, code: str, message: str, remedy: str, status: int) -> Response:

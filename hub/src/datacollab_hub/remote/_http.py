@@ -14,7 +14,7 @@ from typing import Any
 from datacollab import __version__
 from datacollab.bundle import KeyPair, canonical_json, parse_json
 from datacollab.errors import ExchangeError
-from datacollab.plugins import known_codes
+from datacollab.plugins import all_codes
 
 from ..requests import sign_request
 from ._retrying import AGAIN, Patience
@@ -346,7 +346,7 @@ def _refusal(answer: Answer) -> ExchangeError:
     words = message[:_MOST_WORDS]
     if code == "CLOCK_SKEW":
         words += _difference(answer.headers.get("Date"))
-    if code in known_codes():
+    if code in all_codes():
         return RefusedByHubError(code, f"{words} (said by the hub)", code)
     return RefusedByHubError("REMOTE_REFUSED", f"{answer.what}: {code[:60]}: {words}", code)
 

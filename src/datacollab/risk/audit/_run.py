@@ -104,6 +104,16 @@ def _check_attribute(name: str, attribute: object, n_columns: int) -> None:
         )
 
 
+def _check_names(levels: Collection[str] | None, attacks: Collection[str] | None) -> None:
+    """Refuse levels and attacks that there are not."""
+    if unknown := sorted(set(levels or ()) - set(LEVELS)):
+        raise AgreementError(f"Unknown threat level {unknown[0]!r}; choose from {', '.join(LEVELS)}.")
+    if isinstance(attacks, str):
+        raise AgreementError(f"attacks={attacks!r} is one text; give a list of names, such as [{attacks!r}].")
+    if unknown := sorted(set(attacks or ()) - set(ATTACKS)):
+        raise AgreementError(f"Unknown attack {unknown[0]!r}; choose from {', '.join(ATTACKS)}.")
+
+
 def audit(
     party: Party,
     X: ArrayLike,
@@ -186,12 +196,7 @@ def audit(
     """
     started = time.monotonic()
     random = check_random_state(random_state)
-    if unknown := sorted(set(levels or ()) - set(LEVELS)):
-        raise AgreementError(f"Unknown threat level {unknown[0]!r}; choose from {', '.join(LEVELS)}.")
-    if isinstance(attacks, str):
-        raise AgreementError(f"attacks={attacks!r} is one text; give a list of names, such as [{attacks!r}].")
-    if unknown := sorted(set(attacks or ()) - set(ATTACKS)):
-        raise AgreementError(f"Unknown attack {unknown[0]!r}; choose from {', '.join(ATTACKS)}.")
+    _check_names(levels, attacks)
     for name, attribute in (attributes or {}).items():
         _check_attribute(name, attribute, np.shape(X)[1])
     asked = [level for level in LEVELS if levels is None or level in levels]
