@@ -1,4 +1,4 @@
-"""A study by files: the statistics that a project's parties add up, and a party's columns."""
+"""Statistics by files: those that a project's parties add up, and a party's columns."""
 
 from __future__ import annotations
 
@@ -7,6 +7,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from .._recommended import recommended
 from .._typing import FloatArray
 from ..study import (
     AdditiveHazards,
@@ -16,10 +17,11 @@ from ..study import (
     Effect,
     LeastSquares,
     NumberColumn,
+    RidgeRegression,
     Statistic,
     Survival,
 )
-from .project import Project, Task
+from .project import Project, Task, declared_alike
 
 __all__ = ["study_columns", "study_statistics", "study_table"]
 
@@ -46,9 +48,13 @@ def study_columns(project: Project) -> dict[str, NumberColumn | CategoryColumn]:
 
 def study_statistics(project: Project, *, n_components: int) -> list[Statistic]:
     """Return the statistics that a project's parties add up; some need the columns of its common map."""
-    assert project.sharing is not None
-    sharing, task, columns = project.sharing, project.task, study_columns(project)
-    all_columns, noise = tuple(columns.values()), sharing.noise
+    sharing = project.sums
+    if not sharing.is_study:
+        return [_ridge_regression(project, n_components)]
+    task = project.task
+    columns = study_columns(project)
+    all_columns = tuple(columns.values())
+    noise = sharing.noise
     covariates = [columns[each.name] for each in project.columns if each.name != sharing.outcome]
     explaining = [*covariates, *([columns[task.treatment]] if task.treatment else [])]
     outcome = columns[sharing.outcome or task.outcome or task.time or task.target]
@@ -80,14 +86,29 @@ def study_statistics(project: Project, *, n_components: int) -> list[Statistic]:
     return made
 
 
+def _ridge_regression(project: Project, n_components: int) -> RidgeRegression:
+    """Return the statistic of a model, for classes or for a number within its declared limits."""
+    task = project.task
+    limits = None
+    if not task.classes and task.minimum is not None and task.maximum is not None:
+        limits = (float(task.minimum), float(task.maximum))
+    return RidgeRegression(
+        n_components,
+        task.classes or None,
+        limits,
+        task.scale,
+        project.sums.noise,
+        recommended(alike=declared_alike(project.columns)).least_penalty,
+    )
+
+
 def study_table(
     project: Project, X: FloatArray, target: NDArray[Any], clusters: NDArray[Any] | None = None
 ) -> dict[str, NDArray[Any]]:
     """Return a party's columns from its matrix; an entry is missing only where a column of the matrix says so."""
-    assert project.sharing is not None
     table: dict[str, NDArray[Any]] = {}
-    if project.sharing.cluster is not None and clusters is not None:
-        table[project.sharing.cluster] = clusters
+    if project.sums.cluster is not None and clusters is not None:
+        table[project.sums.cluster] = clusters
     for column, own in project.blocks(X):
         missing = (own[:, -1] == 1) & column.flag_missing
         if column.levels:

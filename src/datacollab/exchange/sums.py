@@ -11,8 +11,8 @@ from .._version import __version__
 from ..bundle import Bundle, KeyPair, digest, pack, seal, unpack, unseal
 from ..errors import ExchangeError
 from ..study import StudyPlan
-from ..sums import SUMS_MODEL_KIND, RidgeSums, SumsModel, SumsPlan, read_mask_card, recommended
-from .project import Project, declared_alike
+from ..sums import SUMS_MODEL_KIND, SumsModel, read_mask_card
+from .project import Project
 from .study import study_statistics
 
 __all__ = ["DELTA", "SumsFacts", "Withdrawal", "fewest_rows", "model_to_bytes", "plan_of", "read_model"]
@@ -49,7 +49,6 @@ def fewest_rows(project: Project) -> int:
 
 def read_sums_facts(facts: Mapping[str, Any], project: Project, party: str, where: str) -> SumsFacts:
     """Read the facts outside of a party's file of sums, and check them against the project and its deadline."""
-    assert project.sharing is not None
     try:
         said = SumsFacts(**{each.name: facts[each.name] for each in fields(SumsFacts)})
         n_digits, least, most = _HASH_DIGITS, 1, project.most_components
@@ -78,10 +77,9 @@ def read_sums_facts(facts: Mapping[str, Any], project: Project, party: str, wher
     return said
 
 
-def plan_of(project: Project, *, anchor_commitment: str, n_components: int) -> SumsPlan | StudyPlan:
+def plan_of(project: Project, *, anchor_commitment: str, n_components: int) -> StudyPlan:
     """Return the plan of a project that shares sums; its context depends on the whole agreement."""
-    sharing, task = project.sharing, project.task
-    assert sharing is not None
+    sharing = project.sums
     roster: dict[str | int, bytes] = {
         name: read_mask_card(card, project.parties[name]) for name, card in sharing.mask_keys.items()
     }
@@ -92,27 +90,8 @@ def plan_of(project: Project, *, anchor_commitment: str, n_components: int) -> S
         "purpose": project.purpose,
         "columns": list(project.feature_names),
     }
-    if sharing.is_study:
-        return StudyPlan(
-            roster,
-            study_statistics(project, n_components=n_components),
-            facts=facts,
-            epsilon=sharing.epsilon,
-            delta=DELTA,
-        )
-    limits = None if task.minimum is None or task.maximum is None else (float(task.minimum), float(task.maximum))
-    target: dict[str, Any] = {"classes": task.classes} if task.classes else {"limits": limits, "scale": task.scale}
-    noise = sharing.noise
-    if sharing.epsilon is not None:
-        noise = max(noise, RidgeSums(n_components, **target).noise_for(sharing.epsilon, DELTA))
-    return SumsPlan(
-        roster,
-        n_components=n_components,
-        **target,
-        noise=noise,
-        least_penalty=recommended(alike=declared_alike(project.columns)).least_penalty,
-        facts=facts,
-    )
+    statistics = study_statistics(project, n_components=n_components)
+    return StudyPlan(roster, statistics, facts=facts, epsilon=sharing.epsilon, delta=DELTA)
 
 
 _SEALED = "sealed.bin"

@@ -20,20 +20,15 @@ from scipy import stats
 from .._typing import FloatArray
 from ..errors import AgreementError, NumericalError
 from ..linalg import below_zero, largest_noise
-from ._plan import (
-    RIDGE_MOVED,
+from ..sums._statistic import RIDGE_MOVED, ResultTable, Statistic, StatisticResult, StudyTable, refuse_total
+from ._columns import (
     USUAL_NOISE,
     CategoryColumn,
     NumberColumn,
-    ResultTable,
-    Statistic,
-    StatisticResult,
-    StudyTable,
     coefficient_names,
     coefficient_table,
     coefficient_widths,
     design,
-    refuse_total,
 )
 from ._survival import (
     SQUARED_WEIGHTS,

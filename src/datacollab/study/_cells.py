@@ -12,8 +12,6 @@ from numpy.typing import NDArray
 
 from .._typing import FloatArray
 
-COUNT_NOISE = 2.0
-"""Standard deviation of the noise with which a count can be read from all counts of a message, in rows."""
 _NEAR_THE_MIDDLE = 2.0
 """Parts of a range from its middle within which parts are `alike`: four, or three of an odd number."""
 

@@ -12,21 +12,16 @@ from numpy.typing import NDArray
 
 from .._typing import FloatArray
 from ..linalg import below_zero, largest_noise
-from ._cells import COUNT_NOISE, Cells, noisy
-from ._plan import (
+from ..sums._statistic import COUNT_NOISE, RIDGE_MOVED, ResultTable, Statistic, StatisticResult, StudyTable, entries_of
+from ._cells import Cells, noisy
+from ._columns import (
     CERTAINTY,
     FARTHEST,
     FEWEST,
-    RIDGE_MOVED,
     USUAL_NOISE,
     CategoryColumn,
     NumberColumn,
-    ResultTable,
-    Statistic,
-    StatisticResult,
-    StudyTable,
     count_text,
-    entries_of,
     number_text,
 )
 

@@ -46,25 +46,27 @@ from .._typing import FloatArray
 from ..errors import AgreementError, NumericalError
 from ..linalg import below_zero, largest_noise
 from ..sums import CommonMap
-from ._groups import alone, deal
-from ._plan import (
-    FARTHEST,
+from ..sums._ridge_sums import check_mapped
+from ..sums._statistic import (
+    MAPPED,
     RIDGE_MOVED,
-    USUAL_NOISE,
-    CategoryColumn,
-    NumberColumn,
     ResultTable,
     Statistic,
     StatisticResult,
     StudyTable,
     entries_of,
-    number_text,
-    p_text,
     refuse_total,
 )
+from ._columns import (
+    FARTHEST,
+    USUAL_NOISE,
+    CategoryColumn,
+    NumberColumn,
+    number_text,
+    p_text,
+)
+from ._groups import alone, deal
 
-MAPPED = "rows in the common map"
-"""The name under which a party's table holds them."""
 _COMPONENTS = 20
 """The most columns of the common map: the noise of each group grows with them."""
 _FLATTEN = 0.5
@@ -307,11 +309,7 @@ class Effect(Statistic):
             If the table does not fit, a treatment or outcome is missing, or rows are none of the common map.
         """
         v = np.asarray(entries_of(table, MAPPED), dtype=np.float64)
-        if v.ndim != 2 or v.shape[1] != self.n_components or not (np.linalg.norm(v, axis=1) <= 1 + 1e-9).all():
-            raise AgreementError(
-                f"Effect: expected rows of the common map, {self.n_components} numbers of length 1 at most; got "
-                f"shape {v.shape}."
-            )
+        check_mapped(v, self.n_components, "Effect")
         arms, y = self.treatment.indicators(table), self.outcome.scaled(table)
         if not arms.any(axis=1).all() or np.isnan(y).any():
             raise AgreementError("Effect: a treatment or outcome is missing. Leave such rows out.")

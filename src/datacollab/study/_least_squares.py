@@ -28,25 +28,19 @@ from scipy import stats
 from .._typing import FloatArray
 from ..errors import AgreementError, NumericalError
 from ..linalg import below_zero, largest_noise
-from ._groups import alone, deal
-from ._plan import (
+from ..sums._statistic import RIDGE_MOVED, ResultTable, Statistic, StatisticResult, StudyTable, entries_of, refuse_total
+from ._columns import (
     CERTAINTY,
     FEWEST,
-    RIDGE_MOVED,
     USUAL_NOISE,
     CategoryColumn,
     NumberColumn,
-    ResultTable,
-    Statistic,
-    StatisticResult,
-    StudyTable,
     coefficient_names,
     coefficient_table,
     coefficient_widths,
     design,
-    entries_of,
-    refuse_total,
 )
+from ._groups import alone, deal
 
 Errors = Literal["robust", "classical"]
 

@@ -28,22 +28,25 @@ from sklearn.isotonic import isotonic_regression
 from .._typing import FloatArray
 from ..errors import AgreementError
 from ..linalg import below_zero, largest_noise
-from ._cells import COUNT_NOISE, noisy
-from ._plan import (
-    CERTAINTY,
-    FEWEST,
+from ..sums._statistic import (
+    COUNT_NOISE,
     RIDGE_MOVED,
-    USUAL_NOISE,
-    CategoryColumn,
-    NumberColumn,
     ResultTable,
     Statistic,
     StatisticResult,
     StudyTable,
+    refuse_total,
+)
+from ._cells import noisy
+from ._columns import (
+    CERTAINTY,
+    FEWEST,
+    USUAL_NOISE,
+    CategoryColumn,
+    NumberColumn,
     count_text,
     number_text,
     p_text,
-    refuse_total,
 )
 
 _FULL, _NONE = 3.0, 5.0

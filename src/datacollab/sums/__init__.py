@@ -6,8 +6,9 @@ from ._files import MASKED_SUM_KIND, mask_card, message_to_bytes, read_mask_card
 from ._isolated_rows import IsolatedRows
 from ._masked_sum import FEWEST_PARTIES, MaskedMessage, MaskedSum, MaskKey, check_mask_key, not_of_rows
 from ._membership import MeasuredMembership, measured_membership
-from ._plan import SUMS_MODEL_KIND, SumsModel, SumsPlan
 from ._ridge_sums import RidgeFromSums, RidgeSums, fences
+from ._sums_model import SUMS_MODEL_KIND, SumsModel
+from ._sums_plan import SumsPlan
 from ._words import FixedPoint, key_stream, standard_normal
 
 __all__ = [

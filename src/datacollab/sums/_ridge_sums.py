@@ -77,6 +77,14 @@ def _one_per_row(y: ArrayLike) -> NDArray[Any]:
     return target
 
 
+def check_mapped(v: FloatArray, n_components: int, name: str) -> None:
+    """Refuse rows that are none of a common map of so many columns, as raw rows are not."""
+    if v.ndim != 2 or v.shape[1] != n_components or not (np.linalg.norm(v, axis=1) <= 1 + 1e-9).all():
+        raise AgreementError(
+            f"{name}: expected rows of the common map, {n_components} numbers of length 1 at most; got shape {v.shape}."
+        )
+
+
 def class_indicators(y: ArrayLike, classes: Sequence[Any]) -> NDArray[np.bool_]:
     """Return which class each target is, shape (n_rows, n_classes).
 
@@ -257,6 +265,10 @@ class RidgeSums:
         square = 1 - 1 / self.n_outputs if self.classes is not None else 1.0
         return math.sqrt(2) * (1 + _ETA**2 * square + _ETA**2)
 
+    def noise_of_n_rows(self, noise: float) -> float:
+        """Return the noise in the number of rows, if that on the diagonal is `noise`."""
+        return noise / _ETA**2
+
     def noise_for(self, epsilon: float, delta: float = 1e-5) -> float:
         """Return the s with which the total is (epsilon, delta)-differentially private for replacing one row.
 
@@ -334,11 +346,7 @@ class RidgeSums:
             The party's rows in the common map.
         y : array-like of shape (n_rows,)
         """
-        if v.ndim != 2 or v.shape[1] != self.n_components or not (np.linalg.norm(v, axis=1) <= 1 + 1e-9).all():
-            raise AgreementError(
-                f"RidgeSums: expected rows of the common map, {self.n_components} numbers of length 1 at most; got "
-                f"shape {v.shape}."
-            )
+        check_mapped(v, self.n_components, "RidgeSums")
         t = self.encode(y)
         if len(t) != len(v):
             raise AgreementError(f"RidgeSums: there are {len(v)} rows and {len(t)} targets. Give one target per row.")
@@ -376,7 +384,7 @@ class RidgeSums:
             number of rows is smaller than its noise, so that nobody can tell.
         """
         D, M, noise = self.n_components, self._matrix(total), self.noise if noise is None else noise
-        n, noise_of_n = M[-1, -1] / _ETA**2, noise / _ETA**2
+        n, noise_of_n = M[-1, -1] / _ETA**2, self.noise_of_n_rows(noise)
         if np.isfinite(M).all() and n < _LEAST_CLARITY * noise_of_n:
             raise NumericalError(
                 f"The total says that there are {n:.0f} rows, with noise of {noise_of_n:.0f}: too much for a model. "
