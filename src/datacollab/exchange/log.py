@@ -32,8 +32,8 @@ __all__ = ["CHAIN_START", "AuditLog", "Chain", "check_log_against", "locked", "l
 
 CHAIN_START = "0" * 64
 """The previous hash of a first entry."""
+# Seconds between two attempts to lock a folder.
 _PAUSE = 0.05
-"""Seconds between two attempts to lock a folder."""
 
 
 @dataclass(frozen=True)

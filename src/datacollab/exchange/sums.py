@@ -18,8 +18,8 @@ from .study import study_statistics
 __all__ = ["DELTA", "SumsFacts", "Withdrawal", "fewest_rows", "model_to_bytes", "plan_of", "read_model"]
 __all__ += ["read_sums_facts", "read_withdrawal", "withdrawal_to_bytes"]
 
+# With fewer rows a party hides nobody, so no project may allow them.
 _FEWEST_OWN_ROWS = 20
-"""With fewer rows a party hides nobody, so no project may allow them."""
 DELTA = 1e-5
 """Delta of the differential privacy that a project may ask for."""
 _DIGITS, _HASH_DIGITS = set("0123456789abcdef"), 64

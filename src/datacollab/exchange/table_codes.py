@@ -170,18 +170,18 @@ class TableCodes:
         return pairs
 
 
+# Different entries by which a column is known under another name.
 _FEWEST_TELLING = 20
-"""Different entries by which a column is known under another name."""
+# Part of these that both tables have, if it is the same column.
 _SAME_COLUMN = 0.9
-"""Part of these that both tables have, if it is the same column."""
+# Part of a table's rows that are distinct in a set of columns that tells rows apart.
 _TELLS_APART = 0.5
-"""Part of a table's rows that are distinct in a set of columns that tells rows apart."""
+# The same part from which on chance makes hardly any equal rows.
 _NEARLY_ALL = 0.9
-"""The same part from which on chance makes hardly any equal rows."""
+# Sets that are tried, so that as many columns may have been shuffled.
 _MOST_SETS = 8
-"""Sets that are tried, so that as many columns may have been shuffled."""
+# Rows that are compared where nothing is refused.
 _MOST_ROWS = 4000
-"""Rows that are compared where nothing is refused."""
 
 
 def _row_keys(pairs: Sequence[_Pair]) -> _Pair:

@@ -42,10 +42,10 @@ from ._survival import (
 
 _EVENTS_PER_COEFFICIENT = 10
 _LEAST_EIGENVALUE = 3.0
+# Standard deviations of its noise that a coefficient's variance has to be above 0.
 _LEAST_VARIANCE = 2.0
-"""Standard deviations of its noise that a coefficient's variance has to be above 0."""
+# How the noise of a row is dealt to A, b and B: squares add up to 1.
 _PARTS = np.sqrt([0.15, 0.3, 0.55])
-"""How the noise of a row is dealt to A, b and B: squares add up to 1."""
 
 
 @dataclass(frozen=True, eq=False)

@@ -12,8 +12,8 @@ from numpy.typing import NDArray
 
 from .._typing import FloatArray
 
+# Parts of a range from its middle within which parts are `alike`: four, or three of an odd number.
 _NEAR_THE_MIDDLE = 2.0
-"""Parts of a range from its middle within which parts are `alike`: four, or three of an odd number."""
 
 
 @dataclass(frozen=True, eq=False)

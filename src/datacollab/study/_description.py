@@ -25,41 +25,38 @@ from ._columns import (
     number_text,
 )
 
+# How far replacing a row moves the sum of numbers from -1/2 to 1/2, and that of their squares, of one column:
+# squared.
+#
+# If the old and new values a and b are d apart, these move by d and d (a + b), and |a + b| <= 1 - d. In another group
+# than before, or if missing, each value moves them by 1/2 and 1/4 at most.
 _SUMS_MOVED = 1.0
-"""How far replacing a row moves the sum of numbers from -1/2 to 1/2, and that of their squares, of one column: squared.
-
-If the old and new values a and b are d apart, these move by d and d (a + b), and |a + b| <= 1 - d.  In another group
-than before, or if missing, each value moves them by 1/2 and 1/4 at most.
-"""
+# How far replacing a row moves the counts of one column's cells, or their squares around the party's means: squared.
+#
+# It leaves one cell and enters another. Squares, c - c^2 / n, change for two levels, by 1 at most for each.
 _OUTER_MOVED = 2.0
-"""How far replacing a row moves the counts of one column's cells, or their squares around the party's means: squared.
-
-It leaves one cell and enters another.  Squares, c - c^2 / n, change for two levels, by 1 at most for each.
-"""
+# How far replacing a row moves the sum of numbers, that of squares, and that of squares around the mean: squared.
+#
+# If the old and new values a and b are d apart, and m and m' the party's means, it moves these by d, d (a + b) and d
+# (a + b - m - m'). As |a + b| <= 1 - d and |m + m'| <= 1, the squares add up to 2 at most. A value in place of a
+# missing one moves them by 1/2, 1/4 and 1 at most.
 _SPREAD_MOVED = 2.0
-"""How far replacing a row moves the sum of numbers, that of squares, and that of squares around the mean: squared.
-
-If the old and new values a and b are d apart, and m and m' the party's means, it moves these by d, d (a + b) and
-d (a + b - m - m').  As |a + b| <= 1 - d and |m + m'| <= 1, the squares add up to 2 at most.  A value in place of a
-missing one moves them by 1/2, 1/4 and 1 at most.
-"""
 _OF_LEVELS = math.sqrt(1.5)
+# Noise in counts of levels, and in their squares at least, in units of that of other counts.
+#
+# A rare level's squares around the mean are nearly its count. What both tell of it, one over their squared noise,
+# adds up to about that of one other count.
 _OF_SQUARES = 2.0
-"""Noise in counts of levels, and in their squares at least, in units of that of other counts.
-
-A rare level's squares around the mean are nearly its count.  What both tell of it, one over their squared noise, adds
-up to about that of one other count.
-"""
+# The most that all levels' squares tell of the number of rows, in units of what one count tells.
 _TOLD_OF_ROWS = 0.4
-"""The most that all levels' squares tell of the number of rows, in units of what one count tells."""
+# Largest share of the variance between parties that different patients explain: about half a standard deviation.
 _ALIKE = 0.15
-"""Largest share of the variance between parties that different patients explain: about half a standard deviation."""
 _VAGUE = 0.25
 _QUARTILES = "Quartiles are interpolated in agreed parts of the range. An sd that noise decides is left out."
 _MEAN, _MEDIAN = "mean (sd)", "median [q1, q3]"
 _ROUNDING = 1e-6
+# In widths of a range. With it, not even somebody who knows all other rows reads a number; means hardly suffer.
 _LEAST_NOISE = 0.4
-"""In widths of a range.  With it, not even somebody who knows all other rows reads a number; means hardly suffer."""
 _QUARTERS = (0.25, 0.5, 0.75)
 
 

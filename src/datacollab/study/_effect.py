@@ -67,24 +67,24 @@ from ._columns import (
 )
 from ._groups import alone, deal
 
+# The most columns of the common map: the noise of each group grows with them.
 _COMPONENTS = 20
-"""The most columns of the common map: the noise of each group grows with them."""
+# Directions of little spread hold bends of the confounding, and the noise is the same in all.
 _FLATTEN = 0.5
-"""Directions of little spread hold bends of the confounding, and the noise is the same in all."""
+# Of the ridge, as a multiple of the operator norm of the noise.
 _LEAST_PENALTY = 0.7
-"""Of the ridge, as a multiple of the operator norm of the noise."""
+# Width of treatment and outcome beside the unit ball of the common map: noise of their moments counts most.
 _SCALE = 2.0
-"""Width of treatment and outcome beside the unit ball of the common map: noise of their moments counts most."""
+# The part of what hides a row (one over squared noise) that the balance of columns uses up.
 _OF_BALANCE = 0.1
-"""The part of what hides a row (one over squared noise) that the balance of columns uses up."""
+# With more, intervals are shorter where rows are many, and longer where they are few.
 _N_GROUPS = 5
-"""With more, intervals are shorter where rows are many, and longer where they are few."""
+# Times the effect less the mean with a group left out: a bias inverse to the square of the number of rows.
 _EXTRAPOLATED = 1 / ((_N_GROUPS / (_N_GROUPS - 1)) ** 2 - 1)
-"""Times the effect less the mean with a group left out: a bias inverse to the square of the number of rows."""
 _FEWEST_ROWS = 100
 _PENALTIES = np.geomspace(1e-3, 1e3, 37)
+# The least share of the treatment's variance that columns leave unexplained, below which there is a warning.
 _LEAST_OVERLAP = 0.2
-"""The least share of the treatment's variance that columns leave unexplained, below which there is a warning."""
 
 
 class Difference(NamedTuple):

@@ -13,8 +13,8 @@ from numpy.typing import ArrayLike, NDArray
 from .._frames import are_missing, plain_column
 from ..sums import key_stream
 
+# Groups that have rows of each party, if clusters are dealt; twenty clusters nearly always fill as many.
 _FEWEST = 0.7
-"""Groups that have rows of each party, if clusters are dealt; twenty clusters nearly always fill as many."""
 
 
 def deal(n_rows: int, n_groups: int, secret: bytes, clusters: ArrayLike | None = None) -> NDArray[np.intp]:

@@ -46,16 +46,15 @@ Errors = Literal["robust", "classical"]
 
 N_GROUPS = 10
 _ROWS_PER_COEFFICIENT = 10
+# How many times as closely as one moment all of them may tell the rows of a rare level.
+#
+# Its square around the mean is about this number of rows; if nearly all rows have another level of the same column,
+# so is its product with that, which stands twice in the matrix of moments.
 _OF_LEVEL = math.sqrt(3)
-"""How many times as closely as one moment all of them may tell the rows of a rare level.
-
-Its square around the mean is about this number of rows; if nearly all rows have another level of the same column, so is
-its product with that, which stands twice in the matrix of moments.
-"""
+# Degrees of freedom, as of four groups.
 _FEWEST_DEGREES = 3.0
-"""Degrees of freedom, as of four groups."""
+# Smallest eigenvalue of the moments, in units of the largest that noise alone has.
 _LEAST_EIGENVALUE = 3.0
-"""Smallest eigenvalue of the moments, in units of the largest that noise alone has."""
 
 
 @dataclass(frozen=True, eq=False)

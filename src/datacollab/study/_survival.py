@@ -49,8 +49,8 @@ from ._columns import (
     p_text,
 )
 
+# Cumulative hazards of a party up to which an event has weight 1, and from which on it has weight 0.
 _FULL, _NONE = 3.0, 5.0
-"""Cumulative hazards of a party up to which an event has weight 1, and from which on it has weight 0."""
 _SLOPE = 1 / (_NONE - _FULL)
 WEIGHTS = (_FULL + _NONE) / 2 + 1
 """The most that weights times d/n add up to over a party's event times: the area below the weights, and a step."""
@@ -60,10 +60,10 @@ WEIGHTS_CHANGE = 1 + 2 * _SLOPE
 """The most that a row changes the weights, times d, over all event times: the cumulative hazard changes by 1/(n+1)."""
 SQUARED_WEIGHTS_CHANGE = 1 + 4 * _SLOPE
 """The same for squared weights."""
+# How far replacing a row moves counts (2) and centred times within intervals (1/2): squared.
 _COUNTS_MOVED = 2.5
-"""How far replacing a row moves counts (2) and centred times within intervals (1/2): squared."""
+# Standard deviations of its noise that a number has to be above 0, to divide by it.
 _CERTAIN = 3.0
-"""Standard deviations of its noise that a number has to be above 0, to divide by it."""
 _Z = float(stats.norm.ppf(0.975))
 
 

@@ -33,7 +33,7 @@ class MeasuredMembership:
 
 
 def measured_membership(kind: Literal["table", "alike", "own columns"] = "table") -> tuple[MeasuredMembership, ...]:
-    """Return what attackers read of totals with the recommended settings, by rows together.
+    """Return how well attackers read totals with the recommended settings, by rows together.
 
     Parameters
     ----------

@@ -65,8 +65,7 @@ class RidgeResult(StatisticResult):
     def model(self, context: bytes) -> SumsModel:
         """Return the model that goes back to the parties of the sum of this `context`."""
         sums = self.statistic.sums
-        classes = None if sums.classes is None else tuple(sums.classes)
-        return SumsModel(self.fit, classes, sums.limits, context, sums.scale)
+        return SumsModel(self.fit, sums.classes and tuple(sums.classes), sums.limits, context, sums.scale)
 
     def table(self) -> ResultTable:
         """Return the number of rows, and those of each class."""
@@ -146,8 +145,8 @@ class RidgeRegression(Statistic):
             "recipe": RECIPE,
             "statistic": self.title,
             "n_components": self.n_components,
-            "classes": None if self.classes is None else list(self.classes),
-            "limits": None if self.limits is None else list(self.limits),
+            "classes": self.classes and list(self.classes),
+            "limits": self.limits and list(self.limits),
             "scale": self.scale,
             "least_penalty": self.least_penalty,
         }

@@ -29,7 +29,7 @@ StudyTable = Mapping[str, ArrayLike]
 
 
 def new_secret() -> bytes:
-    """Draw from the operating system what deals rows to groups in one message."""
+    """Draw the secret from the operating system that deals rows to groups in one message."""
     return secrets.token_bytes(32)
 
 

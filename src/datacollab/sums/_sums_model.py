@@ -97,8 +97,8 @@ class SumsModel(SignedFile):
 
     def _contents(self) -> tuple[dict[str, Any], dict[str, bytes]]:
         facts = {
-            "classes": None if self.classes is None else list(self.classes),
-            "limits": None if self.limits is None else list(self.limits),
+            "classes": self.classes and list(self.classes),
+            "limits": self.limits and list(self.limits),
             "context": self.context.hex(),
             "alpha": self.fit.alpha,
             "n_rows": self.fit.n_rows,
@@ -115,33 +115,38 @@ class SumsModel(SignedFile):
     def _from_bundle(cls, bundle: Bundle) -> SumsModel:
         facts = bundle.facts
         if facts.keys() != _FACTS or bundle.members.keys() != {_ARRAYS}:
-            raise _malformed("it has other facts or parts than a model of sums")
+            raise _refusal("it has other facts or parts than a model of sums")
         arrays = bytes_to_arrays(bundle.members[_ARRAYS], what="The model")
         try:
-            W, b = arrays.pop("coefficients"), arrays.pop("intercept")
-            classes = None if facts["classes"] is None else tuple(facts["classes"])
-            limits = None if facts["limits"] is None else (float(facts["limits"][0]), float(facts["limits"][1]))
-            link = None if classes is None else ClassLink(arrays.pop("softness"), arrays.pop("weights"))
-            fit = RidgeFromSums(W, b, float(facts["alpha"]), float(facts["n_rows"]), link=link)
-            fit = replace(fit, residual=float(facts["residual"]))
+            W = arrays.pop("coefficients")
+            b = arrays.pop("intercept")
+            numbers = {name: float(facts[name]) for name in ("alpha", "n_rows", "residual")}
+            fit = RidgeFromSums(W, b, **numbers)
+            classes = limits = None
+            if facts["limits"] is not None:
+                low, high = facts["limits"]
+                limits = (float(low), float(high))
+            if facts["classes"] is not None:
+                classes = tuple(facts["classes"])
+                fit = replace(fit, link=ClassLink(arrays.pop("softness"), arrays.pop("weights")))
             model = cls(fit, classes, limits, bytes.fromhex(facts["context"]), facts["scale"])
             n_outputs = model.statistic.n_outputs
         except (KeyError, TypeError, ValueError, IndexError, OverflowError):
-            raise _malformed("its parts are not what they have to be") from None
+            raise _refusal("its parts are not what they have to be") from None
         if W.shape != (len(W), n_outputs) or b.shape != (n_outputs,) or arrays or len(model.context) != 32:
-            raise _malformed("its arrays do not fit together")
+            raise _refusal("its arrays do not fit together")
         if W.dtype != np.float64 or b.dtype != np.float64 or not (np.isfinite(W).all() and np.isfinite(b).all()):
-            raise _malformed("its arrays are no finite numbers of double precision")
+            raise _refusal("its arrays are no finite numbers of double precision")
         if not 0 <= fit.residual <= 1:
-            raise _malformed("its residual is no deviation of numbers between -1 and 1")
-        for each in () if link is None else vars(link).values():
+            raise _refusal("its residual is no deviation of numbers between -1 and 1")
+        for each in vars(fit.link).values() if fit.link is not None else ():
             if each.shape != b.shape or each.dtype != np.float64 or not ((each > 0) & np.isfinite(each)).all():
-                raise _malformed("softness and weights are not one positive number for each class")
+                raise _refusal("softness and weights are not one positive number for each class")
         return model
 
     def __repr__(self) -> str:
         return f"SumsModel(n_components={len(self.fit.coefficients)}, n_rows={self.fit.n_rows:.0f})"
 
 
-def _malformed(reason: str) -> ExchangeError:
+def _refusal(reason: str) -> ExchangeError:
     return ExchangeError("MODEL_MALFORMED", f"The model cannot be used: {reason}. Have the analyst send it again.")

@@ -35,7 +35,7 @@ class StudyPlan:
     statistics : sequence of Statistic
         Each of another class; ridge regression by itself.
     facts : mapping, optional
-        What else was agreed on.  JSON.
+        Other facts of the agreement.  JSON.
     epsilon : float, optional
         If given, all noise is raised until the message is (epsilon, delta)-differentially private for one row.
     delta : float, default=1e-5
@@ -148,7 +148,7 @@ class StudyPlan:
         return [each.join(*own) for each, *own in zip(self.statistics, first, second, strict=True)]
 
     def finish(self, sums: Sequence[FloatArray]) -> FloatArray:
-        """Return what a party masks, shape (n_numbers,), from the sums over all its rows.
+        """Return the numbers that a party masks, shape (n_numbers,), from the sums over all its rows.
 
         It raises AgreementError if clusters are so few that a total might be of one party alone.
         """
@@ -222,7 +222,7 @@ class SumsPlan:
     noise : float
         See `RidgeSums`.
     facts : mapping, optional
-        What else was agreed on: project, purpose, columns, units, run.  JSON.
+        Other facts of the agreement: project, purpose, columns, units, run.  JSON.
     n_colluding : int, optional
         See `MaskedSum`.
     least_penalty : float
@@ -354,7 +354,9 @@ class SumsPlan:
         return model
 
     def __repr__(self) -> str:
-        target = f"limits={self.limits}" if self.classes is None else f"n_classes={len(self.classes)}"
+        target = f"limits={self.limits}"
+        if self.classes is not None:
+            target = f"n_classes={len(self.classes)}"
         parties = list(self.roster)
         return (
             f"SumsPlan(parties={parties}, n_components={self.n_components}, {target}, noise={self.statistic.noise:.3g})"

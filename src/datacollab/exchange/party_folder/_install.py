@@ -475,7 +475,7 @@ def _of_sums(folder: Folder, data: bytes, source: Path) -> tuple[AtHome, Bundle,
     if not (np.abs(outputs) <= _LARGEST_OUTPUT).all():
         raise malformed(f"In a trial with the anchor, {where} gives what no target can be")
     known: dict[str, Any] = {"classes": None if model.classes is None else np.asarray(model.classes)}
-    moved = replace(model, fit=model.fit.moved(**kept.facts["own"]))
+    moved = replace(model, fit=model.fit.move_intercept(**kept.facts["own"]))
     sides = {"collaboration": Side(name="ridge regression on sums", model=moved, map=common.transform, **known)}
     own, reason = kept_own_model(folder)
     sentence = "Predictions are those of the one model of all parties' rows, with an intercept of your own rows."
