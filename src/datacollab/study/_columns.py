@@ -23,18 +23,26 @@ FEWEST = 10
 """Each row of a level with fewer rows in a total may be recognised."""
 CERTAINTY = 2.0
 """Standard deviations of noise that a level has to be above the fewest rows."""
+# Noise leaves no more digits.
 _DIGITS = 4
 _SMALL_P = 0.001
 
 
 def number_text(value: float) -> str:
     """Return a number as people read it, with four digits; nothing if it is NaN."""
-    return "" if math.isnan(value) else f"{value:.{_DIGITS}g}"
+    if math.isnan(value):
+        return ""
+    return f"{value:.{_DIGITS}g}"
 
 
 def count_text(value: float) -> str:
     """Return a number of rows as people read it; noise may have made it negative."""
     return str(max(0, round(value)))
+
+
+def group_name(group: Any) -> str:
+    """Return the name of a group of rows; None is all rows."""
+    return "all" if group is None else str(group)
 
 
 def p_text(p: float) -> str:
@@ -70,9 +78,23 @@ class NumberColumn:
             # numpy's own message quotes an entry.
             raise AgreementError(f"Column {self.name!r}: an entry is no number. Correct it, or make it NaN.") from None
 
-    def scaled(self, table: StudyTable) -> FloatArray:
+    def scale(self, table: StudyTable) -> FloatArray:
         """Return the entries with the range moved to [-1/2, 1/2], and clipped to it; see `numbers`."""
         return np.clip((self.numbers(table) - self.low) / self.width - 0.5, -0.5, 0.5)
+
+    @property
+    def coefficient_names(self) -> list[str]:
+        """Return the name of its one coefficient in a regression."""
+        return [self.name]
+
+    @property
+    def coefficient_widths(self) -> FloatArray:
+        """Return the width of the range, shape (1,)."""
+        return np.array([self.width])
+
+    def design(self, table: StudyTable) -> FloatArray:
+        """Return the scaled entries, shape (n_rows, 1)."""
+        return self.scale(table)[:, None]
 
 
 @dataclass(frozen=True)
@@ -94,40 +116,44 @@ class CategoryColumn:
         """
         entries = entries_of(table, self.name)
         missing = are_missing(entries)
+        # Levels may be numbers or texts: compared as objects, 1 is not "1".
         found = entries.astype(object)[:, None] == np.array(self.levels, dtype=object)
         if not (found.any(axis=1) | missing).all():
             raise AgreementError(f"Column {self.name!r}: an entry is none of the levels. Correct it, or make it None.")
         return np.asarray(found, dtype=np.bool_)
+
+    @property
+    def coefficient_names(self) -> list[str]:
+        """Return the names of its coefficients in a regression: one for each level but the first."""
+        return [f"{self.name}={level}" for level in self.levels[1:]]
+
+    @property
+    def coefficient_widths(self) -> FloatArray:
+        """Return ones, shape (n_levels - 1,)."""
+        return np.ones(len(self.levels) - 1)
+
+    def design(self, table: StudyTable) -> FloatArray:
+        """Return the indicators of all levels but the first, shape (n_rows, n_levels - 1); NaN if missing."""
+        levels = self.indicators(table)
+        return np.where(levels.any(axis=1, keepdims=True), levels, np.nan)[:, 1:]
 
 
 Column = NumberColumn | CategoryColumn
 
 
 def coefficient_names(columns: Sequence[Column]) -> tuple[str, ...]:
-    """Return the name of each coefficient: a category has one for each level but the first."""
-    names: list[str] = []
-    for each in columns:
-        names += [each.name] if isinstance(each, NumberColumn) else [f"{each.name}={one}" for one in each.levels[1:]]
-    return tuple(names)
+    """Return the name of each coefficient."""
+    return tuple(name for column in columns for name in column.coefficient_names)
 
 
 def coefficient_widths(columns: Sequence[Column]) -> FloatArray:
     """Return the widths of the columns' ranges, 1 for levels, shape (n_coefficients,)."""
-    return np.concatenate(
-        [[each.width] if isinstance(each, NumberColumn) else np.ones(len(each.levels) - 1) for each in columns]
-    )
+    return np.concatenate([column.coefficient_widths for column in columns])
 
 
 def design(columns: Sequence[Column], table: StudyTable) -> FloatArray:
     """Return scaled numbers and indicators of levels, shape (n_rows, n_coefficients); NaN if missing."""
-    blocks = list[FloatArray]()
-    for column in columns:
-        if isinstance(column, NumberColumn):
-            blocks.append(column.scaled(table)[:, None])
-        else:
-            levels = column.indicators(table)
-            blocks.append(np.where(levels.any(axis=1, keepdims=True), levels, np.nan)[:, 1:])
-    return np.column_stack(blocks)
+    return np.column_stack([column.design(table) for column in columns])
 
 
 def coefficient_table(found: Any, note: str) -> ResultTable:

@@ -107,7 +107,7 @@ class StatisticResult(ABC):
     def table(self) -> ResultTable:
         """Return the result as people read it, one figure in a cell."""
 
-    def printed(self) -> ResultTable:
+    def article_table(self) -> ResultTable:
         """Return the result as an article prints it."""
         return self.table()
 
