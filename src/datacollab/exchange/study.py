@@ -21,6 +21,7 @@ from ..study import (
     Statistic,
     Survival,
 )
+from ..sums import RidgeSums
 from .project import Project, Task, declared_alike
 
 __all__ = ["study_columns", "study_statistics", "study_table"]
@@ -43,7 +44,8 @@ def study_columns(project: Project) -> dict[str, NumberColumn | CategoryColumn]:
         return columns | {task.target: CategoryColumn(task.target, task.classes)}
     assert task.maximum is not None
     number = task.target or task.outcome or task.time
-    return columns | {number: NumberColumn(number, 0.0 if task.minimum is None else task.minimum, task.maximum)}
+    low = 0.0 if task.minimum is None else task.minimum
+    return columns | {number: NumberColumn(number, low, task.maximum)}
 
 
 def study_statistics(project: Project, *, n_components: int) -> list[Statistic]:
@@ -56,7 +58,9 @@ def study_statistics(project: Project, *, n_components: int) -> list[Statistic]:
     all_columns = tuple(columns.values())
     noise = sharing.noise
     covariates = [columns[each.name] for each in project.columns if each.name != sharing.outcome]
-    explaining = [*covariates, *([columns[task.treatment]] if task.treatment else [])]
+    explaining = list(covariates)
+    if task.treatment:
+        explaining.append(columns[task.treatment])
     outcome = columns[sharing.outcome or task.outcome or task.time or task.target]
     by = None if sharing.by is None else columns[sharing.by]
     assert not isinstance(by, NumberColumn)
@@ -68,7 +72,8 @@ def study_statistics(project: Project, *, n_components: int) -> list[Statistic]:
     if "least squares" in sharing.statistics:
         assert isinstance(outcome, NumberColumn)
         errors: Any = sharing.errors or "robust"
-        cluster = sharing.cluster if errors == "robust" else None  # That of an effect beside it.
+        # The clusters may be those of an effect beside classical errors.
+        cluster = sharing.cluster if errors == "robust" else None
         made.append(LeastSquares(outcome, explaining, noise=noise, errors=errors, cluster=cluster))
     time = columns.get(task.time)
     if "survival" in sharing.statistics:
@@ -81,7 +86,9 @@ def study_statistics(project: Project, *, n_components: int) -> list[Statistic]:
         treatment = columns[task.treatment]
         assert isinstance(outcome, NumberColumn)
         assert isinstance(treatment, CategoryColumn)
-        differs = by if by is not None and by in covariates and len(by.levels) == 2 else None
+        differs = None
+        if by is not None and by in covariates and len(by.levels) == 2:
+            differs = by
         made.append(Effect(treatment, outcome, n_components, covariates, sharing.cluster, differs, noise=noise))
     return made
 
@@ -92,14 +99,8 @@ def _ridge_regression(project: Project, n_components: int) -> RidgeRegression:
     limits = None
     if not task.classes and task.minimum is not None and task.maximum is not None:
         limits = (float(task.minimum), float(task.maximum))
-    return RidgeRegression(
-        n_components,
-        task.classes or None,
-        limits,
-        task.scale,
-        project.sums.noise,
-        recommended(alike=declared_alike(project.columns)).least_penalty,
-    )
+    sums = RidgeSums(n_components, task.classes or None, limits, project.sums.noise, task.scale)
+    return RidgeRegression(sums, recommended(alike=declared_alike(project.columns)).least_penalty)
 
 
 def study_table(
@@ -123,7 +124,10 @@ def study_table(
     fields = {name: target[part] for part, name in task.fields.items()}
     if task.treatment:
         fields[task.treatment] = np.array(_arms(task), dtype=object)[fields[task.treatment].astype(int)]
-    return table | {name: own.astype(int) if own.dtype == bool else own for name, own in fields.items()}
+    for name, own in fields.items():
+        # Events are 0 and 1 in the plan.
+        table[name] = own.astype(int) if own.dtype == bool else own
+    return table
 
 
 def _arms(task: Task) -> tuple[str, str]:

@@ -22,7 +22,8 @@ __all__ += ["read_sums_facts", "read_withdrawal", "withdrawal_to_bytes"]
 _FEWEST_OWN_ROWS = 20
 DELTA = 1e-5
 """Delta of the differential privacy that a project may ask for."""
-_DIGITS, _HASH_DIGITS = set("0123456789abcdef"), 64
+_DIGITS = set("0123456789abcdef")
+_HASH_DIGITS = 64
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -51,13 +52,17 @@ def read_sums_facts(facts: Mapping[str, Any], project: Project, party: str, wher
     """Read the facts outside of a party's file of sums, and check them against the project and its deadline."""
     try:
         said = SumsFacts(**{each.name: facts[each.name] for each in fields(SumsFacts)})
-        n_digits, least, most = _HASH_DIGITS, 1, project.most_components
+        n_digits = _HASH_DIGITS
+        least = 1
+        most = project.most_components
         if not project.has_anchor:
+            # Of a study, which has no common map.
             n_digits = least = most = 0
         if not (set(said.anchor_commitment) <= _DIGITS and len(said.anchor_commitment) == n_digits):
             raise ValueError
         if type(said.n_components) is not int or not least <= said.n_components <= most:
             raise ValueError
+        # One spelling of a time, so that a deadline cannot be passed by another.
         created = datetime.fromisoformat(said.created)
         if created.tzinfo is None or created.astimezone(UTC).isoformat(timespec="seconds") != said.created:
             raise ValueError
@@ -150,6 +155,7 @@ def read_model(data: bytes, project: Project, party: str, key: KeyPair, *, where
         raise ExchangeError(error.code, f"{where}: {error}") from None
     if digest(inner) != bundle.facts["model_digest"]:
         raise malformed(f"{where} holds another model than it says")
+    # The outside is the envelope of one party; the model within is the same for all.
     model = SumsModel.from_bytes(inner, signed_by=project.analyst)
     said = {"context": model.context.hex(), "n_components": len(model.fit.coefficients)}
     if any(bundle.facts[name] != value for name, value in said.items()):

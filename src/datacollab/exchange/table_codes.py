@@ -23,7 +23,7 @@ __all__ = ["TableCoder", "TableCodes"]
 _Codes = NDArray[np.uint16]
 _Pair = tuple[NDArray[Any], NDArray[Any]]
 _NO_ENTRY = frozenset(("", "#n/a", "#na", "-nan", "<na>", "n/a", "na", "nan", "nat", "none", "null"))
-_TRUTH = {"true": 1.0, "false": 0.0}
+_TRUTH = {"true": "1", "false": "0"}
 _NUMBER, _TEXT, _MISSING = range(3)
 
 
@@ -39,7 +39,8 @@ class TableCoder:
 
     def __init__(self, key: bytes) -> None:
         self._key = key
-        self._cipher = Cipher(AES(key), ECB())  # each block stands for itself
+        # Each block stands for itself: equal entries have to have equal codes.
+        self._cipher = Cipher(AES(key), ECB())
         self._n_rows = 0
         self._parts: dict[str, list[_Codes]] | None = None
 
@@ -68,7 +69,10 @@ class TableCoder:
         # Dates and complex numbers are texts, and so are short floats: 0.1 would become 0.10000000149.
         if kind in "Mmc" or (kind == "f" and column.dtype.itemsize < 8):
             column = column.astype(str)
-        numbers = _as_numbers(column.astype(object) if column.dtype.kind not in "biuf" else column)
+        entries = column
+        if column.dtype.kind not in "biuf":
+            entries = column.astype(object)
+        numbers = _as_numbers(entries)
         forms = np.stack([_digits(numbers), np.where(np.isnan(numbers), _MISSING, _NUMBER)], axis=1)
         others = np.flatnonzero(np.isnan(numbers) & column.notna().to_numpy())
         if others.size:
@@ -82,7 +86,8 @@ class TableCoder:
         if text in _NO_ENTRY:
             return 0, _MISSING
         try:
-            number = _TRUTH[text] if text in _TRUTH else float(text.replace(",", "").replace(".", ""))
+            # 1.500 and 1,500 are one number: a project says which sign is the point.
+            number = float(_TRUTH.get(text, text.replace(",", "").replace(".", "")))
         except ValueError:
             data = text.encode("utf-8", "surrogatepass")
             hashed = hashlib.blake2b(data, digest_size=8, key=self._key, person=b"datacollab cell1").digest()
@@ -139,7 +144,7 @@ class TableCodes:
         It is counted in the largest set of columns in which fewer than `fewest` rows differ: a change of few rows
         counts, and a column that changed in more rows is another column.
         """
-        found = _agreeing_sets(self._paired(other), lambda mine, others: np.abs(mine - others).sum() < fewest)
+        found = _agreeing_sets(self._pair_columns(other), lambda mine, others: np.abs(mine - others).sum() < fewest)
         for n_columns, mine, others in found:
             if _is_no_chance(mine, others, has_all=n_columns == min(len(self.columns), len(other.columns))):
                 return int(np.abs(mine - others).sum())
@@ -147,7 +152,7 @@ class TableCodes:
 
     def shares_rows(self, other: TableCodes) -> bool:
         """Return whether a row is in both tables, or half of one table's rows are if a column changed as a whole."""
-        if not (pairs := self._paired(other)):
+        if not (pairs := self._pair_columns(other)):
             return False
         counts = _counts(*_row_keys(pairs))
         has_all = len(pairs) == min(len(self.columns), len(other.columns))
@@ -156,7 +161,7 @@ class TableCodes:
         found = _agreeing_sets(pairs, lambda *each: np.minimum(*each).sum() >= min(map(np.sum, each)) / 2, _MOST_ROWS)
         return any(_is_no_chance(mine, others) for _, mine, others in found)
 
-    def _paired(self, other: TableCodes) -> list[_Pair]:
+    def _pair_columns(self, other: TableCodes) -> list[_Pair]:
         """Return columns of one name in both tables, and others that have nearly all of their entries in common."""
         pairs = [(each, other.columns[name]) for name, each in self.columns.items() if name in other.columns]
         left = [(np.unique(each), each) for name, each in other.columns.items() if name not in self.columns]
@@ -186,6 +191,7 @@ _MOST_ROWS = 4000
 
 def _row_keys(pairs: Sequence[_Pair]) -> _Pair:
     """Return a key of each row of both tables: the sum of its codes, each times the odd number of its column."""
+    # Odd numbers lose no bit of a code; their order is fixed, so that both tables have the same.
     factors = np.random.default_rng(0).integers(2**63, size=len(pairs), dtype=np.uint64) * np.uint64(2) + np.uint64(1)
     mine, others = (np.stack(side, axis=1).astype(np.uint64) @ factors for side in zip(*pairs, strict=True))
     return mine, others
@@ -195,6 +201,7 @@ def _counts(mine: NDArray[Any], others: NDArray[Any]) -> tuple[NDArray[np.intp],
     """Return how many rows of each table are of each kind."""
     kinds = np.concatenate([mine, others])
     n_kinds = 2**16
+    # Codes of two bytes number themselves.
     if kinds.dtype != np.uint16:
         _, kinds = np.unique(kinds, return_inverse=True)
         n_kinds = len(kinds)

@@ -16,11 +16,11 @@ from ._columns import CategoryColumn, NumberColumn
 from ._description import ColumnDescription, Counts, CountsResult, Description, DescriptionResult
 from ._effect import Difference, Effect, EffectResult, effect_map
 from ._least_squares import LeastSquares, LeastSquaresResult
-from ._membership import StudyMembership, measured_study_membership
+from ._membership import StudyMembership, study_membership_figures
 from ._survival import Survival, SurvivalCurve, SurvivalResult
 
 __all__ = ["COUNT_NOISE", "MAPPED", "TARGET", "AdditiveHazards", "AdditiveHazardsResult", "CategoryColumn"]
 __all__ += ["ColumnDescription", "Counts", "CountsResult", "Description", "DescriptionResult", "Difference", "Effect"]
 __all__ += ["EffectResult", "LeastSquares", "LeastSquaresResult", "NumberColumn", "Refused", "ResultTable"]
 __all__ += ["RidgeRegression", "RidgeResult", "Statistic", "StatisticResult", "StudyMembership", "StudyPlan"]
-__all__ += ["Survival", "SurvivalCurve", "SurvivalResult", "effect_map", "measured_study_membership", "new_secret"]
+__all__ += ["Survival", "SurvivalCurve", "SurvivalResult", "effect_map", "new_secret", "study_membership_figures"]

@@ -31,7 +31,7 @@ class StudyMembership:
     together_of_tenth: float
 
 
-def measured_study_membership(asked: Iterable[str], *, errors: str = "robust") -> tuple[StudyMembership, ...]:
+def study_membership_figures(asked: Iterable[str], *, errors: str = "robust") -> tuple[StudyMembership, ...]:
     """Return how well attackers read the totals of statistics with these titles, by rows together.
 
     Figures are of the largest sets that were measured.  Counts are taken to have gone before; `errors` are those of
@@ -39,7 +39,7 @@ def measured_study_membership(asked: Iterable[str], *, errors: str = "robust") -
 
     Examples
     --------
-    >>> found = measured_study_membership(["description", "survival"])
+    >>> found = study_membership_figures(["description", "survival"])
     >>> sorted({each.statistics for each in found})
     [('counts', 'description'), ('survival',)]
     >>> sorted({each.n_rows for each in found})

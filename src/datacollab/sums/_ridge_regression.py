@@ -2,12 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any, ClassVar
-
-import numpy as np
 
 from .._recommended import TABLE
 from .._typing import FloatArray
@@ -65,7 +62,8 @@ class RidgeResult(StatisticResult):
     def model(self, context: bytes) -> SumsModel:
         """Return the model that goes back to the parties of the sum of this `context`."""
         sums = self.statistic.sums
-        return SumsModel(self.fit, sums.classes and tuple(sums.classes), sums.limits, context, sums.scale)
+        classes = None if sums.classes is None else tuple(sums.classes)
+        return SumsModel(self.fit, classes, sums.limits, context, sums.scale)
 
     def table(self) -> ResultTable:
         """Return the number of rows, and those of each class."""
@@ -81,24 +79,13 @@ class RidgeRegression(Statistic):
 
     Parameters
     ----------
-    n_components : int
-        Columns of the common map.
-    classes, limits, scale, noise
-        See `RidgeSums`.
+    sums : RidgeSums
+        The matrix of sums that a party adds up.
     least_penalty : float
         See `RidgeSums.solve`.
-
-    Raises
-    ------
-    AgreementError
-        As `RidgeSums` raises it.
     """
 
-    n_components: int
-    classes: Sequence[Any] | None = None
-    limits: tuple[float, float] | None = None
-    scale: str | None = None
-    noise: float = TABLE.noise
+    sums: RidgeSums
     least_penalty: float = TABLE.least_penalty
 
     title: ClassVar[str] = "ridge regression"
@@ -106,20 +93,10 @@ class RidgeRegression(Statistic):
     # Its number of rows has a fifth of the noise of a count: beside others it would tell all of them.
     is_alone: ClassVar[bool] = True
 
-    def __post_init__(self) -> None:
-        if self.classes is not None:
-            object.__setattr__(self, "classes", tuple(np.asarray(self.classes).tolist()))
-        _ = self.sums  # It raises what is wrong with the target.
-
-    @cached_property
-    def sums(self) -> RidgeSums:
-        """Return the matrix of sums that a party adds up."""
-        return RidgeSums(self.n_components, self.classes, self.limits, self.noise, self.scale)
-
     @property
     def unit(self) -> float:
-        """Return s, the noise on the diagonal, as `noise` of the sums is."""
-        return self.noise
+        """Return s, the noise on the diagonal."""
+        return self.sums.noise
 
     @property
     def spread(self) -> FloatArray:
@@ -141,13 +118,14 @@ class RidgeRegression(Statistic):
 
     def agreement(self) -> dict[str, Any]:
         """Return its entries in the agreement on a message, in the form that all versions wrote."""
+        sums = self.sums
         return {
             "recipe": RECIPE,
             "statistic": self.title,
-            "n_components": self.n_components,
-            "classes": self.classes and list(self.classes),
-            "limits": self.limits and list(self.limits),
-            "scale": self.scale,
+            "n_components": sums.n_components,
+            "classes": sums.classes and list(sums.classes),
+            "limits": sums.limits and list(sums.limits),
+            "scale": sums.scale,
             "least_penalty": self.least_penalty,
         }
 

@@ -228,6 +228,8 @@ class RidgeSums:
     scale: str | None = None
 
     def __post_init__(self) -> None:
+        if self.classes is not None:
+            object.__setattr__(self, "classes", tuple(np.asarray(self.classes).tolist()))
         if (self.classes is None) == (self.limits is None):
             raise AgreementError("RidgeSums: give either classes or limits.")
         if self.classes is not None and len(self.classes) < 2:
@@ -284,17 +286,8 @@ class RidgeSums:
     def noise_for(self, epsilon: float, delta: float = 1e-5) -> float:
         """Return the s with which the total is (epsilon, delta)-differentially private for replacing one row.
 
-        Parameters
-        ----------
-        epsilon : float
-            Above 0.
-        delta : float
-            From 1e-12 on, and below 1; well below one over the number of rows.
-
-        Raises
-        ------
-        ValueError
-            If a number is outside its range.
+        Epsilon is above 0, and delta from 1e-12 on: well below one over the number of rows.  It raises ValueError if
+        one is outside its range.
 
         Examples
         --------

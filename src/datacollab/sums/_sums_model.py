@@ -120,8 +120,8 @@ class SumsModel(SignedFile):
         try:
             W = arrays.pop("coefficients")
             b = arrays.pop("intercept")
-            numbers = {name: float(facts[name]) for name in ("alpha", "n_rows", "residual")}
-            fit = RidgeFromSums(W, b, **numbers)
+            alpha, n_rows, residual = (float(facts[name]) for name in ("alpha", "n_rows", "residual"))
+            fit = RidgeFromSums(W, b, alpha, n_rows, residual=residual)
             classes = limits = None
             if facts["limits"] is not None:
                 low, high = facts["limits"]

@@ -272,8 +272,8 @@ class SumsPlan:
     @cached_property
     def study(self) -> StudyPlan:
         """Return the plan that this one stands for."""
-        target = (self.classes, self.limits, self.scale)
-        regression = RidgeRegression(self.n_components, *target, self.noise, self.least_penalty)
+        sums = RidgeSums(self.n_components, self.classes, self.limits, self.noise, self.scale)
+        regression = RidgeRegression(sums, self.least_penalty)
         return StudyPlan(self.roster, [regression], self.facts, self.epsilon, n_colluding=self.n_colluding)
 
     @property

@@ -19,7 +19,7 @@ from datacollab.exchange.party_folder._project_map import project_map
 from datacollab.exchange.project import AnchorRecipe, encode_table, make_anchor, seal_anchor
 from datacollab.exchange.study import study_table
 from datacollab.linalg import gaussian_sigma
-from datacollab.sums import IsolatedRows, measured_membership, read_message
+from datacollab.sums import IsolatedRows, membership_figures, read_message
 from party_world import contents, events, refused
 from sums_world import PARTIES, new_sums_world, rows_of
 
@@ -115,9 +115,9 @@ def test_the_summary_says_what_was_measured_for_such_totals(joined):
     """Figures for tables, by rows together, how many rows there are at least, and the bound where one is proven."""
     summary = joined.folder("north").prepare(joined.table("north")).summary
     text, told = summary.to_text(), summary.to_dict()
-    assert summary.measured == measured_membership()
+    assert summary.measured == membership_figures()
     assert "your table may reveal more" in text
-    people = [each for each in measured_membership() if not each.rare]
+    people = [each for each in membership_figures() if not each.rare]
     for line in (
         ("Rows of all parties together:", *(f"{each.n_rows:,}" for each in people)),
         ("the analyst alone", *(auc(each.analyst) for each in people)),

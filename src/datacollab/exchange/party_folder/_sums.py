@@ -21,11 +21,11 @@ from ..._typing import FloatArray
 from ...anchor import AnchorFit, anchor_fit, equal_rows
 from ...bundle import read_regular, unpack, write_atomically
 from ...errors import AgreementError, DataCollabError, ExchangeError
-from ...study import MAPPED, StudyPlan, measured_study_membership, new_secret
+from ...study import MAPPED, StudyPlan, new_secret, study_membership_figures
 from ...sums import (
     IsolatedRows,
     MaskKey,
-    measured_membership,
+    membership_figures,
     message_to_bytes,
 )
 from ..ledger import Ledger, LedgerEntry, joint_noise
@@ -416,8 +416,8 @@ def _prepared(
         n_unconfirmed=n_unconfirmed(folder),
         sentences=(*sharing_sentences(sharing), *of_left, *([ONE_CLASS] if len(+own_rows.targets) == 1 else [])),
         n_rows_together=n_rows_together,
-        measured=() if common is None or project.is_study else measured_membership(common.kind),
-        measured_study=measured_study_membership(sharing.statistics, errors=sharing.errors or "robust"),
+        measured=() if common is None or project.is_study else membership_figures(common.kind),
+        measured_study=study_membership_figures(sharing.statistics, errors=sharing.errors or "robust"),
         adjusted=own_rows.adjusted.to_dict(),
         n_shortened=n_alone if shortens else 0,
     )
