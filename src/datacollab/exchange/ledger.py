@@ -210,6 +210,7 @@ class Ledger:
         columns = entry["table"]["columns"]
         decoded = {name: base64.b64decode(each, validate=True) for name, each in columns.items()}
         codes = {name: np.frombuffer(each, dtype=_CODE).astype(np.uint16) for name, each in decoded.items()}
+        # A damaged entry must not make old rows look new.
         if any(len(each) != n_rows for each in codes.values()):
             raise ValueError
         return LedgerEntry(**{**entry, "noise": float(entry["noise"]), "table": TableCodes(n_rows, codes)})

@@ -111,6 +111,7 @@ def locked(folder: Path, *, patience: float = 0.0) -> Iterator[None]:
         remove_leftovers(folder)
         yield
     finally:
+        # Closing lets go of the lock, as the end of a killed process does.
         os.close(handle)
 
 
@@ -258,8 +259,9 @@ class AuditLog:
             data = self.path.read_bytes()
         except FileNotFoundError:
             return [], 0
-        *whole, rest = data.split(b"\n")
-        return whole, len(rest)
+        # A line without an end is one that a kill cut off.
+        *whole, cut = data.split(b"\n")
+        return whole, len(cut)
 
 
 def _entry(line: bytes, number: int) -> dict[str, Any]:
@@ -315,6 +317,7 @@ def check_log_against(log: AuditLog, files: Iterable[Path], *, keys: Path | None
             named.add(made_of)
         if not named:
             silent.append(path)
+        # A share of another party testifies to that party's log.
         is_own = owner is None or bundle.signer == owner
         head = bundle.facts.get("log_head")
         lacks_head = bundle.kind == _SHARE and is_own and isinstance(head, str) and not log.contains(head)

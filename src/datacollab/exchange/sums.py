@@ -157,8 +157,8 @@ def read_model(data: bytes, project: Project, party: str, key: KeyPair, *, where
         raise malformed(f"{where} holds another model than it says")
     # The outside is the envelope of one party; the model within is the same for all.
     model = SumsModel.from_bytes(inner, signed_by=project.analyst)
-    said = {"context": model.context.hex(), "n_components": len(model.fit.coefficients)}
-    if any(bundle.facts[name] != value for name, value in said.items()):
+    expected = {"context": model.context.hex(), "n_components": len(model.fit.coefficients)}
+    if any(bundle.facts[name] != value for name, value in expected.items()):
         raise malformed(f"{where} holds a model that differs from its facts")
     return model, bundle
 

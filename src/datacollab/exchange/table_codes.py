@@ -118,9 +118,9 @@ def _are_row_numbers(numbers: FloatArray) -> bool:
     present = numbers[~np.isnan(numbers)]
     if (present != np.floor(present)).any():
         return False
-    found, times = np.unique(present, return_counts=True)
+    values, times = np.unique(present, return_counts=True)
     # Fewer than ten may be categories, and a fifth of the rows may have been left out.
-    has_few_gaps = len(found) >= 10 and np.ptp(found) < 1.25 * len(found)
+    has_few_gaps = len(values) >= 10 and np.ptp(values) < 1.25 * len(values)
     return bool(has_few_gaps and np.mean(times == np.median(times)) >= 0.9)
 
 
@@ -144,8 +144,8 @@ class TableCodes:
         It is counted in the largest set of columns in which fewer than `fewest` rows differ: a change of few rows
         counts, and a column that changed in more rows is another column.
         """
-        found = _agreeing_sets(self._pair_columns(other), lambda mine, others: np.abs(mine - others).sum() < fewest)
-        for n_columns, mine, others in found:
+        sets = _agreeing_sets(self._pair_columns(other), lambda mine, others: np.abs(mine - others).sum() < fewest)
+        for n_columns, mine, others in sets:
             if _is_no_chance(mine, others, has_all=n_columns == min(len(self.columns), len(other.columns))):
                 return int(np.abs(mine - others).sum())
         return None
@@ -158,8 +158,8 @@ class TableCodes:
         has_all = len(pairs) == min(len(self.columns), len(other.columns))
         if np.minimum(*counts).any() and (has_all or _distinct_part(*counts) >= _TELLS_APART):
             return True
-        found = _agreeing_sets(pairs, lambda *each: np.minimum(*each).sum() >= min(map(np.sum, each)) / 2, _MOST_ROWS)
-        return any(_is_no_chance(mine, others) for _, mine, others in found)
+        sets = _agreeing_sets(pairs, lambda *each: np.minimum(*each).sum() >= min(map(np.sum, each)) / 2, _MOST_ROWS)
+        return any(_is_no_chance(mine, others) for _, mine, others in sets)
 
     def _pair_columns(self, other: TableCodes) -> list[_Pair]:
         """Return columns of one name in both tables, and others that have nearly all of their entries in common."""
@@ -226,9 +226,11 @@ def _agreeing_sets(
     for place, first in enumerate(alone[:_MOST_SETS]):
         n_rows = max(map(len, first))
         mine, others = (each % -(-n_rows // (most_rows or n_rows)) == 0 for each in first)
-        found, *rest = [(each[mine], other[others]) for each, other in (first, *alone[:place], *alone[place + 1 :])]
-        chosen = [found]
-        for pair in rest:
+        start, *candidates = [
+            (each[mine], other[others]) for each, other in (first, *alone[:place], *alone[place + 1 :])
+        ]
+        chosen = [start]
+        for pair in candidates:
             if agree(*_counts(*_row_keys([*chosen, pair]))):
                 chosen.append(pair)
         yield len(chosen), *_counts(*_row_keys(chosen))

@@ -4,6 +4,7 @@ from ..sums._ridge_regression import TARGET, RidgeRegression, RidgeResult
 from ..sums._statistic import (
     COUNT_NOISE,
     MAPPED,
+    RIDGE_MOVED,
     Refused,
     ResultTable,
     Statistic,
@@ -19,8 +20,8 @@ from ._least_squares import LeastSquares, LeastSquaresResult
 from ._membership import StudyMembership, study_membership_figures
 from ._survival import Survival, SurvivalCurve, SurvivalResult
 
-__all__ = ["COUNT_NOISE", "MAPPED", "TARGET", "AdditiveHazards", "AdditiveHazardsResult", "CategoryColumn"]
-__all__ += ["ColumnDescription", "Counts", "CountsResult", "Description", "DescriptionResult", "Difference", "Effect"]
-__all__ += ["EffectResult", "LeastSquares", "LeastSquaresResult", "NumberColumn", "Refused", "ResultTable"]
-__all__ += ["RidgeRegression", "RidgeResult", "Statistic", "StatisticResult", "StudyMembership", "StudyPlan"]
+__all__ = ["COUNT_NOISE", "MAPPED", "RIDGE_MOVED", "TARGET", "AdditiveHazards", "AdditiveHazardsResult"]
+__all__ += ["CategoryColumn", "ColumnDescription", "Counts", "CountsResult", "Description", "DescriptionResult"]
+__all__ += ["Difference", "Effect", "EffectResult", "LeastSquares", "LeastSquaresResult", "NumberColumn", "Refused"]
+__all__ += ["ResultTable", "RidgeRegression", "RidgeResult", "Statistic", "StatisticResult", "StudyMembership", "StudyPlan"]
 __all__ += ["Survival", "SurvivalCurve", "SurvivalResult", "effect_map", "new_secret", "study_membership_figures"]

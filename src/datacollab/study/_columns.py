@@ -117,10 +117,10 @@ class CategoryColumn:
         entries = entries_of(table, self.name)
         missing = are_missing(entries)
         # Levels may be numbers or texts: compared as objects, 1 is not "1".
-        found = entries.astype(object)[:, None] == np.array(self.levels, dtype=object)
-        if not (found.any(axis=1) | missing).all():
+        is_level = entries.astype(object)[:, None] == np.array(self.levels, dtype=object)
+        if not (is_level.any(axis=1) | missing).all():
             raise AgreementError(f"Column {self.name!r}: an entry is none of the levels. Correct it, or make it None.")
-        return np.asarray(found, dtype=np.bool_)
+        return np.asarray(is_level, dtype=np.bool_)
 
     @property
     def coefficient_names(self) -> list[str]:
@@ -156,9 +156,9 @@ def design(columns: Sequence[Column], table: StudyTable) -> FloatArray:
     return np.column_stack([column.design(table) for column in columns])
 
 
-def coefficient_table(found: Any, note: str) -> ResultTable:
+def coefficient_table(result: Any, note: str) -> ResultTable:
     """Return a line for each coefficient of a regression: it, its error, its interval and its p value."""
     heads = ("column", "coefficient", "standard error", "95 % low", "95 % high", "p")
-    columns = (found.coefficients, found.errors, found.low, found.high)
-    each = zip(found.names, map(p_text, found.p_values), *columns, strict=True)
+    columns = (result.coefficients, result.errors, result.low, result.high)
+    each = zip(result.names, map(p_text, result.p_values), *columns, strict=True)
     return ResultTable(heads, [(name, *map(number_text, numbers), p) for name, p, *numbers in each], note)

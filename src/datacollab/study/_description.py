@@ -502,20 +502,20 @@ class DescriptionResult(StatisticResult):
         return ResultTable(heads, rows, f"{noisy(self.least_noise)} {_QUARTILES}", bars, self.noise_of_all)
 
 
-def _cell(found: ColumnDescription | None, label: str) -> str:
+def _cell(description: ColumnDescription | None, label: str) -> str:
     """Return the text in an article of a column in one group; empty if it is not described there."""
-    if found is None:
+    if description is None:
         return ""
     if label == "missing":
-        return count_text(found.missing)
+        return count_text(description.missing)
     if label == _MEAN:
-        return f"{number_text(found.mean)} ({number_text(found.deviation) or '–'})"
+        return f"{number_text(description.mean)} ({number_text(description.deviation) or '–'})"
     if label == _MEDIAN:
-        low, median, high = map(number_text, found.quarters)
+        low, median, high = map(number_text, description.quarters)
         return f"{median} [{low}, {high}]"
-    if found.bins is not None:
-        return count_text(found.n)
-    return f"{count_text(found.n)} ({100 * found.share:.1f} %)"
+    if description.bins is not None:
+        return count_text(description.n)
+    return f"{count_text(description.n)} ({100 * description.share:.1f} %)"
 
 
 @dataclass(frozen=True)
@@ -583,20 +583,20 @@ class Description(Statistic):
     def add_up(self, table: StudyTable, secret: bytes) -> FloatArray:
         """Return the sums over some rows of a party, shape (n_numbers,)."""
         n_rows = len(entries_of(table, self.columns[0].name))
-        found: list[NDArray[Any]] = [np.ones((n_rows, 1))]
+        blocks: list[NDArray[Any]] = [np.ones((n_rows, 1))]
         for column in self._grouped:
             cells = _cells_of(column, self.n_bins)
             if isinstance(column, CategoryColumn):
                 levels = column.indicators(table)
-                found.append(np.column_stack([~levels.any(axis=1), levels @ cells.sent.T]))
+                blocks.append(np.column_stack([~levels.any(axis=1), levels @ cells.sent.T]))
             else:
                 there, in_bin, z = _in_bins(column, table, self.n_bins)
-                found.append(np.column_stack([~there, in_bin @ cells.sent.T, z, z**2]))
+                blocks.append(np.column_stack([~there, in_bin @ cells.sent.T, z, z**2]))
         groups = np.ones((n_rows, 1))
         if self.by is not None:
             levels = self.by.indicators(table)
             groups = np.column_stack([levels, ~levels.any(axis=1)]).astype(np.float64)
-        return np.asarray((groups.T @ np.hstack(found)).ravel())
+        return np.asarray((groups.T @ np.hstack(blocks)).ravel())
 
     def result(self, total: FloatArray, *, n_parties: int, noise: float = 1.0) -> DescriptionResult:
         """Return the table."""

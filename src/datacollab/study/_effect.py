@@ -165,7 +165,7 @@ class EffectResult(StatisticResult):
         estimates = [(self.estimand, self.effect, self.error, self.low, self.high, self.p_value)]
         if self.difference is not None:
             estimates.append(self.difference)
-        rows = [(name, *map(number_text, found), p_text(p), "", "") for name, *found, p in estimates]
+        rows = [(name, *map(number_text, figures), p_text(p), "", "") for name, *figures, p in estimates]
         rows.append(("variance of treatment left by columns", number_text(self.overlap), *[""] * 6))
         for name, differences in self.balance.items():
             rows.append((f"balance of {name}", *[""] * 5, *(number_text(round(each, 2) + 0.0) for each in differences)))
@@ -256,11 +256,11 @@ class Effect(Statistic):
         """
         # Squared radii: of [v; T], of Y, and of T s.
         w = 1 + _SCALE**2 / 4
-        rest = _SCALE**2 / 4
+        outcomes = _SCALE**2 / 4
         if self.by is not None:
-            rest += _SCALE**2 / 16
+            outcomes += _SCALE**2 / 16
         x = 0.25 + sum(map(_square_in_balance, self.columns))
-        moments = 4 * (w + rest)
+        moments = 4 * (w + outcomes)
         if self.cluster is not None:
             moments *= math.sqrt(2)
         return moments, 4 * math.sqrt(2 * w * x), 4 * x
@@ -401,19 +401,19 @@ class Effect(Statistic):
                 "Effect: treatments hardly vary within parties, or nearly follow from the columns, for as much noise. "
                 "Agree on more rows, on columns that do not decide the treatment, or on a narrower population."
             )
-        found = _coefficients(products)
-        theta = float(found[0])
+        estimates = _coefficients(products)
+        theta = float(estimates[0])
         jackknife = [_coefficients(self._cross_fit(np.delete(moments, g, 0), penalties)[1]) for g in range(G)]
         # The generalised jackknife takes off a bias inverse to the square of the number of rows [5]_.
-        found[0] += _EXTRAPOLATED * (theta - np.mean(jackknife, axis=0)[0])
+        estimates[0] += _EXTRAPOLATED * (theta - np.mean(jackknife, axis=0)[0])
         errors = np.sqrt((G - 1) * np.var(jackknife, axis=0))
         # To first order, noise E of a group moves its score by w'E (z - theta w).
-        rest = z - theta * w
-        crossed = (w**2).sum(1) * (rest**2).sum(1) + (w * rest).sum(1) ** 2
+        left = z - theta * w
+        crossed = (w**2).sum(1) * (left**2).sum(1) + (w * left).sum(1) ** 2
         of_noise = sigma * math.sqrt(float(crossed.sum()) / 2) / d
         unit = self.outcome.width
         name = f"effect of {self.treatment.name} on {self.outcome.name}"
-        effect, *others = (_interval(*each) for each in zip(found * unit, errors * unit, strict=True))
+        effect, *others = (_interval(*each) for each in zip(estimates * unit, errors * unit, strict=True))
         difference = None
         if others and self._has_difference(r, products, sigma):
             difference = Difference(self._between(name), *others[0])

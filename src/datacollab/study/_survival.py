@@ -83,9 +83,9 @@ class RiskSets(NamedTuple):
 
     def sums(self, values: FloatArray) -> FloatArray:
         """Return sums of rows with each time, shape (n_times, n_columns), from shape (n_rows, n_columns)."""
-        found = np.zeros((len(self.times), values.shape[1]))
-        np.add.at(found, self.place, values)
-        return found
+        totals = np.zeros((len(self.times), values.shape[1]))
+        np.add.at(totals, self.place, values)
+        return totals
 
     def sums_at_risk(self, values: FloatArray) -> FloatArray:
         """Return sums over each risk set, shape (n_times, n_columns)."""
@@ -526,8 +526,8 @@ class Survival(Statistic):
             # Beyond, noise would decide, and change the curve before.
             curve[0, shown] = isotonic_regression(survival[shown], y_min=0.0, y_max=1.0, increasing=False)
         median = (self._half(curve[0]), self._half(curve[1]), self._half(curve[2]))
-        found: list[Any] = [at_risk, events, censored[::-1], time * width, *curve, median, float(of_risk[0])]
-        return SurvivalCurve(group, *found)
+        figures: list[Any] = [at_risk, events, censored[::-1], time * width, *curve, median, float(of_risk[0])]
+        return SurvivalCurve(group, *figures)
 
     def _half(self, curve: FloatArray) -> float:
         """Return the time at which a curve falls to one half; NaN if it does not."""

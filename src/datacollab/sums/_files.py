@@ -47,17 +47,10 @@ _MOST_BYTES = 256 * 1024**2
 def message_to_bytes(
     message: MaskedMessage, key: KeyPair, analyst: PublicKey, *, outside: Mapping[str, Any] | None = None
 ) -> bytes:
-    """Write a message as a signed bundle whose contents only the analyst can open.
+    """Write a message as a bundle that the party's key signs, and whose contents only the analyst can open.
 
-    Parameters
-    ----------
-    message : MaskedMessage
-    key : KeyPair
-        The party's key, which signs.
-    analyst : PublicKey
-    outside : mapping of str to object, optional
-        Further facts of a project: `project_digest`, `anchor_commitment`, `n_components` and `created`.  Everybody who
-        carries the file can read them.
+    `outside` are further facts of a project: `project_digest`, `anchor_commitment`, `n_components` and `created`.
+    Everybody who carries the file can read them.
     """
     facts = {"party": message.party, "context": message.context.hex()}
     tags = sorted([tag.hex(), party] for party, tag in message.tags.items())
@@ -69,20 +62,9 @@ def message_to_bytes(
 
 
 def read_message(source: bytes | Path, key: KeyPair, *, signed_by: PublicKey) -> MaskedMessage:
-    """Read a message of unknown origin, and check every part.
+    """Read a message of unknown origin with the analyst's key, and check every part; `signed_by` is its party.
 
-    Parameters
-    ----------
-    source : bytes or Path
-    key : KeyPair
-        The analyst's.
-    signed_by : PublicKey
-        The party that has to have signed it.
-
-    Raises
-    ------
-    ExchangeError
-        ``SHARE_MALFORMED`` if a part is not as it has to be, or one of the codes of `unpack` and `unseal`.
+    ``SHARE_MALFORMED`` is raised if a part is not as it has to be, or one of the codes of `unpack` and `unseal`.
     """
     # A message of the most columns has 8 MB; the limit keeps a crafted file from filling the memory.
     limits = Limits(total_bytes=_MOST_BYTES)
@@ -130,13 +112,7 @@ def _refusal(reason: str) -> ExchangeError:
 
 
 def mask_card(mask_key: MaskKey, key: KeyPair) -> str:
-    """Write a public mask key as one word, signed by its party.
-
-    Parameters
-    ----------
-    mask_key : MaskKey
-    key : KeyPair
-        The party's.
+    """Write a public mask key as one word, which its party's key signs.
 
     Examples
     --------
@@ -150,18 +126,9 @@ def mask_card(mask_key: MaskKey, key: KeyPair) -> str:
 
 
 def read_mask_card(word: str, public: PublicKey) -> bytes:
-    """Return the public mask key on a card, after checks of its form and its signature.
+    """Return the public mask key on a card of the party with key `public`, after checks of its form and signature.
 
-    Parameters
-    ----------
-    word : str
-    public : PublicKey
-        The party's.
-
-    Raises
-    ------
-    ExchangeError
-        ``KEY_MALFORMED`` if the word is no mask key, ``SIGNATURE_INVALID`` if another party signed it.
+    ``KEY_MALFORMED`` is raised if the word is no mask key, ``SIGNATURE_INVALID`` if another party signed it.
     """
     letters = word.removeprefix(MASK_CARD_PREFIX)
     try:

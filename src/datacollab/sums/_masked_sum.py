@@ -57,12 +57,7 @@ _FARTHEST = 10.0
 
 
 def check_mask_key(public: bytes, party: PartyName) -> None:
-    """Refuse a public mask key that has a second spelling, or whose shared secrets everybody knows.
-
-    Raises
-    ------
-    AgreementError
-    """
+    """Raise AgreementError for a public mask key with a second spelling, or whose shared secrets everybody knows."""
     number = int.from_bytes(public, "little")
     if len(public) != _KEY_BYTES or number >= _PRIME or number in _SMALL_ORDER:
         raise AgreementError(
@@ -397,12 +392,8 @@ class MaskedSum:
     def check(self, message: MaskedMessage) -> None:
         """Refuse a message that is not one of this sum; tags are compared in `total`.
 
-        Raises
-        ------
-        AgreementError
-            If it is of nobody in the roster, or was made for another sum.
-        ShareError
-            If it has another number of words, or tags.
+        It raises AgreementError if it is of nobody in the roster, or was made for another sum, and ShareError if it has
+        another number of words, or tags.
         """
         if message.party not in self.roster:
             raise AgreementError(

@@ -112,10 +112,6 @@ class RidgeRegression(Statistic):
         """Return how far replacing one row moves the matrix of sums at most, in the Frobenius norm."""
         return self.sums.sensitivity
 
-    def noise_of_sums(self, noise: float, loss: float) -> float:
-        """Return the noise itself."""
-        return noise
-
     def agreement(self) -> dict[str, Any]:
         """Return its entries in the agreement on a message, in the form that all versions wrote."""
         sums = self.sums

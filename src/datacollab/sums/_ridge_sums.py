@@ -89,13 +89,7 @@ def check_mapped(v: FloatArray, n_components: int, name: str) -> None:
 
 
 def class_indicators(y: ArrayLike, classes: Sequence[Any]) -> NDArray[np.bool_]:
-    """Return which class each target is, shape (n_rows, n_classes).
-
-    Raises
-    ------
-    AgreementError
-        If a target is none of the classes.
-    """
+    """Return which class each target is, shape (n_rows, n_classes); AgreementError if it is none of the classes."""
     indicators = _one_per_row(y)[:, None] == np.asarray(classes)
     if not indicators.any(axis=1).all():
         raise AgreementError("Sums: a target is none of the classes agreed on. Correct it, or leave the row out.")
@@ -299,10 +293,7 @@ class RidgeSums:
     def encode(self, y: ArrayLike) -> FloatArray:
         """Return targets as columns: classes as indicators less 1/C, numbers moved from `limits` to [-1, 1].
 
-        Raises
-        ------
-        AgreementError
-            If a target is missing, no number or none of the classes.
+        It raises AgreementError if a target is missing, no number or none of the classes.
         """
         target = _one_per_row(y)
         if self.limits is not None:
@@ -345,13 +336,9 @@ class RidgeSums:
         return np.asarray(np.clip(numbers @ WEIGHTS, *self.limits))
 
     def part(self, v: FloatArray, y: ArrayLike) -> FloatArray:
-        """Return the sums of a party, shape (n_numbers,).
+        """Return the sums of a party, shape (n_numbers,), over its rows v in the common map and their targets y.
 
-        Parameters
-        ----------
-        v : ndarray of shape (n_rows, n_components)
-            The party's rows in the common map.
-        y : array-like of shape (n_rows,)
+        It raises AgreementError if they are no such rows, or do not fit each other, or as `encode` raises it.
         """
         check_mapped(v, self.n_components, "RidgeSums")
         t = self.encode(y)

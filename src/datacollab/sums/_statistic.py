@@ -23,7 +23,7 @@ MAPPED = "rows in the common map"
 COUNT_NOISE = 2.0
 """Standard deviation of the noise with which a count can be read from all counts of a message, in rows."""
 RIDGE_MOVED = RidgeSums(1, limits=(0.0, 1.0)).sensitivity
-"""How far replacing one row moves the sums of ridge regression, whose noise others are compared with."""
+"""How far replacing one row moves the sums of ridge regression at most, in whose unit the ledger keeps noise."""
 StudyTable = Mapping[str, ArrayLike]
 """A party's columns by name, all equally long, or a frame; NaN, None or a mask is a missing entry."""
 
@@ -144,7 +144,7 @@ class Statistic(ABC):
 
     title: ClassVar[str]
     tells: ClassVar[str] = "see docs/study.md"
-    """Words for approvers on what the total tells; empty if they are told by other words."""
+    """A line for approvers on what the total says; empty if the summary has one of its own."""
     own_copies: ClassVar[float] = 1.0
     """How many times it has counts that others have, too; with twice the noise, a count is a quarter of one."""
     is_alone: ClassVar[bool] = False
@@ -173,10 +173,6 @@ class Statistic(ABC):
     @abstractmethod
     def loss(self) -> float:
         """Return how far replacing one row moves the numbers at most, in the unit of the noise."""
-
-    def noise_of_sums(self, noise: float, loss: float) -> float:
-        """Return the `noise` of `RidgeSums` that hides a row as well as that of a message with so much `loss`."""
-        return RIDGE_MOVED / loss
 
     def facts(self) -> dict[str, Any]:
         """Return all that was agreed on, for JSON."""

@@ -52,17 +52,9 @@ class SumsModel(SignedFile):
         return RidgeSums(len(self.fit.coefficients), classes=self.classes, limits=self.limits, scale=self.scale)
 
     def predict(self, v: FloatArray) -> NDArray[Any]:
-        """Return classes or numbers, shape (n_rows,).
+        """Return classes or numbers, shape (n_rows,), of rows in the common map, shape (n_rows, n_components).
 
-        Parameters
-        ----------
-        v : ndarray of shape (n_rows, n_components)
-            Rows in the common map.
-
-        Raises
-        ------
-        AgreementError
-            If the rows have another number of columns, as raw rows have.
+        It raises AgreementError if the rows have another number of columns, as raw rows have.
         """
         if self.classes is not None:
             return np.asarray(np.asarray(self.classes)[self.predict_proba(v).argmax(axis=1)])
@@ -71,10 +63,7 @@ class SumsModel(SignedFile):
     def predict_proba(self, v: FloatArray) -> FloatArray:
         """Return class probabilities, shape (n_rows, n_classes), as the link of `fit` makes them of outputs plus 1/C.
 
-        Raises
-        ------
-        AgreementError
-            If the model is one of numbers, or as `predict` raises it.
+        It raises AgreementError if the model is one of numbers, or as `predict` does.
         """
         if self.fit.link is None:
             raise AgreementError("SumsModel: a model of numbers has no probabilities. Use predict.")

@@ -20,7 +20,16 @@ from ._isolated_rows import IsolatedRows
 from ._masked_sum import MaskedMessage, MaskedSum, MaskKey
 from ._ridge_regression import RidgeRegression
 from ._ridge_sums import RidgeSums
-from ._statistic import Refused, Statistic, StatisticResult, StudyTable, columns_of, new_secret, refuse_total
+from ._statistic import (
+    RIDGE_MOVED,
+    Refused,
+    Statistic,
+    StatisticResult,
+    StudyTable,
+    columns_of,
+    new_secret,
+    refuse_total,
+)
 from ._sums_model import SumsModel
 
 
@@ -97,13 +106,15 @@ class StudyPlan:
     @property
     def noise_of_sums(self) -> float:
         """Return the `noise` of `RidgeSums` that hides a row as well, in which the ledger counts."""
-        return self._carried[0].noise_of_sums(self.noise, self.loss)
+        return RIDGE_MOVED / self.loss if self.ridge is None else self.noise
 
     @cached_property
     def ridge(self) -> RidgeSums | None:
         """Return the sums of ridge regression, with the noise of the plan; None of statistics that make no model."""
         first = self.statistics[0]
-        return replace(first.sums, noise=self.noise) if isinstance(first, RidgeRegression) else None
+        if not isinstance(first, RidgeRegression):
+            return None
+        return replace(first.sums, noise=self.noise)
 
     @property
     def shortens(self) -> bool:
@@ -119,6 +130,7 @@ class StudyPlan:
         """Return the sum under masks."""
         agreements = [each.agreement() for each in self._carried]
         facts = {name: value for each in agreements for name, value in each.items()} | {"agreed": dict(self.facts)}
+        # All of it goes into the digest on which masks depend: no message of another agreement cancels.
         noise = np.concatenate([each.spread_at(self.noise) for each in self._carried])
         return MaskedSum(facts, self.roster, noise=noise, n_colluding=self.n_colluding)
 
@@ -152,6 +164,7 @@ class StudyPlan:
 
         It raises AgreementError if clusters are so few that a total might be of one party alone.
         """
+        # Nothing leaves if one of them must not.
         for each, own in zip(self.statistics, sums, strict=True):
             if fault := each.fault(own):
                 raise AgreementError(fault)
@@ -303,13 +316,9 @@ class SumsPlan:
 
         Parameters
         ----------
-        party : str or int
-        v : ndarray of shape (n_rows, n_components)
-            The party's rows in the common map.
-        y : array-like of shape (n_rows,)
-        key : MaskKey
-        noise_key : bytes of length 32, optional
-        witness : ndarray of uint64, optional
+        v, y : ndarray of shape (n_rows, n_components), and array-like of shape (n_rows,)
+            The party's rows in the common map, and their targets.
+        party, key, noise_key, witness
             See `MaskedSum.mask`.
         public : (ndarray, array-like), optional
             Labelled public rows in the common map, and their targets, if this party adds them for all.
@@ -321,6 +330,7 @@ class SumsPlan:
         AgreementError, SharedBeforeError
             As `RidgeSums.part` and `MaskedSum.mask` raise them.
         """
+        # The other parties' rows are taken to be like these.
         alone = IsolatedRows(self.statistic, len(self.roster))
         part = alone.part(v, y)
         if shorten and self.study.shortens:
@@ -330,23 +340,11 @@ class SumsPlan:
         return self.agreed.mask(party, part, key, noise_key=noise_key, witness=witness)
 
     def solve(self, messages: Sequence[MaskedMessage]) -> SumsModel:
-        """Add up the messages of all parties and fit the model.
-
-        Raises
-        ------
-        AgreementError, ShareError, NumericalError
-            As `MaskedSum.total` and `RidgeSums.solve` raise them.
-        """
+        """Add up the messages of all parties and fit the model; errors are those of `MaskedSum.total` and `model`."""
         return self.model(self.agreed.total(messages))
 
     def model(self, total: FloatArray) -> SumsModel:
-        """Fit the model to a total, as `agreed.total` gives it, shape (n_numbers,).
-
-        Raises
-        ------
-        NumericalError
-            As `RidgeSums.solve` raises it.
-        """
+        """Fit the model to a total of `agreed`, shape (n_numbers,); NumericalError as `RidgeSums.solve` raises it."""
         (regression,) = self.study.statistics
         noise = self.study.noise * self.agreed.excess
         model = regression.result(total, n_parties=len(self.roster), noise=noise).model(self.agreed.context)
