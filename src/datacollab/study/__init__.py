@@ -23,5 +23,6 @@ from ._survival import Survival, SurvivalCurve, SurvivalResult
 __all__ = ["COUNT_NOISE", "MAPPED", "RIDGE_MOVED", "TARGET", "AdditiveHazards", "AdditiveHazardsResult"]
 __all__ += ["CategoryColumn", "ColumnDescription", "Counts", "CountsResult", "Description", "DescriptionResult"]
 __all__ += ["Difference", "Effect", "EffectResult", "LeastSquares", "LeastSquaresResult", "NumberColumn", "Refused"]
-__all__ += ["ResultTable", "RidgeRegression", "RidgeResult", "Statistic", "StatisticResult", "StudyMembership", "StudyPlan"]
-__all__ += ["Survival", "SurvivalCurve", "SurvivalResult", "effect_map", "new_secret", "study_membership_figures"]
+__all__ += ["ResultTable", "RidgeRegression", "RidgeResult", "Statistic", "StatisticResult", "StudyMembership"]
+__all__ += ["StudyPlan", "Survival", "SurvivalCurve", "SurvivalResult", "effect_map"]
+__all__ += ["new_secret", "study_membership_figures"]
