@@ -176,6 +176,7 @@ class Ledger:
             codes = {name: each.astype(_CODE).tobytes() for name, each in entry.table.columns.items()}
             columns = {name: base64.b64encode(each).decode() for name, each in codes.items()}
             listed.append({**vars(entry), "table": {"n_rows": entry.table.n_rows, "columns": columns}})
+        # Sorted and canonical, so that a copy can be compared by its bytes.
         contents = {"format": _FORMAT, "format_version": _VERSION, "entries": listed, "closed": sorted(closed)}
         write_atomically(self.path, canonical_json(contents) + b"\n", mode=0o600)
         self.entries = entries

@@ -75,6 +75,7 @@ class Chain:
 
     def check(self, entries: Iterable[Any], *, after: int = 0, previous: str = CHAIN_START) -> str:
         """Check that entries follow entry `after`, of hash `previous`, and return the hash of the last one."""
+        # Each hash covers the one before it: a change anywhere changes all that follow.
         for number, entry in enumerate(entries, start=after + 1):
             self.check_form(entry, number)
             contents = {key: entry[key] for key in (*self.others, "facts")}
@@ -196,6 +197,7 @@ class AuditLog:
             # An entry that cannot be read again would break the log for good.
             parse_json(line, what="The entry")
             lines += line
+        # A new name has to be on the disk as well, in its folder.
         new = not self.path.exists()
         handle = open_unlinked(self.path, os.O_WRONLY | os.O_CREAT | os.O_APPEND, code="LOG_BROKEN")
         with open(handle, "ab") as file:

@@ -55,6 +55,7 @@ def study_statistics(project: Project, *, n_components: int) -> list[Statistic]:
         return [_ridge_regression(project, n_components)]
     task = project.task
     columns = study_columns(project)
+    # In this order, by which both sides find their numbers in the total.
     all_columns = tuple(columns.values())
     noise = sharing.noise
     covariates = [columns[each.name] for each in project.columns if each.name != sharing.outcome]
@@ -111,6 +112,7 @@ def study_table(
     if project.sums.cluster is not None and clusters is not None:
         table[project.sums.cluster] = clusters
     for column, own in project.blocks(X):
+        # The last place of a column that may be missing is its flag.
         missing = (own[:, -1] == 1) & column.flag_missing
         if column.levels:
             levels = np.array(column.levels, dtype=object)

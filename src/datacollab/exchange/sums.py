@@ -85,6 +85,7 @@ def read_sums_facts(facts: Mapping[str, Any], project: Project, party: str, wher
 def plan_of(project: Project, *, anchor_commitment: str, n_components: int) -> StudyPlan:
     """Return the plan of a project that shares sums; its context depends on the whole agreement."""
     sharing = project.sums
+    # Each card carries its party's signature: the project's owner cannot put in a key of its own.
     roster: dict[str | int, bytes] = {
         name: read_mask_card(card, project.parties[name]) for name, card in sharing.mask_keys.items()
     }
@@ -125,6 +126,7 @@ def model_to_bytes(model: SumsModel, project: Project, party: str, key: KeyPair)
         "created": datetime.now(UTC).isoformat(timespec="seconds"),
         "versions": {"datacollab": __version__},
     }
+    # Sealed to one party for one version of the project: a file in the wrong hands opens nowhere else.
     sealed = seal(data, [project.parties[party]], purpose=_purpose(party, project))
     return pack(SUMS_MODEL_KIND, outside, {_SEALED: sealed}, key=key)
 
@@ -203,6 +205,7 @@ def read_withdrawal(data: bytes, *, where: str) -> Withdrawal:
     """Read a withdrawal of unknown origin; the caller compares its signer with the run's key of that party."""
     bundle = unpack(data, kind=_WITHDRAWAL, what=where)
     facts = bundle.facts
+    # Every entry and its type, as the file may come from anybody.
     whole = facts.keys() == _TYPES.keys() and all(type(facts[name]) is kind for name, kind in _TYPES.items())
     if bundle.signer is None or bundle.members or not whole:
         raise ExchangeError(

@@ -219,6 +219,7 @@ def _agreeing_sets(
     first column alone, the same ones in both tables.
     """
     alone = [pair for pair in pairs if agree(*_counts(*pair))]
+    # Columns that tell rows apart best begin a set.
     alone.sort(key=lambda pair: -min(np.count_nonzero(each) for each in _counts(*pair)))
     if alone and agree(*(counts := _counts(*_row_keys(alone)))):
         yield len(alone), *counts
@@ -250,6 +251,7 @@ def _is_no_chance(mine: NDArray[np.intp], others: NDArray[np.intp], *, has_all: 
     part = mine.sum() / max(mine.sum() + others.sum(), 1)
     if not 0 < part < 1 or (distinct < _TELLS_APART and not has_all):
         return False
+    # Of each kind of row, a table's number is binomial if rows fall on both tables by chance.
     sizes = (mine + others)[mine + others > 0]
     spread = part * (1 - part) * sizes
     deviations = (mine[mine + others > 0] - part * sizes) ** 2 / spread
