@@ -46,7 +46,7 @@ quit, gain = CategoryColumn("quit", (0, 1)), NumberColumn("gain", -25, 25)
 def numbers(rows: Mapping[str, ArrayLike]) -> np.ndarray:
     """Numbers in units of a quarter of their range, and a column of zeros and ones for each level."""
     parts = [
-        column.scaled(rows)[:, None] * UNITS_PER_RANGE if isinstance(column, NumberColumn) else column.indicators(rows)
+        column.scale(rows)[:, None] * UNITS_PER_RANGE if isinstance(column, NumberColumn) else column.indicators(rows)
         for column in columns
     ]
     return np.column_stack(parts).astype(float)

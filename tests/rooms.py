@@ -35,7 +35,7 @@ LIBRARY = {
     "share": Room("What a party sends.", "Share", ("bundle", "targets")),
     "anchor": Room("Making the anchor, and finding private rows in it.", "SMOTEAnchor"),
     "sums": Room("Sums over all parties' rows under masks.", "MaskedSum", ("linalg", "bundle")),
-    "study": Room("A study's statistics, as sums under masks.", "StudyPlan", ("linalg", "sums")),
+    "study": Room("Statistics as sums under masks, and the one plan of a message.", "StudyPlan", ("linalg", "sums")),
     "model": Room("What goes back: g_k and h, as numbers.", "PartyModel", ("linalg", "bundle", "targets", "survival")),
     "party": Room(
         "The private side: obfuscators, defences, own models.",
@@ -86,7 +86,9 @@ EXCHANGE = {
         ("bundle", "targets", "anchor", "sums"),
     ),
     "exchange.study": Room(
-        "A study by files: what both sides make of the project.", "study_statistics", ("study", "exchange.project")
+        "Statistics by files: what both sides make of the project.",
+        "study_statistics",
+        ("sums", "study", "exchange.project"),
     ),
     "exchange.sums": Room(
         "Sums by files: what both sides make of the project, and the model's file.",

@@ -10,7 +10,7 @@ from numpy.testing import assert_allclose
 from sklearn.linear_model import Ridge
 
 import datacollab.sums
-from datacollab.sums import CommonMap, measured_membership
+from datacollab.sums import CommonMap, membership_figures
 from datacollab_experiments.pays.draws import Rows, draw
 from datacollab_experiments.pays.settings import Setting
 from datacollab_experiments.pays.tables import load_table
@@ -163,7 +163,7 @@ def test_what_parties_see_of_membership_is_what_was_measured():
     kinds = study.table.map(lambda name: "alike" if name in ALIKE else "own columns" if name == "wide" else "table")
     for kind, n_components in (("table", 128), ("alike", 128), ("own columns", N_WIDE)):
         rule, of = ruled(alike=kind == "alike"), study[kinds == kind]
-        for each in measured_membership(kind):
+        for each in membership_figures(kind):
             assert (each.n_components, each.noise) == (n_components, rule.noise)
             same = of[(of.rows == each.n_rows) & (of["class of ten"] == each.rare) & (of.s == rule.noise)]
             for attacker in ("analyst", "party"):

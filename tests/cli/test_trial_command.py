@@ -8,7 +8,7 @@ import pandas as pd
 import pytest
 
 from datacollab.exchange.party_folder import APART, TOGETHER, message_bytes
-from datacollab.sums import RidgeSums, measured_membership
+from datacollab.sums import RidgeSums, membership_figures
 from playing import assert_one_line, interrupted, run
 
 
@@ -68,7 +68,7 @@ def test_what_would_leave_and_who_would_know_is_that_of_a_project_like_this(tabl
     assert sizes[numbers] <= 60
     assert "2 columns go into the map: age, ward." in leaves
     assert {APART, TOGETHER} <= set(facts["knows"])
-    people = [each for each in measured_membership() if not each.rare]
+    people = [each for each in membership_figures() if not each.rare]
     together = facts["attackers"][2]
     assert together["3 parties, 330 rows"] == f".{100 * people[0].together:.0f} red"
     assert together["10 parties, 1,100 rows"] == f".{100 * people[1].together:.0f} red"

@@ -15,15 +15,15 @@ from datacollab.exchange.party_folder._sums_summary import ATTACKERS, OF_STUDY, 
 from datacollab.exchange.steps import STEPS
 from datacollab.exchange.sums import _FEWEST_OWN_ROWS
 from datacollab.risk.audit._findings import AMBER_LIMIT, CRITERIA, GREEN_LIMIT
-from datacollab.study import measured_study_membership
-from datacollab.sums import measured_membership
+from datacollab.study import study_membership_figures
+from datacollab.sums import membership_figures
 
 PAGES = {path.stem: path.read_text(encoding="utf-8") for path in (ROOT / "docs").glob("*.md")}
 DPIA, GDPR = PAGES["dpia"], PAGES["gdpr"]
 
 
 def test_the_figures_are_those_that_a_check_prints():
-    *people, rare = sorted(measured_membership(), key=lambda each: (each.rare, each.n_rows))
+    *people, rare = sorted(membership_figures(), key=lambda each: (each.rare, each.n_rows))
     for name, words in ATTACKERS.items():
         figures = " | ".join(auc_text(getattr(each, name)) for each in (*people, rare))
         assert f"| {words} | {figures} |" in DPIA
@@ -40,7 +40,7 @@ def test_the_figures_of_studies_are_those_that_share_prints():
         statistics = tuple(names.split(", "))
         errors = "classical" if "classical" in names else "robust"
         asked = [each.partition(" (")[0] for each in statistics]
-        measured = {each.n_rows: each for each in measured_study_membership(asked, errors=errors)}
+        measured = {each.n_rows: each for each in study_membership_figures(asked, errors=errors)}
         assert {each.statistics for each in measured.values()} == {statistics}
         for head, cell in zip(heads, cells, strict=True):
             who, n_rows = head.removesuffix(" rows").split(", ")

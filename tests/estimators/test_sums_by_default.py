@@ -112,19 +112,19 @@ def test_epsilon_takes_the_noise_that_its_proof_wants(digits, fitted, epsilon):
     model = digits.fit(clone(fitted).set_params(epsilon=epsilon))
     plan = model.sums_.plan
     statistic = RidgeSums(plan.n_components, classes=range(10))
-    assert plan.noise == max(model.sums_.space.recommended.noise, statistic.noise_for(epsilon))
-    assert (plan.noise > fitted.sums_.plan.noise) == (epsilon < 1e4)
+    assert plan.statistic.noise == max(model.sums_.space.recommended.noise, statistic.noise_for(epsilon))
+    assert (plan.statistic.noise > fitted.sums_.plan.statistic.noise) == (epsilon < 1e4)
     assert (model.score(digits.new, digits.answers) < fitted.score(digits.new, digits.answers)) == (epsilon < 1e4)
     # Its standard deviation is 4 s, times what colluding parties add.
     n_off = abs(model.sums_.model.fit.n_rows - 200)
-    assert n_off < 4 * 4 * plan.noise * plan.agreed.excess
+    assert n_off < 4 * 4 * plan.statistic.noise * plan.agreed.excess
     assert (n_off > 1) == (epsilon < 1e4)
 
 
 def test_epsilon_of_numbers_goes_by_their_own_sensitivity():
     X, y = dc.datasets.load("diabetes")
     plan = World(X, y, 200, 100).fit(dc.DataCollaborationRegressor(epsilon=4.0, random_state=0)).sums_.plan
-    assert plan.noise == RidgeSums(plan.n_components, limits=plan.limits).noise_for(4.0)
+    assert plan.statistic.noise == RidgeSums(plan.n_components, limits=plan.limits).noise_for(4.0)
 
 
 @pytest.mark.parametrize("kind", ["classes", "numbers"])

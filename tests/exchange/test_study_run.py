@@ -22,7 +22,7 @@ from datacollab.exchange.party_folder._sums_summary import auc_text
 from datacollab.exchange.project import Column, Task, make_anchor
 from datacollab.exchange.project._file import parse_project
 from datacollab.linalg import gaussian_sigma
-from datacollab.study import CategoryColumn, NumberColumn, Survival, measured_study_membership
+from datacollab.study import CategoryColumn, NumberColumn, Survival, study_membership_figures
 from datacollab.sums import RidgeSums
 from party_world import refusal
 from sums_world import PARTIES, ROWS, new_sums_world, rows_of
@@ -116,7 +116,7 @@ def test_the_approver_and_the_analyst_are_shown_what_it_is(studied):
     assert "description, least squares over 1000 of its rows" in text
     assert "The total tells: description: means" in text
     assert "The totals of counts, description, least squares (robust): Rows of all parties together:" in text
-    measured = measured_study_membership(["description", "least squares"])
+    measured = study_membership_figures(["description", "least squares"])
     assert " ".join(["the analyst alone", *(auc_text(each.analyst) for each in measured)]) in text
     assert "No secret map hides the rows of a study" in text
     assert "less noise" not in text

@@ -58,7 +58,7 @@ def test_the_scale_is_in_the_context_and_in_the_file(keys, tmp_path):
     plain = replace(logs, task=replace(LOGS, scale=None))
     facts = {"anchor_commitment": "0" * 64, "n_components": 3}
     assert plan_of(logs, **facts).agreed.context != plan_of(plain, **facts).agreed.context
-    assert plan_of(logs, **facts).statistic.scale == "log"
+    assert plan_of(logs, **facts).ridge.scale == "log"
     path = tmp_path / "project.toml"
     path.write_text(project_text(logs, keys["north"]))
     assert load_project(path) == logs

@@ -15,7 +15,7 @@ from datacollab.exchange.ledger import Ledger
 from datacollab.exchange.party_folder._project_map import project_map
 from datacollab.exchange.project import Column, Task, load_project
 from datacollab.exchange.study import study_statistics
-from datacollab.study._plan import RIDGE_MOVED
+from datacollab.study import RIDGE_MOVED
 from party_world import refused
 from playing import done
 from sums_world import PARTIES, new_sums_world

@@ -96,7 +96,7 @@ def test_a_project_keeps_what_it_promises_and_no_more(statistic, least, tmp_path
         v = np.zeros((2, prepared[0].summary.n_components))
         v[:, 0] = 1.0, -0.125
         v[1, 1] = math.sqrt(1 - 0.125**2)
-        pair = [pair[0] + plan.statistic.part(row[None], [label]) for row, label in zip(v, ("no", "yes"), strict=True)]
+        pair = [pair[0] + plan.ridge.part(row[None], [label]) for row, label in zip(v, ("no", "yes"), strict=True)]
     check_against(prepared[0].summary.to_text(), plan.agreed, secrets, pair, least=least)
 
 

@@ -202,7 +202,7 @@ def test_a_description_is_that_of_all_rows_in_one_place(n_parties, by):
 def test_a_first_table_has_a_column_for_each_group():
     frame = table_of(400, 0)
     frame["course"] = frame["course"].fillna("mild")
-    heads, rows, note, bars, noise = pooled(Description([AGE, COURSE], ARM), [frame]).printed()
+    heads, rows, note, bars, noise = pooled(Description([AGE, COURSE], ARM), [frame]).article_table()
     assert heads == ("column", "", "all", "old", "new")
     new = frame[frame["arm"] == "new"]
     share = 100 * (new["course"] == "fatal").mean()
@@ -222,7 +222,7 @@ def test_a_first_table_has_a_column_for_each_group():
 def test_a_deviation_that_noise_decides_is_left_out():
     found = pooled(Description([NumberColumn("x", 0, 1000)]), [{"x": [499.0, 501.0] * 20}], noise=1.0)
     assert math.isnan(found.entries[0].deviation)
-    assert found.printed().rows[1][2] == "500 (–)"
+    assert found.article_table().rows[1][2] == "500 (–)"
 
 
 def test_quarters_lie_where_counts_in_bins_put_them():

@@ -384,7 +384,7 @@ def test_an_intercept_of_ones_own_rows_keeps_the_prevalence_where_institutions_d
     for (v, y), part in zip(rows, parts, strict=True):
         n, mean_v, mean_t = statistic.means(part)
         assert_allclose([n, *mean_v, *mean_t], [400, *v.mean(axis=0), *statistic.encode(y).mean(axis=0)])
-        common, own = (each.predict(v)[:, 1].mean() + 0.5 for each in (fit, fit.moved(n, mean_v, mean_t)))
+        common, own = (each.predict(v)[:, 1].mean() + 0.5 for each in (fit, fit.move_intercept(n, mean_v, mean_t)))
         share = (y == "yes").mean()
         assert_allclose(own - share, 30 / 430 * (common - share), atol=1e-12)
     assert abs(common - share) > 0.15

@@ -4,12 +4,16 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
 from numpy.testing import assert_allclose, assert_array_equal
 from sklearn.linear_model import Ridge
 
 from datacollab.bundle import Bundle, KeyPair, arrays_to_bytes, pack
 from datacollab.errors import AgreementError
-from datacollab.sums import SUMS_MODEL_KIND, MaskKey, SumsModel, SumsPlan, mask_card, read_mask_card
+from datacollab.linalg import gaussian_sigma
+from datacollab.study import MAPPED, TARGET, CategoryColumn, Counts, RidgeRegression, StudyPlan
+from datacollab.sums import SUMS_MODEL_KIND, MaskKey, RidgeSums, SumsModel, SumsPlan, mask_card, read_mask_card
 from party_world import refusal
 
 NAMES = ("north", "south", "west", "east")
@@ -189,3 +193,81 @@ def test_a_row_that_stands_alone_is_shortened_unless_a_proof_needs_it_as_it_is(s
     ]
     whole = sum(world.plan.statistic.part(v, world.target(name)) for name, v in world.v.items())
     assert np.allclose(world.plan.agreed.total(messages), whole, atol=1e-4) == (not shorten)
+
+
+# One plan: ridge regression is one statistic among the others.
+
+
+@pytest.mark.parametrize(
+    ("options", "context"),
+    [
+        (
+            {"classes": ["no", "yes"], "facts": {"run": 1}},
+            "cc914a089acb04ab495e633aed1eead40581c6506c9b78b0f91a42f3df836a4a",
+        ),
+        (
+            {"limits": (0.0, 9.0), "scale": "log", "noise": 0.2, "least_penalty": 0.5},
+            "8f596947475724adb0c78b04135eea4799a8ed9fe454e602e4673d0cf5230bf3",
+        ),
+    ],
+)
+def test_the_agreement_on_a_model_is_written_as_ever(options, context):
+    """Parties with programs of different age agree on one sum: the bytes behind its digest may not change."""
+    assert World(**options).plan.agreed.context.hex() == context
+
+
+@settings(deadline=None, max_examples=30)
+@given(
+    st.sampled_from([{"classes": ["no", "yes"]}, {"limits": (-2.0, 2.0)}, {"limits": (0.0, 9.0), "scale": "log"}]),
+    st.floats(0.01, 100),
+    st.floats(0.03, 10),
+)
+def test_one_rule_makes_noise_of_epsilon(target, epsilon, noise):
+    plan = World(**target, noise=noise, epsilon=epsilon).plan
+    sums = RidgeSums(12, **target, noise=noise)
+    assert plan.statistic.noise == max(noise, sums.noise_for(epsilon))
+    assert plan.study.noise_of_sums == plan.statistic.noise
+    assert plan.study.loss <= (1 + 1e-12) / gaussian_sigma(epsilon, 1e-5)
+    assert_array_equal(plan.agreed.noise, plan.statistic.noise_of_each)
+    assert replace(plan, epsilon=None, noise=plan.statistic.noise).agreed.context == plan.agreed.context
+
+
+def test_a_study_of_ridge_regression_makes_the_model_of_a_plan_of_one():
+    world = World(classes=["no", "yes"], facts={"project": "wards"})
+    plan = world.plan
+    study = StudyPlan(plan.roster, [RidgeRegression(RidgeSums(12, ["no", "yes"]))], {"project": "wards"})
+    messages, by_study = [], []
+    for name, v in world.v.items():
+        keys = [MaskKey(world.secrets[name]) for _ in range(2)]
+        noise_key = world.secrets[name][::-1]
+        table = {MAPPED: v, TARGET: world.target(name)}
+        messages.append(plan.message(name, v, table[TARGET], keys[0], noise_key=noise_key, shorten=False))
+        by_study.append(study.message(name, table, keys[1], noise_key=noise_key))
+        assert_array_equal(messages[-1].words, by_study[-1].words)
+    (result,) = study.results(by_study)
+    assert result.model(study.agreed.context).to_bytes(key=KEY) == plan.solve(messages).to_bytes(key=KEY)
+    n_rows, noise = result.size
+    assert abs(n_rows - 400) < 6 * noise
+    assert list(result.class_counts) == ["no", "yes"]
+    assert sum(result.class_counts.values()) == pytest.approx(n_rows, abs=4 * noise)
+    assert [row[0] for row in result.table().rows] == ["all", "no", "yes"]
+
+
+def test_ridge_regression_goes_by_itself():
+    """Beside counts it would tell them with a fifth of their noise."""
+    roster = World(classes=["no", "yes"]).plan.roster
+    counts = Counts([CategoryColumn("ward", ["day", "night"])])
+    with pytest.raises(AgreementError, match="Ridge regression needs a message of its own"):
+        StudyPlan(roster, [counts, RidgeRegression(RidgeSums(12, ["no", "yes"]))])
+
+
+def test_no_row_is_shortened_for_an_epsilon():
+    """Its proof takes rows as they are, whatever the caller asks for."""
+    world = World(classes=["no", "yes"], noise=1e-6, epsilon=1e6)
+    world.v = {name: np.vstack([0.01 * v, np.eye(12)[:1]]) for name, v in world.v.items()}
+    for plan, is_whole in ((world.plan, True), (replace(world.plan, epsilon=None), False)):
+        keys = {name: MaskKey(secret) for name, secret in world.secrets.items()}
+        messages = [plan.message(name, v, world.target(name), keys[name]) for name, v in world.v.items()]
+        whole = sum(plan.statistic.part(v, world.target(name)) for name, v in world.v.items())
+        apart = np.abs(plan.agreed.total(messages) - whole).max()
+        assert (apart < 30 * plan.statistic.noise) == is_whole

@@ -134,9 +134,9 @@ def _add(opened: AnalystFolder, files: list[Path], report: Report) -> None:
 
 
 def _what(project: Project, n_rows: int | None, n_components: int) -> str:
-    if project.sharing is None:
+    if not project.shares_sums:
         return f"{n_rows} rows, {n_components} columns"
-    return "sums of a study" if project.sharing.is_study else f"sums of {n_components} columns"
+    return "sums of a study" if project.is_study else f"sums of {n_components} columns"
 
 
 def _show_sums(result: SumsIntegration, path: Path, report: Report) -> None:

@@ -186,17 +186,16 @@ def share(
 
         options |= {"withdrawals": withdrawals or (), "without": without or (), "heard": heard or ()}
         file = opened.share(table, approve=ask, progress=progress, **options)
-    sharing = opened.project.sharing
     size = file.stat().st_size
     who = f"approved by {approver}" if report.facts else "as it was"
     if not report.facts:
         report.line(f"{opened.shared_before()} {table.name} was not added.")
     report.facts |= {"share": str(file), "bytes": size}
     report.line(f"{file}: {size:,} bytes, {who}. {sending(folder.path, 'the analyst')}")
-    if sharing is not None and sharing.is_study:
+    if opened.project.is_study:
         report.line("No model comes back from a study.")
         return
-    if sharing is not None:
+    if opened.project.shares_sums:
         report.line(opened.own_model_words())
     report.line(
         "Keep this folder: only it can predict with the model that comes back. It is as sensitive as the table."

@@ -29,7 +29,7 @@ from ..exchange.project import (
     encode_table,
     read_table,
 )
-from ..sums import measured_membership
+from ..sums import membership_figures
 from ._output import Report, closed_file, listed
 from ._progress import shown_progress
 
@@ -155,7 +155,7 @@ class _Told:
             if public is not None
             else "All parties need public rows besides; here, rows of your table played them.",
         ]
-        measured, n = measured_membership("alike" if declared_alike(project.columns) else "table"), len(y)
+        measured, n = membership_figures("alike" if declared_alike(project.columns) else "table"), len(y)
         looked = [measured_for(measured, n_parties * n) for n_parties in sizes]
         columns = [membership_rows(each) for _, each in looked]
         heads = ("", *(f"{k} parties, {k * n:,} rows" for k in sizes))

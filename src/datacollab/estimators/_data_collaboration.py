@@ -30,7 +30,7 @@ from ..analyst import LTI, Analyst, AnchorScaled, BaseIntegrator, Clustering, cl
 from ..errors import AgreementError, FewEventsWarning, HeavyTailWarning, SmallClassWarning
 from ..party import CombinedModel, CommonSpace, Defence, fit_own_model
 from ..share import Share
-from ..sums import FEWEST_PARTIES, MaskKey, RidgeSums, SumsPlan, fences
+from ..sums import FEWEST_PARTIES, MaskKey, SumsPlan, fences
 from ..survival import CoxRegression, concordance_index
 from ..targets import TargetKind, check_class_names, named_target, target_kind
 from ._arguments import Tables, compare_targets, join_parties, one_per_anchor_row
@@ -67,16 +67,15 @@ class PlayedSums:
         keys = {party: MaskKey(draw(32)) for party in rows}
         self.space = CommonSpace(anchor, draw(32), unknown="warn") if space is None else space
         known = None if classes is None else tuple(classes.tolist())
-        target: dict[str, Any] = {"classes": known, "limits": limits, "scale": scale}
-        noise = self.space.recommended.noise
-        if epsilon is not None:
-            noise = max(noise, RidgeSums(self.space.n_components, **target).noise_for(epsilon))
         self.plan = SumsPlan(
             {party: key.public for party, key in keys.items()},
             n_components=self.space.n_components,
-            **target,
-            noise=noise,
+            classes=known,
+            limits=limits,
+            noise=self.space.recommended.noise,
             least_penalty=self.space.recommended.least_penalty,
+            scale=scale,
+            epsilon=epsilon,
         )
         messages = []
         # All rows are encoded at once, so that one warning tells of new categories.
@@ -98,8 +97,7 @@ class PlayedSums:
             if place == 0 and anchor_target is not None:
                 counted = self.space.anchor[has], anchor_target[has]
             noise_key = None if random_state is None else draw(32)
-            options: dict[str, Any] = {"noise_key": noise_key, "public": counted, "shorten": epsilon is None}
-            messages.append(self.plan.message(party, v, t, keys[party], **options))
+            messages.append(self.plan.message(party, v, t, keys[party], noise_key=noise_key, public=counted))
         self.model = self.plan.solve(messages)
 
     @cached_property
@@ -136,7 +134,7 @@ class PlayedSums:
 
     def __repr__(self) -> str:
         n_rows = f"{self.model.fit.n_rows:.0f}"
-        return f"PlayedSums(parties={list(self.plan.roster)}, n_rows={n_rows}, noise={self.plan.noise:.3g})"
+        return f"PlayedSums(parties={list(self.plan.roster)}, n_rows={n_rows}, noise={self.plan.statistic.noise:.3g})"
 
 
 _OF_ROWS = ("obfuscator", "integrator", "estimator", "fit_on", "defences")

@@ -25,8 +25,10 @@ from .table_codes import TableCoder, TableCodes
 
 __all__ = ["Ledger", "LedgerEntry", "joint_noise"]
 
-_FORMAT, _VERSION = "datacollab.ledger", 1
-_HASH, _CODE = np.dtype("<u8"), np.dtype("<u2")
+_FORMAT = "datacollab.ledger"
+_VERSION = 1
+_HASH = np.dtype("<u8")
+_CODE = np.dtype("<u2")
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -52,8 +54,9 @@ class LedgerEntry:
 
 def joint_noise(entries: Iterable[LedgerEntry]) -> float:
     """Return the joint noise of totals, (Σ 1/s²)^(-1/2); infinity if there is none."""
+    # Gaussian noise of several totals tells as much as one total with the sum of 1/s².
     spent = sum(entry.noise**-2 for entry in entries)
-    return math.inf if spent == 0 else float(spent**-0.5)
+    return float(spent**-0.5) if spent else math.inf
 
 
 class Ledger:
@@ -92,7 +95,7 @@ class Ledger:
         self._load()
 
     def coder(self) -> TableCoder:
-        """Return what codes a table as it is read, for this ledger."""
+        """Return a coder of a table as it is read, for this ledger."""
         return TableCoder(self._key)
 
     def fingerprints(self, table: ArrayLike) -> NDArray[np.uint64]:
@@ -108,8 +111,8 @@ class Ledger:
     def check(self, total: LedgerEntry, *, fewest: int, void: Collection[str] = frozenset()) -> None:
         """Refuse a total that beside the earlier ones would reveal few rows.
 
-        The rows in which two tables differ are a total of their own: all others cancel if the other parties bring what
-        they brought before.  So at this party alone as many rows have to differ as the project's totals have to have,
+        The rows in which two tables differ are a total of their own: all others cancel if the other parties bring
+        the same rows again.  So at this party alone as many rows have to differ as the project's totals have to have,
         `fewest`; as many as the smaller table has are enough, as they are hidden as well as that table.
 
         Another statistic of exactly the same rows is allowed among the same parties, by their keys: with another roster
@@ -130,7 +133,10 @@ class Ledger:
                     f"This sum is in the ledger since {when}. Send the file that was made then; no second one is made.",
                 )
             least = min(fewest, entry.table.n_rows, total.table.n_rows)
-            n_different = None if entry.agreement in void else total.table.n_different(entry.table, least)
+            if entry.agreement in void:
+                continue
+            n_different = total.table.n_different(entry.table, least)
+            # The same statistic again, with fresh noise, would take half of its noise away.
             are_others = set(entry.statistic.split(", ")).isdisjoint(total.statistic.split(", "))
             are_alike = set(entry.parties.values()) == set(total.parties.values()) and are_others
             if n_different is not None and (n_different or not are_alike):
@@ -149,6 +155,7 @@ class Ledger:
         if not 0 < total.noise < math.inf:
             raise ValueError(f"noise must be a finite number above 0; got {total.noise!r}.")
         with locked(self.path.parent):
+            # Another folder of the institution may have entered a total since.
             self._load()
             self.check(total, fewest=fewest, void=void)
             self._write((*self.entries, total), {*self.closed, *void})
@@ -169,9 +176,11 @@ class Ledger:
             codes = {name: each.astype(_CODE).tobytes() for name, each in entry.table.columns.items()}
             columns = {name: base64.b64encode(each).decode() for name, each in codes.items()}
             listed.append({**vars(entry), "table": {"n_rows": entry.table.n_rows, "columns": columns}})
+        # Sorted and canonical, so that a copy can be compared by its bytes.
         contents = {"format": _FORMAT, "format_version": _VERSION, "entries": listed, "closed": sorted(closed)}
         write_atomically(self.path, canonical_json(contents) + b"\n", mode=0o600)
-        self.entries, self.closed = entries, tuple(sorted(closed))
+        self.entries = entries
+        self.closed = tuple(sorted(closed))
 
     def _load(self) -> None:
         try:
@@ -182,7 +191,8 @@ class Ledger:
             contents = parse_json(data, what=str(self.path))
             if (contents["format"], contents["format_version"]) != (_FORMAT, _VERSION):
                 raise ValueError
-            entries, closed = tuple(self._entry(entry) for entry in contents["entries"]), contents["closed"]
+            entries = tuple(self._entry(entry) for entry in contents["entries"])
+            closed = contents["closed"]
             if not all(isinstance(each, str) for each in closed):
                 raise ValueError
         except (KeyError, TypeError, ValueError, ExchangeError):
@@ -192,7 +202,8 @@ class Ledger:
                 "and withdrawal: an older one lacks totals. Without such a copy, move the file away, and share no row "
                 "again that was shared before: a new ledger knows no earlier total.",
             ) from None
-        self.entries, self.closed = entries, tuple(closed)
+        self.entries = entries
+        self.closed = tuple(closed)
 
     @staticmethod
     def _entry(entry: dict[str, Any]) -> LedgerEntry:
@@ -200,6 +211,7 @@ class Ledger:
         columns = entry["table"]["columns"]
         decoded = {name: base64.b64decode(each, validate=True) for name, each in columns.items()}
         codes = {name: np.frombuffer(each, dtype=_CODE).astype(np.uint16) for name, each in decoded.items()}
+        # A damaged entry must not make old rows look new.
         if any(len(each) != n_rows for each in codes.values()):
             raise ValueError
         return LedgerEntry(**{**entry, "noise": float(entry["noise"]), "table": TableCodes(n_rows, codes)})

@@ -32,8 +32,8 @@ __all__ = ["CHAIN_START", "AuditLog", "Chain", "check_log_against", "locked", "l
 
 CHAIN_START = "0" * 64
 """The previous hash of a first entry."""
+# Seconds between two attempts to lock a folder.
 _PAUSE = 0.05
-"""Seconds between two attempts to lock a folder."""
 
 
 @dataclass(frozen=True)
@@ -75,6 +75,7 @@ class Chain:
 
     def check(self, entries: Iterable[Any], *, after: int = 0, previous: str = CHAIN_START) -> str:
         """Check that entries follow entry `after`, of hash `previous`, and return the hash of the last one."""
+        # Each hash covers the one before it: a change anywhere changes all that follow.
         for number, entry in enumerate(entries, start=after + 1):
             self.check_form(entry, number)
             contents = {key: entry[key] for key in (*self.others, "facts")}
@@ -111,6 +112,7 @@ def locked(folder: Path, *, patience: float = 0.0) -> Iterator[None]:
         remove_leftovers(folder)
         yield
     finally:
+        # Closing lets go of the lock, as the end of a killed process does.
         os.close(handle)
 
 
@@ -131,7 +133,7 @@ def _lock(handle: int) -> bool:
 
 
 class AuditLog:
-    """An append-only list of what was done in a folder; it holds counts, names and hashes, never data.
+    """An append-only list of the steps in a folder; it holds counts, names and hashes, never data.
 
     There is no key in the log, so it cannot show itself that its end was cut off, or that all was written anew.
     Therefore its head, the hash of the last entry, goes into the files that are sent, and `contains` finds a head that
@@ -173,25 +175,36 @@ class AuditLog:
         raised if the last line is no entry, or the file is a link.
         """
         whole, cut = self._lines()
-        last = _entry(whole[-1], len(whole)) if whole else None
-        number, previous = (last["number"], last["hash"]) if last else (0, CHAIN_START)
-        added = [("log-repaired", {"bytes_cut": cut})] if cut else []
+        number = 0
+        previous = CHAIN_START
+        if whole:
+            last = _entry(whole[-1], len(whole))
+            number = last["number"]
+            previous = last["hash"]
+        events = [(event, facts)]
+        if cut:
+            events.insert(0, ("log-repaired", {"bytes_cut": cut}))
         lines = b""
-        for name, what in [*added, (event, facts)]:
-            what = what if number else {**what, "nonce": secrets.token_hex(16)}
+        for name, contents in events:
+            if not number:
+                # With a random number in the first entry, no head confirms a guess of entries.
+                contents = {**contents, "nonce": secrets.token_hex(16)}
             number += 1
             now = datetime.now(UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
-            entry = _CHAIN.entry(number, previous, time=now, event=name, facts=what)
-            line, previous = canonical_json(entry) + b"\n", str(entry["hash"])
+            entry = _CHAIN.entry(number, previous, time=now, event=name, facts=contents)
+            previous = str(entry["hash"])
+            line = canonical_json(entry) + b"\n"
             # An entry that cannot be read again would break the log for good.
             parse_json(line, what="The entry")
             lines += line
+        # A new name has to be on the disk as well, in its folder.
         new = not self.path.exists()
         handle = open_unlinked(self.path, os.O_WRONLY | os.O_CREAT | os.O_APPEND, code="LOG_BROKEN")
         with open(handle, "ab") as file:
             if cut:
                 os.truncate(handle, os.fstat(handle).st_size - cut)
             file.write(lines)
+            # On the disk before the step itself goes on.
             file.flush()
             os.fsync(handle)
         if new:
@@ -207,7 +220,9 @@ class AuditLog:
     def head(self) -> str:
         """Hash of the last entry; zeros if there is none."""
         whole, _ = self._lines()
-        return str(_entry(whole[-1], len(whole))["hash"]) if whole else CHAIN_START
+        if not whole:
+            return CHAIN_START
+        return str(_entry(whole[-1], len(whole))["hash"])
 
     def verify(self) -> str:
         """Check the whole chain, and return the head; ``LOG_BROKEN`` names the first entry that does not fit."""
@@ -246,8 +261,9 @@ class AuditLog:
             data = self.path.read_bytes()
         except FileNotFoundError:
             return [], 0
-        *whole, rest = data.split(b"\n")
-        return whole, len(rest)
+        # A line without an end is one that a kill cut off.
+        *whole, cut = data.split(b"\n")
+        return whole, len(cut)
 
 
 def _entry(line: bytes, number: int) -> dict[str, Any]:
@@ -269,7 +285,9 @@ def _broken(number: int) -> ExchangeError:
 
 _CHAIN = Chain(b"datacollab log 1\n", _broken, others=("time", "event"))
 
-_SHARE, _MODEL, _ANSWERS = "datacollab.share", "datacollab.model", "datacollab.answers"
+_SHARE = "datacollab.share"
+_MODEL = "datacollab.model"
+_ANSWERS = "datacollab.answers"
 _SUFFIXES = (".dcshare", ".dcmodel", ".dcanswers")
 _INSTALLED = "model.dcmodel"
 
@@ -287,16 +305,21 @@ def check_log_against(log: AuditLog, files: Iterable[Path], *, keys: Path | None
     name the share that they were made of.  Entries after the last of the files have no witness.  Shares by others than
     the owner of `keys` testify to other logs.  ``LOG_BROKEN`` is raised, or an error of reading a file.
     """
-    owner = KeyFile.read(keys).public if keys is not None and keys.is_file() else None
+    owner = None
+    if keys is not None and keys.is_file():
+        owner = KeyFile.read(keys).public
     known = {value for entry in log.entries() for value in entry["facts"].values() if isinstance(value, str)}
     silent = []
     for path in files:
         bundle = unpack(path)
-        named = {bundle.digest} if bundle.kind == _SHARE or path.name == _INSTALLED else set()
+        named = set[str]()
+        if bundle.kind == _SHARE or path.name == _INSTALLED:
+            named.add(bundle.digest)
         if bundle.kind in (_MODEL, _ANSWERS) and isinstance(made_of := bundle.facts.get("share_digest"), str):
             named.add(made_of)
         if not named:
             silent.append(path)
+        # A share of another party testifies to that party's log.
         is_own = owner is None or bundle.signer == owner
         head = bundle.facts.get("log_head")
         lacks_head = bundle.kind == _SHARE and is_own and isinstance(head, str) and not log.contains(head)

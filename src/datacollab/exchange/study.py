@@ -1,4 +1,4 @@
-"""A study by files: the statistics that a project's parties add up, and a party's columns."""
+"""Statistics by files: those that a project's parties add up, and a party's columns."""
 
 from __future__ import annotations
 
@@ -7,6 +7,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from .._recommended import recommended
 from .._typing import FloatArray
 from ..study import (
     AdditiveHazards,
@@ -16,10 +17,12 @@ from ..study import (
     Effect,
     LeastSquares,
     NumberColumn,
+    RidgeRegression,
     Statistic,
     Survival,
 )
-from .project import Project, Task
+from ..sums import RidgeSums
+from .project import Project, Task, declared_alike
 
 __all__ = ["study_columns", "study_statistics", "study_table"]
 
@@ -41,16 +44,24 @@ def study_columns(project: Project) -> dict[str, NumberColumn | CategoryColumn]:
         return columns | {task.target: CategoryColumn(task.target, task.classes)}
     assert task.maximum is not None
     number = task.target or task.outcome or task.time
-    return columns | {number: NumberColumn(number, 0.0 if task.minimum is None else task.minimum, task.maximum)}
+    low = 0.0 if task.minimum is None else task.minimum
+    return columns | {number: NumberColumn(number, low, task.maximum)}
 
 
 def study_statistics(project: Project, *, n_components: int) -> list[Statistic]:
     """Return the statistics that a project's parties add up; some need the columns of its common map."""
-    assert project.sharing is not None
-    sharing, task, columns = project.sharing, project.task, study_columns(project)
-    all_columns, noise = tuple(columns.values()), sharing.noise
+    sharing = project.sums
+    if not sharing.is_study:
+        return [_ridge_regression(project, n_components)]
+    task = project.task
+    columns = study_columns(project)
+    # In this order, by which both sides find their numbers in the total.
+    all_columns = tuple(columns.values())
+    noise = sharing.noise
     covariates = [columns[each.name] for each in project.columns if each.name != sharing.outcome]
-    explaining = [*covariates, *([columns[task.treatment]] if task.treatment else [])]
+    explaining = list(covariates)
+    if task.treatment:
+        explaining.append(columns[task.treatment])
     outcome = columns[sharing.outcome or task.outcome or task.time or task.target]
     by = None if sharing.by is None else columns[sharing.by]
     assert not isinstance(by, NumberColumn)
@@ -62,7 +73,8 @@ def study_statistics(project: Project, *, n_components: int) -> list[Statistic]:
     if "least squares" in sharing.statistics:
         assert isinstance(outcome, NumberColumn)
         errors: Any = sharing.errors or "robust"
-        cluster = sharing.cluster if errors == "robust" else None  # That of an effect beside it.
+        # The clusters may be those of an effect beside classical errors.
+        cluster = sharing.cluster if errors == "robust" else None
         made.append(LeastSquares(outcome, explaining, noise=noise, errors=errors, cluster=cluster))
     time = columns.get(task.time)
     if "survival" in sharing.statistics:
@@ -75,20 +87,32 @@ def study_statistics(project: Project, *, n_components: int) -> list[Statistic]:
         treatment = columns[task.treatment]
         assert isinstance(outcome, NumberColumn)
         assert isinstance(treatment, CategoryColumn)
-        differs = by if by is not None and by in covariates and len(by.levels) == 2 else None
+        differs = None
+        if by is not None and by in covariates and len(by.levels) == 2:
+            differs = by
         made.append(Effect(treatment, outcome, n_components, covariates, sharing.cluster, differs, noise=noise))
     return made
+
+
+def _ridge_regression(project: Project, n_components: int) -> RidgeRegression:
+    """Return the statistic of a model, for classes or for a number within its declared limits."""
+    task = project.task
+    limits = None
+    if not task.classes and task.minimum is not None and task.maximum is not None:
+        limits = (float(task.minimum), float(task.maximum))
+    sums = RidgeSums(n_components, task.classes or None, limits, project.sums.noise, task.scale)
+    return RidgeRegression(sums, recommended(alike=declared_alike(project.columns)).least_penalty)
 
 
 def study_table(
     project: Project, X: FloatArray, target: NDArray[Any], clusters: NDArray[Any] | None = None
 ) -> dict[str, NDArray[Any]]:
     """Return a party's columns from its matrix; an entry is missing only where a column of the matrix says so."""
-    assert project.sharing is not None
     table: dict[str, NDArray[Any]] = {}
-    if project.sharing.cluster is not None and clusters is not None:
-        table[project.sharing.cluster] = clusters
+    if project.sums.cluster is not None and clusters is not None:
+        table[project.sums.cluster] = clusters
     for column, own in project.blocks(X):
+        # The last place of a column that may be missing is its flag.
         missing = (own[:, -1] == 1) & column.flag_missing
         if column.levels:
             levels = np.array(column.levels, dtype=object)
@@ -102,7 +126,10 @@ def study_table(
     fields = {name: target[part] for part, name in task.fields.items()}
     if task.treatment:
         fields[task.treatment] = np.array(_arms(task), dtype=object)[fields[task.treatment].astype(int)]
-    return table | {name: own.astype(int) if own.dtype == bool else own for name, own in fields.items()}
+    for name, own in fields.items():
+        # Events are 0 and 1 in the plan.
+        table[name] = own.astype(int) if own.dtype == bool else own
+    return table
 
 
 def _arms(task: Task) -> tuple[str, str]:

@@ -11,18 +11,19 @@ from .._version import __version__
 from ..bundle import Bundle, KeyPair, digest, pack, seal, unpack, unseal
 from ..errors import ExchangeError
 from ..study import StudyPlan
-from ..sums import SUMS_MODEL_KIND, RidgeSums, SumsModel, SumsPlan, read_mask_card, recommended
-from .project import Project, declared_alike
+from ..sums import SUMS_MODEL_KIND, SumsModel, read_mask_card
+from .project import Project
 from .study import study_statistics
 
 __all__ = ["DELTA", "SumsFacts", "Withdrawal", "fewest_rows", "model_to_bytes", "plan_of", "read_model"]
 __all__ += ["read_sums_facts", "read_withdrawal", "withdrawal_to_bytes"]
 
+# With fewer rows a party hides nobody, so no project may allow them.
 _FEWEST_OWN_ROWS = 20
-"""With fewer rows a party hides nobody, so no project may allow them."""
 DELTA = 1e-5
 """Delta of the differential privacy that a project may ask for."""
-_DIGITS, _HASH_DIGITS = set("0123456789abcdef"), 64
+_DIGITS = set("0123456789abcdef")
+_HASH_DIGITS = 64
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -49,16 +50,19 @@ def fewest_rows(project: Project) -> int:
 
 def read_sums_facts(facts: Mapping[str, Any], project: Project, party: str, where: str) -> SumsFacts:
     """Read the facts outside of a party's file of sums, and check them against the project and its deadline."""
-    assert project.sharing is not None
     try:
         said = SumsFacts(**{each.name: facts[each.name] for each in fields(SumsFacts)})
-        n_digits, least, most = _HASH_DIGITS, 1, project.most_components
+        n_digits = _HASH_DIGITS
+        least = 1
+        most = project.most_components
         if not project.has_anchor:
+            # Of a study, which has no common map.
             n_digits = least = most = 0
         if not (set(said.anchor_commitment) <= _DIGITS and len(said.anchor_commitment) == n_digits):
             raise ValueError
         if type(said.n_components) is not int or not least <= said.n_components <= most:
             raise ValueError
+        # One spelling of a time, so that a deadline cannot be passed by another.
         created = datetime.fromisoformat(said.created)
         if created.tzinfo is None or created.astimezone(UTC).isoformat(timespec="seconds") != said.created:
             raise ValueError
@@ -78,10 +82,10 @@ def read_sums_facts(facts: Mapping[str, Any], project: Project, party: str, wher
     return said
 
 
-def plan_of(project: Project, *, anchor_commitment: str, n_components: int) -> SumsPlan | StudyPlan:
+def plan_of(project: Project, *, anchor_commitment: str, n_components: int) -> StudyPlan:
     """Return the plan of a project that shares sums; its context depends on the whole agreement."""
-    sharing, task = project.sharing, project.task
-    assert sharing is not None
+    sharing = project.sums
+    # Each card carries its party's signature: the project's owner cannot put in a key of its own.
     roster: dict[str | int, bytes] = {
         name: read_mask_card(card, project.parties[name]) for name, card in sharing.mask_keys.items()
     }
@@ -92,27 +96,8 @@ def plan_of(project: Project, *, anchor_commitment: str, n_components: int) -> S
         "purpose": project.purpose,
         "columns": list(project.feature_names),
     }
-    if sharing.is_study:
-        return StudyPlan(
-            roster,
-            study_statistics(project, n_components=n_components),
-            facts=facts,
-            epsilon=sharing.epsilon,
-            delta=DELTA,
-        )
-    limits = None if task.minimum is None or task.maximum is None else (float(task.minimum), float(task.maximum))
-    target: dict[str, Any] = {"classes": task.classes} if task.classes else {"limits": limits, "scale": task.scale}
-    noise = sharing.noise
-    if sharing.epsilon is not None:
-        noise = max(noise, RidgeSums(n_components, **target).noise_for(sharing.epsilon, DELTA))
-    return SumsPlan(
-        roster,
-        n_components=n_components,
-        **target,
-        noise=noise,
-        least_penalty=recommended(alike=declared_alike(project.columns)).least_penalty,
-        facts=facts,
-    )
+    statistics = study_statistics(project, n_components=n_components)
+    return StudyPlan(roster, statistics, facts=facts, epsilon=sharing.epsilon, delta=DELTA)
 
 
 _SEALED = "sealed.bin"
@@ -141,6 +126,7 @@ def model_to_bytes(model: SumsModel, project: Project, party: str, key: KeyPair)
         "created": datetime.now(UTC).isoformat(timespec="seconds"),
         "versions": {"datacollab": __version__},
     }
+    # Sealed to one party for one version of the project: a file in the wrong hands opens nowhere else.
     sealed = seal(data, [project.parties[party]], purpose=_purpose(party, project))
     return pack(SUMS_MODEL_KIND, outside, {_SEALED: sealed}, key=key)
 
@@ -171,9 +157,10 @@ def read_model(data: bytes, project: Project, party: str, key: KeyPair, *, where
         raise ExchangeError(error.code, f"{where}: {error}") from None
     if digest(inner) != bundle.facts["model_digest"]:
         raise malformed(f"{where} holds another model than it says")
+    # The outside is the envelope of one party; the model within is the same for all.
     model = SumsModel.from_bytes(inner, signed_by=project.analyst)
-    said = {"context": model.context.hex(), "n_components": len(model.fit.coefficients)}
-    if any(bundle.facts[name] != value for name, value in said.items()):
+    expected = {"context": model.context.hex(), "n_components": len(model.fit.coefficients)}
+    if any(bundle.facts[name] != value for name, value in expected.items()):
         raise malformed(f"{where} holds a model that differs from its facts")
     return model, bundle
 
@@ -218,6 +205,7 @@ def read_withdrawal(data: bytes, *, where: str) -> Withdrawal:
     """Read a withdrawal of unknown origin; the caller compares its signer with the run's key of that party."""
     bundle = unpack(data, kind=_WITHDRAWAL, what=where)
     facts = bundle.facts
+    # Every entry and its type, as the file may come from anybody.
     whole = facts.keys() == _TYPES.keys() and all(type(facts[name]) is kind for name, kind in _TYPES.items())
     if bundle.signer is None or bundle.members or not whole:
         raise ExchangeError(

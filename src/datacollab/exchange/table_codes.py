@@ -23,7 +23,7 @@ __all__ = ["TableCoder", "TableCodes"]
 _Codes = NDArray[np.uint16]
 _Pair = tuple[NDArray[Any], NDArray[Any]]
 _NO_ENTRY = frozenset(("", "#n/a", "#na", "-nan", "<na>", "n/a", "na", "nan", "nat", "none", "null"))
-_TRUTH = {"true": 1.0, "false": 0.0}
+_TRUTH = {"true": "1", "false": "0"}
 _NUMBER, _TEXT, _MISSING = range(3)
 
 
@@ -39,7 +39,8 @@ class TableCoder:
 
     def __init__(self, key: bytes) -> None:
         self._key = key
-        self._cipher = Cipher(AES(key), ECB())  # each block stands for itself
+        # Each block stands for itself: equal entries have to have equal codes.
+        self._cipher = Cipher(AES(key), ECB())
         self._n_rows = 0
         self._parts: dict[str, list[_Codes]] | None = None
 
@@ -68,7 +69,10 @@ class TableCoder:
         # Dates and complex numbers are texts, and so are short floats: 0.1 would become 0.10000000149.
         if kind in "Mmc" or (kind == "f" and column.dtype.itemsize < 8):
             column = column.astype(str)
-        numbers = _as_numbers(column.astype(object) if column.dtype.kind not in "biuf" else column)
+        entries = column
+        if column.dtype.kind not in "biuf":
+            entries = column.astype(object)
+        numbers = _as_numbers(entries)
         forms = np.stack([_digits(numbers), np.where(np.isnan(numbers), _MISSING, _NUMBER)], axis=1)
         others = np.flatnonzero(np.isnan(numbers) & column.notna().to_numpy())
         if others.size:
@@ -82,7 +86,8 @@ class TableCoder:
         if text in _NO_ENTRY:
             return 0, _MISSING
         try:
-            number = _TRUTH[text] if text in _TRUTH else float(text.replace(",", "").replace(".", ""))
+            # 1.500 and 1,500 are one number: a project says which sign is the point.
+            number = float(_TRUTH.get(text, text.replace(",", "").replace(".", "")))
         except ValueError:
             data = text.encode("utf-8", "surrogatepass")
             hashed = hashlib.blake2b(data, digest_size=8, key=self._key, person=b"datacollab cell1").digest()
@@ -113,9 +118,9 @@ def _are_row_numbers(numbers: FloatArray) -> bool:
     present = numbers[~np.isnan(numbers)]
     if (present != np.floor(present)).any():
         return False
-    found, times = np.unique(present, return_counts=True)
+    values, times = np.unique(present, return_counts=True)
     # Fewer than ten may be categories, and a fifth of the rows may have been left out.
-    has_few_gaps = len(found) >= 10 and np.ptp(found) < 1.25 * len(found)
+    has_few_gaps = len(values) >= 10 and np.ptp(values) < 1.25 * len(values)
     return bool(has_few_gaps and np.mean(times == np.median(times)) >= 0.9)
 
 
@@ -139,24 +144,24 @@ class TableCodes:
         It is counted in the largest set of columns in which fewer than `fewest` rows differ: a change of few rows
         counts, and a column that changed in more rows is another column.
         """
-        found = _agreeing_sets(self._paired(other), lambda mine, others: np.abs(mine - others).sum() < fewest)
-        for n_columns, mine, others in found:
+        sets = _agreeing_sets(self._pair_columns(other), lambda mine, others: np.abs(mine - others).sum() < fewest)
+        for n_columns, mine, others in sets:
             if _is_no_chance(mine, others, has_all=n_columns == min(len(self.columns), len(other.columns))):
                 return int(np.abs(mine - others).sum())
         return None
 
     def shares_rows(self, other: TableCodes) -> bool:
         """Return whether a row is in both tables, or half of one table's rows are if a column changed as a whole."""
-        if not (pairs := self._paired(other)):
+        if not (pairs := self._pair_columns(other)):
             return False
         counts = _counts(*_row_keys(pairs))
         has_all = len(pairs) == min(len(self.columns), len(other.columns))
         if np.minimum(*counts).any() and (has_all or _distinct_part(*counts) >= _TELLS_APART):
             return True
-        found = _agreeing_sets(pairs, lambda *each: np.minimum(*each).sum() >= min(map(np.sum, each)) / 2, _MOST_ROWS)
-        return any(_is_no_chance(mine, others) for _, mine, others in found)
+        sets = _agreeing_sets(pairs, lambda *each: np.minimum(*each).sum() >= min(map(np.sum, each)) / 2, _MOST_ROWS)
+        return any(_is_no_chance(mine, others) for _, mine, others in sets)
 
-    def _paired(self, other: TableCodes) -> list[_Pair]:
+    def _pair_columns(self, other: TableCodes) -> list[_Pair]:
         """Return columns of one name in both tables, and others that have nearly all of their entries in common."""
         pairs = [(each, other.columns[name]) for name, each in self.columns.items() if name in other.columns]
         left = [(np.unique(each), each) for name, each in other.columns.items() if name not in self.columns]
@@ -170,22 +175,23 @@ class TableCodes:
         return pairs
 
 
+# Different entries by which a column is known under another name.
 _FEWEST_TELLING = 20
-"""Different entries by which a column is known under another name."""
+# Part of these that both tables have, if it is the same column.
 _SAME_COLUMN = 0.9
-"""Part of these that both tables have, if it is the same column."""
+# Part of a table's rows that are distinct in a set of columns that tells rows apart.
 _TELLS_APART = 0.5
-"""Part of a table's rows that are distinct in a set of columns that tells rows apart."""
+# The same part from which on chance makes hardly any equal rows.
 _NEARLY_ALL = 0.9
-"""The same part from which on chance makes hardly any equal rows."""
+# Sets that are tried, so that as many columns may have been shuffled.
 _MOST_SETS = 8
-"""Sets that are tried, so that as many columns may have been shuffled."""
+# Rows that are compared where nothing is refused.
 _MOST_ROWS = 4000
-"""Rows that are compared where nothing is refused."""
 
 
 def _row_keys(pairs: Sequence[_Pair]) -> _Pair:
     """Return a key of each row of both tables: the sum of its codes, each times the odd number of its column."""
+    # Odd numbers lose no bit of a code; their order is fixed, so that both tables have the same.
     factors = np.random.default_rng(0).integers(2**63, size=len(pairs), dtype=np.uint64) * np.uint64(2) + np.uint64(1)
     mine, others = (np.stack(side, axis=1).astype(np.uint64) @ factors for side in zip(*pairs, strict=True))
     return mine, others
@@ -195,6 +201,7 @@ def _counts(mine: NDArray[Any], others: NDArray[Any]) -> tuple[NDArray[np.intp],
     """Return how many rows of each table are of each kind."""
     kinds = np.concatenate([mine, others])
     n_kinds = 2**16
+    # Codes of two bytes number themselves.
     if kinds.dtype != np.uint16:
         _, kinds = np.unique(kinds, return_inverse=True)
         n_kinds = len(kinds)
@@ -212,6 +219,7 @@ def _agreeing_sets(
     first column alone, the same ones in both tables.
     """
     alone = [pair for pair in pairs if agree(*_counts(*pair))]
+    # Columns that tell rows apart best begin a set.
     alone.sort(key=lambda pair: -min(np.count_nonzero(each) for each in _counts(*pair)))
     if alone and agree(*(counts := _counts(*_row_keys(alone)))):
         yield len(alone), *counts
@@ -219,9 +227,11 @@ def _agreeing_sets(
     for place, first in enumerate(alone[:_MOST_SETS]):
         n_rows = max(map(len, first))
         mine, others = (each % -(-n_rows // (most_rows or n_rows)) == 0 for each in first)
-        found, *rest = [(each[mine], other[others]) for each, other in (first, *alone[:place], *alone[place + 1 :])]
-        chosen = [found]
-        for pair in rest:
+        start, *candidates = [
+            (each[mine], other[others]) for each, other in (first, *alone[:place], *alone[place + 1 :])
+        ]
+        chosen = [start]
+        for pair in candidates:
             if agree(*_counts(*_row_keys([*chosen, pair]))):
                 chosen.append(pair)
         yield len(chosen), *_counts(*_row_keys(chosen))
@@ -241,6 +251,7 @@ def _is_no_chance(mine: NDArray[np.intp], others: NDArray[np.intp], *, has_all: 
     part = mine.sum() / max(mine.sum() + others.sum(), 1)
     if not 0 < part < 1 or (distinct < _TELLS_APART and not has_all):
         return False
+    # Of each kind of row, a table's number is binomial if rows fall on both tables by chance.
     sizes = (mine + others)[mine + others > 0]
     spread = part * (1 - part) * sizes
     deviations = (mine[mine + others > 0] - part * sizes) ** 2 / spread

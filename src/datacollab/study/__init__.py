@@ -1,16 +1,28 @@
-"""Statistics of a study that are sums over all parties' rows: the analyst learns the totals alone."""
+"""Statistics that are sums over all parties' rows, ridge regression among them, and the one plan of a message."""
 
+from ..sums._ridge_regression import TARGET, RidgeRegression, RidgeResult
+from ..sums._statistic import (
+    COUNT_NOISE,
+    MAPPED,
+    RIDGE_MOVED,
+    Refused,
+    ResultTable,
+    Statistic,
+    StatisticResult,
+    new_secret,
+)
+from ..sums._sums_plan import StudyPlan
 from ._additive_hazards import AdditiveHazards, AdditiveHazardsResult
-from ._cells import COUNT_NOISE
+from ._columns import CategoryColumn, NumberColumn
 from ._description import ColumnDescription, Counts, CountsResult, Description, DescriptionResult
-from ._effect import MAPPED, Difference, Effect, EffectResult, effect_map
+from ._effect import Difference, Effect, EffectResult, effect_map
 from ._least_squares import LeastSquares, LeastSquaresResult
-from ._membership import StudyMembership, measured_study_membership
-from ._plan import CategoryColumn, NumberColumn, Refused, ResultTable, Statistic, StatisticResult, StudyPlan, new_secret
+from ._membership import StudyMembership, study_membership_figures
 from ._survival import Survival, SurvivalCurve, SurvivalResult
 
-__all__ = ["COUNT_NOISE", "MAPPED", "AdditiveHazards", "AdditiveHazardsResult", "CategoryColumn", "ColumnDescription"]
-__all__ += ["Counts", "CountsResult", "Description", "DescriptionResult", "Difference", "Effect", "EffectResult"]
-__all__ += ["LeastSquares", "LeastSquaresResult", "NumberColumn", "Refused", "ResultTable", "Statistic"]
-__all__ += ["StatisticResult", "StudyMembership", "StudyPlan", "Survival", "SurvivalCurve", "SurvivalResult"]
-__all__ += ["effect_map", "measured_study_membership", "new_secret"]
+__all__ = ["COUNT_NOISE", "MAPPED", "RIDGE_MOVED", "TARGET", "AdditiveHazards", "AdditiveHazardsResult"]
+__all__ += ["CategoryColumn", "ColumnDescription", "Counts", "CountsResult", "Description", "DescriptionResult"]
+__all__ += ["Difference", "Effect", "EffectResult", "LeastSquares", "LeastSquaresResult", "NumberColumn", "Refused"]
+__all__ += ["ResultTable", "RidgeRegression", "RidgeResult", "Statistic", "StatisticResult", "StudyMembership"]
+__all__ += ["StudyPlan", "Survival", "SurvivalCurve", "SurvivalResult", "effect_map"]
+__all__ += ["new_secret", "study_membership_figures"]

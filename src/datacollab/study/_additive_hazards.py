@@ -20,20 +20,15 @@ from scipy import stats
 from .._typing import FloatArray
 from ..errors import AgreementError, NumericalError
 from ..linalg import below_zero, largest_noise
-from ._plan import (
-    RIDGE_MOVED,
+from ..sums._statistic import RIDGE_MOVED, ResultTable, Statistic, StatisticResult, StudyTable, refuse_total
+from ._columns import (
     USUAL_NOISE,
     CategoryColumn,
     NumberColumn,
-    ResultTable,
-    Statistic,
-    StatisticResult,
-    StudyTable,
     coefficient_names,
     coefficient_table,
     coefficient_widths,
     design,
-    refuse_total,
 )
 from ._survival import (
     SQUARED_WEIGHTS,
@@ -41,16 +36,18 @@ from ._survival import (
     WEIGHTS,
     WEIGHTS_CHANGE,
     check_time,
-    observed_times,
+    read_times,
     risk_sets,
 )
 
+# A rule of thumb for regressions on events.
 _EVENTS_PER_COEFFICIENT = 10
+# Smallest eigenvalue of A, in units of the largest that noise alone has.
 _LEAST_EIGENVALUE = 3.0
+# Standard deviations of its noise that a coefficient's variance has to be above 0.
 _LEAST_VARIANCE = 2.0
-"""Standard deviations of its noise that a coefficient's variance has to be above 0."""
+# How the noise of a row is dealt to A, b and B: squares add up to 1.
 _PARTS = np.sqrt([0.15, 0.3, 0.55])
-"""How the noise of a row is dealt to A, b and B: squares add up to 1."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -138,7 +135,8 @@ class AdditiveHazards(Statistic):
         "how events become more or less frequent with each column, within parties; and more closely than counts do, "
         "how many rows each level has"
     )
-    own_copies: ClassVar[float] = 0.35  # Rows and events.
+    # Rows and events.
+    own_copies: ClassVar[float] = 0.35
 
     def __post_init__(self) -> None:
         check_time(self.time, "AdditiveHazards")
@@ -159,7 +157,8 @@ class AdditiveHazards(Statistic):
         """
         categories = sum(isinstance(column, CategoryColumn) and len(column.levels) > 2 for column in self.columns)
         numbers = len(self.columns) - categories
-        square, variance = numbers + 2.0 * categories, numbers / 4 + categories
+        square = numbers + 2.0 * categories
+        variance = numbers / 4 + categories
         moved_A = math.sqrt(2) * square + (WEIGHTS_CHANGE - 1) * variance
         moved_b = math.sqrt(square) * (2 + WEIGHTS + 2 * WEIGHTS_CHANGE)
         moved_B = square * (math.sqrt(2) + 2 * SQUARED_WEIGHTS + 2 * SQUARED_WEIGHTS_CHANGE)
@@ -187,7 +186,7 @@ class AdditiveHazards(Statistic):
 
     def add_up(self, table: StudyTable, secret: bytes) -> FloatArray:
         """Return the complete rows of a party: time, event and columns, shape (n_rows, 2 + n_coefficients)."""
-        rows = np.column_stack([observed_times(self.time, self.event, table), design(self.columns, table)])
+        rows = np.column_stack([read_times(self.time, self.event, table), design(self.columns, table)])
         return np.asarray(rows[~np.isnan(rows).any(axis=1)])
 
     def join(self, first: FloatArray, second: FloatArray) -> FloatArray:
@@ -196,10 +195,15 @@ class AdditiveHazards(Statistic):
 
     def finish(self, sums: FloatArray) -> FloatArray:
         """Return a party's rows, events, A, b and B, shape (n_numbers,)."""
-        time, event, Z = sums[:, 0], sums[:, 1], sums[:, 2:]
-        Z = Z - (Z.mean(axis=0) if len(Z) else 0.0)
+        time = sums[:, 0]
+        event = sums[:, 1]
+        Z = sums[:, 2:]
+        if len(Z):
+            # Any constant drops out; around the mean rounding is least.
+            Z = Z - Z.mean(axis=0)
         sets = risk_sets(time, event)
         means = sets.sums_at_risk(Z) / sets.at_risk[:, None]
+        # Time between events counts as events at its end do.
         lengths = np.diff(sets.times, prepend=0.0) * sets.weights
         observed = np.cumsum(lengths)[sets.place]
         A = (Z * observed[:, None]).T @ Z - (means * (lengths * sets.at_risk)[:, None]).T @ means
@@ -219,11 +223,14 @@ class AdditiveHazards(Statistic):
         of_count = self.noise_of_rows * noise
         of_A, of_b, of_B = (self._noises * noise).tolist()
         n_rows, n_events = total[:2].tolist()
-        A, B = np.zeros((p, p)), np.zeros((p, p))
-        upper, n = np.triu_indices(p), p * (p + 1) // 2
+        upper = np.triu_indices(p)
+        n = p * (p + 1) // 2
+        A = np.zeros((p, p))
         A[upper] = A.T[upper] = total[2 : 2 + n]
-        b, B[upper] = total[2 + n : 2 + n + p], total[2 + n + p :]
-        B.T[upper] = B[upper]
+        b = total[2 + n : 2 + n + p]
+        B = np.zeros((p, p))
+        B[upper] = B.T[upper] = total[2 + n + p :]
+        # A is a sum of squares and products over rows at risk.
         refuse_total(below_zero(A, of_A), self.title)
         # B, b and the number of events are sums of squares and products over events, with 1 beside their own numbers.
         of_each = max(of_count, of_B, math.sqrt(2) * of_b)
@@ -253,6 +260,7 @@ class AdditiveHazards(Statistic):
         # Noise E in A and f in b moves the coefficients by inv(A) (f - E beta), to first order.
         moved = of_b**2 * np.eye(p) + of_A**2 / 2 * ((beta @ beta) * np.eye(p) + np.outer(beta, beta))
         variance = exact + np.diag(inverse @ moved @ inverse)
+        # Noise in the variance leaves it as many degrees of freedom (Satterthwaite).
         with np.errstate(divide="ignore"):
             freedom = np.minimum(2 * (variance / of_variance) ** 2, 1e9)
         unit = 1 / (self.time.high * coefficient_widths(self.columns))

@@ -12,10 +12,8 @@ from numpy.typing import NDArray
 
 from .._typing import FloatArray
 
-COUNT_NOISE = 2.0
-"""Standard deviation of the noise with which a count can be read from all counts of a message, in rows."""
+# Parts of a range from its middle within which parts are `alike`: four, or three of an odd number.
 _NEAR_THE_MIDDLE = 2.0
-"""Parts of a range from its middle within which parts are `alike`: four, or three of an odd number."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -52,7 +50,8 @@ class Cells:
 
     @cached_property
     def sent(self) -> FloatArray:
-        """Return what counts are multiplied with, shape (n_cells - 1, n_cells); its rows are orthonormal."""
+        """Return the factors of counts in the numbers sent, shape (n_cells - 1, n_cells); its rows are orthonormal."""
+        # Cells that are alike are sent as contrasts, which a row spread evenly over them leaves as they are.
         contrasts = scipy.linalg.helmert(int(self.alike.sum()))
         found = np.zeros((len(self.alike) - 1, len(self.alike)))
         n_others = len(found) - len(contrasts)
@@ -77,11 +76,12 @@ class Cells:
         m = len(self.alike) - k
         return math.sqrt(max(1.0, (k**2 - 1) / max(k**2 - k + m, 1)))
 
-    def moved(self, of_sent: float, of_missing: float) -> float:
+    def move_by_row(self, of_sent: float, of_missing: float) -> float:
         """Return how far replacing a row moves rows missing and numbers sent, in units of the noise: squared.
 
         It leaves one cell for another, or is missing no longer.
         """
+        # A row that enters one cell, and leaves no other.
         alone = float((self.sent**2).sum(axis=0).max(initial=0.0)) / of_sent**2
         return max(2 / of_sent**2, 1 / of_missing**2 + alone)
 

@@ -1,4 +1,4 @@
-"""A study's first table: counts of levels, and what columns are like, overall and by group."""
+"""A study's first table: counts of levels, and descriptions of columns, overall and by group."""
 
 from __future__ import annotations
 
@@ -12,59 +12,55 @@ from numpy.typing import NDArray
 
 from .._typing import FloatArray
 from ..linalg import below_zero, largest_noise
-from ._cells import COUNT_NOISE, Cells, noisy
-from ._plan import (
+from ..sums._statistic import COUNT_NOISE, RIDGE_MOVED, ResultTable, Statistic, StatisticResult, StudyTable, entries_of
+from ._cells import Cells, noisy
+from ._columns import (
     CERTAINTY,
     FARTHEST,
     FEWEST,
-    RIDGE_MOVED,
     USUAL_NOISE,
     CategoryColumn,
     NumberColumn,
-    ResultTable,
-    Statistic,
-    StatisticResult,
-    StudyTable,
     count_text,
-    entries_of,
+    group_name,
     number_text,
 )
 
+# How far replacing a row moves the sum of numbers from -1/2 to 1/2, and that of their squares, of one column:
+# squared.
+#
+# If the old and new values a and b are d apart, these move by d and d (a + b), and |a + b| <= 1 - d. In another group
+# than before, or if missing, each value moves them by 1/2 and 1/4 at most.
 _SUMS_MOVED = 1.0
-"""How far replacing a row moves the sum of numbers from -1/2 to 1/2, and that of their squares, of one column: squared.
-
-If the old and new values a and b are d apart, these move by d and d (a + b), and |a + b| <= 1 - d.  In another group
-than before, or if missing, each value moves them by 1/2 and 1/4 at most.
-"""
+# How far replacing a row moves the counts of one column's cells, or their squares around the party's means: squared.
+#
+# It leaves one cell and enters another. Squares, c - c^2 / n, change for two levels, by 1 at most for each.
 _OUTER_MOVED = 2.0
-"""How far replacing a row moves the counts of one column's cells, or their squares around the party's means: squared.
-
-It leaves one cell and enters another.  Squares, c - c^2 / n, change for two levels, by 1 at most for each.
-"""
+# How far replacing a row moves the sum of numbers, that of squares, and that of squares around the mean: squared.
+#
+# If the old and new values a and b are d apart, and m and m' the party's means, it moves these by d, d (a + b) and d
+# (a + b - m - m'). As |a + b| <= 1 - d and |m + m'| <= 1, the squares add up to 2 at most. A value in place of a
+# missing one moves them by 1/2, 1/4 and 1 at most.
 _SPREAD_MOVED = 2.0
-"""How far replacing a row moves the sum of numbers, that of squares, and that of squares around the mean: squared.
-
-If the old and new values a and b are d apart, and m and m' the party's means, it moves these by d, d (a + b) and
-d (a + b - m - m').  As |a + b| <= 1 - d and |m + m'| <= 1, the squares add up to 2 at most.  A value in place of a
-missing one moves them by 1/2, 1/4 and 1 at most.
-"""
 _OF_LEVELS = math.sqrt(1.5)
+# Noise in counts of levels, and in their squares at least, in units of that of other counts.
+#
+# A rare level's squares around the mean are nearly its count. What both tell of it, one over their squared noise,
+# adds up to about that of one other count.
 _OF_SQUARES = 2.0
-"""Noise in counts of levels, and in their squares at least, in units of that of other counts.
-
-A rare level's squares around the mean are nearly its count.  What both tell of it, one over their squared noise, adds
-up to about that of one other count.
-"""
+# The most that all levels' squares tell of the number of rows, in units of what one count tells.
 _TOLD_OF_ROWS = 0.4
-"""The most that all levels' squares tell of the number of rows, in units of what one count tells."""
+# Largest share of the variance between parties that different patients explain: about half a standard deviation.
 _ALIKE = 0.15
-"""Largest share of the variance between parties that different patients explain: about half a standard deviation."""
 _VAGUE = 0.25
 _QUARTILES = "Quartiles are interpolated in agreed parts of the range. An sd that noise decides is left out."
-_MEAN, _MEDIAN = "mean (sd)", "median [q1, q3]"
+# Sums of a number: of its entries, of their squares, and of squares around the party's mean.
+_N_SUMS = 3
+_MEAN = "mean (sd)"
+_MEDIAN = "median [q1, q3]"
 _ROUNDING = 1e-6
+# In widths of a range. With it, not even somebody who knows all other rows reads a number; means hardly suffer.
 _LEAST_NOISE = 0.4
-"""In widths of a range.  With it, not even somebody who knows all other rows reads a number; means hardly suffer."""
 _QUARTERS = (0.25, 0.5, 0.75)
 
 
@@ -116,7 +112,7 @@ class CountsResult(StatisticResult):
     def unlike(self) -> tuple[str, ...]:
         """Return the columns in which parties differ more than different patients are likely to explain.
 
-        More than .15 of the variance lies between parties, and that is no noise.  docs/study.md says what this finds.
+        More than .15 of the variance lies between parties, and that is no noise; see docs/study.md.
         """
         clearly = (name for (name, _), (share, noise) in self.between.items() if share - 3 * noise > _ALIKE)
         return tuple(dict.fromkeys(clearly))
@@ -133,44 +129,54 @@ class CountsResult(StatisticResult):
         lowest = min([*counts, *(float(each.min()) for each in self.bins.values())])
         most = max([self.noise_of_rows, *self.noise_of_levels.values()])
         # Middle parts of a range, and rows missing, have up to 1.5 times as much noise as that.
-        return "a count is far below zero" if lowest < -1.5 * FARTHEST * most - _ROUNDING else None
+        if lowest < -1.5 * FARTHEST * most - _ROUNDING:
+            return "a count is far below zero"
+        return None
 
     @property
     def cautions(self) -> tuple[str, ...]:
-        """Return what to do about columns that look as if parties coded them differently."""
-        unit, code = ("unit", "mean"), ("code", "rows of each level")
-        each = ((name, *(unit if name in self.bins else code)) for name in self.unlike)
-        return tuple(
-            f"{name!r}: parties differ more than different patients explain. One may use another {what}: have each "
-            f"compare its own {figure} with what the project says. If patients do differ as much, keep the column."
-            for name, what, figure in each
-        )
+        """Return advice on columns that look as if parties coded them differently."""
+        sentences = []
+        for name in self.unlike:
+            differs, figure = ("unit", "mean") if name in self.bins else ("code", "rows of each level")
+            sentences.append(
+                f"{name!r}: parties differ more than different patients explain. One may use another {differs}: have "
+                f"each compare its own {figure} with what the project says. If patients do differ as much, keep the "
+                "column."
+            )
+        return tuple(sentences)
 
     def table(self) -> ResultTable:
         """Return the rows of each level and column, and how much parties differ."""
-        rows, bars = list[tuple[str, ...]](), {}
+        rows = list[tuple[str, ...]]()
+        bars = dict[tuple[int, int], FloatArray]()
         for name, missing in self.missing.items():
+            # Rows missing stand beside the first level alone.
+            gaps = count_text(missing)
             if name in self.bins:
                 low, high = self.ranges[name]
                 bars[len(rows), 1] = self.bins[name]
-                levels = {f"{low:g} to {high:g}": float(self.bins[name].sum())}
-            else:
-                levels = self.counts[name]
-            for place, (level, n) in enumerate(levels.items()):
-                share, noise = self.between.get((name, None if name in self.bins else level), (math.nan, math.inf))
-                apart = f"{share:.2f}" if noise < _VAGUE else ""
-                gaps = count_text(missing) if not place else ""
-                rows.append((name, str(level), count_text(n), gaps, apart))
+                n = float(self.bins[name].sum())
+                rows.append((name, f"{low:g} to {high:g}", count_text(n), gaps, self._apart(name, None)))
+                continue
+            for level, n in self.counts[name].items():
+                rows.append((name, str(level), count_text(n), gaps, self._apart(name, level)))
+                gaps = ""
         note = (
             f"{noisy(self.least_noise)} The last figure is the share of the variance that lies between parties: 0 if "
             "they are alike, near 1 if one uses another unit; empty for a first level, or if noise decides it."
         )
         return ResultTable(("column", "level or range", "rows", "missing", "between"), rows, note, bars, self.noise)
 
+    def _apart(self, name: str, level: Any) -> str:
+        """Return the share of the variance that lies between parties; empty for a first level, or if noise decides."""
+        share, noise = self.between.get((name, level), (math.nan, math.inf))
+        return f"{share:.2f}" if noise < _VAGUE else ""
+
 
 @dataclass(frozen=True)
 class Counts(Statistic):
-    """The rows of each level and part of a range, and how much parties differ: what goes first in a study.
+    """The rows of each level and part of a range, and how much parties differ: the first message of a study.
 
     Each party adds, for each level but the first and each number, the squares of its entries around its own mean.
 
@@ -192,25 +198,27 @@ class Counts(Statistic):
 
     title: ClassVar[str] = "counts"
     tells: ClassVar[str] = "rows of each level and part of a range, rows missing, and how much parties differ"
-    own_copies: ClassVar[float] = 1.3  # A new row of a level is counted in all and in the level.
+    # A new row of a level is counted in all and in the level.
+    own_copies: ClassVar[float] = 1.3
 
     @property
     def _noises(self) -> tuple[float, float, float]:
         """Return the noise of counts, of squares of levels, and of sums of numbers."""
         of_counts = self.count_noise * math.sqrt(self.copies)
-        told = math.sqrt(sum(map(_told_of_rows, self.columns)) / _TOLD_OF_ROWS)
+        told = math.sqrt(sum(map(_rows_in_squares, self.columns)) / _TOLD_OF_ROWS)
         moved = math.sqrt(_SPREAD_MOVED * max(1, _n_numbers(self.columns)))
         of_sums = max(self.noise / RIDGE_MOVED * moved, _LEAST_NOISE)
         return of_counts, max(_OF_SQUARES, told) * of_counts, of_sums
 
     def _noise_of_rows(self, *columns: NumberColumn | CategoryColumn) -> float:
-        """Return the noise in rows that squares of these columns tell, too: together they tell what one count does."""
+        """Return the noise in rows that squares of these columns tell, too: together they tell as much as one count."""
         of_counts, of_squares, _ = self._noises
-        return 1 / math.sqrt(1 / of_counts**2 - sum(map(_told_of_rows, columns)) / of_squares**2)
+        return 1 / math.sqrt(1 / of_counts**2 - sum(map(_rows_in_squares, columns)) / of_squares**2)
 
     def _noise_of_cells(self, column: NumberColumn | CategoryColumn, cells: Cells) -> float:
         """Return the noise in each number that is sent of a column's counts."""
-        return cells.raised * self._noises[0] * (1.0 if isinstance(column, NumberColumn) else _OF_LEVELS)
+        noise = cells.raised * self._noises[0]
+        return noise if isinstance(column, NumberColumn) else noise * _OF_LEVELS
 
     @property
     def spread(self) -> FloatArray:
@@ -221,7 +229,7 @@ class Counts(Statistic):
             cells = _cells_of(column, self.n_bins)
             n_sent = len(cells.sent)
             parts += [self._noise_of_rows(column), *[self._noise_of_cells(column, cells)] * n_sent]
-            parts += [of_sums] * 3 if isinstance(column, NumberColumn) else [of_squares] * n_sent
+            parts += [of_sums] * _N_SUMS if isinstance(column, NumberColumn) else [of_squares] * n_sent
         return np.array(parts)
 
     @property
@@ -231,7 +239,7 @@ class Counts(Statistic):
         moved = _SPREAD_MOVED * _n_numbers(self.columns) / of_sums**2
         for column in self.columns:
             cells = _cells_of(column, self.n_bins)
-            moved += cells.moved(self._noise_of_cells(column, cells), self._noise_of_rows(column))
+            moved += cells.move_by_row(self._noise_of_cells(column, cells), self._noise_of_rows(column))
             if isinstance(column, CategoryColumn):
                 moved += min(_OUTER_MOVED, len(cells.sent)) / of_squares**2
         return math.sqrt(moved)
@@ -249,7 +257,7 @@ class Counts(Statistic):
         return np.concatenate([[float(len(entries_of(table, self.columns[0].name)))], *found])
 
     def finish(self, sums: FloatArray) -> FloatArray:
-        """Return what a party masks: its sums, and the squares of each level and number around the party's mean."""
+        """Return the numbers that a party masks: sums, and squares of each level and number around the party's mean."""
         found = [sums[:1]]
         start = 1
         for column in self.columns:
@@ -258,10 +266,10 @@ class Counts(Statistic):
             counts = own[1 : 1 + len(cells.alike)]
             n = max(float(counts.sum()), 1.0)
             if isinstance(column, CategoryColumn):
-                further = (counts * (1 - counts / n))[1:]
+                squares = (counts * (1 - counts / n))[1:]
             else:
-                further = np.array([own[-2], own[-1], own[-1] - own[-2] ** 2 / n])
-            found += [own[:1], cells.sent @ counts, further]
+                squares = np.array([own[-2], own[-1], own[-1] - own[-2] ** 2 / n])
+            found += [own[:1], cells.sent @ counts, squares]
             start += len(own)
         return np.concatenate(found)
 
@@ -286,10 +294,10 @@ class Counts(Statistic):
             name = column.name
             cells = _cells_of(column, self.n_bins)
             n_sent = len(cells.sent)
+            n_squares = _N_SUMS if isinstance(column, NumberColumn) else n_sent
             missing = float(total[start])
-            sent = total[start + 1 : start + 1 + n_sent]
-            further = total[start + 1 + n_sent :][: 3 if isinstance(column, NumberColumn) else n_sent]
-            start += 1 + n_sent + len(further)
+            sent, squares = np.split(total[start + 1 : start + 1 + n_sent + n_squares], [n_sent])
+            start += 1 + n_sent + n_squares
             found.missing[name] = missing
             of_entries = math.hypot(of_rows, self._noise_of_rows(column) * noise)
             counts = cells.rows(sent, found.n_rows - missing)
@@ -297,7 +305,7 @@ class Counts(Statistic):
             if isinstance(column, NumberColumn):
                 found.bins[name] = counts
                 found.ranges[name] = (column.low, column.high)
-                first, second, within = further.tolist()
+                first, second, within = squares.tolist()
                 mean = min(max(first / n, -0.5), 0.5)
                 noise_apart = math.hypot(of_sums * math.sqrt(2 + 4 * mean**2), mean**2 * of_entries)
                 found.between[name, None] = _between(second - first**2 / n, within, noise_apart)
@@ -305,7 +313,7 @@ class Counts(Statistic):
             found.counts[name] = dict(zip(column.levels, counts.tolist(), strict=True))
             of_level = float(cells.noise(self._noise_of_cells(column, cells) * noise, of_entries)[0])
             found.noise_of_levels[name] = of_level
-            for level, count, within in zip(column.levels[1:], counts[1:].tolist(), further.tolist(), strict=True):
+            for level, count, within in zip(column.levels[1:], counts[1:].tolist(), squares.tolist(), strict=True):
                 p = min(max(count / n, 0.0), 1.0)
                 noise_apart = math.hypot(of_squares, abs(1 - 2 * p) * of_level + p**2 * of_entries)
                 found.between[name, level] = _between(count * (1 - count / n), within, noise_apart)
@@ -319,10 +327,12 @@ def _between(square: float, within: float, noise: float) -> tuple[float, float]:
 
 
 def _cells_of(column: NumberColumn | CategoryColumn, n_bins: int) -> Cells:
-    return Cells.of_parts(n_bins) if isinstance(column, NumberColumn) else Cells.of_levels(len(column.levels))
+    if isinstance(column, NumberColumn):
+        return Cells.of_parts(n_bins)
+    return Cells.of_levels(len(column.levels))
 
 
-def _told_of_rows(column: NumberColumn | CategoryColumn) -> float:
+def _rows_in_squares(column: NumberColumn | CategoryColumn) -> float:
     """Return how far a new row, spread evenly over the levels, moves their squares around the mean at most: squared.
 
     By 1 / n for each of n levels, all but the first, if that is rare; if a level has nearly all rows, by 1 - 1 / n.
@@ -340,7 +350,7 @@ def _in_bins(
     column: NumberColumn, table: StudyTable, n_bins: int
 ) -> tuple[NDArray[np.bool_], NDArray[np.bool_], FloatArray]:
     """Return which entries are there, in which part of the range each is, and the scaled entries, 0 if missing."""
-    z = column.scaled(table)
+    z = column.scale(table)
     there = ~np.isnan(z)
     z = np.where(there, z, 0.0)
     bins = np.minimum(((z + 0.5) * n_bins).astype(int), n_bins - 1)
@@ -349,7 +359,7 @@ def _in_bins(
 
 @dataclass(frozen=True)
 class ColumnDescription:
-    """What one column is like in one group.
+    """The description of one column in one group.
 
     Attributes
     ----------
@@ -445,30 +455,38 @@ class DescriptionResult(StatisticResult):
         if least < -_ROUNDING:
             return "a count is far below zero"
         beyond = [each.column for each in self.entries if each.is_beyond]
-        return f"the sums of {beyond[0]!r} are beyond its declared range" if beyond else None
+        if beyond:
+            return f"the sums of {beyond[0]!r} are beyond its declared range"
+        return None
 
     def table(self) -> ResultTable:
         """Return a line for each number, and for each level, in each group."""
-        rows, bars = list[tuple[str, ...]](), {}
+        rows = list[tuple[str, ...]]()
+        bars = dict[tuple[int, int], FloatArray]()
         for each in self.entries:
+            level = str(each.level)
             if each.bins is not None:
                 bars[len(rows), 2] = each.bins
-            group, level = ("all" if each.group is None else str(each.group)), each.level
+                level = ""
             figures = map(number_text, (each.share, each.mean, each.noise_of_mean, each.deviation, *each.quarters))
             counts = (count_text(each.n), count_text(each.missing))
-            rows.append((each.column, group, "" if level is None else str(level), *counts, *figures))
+            rows.append((each.column, group_name(each.group), level, *counts, *figures))
         heads = ("column", "group", "level", "rows", "missing", "share", "mean", "noise", "sd", "q1", "median", "q3")
         note = f"{noisy(self.least_noise)} {_QUARTILES} The noise of a mean is beside it."
         return ResultTable(heads, rows, note, bars, self.noise_of_all)
 
-    def printed(self) -> ResultTable:
+    def article_table(self) -> ResultTable:
         """Return a column of figures for each group: means, quartiles and rows of each level."""
         groups = (None, *(group for group in self.n_rows if group is not None))
         gaps = {each.column for each in self.entries if each.group is None and each.missing > 4 * self.noise_of_all}
         lines: dict[tuple[str, str], dict[Any, ColumnDescription]] = {}
         for each in self.entries:
-            labels = (str(each.level),) if each.bins is None else (_MEAN, _MEDIAN, f"in {each.extent}")
-            for label in (*labels, *(["missing"] if each.column in gaps else [])):
+            labels = [str(each.level)]
+            if each.bins is not None:
+                labels = [_MEAN, _MEDIAN, f"in {each.extent}"]
+            if each.column in gaps:
+                labels.append("missing")
+            for label in labels:
                 lines.setdefault((each.column, label), {})[each.group] = each
         columns = [*dict.fromkeys(each.column for each in self.entries)]
         names = sorted(lines, key=lambda name: (columns.index(name[0]), name[1] == "missing"))
@@ -479,24 +497,25 @@ class DescriptionResult(StatisticResult):
             if name[1].startswith("in ")
         }
         rows = [("rows", "", *(count_text(self.n_rows[group]) for group in groups))]
-        rows += [
-            (*name, *(_cell(lines[name][group], name[1]) if group in lines[name] else "" for group in groups))
-            for name in names
-        ]
-        heads = ("column", "", *("all" if group is None else str(group) for group in groups))
+        rows += [(*name, *(_cell(lines[name].get(group), name[1]) for group in groups)) for name in names]
+        heads = ("column", "", *map(group_name, groups))
         return ResultTable(heads, rows, f"{noisy(self.least_noise)} {_QUARTILES}", bars, self.noise_of_all)
 
 
-def _cell(found: ColumnDescription, label: str) -> str:
-    """Return what an article prints of a column in one group."""
+def _cell(description: ColumnDescription | None, label: str) -> str:
+    """Return the text in an article of a column in one group; empty if it is not described there."""
+    if description is None:
+        return ""
     if label == "missing":
-        return count_text(found.missing)
+        return count_text(description.missing)
     if label == _MEAN:
-        return f"{number_text(found.mean)} ({number_text(found.deviation) or '–'})"
+        return f"{number_text(description.mean)} ({number_text(description.deviation) or '–'})"
     if label == _MEDIAN:
-        low, median, high = map(number_text, found.quarters)
+        low, median, high = map(number_text, description.quarters)
         return f"{median} [{low}, {high}]"
-    return count_text(found.n) if found.bins is not None else f"{count_text(found.n)} ({100 * found.share:.1f} %)"
+    if description.bins is not None:
+        return count_text(description.n)
+    return f"{count_text(description.n)} ({100 * description.share:.1f} %)"
 
 
 @dataclass(frozen=True)
@@ -550,7 +569,8 @@ class Description(Statistic):
         for column in self._grouped:
             cells = _cells_of(column, self.n_bins)
             one += [of_counts, *[cells.raised * of_counts] * len(cells.sent)]
-            one += [of_sums, of_sums] if isinstance(column, NumberColumn) else []
+            if isinstance(column, NumberColumn):
+                one += [of_sums, of_sums]
         return np.tile(one, self._n_groups)
 
     @property
@@ -563,28 +583,28 @@ class Description(Statistic):
     def add_up(self, table: StudyTable, secret: bytes) -> FloatArray:
         """Return the sums over some rows of a party, shape (n_numbers,)."""
         n_rows = len(entries_of(table, self.columns[0].name))
-        found: list[NDArray[Any]] = [np.ones((n_rows, 1))]
+        blocks: list[NDArray[Any]] = [np.ones((n_rows, 1))]
         for column in self._grouped:
             cells = _cells_of(column, self.n_bins)
             if isinstance(column, CategoryColumn):
                 levels = column.indicators(table)
-                found.append(np.column_stack([~levels.any(axis=1), levels @ cells.sent.T]))
+                blocks.append(np.column_stack([~levels.any(axis=1), levels @ cells.sent.T]))
             else:
                 there, in_bin, z = _in_bins(column, table, self.n_bins)
-                found.append(np.column_stack([~there, in_bin @ cells.sent.T, z, z**2]))
+                blocks.append(np.column_stack([~there, in_bin @ cells.sent.T, z, z**2]))
         groups = np.ones((n_rows, 1))
         if self.by is not None:
             levels = self.by.indicators(table)
             groups = np.column_stack([levels, ~levels.any(axis=1)]).astype(np.float64)
-        return np.asarray((groups.T @ np.hstack(found)).ravel())
+        return np.asarray((groups.T @ np.hstack(blocks)).ravel())
 
     def result(self, total: FloatArray, *, n_parties: int, noise: float = 1.0) -> DescriptionResult:
         """Return the table."""
         by_group = total.reshape(self._n_groups, -1)
-        levels = () if self.by is None else self.by.levels
-        groups: dict[Any, tuple[FloatArray, float]] = {
-            level: (own, noise) for level, own in zip(levels, by_group, strict=False)
-        }
+        groups: dict[Any, tuple[FloatArray, float]] = {}
+        if self.by is not None:
+            # The last group has rows without an entry, and is shown in all rows alone.
+            groups = {level: (own, noise) for level, own in zip(self.by.levels, by_group[:-1], strict=True)}
         groups[None] = by_group.sum(axis=0), noise * math.sqrt(self._n_groups)
         entries = list[ColumnDescription]()
         start = 1
@@ -607,14 +627,13 @@ class Description(Statistic):
                     entries.append(self._number(column, group, counts, own[stop : stop + 2], missing, of_group))
             start = stop + 2 * isinstance(column, NumberColumn)
         n_rows = {group: float(own[0]) for group, (own, _) in groups.items()}
-        by = None if self.by is None else self.by.name
         return DescriptionResult(
             n_rows=n_rows,
             entries=tuple(entries),
             count_noise=of_counts,
             noise_of_all=of_counts * math.sqrt(self._n_groups),
             least_noise=self.count_noise * noise,
-            by=by,
+            by=None if self.by is None else self.by.name,
         )
 
     def _levels(
@@ -649,6 +668,10 @@ class Description(Statistic):
         of_each = max(of_entries, math.sqrt(2) * of_sums)
         is_beyond = below_zero(np.array([[n, first], [first, second]]), of_each) is not None
         is_beyond |= second > n / 4 + largest_noise(1, math.hypot(of_sums, of_entries / 4))
+        deviation = math.nan
+        if n > 1 and square > least:
+            deviation = math.sqrt(square / (n - 1)) * column.width
+        # Quartiles: the parts' rows as a distribution, even within each part.
         below = np.r_[0.0, np.cumsum(bins)] / max(float(bins.sum()), 1.0)
         edges = np.linspace(column.low, column.high, self.n_bins + 1)
         low, median, high = (float(np.interp(part, below, edges)) for part in _QUARTERS)
@@ -659,7 +682,7 @@ class Description(Statistic):
             n=n,
             missing=missing,
             mean=float(column.low + (mean + 0.5) * column.width),
-            deviation=math.sqrt(square / (n - 1)) * column.width if n > 1 and square > least else math.nan,
+            deviation=deviation,
             quarters=(low, median, high),
             noise_of_n=of_entries,
             noise_of_mean=math.hypot(of_sums, mean * of_entries) / entries * column.width,

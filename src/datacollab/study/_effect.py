@@ -12,11 +12,11 @@ The noise of that total is independent of the fit, so that it adds no bias.  The
 each group in turn is left out of both fit and scores.  Deviations are taken from the mean of these estimates [4]_: from
 the estimate itself, they would hold the bias that fewer groups add.
 
-Ridge regression shrinks what confounds, and the score's bias is a product of two such errors.  Each is about inverse to
+Ridge regression shrinks confounding, and the score's bias is a product of two such errors.  Each is about inverse to
 the number of rows.  The generalised jackknife [5]_ extrapolates the estimate, and the mean of those with a group left
 out, to no such bias.
 
-Whether the effect differs with a column s is a coefficient of :math:`T s` beside that of T, both less what v explains.
+Whether the effect differs with a column s is a coefficient of :math:`T s` beside that of T, both less their fits on v.
 It is not extrapolated: with few rows, its intervals would be too short.
 
 References
@@ -46,43 +46,45 @@ from .._typing import FloatArray
 from ..errors import AgreementError, NumericalError
 from ..linalg import below_zero, largest_noise
 from ..sums import CommonMap
-from ._groups import alone, deal
-from ._plan import (
-    FARTHEST,
+from ..sums._ridge_sums import check_mapped
+from ..sums._statistic import (
+    MAPPED,
     RIDGE_MOVED,
-    USUAL_NOISE,
-    CategoryColumn,
-    NumberColumn,
     ResultTable,
     Statistic,
     StatisticResult,
     StudyTable,
     entries_of,
-    number_text,
-    p_text,
     refuse_total,
 )
+from ._columns import (
+    FARTHEST,
+    USUAL_NOISE,
+    CategoryColumn,
+    NumberColumn,
+    number_text,
+    p_text,
+)
+from ._groups import alone, deal
 
-MAPPED = "rows in the common map"
-"""The name under which a party's table holds them."""
+# The most columns of the common map: the noise of each group grows with them.
 _COMPONENTS = 20
-"""The most columns of the common map: the noise of each group grows with them."""
+# Directions of little spread hold bends of the confounding, and the noise is the same in all.
 _FLATTEN = 0.5
-"""Directions of little spread hold bends of the confounding, and the noise is the same in all."""
+# Of the ridge, as a multiple of the operator norm of the noise.
 _LEAST_PENALTY = 0.7
-"""Of the ridge, as a multiple of the operator norm of the noise."""
+# Width of treatment and outcome beside the unit ball of the common map: noise of their moments counts most.
 _SCALE = 2.0
-"""Width of treatment and outcome beside the unit ball of the common map: noise of their moments counts most."""
+# The part of what hides a row (one over squared noise) that the balance of columns uses up.
 _OF_BALANCE = 0.1
-"""The part of what hides a row (one over squared noise) that the balance of columns uses up."""
+# With more, intervals are shorter where rows are many, and longer where they are few.
 _N_GROUPS = 5
-"""With more, intervals are shorter where rows are many, and longer where they are few."""
+# Times the effect less the mean with a group left out: a bias inverse to the square of the number of rows.
 _EXTRAPOLATED = 1 / ((_N_GROUPS / (_N_GROUPS - 1)) ** 2 - 1)
-"""Times the effect less the mean with a group left out: a bias inverse to the square of the number of rows."""
 _FEWEST_ROWS = 100
 _PENALTIES = np.geomspace(1e-3, 1e3, 37)
+# The least share of the treatment's variance that columns leave unexplained, below which there is a warning.
 _LEAST_OVERLAP = 0.2
-"""The least share of the treatment's variance that columns leave unexplained, below which there is a warning."""
 
 
 class Difference(NamedTuple):
@@ -103,7 +105,7 @@ class EffectResult(StatisticResult):
     Attributes
     ----------
     estimand : str
-        What is estimated.
+        The name of the effect.
     effect, error : float
         In the unit of the outcome.  The standard error comes from leaving out each group, and holds the noise.
     low, high, p_value : float
@@ -163,7 +165,7 @@ class EffectResult(StatisticResult):
         estimates = [(self.estimand, self.effect, self.error, self.low, self.high, self.p_value)]
         if self.difference is not None:
             estimates.append(self.difference)
-        rows = [(name, *map(number_text, found), p_text(p), "", "") for name, *found, p in estimates]
+        rows = [(name, *map(number_text, figures), p_text(p), "", "") for name, *figures, p in estimates]
         rows.append(("variance of treatment left by columns", number_text(self.overlap), *[""] * 6))
         for name, differences in self.balance.items():
             rows.append((f"balance of {name}", *[""] * 5, *(number_text(round(each, 2) + 0.0) for each in differences)))
@@ -197,8 +199,8 @@ class Effect(Statistic):
     columns : sequence of NumberColumn and CategoryColumn, default=()
         Columns whose balance is shown.
     cluster : str, optional
-        A column whose equal entries are one cluster of rows: standard errors then hold what the rows of one cluster
-        have in common.
+        A column whose equal entries are one cluster of rows: standard errors then allow for rows of one
+        cluster to depend on each other.
     by : NumberColumn or CategoryColumn of two levels, optional
         A column of the map: whether the effect differs with it is tested.  Gaps count as the middle.
     noise : float
@@ -236,13 +238,7 @@ class Effect(Statistic):
 
     @property
     def _names(self) -> tuple[str, ...]:
-        names: list[str] = []
-        for each in self.columns:
-            if isinstance(each, NumberColumn):
-                names.append(each.name)
-            else:
-                names += [f"{each.name}={level}" for level in each.levels]
-        return tuple(names)
+        return tuple(name for column in self.columns for name in _names_in_balance(column))
 
     @property
     def _n_balanced(self) -> int:
@@ -258,18 +254,26 @@ class Effect(Statistic):
         clusters the row may go to another group: then two of them change by at most 4r² each.  Cross moments of x and
         w are a block of the moments of [cx; w/c], which holds them twice.
         """
+        # Squared radii: of [v; T], of Y, and of T s.
         w = 1 + _SCALE**2 / 4
-        rest = _SCALE**2 / 4 + (_SCALE**2 / 16 if self.by is not None else 0)  # Of Y, and of T s.
-        x = 0.25 + sum(0.25 if isinstance(each, NumberColumn) else 1 - 1 / len(each.levels) for each in self.columns)
-        moments = 4 * (w + rest) * (1 if self.cluster is None else math.sqrt(2))
+        outcomes = _SCALE**2 / 4
+        if self.by is not None:
+            outcomes += _SCALE**2 / 16
+        x = 0.25 + sum(map(_square_in_balance, self.columns))
+        moments = 4 * (w + outcomes)
+        if self.cluster is not None:
+            moments *= math.sqrt(2)
         return moments, 4 * math.sqrt(2 * w * x), 4 * x
 
     @property
     def _noises(self) -> tuple[float, float, float, float]:
         """Return the noise of a count of rows, of the diagonal of moments, of cross moments and of squares."""
-        unit, (moments, cross, squares) = self.noise / RIDGE_MOVED, self._moved
-        of_balance = math.sqrt(2 / _OF_BALANCE) if self.columns else 0.0
-        of_moments = 1 / math.sqrt(1 - _OF_BALANCE) if self.columns else 1.0
+        unit = self.noise / RIDGE_MOVED
+        moments, cross, squares = self._moved
+        if not self.columns:
+            return self.noise_of_rows, unit * moments, 0.0, 0.0
+        of_balance = math.sqrt(2 / _OF_BALANCE)
+        of_moments = 1 / math.sqrt(1 - _OF_BALANCE)
         return self.noise_of_rows, unit * moments * of_moments, unit * cross * of_balance, unit * squares * of_balance
 
     @property
@@ -277,7 +281,8 @@ class Effect(Statistic):
         """Return the standard deviation of the noise in each number of the total, shape (n_numbers,)."""
         rows, moments, cross, squares = self._noises
         i, j = np.triu_indices(self._size)
-        group, p = np.where(i == j, moments, moments / math.sqrt(2)), self._n_balanced
+        group = np.where(i == j, moments, moments / math.sqrt(2))
+        p = self._n_balanced
         of_columns = np.repeat([cross, squares], [p * (self.n_components + 1), p])
         return np.asarray(np.r_[rows, np.tile(group, _N_GROUPS), of_columns])
 
@@ -291,7 +296,9 @@ class Effect(Statistic):
     def _noise_of_arms(self) -> float:
         """Return the noise with which moments tell the rows of a small arm; the balance has it twice more."""
         _, moments, cross, squares = self._noises
-        told = [_SCALE**2 / (moments * math.sqrt(_N_GROUPS)), *([_SCALE / cross, 1 / squares] if self.columns else [])]
+        told = [_SCALE**2 / (moments * math.sqrt(_N_GROUPS))]
+        if self.columns:
+            told += [_SCALE / cross, 1 / squares]
         return 1 / math.hypot(*told)
 
     def facts(self) -> dict[str, Any]:
@@ -307,22 +314,21 @@ class Effect(Statistic):
             If the table does not fit, a treatment or outcome is missing, or rows are none of the common map.
         """
         v = np.asarray(entries_of(table, MAPPED), dtype=np.float64)
-        if v.ndim != 2 or v.shape[1] != self.n_components or not (np.linalg.norm(v, axis=1) <= 1 + 1e-9).all():
-            raise AgreementError(
-                f"Effect: expected rows of the common map, {self.n_components} numbers of length 1 at most; got "
-                f"shape {v.shape}."
-            )
-        arms, y = self.treatment.indicators(table), self.outcome.scaled(table)
+        check_mapped(v, self.n_components, "Effect")
+        arms = self.treatment.indicators(table)
+        y = self.outcome.scale(table)
         if not arms.any(axis=1).all() or np.isnan(y).any():
             raise AgreementError("Effect: a treatment or outcome is missing. Leave such rows out.")
-        one, t = np.ones(len(v)), _SCALE * (arms[:, 1] - 0.5)
-        u = np.column_stack([one, v, t, _SCALE * y, *([] if self.by is None else [t * self._modifier(table)])])
-        x = [
-            np.nan_to_num(each.scaled(table))[:, None] if isinstance(each, NumberColumn) else each.indicators(table)
-            for each in self.columns
-        ]
-        X = np.column_stack([one, *x, arms[:, 1] - 0.5] if x else [one]).astype(np.float64)
-        groups = deal(len(v), _N_GROUPS, secret, None if self.cluster is None else entries_of(table, self.cluster))
+        one = np.ones(len(v))
+        t = _SCALE * (arms[:, 1] - 0.5)
+        u = np.column_stack([one, v, t, _SCALE * y])
+        if self.by is not None:
+            u = np.column_stack([u, t * self._modifier(table)])
+        X = one[:, None]
+        if self.columns:
+            X = np.column_stack([one, *(_block_in_balance(each, table) for each in self.columns), arms[:, 1] - 0.5])
+        clusters = None if self.cluster is None else entries_of(table, self.cluster)
+        groups = deal(len(v), _N_GROUPS, secret, clusters)
         moments = [u[groups == g].T @ u[groups == g] for g in range(_N_GROUPS)]
         return np.concatenate(
             [np.ravel(moments), (X.T @ u[:, : self.n_components + 2]).ravel(), (X[:, 1:] ** 2).sum(axis=0)]
@@ -332,7 +338,7 @@ class Effect(Statistic):
         """Return s, from -1/2 to 1/2."""
         assert self.by is not None
         if isinstance(self.by, NumberColumn):
-            return np.nan_to_num(self.by.scaled(table))
+            return np.nan_to_num(self.by.scale(table))
         return np.asarray(self.by.indicators(table) @ [-0.5, 0.5])
 
     def fault(self, sums: FloatArray) -> str | None:
@@ -342,13 +348,15 @@ class Effect(Statistic):
 
     def finish(self, sums: FloatArray) -> FloatArray:
         """Return a party's rows, and moments centred within each of its groups, and over all of them."""
-        m, G, p = self._size, _N_GROUPS, self._n_balanced
-        each = sums[: G * (m + 1) ** 2].reshape(G, m + 1, m + 1)
-        cross, squares = sums[each.size : len(sums) - p].reshape(-1, self.n_components + 2), sums[len(sums) - p :]
+        m = self._size
+        p = self._n_balanced
+        each = sums[: _N_GROUPS * (m + 1) ** 2].reshape(_N_GROUPS, m + 1, m + 1)
+        cross = sums[each.size : len(sums) - p].reshape(-1, self.n_components + 2)
+        squares = sums[len(sums) - p :]
         n = float(each[:, 0, 0].sum())
-        moments = np.array([_centred(M, M[:, 0], M[0]) for M in each])[:, 1:, 1:]
+        moments = np.array([_centre(M, M[:, 0], M[0]) for M in each])[:, 1:, 1:]
         i, j = np.triu_indices(m)
-        C = _centred(cross, cross[:, 0], cross[0])
+        C = _centre(cross, cross[:, 0], cross[0])
         own = squares - cross[1:, 0] ** 2 / max(n, 1.0)
         return np.asarray(np.r_[n, moments[:, i, j].ravel(), C[1:, 1:].ravel(), own])
 
@@ -361,14 +369,17 @@ class Effect(Statistic):
             If there are fewer than 100 rows, or treatments within parties vary so little, or follow so nearly from
             columns, that noise could decide.
         """
-        m, G, D = self._size, _N_GROUPS, self.n_components
+        m = self._size
+        G = _N_GROUPS
+        D = self.n_components
         of_rows, sigma, _, of_squares = (noise * each for each in self._noises)
-        n, (i, j) = float(total[0]), np.triu_indices(m)
+        n = float(total[0])
+        i, j = np.triu_indices(m)
         moments = np.zeros((G, m, m))
         moments[:, i, j] = moments[:, j, i] = total[1 : 1 + G * len(i)].reshape(G, -1)
         # Each group's moments around its parties' means are sums of squares and products over its rows.
         refuse_total(below_zero(moments, sigma), self.title)
-        # All rows lie in a ball, whose squared radius is what `_moved` says, over 4.
+        # All rows lie in a ball, whose squared radius is a quarter of the first of `_moved`.
         most = self._moved[0] / 4
         varied = float(np.trace(moments.sum(axis=0)))
         spare = largest_noise(1, math.hypot(math.sqrt(G * m) * sigma, most * of_rows))
@@ -378,25 +389,31 @@ class Effect(Statistic):
             raise NumericalError(f"Effect: {n:.0f} rows; expected {_FEWEST_ROWS} at least. Agree on more rows.")
         least = _LEAST_PENALTY * sigma * math.sqrt(2 * D * (G - 1))
         penalties = [self._penalty(moments, column, least) for column in range(D, m)]
-        r, products = self._cross_fitted(moments, penalties)
+        # One penalty for each of T, Y (and T s); the jackknife keeps them.
+        r, products = self._cross_fit(moments, penalties)
         w, z = r[:2]
-        treated, d = float(moments[:, D, D].sum()), float(products[:, 0, 0].sum())
+        # The variance of the treatment, and that part of it that columns leave unexplained.
+        treated = float(moments[:, D, D].sum())
+        d = float(products[:, 0, 0].sum())
         of_left = sigma * math.sqrt(float((np.sum(w**2, axis=1) ** 2).sum()))
         if d <= max(FARTHEST * of_left, 1e-8 * treated):
             raise NumericalError(
                 "Effect: treatments hardly vary within parties, or nearly follow from the columns, for as much noise. "
                 "Agree on more rows, on columns that do not decide the treatment, or on a narrower population."
             )
-        found = _coefficients(products)
-        theta = float(found[0])
-        jackknife = [_coefficients(self._cross_fitted(np.delete(moments, g, 0), penalties)[1]) for g in range(G)]
-        found[0] += _EXTRAPOLATED * (theta - np.mean(jackknife, axis=0)[0])
+        estimates = _coefficients(products)
+        theta = float(estimates[0])
+        jackknife = [_coefficients(self._cross_fit(np.delete(moments, g, 0), penalties)[1]) for g in range(G)]
+        # The generalised jackknife takes off a bias inverse to the square of the number of rows [5]_.
+        estimates[0] += _EXTRAPOLATED * (theta - np.mean(jackknife, axis=0)[0])
         errors = np.sqrt((G - 1) * np.var(jackknife, axis=0))
-        rest = z - theta * w
-        crossed = (w**2).sum(1) * (rest**2).sum(1) + (w * rest).sum(1) ** 2
+        # To first order, noise E of a group moves its score by w'E (z - theta w).
+        left = z - theta * w
+        crossed = (w**2).sum(1) * (left**2).sum(1) + (w * left).sum(1) ** 2
         of_noise = sigma * math.sqrt(float(crossed.sum()) / 2) / d
-        unit, name = self.outcome.width, f"effect of {self.treatment.name} on {self.outcome.name}"
-        effect, *others = (_interval(*each) for each in zip(found * unit, errors * unit, strict=True))
+        unit = self.outcome.width
+        name = f"effect of {self.treatment.name} on {self.outcome.name}"
+        effect, *others = (_interval(*each) for each in zip(estimates * unit, errors * unit, strict=True))
         difference = None
         if others and self._has_difference(r, products, sigma):
             difference = Difference(self._between(name), *others[0])
@@ -413,10 +430,10 @@ class Effect(Statistic):
         )
 
     def _between(self, name: str) -> str:
-        """Return what the difference is of."""
+        """Return the name of the difference."""
         assert self.by is not None
-        ends = (self.by.low, self.by.high) if isinstance(self.by, NumberColumn) else self.by.levels
-        return f"{name}: {self.by.name} {ends[1]} less {ends[0]} (linear, weighted by overlap)"
+        low, high = (self.by.low, self.by.high) if isinstance(self.by, NumberColumn) else self.by.levels
+        return f"{name}: {self.by.name} {high} less {low} (linear, weighted by overlap)"
 
     def _has_difference(self, r: FloatArray, products: FloatArray, sigma: float) -> bool:
         """Return whether the part of T s that T leaves unexplained is beyond noise."""
@@ -425,8 +442,8 @@ class Effect(Statistic):
         of_left = sigma * math.sqrt(float((np.sum(along**2, axis=1) ** 2).sum()))
         return bool(c - b * b / a > max(FARTHEST * of_left, 1e-8 * c))
 
-    def _cross_fitted(self, moments: FloatArray, penalties: Sequence[float]) -> tuple[FloatArray, FloatArray]:
-        """Return what makes residuals of T, Y (and T s), and each group's moments of these residuals."""
+    def _cross_fit(self, moments: FloatArray, penalties: Sequence[float]) -> tuple[FloatArray, FloatArray]:
+        """Return factors of u for residuals of T, Y (and T s), and each group's moments of these residuals."""
         r = self._residuals(moments, penalties, np.arange(self.n_components, self._size))
         return r, np.asarray(np.einsum("agi,gij,bgj->gab", r, moments, r, optimize=True))
 
@@ -437,7 +454,7 @@ class Effect(Statistic):
         return float(grid[np.argmin(np.einsum("kgi,gij,kgj->k", found, moments, found, optimize=True))])
 
     def _residuals(self, moments: FloatArray, penalties: ArrayLike, columns: ArrayLike) -> FloatArray:
-        """Return what makes residuals of columns of u, fitted on all other groups; shape (n_columns, n_groups, size).
+        """Return factors that make residuals of columns of u, fitted on all other groups; (n_columns, n_groups, size).
 
         The residuals of ridge regression are fitted once more, which leaves less bias ("twicing" [3]_).
         """
@@ -456,7 +473,8 @@ class Effect(Statistic):
     def _balance(self, numbers: FloatArray, w: FloatArray, df: float, least: float) -> dict[str, tuple[float, float]]:
         """Return the balance of each column; NaN if its sum of squares is not above the least."""
         p = self._n_balanced
-        C, squares = numbers[: len(numbers) - p].reshape(p, self.n_components + 1), numbers[len(numbers) - p :]
+        C = numbers[: len(numbers) - p].reshape(p, self.n_components + 1)
+        squares = numbers[len(numbers) - p :]
         deviation = np.sqrt(np.where(squares > least, squares, np.nan) / max(df, 1.0))
         # The last row is that of the treatment itself.
         before, after = (each / (each[-1:] * deviation) for each in (C[:, -1], C @ w[: C.shape[1]]))
@@ -469,13 +487,32 @@ def effect_map(anchor: ArrayLike, secret: bytes, *, most: int = _COMPONENTS) -> 
     return CommonMap.from_anchor(anchor, secret, n_components=most, n_columns=0, flatten=_FLATTEN, as_they_are=True)
 
 
+def _names_in_balance(column: NumberColumn | CategoryColumn) -> list[str]:
+    if isinstance(column, NumberColumn):
+        return [column.name]
+    return [f"{column.name}={level}" for level in column.levels]
+
+
+def _block_in_balance(column: NumberColumn | CategoryColumn, table: StudyTable) -> FloatArray:
+    """Return numbers, with gaps in the middle of the range, or indicators of levels; shape (n_rows, n_names)."""
+    if isinstance(column, NumberColumn):
+        return np.nan_to_num(column.design(table))
+    return column.indicators(table).astype(np.float64)
+
+
+def _square_in_balance(column: NumberColumn | CategoryColumn) -> float:
+    """Return the largest square of a row of the block around its middle."""
+    return 0.25 if isinstance(column, NumberColumn) else 1 - 1 / len(column.levels)
+
+
 def _coefficients(products: FloatArray) -> FloatArray:
     """Return the effect, and how it differs; from moments of residuals of T, Y (and T s) by group."""
     A = products.sum(axis=0)
     effect = A[0, 1] / A[0, 0]
     if len(A) == 2:
         return np.array([effect])
-    left = max(float(A[2, 2] - A[0, 2] ** 2 / A[0, 0]), 1e-300)  # Zero if the column is constant.
+    # Zero if the column is constant.
+    left = max(float(A[2, 2] - A[0, 2] ** 2 / A[0, 0]), 1e-300)
     return np.array([effect, (A[1, 2] - A[0, 2] * effect) / left])
 
 
@@ -486,6 +523,6 @@ def _interval(value: float, error: float) -> tuple[float, float, float, float, f
     return value, error, value - half, value + half, p
 
 
-def _centred(sums: FloatArray, first: FloatArray, second: FloatArray) -> FloatArray:
+def _centre(sums: FloatArray, first: FloatArray, second: FloatArray) -> FloatArray:
     """Return sums of products of numbers less their means; both numbers begin with 1."""
     return np.asarray(sums - np.outer(first, second) / max(float(first[0]), 1.0))

@@ -13,8 +13,8 @@ from numpy.typing import ArrayLike, NDArray
 from .._frames import are_missing, plain_column
 from ..sums import key_stream
 
+# Groups that have rows of each party, if clusters are dealt; twenty clusters nearly always fill as many.
 _FEWEST = 0.7
-"""Groups that have rows of each party, if clusters are dealt; twenty clusters nearly always fill as many."""
 
 
 def deal(n_rows: int, n_groups: int, secret: bytes, clusters: ArrayLike | None = None) -> NDArray[np.intp]:
@@ -50,6 +50,7 @@ def deal(n_rows: int, n_groups: int, secret: bytes, clusters: ArrayLike | None =
     order[np.argsort(words[1:], kind="stable")] = np.arange(n_rows)
     if clusters is None:
         return (order + int(words[0] % np.uint64(n_groups))) % n_groups
+    # Rows without a label are clusters of their own.
     alone = (words[1:] % np.uint64(n_groups)).tolist()
     group = functools.cache(lambda label: _group(label, n_groups, secret))
     labels = plain_column(clusters)
@@ -62,7 +63,8 @@ def alone(rows: NDArray[np.float64], cluster: str | None) -> str | None:
 
     `rows` are the party's in each group, shape (n_groups,), and `cluster` is the column of clusters.
     """
-    n_groups, there = len(rows), np.count_nonzero(rows)
+    n_groups = len(rows)
+    there = np.count_nonzero(rows)
     least = math.ceil(_FEWEST * n_groups)
     if cluster is None or there >= least:
         return None
@@ -77,5 +79,6 @@ def _group(label: object, n_groups: int, secret: bytes) -> int:
     """Return the group of a cluster."""
     text = str(label)
     with contextlib.suppress(ValueError):
-        text = repr(float(text))  # A batch of a file may read 1 as 1.0.
+        # A batch of a file may read 1 as 1.0.
+        text = repr(float(text))
     return int.from_bytes(hashlib.blake2b(text.encode(), key=secret, digest_size=8).digest(), "little") % n_groups

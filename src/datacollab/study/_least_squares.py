@@ -28,40 +28,34 @@ from scipy import stats
 from .._typing import FloatArray
 from ..errors import AgreementError, NumericalError
 from ..linalg import below_zero, largest_noise
-from ._groups import alone, deal
-from ._plan import (
+from ..sums._statistic import RIDGE_MOVED, ResultTable, Statistic, StatisticResult, StudyTable, entries_of, refuse_total
+from ._columns import (
     CERTAINTY,
     FEWEST,
-    RIDGE_MOVED,
     USUAL_NOISE,
     CategoryColumn,
     NumberColumn,
-    ResultTable,
-    Statistic,
-    StatisticResult,
-    StudyTable,
     coefficient_names,
     coefficient_table,
     coefficient_widths,
     design,
-    entries_of,
-    refuse_total,
 )
+from ._groups import alone, deal
 
 Errors = Literal["robust", "classical"]
 
 N_GROUPS = 10
+# A rule of thumb for regressions.
 _ROWS_PER_COEFFICIENT = 10
+# How many times as closely as one moment all of them may tell the rows of a rare level.
+#
+# Its square around the mean is about this number of rows; if nearly all rows have another level of the same column,
+# so is its product with that, which stands twice in the matrix of moments.
 _OF_LEVEL = math.sqrt(3)
-"""How many times as closely as one moment all of them may tell the rows of a rare level.
-
-Its square around the mean is about this number of rows; if nearly all rows have another level of the same column, so is
-its product with that, which stands twice in the matrix of moments.
-"""
+# Degrees of freedom, as of four groups.
 _FEWEST_DEGREES = 3.0
-"""Degrees of freedom, as of four groups."""
+# Smallest eigenvalue of the moments, in units of the largest that noise alone has.
 _LEAST_EIGENVALUE = 3.0
-"""Smallest eigenvalue of the moments, in units of the largest that noise alone has."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -124,7 +118,9 @@ class LeastSquaresResult(StatisticResult):
             "robust": "robust: residuals may vary unequally",
             "classical": "classical: they suppose that all residuals vary alike, and that rows are independent",
         }
-        within = "" if self.cluster is None else f", and depend on each other within each {self.cluster}"
+        within = ""
+        if self.cluster is not None:
+            within = f", and depend on each other within each {self.cluster}"
         return coefficient_table(
             self,
             f"Least squares with an intercept for each party, on about {self.n_rows:.0f} complete rows (noise "
@@ -205,7 +201,7 @@ class LeastSquares(Statistic):
         of this matrix of norm 1 at most; a number and a category one of :math:`\sqrt 2`, two categories one of
         :math:`\sqrt 6`.  If the row's cluster changes, it leaves one group and enters another.
         """
-        n_levels = [1 if isinstance(column, NumberColumn) else len(column.levels) - 1 for column in self.columns]
+        n_levels = [len(column.coefficient_names) for column in self.columns]
         categories = sum(n > 1 for n in n_levels)
         numbers = len(n_levels) + 1 - categories
         if self.cluster is not None:
@@ -216,11 +212,13 @@ class LeastSquares(Statistic):
     def _unit(self) -> float:
         """Return the noise of one total for moments that a row moves by 1.
 
-        A single total has the usual noise at least, about what ten totals with the least noise of a project have
-        together: otherwise, somebody who knows all other rows could read the only row of a level.
+        A single total has the usual noise at least, about that of ten totals together with the least noise of a
+        project: otherwise, somebody who knows all other rows could read the only row of a level.
         """
-        least = USUAL_NOISE if self.errors == "classical" else 0.0
-        return max(self.noise, least) / RIDGE_MOVED
+        noise = self.noise
+        if self.errors == "classical":
+            noise = max(noise, USUAL_NOISE)
+        return noise / RIDGE_MOVED
 
     @property
     def _noise(self) -> float:
@@ -246,10 +244,11 @@ class LeastSquares(Statistic):
 
     def add_up(self, table: StudyTable, secret: bytes) -> FloatArray:
         """Return moments over some rows of a party: for each group the matrix of [1, x, y], one after the other."""
-        u = np.column_stack([design(self.columns, table), self.outcome.scaled(table)])
+        u = np.column_stack([design(self.columns, table), self.outcome.scale(table)])
         # Rows are dealt before those with gaps are left out: no row's group depends on another row.
         labels = None if self.cluster is None else entries_of(table, self.cluster)
-        groups, complete = deal(len(u), self._n_groups, secret, labels), ~np.isnan(u).any(axis=1)
+        groups = deal(len(u), self._n_groups, secret, labels)
+        complete = ~np.isnan(u).any(axis=1)
         u = np.column_stack([np.ones(len(u)), u])
         of_groups = (u[complete & (groups == place)] for place in range(self._n_groups))
         return np.concatenate([(rows.T @ rows).ravel() for rows in of_groups])
@@ -261,7 +260,9 @@ class LeastSquares(Statistic):
     def finish(self, sums: FloatArray) -> FloatArray:
         """Return a party's complete rows and centred moments, by group, shape (n_numbers,)."""
         M = sums.reshape(self._n_groups, self._size + 1, self._size + 1)
-        n, first = M[:, 0, 0], M[:, 0, 1:]
+        n = M[:, 0, 0]
+        first = M[:, 0, 1:]
+        # Groups are centred at the party's mean, so that its intercept drops out of each.
         mean = first.sum(axis=0) / max(n.sum(), 1.0)
         crossed = first[:, :, None] * mean
         centred = M[:, 1:, 1:] - crossed - np.swapaxes(crossed, 1, 2) + n[:, None, None] * np.outer(mean, mean)
@@ -275,7 +276,8 @@ class LeastSquares(Statistic):
         levels of two columns differ; if columns are so alike, or so constant, that noise could decide; or if clusters
         are large and few.
         """
-        p, parts = len(self.names), total.reshape(self._n_groups, -1)
+        p = len(self.names)
+        parts = total.reshape(self._n_groups, -1)
         sigma, of_rows = (each * noise * math.sqrt(self._n_groups) for each in (self._noise, self._noise_of_rows))
         rows = parts[:, 0]
         M = np.zeros((self._n_groups, p + 1, p + 1))
@@ -295,7 +297,9 @@ class LeastSquares(Statistic):
                 f"Least squares: {n:.0f} complete rows for {p} coefficients and {n_parties} parties; expected "
                 f"{_ROWS_PER_COEFFICIENT} rows for each coefficient. Agree on fewer columns, or on more rows."
             )
-        A, c, square = whole[:p, :p], whole[:p, p], whole[p, p]
+        A = whole[:p, :p]
+        c = whole[:p, p]
+        square = whole[p, p]
         if few := self._too_few(A, n, sigma):
             raise NumericalError(f"Least squares: {few}.")
         if scipy.linalg.eigvalsh(A)[0] <= max(_LEAST_EIGENVALUE * sigma * math.sqrt(2 * p), 1e-10 * np.trace(A)):
@@ -309,10 +313,13 @@ class LeastSquares(Statistic):
         # Noise E in A and f in c moves the coefficients by inv(A) (f - E beta), to first order.
         moved = sigma**2 / 2 * ((1 + beta @ beta) * np.eye(p) + np.outer(beta, beta))
         if self.errors == "classical":
-            df, middle = left, variance * A + moved
+            df = left
+            middle = variance * A + moved
         else:
+            # Scores of groups differ by residuals and by noise: the variance of both is in their squares [1]_.
             scores = M[:, :p, p] - M[:, :p, :p] @ beta
             middle = scores.T @ scores
+            # Noise is the same in all groups, residuals go by their rows.
             noisy = min(1.0, float(np.trace(moved) / max(np.trace(middle), np.finfo(float).tiny)))
             shares = (1 - noisy) * rows / n + noisy / N_GROUPS
             df = 1 / float(shares @ shares) - 1
@@ -321,6 +328,7 @@ class LeastSquares(Statistic):
                     f"Least squares: most rows are in {df + 1:.0f} of {N_GROUPS} groups. Agree on clusters that are "
                     "smaller and more, or on none."
                 )
+            # The usual correction for few groups and many coefficients.
             middle *= (df + 1) / df * (n - 1) / left
         covariance = inverse @ middle @ inverse
         unit = self.outcome.width / coefficient_widths(self.columns)
@@ -352,26 +360,33 @@ class LeastSquares(Statistic):
         A level varies at least as ten rows of it do in one party.  So does the difference, or the sum, of levels of two
         columns: otherwise both separate the same people but for a few, whose outcomes the coefficients would tell.
         """
-        names, directions, start = list[str](), list[FloatArray](), 0
+        names = list[str]()
+        directions = list[FloatArray]()
+        start = 0
         for column in self.columns:
-            stop = start + (1 if isinstance(column, NumberColumn) else len(column.levels) - 1)
+            stop = start + len(column.coefficient_names)
             if isinstance(column, CategoryColumn):
+                # The first level has no coefficient: it is one less all others.
                 own = np.eye(len(A))[start:stop]
                 directions.append(np.vstack([-own.sum(axis=0), own]))
                 names += [f"{column.name}={level}" for level in column.levels]
             start = stop
         if not names:
             return None
-        V, which = np.vstack(directions), np.repeat(np.arange(len(directions)), [*map(len, directions)])
+        V = np.vstack(directions)
+        which = np.repeat(np.arange(len(directions)), [*map(len, directions)])
         # Noise counts against a level: the difference to what is enough, less twice its standard deviation.
         enough = FEWEST * (1 - FEWEST / n_rows)
-        spare, norms = V @ A @ V.T, V @ V.T
-        square, norm = np.diag(spare), np.diag(norms)
+        spare = V @ A @ V.T
+        norms = V @ V.T
+        square = np.diag(spare)
+        norm = np.diag(norms)
         if thin := [names[each] for each in np.flatnonzero(square - CERTAINTY * sigma * norm < enough)]:
             return (
                 f"{', '.join(thin)} has fewer than {FEWEST} rows beyond noise, and a coefficient might reveal "
                 "these people; or it hardly varies within parties. Merge the level with another"
             )
+        # Of each two levels of different columns, the difference and the sum.
         for sign in (-2, 2):
             both = np.add.outer(square, square) + sign * spare
             both -= CERTAINTY * sigma * (np.add.outer(norm, norm) + sign * norms)

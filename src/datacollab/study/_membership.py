@@ -31,21 +31,22 @@ class StudyMembership:
     together_of_tenth: float
 
 
-def measured_study_membership(asked: Iterable[str], *, errors: str = "robust") -> tuple[StudyMembership, ...]:
-    """Return what attackers read of the totals of statistics with these titles, by rows together.
+def study_membership_figures(asked: Iterable[str], *, errors: str = "robust") -> tuple[StudyMembership, ...]:
+    """Return how well attackers read the totals of statistics with these titles, by rows together.
 
     Figures are of the largest sets that were measured.  Counts are taken to have gone before; `errors` are those of
     least squares.  An effect was not measured.
 
     Examples
     --------
-    >>> found = measured_study_membership(["description", "survival"])
+    >>> found = study_membership_figures(["description", "survival"])
     >>> sorted({each.statistics for each in found})
     [('counts', 'description'), ('survival',)]
     >>> sorted({each.n_rows for each in found})
     [150, 300, 1000, 3000]
     """
-    named = {f"least squares ({errors})" if title == "least squares" else title for title in asked}
+    titles = {"least squares": f"least squares ({errors})"}
+    named = {titles.get(title, title) for title in asked}
     lines = _TABLE.read_text(encoding="utf-8").splitlines()
     rows = [*csv.DictReader(line for line in lines if not line.startswith("#"))]
     measured = [
@@ -57,5 +58,6 @@ def measured_study_membership(asked: Iterable[str], *, errors: str = "robust") -
         for row in rows
     ]
     fitting = [each for each in measured if named & {*each.statistics} and {*each.statistics} <= named | {"counts"}]
+    # A set within another one that was measured says less.
     sets = [{*each.statistics} for each in fitting]
     return tuple(each for each in fitting if not any({*each.statistics} < other for other in sets))

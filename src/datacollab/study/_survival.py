@@ -5,7 +5,7 @@ A row changes that statistic through the risk sets of all earlier events, by up 
 So an event counts in full up to a cumulative hazard of 3, where 5 % survive, and less and less up to 5, where its
 weight is 0.  The weights depend on earlier times alone, so that the test stays valid.
 
-Why that bounds what a row changes: where a row is added to n at risk, their mean moves by 1/(n+1) of its distance.
+Why that bounds the change by a row: where a row is added to n at risk, their mean moves by 1/(n+1) of its distance.
 Weighted by d, these moves add up to the area below the weights, and one step at most (`WEIGHTS`).  The cumulative
 hazard before a time changes by 1/(n+1) at most, as the sum of d/(n(n+1)) over earlier times does not exceed that, and
 the row's own event adds no more.  The change of a weight is at most the slope times that, where the hazard is within
@@ -16,7 +16,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, ClassVar, NamedTuple
 
 import numpy as np
@@ -28,26 +28,31 @@ from sklearn.isotonic import isotonic_regression
 from .._typing import FloatArray
 from ..errors import AgreementError
 from ..linalg import below_zero, largest_noise
-from ._cells import COUNT_NOISE, noisy
-from ._plan import (
-    CERTAINTY,
-    FEWEST,
+from ..sums._statistic import (
+    COUNT_NOISE,
     RIDGE_MOVED,
-    USUAL_NOISE,
-    CategoryColumn,
-    NumberColumn,
     ResultTable,
     Statistic,
     StatisticResult,
     StudyTable,
-    count_text,
-    number_text,
-    p_text,
     refuse_total,
 )
+from ._cells import noisy
+from ._columns import (
+    CERTAINTY,
+    FEWEST,
+    USUAL_NOISE,
+    CategoryColumn,
+    NumberColumn,
+    count_text,
+    group_name,
+    number_text,
+    p_text,
+)
 
-_FULL, _NONE = 3.0, 5.0
-"""Cumulative hazards of a party up to which an event has weight 1, and from which on it has weight 0."""
+# Cumulative hazards of a party up to which an event has weight 1, and from which on it has weight 0.
+_FULL = 3.0
+_NONE = 5.0
 _SLOPE = 1 / (_NONE - _FULL)
 WEIGHTS = (_FULL + _NONE) / 2 + 1
 """The most that weights times d/n add up to over a party's event times: the area below the weights, and a step."""
@@ -57,10 +62,13 @@ WEIGHTS_CHANGE = 1 + 2 * _SLOPE
 """The most that a row changes the weights, times d, over all event times: the cumulative hazard changes by 1/(n+1)."""
 SQUARED_WEIGHTS_CHANGE = 1 + 4 * _SLOPE
 """The same for squared weights."""
+# How far replacing a row moves counts (2) and centred times within intervals (1/2): squared.
 _COUNTS_MOVED = 2.5
-"""How far replacing a row moves counts (2) and centred times within intervals (1/2): squared."""
+# `reach`, `top` and `change` of `Survival._moved`, for two groups and for more.
+_OF_TWO = (1.0, 0.25, 1.0)
+_OF_MORE = (math.sqrt(2), 1.0, 2 * math.sqrt(2))
+# Standard deviations of its noise that a number has to be above 0, to divide by it.
 _CERTAIN = 3.0
-"""Standard deviations of its noise that a number has to be above 0, to divide by it."""
 _Z = float(stats.norm.ppf(0.975))
 
 
@@ -75,9 +83,9 @@ class RiskSets(NamedTuple):
 
     def sums(self, values: FloatArray) -> FloatArray:
         """Return sums of rows with each time, shape (n_times, n_columns), from shape (n_rows, n_columns)."""
-        found = np.zeros((len(self.times), values.shape[1]))
-        np.add.at(found, self.place, values)
-        return found
+        totals = np.zeros((len(self.times), values.shape[1]))
+        np.add.at(totals, self.place, values)
+        return totals
 
     def sums_at_risk(self, values: FloatArray) -> FloatArray:
         """Return sums over each risk set, shape (n_times, n_columns)."""
@@ -89,13 +97,14 @@ def risk_sets(time: FloatArray, event: FloatArray) -> RiskSets:
     times, place = np.unique(time, return_inverse=True)
     at_risk = np.cumsum(np.bincount(place, minlength=len(times))[::-1], dtype=np.float64)[::-1]
     events = np.asarray(np.bincount(place, event, len(times)), dtype=np.float64)
-    hazard = np.r_[0.0, np.cumsum(events / at_risk)[:-1]] if len(times) else np.zeros(0)
+    # The cumulative hazard before each time: a weight must not depend on the event that it is for.
+    hazard = np.r_[0.0, np.cumsum(events / at_risk)][: len(times)]
     return RiskSets(times, place, np.asarray(at_risk), events, np.clip((_NONE - hazard) * _SLOPE, 0.0, 1.0))
 
 
-def observed_times(time: NumberColumn, event: str, table: StudyTable) -> FloatArray:
+def read_times(time: NumberColumn, event: str, table: StudyTable) -> FloatArray:
     """Return times over the longest one, and whether an event was seen by then, shape (n_rows, 2); NaN if missing."""
-    scaled = time.scaled(table) + 0.5
+    scaled = time.scale(table) + 0.5
     seen = CategoryColumn(event, (0, 1)).indicators(table)
     beyond = time.numbers(table) > time.high
     return np.column_stack([scaled, np.where(seen.any(axis=1), seen[:, 1] & ~beyond, np.nan)])
@@ -201,7 +210,7 @@ class SurvivalResult(StatisticResult):
         """Return a line for each group and interval with enough rows at risk."""
         rows = []
         for each in self.curves:
-            group = "all" if each.group is None else str(each.group)
+            group = group_name(each.group)
             for k in np.flatnonzero(~np.isnan(each.survival)):
                 counts = (each.at_risk[k], each.events[k], each.censored[k])
                 figures = (each.survival[k], each.low[k], each.high[k])
@@ -215,9 +224,9 @@ class SurvivalResult(StatisticResult):
         yield f"{noisy(self.least_noise)} Intervals include it."
         yield "Curves end where fewer than ten rows may be at risk."
         for each in self.curves:
-            name = "" if each.group is None else f" of {each.group}"
+            whose = "" if each.group is None else f" of {each.group}"
             median, low, high = (number_text(value) or "not reached" for value in each.median)
-            yield f"Median{name}: {median} (95 % interval {low} to {high})."
+            yield f"Median{whose}: {median} (95 % interval {low} to {high})."
         if self.by is None:
             return
         yield f"The test's sums may tell the events of a small group with noise of {self.noise_of_test:.2g}."
@@ -290,7 +299,8 @@ class Survival(Statistic):
         "rows at risk and events by interval, in each group, and how groups differ; and more closely than counts do, "
         "the events of a small group"
     )
-    own_copies: ClassVar[float] = 0.5  # The noise in all its rows is about twice that of other counts.
+    # The noise in all its rows is about twice that of other counts.
+    own_copies: ClassVar[float] = 0.5
 
     def __post_init__(self) -> None:
         check_time(self.time, "Survival")
@@ -304,11 +314,12 @@ class Survival(Statistic):
     @property
     def _n_compared(self) -> int:
         """Return in how many numbers the observed and expected events of groups are compared."""
-        return len(self._groups) if len(self._groups) <= 2 else len(self._groups) - 1
+        # Of two groups, both parts of one difference, which the hazard ratio needs.
+        return max(len(self._groups) - 1, min(len(self._groups), 2))
 
     @property
     def _counting(self) -> FloatArray:
-        r"""Return what counts of intervals are multiplied with, shape (n_intervals, n_intervals).
+        r"""Return the matrix that is applied to counts of intervals, shape (n_intervals, n_intervals).
 
         The square root of the matrix of cumulative sums, with columns of length 1 at most.  With equal noise after it,
         that of cumulative sums grows as the logarithm of n_intervals.
@@ -324,7 +335,7 @@ class Survival(Statistic):
         A row is an event once, moves the shares p of the groups at risk by 1/(n+1), and the weights.  Groups differ by
         `reach` at most, their variance has norm `top`, and changes by `change` for each unit of p.
         """
-        reach, top, change = (1.0, 0.25, 1.0) if len(self._groups) == 2 else (math.sqrt(2), 1.0, 2 * math.sqrt(2))
+        reach, top, change = _OF_TWO if len(self._groups) == 2 else _OF_MORE
         first = reach * (2 + WEIGHTS + 2 * WEIGHTS_CHANGE)
         return first, (top + change) * SQUARED_WEIGHTS + 2 * top + 2 * top * SQUARED_WEIGHTS_CHANGE
 
@@ -353,12 +364,16 @@ class Survival(Statistic):
     def loss(self) -> float:
         """Return how far replacing one row moves the numbers at most, in units of the noise."""
         counts = math.sqrt(_COUNTS_MOVED) / self._of_counts
-        return counts if self.by is None else math.hypot(counts, RIDGE_MOVED / self.noise)
+        if self.by is None:
+            return counts
+        return math.hypot(counts, RIDGE_MOVED / self.noise)
 
     def add_up(self, table: StudyTable, secret: bytes) -> FloatArray:
         """Return the complete rows of a party: time, event and group, shape (n_rows, 2 + n_groups)."""
-        rows = observed_times(self.time, self.event, table)
-        groups = np.ones((len(rows), 1)) if self.by is None else self.by.indicators(table).astype(np.float64)
+        rows = read_times(self.time, self.event, table)
+        groups = np.ones((len(rows), 1))
+        if self.by is not None:
+            groups = self.by.indicators(table).astype(np.float64)
         return np.asarray(np.column_stack([rows, groups])[~np.isnan(rows).any(axis=1) & groups.any(axis=1)])
 
     def join(self, first: FloatArray, second: FloatArray) -> FloatArray:
@@ -367,8 +382,11 @@ class Survival(Statistic):
 
     def finish(self, sums: FloatArray) -> FloatArray:
         """Return a party's counts, times within intervals, and log-rank statistic, shape (n_numbers,)."""
-        time, event, groups = sums[:, 0], sums[:, 1], sums[:, 2:]
+        time = sums[:, 0]
+        event = sums[:, 1]
+        groups = sums[:, 2:]
         parts = time * self.n_intervals
+        # An end belongs to its interval, also if rounding puts it a little beyond.
         place = np.clip(np.ceil(parts - 1e-9).astype(int) - 1, 0, self.n_intervals - 1)
         left = np.clip(place + 1 - parts, 0.0, 1.0) - 0.5
         numbers: list[FloatArray] = []
@@ -378,39 +396,49 @@ class Survival(Statistic):
             # Events add up from the first interval on, and censored rows from the last, to those at risk.
             numbers += [self._counting @ events, self._counting @ censored[::-1]]
             numbers += [np.asarray(np.bincount(place, each * left, self.n_intervals), float) for each in counted]
-        return np.concatenate(numbers + ([] if self.by is None else self._compared(time, event, groups)))
+        if self.by is not None:
+            numbers += self._compare_groups(time, event, groups)
+        return np.concatenate(numbers)
 
-    def _compared(self, time: FloatArray, event: FloatArray, groups: FloatArray) -> list[FloatArray]:
+    def _compare_groups(self, time: FloatArray, event: FloatArray, groups: FloatArray) -> list[FloatArray]:
         """Return observed less expected events of all groups but the first, or both parts of it, and their variance."""
         sets = risk_sets(time, event)
-        n, d, w = sets.at_risk, sets.events, sets.weights
+        n = sets.at_risk
+        d = sets.events
+        w = sets.weights
+        # p: shares of the groups at risk, which is how events fall on them by chance.
         p = sets.sums_at_risk(groups)[:, 1:] / n[:, None]
         own = sets.sums(groups * event[:, None])[:, 1:]
         parts = own * (1 - p), (d[:, None] - own) * p
+        # Of the hypergeometric distribution, for several events at one time.
         scale = w**2 * d * (n - d) / np.maximum(n - 1, 1)
         V = np.diag(scale @ p) - p.T @ (scale[:, None] * p)
-        compared = [w @ part for part in parts] if len(self._groups) == 2 else [w @ (parts[0] - parts[1])]
+        compared = [w @ part for part in parts]
+        if len(self._groups) != 2:
+            compared = [w @ (parts[0] - parts[1])]
         return [*compared, V[np.triu_indices(len(V))]]
 
     def result(self, total: FloatArray, *, n_parties: int, noise: float = 1.0) -> SurvivalResult:
         """Return curves and rates, and the test if there are groups."""
-        n_counts, p = 4 * self.n_intervals, len(self._groups) - 1
+        n_counts = 4 * self.n_intervals
+        p = len(self._groups) - 1
         counts = total[: n_counts * (p + 1)].reshape(p + 1, n_counts)
         curves = [self._curve(group, own, noise) for group, own in zip(self._groups, counts, strict=True)]
         chi_square = p_value = math.nan
         ratio = (math.nan, math.nan, math.nan)
         if self.by is not None:
-            compared, V = total[counts.size :][: self._n_compared], np.zeros((p, p))
+            compared = total[counts.size :][: self._n_compared]
+            V = np.zeros((p, p))
             V[np.triu_indices(p)] = V.T[np.triu_indices(p)] = total[counts.size + self._n_compared :]
             self._check_compared(compared, V, sum(float(each.events.sum()) for each in curves), noise)
             chi_square, p_value = self._test(compared, V, noise)
             if len(self._groups) == 2 and not math.isnan(p_value):
                 ratio = self._ratio(compared, float(V[0, 0]), noise)
         edges = np.linspace(0.0, self.time.high, self.n_intervals + 1)
-        by = None if self.by is None else self.by.name
         of_count = float(np.max(self._noise_of_counts[0]))
         noises = (of_count * noise, self.count_noise * noise, self._noises[0] * noise)
-        return SurvivalResult(edges, tuple(curves), chi_square, p, p_value, ratio, *noises, by)
+        result = SurvivalResult(edges, tuple(curves), chi_square, p, p_value, ratio, *noises)
+        return result if self.by is None else replace(result, by=self.by.name)
 
     def _check_compared(self, compared: FloatArray, V: FloatArray, n_events: float, noise: float) -> None:
         """Raise a ShareError if groups differ by more than noise and as many events explain."""
@@ -426,10 +454,15 @@ class Survival(Statistic):
     def _test(self, compared: FloatArray, V: FloatArray, noise: float) -> tuple[float, float]:
         """Return chi-square of the groups' differences, and its p value; NaN if noise could decide."""
         of_compared, of_variance = (each * noise for each in self._noises)
-        U = compared[:1] - compared[1:] if len(self._groups) == 2 else compared
+        U = compared
+        noise_of_U = of_compared**2
+        if len(self._groups) == 2:
+            # Both parts of the difference have noise.
+            U = compared[:1] - compared[1:]
+            noise_of_U *= 2
         if scipy.linalg.eigvalsh(V)[0] <= max(_CERTAIN * of_variance * math.sqrt(2 * len(V)), 1e-10):
             return math.nan, math.nan
-        S = V + of_compared**2 * (2 if len(self._groups) == 2 else 1) * np.eye(len(V))
+        S = V + noise_of_U * np.eye(len(V))
         chi_square = float(U @ scipy.linalg.solve(S, U, assume_a="pos"))
         if not of_variance:
             return chi_square, float(stats.chi2.sf(chi_square, len(V)))
@@ -449,27 +482,34 @@ class Survival(Statistic):
     @property
     def _noise_of_counts(self) -> tuple[FloatArray, FloatArray]:
         """Return the noise of all numbers of a group as a matrix, and how these give rows at risk by interval."""
-        m, undo = self.n_intervals, np.linalg.inv(self._counting)
+        m = self.n_intervals
+        undo = np.linalg.inv(self._counting)
         noises = self._of_counts * scipy.linalg.block_diag(undo, undo[::-1], np.eye(2 * m))
         later = np.triu(np.ones((m, m)))
         return noises, np.column_stack([later, later, np.zeros((m, 2 * m))])
 
     def _curve(self, group: Any, own: FloatArray, noise: float) -> SurvivalCurve:
         """Return one group's curve from its numbers, shape (4 * n_intervals,)."""
-        m, width = self.n_intervals, self.time.high / self.n_intervals
+        m = self.n_intervals
+        width = self.time.high / self.n_intervals
         noises, to_risk = self._noise_of_counts
         noises = noises * noise
         events, censored = np.linalg.solve(self._counting, own[: 2 * m].reshape(2, m).T).T
         x = np.r_[events, censored[::-1], own[2 * m :]]
         # Rows leave before an interval's end, on average by the half and what is added to it.
-        one, none = np.eye(m), np.zeros((m, m))
+        one = np.eye(m)
+        none = np.zeros((m, m))
         to_exposed = to_risk - np.column_stack([none, one / 2, none, one])
         to_time = to_exposed - np.column_stack([one / 2, none, one, none])
         to_events = np.column_stack([one, none, none, none])
-        at_risk, exposed, time = to_risk @ x, np.maximum(to_exposed @ x, 1.0), np.maximum(to_time @ x, 1e-9)
+        at_risk = to_risk @ x
+        exposed = np.maximum(to_exposed @ x, 1.0)
+        time = np.maximum(to_time @ x, 1e-9)
         of_risk = np.linalg.norm(to_risk @ noises, axis=1)
-        hazard, rate = events / exposed, events / time
+        hazard = events / exposed
+        rate = events / time
         survival = np.cumprod(1 - hazard)
+        # Noise moves the logarithm of the curve by its changes of all hazards so far, to first order.
         moved = (to_events - hazard[:, None] * to_exposed) / (exposed * np.maximum(1 - hazard, 1e-9))[:, None]
         of_survival = np.abs(survival) * np.linalg.norm(np.cumsum(moved @ noises, axis=0), axis=1)
         of_rate = np.linalg.norm((to_events - rate[:, None] * to_time) @ noises, axis=1) / time
@@ -482,18 +522,20 @@ class Survival(Statistic):
         shown = np.logical_and.accumulate(at_risk >= FEWEST + CERTAINTY * of_risk)
         rates[0] = np.maximum(rates[0], 0.0)
         curve = np.where(shown, [survival, low, high, *rates], np.nan)
-        if shown.any():  # Beyond, noise would decide, and change what is before.
+        if shown.any():
+            # Beyond, noise would decide, and change the curve before.
             curve[0, shown] = isotonic_regression(survival[shown], y_min=0.0, y_max=1.0, increasing=False)
         median = (self._half(curve[0]), self._half(curve[1]), self._half(curve[2]))
-        found: list[Any] = [at_risk, events, censored[::-1], time * width, *curve, median, float(of_risk[0])]
-        return SurvivalCurve(group, *found)
+        figures: list[Any] = [at_risk, events, censored[::-1], time * width, *curve, median, float(of_risk[0])]
+        return SurvivalCurve(group, *figures)
 
     def _half(self, curve: FloatArray) -> float:
         """Return the time at which a curve falls to one half; NaN if it does not."""
         below = np.flatnonzero(curve <= 0.5)
         if not below.size:
             return math.nan
-        end, before = int(below[0]), np.r_[1.0, curve][below[0]]
+        end = int(below[0])
+        before = np.r_[1.0, curve][end]
         return float((end + (before - 0.5) / (before - curve[end])) * self.time.high / self.n_intervals)
 
 
@@ -502,9 +544,13 @@ def _score_interval(x: FloatArray, n: FloatArray, noise: FloatArray, bound: floa
 
     They are cut at 0 and 1 / bound, and then half a standard deviation of the noise apart at least.
     """
-    a, b = 1 + bound * _Z**2 / n, 2 * x + _Z**2 / n
+    # a y² - b y + c = 0 at both ends.
+    a = 1 + bound * _Z**2 / n
+    b = 2 * x + _Z**2 / n
     root = np.sqrt(np.maximum(b**2 - 4 * a * (x**2 - _Z**2 * noise**2), 0.0))
-    low, high = np.maximum((b - root) / (2 * a), 0.0), (b + root) / (2 * a)
+    low = np.maximum((b - root) / (2 * a), 0.0)
+    high = (b + root) / (2 * a)
     if bound:
-        low, high = np.minimum(low, 1 - noise / 2), np.minimum(high, 1.0)
+        low = np.minimum(low, 1 - noise / 2)
+        high = np.minimum(high, 1.0)
     return np.maximum(low, 0.0), np.maximum(high, noise / 2)

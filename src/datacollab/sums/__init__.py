@@ -5,9 +5,10 @@ from ._common_map import CommonMap
 from ._files import MASKED_SUM_KIND, mask_card, message_to_bytes, read_mask_card, read_message
 from ._isolated_rows import IsolatedRows
 from ._masked_sum import FEWEST_PARTIES, MaskedMessage, MaskedSum, MaskKey, check_mask_key, not_of_rows
-from ._membership import MeasuredMembership, measured_membership
-from ._plan import SUMS_MODEL_KIND, SumsModel, SumsPlan
+from ._membership import MeasuredMembership, membership_figures
 from ._ridge_sums import RidgeFromSums, RidgeSums, fences
+from ._sums_model import SUMS_MODEL_KIND, SumsModel
+from ._sums_plan import SumsPlan
 from ._words import FixedPoint, key_stream, standard_normal
 
 __all__ = [
@@ -33,7 +34,7 @@ __all__ = [
     "fences",
     "key_stream",
     "mask_card",
-    "measured_membership",
+    "membership_figures",
     "message_to_bytes",
     "not_of_rows",
     "read_mask_card",

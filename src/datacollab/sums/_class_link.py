@@ -16,10 +16,10 @@ import numpy as np
 
 from .._typing import FloatArray
 
+# t times the number of classes, in standard deviations of the fit; see docs/sums.
 _SOFTNESS = 0.7
-"""t times the number of classes, in standard deviations of the fit; see docs/sums."""
+# Keeps probabilities above 0 where the total has no noise.
 _LEAST_SOFTNESS = 1e-4
-"""Keeps probabilities above 0 where the total has no noise."""
 POINTS, WEIGHTS = np.polynomial.hermite_e.hermegauss(40)
 """Nodes of the standard normal distribution, and their weights: means over it."""
 WEIGHTS = WEIGHTS / WEIGHTS.sum()

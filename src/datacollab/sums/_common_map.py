@@ -1,4 +1,4 @@
-"""The common map: what all parties do with a row before they add anything up, and the analyst does not know."""
+"""The common map of rows, which all parties use before they add anything up, and the analyst does not know."""
 
 from __future__ import annotations
 
@@ -17,36 +17,36 @@ from ..errors import AnchorError
 from ..linalg import Kernel
 from ._words import key_stream, standard_normal
 
+# Principal components that distances are measured in.
 _MOST_PRINCIPAL = 48
-"""Principal components that distances are measured in."""
 _MOST_LANDMARKS = 300
+# Anchor rows between which distances are measured, for the kernel's width.
 _MOST_PAIRED = 600
-"""Anchor rows between which distances are measured, for the kernel's width."""
 _FOLDS = 5
+# Of the variance of anchor rows that are left out, the part that principal components of the others must hold. All
+# real tables that were tried hold more; more than some 55 independent columns hold less: see docs/results/sums.
 _LEAST_SHARE = 0.9
-"""Of the variance of anchor rows that are left out, the part that principal components of the others must hold.
-All real tables that were tried hold more; more than some 55 independent columns hold less: see docs/results/sums."""
+# The same for columns that are all alike: pixels and signals hold more, and a kernel is worth more to them.
 _LEAST_SHARE_ALIKE = 0.5
-"""The same for columns that are all alike: pixels and signals hold more, and a kernel is worth more to them."""
+# Normal scores for each unit of a number: a quarter of its declared range, or its standard deviation. This bounds how
+# far a crafted anchor magnifies a difference, and costs skewed columns next to nothing.
 _STEEPEST = 10.0
-"""Normal scores for each unit of a number: a quarter of its declared range, or its standard deviation.  This
-bounds how far a crafted anchor magnifies a difference, and costs skewed columns next to nothing."""
 _HALF = np.sqrt(0.5)
+# Standard deviations of the first principal component at which all columns are clipped.
 _CLIP = 4.0
-"""Standard deviations of the first principal component at which all columns are clipped."""
+# Numbers beyond it, in standard deviations, count as if they were there.
 _FARTHEST = 1e150
-"""Numbers beyond it, in standard deviations, count as if they were there."""
+# The part of the anchor that is not clipped to the unit ball.
 _QUANTILE = 0.9
-"""The part of the anchor that is not clipped to the unit ball."""
+# Lengths below this part of the clip are zero but for rounding.
 _ZERO = 1e-12
-"""Lengths below this part of the clip are zero but for rounding."""
+# Directions of the anchor with a smaller part of the largest singular value are dropped.
 _NO_DIRECTION = 1e-8
-"""Directions of the anchor with a smaller part of the largest singular value are dropped."""
+# Directions of the landmarks with a smaller part of the largest eigenvalue are dropped.
 _RANK = 1e-6
-"""Directions of the landmarks with a smaller part of the largest eigenvalue are dropped."""
+# Singular values that differ by a smaller part of the largest one are kept, or dropped, together: which directions
+# belong to each of them, rounding decides.
 _TIED = 1e-5
-"""Singular values that differ by a smaller part of the largest one are kept, or dropped, together: which directions
-belong to each of them, rounding decides."""
 _N_WITNESSES = 8
 _N_WITNESS_ROWS = 100
 _WITNESS_UNIT = 1e-12
@@ -68,8 +68,7 @@ class CommonMap:
     the anchor, turned by a rotation that the secret chooses.
 
     The anchor may say too little about how columns vary together, as with hundreds of them.  Then there are no
-    landmarks, V is the identity, and W turns r(x), without x: what follows is ridge regression on the table's own
-    columns.
+    landmarks, V is the identity, and W turns r(x), without x: ridge regression is then on the table's own columns.
 
     Each party makes the map at home: from one anchor and one secret, all get the same, but for rounding, for all signs
     and bases that their programs of linear algebra choose.
@@ -77,7 +76,7 @@ class CommonMap:
     Attributes
     ----------
     scores : list of (ndarray, ndarray) or None, of length n_features
-        For each column its values in the anchor and what r makes of them; None if the column stays as it is.
+        For each column its values in the anchor and their scores by r; None if the column stays as it is.
     mean : ndarray of shape (n_columns,)
         μ, of the columns and the normal scores beside them.
     principal : ndarray of shape (n_columns, n_principal)
@@ -166,20 +165,26 @@ class CommonMap:
             raise AnchorError(
                 f"The common map needs an anchor of at least two different rows of finite numbers; got shape {A.shape}."
             )
-        scores = [None if as_they_are else _normal_scores(column) for column in A.T]
-        ranked = _scored(A, scores)
-        least_share = _LEAST_SHARE_ALIKE if as_they_are else _LEAST_SHARE
-        by_secret = np.argsort(key_stream(_derived(secret, b"folds"), len(A)))
+        scores: list[tuple[FloatArray, FloatArray] | None] = [None] * A.shape[1]
+        least_share = _LEAST_SHARE_ALIKE
+        if not as_they_are:
+            scores = [_normal_scores(column) for column in A.T]
+            least_share = _LEAST_SHARE
+        ranked = _score(A, scores)
+        # The anchor's order, which its maker chose, decides nothing.
+        by_secret = np.argsort(key_stream(_derive_key(secret, b"folds"), len(A)))
         if n_columns and _share_of_principal(ranked[by_secret]) < least_share:
             return cls._of_own_columns(ranked, secret, scores, n_columns)._with_witnesses(anchor, secret)
-        A = _beside_scores(A, scores)
+        A = _add_scores(A, scores)
         A = np.vstack([A, _between(A, secret, n_rows - len(A))])
+        # z: principal components of columns that are clipped, so that no entry reaches far.
         mean = A.mean(axis=0)
         _, s, Vt = np.linalg.svd(A - mean, full_matrices=False)
         V = Vt[: _count_directions(s, _MOST_PRINCIPAL)].T
         clip = _CLIP * s[0] / np.sqrt(len(A))
         Z = np.clip(A - mean, -clip, clip) @ V
-        order = np.argsort(key_stream(_derived(secret, b"landmarks"), len(Z)))
+        order = np.argsort(key_stream(_derive_key(secret, b"landmarks"), len(Z)))
+        # φ: z beside a kernel with landmarks, by Nyström's approximation.
         gamma = 1.0 / _median_above_zero(pdist(Z[order[:_MOST_PAIRED]], "sqeuclidean"), clip**2)
         landmarks = Z[order[:_MOST_LANDMARKS]]
         linear_scale = _median_above_zero(np.linalg.norm(Z, axis=1), clip)
@@ -187,12 +192,13 @@ class CommonMap:
         above = eigenvalues > _RANK * eigenvalues[-1]
         root = U[:, above] / np.sqrt(eigenvalues[above])
         F = _features(Z, linear_scale, landmarks, root, gamma)
+        # W: the leading directions of φ over the anchor.
         feature_mean = F.mean(axis=0)
         U, s, Wt = np.linalg.svd(F - feature_mean, full_matrices=False)
         d = _count_directions(s, n_components)
         # LAPACK chooses signs of singular vectors, and a basis of those with one singular value. This choice cancels:
         # the rotation is the orthogonal matrix nearest to secret numbers, one row of them for each anchor row, in U.
-        normal = standard_normal(_derived(secret, b"rotation"), len(A) * d).reshape(len(A), d)
+        normal = standard_normal(_derive_key(secret, b"rotation"), len(A) * d).reshape(len(A), d)
         left, _, right = np.linalg.svd(U[:, :d].T @ normal)
         directions = (Wt[:d].T * s[:d] ** -flatten) @ left @ right
         lengths = np.linalg.norm((F - feature_mean) @ directions, axis=1)
@@ -224,7 +230,7 @@ class CommonMap:
         Z = np.clip(A - mean, -clip, clip)[:, varies]
         p = Z.shape[1]
         d = min(p, n_columns)
-        Q, upper = np.linalg.qr(standard_normal(_derived(secret, b"columns"), p * d).reshape(p, d))
+        Q, upper = np.linalg.qr(standard_normal(_derive_key(secret, b"columns"), p * d).reshape(p, d))
         # Signs of columns are LAPACK's; with a positive diagonal beside them they are the secret's.
         directions = Q * np.sign(np.diag(upper))
         return cls(
@@ -245,17 +251,17 @@ class CommonMap:
         """Return the map with secret sums over entries of mapped anchor rows."""
         rows = np.asarray(anchor, dtype=np.float64)
         v = self.transform(rows[:: -(-len(rows) // _N_WITNESS_ROWS)]).ravel()
-        weights = standard_normal(_derived(secret, b"witnesses"), _N_WITNESSES * len(v)).reshape(_N_WITNESSES, -1)
-        key = _derived(secret, b"witness pads")
+        weights = standard_normal(_derive_key(secret, b"witnesses"), _N_WITNESSES * len(v)).reshape(_N_WITNESSES, -1)
+        key = _derive_key(secret, b"witness pads")
         return replace(self, witnesses=weights @ v / np.sqrt(len(v)), witness_key=key)
 
     def witness(self, context: bytes) -> NDArray[np.uint64]:
         """Return eight words by which an analyst compares two parties' maps, and learns nothing else.
 
-        They are secret sums of what the map makes of the anchor, in units of 1e-12, under a pad that all parties derive
+        They are secret sums of the mapped anchor, in units of 1e-12, under a pad that all parties derive
         from their secret and the `MaskedSum.context`, of 32 bytes.  The pad cancels in differences.
         """
-        pad = key_stream(_derived(self.witness_key + context, b"pad"), _N_WITNESSES)
+        pad = key_stream(_derive_key(self.witness_key + context, b"pad"), _N_WITNESSES)
         return np.round(self.witnesses / _WITNESS_UNIT).astype(np.int64).view(np.uint64) + pad
 
     @property
@@ -270,9 +276,10 @@ class CommonMap:
 
     def transform(self, X: ArrayLike) -> FloatArray:
         """Map rows, shape (n_rows, n_components); no row is longer than 1."""
+        # Squares of larger numbers would overflow.
         known = np.clip(np.asarray(X, dtype=np.float64), -_FARTHEST, _FARTHEST)
-        columns = _scored if self.is_of_own_columns else _beside_scores
-        rows = columns(known, self.scores) - self.mean
+        score = _score if self.is_of_own_columns else _add_scores
+        rows = score(known, self.scores) - self.mean
         Z = np.clip(rows, -self.clip, self.clip) @ self.principal
         F = _features(Z, self.linear_scale, self.landmarks, self.root, self.gamma)
         v = (F - self.feature_mean) @ self.directions / self.length
@@ -296,7 +303,7 @@ def _normal_scores(column: FloatArray) -> tuple[FloatArray, FloatArray] | None:
     return values, np.concatenate([[0.0], np.cumsum(climbs)])
 
 
-def _scored(X: FloatArray, scores: list[tuple[FloatArray, FloatArray] | None]) -> FloatArray:
+def _score(X: FloatArray, scores: list[tuple[FloatArray, FloatArray] | None]) -> FloatArray:
     """Return rows with normal scores in place of numbers; values between those of the anchor lie on a line."""
     made = X.copy()
     for place, known in enumerate(scores):
@@ -305,12 +312,12 @@ def _scored(X: FloatArray, scores: list[tuple[FloatArray, FloatArray] | None]) -
     return made
 
 
-def _beside_scores(X: FloatArray, scores: list[tuple[FloatArray, FloatArray] | None]) -> FloatArray:
+def _add_scores(X: FloatArray, scores: list[tuple[FloatArray, FloatArray] | None]) -> FloatArray:
     """Return rows with the normal scores of numbers beside them; a number and its score weigh half each."""
     numbers = [place for place, known in enumerate(scores) if known is not None]
     kept = X.copy()
     kept[:, numbers] *= _HALF
-    return np.hstack([kept, _HALF * _scored(X, scores)[:, numbers]])
+    return np.hstack([kept, _HALF * _score(X, scores)[:, numbers]])
 
 
 def _share_of_principal(A: FloatArray) -> float:
@@ -326,6 +333,7 @@ def _share_of_principal(A: FloatArray) -> float:
         left = A[is_left] - mean
         total += float((left**2).sum())
         held += float(((left @ V) ** 2).sum())
+    # Rows that are all alike say nothing against principal components.
     return held / total if total else 1.0
 
 
@@ -347,7 +355,7 @@ def _between(A: FloatArray, secret: bytes, n: int) -> FloatArray:
     """Return n rows, each at a secret place between two rows; none if n is negative."""
     if n <= 0:
         return A[:0]
-    words = key_stream(_derived(secret, b"rows between"), 3 * n).reshape(3, n)
+    words = key_stream(_derive_key(secret, b"rows between"), 3 * n).reshape(3, n)
     first, second = (words[:2] % np.uint64(len(A))).astype(np.intp)
     part = (words[2] >> np.uint64(11)).astype(np.float64)[:, None] * 2.0**-53
     return np.asarray(A[first] * part + A[second] * (1 - part))
@@ -356,7 +364,7 @@ def _between(A: FloatArray, secret: bytes, n: int) -> FloatArray:
 def _median_above_zero(lengths: FloatArray, unit: float) -> float:
     """Return the median of the lengths that are not zero, or the unit if all are: many rows may be equal."""
     above = lengths[lengths > _ZERO * unit]
-    return float(np.median(above)) if len(above) else float(unit)
+    return float(np.median(above)) if len(above) else unit
 
 
 def _kernel(X: FloatArray, landmarks: FloatArray, gamma: float) -> FloatArray:
@@ -370,6 +378,6 @@ def _features(Z: FloatArray, linear_scale: float, landmarks: FloatArray, root: F
     return np.asarray(np.hstack([linear, _kernel(Z, landmarks, gamma) @ root / np.sqrt(2)]))
 
 
-def _derived(secret: bytes, purpose: bytes) -> bytes:
+def _derive_key(secret: bytes, purpose: bytes) -> bytes:
     """Return a key of 32 bytes for one purpose."""
     return hashlib.sha256(b"datacollab sums 1 map\n" + purpose + b"\n" + secret).digest()

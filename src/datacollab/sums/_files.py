@@ -1,4 +1,4 @@
-"""What travels: a mask key as text that its party signs, and a masked message as a file.
+"""Files of sums: a mask key as text that its party signs, and a masked message.
 
 A message is signed by its party, and always sealed: all of them are the total, which is for the analyst alone.
 """
@@ -31,14 +31,15 @@ from ..errors import AgreementError, ExchangeError, ShareError
 from ._masked_sum import MaskedMessage, MaskKey, check_mask_key
 
 _CARD_CONTEXT = b"datacollab mask key 1\n"
-_KEY_BYTES, _SIGNATURE_BYTES = 32, 64
+_KEY_BYTES = 32
+_SIGNATURE_BYTES = 64
 MASKED_SUM_KIND = "datacollab.masked-sum"
 
 _SEALED = "sealed.bin"
 _WORDS = "words.safetensors"
 _FACTS = {"party", "context", "versions"}
+# Further facts on the outside of a message of a project, all or none.
 _TOLD = {"project_digest", "anchor_commitment", "n_components", "created"}
-"""Further facts on the outside of a message of a project, all or none."""
 _INNER_FACTS = {"party", "context", "tags"}
 _MOST_BYTES = 256 * 1024**2
 
@@ -46,17 +47,10 @@ _MOST_BYTES = 256 * 1024**2
 def message_to_bytes(
     message: MaskedMessage, key: KeyPair, analyst: PublicKey, *, outside: Mapping[str, Any] | None = None
 ) -> bytes:
-    """Write a message as a signed bundle whose contents only the analyst can open.
+    """Write a message as a bundle that the party's key signs, and whose contents only the analyst can open.
 
-    Parameters
-    ----------
-    message : MaskedMessage
-    key : KeyPair
-        The party's key, which signs.
-    analyst : PublicKey
-    outside : mapping of str to object, optional
-        Further facts of a project: `project_digest`, `anchor_commitment`, `n_components` and `created`.  Everybody who
-        carries the file can read them.
+    `outside` are further facts of a project: `project_digest`, `anchor_commitment`, `n_components` and `created`.
+    Everybody who carries the file can read them.
     """
     facts = {"party": message.party, "context": message.context.hex()}
     tags = sorted([tag.hex(), party] for party, tag in message.tags.items())
@@ -68,41 +62,32 @@ def message_to_bytes(
 
 
 def read_message(source: bytes | Path, key: KeyPair, *, signed_by: PublicKey) -> MaskedMessage:
-    """Read a message of unknown origin, and check every part.
+    """Read a message of unknown origin with the analyst's key, and check every part; `signed_by` is its party.
 
-    Parameters
-    ----------
-    source : bytes or Path
-    key : KeyPair
-        The analyst's.
-    signed_by : PublicKey
-        The party that has to have signed it.
-
-    Raises
-    ------
-    ExchangeError
-        ``SHARE_MALFORMED`` if a part does not say what it has to say, or one of the codes of `unpack` and `unseal`.
+    ``SHARE_MALFORMED`` is raised if a part is not as it has to be, or one of the codes of `unpack` and `unseal`.
     """
+    # A message of the most columns has 8 MB; the limit keeps a crafted file from filling the memory.
     limits = Limits(total_bytes=_MOST_BYTES)
     outer = unpack(source, kind=MASKED_SUM_KIND, signed_by=signed_by, limits=limits)
     if outer.facts.keys() not in (_FACTS, _FACTS | _TOLD) or outer.members.keys() != {_SEALED}:
-        raise _malformed("it has other facts or parts than a masked sum")
+        raise _refusal("it has other facts or parts than a masked sum")
     data = unseal(outer.members[_SEALED], key, purpose=_purpose(outer.facts))
     inner = unpack(data, kind=MASKED_SUM_KIND, limits=limits, what="The masked sum within")
     if inner.facts.keys() != _INNER_FACTS or inner.members.keys() != {_WORDS}:
-        raise _malformed("its contents have other facts or parts than a masked sum")
+        raise _refusal("its contents have other facts or parts than a masked sum")
+    # The signature is on the outside, so that the inside has to say the same.
     if any(inner.facts[name] != outer.facts[name] for name in ("party", "context")):
-        raise _malformed("its contents name another party or another sum than its outside")
+        raise _refusal("its contents name another party or another sum than its outside")
     return _message_of(inner)
 
 
 def _message_of(inner: Bundle) -> MaskedMessage:
     arrays = bytes_to_arrays(inner.members[_WORDS], what="The masked sum")
     if arrays.keys() != {"words", "witness"} or {each.dtype for each in arrays.values()} != {np.dtype(np.int64)}:
-        raise _malformed("its words are not what they have to be")
+        raise _refusal("its words are not what they have to be")
     party, context, listed = (inner.facts[name] for name in ("party", "context", "tags"))
     if not _is_party(party):
-        raise _malformed("it names no party")
+        raise _refusal("it names no party")
     try:
         tags = {other: bytes.fromhex(tag) for tag, other in listed if _is_party(other)}
         if len(tags) != len(listed):
@@ -110,7 +95,7 @@ def _message_of(inner: Bundle) -> MaskedMessage:
         words, witness = (arrays[name].view(np.uint64) for name in ("words", "witness"))
         return MaskedMessage(party, bytes.fromhex(context), words, tags, witness)
     except (TypeError, ValueError, ShareError):
-        raise _malformed("its context or its tags are not what they have to be") from None
+        raise _refusal("its context or its tags are not what they have to be") from None
 
 
 def _is_party(name: Any) -> bool:
@@ -122,18 +107,12 @@ def _purpose(facts: dict[str, Any]) -> str:
     return f"masked sum of {party} in {facts['context']}"
 
 
-def _malformed(reason: str) -> ExchangeError:
+def _refusal(reason: str) -> ExchangeError:
     return ExchangeError("SHARE_MALFORMED", f"The masked sum cannot be used: {reason}. Have the party send it again.")
 
 
 def mask_card(mask_key: MaskKey, key: KeyPair) -> str:
-    """Write a public mask key as one word, signed by its party.
-
-    Parameters
-    ----------
-    mask_key : MaskKey
-    key : KeyPair
-        The party's.
+    """Write a public mask key as one word, which its party's key signs.
 
     Examples
     --------
@@ -147,21 +126,13 @@ def mask_card(mask_key: MaskKey, key: KeyPair) -> str:
 
 
 def read_mask_card(word: str, public: PublicKey) -> bytes:
-    """Return the public mask key on a card, after checks of its form and its signature.
+    """Return the public mask key on a card of the party with key `public`, after checks of its form and signature.
 
-    Parameters
-    ----------
-    word : str
-    public : PublicKey
-        The party's.
-
-    Raises
-    ------
-    ExchangeError
-        ``KEY_MALFORMED`` if the word is no mask key, ``SIGNATURE_INVALID`` if another party signed it.
+    ``KEY_MALFORMED`` is raised if the word is no mask key, ``SIGNATURE_INVALID`` if another party signed it.
     """
     letters = word.removeprefix(MASK_CARD_PREFIX)
     try:
+        # One key has one spelling: a second one would look like another key.
         data = bytes_of(letters)
         if letters == word or len(data) != _KEY_BYTES + _SIGNATURE_BYTES or letters != letters_of(data):
             raise ValueError

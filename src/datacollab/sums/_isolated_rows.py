@@ -21,12 +21,12 @@ from scipy.special import ndtr, ndtri
 from .._typing import FloatArray
 from ._ridge_sums import RidgeSums
 
+# A row stands alone if its target is read rightly this much more often than the usual row's.
 _MOST_BEYOND = 0.05
-"""A row stands alone if its target is read rightly this much more often than the usual row's."""
+# τ / s²: the noise of S_xy has the variance 2 s², and the indicator of one of two equally frequent classes 1/4.
 _NOISE = 8.0
-"""τ / s²: the noise of S_xy has the variance 2 s², and the indicator of one of two equally frequent classes 1/4."""
+# Numbers of mapped rows in memory (33 MB) from which on rows are dropped that cannot stand alone any more.
 _MOST_KEPT = 2**22
-"""Numbers of mapped rows in memory (33 MB) from which on rows are dropped that cannot stand alone any more."""
 
 
 class IsolatedRows:
@@ -76,7 +76,7 @@ class IsolatedRows:
         return shortened
 
     def correction(self) -> tuple[FloatArray, int]:
-        """Return what makes of the parts the sums over shortened rows, and how many rows stand alone."""
+        """Return the difference of the sums over shortened rows to the parts, and how many rows stand alone."""
         if not self._kept:
             return np.zeros(self._statistic.n_numbers), 0
         v, y = self._rows()

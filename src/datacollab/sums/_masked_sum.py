@@ -17,7 +17,7 @@ import hashlib
 import math
 import secrets
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any, NoReturn
 
 import numpy as np
@@ -34,11 +34,12 @@ from ._words import FixedPoint, Words, key_stream, standard_normal
 FEWEST_PARTIES = 3
 """With two parties, each learns the other's part by subtracting its own from the total."""
 
+# Units of 1e-12 by which sums over one map may differ: less than entries by 1e-9, and far more than rounding does.
 _WITNESS_SLACK = 500
-"""Units of 1e-12 by which sums over one map may differ: less than entries by 1e-9, and far more than rounding does."""
 _KEY_BYTES = 32
 _TAG_BYTES = 32
 _PRIME = 2**255 - 19
+# Points of Curve25519 whose order divides 8: their shared secret is the same with every key.
 _SMALL_ORDER = frozenset(
     {
         0,
@@ -48,21 +49,15 @@ _SMALL_ORDER = frozenset(
         39382357235489614581723060781553021112529911719440698176882885853963445705823,
     }
 )
-"""Points of Curve25519 whose order divides 8: their shared secret is the same with every key."""
 
 _CONTEXT = b"datacollab sums 1 context\n"
 _PAIR = b"datacollab sums 1 pair\n"
+# Standard deviations of noise that the range of numbers leaves room for; the draw never goes beyond 8.3.
 _FARTHEST = 10.0
-"""Standard deviations of noise that the range of numbers leaves room for; the draw never goes beyond 8.3."""
 
 
 def check_mask_key(public: bytes, party: PartyName) -> None:
-    """Refuse a public mask key that has a second spelling, or whose shared secrets everybody knows.
-
-    Raises
-    ------
-    AgreementError
-    """
+    """Raise AgreementError for a public mask key with a second spelling, or whose shared secrets everybody knows."""
     number = int.from_bytes(public, "little")
     if len(public) != _KEY_BYTES or number >= _PRIME or number in _SMALL_ORDER:
         raise AgreementError(
@@ -86,7 +81,7 @@ class MaskKey:
     Attributes
     ----------
     public : bytes of length 32
-        What goes into the roster.
+        The half that goes into the roster.
 
     Examples
     --------
@@ -128,7 +123,7 @@ class MaskKey:
 
 
 def not_of_rows(wrong: str, of: str = "") -> str:
-    """Return the refusal of a total that no rows give: what is wrong with it, and what its parties can do."""
+    """Return the refusal of a total that no rows give: the fault `wrong`, and a way on for its parties."""
     whose = f" of {of}" if of else ""
     return (
         f"The total{whose} is not one of rows: {wrong}. At least one party added something else, and nobody can tell "
@@ -244,7 +239,9 @@ class MaskedSum:
         if noise.ndim != 1 or not len(noise) or not (np.isfinite(noise) & (noise >= 0)).all():
             raise AgreementError("noise must be a list of finite standard deviations, none negative.")
         noise.flags.writeable = False
-        n_colluding = min(math.ceil(n / 2), n - 2) if self.n_colluding is None else self.n_colluding
+        n_colluding = self.n_colluding
+        if n_colluding is None:
+            n_colluding = min(math.ceil(n / 2), n - 2)
         if not 0 <= n_colluding <= n - 2:
             raise AgreementError(
                 f"n_colluding must be from 0 to {n - 2}, so that two of {n} parties are left; got {n_colluding}."
@@ -306,6 +303,7 @@ class MaskedSum:
             raise AgreementError(f"Party {party!r}: the values are not all numbers. Nothing was sent.") from None
         if part.shape != noise.shape:
             raise AgreementError(f"Party {party!r}: expected {len(noise)} numbers, got an array of shape {part.shape}.")
+        # The noise of the honest parties adds up to the agreed one, whatever colluding ones leave out.
         spread = noise / math.sqrt(len(self.roster) - self._colluding)
         bound = self.numbers.largest / len(self.roster)
         if not (np.abs(part) + _FARTHEST * spread < bound).all():
@@ -314,6 +312,7 @@ class MaskedSum:
                 f"each of {len(self.roster)} parties. Nothing was sent. Scale the numbers."
             )
         secret = key.secret
+        # The first number is 1: if the masks cancel, the total of it is the number of parties.
         words = self.numbers.encode(np.r_[1.0, part])
         drawn = standard_normal(noise_key or secrets.token_bytes(_KEY_BYTES), len(part)) * spread
         words = self.numbers.add(words, self.numbers.encode(np.r_[0.0, drawn]))
@@ -322,9 +321,13 @@ class MaskedSum:
             if other != party:
                 stream_key, tags[other] = self._pair(secret, key.public, public)
                 mask = key_stream(stream_key, words.size).reshape(words.shape)
-                words = self.numbers.add(words, mask if key.public < public else self.numbers.negate(mask))
+                # One of the pair adds the mask and the other subtracts it, by the order of their keys.
+                if key.public > public:
+                    mask = self.numbers.negate(mask)
+                words = self.numbers.add(words, mask)
         key.erase()
-        return MaskedMessage(party, self.context, words, tags, *([] if witness is None else [witness]))
+        message = MaskedMessage(party, self.context, words, tags)
+        return message if witness is None else replace(message, witness=witness)
 
     def total(self, messages: Sequence[MaskedMessage]) -> FloatArray:
         """Add up the messages of all parties, shape (n_numbers,).
@@ -354,6 +357,7 @@ class MaskedSum:
                 f"The messages of {missing} are missing. Without them nothing can be added up: wait for them, or begin "
                 "a new run without these parties."
             )
+        # Wrong keys and maps are named before anything is added up.
         self._check_tags(by_party)
         _check_witnesses(by_party)
         total = np.zeros((1 + len(np.asarray(self.noise)), self.numbers.n_words), dtype=np.uint64)
@@ -379,6 +383,7 @@ class MaskedSum:
 
     def _pair(self, secret: bytes, own: bytes, other: bytes) -> tuple[bytes, bytes]:
         """Derive the key of a pair's stream, and its tag."""
+        # Both halves of the pair derive the same: their keys stand in byte order.
         shared = X25519PrivateKey.from_private_bytes(secret).exchange(X25519PublicKey.from_public_bytes(other))
         info = _PAIR + b"".join(sorted([own, other]))
         derived = HKDF(hashes.SHA256(), _KEY_BYTES + _TAG_BYTES, self.context, info).derive(shared)
@@ -387,12 +392,8 @@ class MaskedSum:
     def check(self, message: MaskedMessage) -> None:
         """Refuse a message that is not one of this sum; tags are compared in `total`.
 
-        Raises
-        ------
-        AgreementError
-            If it is of nobody in the roster, or was made for another sum.
-        ShareError
-            If it has another number of words, or tags.
+        It raises AgreementError if it is of nobody in the roster, or was made for another sum, and ShareError if it has
+        another number of words, or tags.
         """
         if message.party not in self.roster:
             raise AgreementError(
@@ -420,8 +421,9 @@ class MaskedSum:
             # Some parties may lie about one: only of a key that fits nobody's can it be said whose it is.
             of_all = [party for party, count in wrong.items() if count == len(messages) - 1]
             named = of_all or [party for party, count in wrong.items() if count]
+            others = "the other parties" if of_all else "each other"
             raise AgreementError(
-                f"The keys of {named} do not fit {'the other parties' if of_all else 'each other'}: "
+                f"The keys of {named} do not fit {others}: "
                 f"{max(wrong.values())} of {len(messages) - 1} tags differ. Have them compare the roster with their "
                 "own keys, or begin a new run without them."
             )
@@ -444,5 +446,6 @@ def _fit(message: MaskedMessage, other: MaskedMessage) -> bool:
     """Return whether two messages were made with one map, but for rounding."""
     if message.witness.shape != other.witness.shape:
         return False
+    # Differences modulo 2^64, as the pads are.
     apart = (message.witness - other.witness).view(np.int64).astype(np.float64)
     return bool((np.abs(apart) <= _WITNESS_SLACK).all())

@@ -32,8 +32,8 @@ class MeasuredMembership:
     """Of both, if they work together."""
 
 
-def measured_membership(kind: Literal["table", "alike", "own columns"] = "table") -> tuple[MeasuredMembership, ...]:
-    """Return what attackers read of totals with the recommended settings, by rows together.
+def membership_figures(kind: Literal["table", "alike", "own columns"] = "table") -> tuple[MeasuredMembership, ...]:
+    """Return how well attackers read totals with the recommended settings, by rows together.
 
     Parameters
     ----------
@@ -43,7 +43,7 @@ def measured_membership(kind: Literal["table", "alike", "own columns"] = "table"
 
     Examples
     --------
-    >>> people = [each for each in measured_membership() if not each.rare]
+    >>> people = [each for each in membership_figures() if not each.rare]
     >>> [each.n_rows for each in people]
     [250, 1000, 3000]
     >>> people[0].together > people[2].together

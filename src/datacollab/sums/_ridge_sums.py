@@ -1,11 +1,11 @@
-r"""Ridge regression from sums over rows: what a party adds up, and how the analyst solves the total.
+r"""Ridge regression from sums over rows: the sums of a party, and how the analyst solves their total.
 
 With v a row in the common map and t its target, a party's part is :math:`\sum u u^\top` of
 
 .. math:: u = [v;\; \eta t;\; \eta],
 
 whose blocks are :math:`\sum v v^\top`, :math:`\sum v t^\top`, the sums of both, and the number of rows.  The total is
-what all rows in one place would give, so the fit is ridge regression on all of them [1]_.
+that of all rows in one place, so the fit is ridge regression on all of them [1]_.
 
 References
 ----------
@@ -35,39 +35,42 @@ from ._class_link import POINTS, WEIGHTS, ClassLink, class_link
 from ._masked_sum import not_of_rows
 from ._words import standard_normal
 
+# Length of targets and of the constant beside rows of length 1; see docs/sums.
 _ETA = 0.5
 _PENALTIES = np.geomspace(1e-3, 30.0, 25)
 _LEAST_PENALTY = 1e-3
+# Factor of the degrees of freedom in generalised cross-validation, against overfitting.
 _COST_OF_FREEDOM = 1.2
-"""Factor of the degrees of freedom in generalised cross-validation, against overfitting."""
+# Penalties with more degrees of freedom, over the number of rows, are not considered.
 _MOST_FREEDOM = 0.95
-"""Penalties with more degrees of freedom, over the number of rows, are not considered."""
+# Residuals are taken to be at least this part of the target's sum of squares: noise may make them negative.
 _LEAST_RESIDUAL = 1e-3
-"""Residuals are taken to be at least this part of the target's sum of squares: noise may make them negative."""
+# With fewer rows in the total, the model has noise of its own; see docs/results/sums.
 _ENOUGH_ROWS = 600
-"""With fewer rows in the total, the model has noise of its own; see docs/results/sums."""
+# The most variance that this noise has, over that of the fit.
 _MOST_SPREAD = 0.25
-"""The most variance that this noise has, over that of the fit."""
+# Residuals are taken to be at least this part of the target's sum of squares for it: noise makes them too small.
 _LEAST_UNEXPLAINED = 0.25
-"""Residuals are taken to be at least this part of the target's sum of squares for it: noise makes them too small."""
+# Totals whose numbers agree up to one over this have one model.
 _SAME = 2.0**16
-"""Totals whose numbers agree up to one over this have one model."""
+# Far above the error of fixed-point numbers, 2^-33 for each party.
 _ROUNDING = 1e-6
+# Least number of rows, over the standard deviation of its noise.
 _LEAST_CLARITY = 1.0
-"""Least number of rows, over the standard deviation of its noise."""
+# A model of fewer rows says much of each.
 _FEWEST_ROWS = 10
 LEAST_KEPT = 0.1
 """Part of a fit that is kept of any class: it moves probabilities little, and keeps the order of rows."""
+# Standard deviations that are taken off the variance that the fit of a class explains; see docs/sums.
 _CAUTION = 0.5
-"""Standard deviations that are taken off what the fit of a class explains; see docs/sums."""
+# Logarithms tell no numbers apart that are far below the largest over this.
 _LOG_RANGE = 1000.0
-"""Logarithms tell no numbers apart that are far below the largest over this."""
+# How far limits reach beyond nine tenths of the numbers, in their range; see docs/sums.
 _FENCE = 2.0
-"""How far limits reach beyond nine tenths of the numbers, in their range; see docs/sums."""
+# Numbers are clipped only where noise, which is a part of the range, would be so many times as large with them.
 _LEAST_GAIN = 1.5
-"""Numbers are clipped only where noise, which is a part of the range, would be so many times as large with them."""
+# Own rows that count as much as that a party is like the others.
 _ROWS_OF_PRIOR = 30
-"""Own rows that count as much as that a party is like the others."""
 
 
 def _one_per_row(y: ArrayLike) -> NDArray[Any]:
@@ -77,14 +80,16 @@ def _one_per_row(y: ArrayLike) -> NDArray[Any]:
     return target
 
 
-def class_indicators(y: ArrayLike, classes: Sequence[Any]) -> NDArray[np.bool_]:
-    """Return which class each target is, shape (n_rows, n_classes).
+def check_mapped(v: FloatArray, n_components: int, name: str) -> None:
+    """Refuse rows that are none of a common map of so many columns, as raw rows are not."""
+    if v.ndim != 2 or v.shape[1] != n_components or not (np.linalg.norm(v, axis=1) <= 1 + 1e-9).all():
+        raise AgreementError(
+            f"{name}: expected rows of the common map, {n_components} numbers of length 1 at most; got shape {v.shape}."
+        )
 
-    Raises
-    ------
-    AgreementError
-        If a target is none of the classes.
-    """
+
+def class_indicators(y: ArrayLike, classes: Sequence[Any]) -> NDArray[np.bool_]:
+    """Return which class each target is, shape (n_rows, n_classes); AgreementError if it is none of the classes."""
     indicators = _one_per_row(y)[:, None] == np.asarray(classes)
     if not indicators.any(axis=1).all():
         raise AgreementError("Sums: a target is none of the classes agreed on. Correct it, or leave the row out.")
@@ -103,15 +108,20 @@ def fences(values: FloatArray, *, scale: str | None = None) -> tuple[float, floa
             return 0.0, 1.0
         low, high = fences(np.log(above))
         within = above[(np.log(above) >= low) & (np.log(above) <= high)]
-        return float(within.min() if values.min() > 0 else 0.0), float(within.max())
+        least = float(within.min()) if values.min() > 0 else 0.0
+        return least, float(within.max())
     low, high = np.quantile(values, [0.05, 0.95])
     width = high - low
     if width == 0 and (values != low).any():
         # Where nearly all are equal, the others say how far apart numbers are.
         width = np.quantile(np.abs(values[values != low] - low), 0.95)
-    least, most = float(values.min()), float(values.max())
-    low, high = max(least, float(low - _FENCE * width)), min(most, float(high + _FENCE * width))
-    return (low, high) if most - least >= _LEAST_GAIN * (high - low) else (least, most)
+    least = float(values.min())
+    most = float(values.max())
+    low = max(least, float(low - _FENCE * width))
+    high = min(most, float(high + _FENCE * width))
+    if most - least >= _LEAST_GAIN * (high - low):
+        return low, high
+    return least, most
 
 
 @dataclass(frozen=True, eq=False)
@@ -150,7 +160,7 @@ class RidgeFromSums:
         """Return the outputs of mapped rows, shape (n_rows, n_outputs)."""
         return np.asarray(v @ self.coefficients + self.intercept)
 
-    def moved(self, n_rows: float, mean_v: ArrayLike, mean_t: ArrayLike) -> RidgeFromSums:
+    def move_intercept(self, n_rows: float, mean_v: ArrayLike, mean_t: ArrayLike) -> RidgeFromSums:
         """Return the model with the intercept of a party that has rows with these means, in the map and encoded.
 
         It moves by their mean residual times n / (n + 30): a random intercept, for institutions that explain 3 % of
@@ -163,7 +173,7 @@ class RidgeFromSums:
 
 @dataclass(frozen=True)
 class TotalFigures:
-    """What a total says, beside the model, of the rows in it; all with noise.
+    """Numbers of rows that a total tells beside the model; all with noise.
 
     Attributes
     ----------
@@ -212,6 +222,8 @@ class RidgeSums:
     scale: str | None = None
 
     def __post_init__(self) -> None:
+        if self.classes is not None:
+            object.__setattr__(self, "classes", tuple(np.asarray(self.classes).tolist()))
         if (self.classes is None) == (self.limits is None):
             raise AgreementError("RidgeSums: give either classes or limits.")
         if self.classes is not None and len(self.classes) < 2:
@@ -254,23 +266,22 @@ class RidgeSums:
 
         B is the largest length of u.
         """
-        square = 1 - 1 / self.n_outputs if self.classes is not None else 1.0
-        return math.sqrt(2) * (1 + _ETA**2 * square + _ETA**2)
+        return math.sqrt(2) * (1 + _ETA**2 * self._most_square + _ETA**2)
+
+    @property
+    def _most_square(self) -> float:
+        """Return the largest square of an encoded target: a number in [-1, 1], or indicators less 1/C."""
+        return 1.0 if self.classes is None else 1 - 1 / self.n_outputs
+
+    def noise_of_n_rows(self, noise: float) -> float:
+        """Return the noise in the number of rows, if that on the diagonal is `noise`."""
+        return noise / _ETA**2
 
     def noise_for(self, epsilon: float, delta: float = 1e-5) -> float:
         """Return the s with which the total is (epsilon, delta)-differentially private for replacing one row.
 
-        Parameters
-        ----------
-        epsilon : float
-            Above 0.
-        delta : float
-            From 1e-12 on, and below 1; well below one over the number of rows.
-
-        Raises
-        ------
-        ValueError
-            If a number is outside its range.
+        Epsilon is above 0, and delta from 1e-12 on: well below one over the number of rows.  It raises ValueError if
+        one is outside its range.
 
         Examples
         --------
@@ -282,10 +293,7 @@ class RidgeSums:
     def encode(self, y: ArrayLike) -> FloatArray:
         """Return targets as columns: classes as indicators less 1/C, numbers moved from `limits` to [-1, 1].
 
-        Raises
-        ------
-        AgreementError
-            If a target is missing, no number or none of the classes.
+        It raises AgreementError if a target is missing, no number or none of the classes.
         """
         target = _one_per_row(y)
         if self.limits is not None:
@@ -296,14 +304,16 @@ class RidgeSums:
                 raise AgreementError("RidgeSums: a target is no number. Correct it, or leave the row out.") from None
             if not np.isfinite(numbers).all():
                 raise AgreementError("RidgeSums: a target is missing or not finite. Leave such rows out.")
-            low, high = self._scaled(np.asarray(self.limits))
-            clipped = self._scaled(np.clip(numbers, *self.limits))
+            low, high = self._to_scale(np.asarray(self.limits))
+            clipped = self._to_scale(np.clip(numbers, *self.limits))
             return np.asarray((2 * clipped - low - high)[:, None] / (high - low))
         assert self.classes is not None
         return np.asarray(class_indicators(target, self.classes) - 1 / self.n_outputs)
 
-    def _scaled(self, numbers: FloatArray) -> FloatArray:
-        return numbers if self.scale is None else np.log(numbers + self._shift)
+    def _to_scale(self, numbers: FloatArray) -> FloatArray:
+        if self.scale is None:
+            return numbers
+        return np.asarray(np.log(numbers + self._shift))
 
     @property
     def _shift(self) -> float:
@@ -318,7 +328,7 @@ class RidgeSums:
         """
         if self.limits is None:
             return np.asarray(np.asarray(self.classes)[outputs.argmax(axis=1)])
-        low, high = self._scaled(np.asarray(self.limits))
+        low, high = self._to_scale(np.asarray(self.limits))
         if self.scale is None:
             return np.asarray((np.clip(outputs[:, 0], -1.0, 1.0) * (high - low) + low + high) / 2)
         around = np.clip(outputs[:, :1] + residual * POINTS, -1.0, 1.0)
@@ -326,19 +336,11 @@ class RidgeSums:
         return np.asarray(np.clip(numbers @ WEIGHTS, *self.limits))
 
     def part(self, v: FloatArray, y: ArrayLike) -> FloatArray:
-        """Return what a party adds up, shape (n_numbers,).
+        """Return the sums of a party, shape (n_numbers,), over its rows v in the common map and their targets y.
 
-        Parameters
-        ----------
-        v : ndarray of shape (n_rows, n_components)
-            The party's rows in the common map.
-        y : array-like of shape (n_rows,)
+        It raises AgreementError if they are no such rows, or do not fit each other, or as `encode` raises it.
         """
-        if v.ndim != 2 or v.shape[1] != self.n_components or not (np.linalg.norm(v, axis=1) <= 1 + 1e-9).all():
-            raise AgreementError(
-                f"RidgeSums: expected rows of the common map, {self.n_components} numbers of length 1 at most; got "
-                f"shape {v.shape}."
-            )
+        check_mapped(v, self.n_components, "RidgeSums")
         t = self.encode(y)
         if len(t) != len(v):
             raise AgreementError(f"RidgeSums: there are {len(v)} rows and {len(t)} targets. Give one target per row.")
@@ -357,8 +359,8 @@ class RidgeSums:
         a draw around the fit: from the posterior of the coefficients, with 600/n - 1 of its variance, and at most a
         quarter (Wang, Fienberg and Smola, 2015).  One total always gives one model.
 
-        Each class's fit is shrunk towards the class's share of rows: by the part of what it explains that is beyond
-        what chance and noise explain, over the variance of its outputs.  Few rows of a class may leave nothing.
+        Each class's fit is shrunk towards the class's share of rows: by the variance that it explains beyond chance and
+        noise, over the variance of its outputs.  Few rows of a class may leave nothing.
 
         Parameters
         ----------
@@ -375,8 +377,12 @@ class RidgeSums:
             If the total cannot be sums of rows: fewer than ten rows, beyond the noise, or as `impossible` says.  If the
             number of rows is smaller than its noise, so that nobody can tell.
         """
-        D, M, noise = self.n_components, self._matrix(total), self.noise if noise is None else noise
-        n, noise_of_n = M[-1, -1] / _ETA**2, noise / _ETA**2
+        D = self.n_components
+        M = self._matrix(total)
+        if noise is None:
+            noise = self.noise
+        n = M[-1, -1] / _ETA**2
+        noise_of_n = self.noise_of_n_rows(noise)
         if np.isfinite(M).all() and n < _LEAST_CLARITY * noise_of_n:
             raise NumericalError(
                 f"The total says that there are {n:.0f} rows, with noise of {noise_of_n:.0f}: too much for a model. "
@@ -387,6 +393,7 @@ class RidgeSums:
                 f"The total says that there are {n:.0f} rows; at least {_FEWEST_ROWS} are needed. Have the parties "
                 "compare how many rows each of them added."
             )
+        # Centred moments: S of rows, B of rows with targets, and the sum of squares of the targets.
         n, mean_v, mean_t = self.means(total)
         S = M[:D, :D] - n * np.outer(mean_v, mean_v)
         B = M[:D, D:-1] / _ETA - n * np.outer(mean_v, mean_t)
@@ -396,11 +403,14 @@ class RidgeSums:
         if wrong := self.impossible(total, noise=noise):
             raise NumericalError(not_of_rows(wrong))
         e, U = scipy.linalg.eigh(S)
-        e, Z = np.maximum(e, 0.0), U.T @ B
+        # Noise may make eigenvalues of directions without rows negative.
+        e = np.maximum(e, 0.0)
+        Z = U.T @ B
         least = max(_LEAST_PENALTY, least_penalty * noise * math.sqrt(2 * D))
         alpha = self._penalty(e, (Z**2).sum(axis=1), square, n, least)
         coefficients = U @ (Z / (e + alpha)[:, None])
         spread = 0.0
+        # A draw from the posterior in place of its mean: a model of few rows says less of each [2]_.
         if noise > 0 and n < _ENOUGH_ROWS:
             residual, freedom = self._fitted(e, (Z**2).sum(axis=1), square, np.array([alpha]))
             variance = max(residual[0], _LEAST_UNEXPLAINED * square) / max(n - 1 - freedom[0], n / 4) / self.n_outputs
@@ -412,13 +422,14 @@ class RidgeSums:
         # The moments' own noise, and that of the mean of rows, times the target's mean.
         noise_of_moments = (noise / math.sqrt(2) / _ETA) ** 2 * (1 + mean_t**2)
         if self.classes is not None:
-            return self._shrunk(fit, e, Z, (mean_v, mean_t), noise_of_moments)
+            return self._shrink(fit, e, Z, (mean_v, mean_t), noise_of_moments)
+        # Noise in the moments would look like explained variance.
         explained = float((1 / (e + alpha)) @ (Z[:, 0] ** 2 - noise_of_moments[0]))
         unexplained = max(square - max(explained, 0.0), _LEAST_RESIDUAL * square)
         # Numbers between -1 and 1 have no larger deviation, whatever the noise says.
         return replace(fit, residual=min(1.0, math.sqrt(unexplained / n)))
 
-    def _shrunk(
+    def _shrink(
         self, fit: RidgeFromSums, e: FloatArray, Z: FloatArray, means: tuple[FloatArray, FloatArray], noise: FloatArray
     ) -> RidgeFromSums:
         """Shrink each class's fit, and add its link.
@@ -426,10 +437,12 @@ class RidgeSums:
         `e` and `Z` are the eigenvalues and the moments along each, `means` those of rows and targets, and `noise` the
         variance of each class's moments.
         """
-        n, (mean_v, mean_t) = fit.n_rows, means
+        n = fit.n_rows
+        mean_v, mean_t = means
         shrunk = 1 / (e + fit.alpha)
         shares = mean_t + 1 / self.n_outputs
         bounded = np.clip(shares, 1 / n, 1 - 1 / n)
+        # The variance of an indicator, and the part of it that the columns explain beyond noise.
         square = n * bounded * (1 - bounded)
         explained = shrunk @ Z**2
         beyond = np.maximum(explained - noise * shrunk.sum(), 0.0)
@@ -446,6 +459,7 @@ class RidgeSums:
             surely = np.full(2, surely.mean())
             deviation = np.full(2, deviation.mean() / math.sqrt(2))
             of_class = np.full(2, of_outputs.mean())
+        # Only the part beyond chance and noise counts, less half a standard deviation of it; see docs/sums.
         certain = (surely - _CAUTION * deviation) / np.maximum(of_class, np.finfo(float).tiny)
         kept = np.clip(certain, LEAST_KEPT, 1.0)
         coefficients = fit.coefficients * kept
@@ -459,21 +473,26 @@ class RidgeSums:
 
     def means(self, total: FloatArray) -> tuple[float, FloatArray, FloatArray]:
         """Return the number of rows in a total or a part, and their means in the map and of encoded targets."""
-        D, column = self.n_components, self._matrix(total)[:, -1] / _ETA
+        D = self.n_components
+        column = self._matrix(total)[:, -1] / _ETA
         n = float(column[-1] / _ETA)
         return n, column[:D] / n, column[D:-1] / _ETA / n
 
     def figures(self, total: FloatArray) -> TotalFigures:
-        """Return what a total, shape (n_numbers,), says of the rows in it."""
-        D, M = self.n_components, self._matrix(total)
+        """Return the numbers of rows that a total, shape (n_numbers,), tells."""
+        D = self.n_components
+        M = self._matrix(total)
         n = float(M[-1, -1] / _ETA**2)
-        counts = () if self.classes is None else tuple((M[D:-1, -1] / _ETA**2 + n / self.n_outputs).tolist())
-        return TotalFigures(n_rows=n, class_counts=counts)
+        if self.classes is None:
+            return TotalFigures(n_rows=n, class_counts=())
+        # Indicators are added up less 1/C.
+        counts = M[D:-1, -1] / _ETA**2 + n / self.n_outputs
+        return TotalFigures(n_rows=n, class_counts=tuple(counts.tolist()))
 
     def impossible(self, total: FloatArray, *, noise: float | None = None) -> str | None:
-        """Return why no rows can give a total, as the end of a sentence; None if rows can, but for what noise hides.
+        """Return why no rows can give a total, as the end of a sentence; None if rows can, as far as noise lets see.
 
-        Each bound allows for the noise of what it is about: a total of rows is refused with a chance below 1e-13.
+        Each bound allows for the noise in its numbers: a total of rows is refused with a chance below 1e-13.
 
         Parameters
         ----------
@@ -486,8 +505,9 @@ class RidgeSums:
         M = self._matrix(total)
         figures = self.figures(total)
         n = figures.n_rows
-        noise = self.noise if noise is None else noise
-        # Whatever the rows are: for all sums at once, those of products of columns and target among them.
+        if noise is None:
+            noise = self.noise
+        # A sum of uuᵀ has no negative eigenvalue, whatever the rows are: a check of all sums at once.
         if wrong := below_zero(M, noise):
             return wrong
         of_number = largest_noise(1, noise)
@@ -495,8 +515,7 @@ class RidgeSums:
         # No mapped row is longer than 1: the trace less n is 0 at most, with the noise of D numbers and that of n.
         if np.trace(M[:D, :D]) - n > of_number * math.hypot(math.sqrt(D), 1 / _ETA**2) + rounding:
             return "rows of the common map are longer than 1"
-        # The squared target of a row is 1 at most if it is a number, and 1 - 1/C if it is one of C classes.
-        most = 1.0 if self.classes is None else 1 - 1 / m
+        most = self._most_square
         beyond = float(np.trace(M[D:-1, D:-1])) - _ETA**2 * n * most
         spare = of_number * math.hypot(math.sqrt(m), most) + rounding
         if beyond > spare or (self.classes is not None and beyond < -spare):
@@ -527,6 +546,7 @@ class RidgeSums:
     def _penalty(self, e: FloatArray, squares: FloatArray, square: float, n: float, least: float) -> float:
         """Choose the penalty from the eigenvalues, the squared moments along each, and the target's sum of squares."""
         m = self.n_outputs
+        # The negative logarithm of the Gaussian evidence, and generalised cross-validation, for each penalty.
         grid = np.r_[least, _PENALTIES[least < _PENALTIES]]
         unexplained = np.maximum(square - 1 / (e + grid[:, None]) @ squares, _LEAST_RESIDUAL * square)
         evidence = m * np.log1p(e / grid[:, None]).sum(axis=1) + (n - 1) * m * np.log(unexplained / n / m)

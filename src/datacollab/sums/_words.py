@@ -66,21 +66,9 @@ class FixedPoint:
         return float(2.0 ** (self.bits - 1 - self.fraction_bits))
 
     def encode(self, values: ArrayLike) -> Words:
-        """Round numbers to the nearest fixed-point number.
+        """Return the nearest fixed-point numbers, shape (n, n_words), to numbers of shape (n,).
 
-        Parameters
-        ----------
-        values : array-like of shape (n,)
-            Finite, and below `largest` in absolute value.
-
-        Returns
-        -------
-        ndarray of uint64, shape (n, n_words)
-
-        Raises
-        ------
-        ValueError
-            If a number is out of range.
+        It raises ValueError unless all are finite, and below `largest` in absolute value.
         """
         numbers = np.asarray(values, dtype=np.float64)
         if not (np.abs(numbers) < self.largest).all():
@@ -105,6 +93,7 @@ class FixedPoint:
     def add(self, first: Words, second: Words) -> Words:
         """Return the sums modulo ``2**bits``."""
         total = first + second
+        # The carry of the lower word: unsigned words wrap around.
         if self.n_words == 2:
             total[:, 1] += total[:, 0] < first[:, 0]
         return total

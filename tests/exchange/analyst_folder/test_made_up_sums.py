@@ -91,7 +91,7 @@ def integrated(world, way, root):
     folder, table = world.folder(ONE), pd.read_csv(world.table(ONE))
     other = table["ill"].map({"yes": "no", "no": "yes"}) if world.task == "classification" else -table["ill"]
     prepared, flipped = folder.prepare(table), folder.prepare(table.assign(ill=other)).part
-    part = way(getattr(prepared.plan, "statistic", None), prepared.part, flipped)
+    part = way(prepared.plan.ridge, prepared.part, flipped)
     message = prepared.plan.agreed.mask(ONE, part, prepared.mask_key, witness=prepared.witness)
     file = root / "made-up.dcsum"
     file.write_bytes(message_to_bytes(message, folder.key, world.project.analyst, outside=prepared.outside))

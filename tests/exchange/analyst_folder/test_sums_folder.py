@@ -270,7 +270,7 @@ def test_another_anchor_or_number_of_columns_is_refused_by_name(world, tmp_path)
         project = replace(world.project, sharing=replace(world.project.sharing, mask_keys=cards))
         facts = told | wrong | {"project_digest": project.digest}
         plan = plan_of(project, anchor_commitment=facts["anchor_commitment"], n_components=facts["n_components"])
-        message = plan.agreed.mask("north", np.zeros(plan.statistic.n_numbers), key)
+        message = plan.agreed.mask("north", np.zeros(plan.ridge.n_numbers), key)
         data = message_to_bytes(message, world.keys["north"], project.analyst, outside=facts)
         received = receive(data, project, world.keys["analyst"], where="odd.dcsum")
         other = receive(sent(world, "south").read_bytes(), world.project, world.keys["analyst"], where="x")
@@ -301,7 +301,7 @@ def honest(plan, name):
     random = np.random.default_rng(len(name))
     v = random.normal(size=(30, 5))
     v /= 2 * np.linalg.norm(v, axis=1, keepdims=True)
-    return plan.statistic.part(v, np.where(v[:, 0] > 0, "yes", "no"))
+    return plan.ridge.part(v, np.where(v[:, 0] > 0, "yes", "no"))
 
 
 def test_honest_parts_make_a_model():
@@ -322,7 +322,7 @@ def test_totals_that_no_rows_give_are_refused():
         return part
 
     def with_far_targets(plan, name):
-        size = plan.statistic.size
+        size = plan.ridge.size
         M = np.zeros((size, size))
         M[np.triu_indices(size)] = honest(plan, name)
         M[5, 5] += 1e3

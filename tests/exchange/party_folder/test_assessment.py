@@ -10,8 +10,8 @@ from datacollab.bundle import KeyPair
 from datacollab.exchange.party_folder import Policy, ReleaseSummary, assessment, measured_for, membership_rows
 from datacollab.exchange.party_folder._release import RiskFigures
 from datacollab.exchange.party_folder._sums_summary import SumsSummary, auc_text
-from datacollab.study import measured_study_membership
-from datacollab.sums import measured_membership
+from datacollab.study import study_membership_figures
+from datacollab.sums import membership_figures
 from sums_world import PARTIES, cards_of, project_of
 
 KEYS = {name: KeyPair.generate() for name in (*PARTIES, "analyst")}
@@ -38,7 +38,7 @@ SUMS = SumsSummary(
     n_unconfirmed=2,
     sentences=("Only some take part.",),
     n_rows_together=1020,
-    measured=measured_membership(),
+    measured=membership_figures(),
     measured_study=(),
     adjusted={},
 )
@@ -46,7 +46,7 @@ SUMS = SumsSummary(
 
 def test_sums_are_described_with_the_figures_for_their_number_of_rows():
     text = assessment(PROJECT, Policy(approvers=("officer",)), SUMS)
-    thousand = next(each for each in measured_membership() if each.n_rows == 1000 and not each.rare)
+    thousand = next(each for each in membership_figures() if each.n_rows == 1000 and not each.rare)
     assert f"| the analyst and one party together | {auc_text(thousand.together)} | red |" in text
     assert "measured on public tables with 1,000 rows; more rows reveal less" in text
     assert "| Purpose, as all parties agreed | Who is ill \\| &lt;b>soon&lt;/b>? At home. |" in text
@@ -69,9 +69,9 @@ def test_sums_are_described_with_the_figures_for_their_number_of_rows():
 
 
 def test_fewer_rows_than_measured_are_said_to_reveal_more():
-    how, found = measured_for(measured_membership(), 90)
+    how, found = measured_for(membership_figures(), 90)
     assert (how, found.n_rows) == ("measured on public tables with 250 rows; fewer rows reveal more", 250)
-    assert measured_for(measured_membership(), 3000)[0] == "measured on public tables with 3,000 rows"
+    assert measured_for(membership_figures(), 3000)[0] == "measured on public tables with 3,000 rows"
     assert [rating for _, _, rating in membership_rows(found)][-1] == "red"
 
 
@@ -81,7 +81,7 @@ def test_less_noise_than_measured_is_said():
 
 
 def test_a_study_and_a_proof_are_said_to_be_what_they_are():
-    figures = measured_study_membership(["counts", "effect"])
+    figures = study_membership_figures(["counts", "effect"])
     study = replace(SUMS, of_study=True, tells=("counts: rows of each level",), statistic="counts", measured=())
     study = replace(study, measured_study=figures, adjusted={"columns": {}})
     text = assessment(PROJECT, Policy(), study)
@@ -90,7 +90,7 @@ def test_a_study_and_a_proof_are_said_to_be_what_they_are():
     assert "the analyst alone guesses nearly as well" in text
     assert "an effect were not measured" not in text
     assert "an effect were not measured" in assessment(PROJECT, Policy(), replace(study, statistic="counts, effect"))
-    alone = replace(study, statistic="effect", measured_study=measured_study_membership(["effect"])).to_text()
+    alone = replace(study, statistic="effect", measured_study=study_membership_figures(["effect"])).to_text()
     assert "an effect were not measured" in alone
     assert "Measured on" not in alone
     assert "No secret map" not in assessment(PROJECT, Policy(), SUMS)

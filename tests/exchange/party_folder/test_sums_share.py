@@ -19,7 +19,7 @@ from datacollab.exchange.party_folder._project_map import project_map
 from datacollab.exchange.project import AnchorRecipe, encode_table, make_anchor, seal_anchor
 from datacollab.exchange.study import study_table
 from datacollab.linalg import gaussian_sigma
-from datacollab.sums import IsolatedRows, measured_membership, read_message
+from datacollab.sums import IsolatedRows, membership_figures, read_message
 from party_world import contents, events, refused
 from sums_world import PARTIES, new_sums_world, rows_of
 
@@ -66,7 +66,7 @@ def test_an_institution_with_one_class_may_take_part_and_is_warned(world):
     assert of_one.reasons == []
     assert "Warning: All your rows are of one class." in of_one.summary.to_text()
     assert "one class" not in folder.prepare(table).summary.to_text()
-    sums = of_one.plan.statistic.figures(of_one.part)
+    sums = of_one.plan.ridge.figures(of_one.part)
     np.testing.assert_allclose(sums.class_counts, [len(table), 0], atol=1e-6)
 
 
@@ -115,9 +115,9 @@ def test_the_summary_says_what_was_measured_for_such_totals(joined):
     """Figures for tables, by rows together, how many rows there are at least, and the bound where one is proven."""
     summary = joined.folder("north").prepare(joined.table("north")).summary
     text, told = summary.to_text(), summary.to_dict()
-    assert summary.measured == measured_membership()
+    assert summary.measured == membership_figures()
     assert "your table may reveal more" in text
-    people = [each for each in measured_membership() if not each.rare]
+    people = [each for each in membership_figures() if not each.rare]
     for line in (
         ("Rows of all parties together:", *(f"{each.n_rows:,}" for each in people)),
         ("the analyst alone", *(auc(each.analyst) for each in people)),
@@ -245,7 +245,7 @@ def test_rows_that_stand_alone_are_shortened_and_counted_unless_the_policy_says_
     policy.write_text(policy.read_text().replace("shorten_rows = true", "shorten_rows = false"))
     as_it_is = world.folder("north").prepare(table)
     encoded = encode_table(world.project, table, where="own")
-    statistic = shortened.plan.statistic
+    statistic = shortened.plan.ridge
     v = project_map(world.project, folder.anchor).transform(encoded.X)
     np.testing.assert_array_equal(as_it_is.part, statistic.part(v, encoded.target))
     alone = IsolatedRows(statistic, len(PARTIES))
@@ -274,7 +274,7 @@ def test_with_epsilon_no_row_is_shortened_as_the_proof_is_of_rows_that_do_not_de
     prepared = folder.prepare(table)
     encoded = encode_table(world.project, table, where="own")
     v = project_map(world.project, folder.anchor).transform(encoded.X)
-    statistic = prepared.plan.statistic
+    statistic = prepared.plan.ridge
     alone = IsolatedRows(statistic, 3)
     alone.part(v, encoded.target)
     assert (alone.shorten(v) != v).any()
@@ -456,7 +456,7 @@ def test_with_an_epsilon_there_is_as_much_noise_as_it_takes_and_the_bound_is_sai
     sharing = replace(world.project.sharing, epsilon=4.0)
     world.write_project(replace(world.project, sharing=sharing, revision=2))
     prepared = world.folder("north").prepare(world.table("north"))
-    statistic = prepared.plan.statistic
+    statistic = prepared.plan.ridge
     assert prepared.summary.noise == pytest.approx(gaussian_sigma(4.0, 1e-5) * statistic.sensitivity)
     assert statistic.noise_of_each.max() == prepared.summary.noise
     assert "AUC of 0.74 at most" in " ".join(prepared.summary.to_text().split())

@@ -300,7 +300,7 @@ def test_a_draft_for_pixels_has_less_noise(keys, rng, options, alike):
     usual = recommended(alike=alike)
     assert (project.sharing.noise, project.sharing.n_components) == (usual.noise, usual.n_components)
     plan = plan_of(project, anchor_commitment="0" * 64, n_components=10)
-    assert (plan.noise, plan.least_penalty) == (usual.noise, usual.least_penalty)
+    assert (plan.noise, plan.statistics[0].least_penalty) == (usual.noise, usual.least_penalty)
 
 
 def test_a_category_among_pixels_makes_a_table():

@@ -21,9 +21,8 @@ import numpy as np
 from scipy import stats
 
 from datacollab.errors import NumericalError
-from datacollab.study import LeastSquares, NumberColumn
+from datacollab.study import RIDGE_MOVED, LeastSquares, NumberColumn
 from datacollab.study._least_squares import N_GROUPS
-from datacollab.study._plan import RIDGE_MOVED
 
 WORLDS = ("alike", "unequal", "clustered", "heavy tails")
 METHODS = ("robust", "classical", "second message")

@@ -52,13 +52,12 @@ class AnalystDesk(Desk):
     @property
     def of_sums(self) -> bool:
         """Whether parties share sums, and no rows."""
-        return self.folder.project.sharing is not None
+        return self.folder.project.shares_sums
 
     @property
     def of_study(self) -> bool:
         """Whether a study's statistics are added up, which make no model."""
-        sharing = self.folder.project.sharing
-        return sharing is not None and sharing.is_study
+        return self.folder.project.is_study
 
     @property
     def ending(self) -> str:

@@ -121,7 +121,7 @@ class PartyDesk(Desk):
     @property
     def of_sums(self) -> bool:
         """Whether the project shares sums."""
-        return self.opened().project.sharing is not None
+        return self.opened().project.shares_sums
 
     @property
     def left_out(self) -> tuple[str, ...]:
@@ -129,8 +129,8 @@ class PartyDesk(Desk):
         project = self.opened().project
         # No model of an effect or a study comes back, and without targets there is nothing to evaluate.
         results, ranked = ("/model", "/predict", "/evaluate"), ("/evaluate", "/explain", "/distil")
-        if project.sharing is not None:
-            return ("/release", "/approve", "/explain", "/distil", "/forget", *results * project.sharing.is_study)
+        if project.shares_sums:
+            return ("/release", "/approve", "/explain", "/distil", "/forget", *results * project.is_study)
         of_kind = {"effect": (*results, *ranked), "none": ranked, "survival": ("/distil",)}
         return ("/sums", *of_kind.get(project.task.kind, ()))
 

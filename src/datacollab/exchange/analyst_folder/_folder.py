@@ -58,7 +58,7 @@ class AnalystFolder:
         self.project: Project = load_project(self.path / "project.toml")
         self.log = AuditLog(self.path / "log.jsonl")
         self._key = _analysts_key(self.path, self.project, passphrase)
-        self._of_sums = self.project.sharing is not None
+        self._of_sums = self.project.shares_sums
         self._made = self.path / ("sums-model.dcstate" if self._of_sums else "collaboration.dcstate")
 
     @classmethod
@@ -322,9 +322,9 @@ class AnalystFolder:
 
     def sums_model(self) -> SumsModel:
         """Return the model of all parties' sums; raise NOT_INTEGRATED, STATE_DAMAGED, or AgreementError in a study."""
-        if self.project.sharing is not None and self.project.sharing.is_study:
+        if self.project.is_study:
             raise AgreementError(
-                f"Project {self.project.name!r} is of {' and '.join(self.project.sharing.statistics)}, and makes no "
+                f"Project {self.project.name!r} is of {' and '.join(self.project.sums.statistics)}, and makes no "
                 "model. For a model the owner takes the statistics out, merges rare levels and raises the run; then "
                 "all parties share again."
             )

@@ -38,8 +38,8 @@ from ...model import (
 )
 from ...risk.attacks import find_training_rows
 from ...share import Share
-from ...study import StatisticResult, StudyPlan
-from ...sums import SumsPlan, not_of_rows
+from ...study import StatisticResult
+from ...sums import not_of_rows
 from ...survival import SurvivalModel, concordance_index
 from ..project import Project, Task
 from ..sums import fewest_rows, plan_of
@@ -450,9 +450,6 @@ def _stacked(
     return rows, np.concatenate([share.target for share in shares]), np.concatenate(numbers)
 
 
-_ETA_SQUARED = 0.25
-
-
 def solve_sums(received: Sequence[Received], project: Project, key: KeyPair) -> tuple[bytes | None, SumsIntegration]:
     """Add up the messages of all parties, and check the total; return the bytes of the model, if there is one."""
     there = {each.party for each in received}
@@ -463,28 +460,27 @@ def solve_sums(received: Sequence[Received], project: Project, key: KeyPair) -> 
             "kept. Wait for them; if one never comes, the owner raises the run, with new mask keys of the others.",
         )
     facts = {name: received[0].facts[name] for name in ("anchor_commitment", "n_components")}
-    plan, messages = plan_of(project, **facts), [each.share for each in received]
-    model, found, n_rows = None, dict[str, StatisticResult](), None
-    counts, rare = dict[Any, float](), list[Any]()
+    plan = plan_of(project, **facts)
     try:
-        if isinstance(plan, StudyPlan):
-            results = plan.results(messages)
-            n_rows = _check_study(results, project)
-            rare = [*dict.fromkeys(f"{name}={level}" for each in results for name, level in each.rare)]
-            found = {each.title: result for each, result in zip(plan.statistics, results, strict=True)}
-        else:
-            total = plan.agreed.total(messages)
-            n_rows, counts = _check_total(plan, total, project)
-            rare = [name for name, count in counts.items() if round(count) < _FEWEST_IN_TOTAL]
-            model = plan.model(total)
+        results = plan.read([each.share for each in received])
     except ExchangeError:
         raise
+    except NumericalError as error:
+        raise ExchangeError(
+            "STUDY_REFUSED", f"No statistic of project {project.name!r} can be given. {error}"
+        ) from None
     except DataCollabError as error:
-        if isinstance(plan, StudyPlan) and isinstance(error, NumericalError):
-            raise ExchangeError(
-                "STUDY_REFUSED", f"No statistic of project {project.name!r} can be given. {error}"
-            ) from None
         raise ExchangeError("SHARE_MALFORMED", str(error)) from None
+    by_title = {each.title: result for each, result in zip(plan.statistics, results, strict=True)}
+    n_rows = _check_results(by_title, project)
+    try:
+        # Ridge regression, which makes a model, is alone in its message.
+        model = results[0].model(plan.agreed.context)
+    except NumericalError as error:
+        raise ExchangeError("SHARE_MALFORMED", str(error)) from None
+    counts = results[0].class_counts
+    rare = [f"{name}" for name, count in counts.items() if round(count) < _FEWEST_IN_TOTAL]
+    rare += dict.fromkeys(f"{name}={level}" for each in results for name, level in each.rare)
     data = None if model is None else model.to_bytes(key=key)
     return data, SumsIntegration(
         n_rows=None if n_rows is None else round(n_rows),
@@ -492,9 +488,9 @@ def solve_sums(received: Sequence[Received], project: Project, key: KeyPair) -> 
         n_parties=len(project.parties),
         n_components=facts["n_components"],
         alpha=None if model is None else float(model.fit.alpha),
-        results=found,
+        results=by_title if model is None else {},
         class_counts={str(name): max(0, round(count)) for name, count in counts.items()},
-        rare=tuple(map(str, rare)),
+        rare=tuple(rare),
         constant=() if model is None else tuple(map(str, model.constant_classes)),
         context=plan.agreed.context.hex(),
         model_digest=None if data is None else digest(data),
@@ -502,16 +498,20 @@ def solve_sums(received: Sequence[Received], project: Project, key: KeyPair) -> 
     )
 
 
-def _check_study(results: Sequence[StatisticResult], project: Project) -> float | None:
-    """Return the number of rows, if a result says it; refuse more or fewer of them than the project allows."""
+def _check_results(results: Mapping[str, StatisticResult], project: Project) -> float | None:
+    """Return the number of rows, if a result tells it; refuse totals that rows of the project cannot give."""
     n_rows = None
-    for result in results:
+    for title, result in results.items():
+        faults: list[str | None] = []
         if result.size is not None:
             n_rows, noise = result.size
-            _refuse_if(_too_few(n_rows, largest_noise(1, noise), project), project)
+            faults.append(_too_few(n_rows, largest_noise(1, noise), project))
         if result.complete is not None:
             n_complete, noise = result.complete
-            _refuse_if(_too_many(n_complete, largest_noise(1, noise), project), project)
+            faults.append(_too_many(n_complete, largest_noise(1, noise), project))
+        for fault in [*faults, result.fault]:
+            if fault is not None:
+                raise ExchangeError("SHARE_MALFORMED", not_of_rows(fault, f"{title} in project {project.name!r}"))
     return n_rows
 
 
@@ -527,22 +527,6 @@ def _too_many(n: float, slack: float, project: Project) -> str | None:
     if most is None or n <= most + slack:
         return None
     return f"it says that there are {n:.0f} rows, and its parties add at most {most} ([sharing.most_rows])"
-
-
-def _check_total(plan: SumsPlan, total: Any, project: Project) -> tuple[float, dict[Any, float]]:
-    """Refuse a total that rows cannot give; return the number of rows, and of those of each class."""
-    figures = plan.statistic.figures(total)
-    noise = plan.noise * plan.agreed.excess
-    slack = largest_noise(1, noise) / _ETA_SQUARED
-    _refuse_if(_too_few(figures.n_rows, slack, project), project)
-    _refuse_if(_too_many(figures.n_rows, slack, project), project)
-    _refuse_if(plan.statistic.impossible(total, noise=noise), project)
-    return figures.n_rows, dict(zip(plan.classes or (), figures.class_counts, strict=True))
-
-
-def _refuse_if(wrong: str | None, project: Project) -> None:
-    if wrong is not None:
-        raise ExchangeError("SHARE_MALFORMED", not_of_rows(wrong, f"project {project.name!r}"))
 
 
 COLLABORATION_KIND = "datacollab.collaboration"

@@ -39,9 +39,9 @@ def receive(source: bytes, project: Project, key: KeyPair, *, where: str) -> Rec
     raised if the file is damaged, is not signed by the party that it names, belongs to another version of the project
     or another run, was made after the deadline, or holds something else than it says or the project allows.
     """
-    bundle = unpack(source, kind=SHARE_KIND if project.sharing is None else MASKED_SUM_KIND, what=where)
+    bundle = unpack(source, kind=MASKED_SUM_KIND if project.shares_sums else SHARE_KIND, what=where)
     party = _sender_of(bundle, project, where)
-    if project.sharing is None:
+    if not project.shares_sums:
         share = _rows_in(bundle, project, party, key, where)
         return Received(party=party, share=share, facts=bundle.facts, digest=bundle.digest)
     facts, message = _sums_in(source, bundle, project, party, key, where)

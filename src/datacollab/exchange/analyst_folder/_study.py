@@ -54,7 +54,7 @@ def _write(writer: Any, name: str, table: ResultTable) -> None:
 
 def _part(name: str, result: StatisticResult, project: Project) -> str:
     """Return the part of the page on one statistic."""
-    heads, rows, note, bars, noise = result.printed()
+    heads, rows, note, bars, noise = result.article_table()
     pictures = {place: histogram(heights, noise) for place, heights in bars.items()}
     if bars:
         note += " Small histograms span the declared range; grey bars are within the noise of none."

@@ -49,8 +49,8 @@ def measured_for(measured: Sequence[MeasuredMembership], n_rows: int) -> tuple[s
 
     Examples
     --------
-    >>> from datacollab.sums import measured_membership
-    >>> measured_for(measured_membership(), 700)[0]
+    >>> from datacollab.sums import membership_figures
+    >>> measured_for(membership_figures(), 700)[0]
     'measured on public tables with 250 rows; more rows reveal less'
     """
     people = [each for each in measured if not each.rare]

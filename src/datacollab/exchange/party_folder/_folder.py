@@ -226,7 +226,7 @@ class Folder:
 
 def check_shares_rows(project: Project) -> None:
     """Refuse a step that belongs to projects that share rows."""
-    if project.sharing is not None:
+    if project.shares_sums:
         raise AgreementError(
             f"Project {project.name!r} shares sums, and this step is for projects that share rows: there is no map f_k "
             "and no row that leaves. `datacollab party check` and `share` show what would leave."

@@ -30,7 +30,7 @@ def confirm(folder: Folder, heard: Sequence[str]) -> list[str]:
 
 def n_unconfirmed(folder: Folder) -> int:
     """Return how many other institutions have still to be confirmed before sums leave; 0 if rows are shared."""
-    if folder.project.sharing is None:
+    if not folder.project.shares_sums:
         return 0
     # Two keys of one institution count once.  Every project of sums has two other institutions.
     return max(0, _NEEDED - len({_institution(folder, name) for name in _heard(folder)}))
@@ -54,9 +54,8 @@ def other_parties(folder: Folder) -> tuple[str, ...]:
     """Return each other party with its institution; its fingerprint only if it was heard, so that nobody copies it."""
     project = folder.project
     heard = _heard(folder)
-    assert project.sharing is not None
     return tuple(
-        f"{name} ({project.sharing.entities[name]})" + f": {key.fingerprint}, as heard" * (name in heard)
+        f"{name} ({project.sums.entities[name]})" + f": {key.fingerprint}, as heard" * (name in heard)
         for name, key in project.parties.items()
         if name != folder.name
     )

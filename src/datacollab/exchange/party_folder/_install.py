@@ -41,7 +41,7 @@ from ...party import (
     personal_state,
     personalise,
 )
-from ...sums import SumsModel, SumsPlan
+from ...sums import SumsModel
 from ...survival import SurvivalModel
 from ..project import Anchor, Project, encode_table, read_table
 from ..steps import SIDES
@@ -455,7 +455,7 @@ def _of_sums(folder: Folder, data: bytes, source: Path) -> tuple[AtHome, Bundle,
     commitment = str(kept.facts["anchor_commitment"])
     plan = plan_of(project, anchor_commitment=commitment, n_components=common.n_components)
     # Counts make no model.
-    if model.context.hex() != kept.facts["context"] or not isinstance(plan, SumsPlan):
+    if model.context.hex() != kept.facts["context"] or plan.ridge is None:
         raise ExchangeError(
             "WRONG_SHARE",
             f"{where} was made of another sum than the one that this party was in. Have the analyst integrate the "
@@ -475,7 +475,7 @@ def _of_sums(folder: Folder, data: bytes, source: Path) -> tuple[AtHome, Bundle,
     if not (np.abs(outputs) <= _LARGEST_OUTPUT).all():
         raise malformed(f"In a trial with the anchor, {where} gives what no target can be")
     known: dict[str, Any] = {"classes": None if model.classes is None else np.asarray(model.classes)}
-    moved = replace(model, fit=model.fit.moved(**kept.facts["own"]))
+    moved = replace(model, fit=model.fit.move_intercept(**kept.facts["own"]))
     sides = {"collaboration": Side(name="ridge regression on sums", model=moved, map=common.transform, **known)}
     own, reason = kept_own_model(folder)
     sentence = "Predictions are those of the one model of all parties' rows, with an intercept of your own rows."

@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 
 from ..._typing import FloatArray
 from ...study import StudyPlan, effect_map
-from ...sums import UNITS_PER_RANGE, CommonMap, IsolatedRows, RidgeSums, SumsPlan
+from ...sums import UNITS_PER_RANGE, CommonMap, IsolatedRows, RidgeSums
 from ..project import Anchor, Project, declared_alike
 
 
@@ -49,12 +49,10 @@ class ProjectMap:
         return np.asarray((np.asarray(X) / self.units)[:, self.kept])
 
 
-def watch_rows(project: Project, plan: SumsPlan | StudyPlan) -> IsolatedRows:
+def watch_rows(project: Project, plan: StudyPlan) -> IsolatedRows:
     """Return what finds own rows that stand alone; a study's noise hides them as well as some noise of a model's."""
-    if isinstance(plan, SumsPlan):
-        return IsolatedRows(plan.statistic, len(project.parties))
-    statistic = RidgeSums(project.n_features, limits=(-1.0, 1.0), noise=plan.noise_of_sums)
-    return IsolatedRows(statistic, len(project.parties))
+    of_study = RidgeSums(project.n_features, limits=(-1.0, 1.0), noise=plan.noise_of_sums)
+    return IsolatedRows(plan.ridge or of_study, len(project.parties))
 
 
 def rows_of_study(project: Project, X: FloatArray) -> FloatArray:
@@ -70,17 +68,16 @@ def rows_of_study(project: Project, X: FloatArray) -> FloatArray:
 
 def project_map(project: Project, anchor: Anchor) -> ProjectMap:
     """Return the map that all parties of a project make of its anchor."""
-    assert project.sharing is not None
     units = np.ones(project.n_features)
     kept = np.ones(project.n_features, dtype=bool)
     for column, places in project.blocks(np.arange(project.n_features)):
-        kept[places] = column.name != project.sharing.outcome
+        kept[places] = column.name != project.sums.outcome
         if column.minimum is not None and column.maximum is not None:
             units[places[0]] = (column.maximum - column.minimum) / UNITS_PER_RANGE
-    most = project.sharing.n_components
+    most = project.sums.n_components
     alike = declared_alike(project.columns)
     rows = (anchor.rows / units)[:, kept]
-    if project.sharing.is_study:
+    if project.is_study:
         common = effect_map(rows, anchor.secret, most=most)
     else:
         common = CommonMap.from_anchor(rows, anchor.secret, n_components=most, as_they_are=alike)

@@ -21,12 +21,11 @@ from ..._typing import FloatArray
 from ...anchor import AnchorFit, anchor_fit, equal_rows
 from ...bundle import read_regular, unpack, write_atomically
 from ...errors import AgreementError, DataCollabError, ExchangeError
-from ...study import MAPPED, StudyPlan, measured_study_membership, new_secret
+from ...study import MAPPED, StudyPlan, new_secret, study_membership_figures
 from ...sums import (
     IsolatedRows,
     MaskKey,
-    SumsPlan,
-    measured_membership,
+    membership_figures,
     message_to_bytes,
 )
 from ..ledger import Ledger, LedgerEntry, joint_noise
@@ -91,7 +90,7 @@ class PreparedSum:
     that their totals are never made.
     """
 
-    plan: SumsPlan | StudyPlan
+    plan: StudyPlan
     outside: dict[str, Any]
     part: FloatArray = field(repr=False)
     witness: NDArray[np.uint64] | None = field(repr=False)
@@ -196,24 +195,22 @@ def _own_state(
     project: Project, anchor: Anchor | None, sample: OwnSample
 ) -> tuple[dict[str, Any], dict[str, bytes]] | None:
     """Return facts and members of the own model's file; None of a study, whose model does not come back."""
-    assert project.sharing is not None
-    if anchor is None or project.sharing.is_study:
+    if anchor is None or project.is_study:
         return None
     common = project_map(project, anchor)
     plan = plan_of(project, anchor_commitment=anchor.commitment(project), n_components=common.n_components)
-    assert isinstance(plan, SumsPlan)
+    assert plan.ridge is not None
     parts = [(common.encode(X), target) for X, target in sample.parts]
     # Public rows with targets are real ones in projects that share sums.
     if anchor.target is not None:
         parts.append((common.encode(anchor.labelled_rows), anchor.target))
-    return own_model_state(project, plan.statistic, parts)
+    return own_model_state(project, plan.ridge, parts)
 
 
 def _make_own_model_again(folder: Folder, table: Any, where: str | None) -> None:
     """Make the own model of a party that has shared, if it has none; nothing of that leaves."""
     project, anchor = folder.project, _anchor_of(folder)
-    assert project.sharing is not None
-    has_none = anchor is None or project.sharing.is_study or declared_alike(project.columns)
+    has_none = anchor is None or project.is_study or declared_alike(project.columns)
     if has_none or kept_own_model(folder)[0] is not None:
         return
     sample = OwnSample()
@@ -240,7 +237,7 @@ def withdraw(folder: Folder) -> Path:
     sent already is out of reach.
     """
     project, files = folder.project, folder.files
-    if project.sharing is None:
+    if not project.shares_sums:
         raise AgreementError(
             f"Project {project.name!r} shares rows, where each share stands by itself: tell the analyst to "
             "remove it. `datacollab party forget` removes the map."
@@ -258,7 +255,7 @@ def withdraw(folder: Folder) -> Path:
         files.sum_file(folder.name).unlink(missing_ok=True)
         erase_file(files.mask)
         erase_file(files.own)
-        if had_shared and not project.sharing.is_study:
+        if had_shared and not project.is_study:
             left = {"project_digest": project.digest, "reason": "It was erased when this institution left the run."}
             folder.write(files.own, left, {})
         if files.public.exists():
@@ -306,8 +303,7 @@ def _batches(folder: Folder, table: Any, where: str | None) -> Iterator[_Batch]:
 
 def _clusters(project: Project, frame: Any, where: str) -> NDArray[Any] | None:
     """Return the labels of rows that depend on each other, if the project has such a column."""
-    assert project.sharing is not None
-    name = project.sharing.cluster
+    name = project.sums.cluster
     if name is None:
         return None
     if name not in frame:
@@ -327,8 +323,9 @@ def _prepared(
     without: Sequence[str],
 ) -> PreparedSum:
     """Add up batches of rows in the common map, and sum up the message."""
-    project, name, sharing = folder.project, folder.name, folder.project.sharing
-    assert sharing is not None
+    project = folder.project
+    name = folder.name
+    sharing = project.sums
     mask_key = _unused_mask_key(folder)
     common = None if anchor is None else project_map(project, anchor)
     commitment = "" if anchor is None else anchor.commitment(project)
@@ -345,36 +342,35 @@ def _prepared(
     rows = own_rows.hashed
     table = own_rows.table
     own = None
-    if isinstance(plan, SumsPlan) and len(rows):
-        n_rows, mean_v, mean_t = plan.statistic.means(sums[0])
+    if plan.ridge is not None and len(rows):
+        n_rows, mean_v, mean_t = plan.ridge.means(sums[0])
         own = {"n_rows": n_rows, "mean_v": mean_v.tolist(), "mean_t": mean_t.tolist()}
     correction, n_alone = own_rows.alone.correction()
-    # A study alters no entry: its counts would no longer be those of the table.  With epsilon no row is shortened, as
-    # this depends on the party's other rows: replacing one row would move the sums farther than the proof allows.
-    is_proven = isinstance(plan, SumsPlan) and sharing.epsilon is not None
-    if shortens := isinstance(plan, SumsPlan) and policy.shorten_rows and not is_proven:
+    # Of a model, epsilon bounds all that a row tells, also of one that stands alone.
+    is_proven = plan.ridge is not None and plan.epsilon is not None
+    if shortens := plan.shortens and policy.shorten_rows:
         sums = [sums[0] + correction]
     n_public = 0
-    if sharing.labelled_by == name and anchor is not None and anchor.target is not None and isinstance(plan, SumsPlan):
-        sums = _joined(plan, sums, _sums_over(project, plan, common, anchor.labelled_rows, anchor.target, b""))
+    if sharing.labelled_by == name and anchor is not None and anchor.target is not None and plan.ridge is not None:
+        sums = plan.join(sums, _sums_over(project, plan, common, anchor.labelled_rows, anchor.target, b""))
         n_public = len(anchor.target)
-    part = plan.finish(sums) if isinstance(plan, StudyPlan) else sums[0]
+    part = plan.finish(sums)
     void, of_left = _left(ledger, project, withdrawals, without)
     n_rows_together = len(rows) + (len(project.parties) - 1) * fewest_rows(project)
     if n_alone and not shortens and not is_proven:
-        of_left.append(still_alone(n_alone, of_study=sharing.is_study))
+        of_left.append(still_alone(n_alone, of_study=project.is_study))
     counted = [entry for entry in ledger.entries if "counts" in entry.statistic.split(", ")]
     # Rows in which two tables differ are a total of their own, of this party alone.
     fewest = max(len(project.parties) * fewest_rows(project), policy.min_rows)
     is_counted = any(table.n_different(entry.table, fewest) == 0 for entry in counted)
     if "counts" not in sharing.statistics and not is_counted:
-        of_left += [NOT_COUNTED] if sharing.is_study else classes_not_counted(own_rows.targets, n_rows_together)
-    if isinstance(plan, StudyPlan) and sharing.noise * plan.raised < TABLE.noise:
+        of_left += [NOT_COUNTED] if project.is_study else classes_not_counted(own_rows.targets, n_rows_together)
+    if project.is_study and sharing.noise * plan.raised < TABLE.noise:
         of_left.append(LESS_NOISE)
     earlier = ledger.earlier(table)
     n_numbers = len(part)
     noise_before = joint_noise(earlier)
-    noise = plan.noise_of_sums if isinstance(plan, StudyPlan) else plan.noise
+    noise = plan.noise_of_sums
     reasons = _wrong_numbers_of_rows(project, name, len(rows), policy)
     if anchor is not None:
         in_anchor = equal_rows(ledger.fingerprints(anchor.rows), rows)
@@ -405,8 +401,8 @@ def _prepared(
         n_rows=len(rows),
         n_public=n_public,
         statistic=", ".join(sharing.statistics),
-        tells=tuple(f"{each.title}: {each.tells}" for each in plan.statistics) if isinstance(plan, StudyPlan) else (),
-        of_study=sharing.is_study,
+        tells=tuple(f"{each.title}: {each.tells}" for each in plan.statistics if each.tells),
+        of_study=project.is_study,
         n_components=n_components,
         n_numbers=n_numbers,
         n_bytes=message_bytes(n_numbers),
@@ -420,8 +416,8 @@ def _prepared(
         n_unconfirmed=n_unconfirmed(folder),
         sentences=(*sharing_sentences(sharing), *of_left, *([ONE_CLASS] if len(+own_rows.targets) == 1 else [])),
         n_rows_together=n_rows_together,
-        measured=() if common is None or sharing.is_study else measured_membership(common.kind),
-        measured_study=measured_study_membership(sharing.statistics, errors=sharing.errors or "robust"),
+        measured=() if common is None or project.is_study else membership_figures(common.kind),
+        measured_study=study_membership_figures(sharing.statistics, errors=sharing.errors or "robust"),
         adjusted=own_rows.adjusted.to_dict(),
         n_shortened=n_alone if shortens else 0,
     )
@@ -475,13 +471,13 @@ class _OwnRows:
 
 def _read_rows(
     project: Project,
-    plan: SumsPlan | StudyPlan,
+    plan: StudyPlan,
     common: ProjectMap | None,
     ledger: Ledger,
     batches: Iterable[_Batch],
 ) -> _OwnRows:
     """Add batches of rows up, and keep what is said of them."""
-    secret = new_secret() if isinstance(plan, StudyPlan) else b""
+    secret = new_secret()
     targets: Counter[Any] = Counter(dict.fromkeys(project.task.classes, 0))
     sample = OwnSample()
     coder = ledger.coder()
@@ -491,7 +487,8 @@ def _read_rows(
     some = list[FloatArray]()
     for batch, clusters, frame in batches:
         assert batch.target is not None
-        sums = _joined(plan, sums, _sums_over(project, plan, common, batch.X, batch.target, secret, clusters, alone))
+        added = _sums_over(project, plan, common, batch.X, batch.target, secret, clusters, alone)
+        sums = plan.join(sums, added) if sums else added
         hashed.append(ledger.fingerprints(batch.X))
         coder.add(frame)
         sample.add(batch.X, batch.target)
@@ -512,9 +509,8 @@ def _read_rows(
 
 def _wrong_numbers_of_rows(project: Project, name: str, n_rows: int, policy: Policy) -> list[ExchangeError]:
     """Return that there are fewer rows than hide each other, or more than the project says."""
-    assert project.sharing is not None
     least = max(fewest_rows(project), policy.min_rows)
-    most = n_rows if project.sharing.most_rows is None else project.sharing.most_rows[name]
+    most = n_rows if project.sums.most_rows is None else project.sums.most_rows[name]
     if n_rows < least:
         fault = f"Party {name!r} would add {n_rows} rows; it needs {least} at least, or its part hides nobody. "
         fault += "Take more rows, or have the owner leave the party out."
@@ -537,15 +533,9 @@ def _anchor_fit(project: Project, anchor: Anchor, common: ProjectMap, some: Floa
     return anchor_fit(rows, some[:, common.kept], expected=expected, by_column=not common.alike)
 
 
-def _joined(plan: SumsPlan | StudyPlan, sums: list[FloatArray], further: list[FloatArray]) -> list[FloatArray]:
-    if not sums:
-        return further
-    return plan.join(sums, further) if isinstance(plan, StudyPlan) else [sums[0] + further[0]]
-
-
 def _sums_over(
     project: Project,
-    plan: SumsPlan | StudyPlan,
+    plan: StudyPlan,
     common: ProjectMap | None,
     X: FloatArray,
     target: np.ndarray,
@@ -555,7 +545,7 @@ def _sums_over(
 ) -> list[FloatArray]:
     """Return sums over rows, made in batches: the mapped rows have many more columns than the matrix."""
     batches = (slice(start, start + _BATCH_ROWS) for start in range(0, max(len(X), 1), _BATCH_ROWS))
-    if isinstance(plan, StudyPlan):
+    if plan.ridge is None:
         table = study_table(project, X, target, clusters)
         if common is not None:
             table[MAPPED] = np.concatenate([common.transform(X[rows]) for rows in batches])
@@ -563,9 +553,9 @@ def _sums_over(
             alone.part(rows_of_study(project, X), np.zeros(len(X)))
         return plan.add_up(table, secret)
     assert common is not None
-    part = plan.statistic.part if alone is None else alone.part
+    part = plan.ridge.part if alone is None else alone.part
     parts = (part(common.transform(X[rows]), target[rows]) for rows in batches)
-    return [np.asarray(sum(parts, np.zeros(plan.statistic.n_numbers)))]
+    return [np.asarray(sum(parts, np.zeros(plan.ridge.n_numbers)))]
 
 
 def _left(

@@ -13,13 +13,11 @@ from scipy.special import ndtr
 
 from ...anchor import EqualRows
 from ...linalg import gaussian_epsilon, gaussian_sigma
-from ...study import StudyMembership
-from ...sums import MeasuredMembership, RidgeSums
+from ...study import RIDGE_MOVED, StudyMembership
+from ...sums import MeasuredMembership
 from ..project import adjusted_text
 from ..sums import DELTA
 
-_MOST_MOVED = RidgeSums(1, limits=(0.0, 1.0)).sensitivity
-"""How far replacing one row moves sums of ridge regression at most, in whose unit the ledger keeps noise."""
 _OVERHEAD_BYTES = 2200
 """About what a message takes beside its numbers."""
 _WIDTH = 100
@@ -229,7 +227,7 @@ class SumsSummary:
             together = (self.noise_before**-2 + self.noise**-2) ** -0.5
             joint = ""
             if self.epsilon is not None:  # Gaussian noise of several totals adds up as that of one.
-                least = gaussian_epsilon(together / _MOST_MOVED, DELTA)
+                least = gaussian_epsilon(together / RIDGE_MOVED, DELTA)
                 joint = f", which is ({math.ceil(100 * least) / 100:g}, {DELTA:g})-differentially private for one row"
             last = "; ".join(self.earlier[-3:])
             lines += [

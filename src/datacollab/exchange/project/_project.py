@@ -113,9 +113,25 @@ class Project:
         refuse_if(self.task.scale is not None and not self.sums_numbers, "[task], scale", fault)
 
     @property
+    def sums(self) -> Sharing:
+        """The agreement on sums, of projects whose parties share sums."""
+        assert self.sharing is not None
+        return self.sharing
+
+    @property
+    def shares_sums(self) -> bool:
+        """Whether the parties share sums; rows otherwise."""
+        return self.sharing is not None
+
+    @property
+    def is_study(self) -> bool:
+        """Whether the parties share sums of statistics that make no model."""
+        return self.sharing is not None and self.sharing.is_study
+
+    @property
     def sums_numbers(self) -> bool:
         """Whether the parties share sums for a model of a number."""
-        return self.task.kind == "regression" and self.sharing is not None and not self.sharing.is_study
+        return self.task.kind == "regression" and self.shares_sums and not self.is_study
 
     def _check_columns(self) -> None:
         where, names = "[[columns]]", [column.name for column in self.columns]
@@ -158,7 +174,7 @@ class Project:
     @property
     def fewest_parties(self) -> int:
         """How many parties have to share: the quorum, or all if they share sums."""
-        return self.quorum if self.sharing is None else len(self.parties)
+        return len(self.parties) if self.shares_sums else self.quorum
 
     @property
     def most_rows(self) -> int | None:
@@ -186,8 +202,7 @@ class Project:
     @property
     def most_components(self) -> int:
         """The most columns of the common map: those agreed on, or the table's own, which it may turn as they are."""
-        assert self.sharing is not None
-        return max(self.sharing.n_components, min(self.n_features, MOST_COLUMNS))
+        return max(self.sums.n_components, min(self.n_features, MOST_COLUMNS))
 
     def blocks(self, X: NDArray[Any]) -> Iterator[tuple[Column, NDArray[Any]]]:
         """Yield each column, and its part of a matrix of shape (n_rows, n_features), or of one row."""
