@@ -259,9 +259,7 @@ def test_predictions_overwrite_nothing_else(ready):
     done(ready, "predict", ready.root / "new.csv", "-o", output, "--force")
 
 
-@pytest.mark.parametrize(
-    ("place", "is_shared"), [("_party_folder.commit_share", False), ("_folder._finish_share", True)]
-)
+@pytest.mark.parametrize(("place", "is_shared"), [("_rows.commit_share", False), ("_folder._finish_share", True)])
 def test_after_an_interruption_it_is_known_whether_the_share_was_made(world, monkeypatch, place, is_shared):
     join(world)
     real = operator.attrgetter(place)(datacollab.exchange.party_folder)

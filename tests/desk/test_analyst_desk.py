@@ -51,7 +51,7 @@ def test_from_shares_to_models(world, place):
     assert list(place.desk.files.path.iterdir()) == []
     send(place, "/integrate", {"method": "lti", "model": "linear"})
     card = plain(finished(place, 200))
-    result = AnalystFolder(world.root / "analyst").integrated()[1]
+    result = AnalystFolder(world.root / "analyst").read_integration()[1]
     assert "LTI with" in card
     assert result.score.sentence() in card
     for value in result.concordance.values():
@@ -102,7 +102,7 @@ def test_candidates_are_shown_with_intervals(world, place):
     finished(place)
     send(place, "/integrate", {"method": "lti", "budget": "600"})
     page = finished(place, 300)
-    selection = AnalystFolder(world.root / "analyst").integrated()[1].selection
+    selection = AnalystFolder(world.root / "analyst").read_integration()[1].selection
     told = plain(page)
     assert f"{selection.metric} on {selection.n_judges} rows left out" in told
     for each in selection.ranked()[:10]:

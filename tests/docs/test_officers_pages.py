@@ -10,7 +10,7 @@ from blocks import ROOT
 from datacollab.cli._command import COMMANDS
 from datacollab.exchange.party_folder import Policy
 from datacollab.exchange.party_folder._assessment import _AMBER, _RED, grade
-from datacollab.exchange.party_folder._release import LEAST_ROWS
+from datacollab.exchange.party_folder._rows_summary import LEAST_ROWS
 from datacollab.exchange.party_folder._sums_summary import ATTACKERS, OF_STUDY, auc_text
 from datacollab.exchange.steps import STEPS
 from datacollab.exchange.sums import _FEWEST_OWN_ROWS

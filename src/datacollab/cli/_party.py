@@ -189,7 +189,7 @@ def share(
     size = file.stat().st_size
     who = f"approved by {approver}" if report.facts else "as it was"
     if not report.facts:
-        report.line(f"{opened.shared_before()} {table.name} was not added.")
+        report.line(f"{opened.describe_share()} {table.name} was not added.")
     report.facts |= {"share": str(file), "bytes": size}
     report.line(f"{file}: {size:,} bytes, {who}. {sending(folder.path, 'the analyst')}")
     if opened.project.is_study:
@@ -411,12 +411,12 @@ def _check_another_file(output: Path, table: Path) -> None:
 @contextmanager
 def _told_whether_shared(opened: PartyFolder, report: Report) -> Iterator[None]:
     """Look after an interruption whether the share was made before it."""
-    before = opened.shared()
+    before = opened.share_digest()
     try:
         yield
     except KeyboardInterrupt:
         try:
-            if opened.shared() != before:
+            if opened.share_digest() != before:
                 report.unchanged = (
                     f"The share was made before that, and is whole in {opened.outbox}: send it to the analyst."
                 )

@@ -19,7 +19,7 @@ from .._require import require
 from ..anchor import equal_rows
 from ..bundle import KeyPair
 from ..estimators import PartySimulation, simulate_parties
-from ..exchange.party_folder import APART, TOGETHER, measured_for, membership_rows, message_bytes
+from ..exchange.party_folder import APART, TOGETHER, find_measured, membership_rows, message_bytes
 from ..exchange.project import (
     EncodedTable,
     Project,
@@ -155,8 +155,9 @@ class _Told:
             if public is not None
             else "All parties need public rows besides; here, rows of your table played them.",
         ]
-        measured, n = membership_figures("alike" if declared_alike(project.columns) else "table"), len(y)
-        looked = [measured_for(measured, n_parties * n) for n_parties in sizes]
+        measured = membership_figures("alike" if declared_alike(project.columns) else "table")
+        n = len(y)
+        looked = [find_measured(measured, n_parties * n) for n_parties in sizes]
         columns = [membership_rows(each) for _, each in looked]
         heads = ("", *(f"{k} parties, {k * n:,} rows" for k in sizes))
         attackers = tuple(

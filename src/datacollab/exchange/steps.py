@@ -1,4 +1,4 @@
-"""The steps of a party and of the analyst, in one table: what each takes, asks and writes, and how long it takes.
+"""The steps of a party and of the analyst, in one table: their inputs, questions, files, and how long they take.
 
 The table is `steps.toml`. The commands and the pages of the desk render it, and the figures that both show.
 """
@@ -69,26 +69,43 @@ class Input:
     @property
     def help(self) -> str:
         """The help of the option."""
-        return f"{self.words or ', '.join(self.names())}." + (f" Default: {self.usual}." if self.usual else "")
+        text = f"{self.words or ', '.join(self.names())}."
+        if self.usual:
+            text += f" Default: {self.usual}."
+        return text
 
     @property
     def hint(self) -> str:
-        """What stands below the field."""
-        words = self.words if self.words and self.label and not self.sample else ""
-        such = f"such as {self.sample}" if self.sample else ""
-        many = ", ".join(filter(None, ("one a line" if self.is_many else "", such)))
-        hints = (words, many[:1].upper() + many[1:], f"Nothing: {self.usual}" if self.usual else "")
-        return " ".join(f"{hint}." for hint in hints if hint)
+        """The text below the field."""
+        hints = []
+        # A label is short; words that it leaves out stand below, unless a sample says more.
+        if self.words and self.label and not self.sample:
+            hints.append(self.words)
+        forms = []
+        if self.is_many:
+            forms.append("one a line")
+        if self.sample:
+            forms.append(f"such as {self.sample}")
+        if forms:
+            text = ", ".join(forms)
+            hints.append(text[0].upper() + text[1:])
+        if self.usual:
+            hints.append(f"Nothing: {self.usual}")
+        return " ".join(f"{hint}." for hint in hints)
 
     @property
     def field(self) -> str:
         """Name of the field in a form."""
+        # As the command has it, so that both are found under one name.
         name = self.option.partition(",")[0].lstrip("-").replace("-", "_") or self.name
         return f"no_{name}" if self.off else name
 
     def names(self) -> tuple[str, ...]:
         """Return the allowed names."""
-        return tuple(resolve_name(f"datacollab.{self.known}")) if isinstance(self.known, str) else self.known
+        # Names that a module has are read when they are asked for: a command's help loads no estimators.
+        if isinstance(self.known, str):
+            return tuple(resolve_name(f"datacollab.{self.known}"))
+        return self.known
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -122,20 +139,27 @@ class Step:
 
 
 def _input(id: str, kind: str = "text", argument: bool = False, endings: Any = (), **facts: Any) -> Input:
-    usual: dict[str, Any] = {"name": id.replace("-", "_"), "option": "" if argument else f"--{id}"}
-    usual |= {"default": bool(facts.get("off"))} if kind == "flag" else {}
-    usual |= {"least": 0} if kind == "number" else {}
+    usual: dict[str, Any] = {"name": id.replace("-", "_"), "option": f"--{id}"}
+    if argument:
+        usual["option"] = ""
+    # A flag that turns something off is on by default; nothing that is counted or measured is below 0.
+    if kind == "flag":
+        usual["default"] = bool(facts.get("off"))
+    if kind == "number":
+        usual["least"] = 0
     if "default" in facts and _KINDS[kind] is Path:
         facts["default"] = Path(facts["default"])
     if not isinstance(known := facts.get("known", ()), str):
         facts["known"] = tuple(known)
-    ends = TABLES if endings == "tables" else tuple(endings)
-    return Input(kind=_KINDS[kind], is_there=kind == "file", endings=ends, **usual | facts)
+    if endings == "tables":
+        endings = TABLES
+    return Input(kind=_KINDS[kind], is_there=kind == "file", endings=tuple(endings), **usual | facts)
 
 
 def read_steps(path: Path) -> dict[str, Step]:
     """Read a table of steps, by their names."""
     table = tomllib.loads(path.read_text(encoding="utf-8"))
+    # Steps share inputs, and the table describes each once.
     inputs = {id: _input(id, **facts) for id, facts in table["inputs"].items()}
     return {
         name: Step(name=name, **facts | {"inputs": tuple(inputs[id] for id in facts.get("inputs", ()))})
@@ -160,11 +184,13 @@ def figure_text(scores: Mapping[str, Any], name: str) -> str:
     """Write a figure of this name, with its interval, if the scores have one (``name_interval``)."""
     if scores[name] is None:
         return "none"
+    # Errors are in the target's unit, of any size; all else is about 1.
     form = "{:.4g}" if name in ("rmse", "mae", "median_error") else "{:.3f}"
-    interval = scores.get(f"{name}_interval")
-    return form.format(scores[name]) + (
-        f" ({form.format(interval[0])} to {form.format(interval[1])})" if interval else ""
-    )
+    text = form.format(scores[name])
+    if interval := scores.get(f"{name}_interval"):
+        low, high = map(form.format, interval)
+        text += f" ({low} to {high})"
+    return text
 
 
 _MEASURES = {
@@ -183,6 +209,7 @@ _CONSTANT = {
 def leading_figure(scores: Mapping[str, Any]) -> tuple[Mapping[str, Any], str, str]:
     """Return where the figure stands that comes first, its name, and its words: an area, a log loss, or an error."""
     ranking = scores.get("ranking") or {}
+    # An area does not depend on how common the sought class is; log loss and errors do.
     if ranking.get("auc") is not None:
         return ranking, "auc", f"AUC of {ranking['positive']}"
     name = next(each for each in _MEASURES if each in scores)
@@ -191,7 +218,7 @@ def leading_figure(scores: Mapping[str, Any]) -> tuple[Mapping[str, Any], str, s
 
 def score_rows(scores: Mapping[str, Any], unit: str = "") -> list[tuple[str, str]]:
     """Write all figures that `PartyFolder.evaluate` gave, by their names; the unit is that of a numeric target."""
-    of_unit = f" {unit}" if unit else ""
+    of_unit = f" {unit}".rstrip()
     figures = {
         "log_loss": (_MEASURES["log_loss"], ""),
         "balanced_accuracy": ("Balanced accuracy", ""),
@@ -202,38 +229,42 @@ def score_rows(scores: Mapping[str, Any], unit: str = "") -> list[tuple[str, str
         "r2": ("R2", ""),
         "concordance": (_MEASURES["concordance"], ""),
     }
-    rows = []
+    rows: list[tuple[str, str]] = []
+    if "ranking" in scores:
+        rows += ranking_rows(scores["ranking"])
     for name, (words, end) in figures.items():
+        # Each kind of task has some of these.
         if name not in scores:
             continue
-        said = figure_text(scores, name) + end
+        text = figure_text(scores, name) + end
         # A constant answer stands beside it, if that is known.
         if (constant := scores.get(f"{name}_baseline")) is not None:
-            said += f"; {_CONSTANT[name]}: {figure_text({name: constant}, name)}{end}"
-        rows.append((words, said))
+            text += f"; {_CONSTANT[name]}: {figure_text({name: constant}, name)}{end}"
+        rows.append((words, text))
     if "n_events" in scores:
         rows.append(("Events", f"{scores['n_events']} among {scores['n_rows']} rows; guessing has 0.5"))
-    return [*(ranking_rows(scores["ranking"]) if "ranking" in scores else ()), *rows]
+    return rows
 
 
 def ranking_rows(ranking: Mapping[str, Any]) -> list[tuple[str, str]]:
-    """Write what `linalg.ranking_figures` of the sought class say, by name."""
-    positive, threshold, top = ranking["positive"], ranking["threshold"], ranking["top"]
-    precision, baseline = figure_text(ranking, "average_precision"), ranking["brier_baseline"]
+    """Write the `linalg.ranking_figures` of the sought class, by name."""
+    positive = ranking["positive"]
+    precision = figure_text(ranking, "average_precision")
+    baseline = ranking["brier_baseline"]
     rows = [
         (f"AUC of {positive}", f"{figure_text(ranking, 'auc')}; guessing has 0.5"),
         (f"Average precision of {positive}", f"{precision}; by chance {ranking['prevalence']:.3f}"),
         (f"Brier score of {positive}", f"{ranking['brier']:.4f}; always the prevalence: {baseline:.4f}"),
         ("Calibration", f"{ranking['prevalence']:.1%} of rows are {positive}, {ranking['expected']:.1%} were expected"),
     ]
-    if top is not None:
-        said = f"{top['found']:.1%} are {positive}, {top['expected']:.1%} were expected"
-        rows.append((f"Likeliest {top['n_rows']} rows to be {positive}", said))
-    if threshold is not None:
-        said = (
+    if (top := ranking["top"]) is not None:
+        text = f"{top['found']:.1%} are {positive}, {top['expected']:.1%} were expected"
+        rows.append((f"Likeliest {top['n_rows']} rows to be {positive}", text))
+    if (threshold := ranking["threshold"]) is not None:
+        text = (
             f"from a probability of {threshold['least']:.3f} on, {threshold['n_found']} of {threshold['n_positive']} "
             f"are found, among {threshold['n_called']} rows; of new ones "
             + " to ".join(f"{each:.0%}" for each in threshold["reached"])
         )
-        rows.append((f"To find {threshold['find']:.0%} of {positive}", said))
+        rows.append((f"To find {threshold['find']:.0%} of {positive}", text))
     return rows

@@ -14,7 +14,7 @@ from datacollab.bundle import pack, unpack
 from datacollab.effects import estimate_effect
 from datacollab.errors import AgreementError, EffectError
 from datacollab.exchange.analyst_folder import AnalystFolder, effect_of, make_model, receive
-from datacollab.exchange.party_folder._install import agreed_times, at_home
+from datacollab.exchange.party_folder._install import at_home, list_times
 from datacollab.exchange.project import encode_table
 from datacollab.share import Share, share_contents, share_from
 from datacollab.survival import CoxRegression, SurvivalForest, concordance_index
@@ -159,7 +159,7 @@ def test_survival_by_files_is_survival_in_memory(survival, model, kind):
     party, told = at_home(a).party, oracle.party_model("a")
     Z = told.transform(party.obfuscate(X))
     np.testing.assert_allclose(found["prediction"], oracle.estimator_.predict(Z), atol=1e-8)
-    times = agreed_times(survival.project)
+    times = list_times(survival.project)
     assert times == [270.0, 510.0, 750.0, 1020.0]
     assert [*found] == ["ward", "prediction", *(f"survival_{time:.0f}" for time in times)]
     end = oracle.estimator_.baselines_["a"].times[-1]
@@ -180,7 +180,7 @@ def test_survival_by_files_is_survival_in_memory(survival, model, kind):
 def test_a_party_gets_no_other_partys_baseline(survival):
     opened = survival.analyst(survival.shared("a"), survival.shared("b"))
     opened.integrate()
-    models, _ = opened.integrated()
+    models, _ = opened.read_integration()
     baselines = {party: model.estimator.baselines_ for party, model in models.items()}
     assert all(len(each) == 1 for each in baselines.values())
     (first,), (second,) = (each.values() for each in baselines.values())

@@ -137,7 +137,7 @@ def test_parties_predict_alike_but_for_an_intercept_of_their_own_rows(played, tm
         given = {"using": "collaboration"}
         assert folder.predict(played.root / "new.csv", tmp_path / f"{name}.csv", **given) == 400
         predicted.append(pd.read_csv(tmp_path / f"{name}.csv"))
-        own, side = folder.encoded(played.table(name)), at_home(folder).side("collaboration")
+        own, side = folder.encode(played.table(name)), at_home(folder).side("collaboration")
         v, t = side.map(own.X), np.eye(2)[(own.target == "yes").astype(int)] - 0.5
         residual = (t - model.fit.predict(v)).mean(axis=0)
         assert_allclose(side.model.fit.intercept, model.fit.intercept + ROWS / (ROWS + 30) * residual)

@@ -7,8 +7,8 @@ from release_example import digits
 
 from datacollab.anchor import EqualRows
 from datacollab.bundle import KeyPair
-from datacollab.exchange.party_folder import Policy, ReleaseSummary, assessment, measured_for, membership_rows
-from datacollab.exchange.party_folder._release import RiskFigures
+from datacollab.exchange.party_folder import Policy, ReleaseSummary, assessment, find_measured, membership_rows
+from datacollab.exchange.party_folder._rows_summary import RiskFigures
 from datacollab.exchange.party_folder._sums_summary import SumsSummary, auc_text
 from datacollab.study import study_membership_figures
 from datacollab.sums import membership_figures
@@ -69,9 +69,9 @@ def test_sums_are_described_with_the_figures_for_their_number_of_rows():
 
 
 def test_fewer_rows_than_measured_are_said_to_reveal_more():
-    how, found = measured_for(membership_figures(), 90)
+    how, found = find_measured(membership_figures(), 90)
     assert (how, found.n_rows) == ("measured on public tables with 250 rows; fewer rows reveal more", 250)
-    assert measured_for(membership_figures(), 3000)[0] == "measured on public tables with 3,000 rows"
+    assert find_measured(membership_figures(), 3000)[0] == "measured on public tables with 3,000 rows"
     assert [rating for _, _, rating in membership_rows(found)][-1] == "red"
 
 

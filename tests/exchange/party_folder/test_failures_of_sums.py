@@ -95,7 +95,7 @@ def check_a_failing_share(place, error, *, after):
         folder = place.world.folder(place.name)
         folder.log.verify()
         assert events(folder).count("share") == 1
-        outcome = folder.shared_before().split(" on ")[0]
+        outcome = folder.describe_share().split(" on ")[0]
         if outcome not in outcomes:
             assert place.restored_reasons() == ["ALREADY_SHARED"]
         outcomes.add(outcome)
@@ -227,7 +227,7 @@ def test_after_a_share_that_was_stopped_a_new_mask_key_is_another(study):
     used_up, cards = mask_card_in(study.path / "public.key"), set()
     for _ in failures(study.share, STOPPED, after=False, every=4):
         first = make_mask_key(study.path)
-        is_released = study.world.folder("north").shared_before() is not None
+        is_released = study.world.folder("north").describe_share() is not None
         assert (first != used_up) is is_released
         study.share()
         if is_released:

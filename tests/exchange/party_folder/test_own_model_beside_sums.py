@@ -9,7 +9,7 @@ from numpy.testing import assert_allclose, assert_array_equal
 
 from datacollab.bundle import bytes_to_arrays, unpack
 from datacollab.exchange.party_folder._install import at_home
-from datacollab.exchange.party_folder._own_model import OwnSample, kept_own_model, own_model_state
+from datacollab.exchange.party_folder._own_model import OwnSample, own_model_state, read_own_model
 from datacollab.exchange.party_folder._sums import _own_state
 from datacollab.exchange.project import Column
 from datacollab.party import MOST_OWN_ROWS
@@ -41,10 +41,10 @@ def world(shared, tmp_path):
 @pytest.mark.slow
 def test_both_together_are_the_mean_of_the_two(shared):
     folder = shared.folder("north")
-    home, (own, _) = at_home(folder), kept_own_model(folder)
+    home, (own, _) = at_home(folder), read_own_model(folder)
     assert list(home.sides) == ["combined", "local", "collaboration"]
     assert (own.n_own, len(own.rows)) == (60, 180)
-    X = folder.encoded(shared.root / "new.csv").X
+    X = folder.encode(shared.root / "new.csv").X
     common = home.side("collaboration").predict_proba(X)
     local = own.estimator.predict_proba(X / np.array([25.0, 25.0, 1.0, 1.0]))
     weight = home.side().model.weight
@@ -84,7 +84,7 @@ def test_a_message_that_is_sent_again_leaves_it_as_it_was(world):
 
 
 def test_a_lost_one_is_made_again_from_the_table_and_nothing_new_is_sent(world):
-    own, _ = kept_own_model(world.folder("south"))
+    own, _ = read_own_model(world.folder("south"))
     sent, file = world.root / "south" / "outbox" / "south.dcsum", world.root / "south" / "own.dcstate"
     before = sent.read_bytes()
     file.unlink()
@@ -92,7 +92,7 @@ def test_a_lost_one_is_made_again_from_the_table_and_nothing_new_is_sent(world):
     world.share("south", world.root / "missing.csv")
     assert not file.exists()
     world.share("south")
-    again, _ = kept_own_model(world.folder("south"))
+    again, _ = read_own_model(world.folder("south"))
     X = world.folder("south").anchor.rows / np.array([25.0, 25.0, 1.0, 1.0])
     assert_array_equal(own.outputs(X), again.outputs(X))
     assert sent.read_bytes() == before
@@ -121,7 +121,7 @@ def test_a_model_that_cannot_be_made_stops_no_share(tmp_path, monkeypatch):
 
 def test_one_class_alone_has_no_own_model_and_labelled_public_rows_count(shared):
     folder, sample = shared.folder("north"), OwnSample()
-    own = folder.encoded(shared.table("north"))
+    own = folder.encode(shared.table("north"))
     sample.add(own.X, np.full(own.n_rows, "no"))
     facts, members = _own_state(shared.project, folder.anchor, sample)
     assert "reason" not in facts
@@ -143,7 +143,7 @@ def test_columns_that_are_all_alike_have_none(tmp_path):
 def test_who_leaves_the_run_keeps_none(world):
     folder = world.folder("south")
     folder.withdraw()
-    assert kept_own_model(folder) == (None, "It was erased when this institution left the run.")
+    assert read_own_model(folder) == (None, "It was erased when this institution left the run.")
     assert b"own.safetensors" not in (world.root / "south" / "own.dcstate").read_bytes()
 
 
@@ -153,12 +153,12 @@ def test_a_changed_file_is_refused(world):
     data[-1] ^= 1
     file.write_bytes(bytes(data))
     with refused("STATE_DAMAGED"):
-        kept_own_model(world.folder("south"))
+        read_own_model(world.folder("south"))
 
 
 def test_one_of_another_run_is_not_taken(world):
     world.next_run()
-    assert kept_own_model(world.folder("south"))[0] is None
+    assert read_own_model(world.folder("south"))[0] is None
 
 
 def test_of_a_long_table_the_same_rows_are_taken_in_whatever_batches():

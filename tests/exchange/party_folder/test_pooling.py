@@ -68,7 +68,7 @@ def test_the_pool_is_that_of_the_rows_and_the_model_in_memory(pooled):
     """Left-out predictions are matched to the table by the order that was kept at home."""
     world, a, told = pooled
     stored, model = _install.at_home(a).party, _install.at_home(a).model
-    encoded = a.encoded(world.root / "a.csv")
+    encoded = a.encode(world.root / "a.csv")
     share, _ = world.open_share(a)
     own = _install.load_party(a).own
     np.testing.assert_array_equal(own.X, encoded.X)
@@ -81,7 +81,7 @@ def test_the_pool_is_that_of_the_rows_and_the_model_in_memory(pooled):
     )
     assert told["sentence"] == expected.benefit_.sentence
     assert told["benefit"] == expected.benefit_.to_dict()
-    new = a.encoded(world.root / "new.csv").X
+    new = a.encode(world.root / "new.csv").X
     for using in ("combined", "local", "own"):
         frames = list(a.predict_batches(world.root / "new.csv", using=using))
         found = pd.concat(frames)
@@ -260,7 +260,7 @@ def test_what_is_stored_is_the_owners_alone_and_encrypted_where_f_is(tmp_path):
     for file in (a.path / "party.dcstate", a.path / "personal.dcstate"):
         assert file.stat().st_mode & 0o777 == 0o600
         assert b"skops" not in file.read_bytes()
-    rows = a.encoded(world.root / "a.csv").X
+    rows = a.encode(world.root / "a.csv").X
     for name, data in contents(a).items():
         assert not any(row.tobytes() in data for row in rows), name
     with refused("PASSPHRASE_WRONG"):
@@ -269,7 +269,7 @@ def test_what_is_stored_is_the_owners_alone_and_encrypted_where_f_is(tmp_path):
 
 def test_nothing_of_the_own_rows_is_in_what_may_be_sent_or_in_the_log(pooled):
     world, a, told = pooled
-    rows = a.encoded(world.root / "a.csv").X
+    rows = a.encode(world.root / "a.csv").X
     assert any(row.tobytes() in (a.path / "party.dcstate").read_bytes() for row in rows)
     for data in [*(file.read_bytes() for file in (a.path / "outbox").iterdir()), (a.path / "log.jsonl").read_bytes()]:
         assert not any(row.tobytes() in data for row in rows)

@@ -15,8 +15,8 @@ import datacollab as dc
 from datacollab.bundle import Limits
 from datacollab.errors import AgreementError
 from datacollab.exchange.party_folder import PartyFolder
+from datacollab.exchange.party_folder._explain import ExplainOptions, choose_classes
 from datacollab.exchange.party_folder._install import at_home
-from datacollab.exchange.party_folder._predict import _classes
 from datacollab.exchange.project import encode_table, write_table
 from datacollab.exchange.steps import ranking_rows, score_rows
 from datacollab.model import LinearMap, PartyModel
@@ -192,7 +192,8 @@ def test_the_class_that_the_project_seeks_is_ranked_flagged_and_named_whatever_i
     named = [name for name, _ in score_rows(scores)][: len(ranking_rows(scores["ranking"]))]
     assert all(positive in f"{name} {said}" for name, said in ranking_rows(scores["ranking"]))
     assert named[0] == f"AUC of {positive}"
-    (chosen,) = _classes(at_home(folder).side("collaboration"), None, False, None, world.project.task)
+    side = at_home(folder).side("collaboration")
+    (chosen,) = choose_classes(side, ExplainOptions(), world.project.task)
     assert chosen[1] == positive
 
 

@@ -15,15 +15,16 @@ import datacollab.risk.audit
 from audit_example import audit_result, finding
 from datacollab.anchor import EqualRows
 from datacollab.errors import ObfuscationError
-from datacollab.exchange.party_folder import Policy, ReleaseSummary, _release, figure_text, limit_text
-from datacollab.exchange.party_folder._party_folder import prepare_rows
+from datacollab.exchange.party_folder import Policy, ReleaseSummary, _rows_summary, figure_text, limit_text
 from datacollab.exchange.party_folder._policy import refuse
-from datacollab.exchange.party_folder._release import (
+from datacollab.exchange.party_folder._rows import prepare_rows
+from datacollab.exchange.party_folder._rows_summary import (
     ATTACKS,
     LEAST_ROWS,
+    Attacks,
     RiskFigures,
     _worst,
-    not_row_wise,
+    judge_row_wise,
     reasons_against,
     risk_figures,
 )
@@ -47,7 +48,7 @@ def prepared(parts, policy=LENIENT, **options):
     further = {name: options.pop(name) for name in ("audit", "time_budget", "progress") if name in options}
     largest = max(1, min(project.n_features, project.max_components, policy.max_components, encoded.n_rows - 2))
     plan = SharingPlan.of(is_regression=project.task.kind == "regression", largest=largest, **options)
-    return prepare_rows(project, policy, "north", encoded, anchor, plan, **further)
+    return prepare_rows(project, policy, "north", encoded, anchor, plan, Attacks(**further))
 
 
 def summary_of(**changes):
@@ -136,13 +137,13 @@ def test_with_an_epsilon_each_row_gets_noise_and_bounds_are_proven(example):
 def test_with_an_epsilon_attacks_inform_and_refuse_nothing(example, monkeypatch):
     """Whether a draw leaves must not depend on what was drawn; so another draw is attacked."""
     attacked = []
-    real = _release.risk_figures
+    real = _rows_summary.risk_figures
 
     def watched(party, *given, **options):
         attacked.append(party)
         return real(party, *given, **options)
 
-    monkeypatch.setattr("datacollab.exchange.party_folder._party_folder.risk_figures", watched)
+    monkeypatch.setattr("datacollab.exchange.party_folder._rows.risk_figures", watched)
     strict = replace(LENIENT, audit="required", max_linkage=0.0, max_membership=0.5)
     made = prepared(example, strict, epsilon=64.0, n_components=4, time_budget=0.0)
     assert made.reasons == []
@@ -462,7 +463,7 @@ def test_obfuscators_that_look_at_the_whole_batch_are_refused(example):
     _, encoded, anchor = example
     party = dc.Party("north", OfTheBatch()).fit(encoded.X, encoded.target)
     with refused("OBFUSCATOR_NOT_ROWWISE") as caught:
-        refuse(list(not_row_wise(party, anchor.rows)))
+        refuse(list(judge_row_wise(party, anchor.rows)))
     assert "'north'" in str(caught.value)
 
 
@@ -471,7 +472,7 @@ def test_the_transform_of_umap_learn_is_refused(example):
     _, encoded, anchor = example
     party = dc.Party("north", dc.obfuscator("umap", 3, out_of_sample="umap")).fit(encoded.X, encoded.target)
     with refused("OBFUSCATOR_NOT_ROWWISE"):
-        refuse(list(not_row_wise(party, anchor.rows)))
+        refuse(list(judge_row_wise(party, anchor.rows)))
 
 
 @pytest.mark.parametrize("on_anchor", [False, True])
@@ -483,7 +484,7 @@ def test_the_usual_obfuscators_map_each_row_by_itself(example, kind, on_anchor):
     plan = SharingPlan(obfuscator=kind, n_components=3, standardize=True, fit_on_anchor=on_anchor)
     party = plan.party("north", anchor.rows)
     party.fit(encoded.X, encoded.target)
-    assert list(not_row_wise(party, encoded.X if on_anchor else anchor.rows)) == []
+    assert list(judge_row_wise(party, encoded.X if on_anchor else anchor.rows)) == []
 
 
 @pytest.mark.slow
@@ -518,7 +519,7 @@ def test_lights_are_of_the_figures_that_stand_beside_them(monkeypatch):
         upper = next(told)
         return audit_result(findings=(finding("membership AUC", upper - 0.02, low=upper - 0.1, high=upper),))
 
-    monkeypatch.setattr(_release, "_rehearsed", rehearsed)
+    monkeypatch.setattr(_rows_summary, "_rehearse", rehearsed)
     monkeypatch.setattr(datacollab.risk.audit, "audit", lambda *_, **__: audit_result(findings=()))
     _, encoded, anchor = digits(60, classes=3)
     party = dc.Party("north", dc.obfuscator("pca", 3)).fit(encoded.X, encoded.target)

@@ -13,7 +13,7 @@ from numpy.testing import assert_allclose
 import datacollab as dc
 from datacollab.anchor import anchor_fit
 from datacollab.bundle import unpack
-from datacollab.exchange.party_folder import PartyFolder, _folder, _party_folder
+from datacollab.exchange.party_folder import PartyFolder, _folder, _rows
 from datacollab.exchange.project import Anchor, encode_table
 from party_world import contents, events, new_world, refused
 
@@ -139,12 +139,12 @@ def test_a_share_is_packed_and_sealed_once(tmp_path, monkeypatch):
 
     world = new_world(tmp_path, seal_shares=True)
     folder = world.join()
-    for holder, name in ((_party_folder, "pack"), (_party_folder, "seal"), (_folder, "pack"), (Path, "read_bytes")):
+    for holder, name in ((_rows, "pack"), (_rows, "seal"), (_folder, "pack"), (Path, "read_bytes")):
         counted(holder, name)
     world.share(folder, approve=lambda summary: called.append("approved") or "me")
-    inner, outer, state = ("_party_folder", "pack"), ("_party_folder", "pack"), ("_folder", "pack")
+    inner, outer, state = ("_rows", "pack"), ("_rows", "pack"), ("_folder", "pack")
     log = ("Path", "read_bytes")
-    assert called == [log, "approved", log, inner, ("_party_folder", "seal"), outer, state]
+    assert called == [log, "approved", log, inner, ("_rows", "seal"), outer, state]
 
 
 def test_neither_rows_nor_anchor_nor_map_are_in_the_share(world):
@@ -242,7 +242,7 @@ def test_with_an_epsilon_one_draw_leaves(world):
 
 def test_undefended_rows_are_refused_before_any_work(world, monkeypatch):
     folder = world.join()
-    monkeypatch.setattr("datacollab.exchange.party_folder._party_folder.encoded", None)
+    monkeypatch.setattr("datacollab.exchange.party_folder._rows.encode", None)
     with refused("UNDEFENDED") as found:
         world.share(folder, preset="none", undefended=False, obfuscator="kernel-pca")
     assert "each under the map kernel-pca" in str(found.value)
@@ -291,7 +291,7 @@ def test_a_closed_outbox_is_noticed_before_the_party_has_shared(world, monkeypat
         patched.setattr(os, "access", lambda path, mode: Path(path) != folder.path / "outbox")
         with pytest.raises(PermissionError, match=f"{re.escape(str(folder.path / 'outbox'))} cannot be written to"):
             world.share(folder)
-    assert folder.shared() is None
+    assert folder.share_digest() is None
     assert not (folder.path / "party.dcstate").exists()
     assert "share" not in events(folder)
 
@@ -310,7 +310,7 @@ def test_a_share_whose_outbox_closes_at_the_last_moment_goes_there_later(world, 
         with pytest.raises(PermissionError, match=f"{re.escape(str(folder.path / 'outbox'))} cannot be written to"):
             world.share(folder)
     assert not list((folder.path / "outbox").iterdir())
-    assert folder.shared() == world.open_share(folder)[1].digest
+    assert folder.share_digest() == world.open_share(folder)[1].digest
     assert not (folder.path / ".share.dcshare.next").exists()
 
 

@@ -13,7 +13,7 @@ from test_kills import Commands
 from datacollab.bundle import unpack
 from datacollab.exchange.ledger import Ledger
 from datacollab.exchange.party_folder import PartyFolder
-from datacollab.exchange.party_folder._own_model import kept_own_model
+from datacollab.exchange.party_folder._own_model import read_own_model
 from datacollab.exchange.sums import read_withdrawal
 from party_world import refused
 from suite import N_KILLS
@@ -76,7 +76,7 @@ def killed_at_each_step(commands, world, tmp_path):
         if released:
             assert again == before
             assert (place / "own.dcstate").read_bytes() == own
-        assert kept_own_model(folder)[0] is not None
+        assert read_own_model(folder)[0] is not None
         assert len(Ledger(ledger, key=bytes(32)).entries) == 1
         assert not (place / "mask.dcstate").exists()
         assert [entry["event"] for entry in folder.log.entries()].count("share") == 1

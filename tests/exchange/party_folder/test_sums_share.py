@@ -51,7 +51,7 @@ def test_a_share_is_one_sealed_message_and_the_key_is_gone(world):
     assert "dcmask1-" not in (world.root / "north" / "public.key").read_text()
     folder = world.folder("north")
     assert events(folder) == ["join", "share"]
-    assert folder.shared() == unpack(path).digest
+    assert folder.share_digest() == unpack(path).digest
     facts = folder.log.entries()[-1]["facts"]
     assert (facts["context"], facts["approved_by"]) == (message.context.hex(), "me")
     for name in ("sum.dcstate", "ledger/ledger.json", "outbox/north.dcsum"):

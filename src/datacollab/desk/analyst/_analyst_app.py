@@ -72,7 +72,7 @@ class AnalystDesk(Desk):
     def integration(self) -> Integration | None:
         """Return what came of the shares that are there; None if they were not integrated yet."""
         try:
-            return self.folder.integrated()[1]
+            return self.folder.read_integration()[1]
         except ExchangeError as error:
             if error.code == "NOT_INTEGRATED":
                 return None

@@ -259,7 +259,7 @@ def _seen_in(folder: PartyFolder, table: Path) -> Seen:
     lines: list[str] = []
     try:
         with notices_to(lambda line, is_plain: lines.append(line)):
-            encoded = folder.encoded(table)
+            encoded = folder.encode(table)
     except ExchangeError as error:
         return Seen(refusal=refusal_of(error), understood=" ".join(lines))
     targets: dict[str, int] = {}

@@ -24,7 +24,7 @@ from ...exchange.party_folder import (
     deadline_passed,
     figure_text,
     limit_text,
-    undefended_rows,
+    no_defence,
 )
 from ...exchange.project import Column, Project
 from ...exchange.steps import STEPS
@@ -146,7 +146,7 @@ def _decide(desk: PartyDesk, form: FormData, kind: type) -> None:
             opened.confirm([each for each in text(form, "heard").splitlines() if each.strip()])
             opened.check_confirmed()
         if kind is ReleaseSummary and not (checked(form, "undefended") or question.about.defences):
-            raise undefended_rows(question.about.party, question.about.obfuscator)
+            raise no_defence(question.about.party, question.about.obfuscator)
     # What is about another release than the one on the page is refused here.
     job.answer(approver, shown)
 

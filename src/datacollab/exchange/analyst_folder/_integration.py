@@ -1,4 +1,4 @@
-"""What came of an integration: agreement, score, and rows in the model; and the models, kept and sent."""
+"""The result of an integration: agreement, score, and rows in the model; and the models, kept and sent."""
 
 from __future__ import annotations
 
@@ -43,7 +43,7 @@ from ...sums import not_of_rows
 from ...survival import SurvivalModel, concordance_index
 from ..project import Project, Task
 from ..sums import fewest_rows, plan_of
-from ._received import SEALED, Received
+from ._received import SEALED, ReceivedFile
 
 if TYPE_CHECKING:
     from ...analyst import Collaboration, Selection
@@ -61,7 +61,7 @@ class SumsIntegration:
     `alpha`, its penalty, and `model_digest`, which is the same for all parties, are None if there is no model.
     `n_rows` are of all parties, and labelled public ones, or None if a study's statistics do not say; `rare` are
     classes that have, or levels that may have, fewer than ten.  `results` are those of a study's statistics, by title.
-    `most_rows` is what the parties agreed that a total has at most, or None.
+    `most_rows` is the most that a total has, as the parties agreed, or None.
     """
 
     n_rows: int | None
@@ -85,7 +85,7 @@ class SumsIntegration:
 
     @property
     def cautions(self) -> list[str]:
-        """Return what to look at before the results are used, as sentences."""
+        """Return sentences to look at before the results are used."""
         return [each for result in self.results.values() for each in result.cautions]
 
 
@@ -105,7 +105,7 @@ class Integration:
     row_findings : tuple of str
         Places of training rows in the model.
     selection : Selection or None
-        What was tried, if the analyst was left a choice.
+        The candidates that were tried, if the analyst was left a choice.
     """
 
     method: str
@@ -125,13 +125,7 @@ class Integration:
         """Return the same as JSON holds it; figures of candidates that are not finite are null."""
         facts = asdict(self) | {"row_findings": list(self.row_findings)}
         if (selection := facts["selection"]) is not None:
-            candidates = [
-                {
-                    name: None if isinstance(value, float) and not math.isfinite(value) else value
-                    for name, value in candidate.items()
-                }
-                for candidate in selection["candidates"]
-            ]
+            candidates = [_finite_or_none(candidate) for candidate in selection["candidates"]]
             selection |= {"candidates": candidates, "chosen": next(each for each in candidates if each["chosen"])}
         return facts
 
@@ -144,29 +138,26 @@ class Integration:
 
     @classmethod
     def from_facts(cls, facts: Mapping[str, Any]) -> Self:
-        """Read what `facts` wrote."""
+        """Return the integration whose facts these are; see `facts`."""
         from ...analyst import Candidate, Selection
 
-        score, said = facts["score"], facts.get("selection")
-        selection = None
-        if said is not None:
-            candidates: list[dict[str, Any]] = [
-                {
-                    name: math.nan if value is None and name not in _MAY_LACK else value
-                    for name, value in candidate.items()
-                }
-                for candidate in said["candidates"]
-            ]
-            named = {name: said[name] for name in ("metric", "judged_on", "n_judges", "constant")}
-            selection = Selection(candidates=tuple(Candidate(**each) for each in candidates), **named)
-        return cls(
-            **dict(facts)
-            | {
-                "score": None if score is None else Score(**score | {"never_called": tuple(score["never_called"])}),
-                "row_findings": tuple(facts["row_findings"]),
-                "selection": selection,
-            }
-        )
+        known: dict[str, Any] = {**facts, "row_findings": tuple(facts["row_findings"])}
+        if (score := facts["score"]) is not None:
+            known["score"] = Score(**score | {"never_called": tuple(score["never_called"])})
+        if (selection := facts.get("selection")) is not None:
+            candidates: list[dict[str, Any]] = []
+            for candidate in selection["candidates"]:
+                # JSON has no NaN; figures that may be None stay so.
+                lost = {name: math.nan for name, value in candidate.items() if value is None and name not in _MAY_LACK}
+                candidates.append(candidate | lost)
+            named = {name: selection[name] for name in ("metric", "judged_on", "n_judges", "constant")}
+            known["selection"] = Selection(candidates=tuple(Candidate(**each) for each in candidates), **named)
+        return cls(**known)
+
+
+def _finite_or_none(candidate: Mapping[str, Any]) -> dict[str, Any]:
+    lost = {name for name, value in candidate.items() if isinstance(value, float) and not math.isfinite(value)}
+    return {**candidate, **dict.fromkeys(lost)}
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -176,8 +167,8 @@ class Score:
     `name` is "AUC" of two classes, "log loss" of more, "accuracy" if the model gives no probabilities, "root mean
     squared error", or "concordance" of times to an event, and `baseline` that of always the same answer.  `n_folds` is
     None if every row was left out by itself.  Of two classes with probabilities, `ranking` is "positive", the sought
-    one, and what `linalg.ranking_figures` gives.  `never_called` are classes that rows left out have and none of them
-    was taken for.
+    one, and the figures of `linalg.ranking_figures`.  `never_called` are classes that rows left out have, and that none
+    of them was taken for.
     """
 
     name: str
@@ -210,20 +201,27 @@ def anchor_concordance(mapped: Mapping[Any, FloatArray]) -> dict[Any, float]:
     :math:`\bar z` its mean row.  It is 1 where all agree, and near or below 0 for a party whose anchor rows are others,
     or in another order.  Mapped anchors have the shape (n_anchors, n_components).
     """
+    # All parties map the same anchor rows, so that any difference is one of their maps.
     mean = np.mean(list(mapped.values()), axis=0)
     spread = float(((mean - mean.mean(axis=0)) ** 2).sum())
     return {party: 1.0 - float(((rows - mean) ** 2).sum()) / spread for party, rows in mapped.items()}
 
 
 def describe(
-    collaboration: Collaboration, received: Sequence[Received], project: Project, n_folds: int | None
+    collaboration: Collaboration, received: Sequence[ReceivedFile], project: Project, n_folds: int | None
 ) -> Integration:
-    """Say what came of an integration."""
-    integrator, estimator = collaboration.integrator_, collaboration.estimator_
+    """Return an integration in numbers and names."""
+    integrator = collaboration.integrator_
+    estimator = collaboration.estimator_
     parameters = integrator.get_params(deep=False)
     shares = [each.share for each in received]
     n_rows, n_components = np.vstack(list(collaboration.representations_.values())).shape
-    steps = getattr(estimator, "steps", None)
+    name = estimator_kind(estimator)
+    if (steps := getattr(estimator, "steps", None)) is not None:
+        name = " + ".join(type(step).__name__ for _, step in steps)
+    score = None
+    if n_folds is not None:
+        score = _score(collaboration, shares, project.task, n_folds)
     n_repeated = {}
     for share in shares:
         counts = np.unique(share.representation, axis=0, return_counts=True)[1]
@@ -236,14 +234,14 @@ def describe(
             if isinstance(parameters.get(name, ...), str | bool | int | float | None)
         },
         n_components=n_components,
-        estimator=estimator_kind(estimator) if steps is None else " + ".join(type(step).__name__ for _, step in steps),
+        estimator=name,
         n_rows=n_rows,
         share_digests={each.party: each.digest for each in received},
         concordance=anchor_concordance(
             integrator.transform({share.party: share.anchor_representation for share in shares})
         ),
         n_repeated=n_repeated,
-        score=None if n_folds is None else _score(collaboration, shares, project.task, n_folds),
+        score=score,
         row_findings=tuple(training_rows_sent(collaboration, received)),
         created=datetime.now(UTC).isoformat(timespec="seconds"),
         selection=collaboration.selection_,
@@ -254,27 +252,31 @@ _MOST_ROWS = 5000
 """Of more rows, so many are looked for, and so many judge a ridge regression."""
 
 
-def training_rows_sent(collaboration: Collaboration, received: Sequence[Received]) -> list[str]:
+def training_rows_sent(collaboration: Collaboration, received: Sequence[ReceivedFile]) -> list[str]:
     """Return the places of parties' rows in any model that would be sent."""
     representations = [collaboration.representations_[each.party] for each in received]
+    # The models without a party are sent as well, one to each.
     sent = {"": collaboration.estimator_} | {
         f"without {each.party}: ": collaboration.party_model(each.party).without_party for each in received
     }
     return [
-        f"{prefix}{found}"
+        f"{prefix}{place}"
         for prefix, estimator in sent.items()
         if estimator is not None
-        for found in training_rows_in(estimator, representations)
+        for place in training_rows_in(estimator, representations)
     ]
 
 
 def training_rows_in(estimator: Any, representations: Sequence[FloatArray]) -> list[str]:
     """Return the places of training rows in a fitted model, as they are or under changes of units."""
     rows = np.vstack(representations)
+    # A model that keeps rows keeps most of them: a sample finds it.
     if len(rows) > _MOST_ROWS:
         rows = rows[np.random.default_rng(0).choice(len(rows), size=_MOST_ROWS, replace=False)]
-    found = find_training_rows(estimator, rows) if len(rows) else ()
-    return [f"{each.path} ({each.n_found} rows)" for each in sorted(found, key=lambda each: each.path) if each.n_found]
+    if not len(rows):
+        return []
+    findings = sorted(find_training_rows(estimator, rows), key=lambda finding: finding.path)
+    return [f"{each.path} ({each.n_found} rows)" for each in findings if each.n_found]
 
 
 def _score(collaboration: Collaboration, shares: Sequence[Share], task: Task, n_folds: int) -> Score | None:
@@ -286,11 +288,12 @@ def _score(collaboration: Collaboration, shares: Sequence[Share], task: Task, n_
     known = [(share.target, collaboration.left_out_.get(share.party)) for share in shares]
     pairs = [(target, left_out) for target, left_out in known if left_out is not None]
     if not pairs and isinstance(collaboration.estimator_, LandmarkRidgeClassifier | LandmarkRidgeRegressor):
-        pairs = [_left_out(collaboration, shares)]
+        pairs = [_leave_out(collaboration, shares)]
     if pairs:
         target, left_out = (np.concatenate(parts) for parts in zip(*pairs, strict=True))
         if task.kind == "classification":
             return _score_of_classes(target, left_out, collaboration.estimator_.classes_, task)
+        # Student's interval of the mean square, whose ends have roots.
         squares = (left_out - target) ** 2
         half = stats.t.ppf(0.975, max(len(squares) - 1, 1)) * squares.std(ddof=1) / np.sqrt(len(squares))
         return Score(
@@ -301,29 +304,36 @@ def _score(collaboration: Collaboration, shares: Sequence[Share], task: Task, n_
             baseline=float(np.std(target)),
             n_folds=None,
         )
-    return _cross_validated(collaboration.estimator_, *_stacked(collaboration, shares), task, n_folds)
+    return _cross_validate(collaboration.estimator_, *_stack(collaboration, shares), task, n_folds)
 
 
-def _left_out(collaboration: Collaboration, shares: Sequence[Share]) -> tuple[NDArray[Any], FloatArray]:
+def _leave_out(collaboration: Collaboration, shares: Sequence[Share]) -> tuple[NDArray[Any], FloatArray]:
     """Return targets, and predictions of a ridge regression for each row without it and those equal to it, exactly.
 
     Of more than 5,000 rows so many are drawn and fitted.
     """
     from sklearn.base import clone
 
-    rows, target, groups = _stacked(collaboration, shares)
+    rows, target, groups = _stack(collaboration, shares)
+    # The same rows each time, so that a score can be compared with the last one.
     drawn = np.random.default_rng(0).permutation(len(rows))[:_MOST_ROWS]
     judged = clone(collaboration.estimator_).fit_left_out(rows[drawn], target[drawn], groups=groups[drawn])
     return target[drawn], judged
 
 
 def _score_of_classes(target: NDArray[Any], probabilities: FloatArray, classes: NDArray[Any], task: Task) -> Score:
+    """Return the area under the curve of two classes, if it has an interval, or else the log loss."""
     predicted = classes[np.argmax(probabilities, axis=1)]
     ranking = _ranking(task, target, _of_positive(task, classes, probabilities))
-    name, baseline = "log loss", entropy(np.unique(target, return_counts=True)[1])
-    value, interval = mean_with_interval(_losses(classes, probabilities, target))
     if ranking is not None and ranking["auc_interval"] is not None:
-        name, baseline, value, interval = "AUC", 0.5, ranking["auc"], ranking["auc_interval"]
+        name = "AUC"
+        baseline = 0.5
+        value = ranking["auc"]
+        interval = ranking["auc_interval"]
+    else:
+        name = "log loss"
+        baseline = entropy(np.unique(target, return_counts=True)[1])
+        value, interval = mean_with_interval(_losses(classes, probabilities, target))
     low, high = interval or (value, value)
     return Score(
         name=name,
@@ -337,50 +347,62 @@ def _score_of_classes(target: NDArray[Any], probabilities: FloatArray, classes: 
     )
 
 
-def _cross_validated(
+def _cross_validate(
     estimator: Any, rows: FloatArray, target: NDArray[Any], groups: NDArray[np.intp], task: Task, n_folds: int
 ) -> Score | None:
+    """Score fresh copies of the model over folds, in which equal rows stay together; None with fewer than two folds."""
     from sklearn.base import clone
     from sklearn.dummy import DummyClassifier, DummyRegressor
     from sklearn.model_selection import GroupKFold, StratifiedGroupKFold, cross_validate
 
-    is_classification = task.kind == "classification"
-    if is_classification:
-        n_folds = min(n_folds, *(len(np.unique(groups[target == each])) for each in np.unique(target)))
     n_folds = min(n_folds, len(np.unique(groups)))
+    splitter: Any = GroupKFold
+    dummy: Any = DummyRegressor()
+    name = "root mean squared error"
+    scoring = "neg_root_mean_squared_error"
+    most = np.inf
+    if task.kind == "classification":
+        # Each fold is to have rows of each class.
+        n_folds = min(n_folds, *(len(np.unique(groups[target == each])) for each in np.unique(target)))
+        splitter = StratifiedGroupKFold
+        dummy = DummyClassifier()
+        name = scoring = "accuracy"
+        most = 1.0
     if n_folds < 2:
         return None
-    folds = (StratifiedGroupKFold if is_classification else GroupKFold)(n_folds, shuffle=True, random_state=0)
-    scoring = "accuracy" if is_classification else "neg_root_mean_squared_error"
-    dummy = DummyClassifier() if is_classification else DummyRegressor()
+    folds = splitter(n_folds, shuffle=True, random_state=0)
     options = {"groups": groups, "cv": folds, "scoring": scoring, "return_estimator": True, "return_indices": True}
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")  # of solvers that stop early; the score shows whether it matters
         trained = cross_validate(clone(estimator), rows, target, **options)
         baseline = abs(cross_validate(dummy, rows, target, **options)["test_score"])
     left_out = list(zip(trained["estimator"], trained["indices"]["test"], strict=True))
-    name, most, ranking = "accuracy" if is_classification else "root mean squared error", np.inf, None
-    scores, constant = abs(trained["test_score"]), float(baseline.mean())
+    predicted = np.concatenate([model.predict(rows[out]) for model, out in left_out])
+    never_called = _never_called(task, target, predicted)
     if all(hasattr(model, "predict_proba") for model, _ in left_out):
-        said = [(model.classes_, model.predict_proba(rows[out]), target[out]) for model, out in left_out]
-        of_positive = [_of_positive(task, classes, P) for classes, P, _ in said]
-        ranking = _ranking(task, np.concatenate([y for *_, y in said]), np.concatenate(of_positive))
-        name, constant = "log loss", entropy(np.unique(target, return_counts=True)[1])
-        scores = np.array([_losses(classes, P, y).mean() for classes, P, y in said])
-        if ranking is not None and all(len(np.unique(y)) == 2 for *_, y in said):
-            name, constant = "AUC", 0.5
-            is_positive = [np.asarray(y == ranking["positive"]) for *_, y in said]
-            scores = np.array([auc_with_interval(*each)[0] for each in zip(is_positive, of_positive, strict=True)])
-    if name in ("AUC", "accuracy"):
-        most = 1.0
-    return _over_folds(
-        name,
-        scores,
-        baseline=constant,
-        most=most,
-        ranking=ranking,
-        never_called=_never_called(task, target, np.concatenate([model.predict(rows[out]) for model, out in left_out])),
-    )
+        parts = [(model.classes_, model.predict_proba(rows[out]), target[out]) for model, out in left_out]
+        return _score_of_folds(parts, entropy(np.unique(target, return_counts=True)[1]), task, never_called)
+    scores = abs(trained["test_score"])
+    return _over_folds(name, scores, baseline=float(baseline.mean()), most=most, never_called=never_called)
+
+
+def _score_of_folds(
+    parts: Sequence[tuple[NDArray[Any], FloatArray, NDArray[Any]]],
+    prevalence_loss: float,
+    task: Task,
+    never_called: tuple[str | int, ...],
+) -> Score:
+    """Score classes, probabilities and targets of each fold: by the area under the curve, if each fold has one."""
+    targets = [target for *_, target in parts]
+    of_positive = [_of_positive(task, classes, probabilities) for classes, probabilities, _ in parts]
+    ranking = _ranking(task, np.concatenate(targets), np.concatenate(of_positive))
+    facts: dict[str, Any] = {"ranking": ranking, "never_called": never_called}
+    if ranking is not None and all(len(np.unique(target)) == 2 for target in targets):
+        is_positive = [np.asarray(target == ranking["positive"]) for target in targets]
+        areas = [auc_with_interval(*each)[0] for each in zip(is_positive, of_positive, strict=True)]
+        return _over_folds("AUC", np.array(areas), baseline=0.5, most=1.0, **facts)
+    losses = np.array([_losses(*part).mean() for part in parts])
+    return _over_folds("log loss", losses, baseline=prevalence_loss, most=np.inf, **facts)
 
 
 def _losses(classes: NDArray[Any], probabilities: FloatArray, target: NDArray[Any]) -> FloatArray:
@@ -396,14 +418,15 @@ def _ranking(task: Task, target: NDArray[Any], probabilities: FloatArray) -> dic
 
 def _of_positive(task: Task, classes: NDArray[Any], probabilities: FloatArray) -> FloatArray:
     """Return probabilities of the sought one of two classes; zeros if the model does not know it."""
+    # A party may have no row of it, and the model of a fold may have seen none.
     if task.positive is None or task.positive not in classes:
         return np.zeros(len(probabilities))
     return np.asarray(probabilities[:, int(np.argmax(classes == task.positive))])
 
 
 def _never_called(task: Task, target: NDArray[Any], predicted: NDArray[Any]) -> tuple[str | int, ...]:
-    there, called = set(target.tolist()), set(predicted.tolist())
-    return tuple(name for name in task.classes if name in there - called)
+    missing = set(target.tolist()) - set(predicted.tolist())
+    return tuple(name for name in task.classes if name in missing)
 
 
 def _survival_score(collaboration: Collaboration, shares: Sequence[Share], n_folds: int) -> Score | None:
@@ -411,38 +434,41 @@ def _survival_score(collaboration: Collaboration, shares: Sequence[Share], n_fol
     from sklearn.base import clone
     from sklearn.model_selection import GroupKFold
 
-    rows, target, groups = _stacked(collaboration, shares)
+    rows, target, groups = _stack(collaboration, shares)
+    # Each party has a baseline of its own, and so a stratum.
     strata = np.repeat(np.arange(len(shares)), [len(share.target) for share in shares])
     n_folds = min(n_folds, len(np.unique(groups)))
     if n_folds < 2:
         return None
-    found: list[float] = []
+    scores: list[float] = []
     for kept, out in GroupKFold(n_folds, shuffle=True, random_state=0).split(rows, groups=groups):
         fitted = fit_weighted(
             clone(collaboration.estimator_), rows[kept], target[kept], np.ones(len(kept)), strata=strata[kept]
         )
         try:
-            found.append(concordance_index(target[out], fitted.predict(rows[out])))
+            scores.append(concordance_index(target[out], fitted.predict(rows[out])))
+        # Of no pair of rows in this fold the order is known.
         except NumericalError:
             return None
-    return _over_folds("concordance", np.array(found), baseline=0.5, most=1.0)
+    return _over_folds("concordance", np.array(scores), baseline=0.5, most=1.0)
 
 
 def _over_folds(name: str, scores: FloatArray, *, most: float, **facts: Any) -> Score:
     """Return the mean over folds, with Student's interval."""
-    n_folds, value = len(scores), float(scores.mean())
+    n_folds = len(scores)
+    value = float(scores.mean())
     half = float(stats.t.ppf(0.975, n_folds - 1) * scores.std(ddof=1) / np.sqrt(n_folds))
-    low, high = max(value - half, 0.0), min(value + half, most)
+    low = max(value - half, 0.0)
+    high = min(value + half, most)
     return Score(name=name, value=value, low=low, high=high, n_folds=n_folds, **facts)
 
 
-def _stacked(
-    collaboration: Collaboration, shares: Sequence[Share]
-) -> tuple[FloatArray, NDArray[Any], NDArray[np.intp]]:
+def _stack(collaboration: Collaboration, shares: Sequence[Share]) -> tuple[FloatArray, NDArray[Any], NDArray[np.intp]]:
     """Return all rows, their targets, and a number for each, which equal rows of a party, as group means are, share."""
     numbers: list[NDArray[np.intp]] = []
     start = 0
     for share in shares:
+        # In different folds a mean of a group would be predicted from itself.
         equal = np.unique(share.representation, axis=0, return_inverse=True)[1].ravel()
         numbers.append(start + equal)
         start += len(equal)
@@ -450,19 +476,16 @@ def _stacked(
     return rows, np.concatenate([share.target for share in shares]), np.concatenate(numbers)
 
 
-def solve_sums(received: Sequence[Received], project: Project, key: KeyPair) -> tuple[bytes | None, SumsIntegration]:
+def solve_sums(
+    received: Sequence[ReceivedFile], project: Project, key: KeyPair
+) -> tuple[bytes | None, SumsIntegration]:
     """Add up the messages of all parties, and check the total; return the bytes of the model, if there is one."""
-    there = {each.party for each in received}
-    if missing := [name for name in project.parties if name not in there]:
-        raise ExchangeError(
-            "QUORUM_NOT_MET",
-            f"The sums of {', '.join(missing)} are missing, and without them nothing can be added up; what you gave is "
-            "kept. Wait for them; if one never comes, the owner raises the run, with new mask keys of the others.",
-        )
+    _check_all_there(received, project)
     facts = {name: received[0].facts[name] for name in ("anchor_commitment", "n_components")}
     plan = plan_of(project, **facts)
     try:
         results = plan.read([each.share for each in received])
+    # These say already which code and which way on.
     except ExchangeError:
         raise
     except NumericalError as error:
@@ -481,21 +504,36 @@ def solve_sums(received: Sequence[Received], project: Project, key: KeyPair) -> 
     counts = results[0].class_counts
     rare = [f"{name}" for name, count in counts.items() if round(count) < _FEWEST_IN_TOTAL]
     rare += dict.fromkeys(f"{name}={level}" for each in results for name, level in each.rare)
-    data = None if model is None else model.to_bytes(key=key)
+    data = None
+    of_model: dict[str, Any] = {"alpha": None, "constant": (), "model_digest": None}
+    if model is not None:
+        data = model.to_bytes(key=key)
+        by_title = {}
+        constant = tuple(map(str, model.constant_classes))
+        of_model = {"alpha": float(model.fit.alpha), "constant": constant, "model_digest": digest(data)}
     return data, SumsIntegration(
         n_rows=None if n_rows is None else round(n_rows),
         most_rows=project.most_rows,
         n_parties=len(project.parties),
         n_components=facts["n_components"],
-        alpha=None if model is None else float(model.fit.alpha),
-        results=by_title if model is None else {},
+        results=by_title,
         class_counts={str(name): max(0, round(count)) for name, count in counts.items()},
         rare=tuple(rare),
-        constant=() if model is None else tuple(map(str, model.constant_classes)),
         context=plan.agreed.context.hex(),
-        model_digest=None if data is None else digest(data),
         created=datetime.now(UTC).isoformat(timespec="seconds"),
+        **of_model,
     )
+
+
+def _check_all_there(received: Sequence[ReceivedFile], project: Project) -> None:
+    """Raise QUORUM_NOT_MET unless all parties have sent sums: masks cancel in the total of all alone."""
+    there = {each.party for each in received}
+    if missing := [name for name in project.parties if name not in there]:
+        raise ExchangeError(
+            "QUORUM_NOT_MET",
+            f"The sums of {', '.join(missing)} are missing, and without them nothing can be added up; what you gave is "
+            "kept. Wait for them; if one never comes, the owner raises the run, with new mask keys of the others.",
+        )
 
 
 def _check_results(results: Mapping[str, StatisticResult], project: Project) -> float | None:
@@ -516,7 +554,8 @@ def _check_results(results: Mapping[str, StatisticResult], project: Project) -> 
 
 
 def _too_few(n: float, slack: float, project: Project) -> str | None:
-    K, least = len(project.parties), len(project.parties) * fewest_rows(project)
+    K = len(project.parties)
+    least = K * fewest_rows(project)
     if n >= least - slack:
         return None
     return f"it says that there are {n:.0f} rows, and {K} parties add at least {least}"
@@ -530,7 +569,9 @@ def _too_many(n: float, slack: float, project: Project) -> str | None:
 
 
 COLLABORATION_KIND = "datacollab.collaboration"
-_MAPS, _LEFT_OUT, _WITHOUT = "maps.safetensors", "left-out.safetensors", "without.bin"
+_MAPS = "maps.safetensors"
+_LEFT_OUT = "left-out.safetensors"
+_WITHOUT = "without.bin"
 _OWN = "own.bin"
 _HEAD = "h"
 _OBJECT = f"{_HEAD}.skops"
@@ -539,8 +580,9 @@ _LIBRARIES = ("numpy", "scipy", "sklearn")
 
 
 def pack_collaboration(collaboration: Collaboration, result: Integration) -> bytes:
-    """Pack all parties' g_k, h once, and for each party what its own model says besides; no representation."""
+    """Pack all parties' g_k, h once, and for each party the parts of its own model; no representation."""
     facts: list[dict[str, Any]] = []
+    # Maps are numbers, but h may be any estimator: hence a kind of file that never leaves this disk.
     arrays: dict[str, NDArray[Any]] = {}
     left_out: dict[str, NDArray[Any]] = {}
     without: list[bytes] = []
@@ -552,24 +594,24 @@ def pack_collaboration(collaboration: Collaboration, result: Integration) -> byt
         if model.left_out is not None:
             left_out[f"{number}"] = np.asarray(model.left_out, dtype=np.float64)
         # Members of a bundle are few, and parties may be many: so their models follow one another in one member.
-        without.append(_packed_head(model.without_party))
-        level = collaboration.levels_.get(party)
-        facts.append({"party": party, "map": map_facts, "without_bytes": len(without[-1])})
-        facts[-1]["level"] = None if level is None else np.asarray(level).tolist()
+        without.append(_pack_head(model.without_party))
+        facts.append({"party": party, "map": map_facts, "without_bytes": len(without[-1]), "level": None})
+        if (level := collaboration.levels_.get(party)) is not None:
+            facts[-1]["level"] = np.asarray(level).tolist()
         if isinstance(model.estimator, SurvivalModel):
-            own.append(_packed_head(model.estimator.for_party(party)))
+            own.append(_pack_head(model.estimator.for_party(party)))
             facts[-1]["own_bytes"] = len(own[-1])
-    if own:
-        # Each party has a baseline of its own, and gets no other.
-        head, members = None, {_OWN: b"".join(own)}
-    else:
-        head, members = _written_head(collaboration.estimator_)
+    head = None
+    members = {_OWN: b"".join(own)}
+    # Where each party has a baseline of its own it gets no other; otherwise h is the same for all.
+    if not own:
+        head, members = _write_head(collaboration.estimator_)
     members |= {_MAPS: arrays_to_bytes(arrays), _LEFT_OUT: arrays_to_bytes(left_out), _WITHOUT: b"".join(without)}
     return pack(COLLABORATION_KIND, {"integration": result.facts(), "maps": facts, "head": head}, members)
 
 
 def unpack_collaboration(data: bytes, *, where: str) -> tuple[dict[str, PartyModel], Integration]:
-    """Return models by party, and what is known of them."""
+    """Return models by party, and their integration."""
     try:
         bundle = unpack(data, kind=COLLABORATION_KIND)
         return dict(_models(bundle)), Integration.from_facts(bundle.facts["integration"])
@@ -581,53 +623,61 @@ def unpack_collaboration(data: bytes, *, where: str) -> tuple[dict[str, PartyMod
 def _models(bundle: Bundle) -> Iterator[tuple[str, PartyModel]]:
     arrays = bytes_to_arrays(bundle.members[_MAPS], what=_MAPS)
     left_out = bytes_to_arrays(bundle.members[_LEFT_OUT], what=_LEFT_OUT)
-    without, own = io.BytesIO(bundle.members[_WITHOUT]), io.BytesIO(bundle.members.get(_OWN, b""))
-    head, estimator = bundle.facts["head"], None
+    without = io.BytesIO(bundle.members[_WITHOUT])
+    own = io.BytesIO(bundle.members.get(_OWN, b""))
+    head = bundle.facts["head"]
+    estimator = None
     for number, entry in enumerate(bundle.facts["maps"]):
-        party, prefix = entry["party"], f"{number}."
+        party = entry["party"]
+        prefix = f"{number}."
         ours = {name.removeprefix(prefix): each for name, each in arrays.items() if name.startswith(prefix)}
         g = map_from(party, entry["map"], ours)
         if head is None:
-            estimator = _opened_head(own.read(entry["own_bytes"]), g.n_components)
+            estimator = _open_head(own.read(entry["own_bytes"]), g.n_components)
+        # One h for all parties, read once.
         elif estimator is None:
             estimator = _read_head(head, bundle.members, g.n_components)
-        level = entry["level"]
+        h = estimator
+        if entry["level"] is not None:
+            h = levelled(estimator, np.asarray(entry["level"]))
         model = PartyModel(
             party=party,
             integration_function=g,
-            estimator=estimator if level is None else levelled(estimator, np.asarray(level)),
+            estimator=h,
             left_out=left_out.get(f"{number}"),
-            without_party=_opened_head(without.read(entry["without_bytes"]), g.n_components),
+            without_party=_open_head(without.read(entry["without_bytes"]), g.n_components),
         )
         yield party, model
 
 
-def _packed_head(estimator: Any | None) -> bytes:
+def _pack_head(estimator: Any | None) -> bytes:
     if estimator is None:
         return b""
-    head, members = _written_head(estimator)
+    head, members = _write_head(estimator)
     return pack(COLLABORATION_KIND, {"head": head}, members)
 
 
-def _opened_head(data: bytes, n_components: int) -> Any | None:
+def _open_head(data: bytes, n_components: int) -> Any | None:
     if not data:
         return None
     bundle = unpack(data, kind=COLLABORATION_KIND)
     return _read_head(bundle.facts["head"], bundle.members, n_components)
 
 
-def _written_head(estimator: Any) -> tuple[dict[str, Any], dict[str, bytes]]:
+def _write_head(estimator: Any) -> tuple[dict[str, Any], dict[str, bytes]]:
     """Write an estimator as numbers, or as skops does if no numbers describe it; of a search, the best estimator."""
+    # The other candidates of a search are of no use, and may hold rows.
     estimator = getattr(estimator, "best_estimator_", estimator)
     try:
         return head_to(estimator, _HEAD)
     except ExchangeError as unsupported:
         if unsupported.code != "MODEL_UNSUPPORTED" or isinstance(estimator, SurvivalModel):
             raise
+        # An object stays on this disk: parties get numbers, or predictions for the anchor.
         skops_io = require("skops.io", "exchange")
         try:
             data: bytes = skops_io.dumps(estimator)
-            _trusted(data)
+            _list_types(data)
         # Skops and what it calls raise many kinds of errors for objects that it cannot take apart.
         except Exception:
             raise unsupported from None
@@ -635,36 +685,37 @@ def _written_head(estimator: Any) -> tuple[dict[str, Any], dict[str, bytes]]:
 
 
 def _read_head(facts: Any, members: Mapping[str, bytes], n_components: int) -> Any:
-    """Read the estimator that `_written_head` wrote, in this program and on this disk."""
+    """Read the estimator that `_write_head` wrote, in this program and on this disk."""
     if facts["form"] != "object":
         return head_from(facts, members, _HEAD, n_components)
     data = members[_OBJECT]
     try:
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")
-            return require("skops.io", "exchange").loads(data, trusted=_trusted(data))
+            return require("skops.io", "exchange").loads(data, trusted=_list_types(data))
     # Skops raises many kinds of errors for what it did not write, and may quote it.
     except Exception as error:
         raise ValueError(f"the object cannot be read ({type(error).__name__})") from None
 
 
-def _trusted(data: bytes) -> list[str]:
+def _list_types(data: bytes) -> list[str]:
     """Return the types that skops does not know by itself, all of them of `_LIBRARIES`."""
     types: list[str] = require("skops.io", "exchange").get_untrusted_types(data=data)
+    # Reading an object runs code of its library: of no other than these.
     if any(name.partition(".")[0] not in _LIBRARIES for name in types):
         raise ValueError("objects of other libraries than scikit-learn, SciPy and NumPy")
     return types
 
 
-def signed_model(model: PartyModel, result: Integration, project: Project, key: KeyPair) -> bytes:
+def sign_model(model: PartyModel, result: Integration, project: Project, key: KeyPair) -> bytes:
     """Write a `.dcmodel` file for one party, sealed to it: a kernel map holds its representation of the anchor."""
     inner, members = model_contents(model)
     facts = {name: inner[name] for name in ("task", "n_components", "estimator", "versions")}
     facts |= {"parameters": result.parameters, "row_lint": {"found": False, "overridden_by": None}}
-    return _signed(MODEL_KIND, "model of", pack(MODEL_KIND, inner, members), facts, model, result, project, key)
+    return _seal_and_sign(MODEL_KIND, "model of", pack(MODEL_KIND, inner, members), facts, model, result, project, key)
 
 
-def signed_predictions(
+def sign_predictions(
     model: PartyModel, anchor_representation: FloatArray, result: Integration, project: Project, key: KeyPair
 ) -> bytes:
     """Write a `.dcanswers` file for one party, sealed to it: its model's predictions for the anchor."""
@@ -675,15 +726,23 @@ def signed_predictions(
     facts = {name: inner[name] for name in ("task", "n_anchors", "versions")}
     facts |= {"estimator": estimator_kind(model.estimator)}
     data = pack(PREDICTIONS_KIND, inner, members)
-    return _signed(PREDICTIONS_KIND, "answers for", data, facts, model, result, project, key)
+    return _seal_and_sign(PREDICTIONS_KIND, "answers for", data, facts, model, result, project, key)
 
 
-def _signed(
-    kind: str, what: str, data: bytes, said: Any, model: PartyModel, result: Integration, project: Project, key: KeyPair
+def _seal_and_sign(
+    kind: str,
+    purpose: str,
+    data: bytes,
+    facts: Mapping[str, Any],
+    model: PartyModel,
+    result: Integration,
+    project: Project,
+    key: KeyPair,
 ) -> bytes:
-    """Seal what goes back to one party, and sign it with what stands outside of the seal."""
+    """Seal the bytes that go back to one party, and sign them with the facts outside of the seal."""
     party = str(model.party)
-    outside = said | {
+    outside = {
+        **facts,
         "party": party,
         "created": datetime.now(UTC).isoformat(timespec="seconds"),
         "project": project.name,
@@ -693,5 +752,6 @@ def _signed(
         "n_parties": len(result.share_digests),
         "n_rows": result.n_rows,
     }
-    sealed = seal(data, [project.parties[party]], purpose=f"{what} {party} in {project.digest}")
+    # The purpose is bound into the seal, so that a sealed file cannot be passed off as another.
+    sealed = seal(data, [project.parties[party]], purpose=f"{purpose} {party} in {project.digest}")
     return pack(kind, outside, {SEALED: sealed}, key=key)

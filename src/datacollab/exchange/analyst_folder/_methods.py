@@ -30,6 +30,7 @@ def make_integrator(
         raise ValueError(f"Unknown method {name!r}; choose one of {', '.join(NAMES)}.")
     if alpha is not None and (name == AUTO or "alpha" not in METHODS[name].options):
         raise ValueError(f"The method {name!r} takes no alpha; leave it out, or choose kti.")
+    # Of classes and numbers alone there are rows left out to choose by.
     if name == AUTO and task not in ("classification", "regression"):
         name = "lti-affine"
     if n_components is not None and (name == AUTO or METHODS[name].finds_components):
@@ -37,6 +38,7 @@ def make_integrator(
     if name == AUTO:
         return AUTO
     method = METHODS[name]
+    # Fewer would lose directions of some party, and more would be noise.
     if n_components is None:
         n_components = _widest(shares, centred=bool(method.options.get("fit_intercept")))
     with_targets = any(share.anchor_target is not None for share in shares)
@@ -52,7 +54,7 @@ def _widest(shares: Sequence[Share], *, centred: bool) -> int:
     if centred:
         anchors = [centred_columns(A)[0] for A in anchors]
     spanned = [column_space(A).basis.shape[1] for A in anchors if A.any()]
-    # One less where columns are centred.
+    # One less than there are anchor rows where columns are centred.
     return max(1, min([max(spanned, default=1), *(len(A) - 1 for A in anchors)]))
 
 
@@ -71,14 +73,17 @@ def make_model(name: str, task: str, random_state: int | None = None, *, of_mean
 
         if name == "survival-forest":
             return SurvivalForest(random_state=random_state)
-        return CoxRegression(_PENALTY_OF_MEANS if of_means else _PENALTY, standardize=True)
+        penalty = _PENALTY_OF_MEANS if of_means else _PENALTY
+        return CoxRegression(penalty, standardize=True)
     if name == AUTO:
         return AUTO
+    # Slow to import, and not needed for other names.
     from sklearn import ensemble, linear_model, neural_network
     from sklearn.pipeline import make_pipeline
     from sklearn.preprocessing import StandardScaler
 
     kind = "Classifier" if task == "classification" else "Regressor"
+    # No nearest neighbours and no kernel machines: they would carry rows of all parties.
     if name == "random-forest":
         return getattr(ensemble, f"RandomForest{kind}")(random_state=random_state)
     if name == "gradient-boosting":
@@ -96,11 +101,12 @@ def make_model(name: str, task: str, random_state: int | None = None, *, of_mean
 MODELS = (AUTO, "random-forest", "gradient-boosting", "linear", "perceptron")
 SURVIVAL_MODELS = (AUTO, "cox", "survival-forest")
 MODEL_NAMES = tuple(dict.fromkeys((*MODELS, *SURVIVAL_MODELS)))
-_PENALTY, _PENALTY_OF_MEANS = 1.0, 20.0
+_PENALTY = 1.0
+_PENALTY_OF_MEANS = 20.0
 """Of Cox regressions on standardised columns, as the section on survival of `make downstream` has them."""
 
 
-def clustered(shares: Sequence[Share], n_clusters: int, random_state: int) -> Collaboration:
+def cluster_rows(shares: Sequence[Share], n_clusters: int, random_state: int) -> Collaboration:
     """Return k-means of the rows of all parties, in a common space with the distances of the anchor."""
     from sklearn.cluster import KMeans
 

@@ -12,7 +12,8 @@ from ..._require import require
 from ..._typing import FloatArray
 from ...study import SurvivalResult
 
-_WIDE, _HIGH = 120, 26
+_WIDE = 120
+_HIGH = 26
 """Width and height of small pictures."""
 _COLOURS = ("#0072b2", "#d55e00", "#009e73", "#cc79a7", "#56b4e9", "#e69f00")
 """Of Okabe and Ito, whom colour-blind readers can distinguish."""
@@ -22,18 +23,21 @@ _MOST_CURVES = len(_COLOURS)
 
 def histogram(heights: FloatArray, noise: float) -> str:
     """Return a small histogram, whose bars within the noise of none are grey."""
-    scale, width = _HIGH / max(float(heights.max()), 1.0), _WIDE // len(heights)
-    drawn = "".join(
-        f"<rect class='{'bar' if n > 2 * noise else 'noise'}' x='{width * place}' y='{_HIGH - n * scale:.1f}' "
-        f"width='{width - 1}' height='{n * scale:.1f}'/>"
-        for place, n in enumerate(heights.clip(0).tolist())
-    )
+    scale = _HIGH / max(float(heights.max()), 1.0)
+    width = _WIDE // len(heights)
+    drawn = ""
+    for place, n in enumerate(heights.clip(0).tolist()):
+        # Two standard deviations: of empty parts one in forty looks full.
+        kind = "bar" if n > 2 * noise else "noise"
+        drawn += f"<rect class='{kind}' x='{width * place}' y='{_HIGH - n * scale:.1f}' "
+        drawn += f"width='{width - 1}' height='{n * scale:.1f}'/>"
     label = f"rows in equal parts: {' '.join(f'{n:.0f}' for n in heights.clip(0))}"
     return _small(label, f"{drawn}<path class='axis' d='M0 {_HIGH + 0.5}H{width * len(heights)}'/>")
 
 
 def interval(low: float, high: float) -> str:
     """Return an interval, with no effect in the middle and the farther end at an edge."""
+    # Four pixels of margin, and no division by nothing.
     scale = (_WIDE / 2 - 4) / max(abs(low), abs(high), 1e-300)
     first, centre, last = (f"{_WIDE / 2 + scale * end:.1f}" for end in (low, (low + high) / 2, high))
     drawn = (
@@ -59,6 +63,7 @@ def _small(label: str, drawn: str) -> str:
 
 def curves(result: SurvivalResult, time: str) -> str:
     """Return curves of survival with bands of 95 %, and rows at risk below; nothing if there are too many groups."""
+    # Colours would repeat.
     if len(result.curves) > _MOST_CURVES:
         return ""
     require("matplotlib", "plots")
@@ -66,13 +71,15 @@ def curves(result: SurvivalResult, time: str) -> str:
     from matplotlib.figure import Figure
 
     names = ["all" if each.group is None else str(each.group) for each in result.curves]
+    # Text stays text, and the same result gives the same bytes.
     with rc_context({"svg.fonttype": "none", "svg.hashsalt": "study", "font.size": 9, "font.family": "sans-serif"}):
         figure = Figure(figsize=(4.6, 3.1 + 0.2 * len(names)), layout="constrained")
         above, below = figure.subplots(2, 1, sharex=True, height_ratios=(10, 1 + len(names)))
         for colour, each in zip(_COLOURS, result.curves, strict=False):
             # Lines, no steps: where in an interval its events lie is not known.
             above.plot(result.edges, np.r_[1.0, each.survival], color=colour)
-            low, high = np.r_[1.0, each.low], np.r_[1.0, each.high]
+            low = np.r_[1.0, each.low]
+            high = np.r_[1.0, each.high]
             above.fill_between(result.edges, low, high, color=colour, alpha=0.2, lw=0)
         above.set_ylim(0, 1)
         above.set_ylabel("without event")

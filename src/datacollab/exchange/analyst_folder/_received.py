@@ -17,13 +17,15 @@ from ...sums import MASKED_SUM_KIND, MaskedMessage, read_message
 from ..project import Project, Task
 from ..sums import plan_of, read_sums_facts
 
-SEALED, OPEN = "sealed.bin", "share.safetensors"
+SEALED = "sealed.bin"
+OPEN = "share.safetensors"
 _LONGEST_TEXT = 200
+"""Letters of a text in the manifest, which pages show."""
 _ROUNDING = 1e-9
 
 
 @dataclass(frozen=True, kw_only=True)
-class Received:
+class ReceivedFile:
     """A `Share` or `MaskedMessage` that belongs to the project and comes from its party; facts are those outside."""
 
     party: str
@@ -32,7 +34,7 @@ class Received:
     digest: str
 
 
-def receive(source: bytes, project: Project, key: KeyPair, *, where: str) -> Received:
+def receive(source: bytes, project: Project, key: KeyPair, *, where: str) -> ReceivedFile:
     """Read and check a party's file: a share of rows, or of sums if the project shares sums.
 
     `key` is the analyst's, to which it is sealed, and `where` the name of the file in errors.  An ExchangeError is
@@ -43,15 +45,17 @@ def receive(source: bytes, project: Project, key: KeyPair, *, where: str) -> Rec
     party = _sender_of(bundle, project, where)
     if not project.shares_sums:
         share = _rows_in(bundle, project, party, key, where)
-        return Received(party=party, share=share, facts=bundle.facts, digest=bundle.digest)
+        return ReceivedFile(party=party, share=share, facts=bundle.facts, digest=bundle.digest)
     facts, message = _sums_in(source, bundle, project, party, key, where)
-    return Received(party=party, share=message, facts=facts, digest=bundle.digest)
+    return ReceivedFile(party=party, share=message, facts=facts, digest=bundle.digest)
 
 
-def check_fits(received: Received, present: Mapping[str, Received], *, of_sums: bool, where: str) -> None:
+def check_fits(received: ReceivedFile, present: Mapping[str, ReceivedFile], *, of_sums: bool, where: str) -> None:
     """Refuse a file of another anchor than the others', and one that takes an earlier one's place without saying so."""
-    party, commitment = received.party, received.facts["anchor_commitment"]
-    known, others = present.get(party), {name: each for name, each in present.items() if name != party}
+    party = received.party
+    commitment = received.facts["anchor_commitment"]
+    known = present.get(party)
+    others = {name: each for name, each in present.items() if name != party}
     if known is not None and known.digest != received.digest:
         if of_sums:
             raise ExchangeError(
@@ -59,6 +63,7 @@ def check_fits(received: Received, present: Mapping[str, Received], *, of_sums: 
                 f"Party {party!r} has sent its sums already, and {where} is another file. The difference of two tells "
                 "rows: remove this one, and tell the party.",
             )
+        # A share names the one that it replaces, so that none is put in its place unnoticed.
         if received.facts.get("supersedes") != known.digest:
             raise ExchangeError(
                 "ALREADY_THERE",
@@ -66,12 +71,12 @@ def check_fits(received: Received, present: Mapping[str, Received], *, of_sums: 
                 "the party which one counts, and remove the other from the folder shares.",
             )
     if differing := [name for name, each in others.items() if each.facts["anchor_commitment"] != commitment]:
-        again = (
-            "Ledgers refuse a new run over the same rows, so a party with the wrong anchor leaves (`datacollab party "
-            "withdraw`), and the others share again."
-            if of_sums
-            else "All of them should join with the same anchor file, and share again."
-        )
+        again = "All of them should join with the same anchor file, and share again."
+        if of_sums:
+            again = (
+                "Ledgers refuse a new run over the same rows, so a party with the wrong anchor leaves (`datacollab "
+                "party withdraw`), and the others share again."
+            )
         raise ExchangeError(
             "ANCHOR_MISMATCH",
             f"Party {party!r} used another anchor than {differing!r}, so what they sent cannot be combined. {again}",
@@ -98,6 +103,7 @@ def _sender_of(bundle: Bundle, project: Project, where: str) -> str:
         raise ExchangeError(
             "SIGNATURE_MISSING", f"{where} is not signed. Ask party {party!r} for the file that its program wrote."
         )
+    # A name in a file is a claim; the key that signed it is the proof.
     if bundle.signer != (key := project.parties[party]):
         raise ExchangeError(
             "SIGNATURE_INVALID",
@@ -110,10 +116,12 @@ def _sender_of(bundle: Bundle, project: Project, where: str) -> str:
 def _sums_in(
     source: bytes, bundle: Bundle, project: Project, party: str, key: KeyPair, where: str
 ) -> tuple[dict[str, Any], MaskedMessage]:
+    """Return the facts and the message of a file of sums; refuse one of another run, or of another length."""
     outside = read_sums_facts(bundle.facts, project, party, where)
     try:
         message = read_message(source, key, signed_by=project.parties[party])
         plan = plan_of(project, anchor_commitment=outside.anchor_commitment, n_components=outside.n_components)
+        # Masks cancel among messages of the same run alone.
         plan.agreed.check(message)
     except ExchangeError as error:
         raise ExchangeError(error.code, f"{where} of party {party!r}: {error}") from None
@@ -123,6 +131,7 @@ def _sums_in(
 
 
 def _rows_in(bundle: Bundle, project: Project, party: str, key: KeyPair, where: str) -> Share:
+    """Return the share in a file of rows; refuse one that is not as its manifest says, or the project allows."""
     if bundle.facts.get("project_digest") != project.digest:
         raise ExchangeError(
             "PROJECT_HASH_MISMATCH",
@@ -130,7 +139,7 @@ def _rows_in(bundle: Bundle, project: Project, party: str, key: KeyPair, where: 
             "`datacollab project show` prints on both sides, and ask for a new share.",
         )
     _check_facts(bundle.facts, project, party, where)
-    opened = _opened(bundle, project, key, where)
+    opened = _open_share(bundle, project, key, where)
     # Names of classes are compared before an entry for each row is made of them.
     target = opened.facts.get("target")
     names = target.get("classes") if isinstance(target, Mapping) else None
@@ -146,11 +155,13 @@ def _rows_in(bundle: Bundle, project: Project, party: str, key: KeyPair, where: 
 def _check_facts(facts: Mapping[str, Any], project: Project, party: str, where: str) -> None:
     """Refuse facts of other types, and a file made after the deadline."""
     texts = ("anchor_commitment", "created", "row_order", "approved_by", "log_head")
+    # Texts of a party end in logs and on pages.
     wrong = {name for name in texts if not isinstance(facts.get(name), str) or len(facts[name]) > _LONGEST_TEXT}
     if not (facts.get("supersedes", ...) is None or isinstance(facts["supersedes"], str)):
         wrong.add("supersedes")
     if facts.get("task") != project.task.kind:
         wrong.add("task")
+    # One spelling alone, in UTC, as a party's program writes it.
     try:
         created = datetime.fromisoformat("" if "created" in wrong else facts["created"])
         if created.tzinfo is None or created.astimezone(UTC).isoformat(timespec="seconds") != facts["created"]:
@@ -165,7 +176,7 @@ def _check_facts(facts: Mapping[str, Any], project: Project, party: str, where: 
     project.check_deadline(created.date())
 
 
-def _opened(bundle: Bundle, project: Project, key: KeyPair, where: str) -> Bundle:
+def _open_share(bundle: Bundle, project: Project, key: KeyPair, where: str) -> Bundle:
     """Return the bundle with its arrays in the open."""
     expected = SEALED if SEALED in bundle.members else OPEN
     if list(bundle.members) != [expected]:
@@ -176,6 +187,7 @@ def _opened(bundle: Bundle, project: Project, key: KeyPair, where: str) -> Bundl
     if expected == SEALED:
         inner = unseal(bundle.members[SEALED], key, purpose=f"share of {bundle.facts['party']} in {project.digest}")
         return unpack(inner, kind=SHARE_KIND, what=where)
+    # Everybody who carries the file could read it.
     if project.seal_shares:
         raise ExchangeError(
             "SHARE_MALFORMED",
@@ -188,8 +200,9 @@ def _opened(bundle: Bundle, project: Project, key: KeyPair, where: str) -> Bundl
 def _check_shapes(share: Share, facts: Mapping[str, Any], project: Project, party: str, where: str) -> None:
     n_rows, n_components = share.representation.shape
     n_anchors = len(share.anchor_representation)
-    found = {"party": share.party, "n_rows": n_rows, "n_components": n_components, "n_anchors": n_anchors}
-    wrong = [name for name, value in found.items() if facts.get(name) != value]
+    contents = {"party": share.party, "n_rows": n_rows, "n_components": n_components, "n_anchors": n_anchors}
+    wrong = [name for name, value in contents.items() if facts.get(name) != value]
+    # A file that does not say it has single rows.
     if facts.get("one_to_one", True) is not share.one_to_one:
         wrong.append("one_to_one")
     if n_anchors != project.anchor.n_rows:
@@ -224,14 +237,18 @@ def _check_targets(share: Share, project: Project, party: str, where: str) -> No
         )
     if share.anchor_target is not None and not task.is_single:
         raise _invalid(f"Party {party!r}: {where} has targets of the anchor, and anchors of this kind have none")
-    for name, target in (("targets", share.target), ("anchor targets", share.anchor_target)):
-        for part, (wrong, expected) in ({} if target is None else _wrong(target, task)).items():
+    targets = {"targets": share.target, "anchor targets": share.anchor_target}
+    for name, target in targets.items():
+        if target is None:
+            continue
+        for part, (wrong, expected) in _wrong_entries(target, task).items():
             if n_wrong := int(np.count_nonzero(wrong)):
                 of = name if task.is_single else f"entries of {part}"
                 raise _invalid(
                     f"Party {party!r}: {n_wrong} of {len(wrong)} {of} in {where} are not as project {project.name!r} "
                     f"wants them ({expected})"
                 )
+    # People of a rare sort stand out among the rows, whatever was done to these.
     for part, counts in _counts(share.target, task).items():
         if small := [count for count in counts if 0 < count < project.min_class_rows]:
             raise ExchangeError(
@@ -241,34 +258,44 @@ def _check_targets(share: Share, project: Project, party: str, where: str) -> No
             )
 
 
-def _wrong(target: NDArray[Any], task: Task) -> dict[str, tuple[NDArray[np.bool_], str]]:
-    """Return by part of the target which entries cannot be, and what was agreed on in words."""
+def _wrong_entries(target: NDArray[Any], task: Task) -> dict[str, tuple[NDArray[np.bool_], str]]:
+    """Return by part of the target which entries cannot be, and the agreement in words."""
     if task.kind == "classification":
         return {"class": (~np.isin(target, task.class_array), "one of its classes")}
-    wrong: dict[str, tuple[NDArray[np.bool_], str]] = {}
-    values: dict[str, NDArray[Any]] = {name: target[name] for name in ("outcome", "time") if name in task.fields}
     if task.is_single:
         if target.dtype.kind not in "biuf":
             return {"number": (np.ones(len(target), dtype=bool), "numbers")}
-        values = {"number": target}
-    low, high = task.minimum, task.maximum
-    for name, found in values.items():
-        if name == "time":
-            assert task.latest is not None
-            outside, expected = found > task.latest * (1 + _ROUNDING), f"at most {task.latest:.10g}"
-            if task.time_step is not None:
-                steps = found / task.time_step
-                outside |= np.abs(steps - np.round(steps)) > _ROUNDING * np.maximum(1.0, steps)
-                expected += f", multiples of {task.time_step:.10g}"
-        else:
-            outside = np.zeros(len(found), dtype=bool)
-            outside |= False if low is None else found < low
-            outside |= False if high is None else found > high
-            expected = " ".join(
-                f"{word} {limit:.10g}" for word, limit in (("from", low), ("to", high)) if limit is not None
-            )
-        wrong[name] = outside, expected
+        return {"number": _outside_of_limits(target, task)}
+    wrong = {}
+    if "outcome" in task.fields:
+        wrong["outcome"] = _outside_of_limits(target["outcome"], task)
+    if "time" in task.fields:
+        wrong["time"] = _wrong_times(target["time"], task)
     return wrong
+
+
+def _outside_of_limits(values: NDArray[Any], task: Task) -> tuple[NDArray[np.bool_], str]:
+    outside = np.zeros(len(values), dtype=bool)
+    words = []
+    if task.minimum is not None:
+        outside |= values < task.minimum
+        words.append(f"from {task.minimum:.10g}")
+    if task.maximum is not None:
+        outside |= values > task.maximum
+        words.append(f"to {task.maximum:.10g}")
+    return outside, " ".join(words)
+
+
+def _wrong_times(times: NDArray[Any], task: Task) -> tuple[NDArray[np.bool_], str]:
+    """Return which times are too long, or not rounded as agreed; binary fractions are no exact multiples."""
+    assert task.latest is not None
+    wrong = times > task.latest * (1 + _ROUNDING)
+    expected = f"at most {task.latest:.10g}"
+    if task.time_step is not None:
+        steps = times / task.time_step
+        wrong |= np.abs(steps - np.round(steps)) > _ROUNDING * np.maximum(1.0, steps)
+        expected += f", multiples of {task.time_step:.10g}"
+    return wrong, expected
 
 
 def _counts(target: NDArray[Any], task: Task) -> dict[str, list[int]]:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import csv
 import html
 import io
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 from ...study import ResultTable, StatisticResult, SurvivalResult
@@ -26,13 +26,15 @@ tbody .new>*{border-top:1px solid #c9d1d8}tbody th{font-weight:600}td{white-spac
 figure{margin:1rem 0}figure svg{width:100%;max-width:36rem;height:auto}
 @media(max-width:40rem){th,td{padding-right:.55rem}table{font-size:.82rem}}
 """
-_ENDS, _BALANCE = ("95 % low", "95 % high"), ("before", "after")
+_ENDS = ("95 % low", "95 % high")
+_BALANCE = ("before", "after")
 
 
 def study_files(results: Mapping[str, StatisticResult], project: Project) -> dict[str, bytes]:
     """Return the bytes of `STUDY_FILES`, by name."""
     text = io.StringIO(newline="")
-    writer, parts = csv.writer(text), []
+    writer = csv.writer(text)
+    parts = []
     for name, result in results.items():
         _write(writer, name, result.table())
         parts.append(_part(name, result, project))
@@ -47,9 +49,12 @@ def study_files(results: Mapping[str, StatisticResult], project: Project) -> dic
 def _write(writer: Any, name: str, table: ResultTable) -> None:
     """Write a table's rows; the last column has the rows in equal parts of a range."""
     in_parts = {row: " ".join(f"{each:.0f}" for each in bars) for (row, _), bars in table.bars.items()}
-    writer.writerow(["statistic", *table.heads, *(["rows in equal parts"] if in_parts else [])])
-    for place, row in enumerate(table.rows):
-        writer.writerow([name, *row, *([in_parts.get(place, "")] if in_parts else [])])
+    heads = ["statistic", *table.heads]
+    rows = [[name, *row] for row in table.rows]
+    if in_parts:
+        heads.append("rows in equal parts")
+        rows = [[*row, in_parts.get(place, "")] for place, row in enumerate(rows)]
+    writer.writerows([heads, *rows])
 
 
 def _part(name: str, result: StatisticResult, project: Project) -> str:
@@ -58,31 +63,59 @@ def _part(name: str, result: StatisticResult, project: Project) -> str:
     pictures = {place: histogram(heights, noise) for place, heights in bars.items()}
     if bars:
         note += " Small histograms span the declared range; grey bars are within the noise of none."
+    # Intervals have a column of pictures of their own, after all others.
+    beside, words = _pictures_beside(heads, rows)
+    if beside:
+        pictures |= {(place, len(heads)): picture for place, picture in beside.items()}
+        heads = (*heads, "picture")
+        rows = [(*row, "") for row in rows]
+    names = _names_with_units(project)
+    looks = (f"<p class='look'><strong>Look here first.</strong> {html.escape(each)}</p>" for each in result.cautions)
+    columns = "".join(f"<th scope='col'>{html.escape(head)}</th>" for head in heads)
+    table = (
+        f"<div class='wide'><table><thead><tr>{columns}</tr></thead><tbody>{_body(rows, pictures, names)}</tbody>"
+        "</table></div>"
+    )
+    if isinstance(result, SurvivalResult):
+        time = project.task.time
+        table = f"{curves(result, names.get(time, time))}<details><summary>By interval</summary>{table}</details>"
+    note = html.escape(note + words)
+    return f"<h2>{html.escape(name.capitalize())}</h2>{''.join(looks)}{table}<p class='note'>{note}</p>"
+
+
+def _pictures_beside(heads: Sequence[str], rows: Sequence[Sequence[str]]) -> tuple[dict[int, str], str]:
+    """Return pictures of intervals or of balance by row, for a column of their own, and words about them."""
+    pictures: dict[int, str] = {}
+    words = ""
     for ends, draw, says in ((_ENDS, interval, _OF_INTERVALS), (_BALANCE, balance, _OF_BALANCE)):
         if set(ends) <= set(heads):
             low, high = map(heads.index, ends)
-            pairs = ((place, row[low], row[high]) for place, row in enumerate(rows) if row[low] and row[high])
-            pictures |= {(place, len(rows[0])): draw(float(one), float(other)) for place, one, other in pairs}
-            note += says
-    if any(column == len(heads) for _, column in pictures):
-        heads, rows = (*heads, "picture"), [(*row, "") for row in rows]
+            drawable = ((place, row[low], row[high]) for place, row in enumerate(rows) if row[low] and row[high])
+            pictures |= {place: draw(float(one), float(other)) for place, one, other in drawable}
+            words += says
+    return pictures, words
+
+
+def _names_with_units(project: Project) -> dict[str, str]:
     task = project.task
+    # A project has one target, one outcome, or one time.
     units = {each.name: each.unit for each in project.columns} | {task.target or task.outcome or task.time: task.unit}
-    shown = {name: f"{name} ({unit})" for name, unit in units.items() if unit}
-    lines, above = list[str](), None
+    return {name: f"{name} ({unit})" for name, unit in units.items() if unit}
+
+
+def _body(rows: Sequence[Sequence[str]], pictures: Mapping[tuple[int, int], str], names: Mapping[str, str]) -> str:
+    """Return the lines of a table; the first name of several lines stands once."""
+    lines: list[str] = []
+    above = None
     for place, (first, *others) in enumerate(rows):
         cells = [html.escape(cell) + pictures.get((place, column), "") for column, cell in enumerate(others, start=1)]
-        lines.append(
-            f"<tr{' class=new' * (first != above)}><th scope='row'>"
-            f"{'' if first == above else html.escape(shown.get(first, first))}</th>"
-            f"{''.join(f'<td>{cell}</td>' for cell in cells)}</tr>"
-        )
+        head = ""
+        style = ""
+        # A name stands at the first of its lines alone.
+        if first != above:
+            head = html.escape(names.get(first, first))
+            style = " class=new"
+        cells = [f"<td>{cell}</td>" for cell in cells]
+        lines.append(f"<tr{style}><th scope='row'>{head}</th>{''.join(cells)}</tr>")
         above = first
-    looks = (f"<p class='look'><strong>Look here first.</strong> {html.escape(each)}</p>" for each in result.cautions)
-    columns = "".join(f"<th scope='col'>{html.escape(head)}</th>" for head in heads)
-    table = f"<div class='wide'><table><thead><tr>{columns}</tr></thead><tbody>{''.join(lines)}</tbody></table></div>"
-    if isinstance(result, SurvivalResult):
-        table = (
-            f"{curves(result, shown.get(task.time, task.time))}<details><summary>By interval</summary>{table}</details>"
-        )
-    return f"<h2>{html.escape(name.capitalize())}</h2>{''.join(looks)}{table}<p class='note'>{html.escape(note)}</p>"
+    return "".join(lines)

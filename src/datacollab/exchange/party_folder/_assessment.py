@@ -1,4 +1,4 @@
-"""A draft of a data protection impact assessment, with the facts of a project, a policy and what would leave."""
+"""A draft of a data protection impact assessment, with the facts of a project, a policy and a release."""
 
 from __future__ import annotations
 
@@ -11,11 +11,13 @@ from ...sums import MeasuredMembership
 from ..project import Project
 from ..sums import fewest_rows
 from ._policy import Policy
-from ._release import CRITERIA, FIGURES, ReleaseSummary, figure_text, limit_text
+from ._rows_summary import CRITERIA, FIGURES, ReleaseSummary, figure_text, limit_text
 from ._sums_summary import ATTACKERS, HEARD, INVENTED, LESS_NOISE, SumsSummary, auc_text, promise
 
 _TEMPLATE = Template(Path(__file__).with_name("assessment.md").read_text(encoding="utf-8"))
-_AMBER, _RED = 0.55, 0.7
+# The audit's limits above guessing, .05 and .20, as areas under the curve.
+_AMBER = 0.55
+_RED = 0.7
 _MODEL = "the model, which reveals a little of its rows; also at all parties"
 _OF_ROWS = (
     "The analyst gets what is listed above, each row with its target. With the anchor, which every party has, it "
@@ -38,42 +40,52 @@ def grade(auc: float) -> str:
     >>> [grade(auc) for auc in (0.55, 0.56, 0.7, 0.71)]
     ['green', 'amber', 'amber', 'red']
     """
+    # Rounded as it is shown, so that rating and figure agree.
     shown = round(auc, 2)
     if shown > _RED:
         return "red"
-    return "amber" if shown > _AMBER else "green"
+    if shown > _AMBER:
+        return "amber"
+    return "green"
 
 
-def measured_for(measured: Sequence[MeasuredMembership], n_rows: int) -> tuple[str, MeasuredMembership]:
+def find_measured(measured: Sequence[MeasuredMembership], n_rows: int) -> tuple[str, MeasuredMembership]:
     """Return the measured total with this number of rows or the next smaller one, and how both compare.
 
     Examples
     --------
     >>> from datacollab.sums import membership_figures
-    >>> measured_for(membership_figures(), 700)[0]
+    >>> find_measured(membership_figures(), 700)[0]
     'measured on public tables with 250 rows; more rows reveal less'
     """
     people = [each for each in measured if not each.rare]
-    fewer = [each for each in people if each.n_rows <= n_rows]
-    found = fewer[-1] if fewer else people[0]
-    but = ""
-    if found.n_rows != n_rows:
-        but = "; more rows reveal less" if fewer else "; fewer rows reveal more"
-    return f"measured on public tables with {found.n_rows:,} rows{but}", found
+    # The next smaller one reveals more, so that the figures err on the safe side.
+    nearest = people[0]
+    for each in people:
+        if each.n_rows <= n_rows:
+            nearest = each
+    text = f"measured on public tables with {nearest.n_rows:,} rows"
+    if nearest.n_rows < n_rows:
+        text += "; more rows reveal less"
+    elif nearest.n_rows > n_rows:
+        text += "; fewer rows reveal more"
+    return text, nearest
 
 
-def membership_rows(found: MeasuredMembership) -> list[tuple[str, str, str]]:
+def membership_rows(measured: MeasuredMembership) -> list[tuple[str, str, str]]:
     """Return each attacker in words, with its area under the curve and the rating of that."""
-    return [(words, auc_text(value := getattr(found, name)), grade(value)) for name, words in ATTACKERS.items()]
+    areas = {words: getattr(measured, name) for name, words in ATTACKERS.items()}
+    return [(words, auc_text(area), grade(area)) for words, area in areas.items()]
 
 
 def assessment(project: Project, policy: Policy, summary: SumsSummary | ReleaseSummary) -> str:
-    """Fill the form of an assessment (Markdown) in, as far as the project and what would leave tell.
+    """Fill the form of an assessment (Markdown) in, as far as project and summary tell.
 
     The summary is that of `PartyFolder.prepare`.
     """
     entities = {} if project.sharing is None else project.sharing.entities
     parties = project.parties.items()
+    # With sums the project names the institutions; with rows a person fills them in.
     others = [f"{name} ([legal entity]): {key.fingerprint}" for name, key in parties if name != summary.party]
     facts = {
         "project": project.name,
@@ -98,29 +110,21 @@ def assessment(project: Project, policy: Policy, summary: SumsSummary | ReleaseS
 
 def _of_sums(project: Project, policy: Policy, summary: SumsSummary) -> dict[str, str]:
     others = INVENTED if summary.n_unconfirmed else HEARD
-    public = f" and {summary.n_public} labelled public ones" if summary.n_public else ""
-    risk = [] if summary.epsilon is None else [promise(summary.epsilon)]
-    if not summary.of_study:
-        how, found = measured_for(summary.measured, summary.n_rows_together)
-        rare = next(each for each in reversed(summary.measured) if each.rare)
-        less = " " + LESS_NOISE if summary.is_less_hidden else ""
-        table = [f"| {words} | {auc} | {rating} |" for words, auc, rating in membership_rows(found)]
-        risk += [
-            "**Can somebody tell whether a known person is in the total?** As an AUC: .50 is guessing, 1.00 is "
-            f"certain. The total has at least {summary.n_rows_together:,} rows. The figures are {how}.{less} The "
-            "rating is the audit's scale, here for means: above .55 amber, above .70 red.",
-            "\n".join(["| attacker | AUC | rating |", "| --- | ---: | --- |", *table]),
-            f"If ten people are of a class, among {rare.n_rows:,} rows: "
-            + ", ".join(f"{words} {auc} ({rating})" for words, auc, rating in membership_rows(rare))
-            + ". Of this project's classes, the smallest is expected to have [number] people in the total.",
-        ]
-    else:
+    records = f"{summary.n_rows:,} records"
+    if summary.n_public:
+        records += f" and {summary.n_public} labelled public ones"
+    risk = []
+    if summary.epsilon is not None:
+        risk.append(promise(summary.epsilon))
+    if summary.of_study:
         scale = "On the audit's scale, here for means, an AUC above .55 is amber, and one above .70 red."
         risk += ["\n".join(["```text", *summary.study_lines(), "```"]), scale]
+    else:
+        risk += _risk_of_model(summary)
     return {
         "made": "a study" if summary.of_study else "a model",
         "leaves": f"One file with {summary.n_numbers:,} numbers (about {summary.n_bytes:,} bytes), once: "
-        f"{summary.statistic} over {summary.n_rows:,} records{public}, under masks, with noise of {summary.noise:.2g} "
+        f"{summary.statistic} over {records}, under masks, with noise of {summary.noise:.2g} "
         f"in the total of all {summary.n_parties} parties ({summary.n_entities} institutions)."
         + "".join(f"\n- {each}" for each in summary.tells),
         "stays": "records, targets, sums of this party alone, keys, policy and log",
@@ -134,14 +138,37 @@ def _of_sums(project: Project, policy: Policy, summary: SumsSummary) -> dict[str
     }
 
 
+def _risk_of_model(summary: SumsSummary) -> list[str]:
+    """Return paragraphs on membership in the total that a model is made of."""
+    how, measured = find_measured(summary.measured, summary.n_rows_together)
+    how = f"The figures are {how}."
+    if summary.is_less_hidden:
+        how += f" {LESS_NOISE}"
+    rare = next(each for each in reversed(summary.measured) if each.rare)
+    table = [f"| {words} | {auc} | {rating} |" for words, auc, rating in membership_rows(measured)]
+    return [
+        "**Can somebody tell whether a known person is in the total?** As an AUC: .50 is guessing, 1.00 is "
+        f"certain. The total has at least {summary.n_rows_together:,} rows. {how} The "
+        "rating is the audit's scale, here for means: above .55 amber, above .70 red.",
+        "\n".join(["| attacker | AUC | rating |", "| --- | ---: | --- |", *table]),
+        f"If ten people are of a class, among {rare.n_rows:,} rows: "
+        + ", ".join(f"{words} {auc} ({rating})" for words, auc, rating in membership_rows(rare))
+        + ". Of this project's classes, the smallest is expected to have [number] people in the total.",
+    ]
+
+
 def _of_rows(project: Project, policy: Policy, summary: ReleaseSummary) -> dict[str, str]:
-    rows = []
+    ratings = {} if summary.risk is None else summary.risk.ratings
+    table = ["| at most, by the attacks tried | figure | limit | rating |", "| --- | ---: | ---: | --- |"]
     for name, words in FIGURES.items():
-        found, limit = summary.figure(name), summary.limits.get(name)
-        rating = "not measured" if summary.risk is None else summary.risk.ratings.get(CRITERIA[name], "not measured")
-        measured = "not measured" if found is None else figure_text(name, found)
-        rows.append(f"| {words} | {measured} | {'none' if limit is None else limit_text(name, limit)} | {rating} |")
-    table = ["| at most, by the attacks tried | figure | limit | rating |", "| --- | ---: | ---: | --- |", *rows]
+        measured = "not measured"
+        if (figure := summary.figure(name)) is not None:
+            measured = figure_text(name, figure)
+        limit = "none"
+        if name in summary.limits:
+            limit = limit_text(name, summary.limits[name])
+        rating = ratings.get(CRITERIA[name], "not measured")
+        table.append(f"| {words} | {measured} | {limit} | {rating} |")
     sealed = "encrypted for the analyst" if project.seal_shares else "NOT encrypted"
     return {
         "made": "a model",
@@ -158,4 +185,5 @@ def _of_rows(project: Project, policy: Policy, summary: ReleaseSummary) -> dict[
 
 def _harmless(text: str) -> str:
     """Keep a text of the project from ending a cell, or from being markup."""
+    # Column names are the parties' own words.
     return text.replace("|", "\\|").replace("<", "&lt;")

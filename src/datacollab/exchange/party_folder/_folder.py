@@ -94,8 +94,13 @@ PATIENCE = 10.0
 SEALED = "sealed.bin"
 """The member of a bundle that is sealed to its recipient."""
 _STATE_KIND = "datacollab.party-state"
-ANCHOR, _OWN_ROWS, _MASK_KEY, _MESSAGE = "anchor.bin", "own-rows.safetensors", "mask-key.bin", "message.bin"
-_PIECE, _SPENT = 2**20, ".spent"
+ANCHOR = "anchor.bin"
+_OWN_ROWS = "own-rows.safetensors"
+_MASK_KEY = "mask-key.bin"
+_MESSAGE = "message.bin"
+_PIECE = 2**20
+"""Bytes of a file that are written over at a time."""
+_SPENT = ".spent"
 
 
 class Files:
@@ -112,14 +117,19 @@ class Files:
         self.anchor = root / "anchor.dcstate"
         # The secret map f_k, and the own models combined with the installed one: as sensitive as the raw table.
         self.state = root / "party.dcstate"
-        self.personal, self.next_personal = root / "personal.dcstate", root / ".personal.dcstate.next"
+        self.personal = root / "personal.dcstate"
+        self.next_personal = root / ".personal.dcstate.next"
         self.next_share = root / ".share.dcshare.next"  # not in the outbox, so that nobody sends it yet
-        self.model, self.next_model = root / "model.dcmodel", root / ".model.dcmodel.next"
-        self.learned, self.next_distilled = root / "learned.dcstate", root / ".learned.dcstate.next"
+        self.model = root / "model.dcmodel"
+        self.next_model = root / ".model.dcmodel.next"
+        self.learned = root / "learned.dcstate"
+        self.next_distilled = root / ".learned.dcstate.next"
         self.mask = root / "mask.dcstate"  # an unused mask key
-        self.sum, self.next_sum = root / "sum.dcstate", root / ".sum.dcstate.next"  # the message, to be sent again
+        self.sum = root / "sum.dcstate"  # the message, to be sent again
+        self.next_sum = root / ".sum.dcstate.next"
         # The own model beside the common one of sums, as sensitive as the table; or the reason why there is none.
-        self.own, self.next_own = root / "own.dcstate", root / ".own.dcstate.next"
+        self.own = root / "own.dcstate"
+        self.next_own = root / ".own.dcstate.next"
         self.heard = root / "heard.dcstate"  # whose fingerprints other institutions read out
 
     def share(self, party: str) -> Path:
@@ -156,7 +166,7 @@ class Folder:
 
     @cached_property
     def project(self) -> Project:
-        """What was agreed."""
+        """The project that was agreed on."""
         return load_project(self.files.project)
 
     @cached_property
@@ -165,18 +175,20 @@ class Folder:
         for name, public in self.project.parties.items():
             if public == self.key.public:
                 return name
-        whose, do = "none of the parties'", "Send the owner the file public.key, and ask for a new project file"
+        whose = "none of the parties'"
+        way_on = "Send the owner the file public.key, and ask for a new project file"
         if self.key.public == self.project.analyst:
-            whose, do = "the analyst's", "This is a party's step: name the party's folder with -C"
+            whose = "the analyst's"
+            way_on = "This is a party's step: name the party's folder with -C"
         raise ExchangeError(
             "NOT_A_MEMBER",
             f"The key in this folder ({self.key.public.fingerprint}) is {whose} in project {self.project.name!r}. "
-            f"{do}.",
+            f"{way_on}.",
         )
 
     @property
     def outbox(self) -> Path:
-        """Folder of what may be sent."""
+        """The folder of files that may be sent."""
         return self.files.outbox
 
     @property
@@ -208,6 +220,7 @@ class Folder:
                 data = decrypt(data, self._passphrase, what=str(path))
             return unpack(data, kind=_STATE_KIND, signed_by=self.key.public, what=str(path))
         except ExchangeError as error:
+            # These are no damage: another version, or the right passphrase, reads the file.
             if error.code in ("FORMAT_TOO_NEW", "PASSPHRASE_WRONG"):
                 raise
             raise ExchangeError(
@@ -216,10 +229,12 @@ class Folder:
 
     def public_text(self) -> str:
         """Return the text of ``public.key``: with a third line if the folder holds an unused mask key."""
-        mask_key = load_mask_key(self)
-        return key_with_proof(self.key) + ("" if mask_key is None else f"{mask_card(mask_key, self.key)}\n")
+        text = key_with_proof(self.key)
+        if (mask_key := load_mask_key(self)) is not None:
+            text += f"{mask_card(mask_key, self.key)}\n"
+        return text
 
-    def logged(self, *events: str) -> list[dict[str, Any]]:
+    def log_entries(self, *events: str) -> list[dict[str, Any]]:
         """Return the log's entries of these kinds, or all."""
         return [entry for entry in self.log.entries() if not events or entry["event"] in events]
 
@@ -233,10 +248,11 @@ def check_shares_rows(project: Project) -> None:
         )
 
 
-def encoded(folder: Folder, table: Any, *, where: str | None = None) -> EncodedTable:
+def encode(folder: Folder, table: Any, *, where: str | None = None) -> EncodedTable:
     """Encode a table, a file or a DataFrame with targets, as the project's matrix; errors call it `where`."""
     if isinstance(table, str | os.PathLike):
-        where, table = where or os.fspath(table), read_table(Path(table), project=folder.project)
+        where = where or os.fspath(table)
+        table = read_table(Path(table), project=folder.project)
     return encode_table(folder.project, table, where=where or "the table")
 
 
@@ -250,6 +266,7 @@ def load_anchor(folder: Folder, project: Project) -> Anchor:
             f"anchor.dcanchor -C {files.root}",
         )
     bundle = folder.read(files.anchor)
+    # Another version of the project may have another matrix, and its anchor other columns.
     if bundle.facts.get("project_digest") != project.digest:
         raise ExchangeError(
             "PROJECT_HASH_MISMATCH",
@@ -285,10 +302,12 @@ def own_rows_from(facts: Any, members: Mapping[str, bytes]) -> OwnRows:
     """Return the rows in the state of a party, or raise STATE_DAMAGED."""
     try:
         arrays = bytes_to_arrays(members[_OWN_ROWS], what=_OWN_ROWS)
-        left = {name: array for name, array in arrays.items() if name not in ("rows", "order")}
-        target, _ = decode_targets(facts["target"], left, len(arrays["rows"]), 0)
-        order = arrays["order"].astype(np.intp) if "order" in arrays else None
-        return OwnRows(X=arrays["rows"], target=target, order=order, n_shared=int(facts["n_shared"]))
+        rows = arrays.pop("rows")
+        order = arrays.pop("order", None)
+        target, _ = decode_targets(facts["target"], arrays, len(rows), 0)
+        if order is not None:
+            order = order.astype(np.intp)
+        return OwnRows(X=rows, target=target, order=order, n_shared=int(facts["n_shared"]))
     except (ExchangeError, KeyError, TypeError, ValueError) as error:
         raise ExchangeError(
             "STATE_DAMAGED",
@@ -299,7 +318,7 @@ def own_rows_from(facts: Any, members: Mapping[str, bytes]) -> OwnRows:
 
 @dataclass(frozen=True, kw_only=True, eq=False)
 class StoredParty:
-    """What a party kept when it shared: its map, the identity of the share, and its rows."""
+    """A party as it shared: its map, the identity of the share, and its rows."""
 
     party: LocalParty
     share_digest: str
@@ -309,6 +328,7 @@ class StoredParty:
 def state_of(party: Party, share: Share, anchor: Anchor, own: OwnRows) -> tuple[dict[str, Any], dict[str, bytes]]:
     """Return facts and members of the state, after a trial that the map f_k comes back to the last bit."""
     facts, members = party_state(party)
+    # Through JSON and back, as it will be read.
     stored = local_party(json.loads(json.dumps(facts)), members)
     if not np.array_equal(stored.obfuscate(anchor.rows), share.anchor_representation):
         raise ExchangeError(
@@ -326,7 +346,7 @@ def load_party(folder: Folder) -> StoredParty:
     check_not_forgotten(folder)
     files = folder.files
     if not files.state.exists():
-        if folder.logged("share"):
+        if folder.log_entries("share"):
             raise ExchangeError(
                 "NOT_SHARED",
                 f"The log in {files.root} says that it has shared, and {files.state.name}, which holds the map f_k of "
@@ -344,7 +364,7 @@ def load_party(folder: Folder) -> StoredParty:
 
 def has_forgotten(folder: Folder) -> bool:
     """Return whether the party forgot its last map."""
-    return [entry["event"] for entry in folder.logged("share", "forget")][-1:] == ["forget"]
+    return [entry["event"] for entry in folder.log_entries("share", "forget")][-1:] == ["forget"]
 
 
 def check_not_forgotten(folder: Folder) -> None:
@@ -410,6 +430,7 @@ def erase_file(path: Path) -> None:
         spent = path.with_name(f".{path.name.removeprefix('.')}{_SPENT}")
         _move(path, spent)
         path = spent
+    # A file system may store zeros as a hole, and random bytes not; they are on the disk before the name goes.
     with open(path, "r+b") as file:
         left = path.stat().st_size
         while left > 0:
@@ -428,6 +449,7 @@ def locked(folder: Folder, *, patience: float = 0.0) -> Iterator[None]:
             yield
     except PermissionError as error:
         place = Path(str(error.filename)).parent
+        # Of other places, as the ledger's folder, the error's own words say more.
         if not place.is_relative_to(folder.path):
             raise
         raise PermissionError(
@@ -442,6 +464,7 @@ def settle(folder: Folder) -> None:
         with locked(folder):
             pass
     except ExchangeError as error:
+        # The command at work recovers the folder itself; reading goes on beside it.
         if error.code != "BUSY":
             raise
 
@@ -455,13 +478,15 @@ def record(folder: Folder, event: str, **facts: Any) -> None:
 def last_share(folder: Folder) -> dict[str, Any] | None:
     """Return the log's last entry "share" of this project, or None."""
     agreed = folder.project.digest
-    ours = [entry for entry in folder.logged("share") if entry["facts"].get("project_digest") == agreed]
-    return ours[-1] if ours else None
+    ours = [entry for entry in folder.log_entries("share") if entry["facts"].get("project_digest") == agreed]
+    if not ours:
+        return None
+    return ours[-1]
 
 
 def check_logged(folder: Folder, share_digest: str | None) -> None:
     """Raise if the log does not know a share that the analyst's model names."""
-    if share_digest not in _digests_of(folder.logged()):
+    if share_digest not in _digests_of(folder.log_entries()):
         raise ExchangeError(
             "LOG_BROKEN",
             f"{folder.log.path} does not know of the share that the model was made of: entries are missing. Keep the "
@@ -548,25 +573,30 @@ def commit_sum(
     try:
         ledger.enter(total, fewest=fewest, void=void)
     except ExchangeError:
+        # It refused before it wrote anything: the party has not shared.
         _undo_sum(files)
         raise
     return _finish_sum(folder)
 
 
-def kept_sum(folder: Folder, project: Project) -> Bundle | None:
-    """Return what is kept of the message that was released in a project, or None."""
+def read_sum(folder: Folder, project: Project) -> Bundle | None:
+    """Return the message that was released in a project, with its facts, or None."""
     if not folder.files.sum.exists():
         return None
     bundle = folder.read(folder.files.sum)
-    return bundle if bundle.facts.get("project_digest") == project.digest else None
+    # A folder whose project was revised still has the message of the run before.
+    if bundle.facts.get("project_digest") != project.digest:
+        return None
+    return bundle
 
 
 def send_again(folder: Folder) -> Path | None:
     """Put a released message into the outbox once more, the same bytes; return its path, or None without one."""
-    kept = kept_sum(folder, folder.project)
+    kept = read_sum(folder, folder.project)
     if kept is None:
         return None
     path = folder.files.sum_file(kept.facts["party"])
+    # A file that somebody changed, or put there from elsewhere, is replaced.
     if not path.exists() or path.read_bytes() != kept.members[_MESSAGE]:
         open_outbox(folder, path)
         folder.log.append("share-again", digest=kept.facts["entry"]["digest"])
@@ -578,6 +608,7 @@ def recover(folder: Folder) -> None:
     """Finish or undo what a killed command left; the folder must be locked."""
     files = folder.files
     for spent in [*files.root.glob(f".*{_SPENT}"), *files.outbox.glob(f".*{_SPENT}")]:
+        # Renamed, and perhaps half written over: there is no way back.
         erase_file(spent)
     _recover_sum(folder)
     if files.next_distilled.exists():
@@ -589,12 +620,12 @@ def recover(folder: Folder) -> None:
         destroy_map(folder)
         return
     if files.next_share.exists():
-        facts = folder.read(files.state).facts if files.state.exists() else {}
+        facts = _facts_of(folder, files.state)
         if _digest(files.next_share) == facts.get("share_digest"):
             _finish_share(folder, facts)
         else:
             files.next_share.unlink()
-    elif files.state.exists() and not folder.logged("share"):
+    elif files.state.exists() and not folder.log_entries("share"):
         # The log was lost; that the party has shared must not be.
         _record_share(folder, folder.read(files.state).facts)
     if files.next_model.exists():
@@ -611,7 +642,7 @@ def _recover_sum(folder: Folder) -> None:
         erase_file(files.next_own)
         return
     facts = folder.read(files.next_sum).facts
-    kept = folder.read(files.sum).facts if files.sum.exists() else {}
+    kept = _facts_of(folder, files.sum)
     ledger = Path(facts["ledger"])
     if not ledger.parent.is_dir():
         raise ExchangeError(
@@ -625,6 +656,12 @@ def _recover_sum(folder: Folder) -> None:
         _finish_sum(folder)
     else:
         _undo_sum(files)
+
+
+def _facts_of(folder: Folder, path: Path) -> Mapping[str, Any]:
+    if not path.exists():
+        return {}
+    return folder.read(path).facts
 
 
 def _undo_sum(files: Files) -> None:
@@ -646,7 +683,7 @@ def _finish_sum(folder: Folder) -> Path:
         erase_file(files.mask)
     if files.public.exists() and not files.mask.exists():
         write_atomically(files.public, folder.public_text().encode())
-    if facts["entry"]["digest"] not in _digests_of(folder.logged()):
+    if facts["entry"]["digest"] not in _digests_of(folder.log_entries()):
         folder.log.append("share", **facts["entry"])
     path = files.sum_file(facts["party"])
     open_outbox(folder, path)
@@ -679,13 +716,13 @@ def destroy_map(folder: Folder) -> None:
 
 
 def _record_share(folder: Folder, facts: Mapping[str, Any]) -> None:
-    if facts["share_digest"] not in _digests_of(folder.logged("share")):
+    if facts["share_digest"] not in _digests_of(folder.log_entries("share")):
         folder.log.append("share", **facts["entry"])
 
 
 def _last_is(folder: Folder, event: str, **fact: Any) -> bool:
     """Return whether the log's last entry of a kind has a fact."""
-    entries = folder.logged(event)
+    entries = folder.log_entries(event)
     return bool(entries) and fact.items() <= entries[-1]["facts"].items()
 
 

@@ -13,16 +13,13 @@ _NEEDED = 2
 
 
 def confirm(folder: Folder, heard: Sequence[str]) -> list[str]:
-    """Keep fingerprints as other institutions read them out of their own keys, and return the names of their parties.
-
-    They hold as long as the project has parties of exactly these keys, and the institutions keep their names.  For one
-    that is of no other institution's party, NOT_CONFIRMED is raised; those before it are kept.
-    """
+    """Keep fingerprints that other institutions read out, and return their parties; see `PartyFolder.confirm`."""
     names = []
     for typed in heard:
         names.append(_find_party(folder, typed))
+        # One by one: a slip in the last one does not lose those before it.
         with locked(folder, patience=PATIENCE):
-            known = {*_heard(folder), *names}
+            known = {*_list_heard(folder), *names}
             institutions = {folder.project.parties[name].text: _institution(folder, name) for name in known}
             folder.write(folder.files.heard, {"roster": _roster(folder), "institutions": institutions}, {})
     return names
@@ -33,14 +30,14 @@ def n_unconfirmed(folder: Folder) -> int:
     if not folder.project.shares_sums:
         return 0
     # Two keys of one institution count once.  Every project of sums has two other institutions.
-    return max(0, _NEEDED - len({_institution(folder, name) for name in _heard(folder)}))
+    return max(0, _NEEDED - len({_institution(folder, name) for name in _list_heard(folder)}))
 
 
 def check_confirmed(folder: Folder) -> None:
     """Raise NOT_CONFIRMED unless the keys of two other institutions were confirmed."""
     if (n_more := n_unconfirmed(folder)) == 0:
         return
-    known = {_institution(folder, name) for name in (*_heard(folder), folder.name)}
+    known = {_institution(folder, name) for name in (*_list_heard(folder), folder.name)}
     names = ", ".join(name for name in folder.project.parties if _institution(folder, name) not in known)
     raise ExchangeError(
         "NOT_CONFIRMED",
@@ -53,22 +50,29 @@ def check_confirmed(folder: Folder) -> None:
 def other_parties(folder: Folder) -> tuple[str, ...]:
     """Return each other party with its institution; its fingerprint only if it was heard, so that nobody copies it."""
     project = folder.project
-    heard = _heard(folder)
-    return tuple(
-        f"{name} ({project.sums.entities[name]})" + f": {key.fingerprint}, as heard" * (name in heard)
-        for name, key in project.parties.items()
-        if name != folder.name
-    )
+    heard = _list_heard(folder)
+    lines = []
+    for name, key in project.parties.items():
+        if name == folder.name:
+            continue
+        line = f"{name} ({project.sums.entities[name]})"
+        if name in heard:
+            line += f": {key.fingerprint}, as heard"
+        lines.append(line)
+    return tuple(lines)
 
 
-def _heard(folder: Folder) -> list[str]:
+def _list_heard(folder: Folder) -> list[str]:
     """Return the parties whose fingerprints were heard, among exactly these, from institutions of the same names."""
     try:
         facts = folder.read(folder.files.heard).facts
     except (FileNotFoundError, ExchangeError):
         # Nothing was heard, or the file is damaged: then the fingerprints are read out once more.
         return []
-    kept = facts["institutions"] if facts["roster"] == _roster(folder) else {}
+    # Among other keys everything is to be heard anew: a new party may be of the same person as another.
+    if facts["roster"] != _roster(folder):
+        return []
+    kept = facts["institutions"]
     return [name for name, key in folder.project.parties.items() if kept.get(key.text) == _institution(folder, name)]
 
 
@@ -85,8 +89,10 @@ def _find_party(folder: Folder, typed: str) -> str:
     """Return the party of another institution that has the fingerprint, or raise NOT_CONFIRMED."""
     project = folder.project
     letters = _letters_of(typed)
+    # These are no parties, and are known here so that a mix-up is named.
     keys = {"the analyst": project.analyst, "the owner": project.owner} | project.parties
     name = {_letters_of(key.fingerprint): name for name, key in keys.items()}.get(letters)
+    # Each case has a fault of its own, so that the caller knows whether to ask again or to stop.
     if len(letters) != len(_letters_of(project.owner.fingerprint)):
         fault = f"a fingerprint has 16 letters and digits, and {len(letters)} were typed. Have it read again."
     elif name is None:
@@ -102,5 +108,5 @@ def _find_party(folder: Folder, typed: str) -> str:
 
 
 def _letters_of(fingerprint: str) -> str:
-    """Return letters and digits of a fingerprint alone, without what people add when they type."""
+    """Return letters and digits of a fingerprint alone, without spaces and dashes that people add when they type."""
     return "".join(each for each in unicodedata.normalize("NFKC", fingerprint).casefold() if each.isalnum())

@@ -57,23 +57,26 @@ from ._folder import (
     commit_model,
     destroy_map,
     has_forgotten,
-    kept_sum,
     last_share,
     load_party,
     locked,
+    read_sum,
     settle,
 )
-from ._own_model import kept_own_model
+from ._own_model import read_own_model
 from ._project_map import project_map
 
 _PARTS = 4
+"""Of the longest time, at whose ends survival is predicted."""
+_FEWEST_JUDGES = 10
+"""Own rows with which it can be said how far the anchor is from them."""
 _LARGEST_OUTPUT = 10.0
 """Encoded targets are from -1 to 1; a model with far larger outputs on the anchor was not fitted to them."""
 _NOT_SAID = "Nothing can be said of what collaboration brought"
 _NO_MODEL = "Run `datacollab party install FILE` with the file that the analyst sent."
 
 
-def agreed_times(project: Project) -> list[float]:
+def list_times(project: Project) -> list[float]:
     """Return quarters of the longest possible time, rounded up like the times themselves.
 
     With a maximum of 1826 days, rounded to 30: 480, 930, 1380 and 1830 days.
@@ -82,18 +85,23 @@ def agreed_times(project: Project) -> list[float]:
     assert task.maximum is not None
     assert task.latest is not None
     step = task.time_step
-    quarters = [task.maximum * part / _PARTS for part in range(1, _PARTS)]
-    return [each if step is None else math.ceil(each / step * (1 - 1e-12)) * step for each in quarters] + [task.latest]
+    times = [task.maximum * part / _PARTS for part in range(1, _PARTS)]
+    if step is not None:
+        # A multiple that floating point lifted a little is not rounded up to the next one.
+        times = [math.ceil(time / step * (1 - 1e-12)) * step for time in times]
+    return [*times, task.latest]
 
 
 def times_within(model: PartyModel, times: Sequence[float]) -> list[float]:
     """Return those of ascending times that lie within a model's observation."""
+    # A party is sent the baseline of its own rows, and no other party's.
     (baseline,) = model.estimator.baselines_.values()
     return [time for time in times if time <= baseline.times[-1]]
 
 
 def are_targets(predicted: Any, project: Project) -> bool:
     """Return whether an array holds only the project's classes, numbers of clusters, or else finite numbers."""
+    # Clusters have numbers for names.
     if project.task.kind == "none":
         return predicted.dtype.kind in "iu" and bool((predicted >= 0).all())
     if project.task.kind == "classification":
@@ -102,7 +110,7 @@ def are_targets(predicted: Any, project: Project) -> bool:
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
-class Side:
+class MappedModel:
     """One way to predict rows of the project's matrix: a model, behind a map of rows; and its classes, if any."""
 
     name: str
@@ -121,7 +129,8 @@ class Side:
 
     def predict_survival(self, X: FloatArray, times: Sequence[float]) -> FloatArray:
         """Return the probability of no event up to each time; NaN beyond the end of the model's observation."""
-        result, known = np.full((len(X), len(times)), np.nan), times_within(self.model, times)
+        result = np.full((len(X), len(times)), np.nan)
+        known = times_within(self.model, times)
         if known:
             result[:, : len(known)] = self.model.predict_survival(self.map(X), known)
         return result
@@ -129,17 +138,17 @@ class Side:
 
 @dataclass(frozen=True, kw_only=True, eq=False)
 class AtHome:
-    """What a party predicts with: sides by name, the usual one first, and what collaboration brought, in words.
+    """The sides that a party predicts with, by name, the usual one first, and how collaboration helped, in words.
 
     Of rows with f_k and the model, if one is installed; of sums with the common model.
     """
 
-    sides: dict[str, Side]
+    sides: dict[str, MappedModel]
     sentence: str
     party: LocalParty | None = None
     model: PartyModel | SumsModel | None = None
 
-    def side(self, using: str | None = None) -> Side:
+    def side(self, using: str | None = None) -> MappedModel:
         """Return one side, or the usual one; raise NOT_POOLED or NOT_INSTALLED if it is not there."""
         if using is None:
             return next(iter(self.sides.values()))
@@ -162,48 +171,24 @@ class AtHome:
         raise ExchangeError("NOT_POOLED", f"There are no predictions of the kind {using!r}. {self.sentence}")
 
 
-def install(
+def install_rows(
     folder: Folder,
     model_file: Path,
     *,
-    older: bool = False,
+    older: bool,
     public: Any = None,
     random_state: int | None = None,
     progress: Callable[[str], None] | None = None,
 ) -> dict[str, Any]:
-    """Check the analyst's model, try it on the anchor, combine it with own models, and install it.
-
-    Parameters
-    ----------
-    older : bool, default=False
-        Whether it may replace a later model that was made from the same share.
-    public : Path or DataFrame, optional
-        Public rows that the party has besides its own, with targets or without; by default the anchor's, whose targets
-        count only if it is a sample of real rows.
-    random_state, progress : int, callable, optional
-        Seed of the party's own models; called with the name of each step before it starts.
-
-    Returns
-    -------
-    dict of str to object
-        The model's own description; "benefit", what collaboration brought, or None; and "sentence", the same in words.
-
-    Raises
-    ------
-    ExchangeError
-        NOT_SHARED, WRONG_RECIPIENT, WRONG_SHARE, PROJECT_HASH_MISMATCH, ALREADY_THERE, BUSY, and the codes of unfit
-        models.
-    """
-    model_file, installed, project = Path(model_file), folder.files.model, folder.project
-    if project.sharing is not None:
-        return _install_sums(folder, model_file, older=older)
+    """Install a model for rows, and combine it with own models; see `PartyFolder.install`."""
+    installed = folder.files.model
     settle(folder)
     stored = load_party(folder)
     data = read_regular(model_file)
     model, bundle = open_model(folder, data, model_file, stored.share_digest)
     if not older:
         _check_not_older(bundle, model_file, installed)
-    pooled, members = _combined(folder, stored, model, public, random_state, progress)
+    pooled, members = _combine(folder, stored, model, public, random_state, progress)
     # The party's own models take their time, in which other commands may work here.
     with locked(folder):
         if load_party(folder).share_digest != stored.share_digest:
@@ -221,7 +206,8 @@ def install(
     return bundle.facts | pooled
 
 
-def _install_sums(folder: Folder, model_file: Path, *, older: bool) -> dict[str, Any]:
+def install_sums(folder: Folder, model_file: Path, *, older: bool) -> dict[str, Any]:
+    """Install the one model of all parties' sums; see `PartyFolder.install`."""
     data = read_regular(model_file)
     with locked(folder):
         home, bundle, share_digest = _of_sums(folder, data, model_file)
@@ -230,12 +216,12 @@ def _install_sums(folder: Folder, model_file: Path, *, older: bool) -> dict[str,
         check_logged(folder, share_digest)
         entry = {"digest": bundle.digest, "file": model_file.name, "model_digest": bundle.facts["model_digest"]}
         entry |= {name: bundle.facts[name] for name in ("estimator", "created", "context")}
-        said = {"sentence": home.sentence, "benefit": None}
-        commit_model(folder, data, entry, facts={"model_digest": bundle.digest, **said}, members={})
-    return bundle.facts | {"method": "sums", **said}
+        outcome = {"sentence": home.sentence, "benefit": None}
+        commit_model(folder, data, entry, facts={"model_digest": bundle.digest, **outcome}, members={})
+    return bundle.facts | {"method": "sums", **outcome}
 
 
-def _combined(
+def _combine(
     folder: Folder,
     stored: StoredParty,
     model: PartyModel,
@@ -244,25 +230,14 @@ def _combined(
     progress: Callable[[str], None] | None,
 ) -> tuple[dict[str, Any], dict[str, bytes]]:
     """Fit own models and combine them with the common one; return facts and members of the file, or say why not."""
-    project, anchor, own = folder.project, folder.anchor, stored.own
+    project = folder.project
+    anchor = folder.anchor
+    own = stored.own
     representation = stored.party.obfuscate(anchor.rows)
     _check_works(model, representation, project)
-    given = None
-    if public is not None:
-        where = "the public table"
-        if isinstance(public, str | os.PathLike):
-            where, public = os.fspath(public), read_table(Path(public), project=project)
-        with_target = project.task.is_single and project.task.target in public.columns
-        given = encode_table(project, public, where=where, with_target=with_target, partly=True)
-    reason = None
-    if not project.task.is_single:
-        reason = "a party's own models are made and compared for classes and numbers alone"
-    elif model.left_out is None and model.without_party is None:
-        reason = (
-            "the model came without what it says of your rows left out. Ask the analyst for one that has it "
-            "(`datacollab analyst integrate` with its defaults)"
-        )
-    if reason is not None:
+    # A public table that cannot be read is an error, even if it turns out not to be needed.
+    rows, target = _read_public_rows(project, anchor, public)
+    if (reason := _not_comparable(project, model)) is not None:
         return {"sentence": f"{_NOT_SAID}: {reason}. Predictions are those of the collaboration.", "benefit": None}, {}
     if model.without_party is not None:
         _check_works(replace(model, estimator=model.without_party), representation, project)
@@ -271,9 +246,6 @@ def _combined(
             f"The model says something of {len(model.left_out)} rows left out, and party {folder.name!r} has shared "
             f"{own.n_shared}"
         )
-    # Generated rows of all classes are equally many, so their targets are no sample of anybody's.
-    of_anchor = anchor.target if project.anchor.method == "sample" else None
-    known = anchor.rows if of_anchor is None else anchor.labelled_rows
     try:
         personal = personalise(
             stored.party,
@@ -281,8 +253,8 @@ def _combined(
             own.X,
             own.target,
             order=own.order,
-            public=known if given is None else given.X[given.labelled],
-            public_target=of_anchor if given is None else given.target,
+            public=rows,
+            public_target=target,
             random_state=random_state,
             progress=progress,
         )
@@ -295,11 +267,40 @@ def _combined(
     return {"sentence": benefit.sentence, "benefit": benefit.to_dict()}, personal_state(personal)
 
 
+def _read_public_rows(project: Project, anchor: Anchor, public: Any) -> tuple[FloatArray, NDArray[Any] | None]:
+    """Return public rows and their targets: those of a table that is given, or else the anchor's."""
+    if public is not None:
+        where = "the public table"
+        if isinstance(public, str | os.PathLike):
+            where = os.fspath(public)
+            public = read_table(Path(public), project=project)
+        with_target = project.task.is_single and project.task.target in public.columns
+        table = encode_table(project, public, where=where, with_target=with_target, partly=True)
+        return table.X[table.labelled], table.target
+    # Generated rows of all classes are equally many, so their targets are no sample of anybody's.
+    if project.anchor.method != "sample" or anchor.target is None:
+        return anchor.rows, None
+    return anchor.labelled_rows, anchor.target
+
+
+def _not_comparable(project: Project, model: PartyModel) -> str | None:
+    """Return why nothing honest can be said of the common model beside own ones, or None."""
+    if not project.task.is_single:
+        return "a party's own models are made and compared for classes and numbers alone"
+    # On own rows that it was trained on, the common model would look better than it is.
+    if model.left_out is None and model.without_party is None:
+        return (
+            "the model came without what it says of your rows left out. Ask the analyst for one that has it "
+            "(`datacollab analyst integrate` with its defaults)"
+        )
+    return None
+
+
 def _check_works(model: PartyModel, anchor_representation: FloatArray, project: Project) -> None:
     """Predict the anchor at home, as a trial."""
     try:
         predicted = model.predict(anchor_representation)
-        if isinstance(model.estimator, SurvivalModel) and (times := times_within(model, agreed_times(project))):
+        if isinstance(model.estimator, SurvivalModel) and (times := times_within(model, list_times(project))):
             model.predict_survival(anchor_representation, times)
     except DataCollabError as error:
         raise malformed(f"It does not take this party's representation: {error}") from None
@@ -312,38 +313,22 @@ def _check_works(model: PartyModel, anchor_representation: FloatArray, project: 
         raise malformed(f"In a trial it predicted something other than the targets of project {project.name!r}")
 
 
-def distil(folder: Folder, predictions_file: Path, *, tree: int | None = None) -> dict[str, Any]:
-    """Check the analyst's anchor predictions, and distil a model of one's own from them.
-
-    It takes rows of the project's matrix, and no f_k: it works before and after `forget`.  `tree` is the most questions
-    of a decision tree for one row; by default it is kernel ridge regression.
-
-    Returns
-    -------
-    dict of str to object
-        The file's own description; "r2", "agreement" and "remoteness" as in `datacollab.party.DistilledModel`, the last
-        None if the rows are not in the folder any more; and "tree", its questions in words, or None.
-
-    Raises
-    ------
-    ExchangeError
-        NOT_SHARED, WRONG_RECIPIENT, WRONG_SHARE, PROJECT_HASH_MISMATCH, ANSWERS_MALFORMED; ANSWERS_UNFIT if nothing
-        holds.
-    """
+def distil(folder: Folder, predictions_file: Path, tree: int | None) -> dict[str, Any]:
+    """Distil a model from the analyst's anchor predictions; see `PartyFolder.distil`."""
     check_shares_rows(folder.project)
-    predictions_file = Path(predictions_file)
     settle(folder)
-    anchor, share_digest = folder.anchor, _logged_share(folder)
-    own = None if has_forgotten(folder) else load_party(folder).own
+    anchor = folder.anchor
+    share_digest = _digest_of_last_share(folder)
+    rows = _own_rows(folder)
     data = read_regular(predictions_file)
     predictions, bundle = _open_predictions(folder, data, predictions_file, share_digest, len(anchor.rows))
-    rows = None if own is None or len(own.X) < 10 else own.X
     estimator = None if tree is None else _tree(tree, predictions)
     try:
         model = distil_predictions(predictions.party, anchor.rows, predictions, estimator, rows=rows)
     except AnchorError as error:
         raise ExchangeError("ANSWERS_UNFIT", str(error)) from None
     recipe: dict[str, Any] = {"tree": tree}
+    # Its penalty and width were chosen on the anchor; the next fit takes them as they are.
     if isinstance(ridge := model.estimator, AnchorRidge):
         recipe = {"gamma": ridge.gamma_, "alpha": ridge.alpha_, "standardize": ridge.standardize_}
     figures = {"r2": model.r2, "agreement": model.agreement, "remoteness": model.remoteness}
@@ -351,7 +336,7 @@ def distil(folder: Folder, predictions_file: Path, *, tree: int | None = None) -
     state = {"answers": facts, "recipe": recipe, "figures": figures, "anchor": _identity(anchor)}
     entry = {"digest": bundle.digest, "file": predictions_file.name, "created": bundle.facts.get("created")}
     with locked(folder):
-        if _logged_share(folder) != share_digest:
+        if _digest_of_last_share(folder) != share_digest:
             raise ExchangeError(
                 "BUSY",
                 f"{folder.path} shared again while this command ran, and the predictions are of the share before. Send "
@@ -360,21 +345,30 @@ def distil(folder: Folder, predictions_file: Path, *, tree: int | None = None) -
         commit_distilled(folder, entry, facts=state, members=members)
     words = None
     if tree is not None:
-        names, depth = list(folder.project.feature_names), model.estimator.get_depth() + 1
+        names = list(folder.project.feature_names)
+        # Beyond its depth the text would be cut.
+        depth = model.estimator.get_depth() + 1
         words = str(export_text(model.estimator, feature_names=names, max_depth=depth, decimals=3))
     return bundle.facts | figures | {"tree": words}
 
 
-def forget(folder: Folder) -> None:
-    """Destroy the map f_k and all that was made by it: rows, order, own models, the installed model, the share.
+def _own_rows(folder: Folder) -> FloatArray | None:
+    """Return own rows to judge how far the anchor is from them; None if they are forgotten, or too few."""
+    if has_forgotten(folder):
+        return None
+    X = load_party(folder).own.X
+    if len(X) < _FEWEST_JUDGES:
+        return None
+    return X
 
-    The distilled model, the anchor, the keys and the log stay.  Files are written over before they are removed;
-    backups, snapshots, old blocks that a disk keeps, and files that were sent, are not reached.
-    """
+
+def forget(folder: Folder) -> None:
+    """Destroy the map f_k and all that was made by it; see `PartyFolder.forget`."""
     check_shares_rows(folder.project)
     with locked(folder):
         check_not_forgotten(folder)
-        folder.log.append("forget", share=_logged_share(folder))
+        folder.log.append("forget", share=_digest_of_last_share(folder))
+        # From the log's entry on it has forgotten: a killed command is finished by the next one.
         destroy_map(folder)
 
 
@@ -382,44 +376,62 @@ def at_home(folder: Folder) -> AtHome:
     """Return the sides that a party predicts with."""
     settle(folder)
     file = folder.files.model
-    if folder.project.sharing is not None:
-        _message_kept(folder)
+    if folder.project.shares_sums:
+        _read_message(folder)
         if not file.is_file():
             raise ExchangeError("NOT_INSTALLED", f"{folder.path} holds no model. {_NO_MODEL}")
-        return _of_sums(folder, read_regular(file), file)[0]
-    distilled = _distilled_side(folder)
-    last = {} if distilled is None else {"distilled": distilled}
-    if last and not file.exists():
-        sentence = f"{_NOT_SAID}: no model is installed, and anchor predictions say nothing of your rows left out."
-        return AtHome(sides=last, sentence=sentence)
+        home, _, _ = _of_sums(folder, read_regular(file), file)
+        return home
+    sides: dict[str, MappedModel] = {}
+    if (distilled := _fit_distilled(folder)) is not None:
+        sides["distilled"] = distilled
+        # The distilled model needs no map: it predicts also after `forget`.
+        if not file.exists():
+            sentence = f"{_NOT_SAID}: no model is installed, and anchor predictions say nothing of your rows left out."
+            return AtHome(sides=sides, sentence=sentence)
     stored = load_party(folder)
     if not file.exists():
-        what = _NO_MODEL
+        way_on = _NO_MODEL
         if folder.project.task.kind == "effect":
-            what = "Of an effect no model comes back: the estimate is the analyst's."
-        raise ExchangeError("NOT_INSTALLED", f"{folder.path} holds no model. {what}")
+            way_on = "Of an effect no model comes back: the estimate is the analyst's."
+        raise ExchangeError("NOT_INSTALLED", f"{folder.path} holds no model. {way_on}")
     model, bundle = open_model(folder, read_regular(file), file, stored.share_digest)
-    h, f = model.estimator, stored.party.obfuscate
+    h = model.estimator
+    # A model without probabilities may have classes, whose columns would stay empty.
     classes = h.classes_ if hasattr(h, "predict_proba") else None
-    sides = {"collaboration": Side(name=estimator_kind(h), classes=classes, model=model, map=f)}
-    sentence = f"{_NOT_SAID}: nothing was combined with the installed model. Run `datacollab party install` again."
-    kept = folder.read(folder.files.personal) if folder.files.personal.exists() else None
-    if kept is not None and kept.facts.get("model_digest") == bundle.digest:
-        sentence = str(kept.facts["sentence"])
-        if kept.members:
-            personal = personal_model(kept.members, stored.party, model)
-            known: dict[str, Any] = {"name": type(personal).__name__, "classes": getattr(personal, "classes_", None)}
-            own = {name: Side(**known, model=personal, options={"using": name}) for name in personal.sides}
-            sides = own | sides
-    return AtHome(sides=sides | last, sentence=sentence, party=stored.party, model=model)
+    collaboration = MappedModel(name=estimator_kind(h), classes=classes, model=model, map=stored.party.obfuscate)
+    combined, sentence = _read_combined(folder, bundle.digest, stored.party, model)
+    # The first is the usual one: the combined model, if there is one.
+    sides = combined | {"collaboration": collaboration} | sides
+    return AtHome(sides=sides, sentence=sentence, party=stored.party, model=model)
 
 
-def _distilled_side(folder: Folder) -> Side | None:
+def _read_combined(
+    folder: Folder, model_digest: str, party: LocalParty, model: PartyModel
+) -> tuple[dict[str, MappedModel], str]:
+    """Return the sides of own models combined with this one, none if there are none, and a sentence about them."""
+    nothing = f"{_NOT_SAID}: nothing was combined with the installed model. Run `datacollab party install` again."
+    if not folder.files.personal.exists():
+        return {}, nothing
+    kept = folder.read(folder.files.personal)
+    # Own models were weighed against one common model, and say nothing of another.
+    if kept.facts.get("model_digest") != model_digest:
+        return {}, nothing
+    sentence = str(kept.facts["sentence"])
+    if not kept.members:
+        return {}, sentence
+    personal = personal_model(kept.members, party, model)
+    known: dict[str, Any] = {"name": type(personal).__name__, "classes": getattr(personal, "classes_", None)}
+    return {name: MappedModel(**known, model=personal, options={"using": name}) for name in personal.sides}, sentence
+
+
+def _fit_distilled(folder: Folder) -> MappedModel | None:
     """Fit the distilled model again, the same to the last bits of its sums; None if there is none."""
     if not folder.files.learned.exists():
         return None
-    kept, anchor = folder.read(folder.files.learned), folder.anchor
+    kept = folder.read(folder.files.learned)
     facts = kept.facts
+    anchor = folder.anchor
     if facts.get("anchor") != _identity(anchor):
         raise ExchangeError(
             "ANCHOR_MISMATCH",
@@ -443,13 +455,15 @@ def _distilled_side(folder: Folder) -> Side | None:
             f"The distilled model cannot be read ({type(error).__name__}). Run `datacollab party distil` again with "
             "the file that the analyst sent.",
         ) from None
-    return Side(name=estimator_kind(model.estimator), classes=model.classes_, model=model)
+    return MappedModel(name=estimator_kind(model.estimator), classes=model.classes_, model=model)
 
 
 def _of_sums(folder: Folder, data: bytes, source: Path) -> tuple[AtHome, Bundle, str]:
     """Read and check the model of all parties' sums; return its sides, its bundle, and the message's identity."""
-    project, anchor, where = folder.project, folder.anchor, str(source)
-    kept = _message_kept(folder)
+    project = folder.project
+    anchor = folder.anchor
+    where = str(source)
+    kept = _read_message(folder)
     model, bundle = read_model(data, project, folder.name, folder.key, where=where)
     common = project_map(project, anchor)
     commitment = str(kept.facts["anchor_commitment"])
@@ -462,9 +476,12 @@ def _of_sums(folder: Folder, data: bytes, source: Path) -> tuple[AtHome, Bundle,
             "files of this run.",
         )
     task = project.task
-    limits = None if task.classes or task.minimum is None or task.maximum is None else (task.minimum, task.maximum)
+    limits = None
+    if not task.classes and task.minimum is not None and task.maximum is not None:
+        limits = (task.minimum, task.maximum)
     if (model.classes or (), model.limits, model.scale) != (task.classes, limits, task.scale):
         raise malformed(f"{where} is of other classes, or of another range or scale, than project {project.name!r}")
+    # The analyst signs the file, but the party alone can compare it with its map.
     if len(model.fit.coefficients) != common.n_components:
         raise malformed(
             f"{where} has coefficients for {len(model.fit.coefficients)} columns, and the common map has "
@@ -474,17 +491,20 @@ def _of_sums(folder: Folder, data: bytes, source: Path) -> tuple[AtHome, Bundle,
     outputs = model.fit.predict(common.transform(anchor.rows))
     if not (np.abs(outputs) <= _LARGEST_OUTPUT).all():
         raise malformed(f"In a trial with the anchor, {where} gives what no target can be")
-    known: dict[str, Any] = {"classes": None if model.classes is None else np.asarray(model.classes)}
+    classes = None if model.classes is None else np.asarray(model.classes)
+    # Predictions keep the coefficients of all rows, and their mean is that of the party's own.
     moved = replace(model, fit=model.fit.move_intercept(**kept.facts["own"]))
-    sides = {"collaboration": Side(name="ridge regression on sums", model=moved, map=common.transform, **known)}
-    own, reason = kept_own_model(folder)
+    collaboration = MappedModel(name="ridge regression on sums", model=moved, map=common.transform, classes=classes)
+    sides = {"collaboration": collaboration}
+    own, reason = read_own_model(folder)
     sentence = "Predictions are those of the one model of all parties' rows, with an intercept of your own rows."
     if own is None:
         sentence += f" There is no own model beside it. {reason}"
     else:
         both = CombinedModel(common, moved, own)
-        known |= {"name": "combined with the party's own", "model": both}
-        sides = {name: Side(options={"using": name}, **known) for name in both.sides if name not in sides} | sides
+        known: dict[str, Any] = {"name": "combined with the party's own", "model": both, "classes": classes}
+        beside = {name: MappedModel(options={"using": name}, **known) for name in both.sides if name not in sides}
+        sides = beside | sides
         sentence = (
             f"Predictions combine the model of all parties' rows ({1 - both.weight:.0%}) and your own "
             f"({both.weight:.0%}): {own.words}."
@@ -499,6 +519,7 @@ def _check_size(model: SumsModel, noise: float, together: int, where: str) -> No
     least = noise * math.sqrt(2 * n_components)
     if not (math.isfinite(fit.n_rows) and math.isfinite(fit.alpha)) or fit.alpha < least * (1 - 1e-9):
         raise malformed(f"{where} has a smaller penalty than its noise demands")
+    # Far more noise than any run has: errors of 32 standard deviations do not happen.
     slack = 32 * noise
     if fit.n_rows < together - slack:
         raise malformed(f"{where} says that there are {fit.n_rows:.0f} rows, and the parties add {together} at least")
@@ -509,8 +530,8 @@ def _check_size(model: SumsModel, noise: float, together: int, where: str) -> No
         raise malformed(f"{where} has larger coefficients than ridge regression gives")
 
 
-def _message_kept(folder: Folder) -> Bundle:
-    kept = kept_sum(folder, folder.project)
+def _read_message(folder: Folder) -> Bundle:
+    kept = read_sum(folder, folder.project)
     if kept is None:
         raise ExchangeError(
             "NOT_SHARED", f"{folder.path} has added nothing to this project's sums. Run `datacollab party share` first."
@@ -518,7 +539,7 @@ def _message_kept(folder: Folder) -> Bundle:
     return kept
 
 
-def _logged_share(folder: Folder) -> str:
+def _digest_of_last_share(folder: Folder) -> str:
     """Return the identity of the last share in this project, which the log knows also without the map."""
     last = last_share(folder)
     if last is None:
@@ -528,11 +549,14 @@ def _logged_share(folder: Folder) -> str:
     return str(last["facts"]["digest"])
 
 
-def _opened(
+def _open_sealed(
     folder: Folder, data: bytes, source: Path, kind: str, words: tuple[str, str, str], share_digest: str | None
 ) -> tuple[Bundle, Bundle]:
     """Return the signed bundle and the one sealed inside; words are the ending, the purpose, and the errors' code."""
-    project, party, (ending, purpose, code) = folder.project, folder.name, words
+    project = folder.project
+    party = folder.name
+    ending, purpose, code = words
+    # Asked before all else, as people often give a file of another kind.
     if not (is_container(data) or is_encrypted(data)):
         raise ExchangeError(
             "BUNDLE_MALFORMED", f"{source} is no bundle; expected the .{ending} that the analyst sent. Give that file."
@@ -572,39 +596,44 @@ def _opened(
 
 
 def open_model(folder: Folder, data: bytes, source: Path, share_digest: str | None) -> tuple[PartyModel, Bundle]:
-    """Read a model, and check that it was made for this party from its last share, and is what its manifest says."""
-    bundle, opened = _opened(folder, data, source, MODEL_KIND, ("dcmodel", "model of", "MODEL_MALFORMED"), share_digest)
-    model, task = model_from(opened), folder.project.task
-    found = {
+    """Read a model, and check that it was made for this party from its last share, and that its manifest is true."""
+    words = ("dcmodel", "model of", "MODEL_MALFORMED")
+    bundle, opened = _open_sealed(folder, data, source, MODEL_KIND, words, share_digest)
+    model = model_from(opened)
+    task = folder.project.task
+    contents = {
         "party": model.party,
         "task": None,
         "n_components": model.integration_function.n_components,
         "estimator": estimator_kind(model.estimator),
     }
     if is_classifier(model.estimator) or isinstance(model.estimator, SurvivalModel):
-        found["task"] = task_of(model.estimator)
+        contents["task"] = task_of(model.estimator)
     elif is_regressor(model.estimator):
-        found["task"] = "regression"
-    wrong = [
-        name for name, value in found.items() if any(facts.get(name) != value for facts in (bundle.facts, opened.facts))
-    ]
+        contents["task"] = "regression"
+    manifests = (bundle.facts, opened.facts)
+    wrong = [name for name, value in contents.items() if any(facts.get(name) != value for facts in manifests)]
+    # Pages and logs show the manifest that stands outside of the seal.
     if wrong:
         raise malformed(f"{source} holds another model than it says: {wrong!r}")
     # Clusters are predicted like classes.
-    if found["task"] != {"none": "classification"}.get(task.kind, task.kind):
-        raise malformed(f"{source} holds a model for {found['task']}; project {folder.project.name!r} is a {task.kind}")
+    if contents["task"] != {"none": "classification"}.get(task.kind, task.kind):
+        raise malformed(
+            f"{source} holds a model for {contents['task']}; project {folder.project.name!r} is a {task.kind}"
+        )
     return model, bundle
 
 
 def _check_not_older(bundle: Bundle, source: Path, installed: Path) -> None:
     """Refuse a model in place of a later one that was made from the same share."""
-    made = _made(bundle, source)
+    made = _time_of_making(bundle, source)
     try:
         known = unpack(installed, kind=bundle.kind)
+    # None is installed, or it is damaged: then any is better.
     except ExchangeError:
         return
     made_of = "share_digest" if bundle.kind == MODEL_KIND else "context"
-    if known.facts.get(made_of) == bundle.facts.get(made_of) and made < _made(known, installed):
+    if known.facts.get(made_of) == bundle.facts.get(made_of) and made < _time_of_making(known, installed):
         raise ExchangeError(
             "ALREADY_THERE",
             f"{source} was made at {bundle.facts['created']}, and a later model from the same share is installed, made "
@@ -612,25 +641,28 @@ def _check_not_older(bundle: Bundle, source: Path, installed: Path) -> None:
         )
 
 
-def _made(bundle: Bundle, source: Path) -> datetime:
-    created = bundle.facts.get("created")
+def _time_of_making(bundle: Bundle, source: Path) -> datetime:
     try:
-        made = datetime.fromisoformat(created if isinstance(created, str) else "")
-    except ValueError:
+        made = datetime.fromisoformat(bundle.facts["created"])
+    except (KeyError, TypeError, ValueError):
         raise malformed(f"{source} does not say when it was made") from None
-    return made if made.tzinfo else made.replace(tzinfo=UTC)
+    if made.tzinfo is None:
+        return made.replace(tzinfo=UTC)
+    return made
 
 
 def _open_predictions(
     folder: Folder, data: bytes, source: Path, share_digest: str | None, n_anchors: int
 ) -> tuple[AnchorPredictions, Bundle]:
     """Read predictions, and check that they were made for this party from its last share, on this anchor."""
-    project, code = folder.project, "ANSWERS_MALFORMED"
-    bundle, opened = _opened(folder, data, source, PREDICTIONS_KIND, ("dcanswers", "answers for", code), share_digest)
+    project = folder.project
+    code = "ANSWERS_MALFORMED"
+    words = ("dcanswers", "answers for", code)
+    bundle, opened = _open_sealed(folder, data, source, PREDICTIONS_KIND, words, share_digest)
     predictions = predictions_from(opened)
     task = "regression" if predictions.classes is None else "classification"
-    found = {"party": predictions.party, "task": task, "n_anchors": predictions.n_anchors}
-    wrong = [name for name, value in found.items() if bundle.facts.get(name) != value]
+    contents = {"party": predictions.party, "task": task, "n_anchors": predictions.n_anchors}
+    wrong = [name for name, value in contents.items() if bundle.facts.get(name) != value]
     if wrong or predictions.party != folder.name:
         raise malformed(f"{source} holds other predictions than it says: {wrong!r}", code)
     if predictions.n_anchors != n_anchors:
@@ -648,5 +680,6 @@ def _identity(anchor: Anchor) -> str:
 
 
 def _tree(depth: int, predictions: AnchorPredictions) -> Any:
+    # The same seed always: the tree is fitted again whenever the folder is opened.
     kind = DecisionTreeRegressor if predictions.classes is None else DecisionTreeClassifier
     return kind(max_depth=depth, random_state=0)

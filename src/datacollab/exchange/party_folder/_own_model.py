@@ -22,10 +22,11 @@ _AGAIN = "Run `datacollab party share` with the table once more: it makes one, a
 class OwnSample:
     """Rows of the matrix and their targets, at most as many as an own model learns from, taken by chance.
 
-    A table of any length gives the same rows again, in whatever batches it is read.
+    A table of any length gives the same rows again, in batches of any length.
     """
 
     def __init__(self) -> None:
+        # The same seed always: the rows stay here, and a second run over the table makes the same model.
         self._random = np.random.default_rng(0)
         self._drawn = np.zeros(0)
         self.parts = list[tuple[FloatArray, NDArray[Any]]]()
@@ -43,10 +44,8 @@ class OwnSample:
 def own_model_state(
     project: Project, statistic: RidgeSums, parts: Sequence[tuple[FloatArray, NDArray[Any]]]
 ) -> tuple[dict[str, Any], dict[str, bytes]]:
-    """Return facts and members of the own model's file; without a model, the facts say why there is none.
-
-    `parts` are encoded rows and their targets, as `fit_own_model` takes them.
-    """
+    """Return facts and members of the own model's file; without a model, the facts say why there is none."""
+    # The next version of the project may have another matrix, in which these rows are read wrongly.
     facts = {"project_digest": project.digest}
     if declared_alike(project.columns):
         return facts | {"reason": "Columns are all alike, as pixels are: one would cost accuracy."}, {}
@@ -64,21 +63,17 @@ def own_model_state(
     return facts | {"reason": reason}, {}
 
 
-def kept_own_model(folder: Folder) -> tuple[OwnModel | None, str]:
+def read_own_model(folder: Folder) -> tuple[OwnModel | None, str]:
     """Return the own model of the project, and an empty text; or None, and why there is none."""
     file = folder.files.own
-    kept = folder.read(file) if file.exists() else None
-    if kept is None or kept.facts["project_digest"] != folder.project.digest:
-        return None, f"{file.name} is not there. {_AGAIN}"
+    missing = f"{file.name} is not there. {_AGAIN}"
+    if not file.exists():
+        return None, missing
+    kept = folder.read(file)
+    # That of an earlier version was fitted in another matrix.
+    if kept.facts["project_digest"] != folder.project.digest:
+        return None, missing
     if _MEMBER not in kept.members:
         return None, str(kept.facts["reason"])
     arrays = bytes_to_arrays(kept.members[_MEMBER], what="the own model")
     return OwnModel(kept.facts["is_forest"], arrays.pop("columns", None), kept.facts["n_own"], **arrays), ""
-
-
-def own_model_words(folder: Folder) -> str:
-    """Say which own model is kept in the folder, or why there is none."""
-    own, reason = kept_own_model(folder)
-    if own is None:
-        return f"There is no own model beside the common one. {reason}"
-    return f"Your own model, {own.words}, is kept here, to be combined with the common one. It is never sent."

@@ -1,27 +1,18 @@
-"""A party's folder, with the steps that a party takes in it; a message of rows is made and released here."""
+"""A party's folder, with the steps that a party takes in it, each by rows or by sums as the project says."""
 
 from __future__ import annotations
 
 import os
-import secrets
 import shlex
-import warnings
-from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field, replace
+from collections.abc import Callable, Iterator, Sequence
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any, Self
 
-import numpy as np
-from numpy.typing import NDArray
-
-from ...anchor import anchor_fit, equal_rows
-from ...bundle import PublicKey, pack, seal, unpack, write_atomically
-from ...errors import AgreementError, ExchangeError, ObfuscationError, PrivateRowsWarning, SuppressedRowsWarning
-from ...party import UNDEFENDED, Party, SharingPlan
-from ...party._release import RowDigests
-from ...share import SHARE_KIND, Share, share_contents
+from ...bundle import PublicKey, write_atomically
+from ...errors import AgreementError, ExchangeError
 from ..project import (
+    Adjustments,
     Anchor,
     EncodedTable,
     Project,
@@ -29,186 +20,19 @@ from ..project import (
     load_project,
     open_anchor,
     read_project,
-    usual_components,
+    write_table,
 )
-from . import _folder, _heard, _install, _predict, _sums
-from ._folder import (
-    ANCHOR,
-    SEALED,
-    Files,
-    Folder,
-    OwnRows,
-    check_not_forgotten,
-    check_unchanged,
-    commit_share,
-    encoded,
-    kept_sum,
-    last_share,
-    load_anchor,
-    locked,
-    settle,
-    state_of,
-)
-from ._own_model import own_model_words
-from ._policy import Policy, approved, crafted_anchor, default_policy_text, refuse
-from ._release import (
-    FIGURES,
-    ReleaseSummary,
-    not_row_wise,
-    reasons_against,
-    reasons_before,
-    release_summary,
-    risk_figures,
-    undefended_rows,
-)
+from . import _explain, _folder, _heard, _install, _predict, _rows, _sums
+from ._explain import Explained, ExplainOptions
+from ._folder import ANCHOR, Files, Folder, last_share, load_anchor, locked, read_sum, settle
+from ._own_model import read_own_model
+from ._policy import default_policy_text
+from ._predict import BATCH_ROWS, FIND
+from ._rows import Prepared
+from ._sums import PreparedSum
 
 _OF_ROWS = ("obfuscator", "n_components", "preset", "epsilon", "group_size", "noise", "fit_on_anchor")
 """Options of `share` that are for rows alone."""
-_LOGGED = ("n_rows", "n_components", "n_anchors", "obfuscator", "row_order", "adjusted")
-"""Figures of a share that the log has, besides the results of attacks."""
-_OVERHEAD_BYTES = 3000
-"""Signatures, seals and facts of a file."""
-
-
-@dataclass(frozen=True, kw_only=True, eq=False)
-class Prepared:
-    """A share that has not left, and what speaks against it.
-
-    `order` is the position in the table of each row that would leave, and `own` the rows themselves: both stay.
-    `message` are facts and members of the share alone, which are packed and sealed only when it leaves, and `basis`
-    are digests of the project, the policy and the anchor.
-    """
-
-    party: Party
-    share: Share
-    order: NDArray[np.intp] = field(repr=False)
-    plan: SharingPlan
-    summary: ReleaseSummary
-    reasons: list[ExchangeError]
-    own: OwnRows = field(repr=False)
-    message: tuple[dict[str, Any], dict[str, bytes]] = field(default_factory=lambda: ({}, {}), repr=False)
-    basis: tuple[str, ...] = field(default=(), repr=False)
-
-
-def prepare(folder: Folder, table: Any, *, where: str | None = None, **options: Any) -> Prepared | _sums.PreparedSum:
-    """Do all that `share` does but let it leave.
-
-    Table and `where` are as in `encoded`, and options as for `datacollab.party.SharingPlan.of`, with the default
-    "groups" on standardised columns.  Others are of the attacks: `audit`, False for none, `time_budget`, seconds after
-    which none is begun, and `progress`, called with a line before each and the part that is done.
-
-    Raises
-    ------
-    ExchangeError, ObfuscationError
-        Of the kinds "schema", "state" and "policy"; or if the obfuscator cannot be fitted.
-    ValueError, AgreementError
-        If options are unknown, exclude one another, or are for rows and the project shares sums.
-    """
-    settle(folder)
-    if folder.project.sharing is not None:
-        _check_no_options_of_rows(folder.project, options)
-        return _sums.prepare(folder, table, where=where)
-    return _prepared(folder, folder.policy, folder.anchor, table, where, options, last_share(folder))
-
-
-def share(
-    folder: Folder,
-    table: Any,
-    *,
-    approve: Callable[[Any], str | None],
-    again: bool = False,
-    undefended: bool = False,
-    withdrawals: Sequence[Path] = (),
-    without: Sequence[str] = (),
-    heard: Sequence[str] = (),
-    where: str | None = None,
-    prepared: Prepared | None = None,
-    **options: Any,
-) -> Path:
-    """Obfuscate the table, have it approved, and return the share's file in the outbox; or add up rows under masks.
-
-    Of sums, a message that was released is put into the outbox again, whatever the table: the same bytes.
-
-    Parameters
-    ----------
-    approve : callable
-        Gets a `ReleaseSummary` or `SumsSummary`; returns the name of the approver, or None.  Called only if project and
-        policy allow the share.
-    again : bool, default=False
-        Whether a share made before is to be replaced.  The analyst then has two of the same rows, which tell more than
-        one, and the installed model no longer fits.
-    undefended : bool, default=False
-        Whether rows may leave without any defence; the preset "none" is refused otherwise.
-    withdrawals : sequence of Path
-        Of parties that left an earlier run of sums over these rows; see `withdraw`.
-    without : sequence of str
-        Parties that left one and gave no withdrawal: if their files arrived, both totals tell their sums.
-    heard : sequence of str
-        Fingerprints that other institutions read out, for `confirm`: two are needed, once for the same parties.
-    prepared : Prepared, optional
-        What `prepare` gave, if it is to leave as it is; no secret is drawn anew.  For rows alone.
-    table, where, **options
-        As in `prepare`.
-
-    Raises
-    ------
-    ExchangeError
-        DEADLINE_PASSED, ALREADY_SHARED, FORGOTTEN, UNDEFENDED, NOT_APPROVED, NOT_CONFIRMED, STATE_UNSUPPORTED,
-        PROJECT_HASH_MISMATCH, BUSY; or the errors and reasons of `prepare`.  Nothing left the party.
-    """
-    project = folder.project
-    if project.sharing is not None:
-        _check_no_options_of_rows(project, options)
-        left: dict[str, Any] = {"withdrawals": withdrawals, "without": without}
-        return _sums.share(folder, table, approve=approve, where=where, heard=heard, **left)
-    project.check_deadline(datetime.now(UTC).date())
-    if options.get("preset") == UNDEFENDED and not undefended:
-        raise undefended_rows(folder.name, options.get("obfuscator") or "pca")
-    again = again and options.get("epsilon") is None  # A promise is for one draw.
-    with locked(folder):
-        earlier = _replaceable(folder, again)
-    policy = folder.policy
-    anchor = folder.anchor
-    if prepared is None:
-        prepared = _prepared(folder, policy, anchor, table, where, options, earlier)
-    elif prepared.basis != _basis(project, policy, anchor):
-        raise ExchangeError(
-            "NOT_APPROVED",
-            f"Party {folder.name!r}: the project, the policy or the anchor changed after this share was looked at. "
-            "Look at what would leave once more.",
-        )
-    refuse(prepared.reasons)
-    state, members = state_of(prepared.party, prepared.share, anchor, prepared.own)
-    approved_by = approved(policy, approve, prepared.summary)
-    # Attacks and approvers take their time, in which other commands may work here.
-    with locked(folder):
-        check_unchanged(folder, anchor)
-        supersedes = _digest_of(_replaceable(folder, again))
-        data = _packed(folder, prepared, anchor, supersedes, approved_by)
-        share_digest = unpack(data, signed_by=folder.key.public).digest
-        entry = {
-            "digest": share_digest,
-            "bytes": len(data),
-            "approved_by": approved_by,
-            "supersedes": supersedes,
-            "project_digest": project.digest,
-            "policy": policy.digest,
-            # The analyst knows the log's head before this entry, and could test guesses on the next one.
-            "nonce": secrets.token_hex(16),
-            **{name: getattr(prepared.summary, name) for name in _LOGGED},
-            "defences": list(prepared.summary.defences),
-        }
-        if (risk := prepared.summary.risk) is not None:
-            found = {name: risk.of(name) for name in FIGURES}
-            entry |= {name: value for name, value in found.items() if value is not None}
-        state |= {"share_digest": share_digest, "project_digest": project.digest, "entry": entry}
-        return commit_share(folder, data, facts=state, members=members)
-
-
-def shared(folder: Folder) -> str | None:
-    """Return the identity of the last share in this project, also after a command was interrupted."""
-    with locked(folder):
-        return _digest_of(last_share(folder))
 
 
 class PartyFolder(Folder):
@@ -221,8 +45,11 @@ class PartyFolder(Folder):
     """
 
     def __init__(self, path: Path, *, passphrase: str | None = None) -> None:
-        if not Files(Path(path)).project.is_file():
-            if not (Path(path) / "keys.json").is_file():
+        path = Path(path)
+        files = Files(path)
+        if not files.project.is_file():
+            # The message names the step that is missing: keys come before a project.
+            if not files.keys.is_file():
                 raise ExchangeError(
                     "KEY_MISSING",
                     f"{path} has no keys and no project. Run `datacollab keys new -C {shlex.quote(str(path))}` first, "
@@ -233,32 +60,12 @@ class PartyFolder(Folder):
                 f"{path} is no party's folder: there is no project.toml. Run `datacollab party join project.toml "
                 "anchor.dcanchor -C FOLDER` first.",
             )
-        super().__init__(path, passphrase=passphrase, project=load_project(Files(Path(path)).project))
+        super().__init__(path, passphrase=passphrase, project=load_project(files.project))
         self.name  # noqa: B018 - refuses a key that is no party's
-
-    encoded = encoded
-    prepare = prepare
-    share = share
-    shared = shared
-    shared_before = _sums.shared_before
-    own_model_words = own_model_words
-    confirm = _heard.confirm
-    check_confirmed = _heard.check_confirmed
-    n_unconfirmed = _heard.n_unconfirmed
-    withdraw = _sums.withdraw
-    install = _install.install
-    distil = _install.distil
-    forget = _install.forget
-    predict_batches = _predict.predict_batches
-    predict = _predict.predict
-    threshold = _predict.threshold
-    evaluate = _predict.evaluate
-    explain = _predict.explain
-    record = _folder.record
 
     @property
     def sentence(self) -> str:
-        """What collaboration brought to this party, or why that cannot be said."""
+        """How collaboration helped this party, or why that cannot be said."""
         return _install.at_home(self).sentence
 
     @classmethod
@@ -284,20 +91,15 @@ class PartyFolder(Folder):
         """
         project, verified = read_project(project_file, owner=owner)
         folder = Folder(path, passphrase=passphrase, project=project)
-        files, name = folder.files, folder.name
-        anchor = None if anchor_file is None else open_anchor(anchor_file, project, folder.key)
+        files = folder.files
+        name = folder.name
+        anchor = None
+        if anchor_file is not None:
+            anchor = open_anchor(anchor_file, project, folder.key)
         with locked(folder):
             if files.project.exists():
                 there = load_project(files.project)
-                for role in ("owner", "analyst"):  # of a file that was swapped on its way, which is signed, too
-                    known, new = getattr(there, role), getattr(project, role)
-                    if known != new:
-                        raise ExchangeError(
-                            "ALREADY_THERE",
-                            f"{files.root} has a project whose {role} is {known.fingerprint}; in the new file it is "
-                            f"{new.fingerprint}. Ask the owner by telephone which is right. For another project use a "
-                            f"folder of its own; if the {role} has a new key, remove {files.project} and join again.",
-                        )
+                _check_same_people(there, project, files)
                 project.check_not_older(there, files.root)
             if files.state.exists() and folder.read(files.state).facts["project_digest"] != project.digest:
                 raise ExchangeError(
@@ -307,34 +109,384 @@ class PartyFolder(Folder):
                 )
             if anchor is not None:
                 _check_anchor(folder, anchor, anchor_file)
+            # From here on there are secrets in it.
             files.root.chmod(0o700)
             files.outbox.mkdir(mode=0o700, exist_ok=True)
+            # One that is there is the party's own, and a revised project does not change it.
             if not files.policy.exists():
-                kind = project.task.target_kind if project.sharing is None else None
+                kind = None if project.shares_sums else project.task.target_kind
                 write_atomically(files.policy, default_policy_text(kind).encode(), mode=0o600)
             if anchor is not None:
                 folder.write(files.anchor, {"project_digest": project.digest}, {ANCHOR: anchor_to_bytes(anchor)})
+            # The project last: without it the folder was not set up.
             write_atomically(files.project, verified)
             folder.log.append(
                 "join", project=project.name, project_digest=project.digest, party=name, anchor=anchor is not None
             )
         return cls(path, passphrase=passphrase)
 
+    def encode(self, table: Any, *, where: str | None = None) -> EncodedTable:
+        """Encode a table, a file or a DataFrame with targets, as the project's matrix; errors call it `where`."""
+        return _folder.encode(self, table, where=where)
+
+    def prepare(self, table: Any, *, where: str | None = None, **options: Any) -> Prepared | PreparedSum:
+        """Do all that `share` does but let it leave.
+
+        Table and `where` are as in `encode`, and options as for `datacollab.party.SharingPlan.of`, with the default
+        "groups" on standardised columns.  Others are of the attacks: `audit`, False for none, `time_budget`, seconds
+        after which none is begun, and `progress`, called with a line before each and the part that is done.
+
+        Raises
+        ------
+        ExchangeError, ObfuscationError
+            Of the kinds "schema", "state" and "policy"; or if the obfuscator cannot be fitted.
+        ValueError, AgreementError
+            If options are unknown, exclude one another, or are for rows and the project shares sums.
+        """
+        # A share that a killed command has made is finished first.
+        settle(self)
+        if self.project.shares_sums:
+            _refuse_options_of_rows(self.project, options)
+            return _sums.prepare(self, table, where=where)
+        return _rows.prepare(self, self.policy, self.anchor, table, where, options, last_share(self))
+
+    def share(
+        self,
+        table: Any,
+        *,
+        approve: Callable[[Any], str | None],
+        again: bool = False,
+        undefended: bool = False,
+        withdrawals: Sequence[Path] = (),
+        without: Sequence[str] = (),
+        heard: Sequence[str] = (),
+        where: str | None = None,
+        prepared: Prepared | None = None,
+        **options: Any,
+    ) -> Path:
+        """Obfuscate the table, have it approved, and return the share's file in the outbox; or add up rows under masks.
+
+        Of sums, a message that was released is put into the outbox again, whatever the table: the same bytes.
+
+        Parameters
+        ----------
+        approve : callable
+            Gets a `ReleaseSummary` or `SumsSummary`; returns the name of the approver, or None.  Called only if project
+            and policy allow the share.
+        again : bool, default=False
+            Whether a share made before is to be replaced.  The analyst then has two of the same rows, which tell more
+            than one, and the installed model no longer fits.
+        undefended : bool, default=False
+            Whether rows may leave without any defence; the preset "none" is refused otherwise.
+        withdrawals : sequence of Path
+            Of parties that left an earlier run of sums over these rows; see `withdraw`.
+        without : sequence of str
+            Parties that left one and gave no withdrawal: if their files arrived, both totals tell their sums.
+        heard : sequence of str
+            Fingerprints that other institutions read out, for `confirm`: two are needed, once for the same parties.
+        prepared : Prepared, optional
+            The result of `prepare`, if it is to leave as it is; no secret is drawn anew.  For rows alone.
+        table, where, **options
+            As in `prepare`.
+
+        Raises
+        ------
+        ExchangeError
+            DEADLINE_PASSED, ALREADY_SHARED, FORGOTTEN, UNDEFENDED, NOT_APPROVED, NOT_CONFIRMED, STATE_UNSUPPORTED,
+            PROJECT_HASH_MISMATCH, BUSY; or the errors and reasons of `prepare`.  Nothing left the party.
+        """
+        if self.project.shares_sums:
+            _refuse_options_of_rows(self.project, options)
+            # Sums leave once and behind fixed defences: `again`, `undefended` and `prepared` are for rows.
+            left: dict[str, Any] = {"withdrawals": withdrawals, "without": without}
+            return _sums.share(self, table, approve=approve, where=where, heard=heard, **left)
+        of_rows: dict[str, Any] = {"again": again, "undefended": undefended, "prepared": prepared, "options": options}
+        return _rows.share(self, table, approve=approve, where=where, **of_rows)
+
+    def share_digest(self) -> str | None:
+        """Return the identity of the last share in this project, also after a command was interrupted."""
+        with locked(self):
+            return _rows.digest_of(last_share(self))
+
+    def describe_share(self) -> str | None:
+        """Say how many rows were added to this project's sums, and when; None if none were."""
+        return _sums.describe_share(self)
+
+    def own_model_words(self) -> str:
+        """Say which own model is kept in the folder, or why there is none."""
+        own, reason = read_own_model(self)
+        if own is None:
+            return f"There is no own model beside the common one. {reason}"
+        return f"Your own model, {own.words}, is kept here, to be combined with the common one. It is never sent."
+
+    def confirm(self, heard: Sequence[str]) -> list[str]:
+        """Keep fingerprints that other institutions read out of their own keys, and return their parties' names.
+
+        They hold as long as the project has parties of exactly these keys, and the institutions keep their names.  For
+        one that is of no other institution's party, NOT_CONFIRMED is raised; those before it are kept.
+        """
+        return _heard.confirm(self, heard)
+
+    def check_confirmed(self) -> None:
+        """Raise NOT_CONFIRMED unless the keys of two other institutions were confirmed."""
+        _heard.check_confirmed(self)
+
+    def n_unconfirmed(self) -> int:
+        """Return how many other institutions have still to be confirmed before sums leave; 0 if rows are shared."""
+        return _heard.n_unconfirmed(self)
+
+    def withdraw(self) -> Path:
+        """Leave a run of sums for good, and return the file of the signed withdrawal, for the other parties.
+
+        No message of it is made or sent again from here, and the others may share anew without this party.  A file that
+        was sent already is out of reach.
+        """
+        return _sums.withdraw(self)
+
+    def install(self, model_file: Path, *, older: bool = False, **options: Any) -> dict[str, Any]:
+        """Check the analyst's model, try it on the anchor, combine it with own models, and install it.
+
+        Parameters
+        ----------
+        older : bool, default=False
+            Whether it may replace a later model that was made from the same share.
+        public : Path or DataFrame, optional
+            Public rows that the party has besides its own, with targets or without; by default the anchor's, whose
+            targets count only if it is a sample of real rows.
+        random_state, progress : int, callable, optional
+            Seed of the party's own models; called with the name of each step before it starts.  For rows alone.
+
+        Returns
+        -------
+        dict of str to object
+            The model's own description; "benefit", how collaboration helped, or None; and "sentence", the same in
+            words.
+
+        Raises
+        ------
+        ExchangeError
+            NOT_SHARED, WRONG_RECIPIENT, WRONG_SHARE, PROJECT_HASH_MISMATCH, ALREADY_THERE, BUSY, and the codes of unfit
+            models.
+        """
+        if self.project.shares_sums:
+            return _install.install_sums(self, Path(model_file), older=older)
+        return _install.install_rows(self, Path(model_file), older=older, **options)
+
+    def distil(self, predictions_file: Path, *, tree: int | None = None) -> dict[str, Any]:
+        """Check the analyst's anchor predictions, and distil a model of one's own from them.
+
+        It takes rows of the project's matrix, and no f_k: it works before and after `forget`.  `tree` is the most
+        questions of a decision tree for one row; by default it is kernel ridge regression.
+
+        Returns
+        -------
+        dict of str to object
+            The file's own description; "r2", "agreement" and "remoteness" as in `datacollab.party.DistilledModel`, the
+            last None if the rows are not in the folder any more; and "tree", its questions in words, or None.
+
+        Raises
+        ------
+        ExchangeError
+            NOT_SHARED, WRONG_RECIPIENT, WRONG_SHARE, PROJECT_HASH_MISMATCH, ANSWERS_MALFORMED; ANSWERS_UNFIT if nothing
+            holds.
+        """
+        return _install.distil(self, Path(predictions_file), tree)
+
+    def forget(self) -> None:
+        """Destroy the map f_k and all that was made by it: rows, order, own models, the installed model, the share.
+
+        The distilled model, the anchor, the keys and the log stay.  Files are written over before they are removed;
+        backups, snapshots, old blocks that a disk keeps, and files that were sent, are not reached.
+        """
+        _install.forget(self)
+
+    def predict_batches(
+        self,
+        source: Path,
+        *,
+        using: str | None = None,
+        flag_from: float | None = None,
+        keep: Sequence[str] = (),
+        batch_rows: int = BATCH_ROWS,
+        tell: Callable[[Adjustments], None] = lambda adjusted: None,
+    ) -> Iterator[Any]:
+        """Predict a table of any length at home, a batch of rows at a time, in data frames with column "prediction".
+
+        Probabilities follow in columns "proba_CLASS", if the model has them.  For times to an event the prediction is
+        the log risk, and columns "survival_TIME" follow: the probability of no event up to quarters of the longest
+        time, empty beyond the end of the observation.
+
+        Parameters
+        ----------
+        source : Path
+            CSV, Excel, Parquet or Arrow; it needs no target.
+        using : {"combined", "local", "own", "collaboration", "distilled"}, optional
+            The side that predicts; by default the combined one, or the collaboration's if nothing was combined.
+            "local" are the party's own models with the public rows it has, "own" without them.
+        flag_from : float, optional
+            Of two classes, the probability of the sought one from which on rows are flagged, in a column "flagged".
+        keep : sequence of str, default=()
+            Columns of the table to be put in front, such as an identifier.
+        batch_rows : int, default=16384
+        tell : callable, optional
+            Called after the last batch with the counts of entries that the project's rules changed.
+
+        Raises
+        ------
+        ExchangeError
+            NOT_SHARED, NOT_INSTALLED, NOT_POOLED, WRONG_SHARE, or of the kind "schema".
+        """
+        return _predict.predict_batches(self, Path(source), using, flag_from, keep, batch_rows, tell)
+
+    def predict(
+        self,
+        source: Path,
+        output: Path,
+        *,
+        force: bool = False,
+        look: Callable[[Any], None] = lambda frame: None,
+        **options: Any,
+    ) -> int:
+        """Predict a table of any length at home, into a file that is closed to others; return the number of rows.
+
+        The output is CSV, Excel, Parquet or Arrow, by its name.  Predictions that are there already are replaced, and
+        another file with `force` alone; ALREADY_THERE otherwise.  `look` is called with the predictions of each batch;
+        all other options are those of `predict_batches`.
+        """
+        # Before the work, which may take hours.
+        _predict.check_output(Path(output), Path(source), self.project, force=force)
+        batches = self.predict_batches(source, **options)
+
+        def look_at_each() -> Iterator[Any]:
+            for frame in batches:
+                look(frame)
+                yield frame
+
+        n_rows = write_table(Path(output), look_at_each(), mode=0o600)
+        self.record("predict", file=Path(source).name, n_rows=n_rows)
+        return n_rows
+
+    def threshold(self, tested: Path, *, using: str | None = None, find: float = FIND) -> dict[str, Any]:
+        """Choose, on rows that the model has not seen, the probability from which on rows may be flagged.
+
+        Options are as in `evaluate`; `tested` is a table with known targets.  Return "positive", the sought one of two
+        classes, and the "threshold" of `linalg.ranking_figures`.  An AgreementError is raised if there are no
+        probabilities of two classes, or not both among the rows.
+        """
+        ranking = self.evaluate(tested, using=using, find=find).get("ranking")
+        if ranking is None or ranking["threshold"] is None:
+            raise AgreementError(
+                f"{tested}: a threshold needs a model with probabilities of two classes, and rows of both. Take more "
+                "rows with known targets, or leave out --tested."
+            )
+        return {"positive": ranking["positive"], **ranking["threshold"]}
+
+    def evaluate(
+        self, source: Path, *, using: str | None = None, find: float = FIND, batch_rows: int = BATCH_ROWS
+    ) -> dict[str, Any]:
+        """Evaluate predictions against the targets of a table.  Runs locally.
+
+        The figures of the side `using` come first; it is as in `predict_batches`.  Of two classes, `find` is the share
+        of the sought one's new rows that a threshold is to find, above 0 and at most 1.
+
+        Returns
+        -------
+        dict of str to object
+            "n_rows", "task", and "adjusted", the counts of entries that rules changed.  Intervals are of 95 %.
+            "using" names the side, and "sides" has the same figures of all sides.
+
+            * For a classification "accuracy", "accuracy_interval" (Wilson), "balanced_accuracy", "classes" and
+              "confusion", a row for each true class.  With probabilities "log_loss" and its interval.
+              "accuracy_baseline" and "log_loss_baseline" are those of always answering the most frequent class, and
+              the classes' shares.
+            * For a regression "rmse", "rmse_baseline" of always answering the mean, "mae", "r2", and "median_error"
+              with the interval of the sign test.
+            * For a survival "concordance" and "n_events".
+            * With probabilities of two classes "ranking" of "positive", the sought one; see `linalg.ranking_figures`.
+        """
+        return _predict.evaluate(self, Path(source), using, find, batch_rows)
+
+    def explain(
+        self,
+        source: Path,
+        output: Path,
+        *,
+        progress: Callable[[int, int], None] = lambda done, n_rows: None,
+        **options: Any,
+    ) -> Explained:
+        """Write how much each column adds to the model's outputs for rows of a table, into a file closed to others.
+
+        The model is the collaboration's, h(g_k(f_k(x))), without the party's own models.  Masked columns are taken from
+        the anchor, which is the same at every party.  Needs the package shap: ``pip install 'datacollab[shap]'``.
+
+        Parameters
+        ----------
+        source, output : Path
+            CSV, Excel, Parquet or Arrow.  The output has the columns "row" (its position, from 1), those of `keep`,
+            "class" if the model gives probabilities, "base_value" (the mean output over the anchor), "answer", and
+            "contribution_NAME" of each column of the project; these and the base value add up to the answer.
+        of_class : str, optional
+            Class whose probability is explained; by default the sought one of two, and otherwise all.
+        most_rows, n_background : int, default=100
+            So many rows of a longer table are explained, and so many of the anchor taken, evenly spaced.
+        keep : sequence of str, default=()
+            Columns of the table to be put beside the position, such as an identifier.
+        log_odds : bool, default=False
+            Whether log odds are explained in place of probabilities.
+        figure : Path, optional
+            PNG, PDF or SVG, by its name, of the most important columns; it shows entries by colours.
+        force : bool, default=False
+            Whether files that hold something else may be replaced.
+        progress : callable, optional
+            Called with the number of rows that are done, and of all, after each.
+
+        Raises
+        ------
+        ExchangeError
+            NOT_SHARED, NOT_INSTALLED, WRONG_SHARE, ALREADY_THERE, MODEL_MALFORMED, or of the kind "schema".
+        AgreementError
+            If outputs of the model are no numbers to be explained, or the table has no rows.
+        NumericalError
+            If a probability is 0 or 1, whose log odds are infinite.
+        MissingExtraError, ValueError, FileNotFoundError
+            If shap is not installed, a parameter is out of its range, or there is no folder for a file.
+        """
+        return _explain.explain(self, Path(source), Path(output), ExplainOptions(**options), progress)
+
+    def record(self, event: str, **facts: Any) -> None:
+        """Write into the log, never data; raise BUSY if another command works in the folder for ten seconds."""
+        _folder.record(self, event, **facts)
+
     def __repr__(self) -> str:
         return f"PartyFolder({os.fspath(self.path)!r}, party={self.name!r}, project={self.project.name!r})"
+
+
+def _check_same_people(there: Project, project: Project, files: Files) -> None:
+    """Refuse a project of another owner or analyst: a file that was swapped on its way is signed, too."""
+    for role in ("owner", "analyst"):
+        known = getattr(there, role)
+        new = getattr(project, role)
+        if known != new:
+            raise ExchangeError(
+                "ALREADY_THERE",
+                f"{files.root} has a project whose {role} is {known.fingerprint}; in the new file it is "
+                f"{new.fingerprint}. Ask the owner by telephone which is right. For another project use a "
+                f"folder of its own; if the {role} has a new key, remove {files.project} and join again.",
+            )
 
 
 def _check_anchor(folder: Folder, new: Anchor, file: Path | None) -> None:
     """Refuse another anchor than the party has shared with, and one that was sealed before the one that is there."""
     project = folder.project
     commitment = new.commitment(project)
+    # The map f_k and its share were made beside the anchor of then.
     if folder.files.state.exists() and commitment != load_anchor(folder, project).commitment(project):
         raise ExchangeError(
             "ALREADY_THERE",
             f"{folder.path} has shared with another anchor than the one in this file. If all parties are to share "
             "again with a new one, use a new folder with the same keys.",
         )
-    kept = kept_sum(folder, project)
+    kept = read_sum(folder, project)
     if kept is not None and commitment != str(kept.facts["anchor_commitment"]):
         raise ExchangeError(
             "ALREADY_THERE",
@@ -344,11 +496,12 @@ def _check_anchor(folder: Folder, new: Anchor, file: Path | None) -> None:
     try:
         known = load_anchor(folder, project)
     except ExchangeError as error:
+        # A new anchor takes the place of one that is missing, damaged, or of an earlier version.
         if error.code not in ("ANCHOR_MISSING", "PROJECT_HASH_MISMATCH", "STATE_DAMAGED"):
             raise
         return
     # An anchor that was never sealed is older than any that was.
-    if commitment != known.commitment(project) and _when(new) < _when(known):
+    if commitment != known.commitment(project) and _time_of_sealing(new) < _time_of_sealing(known):
         raise ExchangeError(
             "ALREADY_THERE",
             f"{file} was sealed {new.sealed_at}, and the folder has an anchor that the owner sealed later, "
@@ -356,155 +509,12 @@ def _check_anchor(folder: Folder, new: Anchor, file: Path | None) -> None:
         )
 
 
-def _when(anchor: Anchor) -> datetime:
-    return datetime.fromisoformat(anchor.sealed_at) if anchor.sealed_at else datetime.min.replace(tzinfo=UTC)
+def _time_of_sealing(anchor: Anchor) -> datetime:
+    if not anchor.sealed_at:
+        return datetime.min.replace(tzinfo=UTC)
+    return datetime.fromisoformat(anchor.sealed_at)
 
 
-def _check_no_options_of_rows(project: Project, options: dict[str, Any]) -> None:
+def _refuse_options_of_rows(project: Project, options: dict[str, Any]) -> None:
     if meant := sorted(name for name in _OF_ROWS if options.get(name) not in (None, False)):
         raise AgreementError(f"Project {project.name!r} shares sums, which have no {', '.join(meant)}. Leave that out.")
-
-
-def plan_of(project: Project, policy: Policy, n_rows: int, options: dict[str, Any]) -> SharingPlan:
-    """Complete options by project, policy and the size of the table."""
-    task = project.task
-    largest = max(1, min(project.n_features, project.max_components, policy.max_components, n_rows - 2))
-    chosen = {
-        "n_components": min(largest, usual_components(project.n_free, task)),
-        "standardize": True,
-        **{name: value for name, value in options.items() if value is not None},
-    }
-    return SharingPlan.of(
-        **chosen,
-        is_regression=task.kind == "regression",
-        target_kind=task.target_kind,
-        time_step=task.time_step,
-        largest=largest,
-    )
-
-
-def _prepared(
-    folder: Folder,
-    policy: Policy,
-    anchor: Anchor,
-    table: Any,
-    where: str | None,
-    options: dict[str, Any],
-    earlier: dict[str, Any] | None,
-) -> Prepared:
-    project, rows = folder.project, encoded(folder, table, where=where)
-    attacks = {name: options[name] for name in ("audit", "time_budget", "progress") if name in options}
-    plan = plan_of(project, policy, rows.n_rows, {name: options[name] for name in options if name not in attacks})
-    prepared = prepare_rows(project, policy, folder.name, rows, anchor, plan, **attacks)
-    facts, members = share_contents(prepared.share)
-    size = sum(map(len, members.values())) + _OVERHEAD_BYTES
-    date = None if earlier is None else earlier["time"][:10]
-    summary = replace(prepared.summary, n_bytes=size, earlier_share=date)
-    return replace(prepared, summary=summary, message=(facts, members), basis=_basis(project, policy, anchor))
-
-
-def _basis(project: Project, policy: Policy, anchor: Anchor) -> tuple[str, ...]:
-    return project.digest, policy.digest, anchor.commitment(project)
-
-
-def prepare_rows(
-    project: Project,
-    policy: Policy,
-    name: str,
-    encoded: EncodedTable,
-    anchor: Anchor,
-    plan: SharingPlan,
-    *,
-    audit: bool = True,
-    time_budget: float | None = None,
-    progress: Callable[[str, float | None], None] | None = None,
-) -> Prepared:
-    """Obfuscate by a plan, attack the result, and compare it with policy and project.  Nothing is written.
-
-    With a promise, rows that equal an anchor row are left out one by one, and attacks are made on another draw than the
-    one that would leave: they inform, and decide nothing.  Nor is the anchor compared with own rows.
-    """
-    assert encoded.target is not None
-    taken = np.arange(encoded.n_rows)
-    if plan.has_promise:
-        taken = np.flatnonzero(~RowDigests(anchor.rows).are_in(encoded.X))
-    X, y = encoded.X[taken], encoded.target[taken]
-    equal = equal_rows(anchor.rows, X)
-    try:
-        with warnings.catch_warnings():
-            # The summary says both.
-            warnings.simplefilter("ignore", SuppressedRowsWarning)
-            warnings.simplefilter("ignore", PrivateRowsWarning)
-            party = plan.party(name, anchor.rows, shuffle=policy.shuffle).fit(X, y)
-            share, order = party.share_with_order(anchor.rows, anchor.full_target)
-    except ObfuscationError:
-        for reason in reasons_before(name, plan, policy, project, len(X), len(anchor.rows), equal):
-            raise reason from None
-        raise
-    risk = None
-    alone = list(not_row_wise(party, X if plan.fit_on_anchor and not plan.has_promise else anchor.rows))
-    if audit and policy.audit != "off":
-        attacked = plan.party(name, anchor.rows, shuffle=policy.shuffle).fit(X, y) if plan.has_promise else party
-        risk = risk_figures(
-            attacked, X, anchor.rows, y=y, anchor_target=anchor.full_target, time_budget=time_budget, progress=progress
-        )
-    summary = release_summary(project, policy, plan, party, share, encoded, anchor, risk, equal)
-    order = taken[order]
-    return Prepared(
-        party=party,
-        share=share,
-        order=order,
-        plan=plan,
-        summary=summary,
-        reasons=[
-            *reasons_against(summary, policy, project),
-            *([] if plan.has_promise else crafted_anchor(name, anchor_fit(anchor.rows, X), policy)),
-            *alone,
-        ],
-        own=OwnRows(
-            X=encoded.X, target=encoded.target, order=order if share.one_to_one else None, n_shared=len(share.target)
-        ),
-    )
-
-
-def _packed(folder: Folder, prepared: Prepared, anchor: Anchor, supersedes: str | None, approved_by: str) -> bytes:
-    """Return the file; the folder must be locked."""
-    project, (facts, members) = folder.project, prepared.message
-    facts = facts | {"task": project.task.kind, "project": project.name, "project_digest": project.digest}
-    if project.seal_shares:
-        inner, purpose = pack(SHARE_KIND, facts, members), f"share of {folder.name} in {project.digest}"
-        members = {SEALED: seal(inner, [project.analyst], purpose=purpose)}
-        facts.pop("target", None)  # names of the targets are for the analyst, like the targets
-    facts |= {
-        "party": folder.name,
-        "anchor_commitment": anchor.commitment(project),
-        "row_order": prepared.summary.row_order,
-        "supersedes": supersedes,
-        "log_head": folder.log.head,
-        "approved_by": approved_by,
-    }
-    return pack(SHARE_KIND, facts, members, key=folder.key)
-
-
-def _replaceable(folder: Folder, again: bool) -> dict[str, Any] | None:
-    """Return the last share; refuse if there is one, unless again, and if its map was forgotten."""
-    check_not_forgotten(folder)
-    last, file = last_share(folder), folder.files.share(folder.name)
-    if last is None or again:
-        return last
-    found = "has shared already"
-    if file.exists():
-        found += f": {file}. Send that file."
-    else:
-        found += f", but {file} is not there any more. If the analyst has it, there is nothing to do."
-    if not folder.files.state.exists():
-        found += f" {folder.files.state} is lost, without which no model can be used: restore it from a backup."
-    raise ExchangeError(
-        "ALREADY_SHARED",
-        f"Party {folder.name!r} {found} A second share of the same rows tells the analyst more; --again makes one "
-        "all the same, but none with an epsilon, which is promised for one draw alone.",
-    )
-
-
-def _digest_of(share: dict[str, Any] | None) -> str | None:
-    return None if share is None else str(share["facts"]["digest"])

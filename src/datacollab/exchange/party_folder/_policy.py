@@ -1,4 +1,4 @@
-"""A party's own rules for what may leave, its `policy.toml`; and the reasons against a release of rows or of sums."""
+"""A party's own rules for releases, its `policy.toml`; and reasons against a release of rows or of sums."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ from ...targets import TargetKind
 from ..project import Project
 
 
-def _quoted(names: Sequence[str]) -> str:
+def _quote(names: Sequence[str]) -> str:
     return ", ".join(f'"{name}"' for name in names)
 
 
@@ -30,6 +30,7 @@ def _entry(default: Any, words: str, fits: Callable[[Any], bool]) -> Any:
 
 
 def _count(default: int, least: int) -> Any:
+    # By its type, as True is an int as well.
     return _entry(default, f"a whole number from {least} on", lambda value: type(value) is int and value >= least)
 
 
@@ -39,7 +40,7 @@ def _share(default: float, lowest: float) -> Any:
 
 
 def _one_of(default: str, *names: str) -> Any:
-    return _entry(default, f"one of {_quoted(names)}", lambda value: isinstance(value, str) and value in names)
+    return _entry(default, f"one of {_quote(names)}", lambda value: isinstance(value, str) and value in names)
 
 
 def _are_texts(value: Any) -> bool:
@@ -48,9 +49,9 @@ def _are_texts(value: Any) -> bool:
 
 @dataclass(frozen=True, kw_only=True)
 class Policy:
-    """A party's limits on what leaves; the stricter one holds if the project has a limit of the same name.
+    """A party's limits on its releases; the stricter one holds if the project has a limit of the same name.
 
-    Each attribute is an entry of ``policy.toml``; `default_policy_text` says what it means.
+    Each attribute is an entry of ``policy.toml``, explained by `default_policy_text`.
     """
 
     min_rows: int = _count(20, 1)
@@ -58,18 +59,21 @@ class Policy:
     max_components: int = _count(32, 1)
     obfuscators: tuple[str, ...] = _entry(
         OBFUSCATORS,
-        f"a list with some of {_quoted(OBFUSCATORS)}",
+        f"a list with some of {_quote(OBFUSCATORS)}",
         lambda value: _are_texts(value) and 0 < len(value) == len(set(value)) and set(value) <= set(OBFUSCATORS),
     )
     defence: str = _one_of("none", "none", "any", "microaggregation")
     shuffle: bool = _entry(True, "true or false", lambda value: isinstance(value, bool))
+    # Beyond chance, none.  `datacollab_experiments.sums.false_alarms` counts how often an honest anchor is refused.
     max_rows_in_anchor: int = _count(0, 0)
     max_anchor_rows_near: int = _count(0, 0)
+    # `datacollab_experiments.sums.density` has the densities of honest anchors, and `crafted` those of others.
     max_anchor_density: float = _entry(
         1.2, "a number from 1 on", lambda value: type(value) in (int, float) and 1 <= value < math.inf
     )
     min_anchor_spread: float = _share(0.7, 0)
     shorten_rows: bool = _entry(True, "true or false", lambda value: isinstance(value, bool))
+    # Where the audit's red begins: with these limits nothing leaves that it rates red.
     max_linkage: float | None = _share(0.2, 0)
     max_reidentification: float | None = _share(0.2, 0)
     max_membership: float | None = _share(0.7, 0.5)
@@ -112,18 +116,19 @@ def load_policy(path: Path) -> Policy:
     except UnicodeDecodeError:
         raise _invalid(path, "it is not a text in UTF-8") from None
     known = {field.name: field.metadata for field in fields(Policy)}
+    # A limit with a slip in its name would be no limit.
     if unknown := sorted(set(entries) - set(known)):
         raise _invalid(path, f"unknown entry {unknown[0]!r}; known are {', '.join(known)}")
     for name, value in entries.items():
         if not known[name]["fits"](value):
-            raise _invalid(path, f"{name} is {_found(value)}; allowed is {known[name]['words']}")
-    given: dict[str, Any] = {
-        name: tuple(value) if isinstance(value, list) else value for name, value in entries.items()
-    }
-    return Policy(**given)
+            raise _invalid(path, f"{name} is {_describe_value(value)}; allowed is {known[name]['words']}")
+        # A policy is frozen, and lists are not.
+        if isinstance(value, list):
+            entries[name] = tuple(value)
+    return Policy(**entries)
 
 
-def _found(value: Any) -> str:
+def _describe_value(value: Any) -> str:
     """Return a value of the wrong kind in TOML's words."""
     if isinstance(value, bool):
         return str(value).lower()
@@ -133,8 +138,8 @@ def _found(value: Any) -> str:
     return f"{names.get(type(value).__name__, 'a date')} that does not fit"
 
 
-def _invalid(path: Path, what: str) -> ExchangeError:
-    return ExchangeError("POLICY_INVALID", f"Policy {path.name}: {what}. Correct it; nothing was shared.")
+def _invalid(path: Path, fault: str) -> ExchangeError:
+    return ExchangeError("POLICY_INVALID", f"Policy {path.name}: {fault}. Correct it; nothing was shared.")
 
 
 def deadline_passed(project: Project) -> list[ExchangeError]:
@@ -150,14 +155,18 @@ def refuse(reasons: Sequence[ExchangeError]) -> None:
     """Raise the first of the reasons against sharing, with the number of the others."""
     if not reasons:
         return
+    # The first one is what people would look at first; all together would fill the screen.
     first, *others = reasons
-    count = "is 1 more reason" if len(others) == 1 else f"are {len(others)} more reasons"
-    more = f" There {count} against it: run `datacollab party check`." if others else ""
-    raise ExchangeError(first.code, f"{first}{more}")
+    text = str(first)
+    if len(others) == 1:
+        text += " There is 1 more reason against it: run `datacollab party check`."
+    elif others:
+        text += f" There are {len(others)} more reasons against it: run `datacollab party check`."
+    raise ExchangeError(first.code, text)
 
 
-def approved(policy: Policy, approve: Callable[[Any], str | None], summary: Any) -> str:
-    """Return who approves, or raise NOT_APPROVED."""
+def ask_approver(policy: Policy, approve: Callable[[Any], str | None], summary: Any) -> str:
+    """Return the name of the person who approves, or raise NOT_APPROVED."""
     approved_by = approve(summary)
     if not approved_by:
         raise ExchangeError(
@@ -170,62 +179,63 @@ def approved(policy: Policy, approve: Callable[[Any], str | None], summary: Any)
 
 
 _ASK = "Ask the project's owner where its rows come from."
-"""What may always be done about an anchor."""
+"""The way on from any reason against an anchor."""
 
 
-def private_rows_in_anchor(
-    party: PartyName, found: EqualRows, n_anchors: int, policy: Policy
+def judge_private_rows(
+    party: PartyName, in_anchor: EqualRows, n_anchors: int, policy: Policy
 ) -> Iterator[ExchangeError]:
     """Yield why nothing may leave if more own rows are in the anchor than chance explains."""
-    beyond = found.n_beyond_chance
+    beyond = in_anchor.n_beyond_chance
     if beyond > policy.max_rows_in_anchor:
         yield ExchangeError(
             "ANCHOR_HAS_PRIVATE_ROWS",
-            f"Party {party!r}: {found.n_equal} different rows of its table are among the {n_anchors} anchor rows. "
-            f"Chance explains {found.by_chance}, and the policy allows {policy.max_rows_in_anchor} more, "
+            f"Party {party!r}: {in_anchor.n_equal} different rows of its table are among the {n_anchors} anchor rows. "
+            f"Chance explains {in_anchor.by_chance}, and the policy allows {policy.max_rows_in_anchor} more, "
             f"max_rows_in_anchor. Every party sees the anchor as it is. {_ASK} If they are public, write "
             f"max_rows_in_anchor = {beyond} in policy.toml: the other parties then see these records, even if they are "
             "of your people.",
         )
 
 
-def crafted_anchor(party: PartyName, fit: AnchorFit | None, policy: Policy) -> Iterator[ExchangeError]:
+def judge_anchor_fit(party: PartyName, fit: AnchorFit | None, policy: Policy) -> Iterator[ExchangeError]:
     """Yield why nothing may leave if the anchor was made for single own rows, or covers little of the table."""
     if fit is None:
         return
     beyond = fit.n_near_beyond_chance
     if beyond > policy.max_anchor_rows_near:
-        found = (
+        finding = (
             f"{fit.n_near} of the {fit.n_anchors} anchor rows lie much nearer to a row of its table than its other "
             f"rows do, and {fit.n_around_one} different ones near one row. Chance explains {fit.near_by_chance} and "
             f"{fit.around_one_by_chance}, and the policy allows {policy.max_anchor_rows_near} more, "
             "max_anchor_rows_near"
         )
-        yield _unfit(party, found, f"max_anchor_rows_near = {beyond}")
+        yield _unfit(party, finding, f"max_anchor_rows_near = {beyond}")
     elif fit.spread < policy.min_anchor_spread:
-        found = (
+        finding = (
             f"the anchor's columns vary {fit.spread:.2f} times as much as those of its table; its policy demands "
             f"{policy.min_anchor_spread:g}, min_anchor_spread"
         )
-        yield _unfit(party, found, f"min_anchor_spread = {math.floor(100 * fit.spread) / 100:g}")
+        # Rounded down, so that the entry lets this anchor pass.
+        yield _unfit(party, finding, f"min_anchor_spread = {math.floor(100 * fit.spread) / 100:g}")
 
 
-def dense_anchor(party: PartyName, fit: AnchorFit | None, policy: Policy) -> Iterator[ExchangeError]:
+def judge_anchor_density(party: PartyName, fit: AnchorFit | None, policy: Policy) -> Iterator[ExchangeError]:
     """Yield why no sums may leave if anchor rows crowd where few own rows are: the common map tells these apart."""
     if fit is not None and fit.density > policy.max_anchor_density:
-        found = (
+        finding = (
             f"near a row of its table, or along one column, the fraction of anchor rows is {fit.density:.1f} times the "
             f"fraction of the table's own rows; its policy allows {policy.max_anchor_density:g}, max_anchor_density"
         )
-        yield _unfit(party, found, f"max_anchor_density = {math.ceil(10 * fit.density) / 10:g}")
+        yield _unfit(party, finding, f"max_anchor_density = {math.ceil(10 * fit.density) / 10:g}")
 
 
-def _unfit(party: PartyName, found: str, entry: str) -> ExchangeError:
+def _unfit(party: PartyName, finding: str, entry: str) -> ExchangeError:
     return ExchangeError(
         "ANCHOR_UNFIT",
-        f"Party {party!r}: {found}. With such an anchor others may read single rows. {_ASK} If they are public rows of "
-        f"another mix of people, and you trust where they come from, write {entry} in policy.toml. If the owner made "
-        "them for one of your people, the model then tells this person's outcome more clearly.",
+        f"Party {party!r}: {finding}. With such an anchor others may read single rows. {_ASK} If they are public rows "
+        f"of another mix of people, and you trust where they come from, write {entry} in policy.toml. If the owner "
+        "made them for one of your people, the model then tells this person's outcome more clearly.",
     )
 
 
@@ -242,26 +252,33 @@ def default_policy_text(kind: TargetKind | None = TargetKind.SINGLE) -> str:
     For times and effects risks are shown, not refused.  Means of groups without noise exceed any limit, and effects can
     be estimated from them alone with intervals that hold; rows with their times exceed any limit in every form.
     """
-    group = "effect" if kind in (TargetKind.EFFECT, TargetKind.SURVIVAL_EFFECT) else kind.value if kind else "sums"
+    group = "sums"
+    if kind in (TargetKind.EFFECT, TargetKind.SURVIVAL_EFFECT):
+        group = "effect"
+    elif kind is not None:
+        group = kind.value
     texts = tomllib.loads(Path(__file__).with_name("comments.toml").read_text(encoding="utf-8"))
     comments = texts["any"] | texts.get(group, {})
     entries = {field.name: getattr(Policy(), field.name) for field in fields(Policy)}
     if kind is None:
         entries = {name: entries[name] for name in _OF_SUMS}
     if group in ("survival", "effect"):
+        # Rows with their targets exceed the default limits in every form, so that nothing could ever leave.
         entries["audit"] = "warn"
-    parts = [_commented(texts["head"])]
-    parts += [f"{_commented(comments[name])}\n{name} = {_toml(value)}" for name, value in entries.items()]
+    parts = [_comment(texts["head"])]
+    parts += [f"{_comment(comments[name])}\n{name} = {_toml(value)}" for name, value in entries.items()]
     return "\n\n".join(parts) + "\n"
 
 
-def _commented(text: str) -> str:
+def _comment(text: str) -> str:
     return textwrap.fill(text, 118, initial_indent="# ", subsequent_indent="# ", break_long_words=False)
 
 
 def _toml(value: Any) -> str:
     if isinstance(value, tuple):
-        return f"[{_quoted(value)}]"
+        return f"[{_quote(value)}]"
     if isinstance(value, bool):
         return str(value).lower()
-    return f'"{value}"' if isinstance(value, str) else f"{value}"
+    if isinstance(value, str):
+        return f'"{value}"'
+    return f"{value}"

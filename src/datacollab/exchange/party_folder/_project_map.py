@@ -50,7 +50,7 @@ class ProjectMap:
 
 
 def watch_rows(project: Project, plan: StudyPlan) -> IsolatedRows:
-    """Return what finds own rows that stand alone; a study's noise hides them as well as some noise of a model's."""
+    """Return the finder of own rows that stand alone; a study's noise hides them as well as some of a model's."""
     of_study = RidgeSums(project.n_features, limits=(-1.0, 1.0), noise=plan.noise_of_sums)
     return IsolatedRows(plan.ridge or of_study, len(project.parties))
 
@@ -58,6 +58,7 @@ def watch_rows(project: Project, plan: StudyPlan) -> IsolatedRows:
 def rows_of_study(project: Project, X: FloatArray) -> FloatArray:
     """Return a study's rows with each declared range 1 wide, scaled to length 1 at most."""
     rows = X.copy()
+    # Categories are indicators already, and have length 1 together.
     for column, places in project.blocks(np.arange(project.n_features)):
         if column.minimum is not None and column.maximum is not None:
             part = (X[:, places[0]] - column.minimum) / (column.maximum - column.minimum) - 0.5
@@ -71,6 +72,7 @@ def project_map(project: Project, anchor: Anchor) -> ProjectMap:
     units = np.ones(project.n_features)
     kept = np.ones(project.n_features, dtype=bool)
     for column, places in project.blocks(np.arange(project.n_features)):
+        # The map of an effect leaves its outcome out, which is looked at by itself.
         kept[places] = column.name != project.sums.outcome
         if column.minimum is not None and column.maximum is not None:
             units[places[0]] = (column.maximum - column.minimum) / UNITS_PER_RANGE

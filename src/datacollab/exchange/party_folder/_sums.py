@@ -18,7 +18,7 @@ from numpy.typing import NDArray
 
 from ..._recommended import TABLE
 from ..._typing import FloatArray
-from ...anchor import AnchorFit, anchor_fit, equal_rows
+from ...anchor import anchor_fit, equal_rows
 from ...bundle import read_regular, unpack, write_atomically
 from ...errors import AgreementError, DataCollabError, ExchangeError
 from ...study import MAPPED, StudyPlan, new_secret, study_membership_figures
@@ -47,18 +47,18 @@ from ._folder import (
     Folder,
     check_unchanged,
     commit_sum,
-    encoded,
+    encode,
     erase_file,
-    kept_sum,
     last_share,
     load_mask_key,
     locked,
     open_outbox,
+    read_sum,
     send_again,
 )
 from ._heard import check_confirmed, confirm, n_unconfirmed, other_parties
-from ._own_model import OwnSample, kept_own_model, own_model_state
-from ._policy import Policy, approved, crafted_anchor, dense_anchor, private_rows_in_anchor, refuse
+from ._own_model import OwnSample, own_model_state, read_own_model
+from ._policy import Policy, ask_approver, judge_anchor_density, judge_anchor_fit, judge_private_rows, refuse
 from ._project_map import ProjectMap, project_map, rows_of_study, watch_rows
 from ._sums_summary import (
     LESS_NOISE,
@@ -72,22 +72,25 @@ from ._sums_summary import (
 )
 
 _Batch = tuple[EncodedTable, NDArray[Any] | None, Any]
+"""Rows in the project's matrix, labels of those that depend on each other, and the table as it was read."""
 _LEDGER_KEY = b"datacollab ledger key 1\n"
+"""The text that a party's key signs for the key of its ledger, which is so the same for all its projects."""
 _FILE_ROWS = 32768
 """Rows of a file that are in memory at once."""
 _BATCH_ROWS = 4096
+"""Rows that are mapped together."""
 _LOOKED_AT = 1000
 """Rows of each batch that the anchor is compared with."""
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
 class PreparedSum:
-    """A message of sums that has not left, and what speaks against it.
+    """A message of sums that has not left, and the reasons against it.
 
     `part` are the party's sums, as sensitive as its rows; `witness` compares maps; `own` the means of its own rows, for
-    the intercept of the model that comes back; `sample` own rows and targets, for the own model; `total` what the
-    ledger will know; `fewest` rows in which tables have to differ; and `void` the agreements that a party has left, so
-    that their totals are never made.
+    the intercept of the model that comes back; `sample` own rows and targets, for the own model; `total` the ledger's
+    entry; `fewest` rows in which tables have to differ; and `void` the agreements that a party has left, so that their
+    totals are never made.
     """
 
     plan: StudyPlan
@@ -108,22 +111,26 @@ def prepare(folder: Folder, table: Any, *, where: str | None = None) -> Prepared
     """Do all that `share` does in a project that shares sums, but let it leave."""
     policy = folder.policy
     ledger = _ledger_of(folder, policy)
-    if folder.project.digest not in ledger.closed and (said := shared_before(folder)) is not None:
+    if folder.project.digest not in ledger.closed and (sentence := describe_share(folder)) is not None:
         path = folder.files.sum_file(folder.name)
-        raise ExchangeError("ALREADY_SHARED", f"{said} {_name(table, where)} was not read. Send {path} to the analyst.")
-    return _prepared(folder, policy, _anchor_of(folder), ledger, _batches(folder, table, where), (), ())
+        raise ExchangeError(
+            "ALREADY_SHARED", f"{sentence} {_name(table, where)} was not read. Send {path} to the analyst."
+        )
+    return _prepare(folder, policy, _anchor_of(folder), ledger, _batches(folder, table, where), (), ())
 
 
-def shared_before(folder: Folder) -> str | None:
-    """Say what was shared in this project, and when; None if nothing was."""
-    if (kept := kept_sum(folder, folder.project)) is None:
+def describe_share(folder: Folder) -> str | None:
+    """Say how many rows were added to this project's sums, and when; None if none were."""
+    if (kept := read_sum(folder, folder.project)) is None:
         return None
     facts = kept.facts
     return f"You shared {facts['entry']['n_rows']} rows of {facts['file']} on {facts['created'][:10]}."
 
 
 def _name(table: Any, where: str | None) -> str:
-    return Path(table).name if isinstance(table, str | os.PathLike) else where or "the table"
+    if isinstance(table, str | os.PathLike):
+        return Path(table).name
+    return where or "the table"
 
 
 def share(
@@ -137,28 +144,35 @@ def share(
     heard: Sequence[str] = (),
 ) -> Path:
     """Add up the table, have it approved, and put the message into the outbox; see `PartyFolder.share`."""
-    policy, project = folder.policy, folder.project
+    policy = folder.policy
+    project = folder.project
     ledger = _ledger_of(folder, policy)
+    sent = None
     with locked(folder):
-        sent = None if project.digest in ledger.closed else send_again(folder)
+        # Who has left the run sends nothing again.
+        if project.digest not in ledger.closed:
+            sent = send_again(folder)
     if sent is not None:
         _make_own_model_again(folder, table, where)
         return sent
     project.check_deadline(datetime.now(UTC).date())
     confirm(folder, heard)
     anchor = _anchor_of(folder)
-    said = [read_withdrawal(read_regular(file), where=str(file)) for file in map(Path, withdrawals)]
-    prepared = _prepared(folder, policy, anchor, ledger, _batches(folder, table, where), said, without)
+    read = [read_withdrawal(read_regular(file), where=str(file)) for file in map(Path, withdrawals)]
+    prepared = _prepare(folder, policy, anchor, ledger, _batches(folder, table, where), read, without)
     refuse(prepared.reasons)
-    approved_by = approved(policy, approve, prepared.summary)
+    approved_by = ask_approver(policy, approve, prepared.summary)
     # The approver may have rung up the others only after having seen what would leave.
     check_confirmed(folder)
     own = _own_state(project, anchor, prepared.sample)
     with locked(folder):
         check_unchanged(folder, anchor)
+        # Another command may have shared meanwhile: one message leaves, and always the same.
         if (sent := send_again(folder)) is not None:
             return sent
-        summary, outside, agreed = prepared.summary, prepared.outside, prepared.plan.agreed
+        summary = prepared.summary
+        outside = prepared.outside
+        agreed = prepared.plan.agreed
         _make_folder(ledger.path.parent)
         open_outbox(folder, folder.files.sum_file(folder.name))
         mask_public = prepared.mask_key.public.hex()
@@ -209,9 +223,13 @@ def _own_state(
 
 def _make_own_model_again(folder: Folder, table: Any, where: str | None) -> None:
     """Make the own model of a party that has shared, if it has none; nothing of that leaves."""
-    project, anchor = folder.project, _anchor_of(folder)
+    project = folder.project
+    anchor = _anchor_of(folder)
     has_none = anchor is None or project.is_study or declared_alike(project.columns)
-    if has_none or kept_own_model(folder)[0] is not None:
+    if has_none:
+        return
+    kept, _ = read_own_model(folder)
+    if kept is not None:
         return
     sample = OwnSample()
     try:
@@ -231,12 +249,9 @@ def _anchor_of(folder: Folder) -> Anchor | None:
 
 
 def withdraw(folder: Folder) -> Path:
-    """Leave a run of sums for good, and return the file of the signed withdrawal, for the other parties.
-
-    No message of it is made or sent again from here, and the others may share anew without this party.  A file that was
-    sent already is out of reach.
-    """
-    project, files = folder.project, folder.files
+    """Leave a run of sums for good, and return the file of the signed withdrawal; see `PartyFolder.withdraw`."""
+    project = folder.project
+    files = folder.files
     if not project.shares_sums:
         raise AgreementError(
             f"Project {project.name!r} shares rows, where each share stands by itself: tell the analyst to "
@@ -249,7 +264,7 @@ def withdraw(folder: Folder) -> Path:
         open_outbox(folder, path)
         # A folder from a backup has lost its message, which may have left all the same.
         entered = any(entry.agreement == project.digest for entry in ledger.entries)
-        had_shared = entered or kept_sum(folder, project) is not None or last_share(folder) is not None
+        had_shared = entered or read_sum(folder, project) is not None or last_share(folder) is not None
         # The ledger first: from then on no message of this run is made or sent again.
         ledger.close(project.digest)
         files.sum_file(folder.name).unlink(missing_ok=True)
@@ -269,7 +284,11 @@ def withdraw(folder: Folder) -> Path:
 def _ledger_of(folder: Folder, policy: Policy) -> Ledger:
     """Return the institution's ledger: in the policy's folder, or else beside the file that holds the keys."""
     files = folder.files
-    place = files.root / policy.ledger if policy.ledger else files.keys.resolve().parent / "ledger"
+    # Folders of several projects link to the keys of one institution, and so share its ledger.
+    place = files.keys.resolve().parent / "ledger"
+    if policy.ledger:
+        place = files.root / policy.ledger
+    # A copy of the folder would take the ledger with it, and an older copy lacks totals.
     if place.resolve() == files.root.resolve():
         raise ExchangeError(
             "POLICY_INVALID",
@@ -292,9 +311,11 @@ def _make_folder(path: Path) -> None:
 def _batches(folder: Folder, table: Any, where: str | None) -> Iterator[_Batch]:
     """Encode a file in batches of rows, so that it need not fit into memory; a frame is one batch."""
     if not isinstance(table, str | os.PathLike):
-        yield encoded(folder, table, where=where), _clusters(folder.project, table, where or "the table"), table
+        yield encode(folder, table, where=where), _clusters(folder.project, table, where or "the table"), table
         return
-    before, where = Adjustments(), where or os.fspath(table)
+    # Counts of changed entries go on from batch to batch.
+    before = Adjustments()
+    where = where or os.fspath(table)
     for frame in table_batches(Path(table), batch_rows=_FILE_ROWS, project=folder.project):
         batch = encode_table(folder.project, frame, where=where, before=before)
         before = batch.adjusted
@@ -313,7 +334,36 @@ def _clusters(project: Project, frame: Any, where: str) -> NDArray[Any] | None:
     return np.asarray(frame[name], dtype=object)
 
 
-def _prepared(
+@dataclass(frozen=True, kw_only=True, eq=False)
+class _Agreed:
+    """The plan of a run and its common map, and the party's mask key, which the project names."""
+
+    mask_key: MaskKey
+    common: ProjectMap | None
+    commitment: str
+    plan: StudyPlan
+
+
+def _agree(folder: Folder, anchor: Anchor | None) -> _Agreed:
+    """Make the plan of the project's run; refuse a mask key that the project does not name."""
+    project = folder.project
+    mask_key = _load_unused_mask_key(folder)
+    common = None if anchor is None else project_map(project, anchor)
+    commitment = "" if anchor is None else anchor.commitment(project)
+    n_components = 0 if common is None else common.n_components
+    plan = plan_of(project, anchor_commitment=commitment, n_components=n_components)
+    # Under another key the masks would not cancel, and the total would be noise.
+    if plan.roster[folder.name] != mask_key.public:
+        raise ExchangeError(
+            "NOT_A_MEMBER",
+            f"Party {folder.name!r}: the mask key in {folder.files.mask} is not the one that project {project.name!r} "
+            "names. Send public.key to the project's owner, who writes its third line into the project and signs it "
+            "again.",
+        )
+    return _Agreed(mask_key=mask_key, common=common, commitment=commitment, plan=plan)
+
+
+def _prepare(
     folder: Folder,
     policy: Policy,
     anchor: Anchor | None,
@@ -326,17 +376,10 @@ def _prepared(
     project = folder.project
     name = folder.name
     sharing = project.sums
-    mask_key = _unused_mask_key(folder)
-    common = None if anchor is None else project_map(project, anchor)
-    commitment = "" if anchor is None else anchor.commitment(project)
+    agreed = _agree(folder, anchor)
+    common = agreed.common
+    plan = agreed.plan
     n_components = 0 if common is None else common.n_components
-    plan = plan_of(project, anchor_commitment=commitment, n_components=n_components)
-    if plan.roster[name] != mask_key.public:
-        raise ExchangeError(
-            "NOT_A_MEMBER",
-            f"Party {name!r}: the mask key in {folder.files.mask} is not the one that project {project.name!r} names. "
-            "Send public.key to the project's owner, who writes its third line into the project and signs it again.",
-        )
     own_rows = _read_rows(project, plan, common, ledger, batches)
     sums = own_rows.sums
     rows = own_rows.hashed
@@ -355,15 +398,13 @@ def _prepared(
         sums = plan.join(sums, _sums_over(project, plan, common, anchor.labelled_rows, anchor.target, b""))
         n_public = len(anchor.target)
     part = plan.finish(sums)
-    void, of_left = _left(ledger, project, withdrawals, without)
+    void, of_left = _leave_out_runs(ledger, project, withdrawals, without)
     n_rows_together = len(rows) + (len(project.parties) - 1) * fewest_rows(project)
     if n_alone and not shortens and not is_proven:
         of_left.append(still_alone(n_alone, of_study=project.is_study))
-    counted = [entry for entry in ledger.entries if "counts" in entry.statistic.split(", ")]
     # Rows in which two tables differ are a total of their own, of this party alone.
     fewest = max(len(project.parties) * fewest_rows(project), policy.min_rows)
-    is_counted = any(table.n_different(entry.table, fewest) == 0 for entry in counted)
-    if "counts" not in sharing.statistics and not is_counted:
+    if "counts" not in sharing.statistics and not _are_counted(ledger, table, fewest):
         of_left += [NOT_COUNTED] if project.is_study else classes_not_counted(own_rows.targets, n_rows_together)
     if project.is_study and sharing.noise * plan.raised < TABLE.noise:
         of_left.append(LESS_NOISE)
@@ -371,25 +412,14 @@ def _prepared(
     n_numbers = len(part)
     noise_before = joint_noise(earlier)
     noise = plan.noise_of_sums
-    reasons = _wrong_numbers_of_rows(project, name, len(rows), policy)
+    reasons = _judge_number(project, name, len(rows), policy)
     if anchor is not None:
         in_anchor = equal_rows(ledger.fingerprints(anchor.rows), rows)
-        reasons += private_rows_in_anchor(name, in_anchor, len(anchor.rows), policy)
+        reasons += judge_private_rows(name, in_anchor, len(anchor.rows), policy)
+        reasons += _judge_anchor(folder, policy, anchor, common, own_rows)
         if in_anchor.n_equal:
             of_left.append(also_in_anchor(in_anchor))
-    if anchor is not None and common is not None and len(rows):
-        fit = _anchor_fit(project, anchor, common, own_rows.some)
-        reasons += crafted_anchor(name, fit, policy)
-        reasons += dense_anchor(name, fit, policy)
-    total = LedgerEntry(
-        context=plan.agreed.context.hex(),
-        purpose=f"{project.name}, run {sharing.run}",
-        statistic=", ".join(sharing.statistics),
-        noise=noise,
-        agreement=project.digest,
-        parties={each: key.text for each, key in project.parties.items()},
-        table=table,
-    )
+    total = _ledger_entry(project, plan.agreed.context, noise, table)
     try:
         ledger.check(total, fewest=fewest, void=void)
     except ExchangeError as error:
@@ -425,7 +455,7 @@ def _prepared(
         plan=plan,
         outside={
             "project_digest": project.digest,
-            "anchor_commitment": commitment,
+            "anchor_commitment": agreed.commitment,
             "n_components": n_components,
             "created": datetime.now(UTC).isoformat(timespec="seconds"),
         },
@@ -436,13 +466,13 @@ def _prepared(
         total=total,
         fewest=fewest,
         void=void,
-        mask_key=mask_key,
+        mask_key=agreed.mask_key,
         summary=summary,
         reasons=reasons,
     )
 
 
-def _unused_mask_key(folder: Folder) -> MaskKey:
+def _load_unused_mask_key(folder: Folder) -> MaskKey:
     """Return the folder's mask key, or raise KEY_MISSING if a share has used it up."""
     mask_key = load_mask_key(folder)
     if mask_key is None:
@@ -476,8 +506,9 @@ def _read_rows(
     ledger: Ledger,
     batches: Iterable[_Batch],
 ) -> _OwnRows:
-    """Add batches of rows up, and keep what is said of them."""
+    """Add batches of rows up, and keep of each the hashes, codes and samples that judge the message."""
     secret = new_secret()
+    # Classes without an own row are there with 0.
     targets: Counter[Any] = Counter(dict.fromkeys(project.task.classes, 0))
     sample = OwnSample()
     coder = ledger.coder()
@@ -494,7 +525,8 @@ def _read_rows(
         sample.add(batch.X, batch.target)
         if project.task.classes:
             targets.update(batch.target.tolist())
-        some.append(batch.X[:: -(-batch.n_rows // _LOOKED_AT) or 1])
+        step = max(1, math.ceil(batch.n_rows / _LOOKED_AT))
+        some.append(batch.X[::step])
     return _OwnRows(
         sums=sums,
         hashed=np.concatenate(hashed),
@@ -507,15 +539,34 @@ def _read_rows(
     )
 
 
-def _wrong_numbers_of_rows(project: Project, name: str, n_rows: int, policy: Policy) -> list[ExchangeError]:
-    """Return that there are fewer rows than hide each other, or more than the project says."""
+def _are_counted(ledger: Ledger, table: TableCodes, fewest: int) -> bool:
+    """Return whether counts of exactly these rows have left before."""
+    counted = [entry.table for entry in ledger.entries if "counts" in entry.statistic.split(", ")]
+    return any(table.n_different(each, fewest) == 0 for each in counted)
+
+
+def _ledger_entry(project: Project, context: bytes, noise: float, table: TableCodes) -> LedgerEntry:
+    return LedgerEntry(
+        context=context.hex(),
+        purpose=f"{project.name}, run {project.sums.run}",
+        statistic=", ".join(project.sums.statistics),
+        noise=noise,
+        agreement=project.digest,
+        parties={each: key.text for each, key in project.parties.items()},
+        table=table,
+    )
+
+
+def _judge_number(project: Project, name: str, n_rows: int, policy: Policy) -> list[ExchangeError]:
+    """Return the reason against fewer rows than hide each other, or more than the project says."""
     least = max(fewest_rows(project), policy.min_rows)
-    most = n_rows if project.sums.most_rows is None else project.sums.most_rows[name]
     if n_rows < least:
         fault = f"Party {name!r} would add {n_rows} rows; it needs {least} at least, or its part hides nobody. "
         fault += "Take more rows, or have the owner leave the party out."
         return [ExchangeError("TOO_FEW_ROWS", fault)]
-    if n_rows > most:
+    # The analyst refuses a total of more rows.
+    if project.sums.most_rows is not None and n_rows > project.sums.most_rows[name]:
+        most = project.sums.most_rows[name]
         fault = f"Party {name!r} would add {n_rows} rows; [sharing.most_rows] of project {project.name!r} says {most} "
         fault += "at most. Leave rows out, or ask the owner to write a higher number there, sign the file again "
         fault += "(`datacollab project revise`) and send it to all; then join again."
@@ -523,14 +574,20 @@ def _wrong_numbers_of_rows(project: Project, name: str, n_rows: int, policy: Pol
     return []
 
 
-def _anchor_fit(project: Project, anchor: Anchor, common: ProjectMap, some: FloatArray) -> AnchorFit:
-    """Compare the anchor with some own rows, in the columns that are mapped."""
-    expected = expected_rows(project)
+def _judge_anchor(
+    folder: Folder, policy: Policy, anchor: Anchor, common: ProjectMap | None, own_rows: _OwnRows
+) -> list[ExchangeError]:
+    """Return the reasons against an anchor by which others could read single rows."""
+    if common is None or not len(own_rows.hashed):
+        return []
+    kept = common.kept
+    expected = expected_rows(folder.project)
     if expected is not None:
-        expected = expected[:, common.kept]
-    # The map stretches numbers by their ranks, unless all columns are alike.
-    rows = anchor.rows[:, common.kept]
-    return anchor_fit(rows, some[:, common.kept], expected=expected, by_column=not common.alike)
+        expected = expected[:, kept]
+    # In the columns that are mapped alone.  The map stretches numbers by their ranks, unless all columns are alike.
+    rows = own_rows.some[:, kept]
+    fit = anchor_fit(anchor.rows[:, kept], rows, expected=expected, by_column=not common.alike)
+    return [*judge_anchor_fit(folder.name, fit, policy), *judge_anchor_density(folder.name, fit, policy)]
 
 
 def _sums_over(
@@ -544,6 +601,7 @@ def _sums_over(
     alone: IsolatedRows | None = None,
 ) -> list[FloatArray]:
     """Return sums over rows, made in batches: the mapped rows have many more columns than the matrix."""
+    # One batch at least: sums over no rows are zeros, of the right number.
     batches = (slice(start, start + _BATCH_ROWS) for start in range(0, max(len(X), 1), _BATCH_ROWS))
     if plan.ridge is None:
         table = study_table(project, X, target, clusters)
@@ -558,24 +616,28 @@ def _sums_over(
     return [np.asarray(sum(parts, np.zeros(plan.ridge.n_numbers)))]
 
 
-def _left(
+def _leave_out_runs(
     ledger: Ledger, project: Project, withdrawals: Sequence[Withdrawal], without: Sequence[str]
 ) -> tuple[frozenset[str], list[str]]:
     """Return the agreements that all missing parties have left, and warnings about that for the approver."""
     here = {key.text for key in project.parties.values()}
-    void, used, sentences = set[str](), set[object](), dict[str, str]()
+    void: set[str] = set()
+    used: set[object] = set()
+    sentences: dict[str, str] = {}
     for entry in ledger.entries:
         gone = {name: key for name, key in entry.parties.items() if key not in here}
-        said = {
+        # A withdrawal counts for the run and the key that it names.
+        signed = {
             name: each
             for name, key in gone.items()
             for each in withdrawals
             if (each.project_digest, each.signer) == (entry.agreement, key)
         }
-        used.update(said.values(), gone.keys() & set(without))
-        if gone and gone.keys() <= {*said, *without}:
+        used.update(signed.values(), gone.keys() & set(without))
+        # Without one of its parties a total is never made; all that are missing must have left, or one may come back.
+        if gone and gone.keys() <= {*signed, *without}:
             void.add(entry.agreement)
-            sentences |= {name: _of_left(name, said.get(name)) for name in gone}
+            sentences |= {name: _warn_of_left(name, signed.get(name)) for name in gone}
     unused = [each.party for each in withdrawals if each not in used] + [each for each in without if each not in used]
     if unused:
         raise ExchangeError(
@@ -586,10 +648,12 @@ def _left(
     return frozenset(void), list(sentences.values())
 
 
-def _of_left(name: str, said: Withdrawal | None) -> str:
-    if said is not None and not said.had_shared:
-        return f"Party {name} left an earlier run over these rows before it shared: no total of it can be made."
-    who = "says that it shared before it left" if said is not None else "gave no withdrawal"
+def _warn_of_left(name: str, withdrawal: Withdrawal | None) -> str:
+    who = "gave no withdrawal"
+    if withdrawal is not None:
+        if not withdrawal.had_shared:
+            return f"Party {name} left an earlier run over these rows before it shared: no total of it can be made."
+        who = "says that it shared before it left"
     return (
         f"Party {name} left an earlier run over these rows and {who}. If its file arrived, the totals of both runs "
         f"together tell what {name} added."

@@ -1,4 +1,4 @@
-"""A message of sums as its approver sees it, and what is said about such messages."""
+"""A message of sums as its approver sees it, and the sentences about such messages."""
 
 from __future__ import annotations
 
@@ -69,12 +69,12 @@ ONE_CLASS = (
 )
 
 
-def also_in_anchor(found: EqualRows) -> str:
+def also_in_anchor(in_anchor: EqualRows) -> str:
     """Say how many own rows every party sees in the anchor, and how many of them chance explains."""
     return (
-        f"{found.n_equal} different rows of your table are in the anchor, which every party sees. Chance explains up "
-        f"to {found.by_chance}: different people may have equal rows. If the anchor was made from rows of your people, "
-        "do not share."
+        f"{in_anchor.n_equal} different rows of your table are in the anchor, which every party sees. Chance explains "
+        f"up to {in_anchor.by_chance}: different people may have equal rows. If the anchor was made from rows of your "
+        "people, do not share."
     )
 
 
@@ -86,16 +86,19 @@ _FEWEST_OF_CLASS = 10
 """People of a class in a total: with fewer the total may reveal them."""
 
 
-def classes_not_counted(found: Counter[Any], n_rows_together: int) -> list[str]:
-    """Return what a total of classes risks that were never counted; `found` is how many own rows each has."""
-    said = "No counts of these rows were shared before. A rare class would reveal its people: best have the owner ask "
-    said += "for counts first."
+def classes_not_counted(n_rows_of: Counter[Any], n_rows_together: int) -> list[str]:
+    """Return the risk of a total of classes that were never counted; `n_rows_of` is how many own rows each has."""
+    # Targets that are numbers have no classes to be counted.
+    if not n_rows_of:
+        return []
+    text = "No counts of these rows were shared before. A rare class would reveal its people: best have the owner ask "
+    text += "for counts first."
     # Own rows are all that a party knows of the shares in the total.
-    least = _FEWEST_OF_CLASS * found.total() / n_rows_together
-    if rare := [f"{name}" for name, n_rows in found.items() if n_rows < least]:
-        said += f" Going by your rows, {', '.join(rare)} may have fewer than {_FEWEST_OF_CLASS} people in the total, "
-        said += "if other parties have few rows. Without counts, have the owner merge what is rare ([task.merged])."
-    return [said] if found else []
+    least = _FEWEST_OF_CLASS * n_rows_of.total() / n_rows_together
+    if rare := [f"{name}" for name, n_rows in n_rows_of.items() if n_rows < least]:
+        text += f" Going by your rows, {', '.join(rare)} may have fewer than {_FEWEST_OF_CLASS} people in the total, "
+        text += "if other parties have few rows. Without counts, have the owner merge what is rare ([task.merged])."
+    return [text]
 
 
 SHORTENED = (
@@ -128,7 +131,7 @@ class SumsSummary:
     n_rows, n_public, n_rows_together : int
         Own rows in the sums; labelled public ones; and the rows that the total has at least.
     n_components, n_numbers, n_bytes : int
-        Columns of the common map, how many numbers leave, and what they take.
+        Columns of the common map, how many numbers leave, and about how many bytes they take.
     noise, noise_before : float
         Standard deviation of the noise of sums that hides a row as well as this total's; and that of all totals so far
         with any of these rows, or None.
@@ -137,7 +140,7 @@ class SumsSummary:
     epsilon : float or None
         Of differential privacy, if the project asks for it.
     tells, others, sentences : tuple of str
-        What each statistic of a study tells; other parties and their institutions; and warnings about participants.
+        Disclosures of each statistic of a study; other parties and their institutions; and warnings about participants.
     n_unconfirmed : int
         Other institutions that have still to be confirmed, by fingerprints that they read out.
     measured : tuple of MeasuredMembership
@@ -178,99 +181,111 @@ class SumsSummary:
 
     @property
     def defences(self) -> tuple[str, ...]:
-        """Names of what defends the rows."""
+        """Names of the defences of rows."""
         return ("masks", "noise")
 
     @property
     def is_less_hidden(self) -> bool:
         """Whether the total has less noise or more columns than those that were attacked."""
+        # Attacks on weaker hiding were not made, so that figures would be too low.
         return any(self.noise < each.noise or self.n_components > each.n_components for each in self.measured)
 
     def to_dict(self) -> dict[str, Any]:
-        """Return the same as what JSON can hold."""
-        listed = {name: list(getattr(self, name)) for name in ("tells", "sentences", "others", "earlier")} | {
-            "who": [APART, TOGETHER, *([OF_STUDY] if self.of_study else [])]
-        }
-        return asdict(self) | {"way": "sums", **listed}
+        """Return the same as JSON holds it."""
+        listed = {name: list(getattr(self, name)) for name in ("tells", "sentences", "others", "earlier")}
+        who = [APART, TOGETHER]
+        if self.of_study:
+            who.append(OF_STUDY)
+        return asdict(self) | {"way": "sums", **listed, "who": who}
 
     def to_text(self) -> str:
         """Return the same for people."""
-        public = f", and {self.n_public} labelled public ones" if self.n_public else ""
-        what = f"{self.statistic} over" if self.of_study else "sums over"
+        lines = [*self._fact_lines(), "", *_wrap(APART), *_wrap(TOGETHER)]
+        if self.of_study:
+            lines += _wrap(OF_STUDY)
+        lines += ["", "The other parties:", *(f"  {each}" for each in self.others)]
+        lines += [*_wrap(INVENTED if self.n_unconfirmed else HEARD), ""]
+        lines += self.study_lines() if self.of_study else self._membership_lines()
+        if self.epsilon is not None:
+            lines += ["", *_wrap(promise(self.epsilon))]
+        for sentence in self.sentences:
+            lines += ["", *_wrap(f"Warning: {sentence}")]
+        if self.noise_before is not None:
+            lines += ["", *_wrap(self._earlier_sentence(self.noise_before))]
+        return "\n".join(lines)
+
+    def _fact_lines(self) -> list[str]:
+        """Describe the message, and the changes of rows before they were added up."""
+        rows = f"sums over {self.n_rows} of its rows"
         noise = f"with noise of {self.noise:g}"
         if self.of_study:
+            rows = f"{self.statistic} over {self.n_rows} of its rows"
             noise = f"with noise that hides a row as well as {self.noise:.2g} does in sums for a model"
+        if self.n_public:
+            rows += f", and {self.n_public} labelled public ones"
         lines = [
             f"Party {self.party} of project {self.project} would send one file to the analyst ({self.analyst}).",
-            f"It holds {self.n_numbers:,} numbers, about {self.n_bytes:,} bytes: {what} {self.n_rows} of its rows"
-            f"{public}.",
+            f"It holds {self.n_numbers:,} numbers, about {self.n_bytes:,} bytes: {rows}.",
             f"Masks hide them: only the total of all {self.n_parties} parties, {self.n_entities} institutions, can be "
             f"read, {noise}.",
             "No row leaves, and no target.",
-            *([f"Before they were added up: {adjusted_text(self.adjusted)}."] if self.adjusted["columns"] else []),
-            *(textwrap.wrap(SHORTENED.format(self.n_shortened), _WIDTH) if self.n_shortened else []),
-            *([] if not self.tells else ["", "The total tells:", *(f"  {each}" for each in self.tells)]),
-            "",
-            *textwrap.wrap(APART, _WIDTH),
-            *textwrap.wrap(TOGETHER, _WIDTH),
-            *(textwrap.wrap(OF_STUDY, _WIDTH) if self.of_study else []),
-            *("", "The other parties:", *(f"  {each}" for each in self.others)),
-            *textwrap.wrap(INVENTED if self.n_unconfirmed else HEARD, _WIDTH),
-            "",
-            *(self.study_lines() if self.of_study else self._measured_lines()),
         ]
-        if self.epsilon is not None:
-            lines += ["", *textwrap.wrap(promise(self.epsilon), _WIDTH)]
-        for sentence in self.sentences:
-            lines += ["", *textwrap.wrap(f"Warning: {sentence}", _WIDTH)]
-        if self.noise_before is not None:
-            together = (self.noise_before**-2 + self.noise**-2) ** -0.5
-            joint = ""
-            if self.epsilon is not None:  # Gaussian noise of several totals adds up as that of one.
-                least = gaussian_epsilon(together / RIDGE_MOVED, DELTA)
-                joint = f", which is ({math.ceil(100 * least) / 100:g}, {DELTA:g})-differentially private for one row"
-            last = "; ".join(self.earlier[-3:])
-            lines += [
-                "",
-                *textwrap.wrap(
-                    f"Totals with some of these rows, or rows that look alike, left before: {len(self.earlier)}, the "
-                    f"last of them {last}. All together with this one they have as little noise as one total with "
-                    f"noise of {together:.2g}{joint}.",
-                    _WIDTH,
-                ),
-            ]
-        return "\n".join(lines)
+        if self.adjusted["columns"]:
+            lines.append(f"Before they were added up: {adjusted_text(self.adjusted)}.")
+        if self.n_shortened:
+            lines += _wrap(SHORTENED.format(self.n_shortened))
+        if self.tells:
+            lines += ["", "The total tells:", *(f"  {each}" for each in self.tells)]
+        return lines
 
-    def _measured_lines(self) -> list[str]:
-        """Say what attackers read of membership, by rows together."""
+    def _earlier_sentence(self, noise_before: float) -> str:
+        """Say how much all totals with some of these rows tell together."""
+        # Precisions add up: totals over the same rows are measurements of the same numbers.
+        together = (noise_before**-2 + self.noise**-2) ** -0.5
+        joint = ""
+        # Gaussian noise of several totals adds up as that of one.
+        if self.epsilon is not None:
+            least = gaussian_epsilon(together / RIDGE_MOVED, DELTA)
+            joint = f", which is ({math.ceil(100 * least) / 100:g}, {DELTA:g})-differentially private for one row"
+        last = "; ".join(self.earlier[-3:])
+        return (
+            f"Totals with some of these rows, or rows that look alike, left before: {len(self.earlier)}, the last of "
+            f"them {last}. All together with this one they have as little noise as one total with noise of "
+            f"{together:.2g}{joint}."
+        )
+
+    def _membership_lines(self) -> list[str]:
+        """Say how well attackers tell members from others, by rows together."""
         people = [each for each in self.measured if not each.rare]
         rare = next(each for each in reversed(self.measured) if each.rare)
         title = f"Measured on public tables, with noise of {rare.noise:g}; your table may reveal more. {_MEASURED_HOW}"
-        rest = (
+        caution = (
             f"{self._rows_text} Fewer rows reveal more, and so does a rare class: with ten people of a class among "
             f"{rare.n_rows:,} rows, the analyst alone reached {auc_text(rare.analyst)}, one party "
             f"{auc_text(rare.party)}, both together {auc_text(rare.together)}."
         )
         if self.is_less_hidden:
-            rest += f" {LESS_NOISE}"
-        return [*textwrap.wrap(title, _WIDTH), *_figure_lines(people, ATTACKERS), *textwrap.wrap(rest, _WIDTH)]
+            caution += f" {LESS_NOISE}"
+        return [*_wrap(title), *_figure_lines(people, ATTACKERS), *_wrap(caution)]
 
     def study_lines(self) -> list[str]:
-        """Say what attackers read of membership from a study's totals, by set of statistics and rows together."""
+        """Say how well attackers tell members of a study's totals, by set of statistics and rows together."""
         lines = list[str]()
+        # In the order in which the project names them, each set once.
         for statistics in dict.fromkeys(each.statistics for each in self.measured_study):
-            found = [each for each in self.measured_study if each.statistics == statistics]
-            lines += [f"The totals of {', '.join(statistics)}:", *_figure_lines(found, _STUDY_ATTACKERS), ""]
+            measured = [each for each in self.measured_study if each.statistics == statistics]
+            lines += [f"The totals of {', '.join(statistics)}:", *_figure_lines(measured, _STUDY_ATTACKERS), ""]
         if lines:  # None were measured of an effect.
             title = f"Measured on public tables; your table may reveal more. {_MEASURED_HOW}"
-            lines = [*textwrap.wrap(title, _WIDTH), "", *lines]
-        rest = f"{self._rows_text} Fewer rows reveal more, and so do all totals together."
+            lines = [*_wrap(title), "", *lines]
+        caution = f"{self._rows_text} Fewer rows reveal more, and so do all totals together."
         if "effect" in self.statistic.split(", "):
-            rest += " Attacks on an effect were not measured."
-        return [*lines, *textwrap.wrap(rest, _WIDTH)]
+            caution += " Attacks on an effect were not measured."
+        return [*lines, *_wrap(caution)]
 
     @property
     def _rows_text(self) -> str:
+        # Each other party adds at least so many, as the project demands.
         fewest = (self.n_rows_together - self.n_rows) // (self.n_parties - 1)
         return (
             f"In this project the total has at least {self.n_rows_together:,} rows (your {self.n_rows:,}, and "
@@ -278,11 +293,15 @@ class SumsSummary:
         )
 
 
+def _wrap(text: str) -> list[str]:
+    return textwrap.wrap(text, _WIDTH)
+
+
 def _figure_lines(measured: Sequence[MeasuredMembership | StudyMembership], attackers: dict[str, str]) -> list[str]:
     """Return a table of areas under the curve: a line for each attacker, a column for each number of rows."""
     table = [("Rows of all parties together:", *(f"{each.n_rows:,}" for each in measured))]
     table += [(name, *(auc_text(getattr(each, who)) for each in measured)) for who, name in attackers.items()]
-    width = max(len(line[0]) for line in table)
+    width = max(len(name) for name, *_ in table)
     return [f"  {name:<{width}}{''.join(f'{value:>8}' for value in values)}" for name, *values in table]
 
 
@@ -297,7 +316,8 @@ def message_bytes(n_numbers: int) -> int:
 
 
 def promise(epsilon: float) -> str:
-    """Say what differential privacy of the total promises."""
+    """State the differential privacy of the total."""
+    # Two normal distributions that are 1/sigma apart: no test of membership has a larger area.
     auc = ndtr(1 / gaussian_sigma(epsilon, DELTA) / math.sqrt(2))
     return (
         f"Proven, if at most half of the parties work with the analyst: the total is ({epsilon:g}, {DELTA:g})-"

@@ -1,4 +1,4 @@
-"""What would leave of rows, what attacks find in it, and every reason against it: for the person who approves it."""
+"""A share of rows as its approver sees it: its facts, the risk that attacks measure, and every reason against it."""
 
 from __future__ import annotations
 
@@ -7,6 +7,7 @@ import textwrap
 import time
 import warnings
 from collections.abc import Callable, Iterator, Sequence
+from contextlib import suppress
 from dataclasses import asdict, dataclass, field, replace
 from types import SimpleNamespace
 from typing import TYPE_CHECKING, Any
@@ -24,7 +25,7 @@ from ...party import Party, SharingPlan
 from ...share import Share
 from ...testing import is_row_wise
 from ..project import Adjustments, Anchor, EncodedTable, Project, adjusted_text
-from ._policy import Policy, private_rows_in_anchor
+from ._policy import Policy, judge_private_rows
 
 if TYPE_CHECKING:
     from ...risk.audit import AuditResult
@@ -32,8 +33,13 @@ if TYPE_CHECKING:
 Progress = Callable[[str, float | None], None]
 LEAST_ROWS = 50
 """With fewer rows none are kept apart: every interval would be too wide."""
-_HELD, _APART = 0.6, 0.2
-_REHEARSALS, _MANY_ROWS = 3, 1000
+_HELD = 0.6
+"""Fraction of the rows that a rehearsal's party holds."""
+_APART = 0.2
+"""Fraction of the rows that nobody has in a rehearsal: strangers beside the members."""
+_REHEARSALS = 3
+_MANY_ROWS = 1000
+"""From so many rows on one rehearsal is enough."""
 _OF_STRANGERS = ("open-world", "membership")
 ATTACKS = (
     "kernel ridge and emulator, averaged",
@@ -47,12 +53,11 @@ ATTACKS = (
     "shadow shares",
 )
 """The strongest of those that an audit makes; the others find less, and take as long again."""
-
-
 _WIDTH = 100
 _MARGIN = 18
 _MOST_CLASSES = 20
 _ROUNDING = 1e-9
+"""A figure that exceeds a hundredth by so little was that hundredth before it was computed in floating point."""
 _STAYS = ("the rows themselves", "the fitted obfuscator", "the anchor", "which row is whose", "keys, policy and log")
 _BESIDES = (
     "the name of the approver (by default who is logged in), the time, versions of the software, hashes of the "
@@ -64,7 +69,9 @@ _AGAIN = (
 )
 _FEWER = "take fewer (--components)"
 _FALSE_POSITIVES = 0.01
+"""Strangers taken for members, among all strangers, at which the members found are bounded."""
 _NO_BREAK = "\N{NO-BREAK SPACE}"
+_ORDERS = {"shuffled": "in random order", "kept": "IN THE ORDER OF THE TABLE"}
 _STANDS_FOR = {"one row": "each stands for one of yours", "several rows": "none is one of yours"}
 FIGURES = {
     "linkage": "rows linked to their originals",
@@ -74,6 +81,7 @@ FIGURES = {
 CRITERIA = {"linkage": "linkability", "reidentification": "singling out", "membership": "membership"}
 """The audit's criterion to which each figure belongs."""
 _LONE_ROWS = 20
+"""Rows that are mapped each by itself, and compared with their maps in company."""
 _BATCH_ROWS = 500
 """Rows that are mapped together: company enough for its influence to show."""
 
@@ -82,9 +90,10 @@ _BATCH_ROWS = 500
 class RiskFigures:
     """The strongest attack on each measure, at the upper end of its 95 % interval; None if it was not measured.
 
-    `linkage` is the share of rows linked right among about a hundred originals, `reidentification` with strangers among
-    these, and `membership` an area under the curve.  `targets_alone` are figures of an attacker who knows the targets
-    and nothing of the share, `notes` say why a figure is missing, and `complete` whether all attacks were made in time.
+    `linkage` is the fraction of rows linked right among about a hundred originals, `reidentification` with strangers
+    among these, and `membership` an area under the curve.  `targets_alone` are figures of an attacker who knows the
+    targets and nothing of the share, `notes` say why a figure is missing, and `complete` whether all attacks were made
+    in time.
     """
 
     linkage: float | None
@@ -100,6 +109,15 @@ class RiskFigures:
     def of(self, name: str) -> float | None:
         """Return the figure "linkage", "reidentification" or "membership"."""
         return {"linkage": self.linkage, "reidentification": self.reidentification, "membership": self.membership}[name]
+
+
+@dataclass(frozen=True, kw_only=True)
+class Attacks:
+    """Whether attacks are made before a share leaves, for how many seconds, and who hears of their progress."""
+
+    audit: bool = True
+    time_budget: float | None = None
+    progress: Progress | None = None
 
 
 def risk_figures(
@@ -121,13 +139,19 @@ def risk_figures(
     """
     started = time.monotonic()
     random = check_random_state(random_state)
-    n_rehearsals = 0 if len(X) < LEAST_ROWS else _REHEARSALS if len(X) < _MANY_ROWS else 1
+    n_rehearsals = 1
+    if len(X) < LEAST_ROWS:
+        n_rehearsals = 0
+    elif len(X) < _MANY_ROWS:
+        n_rehearsals = _REHEARSALS
     parts = iter(range(1 + n_rehearsals))
 
-    def attacked(of: Party, X: FloatArray, y: NDArray[Any], levels: Sequence[str], **others: Any) -> AuditResult:
+    def attack(of: Party, X: FloatArray, y: NDArray[Any], levels: Sequence[str], **others: Any) -> AuditResult:
         from ...risk.audit import audit
 
-        left = None if time_budget is None else max(0.0, time_budget - (time.monotonic() - started))
+        left = None
+        if time_budget is not None:
+            left = max(0.0, time_budget - (time.monotonic() - started))
         part = next(parts)
 
         def say(done: int, total: int, name: str) -> None:
@@ -138,38 +162,40 @@ def risk_figures(
         others |= {"anchor_target": anchor_target, "random_state": random, "progress": say}
         return audit(of, X, anchor_rows, y=y, levels=levels, attacks=ATTACKS, time_budget=left, **others)
 
-    share, notes = _attempt("The share", lambda: attacked(party, X, y, ["T2"]))
+    share, notes = _attempt("The share", lambda: attack(party, X, y, ["T2"]))
     rehearsals: list[AuditResult] = []
     if not n_rehearsals:
         notes += (
             f"Re-identification among strangers and membership are not measured with {len(X)} rows: {LEAST_ROWS} are "
             "needed to keep some apart.",
         )
-    else:
-        for _ in range(n_rehearsals):
-            made, more = _attempt("The rehearsal", lambda: _rehearsed(party, X, y, random, attacked))
-            notes += tuple(note for note in more if note not in notes)
-            rehearsals += [] if made is None else [made]
-    rehearsal = rehearsals[0] if rehearsals else None
-    results = [result for result in (share, *rehearsals) if result is not None]
+    for _ in range(n_rehearsals):
+        made, more = _attempt("The rehearsal", lambda: _rehearse(party, X, y, random, attack))
+        notes += tuple(note for note in more if note not in notes)
+        if made is not None:
+            rehearsals.append(made)
+    # Both are lists of audits; those that failed are missing.
+    of_share = [share] if share is not None else []
+    targets_alone = _baseline("linkage", of_share, "linkage")
+    targets_alone |= _baseline("reidentification", rehearsals[:1], "open-world re-identification")
     return RiskFigures(
-        linkage=None if share is None else _worst([share], "linkage"),
+        linkage=_worst(of_share, "linkage"),
         reidentification=_worst(rehearsals, "open-world re-identification"),
         membership=_worst(rehearsals, "membership AUC"),
-        targets_alone=_baseline("linkage", share, "linkage")
-        | _baseline("reidentification", rehearsal, "open-world re-identification"),
-        ratings=_ratings(share, rehearsals),
+        targets_alone=targets_alone,
+        ratings=_ratings(of_share, rehearsals),
         notes=notes,
-        n_attacked=0 if share is None else share.n_attacked,
+        n_attacked=sum(result.n_attacked for result in of_share),
         seconds=time.monotonic() - started,
-        complete=all(result.complete for result in results),
+        complete=all(result.complete for result in (*of_share, *rehearsals)),
     )
 
 
-def _rehearsed(
-    party: Party, X: FloatArray, y: NDArray[Any], random: np.random.RandomState, attacked: Callable[..., AuditResult]
+def _rehearse(
+    party: Party, X: FloatArray, y: NDArray[Any], random: np.random.RandomState, attack: Callable[..., AuditResult]
 ) -> AuditResult:
     """Attack a party with a part of the rows; the attacker holds some of the others, and nobody the rest."""
+    # Three parts without a row in common: members, public rows of the attacker, and strangers.
     order = random.permutation(len(X))
     held, public, apart = np.split(order, [round(_HELD * len(X)), round((1 - _APART) * len(X))])
     stand_in = Party(
@@ -181,10 +207,10 @@ def _rehearsed(
         random_state=random,
     ).fit(X[held], y[held])
     others = {"public": X[public], "public_target": y[public], "control": X[apart], "control_target": y[apart]}
-    return attacked(stand_in, X[held], y[held], ["T2", "T2f"], **others)
+    return attack(stand_in, X[held], y[held], ["T2", "T2f"], **others)
 
 
-def _attempt(what: str, make: Callable[[], AuditResult]) -> tuple[AuditResult | None, tuple[str, ...]]:
+def _attempt(target: str, make: Callable[[], AuditResult]) -> tuple[AuditResult | None, tuple[str, ...]]:
     """Return a result, or a sentence on why there is none."""
     try:
         with warnings.catch_warnings(), np.errstate(over="ignore", invalid="ignore"):
@@ -192,38 +218,43 @@ def _attempt(what: str, make: Callable[[], AuditResult]) -> tuple[AuditResult | 
             warnings.simplefilter("ignore", DataCollabWarning)
             return make(), ()
     except DataCollabError as error:
-        return None, (f"{what} could not be attacked: {error}",)
+        return None, (f"{target} could not be attacked: {error}",)
     except (ValueError, ArithmeticError) as error:
         # Its words may quote data.
-        return None, (f"{what} could not be attacked ({type(error).__name__}).",)
+        return None, (f"{target} could not be attacked ({type(error).__name__}).",)
 
 
 def _worst(results: Sequence[AuditResult], metric: str) -> float | None:
     """Return the largest upper end of an attack; of each attack the mean over its audits."""
     uppers: dict[tuple[str, str, str], list[float]] = {}
     for result in results:
-        for found in result.findings:
-            if found.metric == metric and found.is_measured:
-                uppers.setdefault((found.level, found.leak, found.attack), []).append(found.upper)
+        for finding in result.findings:
+            if finding.metric == metric and finding.is_measured:
+                uppers.setdefault((finding.level, finding.leak, finding.attack), []).append(finding.upper)
     return max((float(np.mean(values)) for values in uppers.values()), default=None)
 
 
-def _baseline(name: str, result: AuditResult | None, metric: str) -> dict[str, float]:
-    findings = () if result is None else result.findings
+def _baseline(name: str, results: Sequence[AuditResult], metric: str) -> dict[str, float]:
+    """Return by the figure's name the best that an attacker does who knows targets alone; nothing if not measured."""
+    findings = [finding for result in results for finding in result.findings]
     values = [finding.baseline for finding in findings if finding.metric == metric and finding.baseline is not None]
-    return {name: max(values)} if values else {}
+    if not values:
+        return {}
+    return {name: max(values)}
 
 
-def _ratings(share: AuditResult | None, rehearsals: Sequence[AuditResult]) -> dict[str, str]:
+def _ratings(of_share: Sequence[AuditResult], rehearsals: Sequence[AuditResult]) -> dict[str, str]:
     """Return the share's own ratings, and those of the rehearsals' means for attacks that need strangers."""
     from ...risk.audit import mean_findings
 
     measured = ((finding for finding in rehearsal.findings if finding.is_measured) for rehearsal in rehearsals)
     of_strangers = [each for each in mean_findings(measured) if each.metric.startswith(_OF_STRANGERS)]
-    basis = share or next(iter(rehearsals), None)
-    if basis is None:
+    if not (of_share or rehearsals):
         return {}
-    judged = replace(basis, findings=(*(share.findings if share is not None else ()), *of_strangers))
+    basis = (*of_share, *rehearsals)[0]
+    own = [finding for result in of_share for finding in result.findings]
+    # One audit's limits and levels, with the findings of all: lights stand beside the figures that they are of.
+    judged = replace(basis, findings=(*own, *of_strangers))
     return {criterion.name: criterion.rating for criterion in judged.all_criteria()}
 
 
@@ -245,6 +276,7 @@ class NamedTargets:
         parts = [self.words]
         if self.counts:
             parts.append(", ".join(f"{name}: {count}" for name, count in self.counts.items()))
+        # A rounding of 0 is that of exact times; without times it is None.
         if self.rounding:
             unit = self.unit and f" {self.unit}"
             parts.append(f"times rounded up to multiples of {self.rounding:.10g}{unit}, all else exactly as it is")
@@ -253,36 +285,44 @@ class NamedTargets:
         elif self.kind != "none":
             parts.append("exactly as they are")
         if self.kind != "none":
-            found = ", and anyone who knows one finds its row" if self.n_alone_after else ""
-            parts.append(
+            alone = (
                 f"targets that no other row has: {self.n_alone_before} in the table, {self.n_alone_after} in what "
-                f"leaves{found}"
+                "leaves"
             )
+            if self.n_alone_after:
+                alone += ", and anyone who knows one finds its row"
+            parts.append(alone)
         return "; ".join(parts)
 
 
-def named_targets(project: Project, own: NDArray[Any], shared: NDArray[Any]) -> NamedTargets | None:
+def describe_targets(project: Project, own: NDArray[Any], shared: NDArray[Any]) -> NamedTargets | None:
     """Sum up the targets of the table and those that would leave; None if they are single classes or numbers."""
-    task, counts, alone = project.task, dict[str, int](), []
+    task = project.task
     if task.is_single:
         return None
+    counts: dict[str, int] = {}
     names = {"treatment": ("treated", "untreated"), "event": ("event seen", "event not seen")}
     for name in task.fields:
         if name in names:
             n_yes = int(np.count_nonzero(shared[name]))
             counts |= dict(zip(names[name], (n_yes, len(shared) - n_yes), strict=True))
-    for target in (own, shared):
-        times = np.unique(target, return_counts=True)[1] if target.dtype.names else np.zeros(0)
-        alone.append(int(np.count_nonzero(times == 1)))
     return NamedTargets(
         kind=task.kind,
         words=task.words,
         unit=task.unit,
         rounding=task.rounding,
         counts=counts,
-        n_alone_before=alone[0],
-        n_alone_after=alone[1],
+        n_alone_before=_n_alone(own),
+        n_alone_after=_n_alone(shared),
     )
+
+
+def _n_alone(target: NDArray[Any]) -> int:
+    """Return how many rows have a target that no other row has; 0 if there are no targets."""
+    if not target.dtype.names:
+        return 0
+    _, counts = np.unique(target, return_counts=True)
+    return int(np.count_nonzero(counts == 1))
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -353,22 +393,28 @@ class ReleaseSummary:
         """Figures of the risk that are above their limits or rated red, or should have been measured."""
         if self.risk is None:
             return ()
-        found = {name: self.figure(name) for name in self.limits}
+        figures = {name: self.figure(name) for name in self.limits}
         return tuple(
-            name for name, figure in found.items() if figure is None or figure > self.limits[name] or self.is_red(name)
+            name
+            for name, figure in figures.items()
+            if figure is None or figure > self.limits[name] or self.is_red(name)
         )
 
     def is_red(self, name: str) -> bool:
         """Return whether another measure makes the figure's criterion red, and the limit is not above the default."""
+        # With a promise attacks inform, and decide nothing.
         if self.risk is None or self.guarantee is not None:
             return False
+        # Who wrote a limit above the default has decided; otherwise red by any measure is too much.
         usual = Policy().risk_limits[name]
         return self.limits.get(name, 1.0) <= usual and self.risk.ratings.get(CRITERIA[name]) == "red"
 
     def figure(self, name: str) -> float | None:
         """Return a figure of the risk as it is compared with limits: the measured one, or a proven bound below it."""
-        measured, proven = None if self.risk is None else self.risk.of(name), self.proven.get(name)
-        return min((each for each in (measured, proven) if each is not None), default=None)
+        known = [self.proven.get(name)]
+        if self.risk is not None:
+            known.append(self.risk.of(name))
+        return min((figure for figure in known if figure is not None), default=None)
 
     def to_dict(self) -> dict[str, Any]:
         """Return the same as JSON holds it."""
@@ -386,43 +432,51 @@ class ReleaseSummary:
 
     def facts(self) -> Iterator[tuple[str, str]]:
         """Yield the name of each fact, and the fact in words."""
-        kept_back = f"; {self.n_suppressed} more are kept back by the defence" if self.n_suppressed else ""
-        order = "in random order" if self.row_order == "shuffled" else "IN THE ORDER OF THE TABLE"
-        yield "rows", f"{self.n_rows}, {order}{kept_back}; {_STANDS_FOR[self.stands_for]}"
+        kept_back = ""
+        if self.n_suppressed:
+            kept_back = f"; {self.n_suppressed} more are kept back by the defence"
+        yield "rows", f"{self.n_rows}, {_ORDERS[self.row_order]}{kept_back}; {_STANDS_FOR[self.stands_for]}"
         if self.adjusted["columns"]:
             yield "adjusted entries", adjusted_text(self.adjusted)
-        yield "columns", f"{self.n_components} of {self.dtype}, instead of the table's{self._turned()}"
-        classes = f"one for each row, exactly as it is: {self._targets()}"
-        yield "targets", classes if self.named is None else self.named.sentence
-        known = ", and their targets" if self.anchor_targets else ""
-        yield "anchor", f"its {self.n_anchors} rows in the same {self.n_components} columns{known}"
-        fitted = (
-            "YOUR ROWS, and it discloses something about them"
-            if self.fitted_on_private_rows
-            else "a secret half of the anchor"
-        )
-        yield "obfuscator", f"{self.obfuscator}, fitted on {fitted}"
+        yield "columns", f"{self.n_components} of {self.dtype}, instead of the table's{self._say_if_turned()}"
+        if self.named is None:
+            yield "targets", f"one for each row, exactly as it is: {self._targets()}"
+        else:
+            yield "targets", self.named.sentence
+        anchor = f"its {self.n_anchors} rows in the same {self.n_components} columns"
+        if self.anchor_targets:
+            anchor += ", and their targets"
+        yield "anchor", anchor
+        basis = "a secret half of the anchor"
+        if self.fitted_on_private_rows:
+            basis = "YOUR ROWS, and it discloses something about them"
+        yield "obfuscator", f"{self.obfuscator}, fitted on {basis}"
         yield "defences", "; ".join(self.defences) or "none: every row stands for one of yours"
         yield "guarantee", self.promise or "none (no differential privacy is claimed)"
-        in_anchor = self.in_anchor
-        explained = f"{in_anchor.n_equal}; chance explains {in_anchor.by_chance}"
-        yield "own rows in anchor", explained if in_anchor.n_equal else "none"
+        in_anchor = "none"
+        if self.in_anchor.n_equal:
+            in_anchor = f"{self.in_anchor.n_equal}; chance explains {self.in_anchor.by_chance}"
+        yield "own rows in anchor", in_anchor
         yield "besides", _BESIDES
         yield "size", f"about {self.n_bytes:,} bytes"
 
-    def _turned(self) -> str:
+    def _say_if_turned(self) -> str:
         """Say so if a linear map leaves nothing out of a row."""
         all_kept = self.n_free is not None and self.n_components >= self.n_free
         if not all_kept or not OBFUSCATORS[self.obfuscator].is_linear:
             return ""
-        return f"; {self.n_free} numbers determine a row of it, so that this turns the table and hides nothing: " + (
-            "an effect needs them all, and the defences alone hide rows" if self.task == "effect" else _FEWER
+        way_on = _FEWER
+        if self.task == "effect":
+            way_on = "an effect needs them all, and the defences alone hide rows"
+        return (
+            f"; {self.n_free} numbers determine a row of it, so that this turns the table and hides nothing: {way_on}"
         )
 
     def _targets(self) -> str:
         if self.class_counts is None:
             return f"{self.n_rows} numbers"
         present = {name: count for name, count in self.class_counts.items() if count}
+        # More would fill the screen.
         if len(present) > _MOST_CLASSES:
             return f"{len(present)} classes of {min(present.values())} to {max(present.values())} rows"
         return ", ".join(f"{name}:{_NO_BREAK}{count}" for name, count in present.items())
@@ -433,17 +487,8 @@ class ReleaseSummary:
             return
         yield "Risk, at most, if somebody has the share, the anchor and candidates, and makes this audit's attacks"
         yield f"  (upper ends of 95 % intervals; {self.risk.seconds:.0f} s)"
-        for name, words in FIGURES.items():
-            measure, found, limit = self.risk.of(name), self.figure(name), self.limits.get(name)
-            measured = "not measured" if measure is None else figure_text(name, measure)
-            allowed = "" if limit is None else f"limit {limit_text(name, limit)}"
-            over = "RED" if self.is_red(name) else ""
-            over = "ABOVE" if found is not None and limit is not None and found > limit else over
-            alone = self.risk.targets_alone.get(name)
-            known = "" if alone is None else f"targets alone: {figure_text(name, alone)}"
-            if name in self.proven:
-                known = f"proven for any attack: at most {figure_text(name, self.proven[name])}"
-            yield f"  {words:<33}{measured:>13}   {allowed:<14}{over:<8}{known}".rstrip()
+        for name in FIGURES:
+            yield self._figure_line(name, self.risk)
         if "found" in self.proven:
             yield from _entry(
                 "proven besides",
@@ -453,9 +498,30 @@ class ReleaseSummary:
         if self.risk.ratings:
             yield from _entry("ratings", ", ".join(f"{name} {rating}" for name, rating in self.risk.ratings.items()))
             yield from _entry("", "of all attacks and measures, not of the figures above alone")
-        ended = () if self.risk.complete else ("The time ended it before all attacks were made.",)
-        for note in (*self.risk.notes, *ended):
+        notes = list(self.risk.notes)
+        if not self.risk.complete:
+            notes.append("The time ended it before all attacks were made.")
+        for note in notes:
             yield from textwrap.wrap(note, _WIDTH, initial_indent="  ", subsequent_indent="  ")
+
+    def _figure_line(self, name: str, risk: RiskFigures) -> str:
+        """Return a figure with its limit, whether it is above, and the part that targets alone or a proof give."""
+        measured = "not measured"
+        if (measure := risk.of(name)) is not None:
+            measured = figure_text(name, measure)
+        allowed = ""
+        over = "RED" * self.is_red(name)
+        if (limit := self.limits.get(name)) is not None:
+            allowed = f"limit {limit_text(name, limit)}"
+            # A bound that is proven takes the place of a figure above it.
+            if (figure := self.figure(name)) is not None and figure > limit:
+                over = "ABOVE"
+        known = ""
+        if name in self.proven:
+            known = f"proven for any attack: at most {figure_text(name, self.proven[name])}"
+        elif name in risk.targets_alone:
+            known = f"targets alone: {figure_text(name, risk.targets_alone[name])}"
+        return f"  {FIGURES[name]:<33}{measured:>13}   {allowed:<14}{over:<8}{known}".rstrip()
 
 
 def release_summary(
@@ -466,23 +532,23 @@ def release_summary(
     share: Share,
     encoded: EncodedTable,
     anchor: Anchor,
-    risk: RiskFigures | None,
     in_anchor: EqualRows,
 ) -> ReleaseSummary:
-    """Sum up the share of a fitted party; its size is that of the arrays."""
+    """Sum up the share of a fitted party before it is attacked; its size is that of the arrays."""
     n_rows, n_components = share.representation.shape
-    try:
+    promised: dict[str, Any] = {"guarantee": None}
+    with suppress(NoGuaranteeError):
         guarantee = party.guarantee(anchor.rows)
-    except NoGuaranteeError:
-        guarantee = None
-    promised: dict[str, Any] = {}
-    if guarantee is not None:
         promised = {
+            "guarantee": guarantee.statement,
             "promise": f"differential privacy of each row's features, epsilon {guarantee.epsilon:g}, delta "
             f"{guarantee.delta:g}; targets and row counts are not covered; --json has the whole statement",
             "proven": {"membership": guarantee.auc_at_most, "found": guarantee.tpr_at_most(_FALSE_POSITIVES)},
         }
     counts = None
+    named = None
+    if encoded.target is not None:
+        named = describe_targets(project, encoded.target, share.target)
     if project.task.kind == "classification":
         counts = {str(label): int(np.count_nonzero(share.target == label)) for label in project.task.classes}
     return ReleaseSummary(
@@ -503,27 +569,31 @@ def release_summary(
         kinds_of_defence=plan.kinds_of_defence,
         stands_for="several rows" if "microaggregation" in plan.kinds_of_defence else "one row",
         defences=tuple(defence.description for defence in plan.defences),
-        risk=risk,
+        risk=None,
         limits=policy.risk_limits,
         in_anchor=in_anchor,
-        guarantee=None if guarantee is None else guarantee.statement,
         adjusted=encoded.adjusted.to_dict(),
         n_free=project.n_free,
         anchor_targets=share.anchor_target is not None,
-        named=None if encoded.target is None else named_targets(project, encoded.target, share.target),
+        named=named,
         **promised,
     )
 
 
 def figure_text(name: str, value: float) -> str:
     """Return a figure as people read it, rounded up: per cent, or the area under a curve."""
+    # Up, as it is the upper end of an interval.
     hundredths = math.ceil(100 * value - _ROUNDING)
-    return f"{hundredths / 100:.2f}" if name == "membership" else f"{hundredths} %"
+    if name == "membership":
+        return f"{hundredths / 100:.2f}"
+    return f"{hundredths} %"
 
 
 def limit_text(name: str, value: float) -> str:
     """Return a limit in the same form, as the policy has it."""
-    return f"{value:g}" if name == "membership" else f"{100 * value:g} %"
+    if name == "membership":
+        return f"{value:g}"
+    return f"{100 * value:g} %"
 
 
 def _entry(name: str, text: str) -> list[str]:
@@ -536,11 +606,11 @@ def reasons_against(summary: ReleaseSummary, policy: Policy, project: Project) -
     """Return every reason not to share, in the order in which people would look for it."""
     party = summary.party
     return [
-        *_too_few_rows(party, summary.n_rows, policy, project),
-        *_small_classes(summary, policy, project),
-        *_plan_not_allowed(party, summary, policy, project),
-        *private_rows_in_anchor(party, summary.in_anchor, summary.n_anchors, policy),
-        *_risks(summary, policy),
+        *_judge_number(party, summary.n_rows, policy, project),
+        *_judge_classes(summary, policy, project),
+        *_judge_plan(party, summary, policy, project),
+        *judge_private_rows(party, summary.in_anchor, summary.n_anchors, policy),
+        *_judge_risk(summary, policy),
     ]
 
 
@@ -555,13 +625,13 @@ def reasons_before(
 ) -> list[ExchangeError]:
     """Return the reasons that do not depend on the share; `n_rows` is that of the table."""
     return [
-        *_too_few_rows(party, n_rows, policy, project),
-        *_plan_not_allowed(party, plan, policy, project),
-        *private_rows_in_anchor(party, in_anchor, n_anchors, policy),
+        *_judge_number(party, n_rows, policy, project),
+        *_judge_plan(party, plan, policy, project),
+        *judge_private_rows(party, in_anchor, n_anchors, policy),
     ]
 
 
-def _too_few_rows(party: PartyName, n_rows: int, policy: Policy, project: Project) -> Iterator[ExchangeError]:
+def _judge_number(party: PartyName, n_rows: int, policy: Policy, project: Project) -> Iterator[ExchangeError]:
     least, whose = _stricter("min_rows", policy, project)
     if n_rows < least:
         yield ExchangeError(
@@ -571,16 +641,18 @@ def _too_few_rows(party: PartyName, n_rows: int, policy: Policy, project: Projec
         )
 
 
-def _small_classes(summary: ReleaseSummary, policy: Policy, project: Project) -> Iterator[ExchangeError]:
+def _judge_classes(summary: ReleaseSummary, policy: Policy, project: Project) -> Iterator[ExchangeError]:
     """Yield why classes, events or arms with few rows must not leave: such people stand out, or all have one target."""
     least, whose = _stricter("min_class_rows", policy, project)
     present = [count for count in (summary.class_counts or {}).values() if count]
+    # Then the class of everybody who is known to be in the share is known.
     if len(present) == 1:
         yield ExchangeError(
             "CLASS_TOO_SMALL",
             f"Party {summary.party!r}: all {present[0]} rows that leave are of one class, so the share tells each "
             f"target. Take rows of another class too, {least} at least, share sums instead, or stay out.",
         )
+    # Each person of a rare class stands out, and in a group with others of it little is hidden.
     if small := [count for count in present if count < least]:
         yield ExchangeError(
             "CLASS_TOO_SMALL",
@@ -588,7 +660,7 @@ def _small_classes(summary: ReleaseSummary, policy: Policy, project: Project) ->
             f"that the {whose} demands; the smallest has {min(small)}. Leave out the rows of rare classes, or share "
             f"with --group-size {max(least, 2)}, which keeps them back.",
         )
-    counts = {} if summary.named is None else summary.named.counts
+    counts = summary.named.counts if summary.named is not None else {}
     if few := [f"{name}: {count}" for name, count in counts.items() if 0 < count < least]:
         yield ExchangeError(
             "CLASS_TOO_SMALL",
@@ -598,7 +670,7 @@ def _small_classes(summary: ReleaseSummary, policy: Policy, project: Project) ->
         )
 
 
-def _plan_not_allowed(
+def _judge_plan(
     party: PartyName, plan: SharingPlan | ReleaseSummary, policy: Policy, project: Project
 ) -> Iterator[ExchangeError]:
     most, whose = _stricter("max_components", policy, project)
@@ -615,17 +687,17 @@ def _plan_not_allowed(
             f"--obfuscator {' or '.join(policy.obfuscators)}.",
         )
     kinds = plan.kinds_of_defence
-    is_met = policy.defence in kinds or (policy.defence == "any" and kinds)
-    if policy.defence != "none" and not is_met:
-        demanded = "a defence" if policy.defence == "any" else "that every row is the mean of a group"
+    is_met = policy.defence in ("none", *kinds) or (policy.defence == "any" and kinds)
+    if not is_met:
+        demanded = {"any": "a defence", "microaggregation": "that every row is the mean of a group"}[policy.defence]
         yield ExchangeError(
             "DEFENCE_NEEDED",
             f"Party {party!r}: the policy demands {demanded}, and that is not so. Share with --preset groups.",
         )
 
 
-def undefended_rows(party: PartyName, obfuscator: str) -> ExchangeError:
-    """Return the error UNDEFENDED, which explains what leaves without a defence, and how to ask for it."""
+def no_defence(party: PartyName, obfuscator: str) -> ExchangeError:
+    """Return the error UNDEFENDED, which explains that the rows themselves leave, and how to ask for it."""
     return ExchangeError(
         "UNDEFENDED",
         f"Party {party!r}: without a defence its rows themselves leave, each under the map {obfuscator} alone. Anyone "
@@ -634,11 +706,12 @@ def undefended_rows(party: PartyName, obfuscator: str) -> ExchangeError:
     )
 
 
-def not_row_wise(party: Party, rows: FloatArray) -> Iterator[ExchangeError]:
+def judge_row_wise(party: Party, rows: FloatArray) -> Iterator[ExchangeError]:
     """Yield why nothing may leave if f_k maps a row differently in other company.
 
     The rows must be others than f_k was fitted on: such maps may give back those they were fitted on.
     """
+    # Of some maps the influence of others shows in large batches alone.
     chosen = rows[:_BATCH_ROWS]
     if not is_row_wise(SimpleNamespace(transform=party.obfuscate), chosen, rows=_LONE_ROWS):
         yield ExchangeError(
@@ -649,11 +722,12 @@ def not_row_wise(party: Party, rows: FloatArray) -> Iterator[ExchangeError]:
         )
 
 
-def _risks(summary: ReleaseSummary, policy: Policy) -> Iterator[ExchangeError]:
+def _judge_risk(summary: ReleaseSummary, policy: Policy) -> Iterator[ExchangeError]:
     # Whether a draw with a promise leaves must not depend on what attacks find in it.
     if policy.audit != "required" or summary.guarantee is not None:
         return
-    who, risk = f"Party {summary.party!r}", summary.risk
+    who = f"Party {summary.party!r}"
+    risk = summary.risk
     if risk is None:
         yield ExchangeError(
             "RISK_UNKNOWN",
@@ -661,20 +735,21 @@ def _risks(summary: ReleaseSummary, policy: Policy) -> Iterator[ExchangeError]:
         )
         return
     for name, limit in policy.risk_limits.items():
-        found = summary.figure(name)
-        if found is not None and found > limit:
+        figure = summary.figure(name)
+        if figure is not None and figure > limit:
             yield ExchangeError(
                 "RISK_TOO_HIGH",
-                f"{who}: {name} ({FIGURES[name]}) reaches up to {figure_text(name, found)} in the audit; the policy "
+                f"{who}: {name} ({FIGURES[name]}) reaches up to {figure_text(name, figure)} in the audit; the policy "
                 f"allows {limit_text(name, limit)}. {_advice(summary, name, limit)}.",
             )
-        elif found is not None and summary.is_red(name):
+        elif figure is not None and summary.is_red(name):
             yield ExchangeError(
                 "RISK_TOO_HIGH",
                 f"{who}: the audit rates {CRITERIA[name]} red by another measure than {name} ({FIGURES[name]}), and "
                 f"only a limit above {limit_text(name, Policy().risk_limits[name])} lets that leave. "
                 f"{_advice(summary, name, limit)}.",
             )
+    # A limit on a figure that could not be measured is not kept.
     if unknown := [name for name in policy.risk_limits if summary.figure(name) is None]:
         yield ExchangeError(
             "RISK_UNKNOWN",
@@ -693,6 +768,7 @@ def _advice(summary: ReleaseSummary, name: str, limit: float) -> str:
     if summary.named is not None:
         assert summary.risk is not None
         of_targets = summary.risk.targets_alone.get(name, 0.0)
+        # Targets leave as they are, and no defence of the rows hides them.
         if of_targets > limit:
             return (
                 f"Targets alone reach {figure_text(name, of_targets)}, and no way of sharing rows goes below that: "
@@ -706,6 +782,11 @@ def _advice(summary: ReleaseSummary, name: str, limit: float) -> str:
 
 def _stricter(name: str, policy: Policy, project: Project) -> tuple[int, str]:
     """Return the limit that holds, and whether it is the project's or the policy's."""
-    ours, theirs = int(getattr(policy, name)), int(getattr(project, name))
-    stricter = min if name.startswith("max") else max
-    return (theirs, "project") if stricter(ours, theirs) == theirs else (ours, "policy")
+    ours = int(getattr(policy, name))
+    theirs = int(getattr(project, name))
+    is_theirs = theirs >= ours
+    if name.startswith("max"):
+        is_theirs = theirs <= ours
+    if is_theirs:
+        return theirs, "project"
+    return ours, "policy"

@@ -22,22 +22,24 @@ from ._integration import (
     SumsIntegration,
     describe,
     pack_collaboration,
-    signed_model,
-    signed_predictions,
+    sign_model,
+    sign_predictions,
     solve_sums,
     unpack_collaboration,
 )
-from ._methods import clustered, make_integrator, make_model
-from ._received import Received, check_fits, receive
+from ._methods import cluster_rows, make_integrator, make_model
+from ._received import ReceivedFile, check_fits, receive
 from ._study import study_files
 
 if TYPE_CHECKING:
-    from ...analyst import BaseIntegrator
+    from ...analyst import BaseIntegrator, Collaboration
     from ...effects import Effect
+    from ...share import Share
 
-_MODEL, _ANCHOR_PREDICTIONS = ".dcmodel", ".dcanswers"
+_MODEL = ".dcmodel"
+_ANCHOR_PREDICTIONS = ".dcanswers"
 EFFECT_FILES = ("effect.json", "effect.html")
-"""What `effect_of` writes into the folder."""
+"""Files that `effect_of` writes into the folder."""
 
 
 class AnalystFolder:
@@ -72,13 +74,14 @@ class AnalystFolder:
             target = path / "project.toml"
             if target.exists():
                 there = load_project(target)
+                # The owner names the parties: another owner is another project.
                 if there.owner != project.owner:
                     raise ExchangeError(
                         "ALREADY_THERE",
                         f"{path} has a project of {there.owner.fingerprint}, and this one is of "
                         f"{project.owner.fingerprint}. Use another folder, if both are meant.",
                     )
-                # Sums of an earlier run are removed: with those of the next they show what a party added that left.
+                # Rows were made for one version of the matrix; sums of an earlier run are removed below.
                 if there.digest != project.digest and any(path.glob("shares/*.dcshare")):
                     raise ExchangeError(
                         "ALREADY_THERE",
@@ -86,65 +89,78 @@ class AnalystFolder:
                     )
                 project.check_not_older(there, path)
             if not (path / "shares").is_dir() or target.read_bytes() != text:
-                gone = [file.name for file in path.glob("shares/*.dcsum")]
-                for name in gone:
-                    (path / "shares" / name).unlink()
+                facts: dict[str, Any] = {"project": project.name, "project_digest": project.digest}
+                # Sums of an earlier run, with those of the next, show the part of a party that left.
+                if removed := list(path.glob("shares/*.dcsum")):
+                    facts["removed"] = [file.name for file in removed]
+                for file in removed:
+                    file.unlink()
                 (path / "sums-model.dcstate").unlink(missing_ok=True)
                 write_atomically(target, text)
-                facts = {"project": project.name, "project_digest": project.digest}
-                AuditLog(path / "log.jsonl").append("init", **facts, **({"removed": gone} if gone else {}))
+                AuditLog(path / "log.jsonl").append("init", **facts)
             path.chmod(0o700)
             for name in ("shares", "outbox"):
                 (path / name).mkdir(mode=0o700, exist_ok=True)
         return cls(path, passphrase=passphrase)
 
-    def add(self, files: Iterable[Path]) -> list[Received]:
-        """Check what parties sent and keep it; raise an error and keep nothing unless all files are in order.
+    def add(self, files: Iterable[Path]) -> list[ReceivedFile]:
+        """Check files of parties and keep them; raise an error and keep nothing unless all files are in order.
 
         A share of rows may take the place of an earlier one that it names; both have been seen.  Of sums a party sends
         one file, and the same bytes may come twice.
         """
         with locked(self.path):
             present = {each.party: each for each in self.shares()}
-            accepted: list[tuple[Received, bytes]] = []
+            accepted: list[tuple[ReceivedFile, bytes]] = []
             for file in map(Path, files):
                 source = read_regular(file)
                 received = receive(source, self.project, self._key, where=str(file))
                 check_fits(received, present, of_sums=self._of_sums, where=str(file))
+                # The same sums a second time are no news; `check_fits` has refused others.
                 if not (self._of_sums and received.party in present):
                     accepted.append((received, source))
                 present[received.party] = received
             (self.path / "shares").mkdir(mode=0o700, exist_ok=True)
+            # Only now, as all files are in order.
             for received, source in accepted:
                 write_atomically(self._file_of(received.party), source, mode=0o600)
-                names = ("n_rows", "n_components", "n_anchors")
-                facts = {"way": "sums"} if self._of_sums else {name: received.facts[name] for name in names}
+                facts = {"way": "sums"}
+                if not self._of_sums:
+                    facts = {name: received.facts[name] for name in ("n_rows", "n_components", "n_anchors")}
                 self.log.append("add", party=received.party, share=received.digest, **facts)
         return [received for received, _ in accepted]
 
-    def shares(self) -> list[Received]:
-        """Return what is there of the parties, in the project's order; all files are checked anew."""
+    def shares(self) -> list[ReceivedFile]:
+        """Return the files that parties sent, in the project's order; all are checked anew."""
         files = [file for file in map(self._file_of, self.project.parties) if file.is_file()]
         return [receive(file.read_bytes(), self.project, self._key, where=str(file)) for file in files]
 
     def _file_of(self, party: str) -> Path:
-        return self.path / "shares" / f"{party}{'.dcsum' if self._of_sums else '.dcshare'}"
+        ending = ".dcsum" if self._of_sums else ".dcshare"
+        return self.path / "shares" / f"{party}{ending}"
 
     def status(self) -> list[dict[str, Any]]:
-        """Return for each party when it sent what, and whether something made of that lies in the outbox."""
-        there, found = {each.party: each for each in self.shares()}, []
+        """Return for each party the facts of its file, and whether something made of that lies in the outbox."""
+        there = {each.party: each for each in self.shares()}
+        parties = []
         for party, key in self.project.parties.items():
-            facts = there[party].facts if party in there else {}
-            sent = {name: facts.get(name) for name in ("created", "n_rows", "n_components")}
-            exported = party in there and self._is_exported(there[party])
-            found.append({"party": party, "fingerprint": key.fingerprint, **sent, "exported": exported})
-        return found
+            entry: dict[str, Any] = {"party": party, "fingerprint": key.fingerprint}
+            entry |= dict.fromkeys(("created", "n_rows", "n_components"))
+            entry["exported"] = False
+            if (received := there.get(party)) is not None:
+                entry |= {name: received.facts.get(name) for name in ("created", "n_rows", "n_components")}
+                entry["exported"] = self._is_exported(received)
+            parties.append(entry)
+        return parties
 
-    def _is_exported(self, received: Received) -> bool:
-        made_of = {"context": received.share.context.hex()} if self._of_sums else {"share_digest": received.digest}
+    def _is_exported(self, received: ReceivedFile) -> bool:
+        made_of = {"share_digest": received.digest}
+        if self._of_sums:
+            made_of = {"context": received.share.context.hex()}
         for ending in (_MODEL, _ANCHOR_PREDICTIONS):
             file = self.path / "outbox" / f"{received.party}{ending}"
             with suppress(ExchangeError):
+                # A file of an earlier share is none for this one.
                 if file.is_file() and made_of.items() <= unpack(file, signed_by=self.project.analyst).facts.items():
                     return True
         return False
@@ -159,8 +175,7 @@ class AnalystFolder:
         n_folds: int | None = 5,
         n_clusters: int | None = None,
         random_state: int | None = 0,
-        budget: float | None = None,
-        progress: Callable[[int, int, str], None] | None = None,
+        **options: Any,
     ) -> Integration | SumsIntegration:
         """Align the representations, train the model, and keep both; or add up the sums, and fit the one model of them.
 
@@ -170,7 +185,7 @@ class AnalystFolder:
             An integrator, or a name as in `make_integrator`.  All options are for rows.
         estimator : estimator or str, default="auto"
             A model, or a name as in `make_model`.  "auto" is chosen by rows left out (see `datacollab.Analyst`); after
-            that, each party's file says what the model predicts for its rows left out.
+            that, each party's file has the model's predictions for its rows left out.
         n_components, alpha
             For an integrator by name, as in `make_integrator`.
         n_folds : int or None, default=5
@@ -179,10 +194,9 @@ class AnalystFolder:
             For a project of kind "none" only: how many clusters k-means makes of the rows, without method and model.
         random_state : int or None, default=0
             Seed of models by name, of those that are tried, or of the first centres of clusters.
-        budget : float, optional
-            Seconds after which no further candidate is begun.
-        progress : callable, optional
-            Called with the number of candidates tried, of all, and the name of the next.
+        **options
+            `budget`, seconds after which no further candidate is begun, and `progress`, called with the number of
+            candidates tried, of all, and the name of the next.
 
         Raises
         ------
@@ -196,41 +210,52 @@ class AnalystFolder:
         """
         with locked(self.path):
             if self._of_sums:
-                data, total = solve_sums(self.shares(), self.project, self._key)
-                if data is not None:
-                    write_atomically(self._made, data, mode=0o600)
-                for name, content in study_files(total.results, self.project).items() if total.results else ():
-                    write_atomically(self.path / name, content, mode=0o600)
-                self.log.append("integrate", **total.facts())
-                return total
+                return self._add_up()
             self._check_kind(n_clusters)
             received = self.shares()
             self.check_quorum(len(received))
-            shares, task, seed = [each.share for each in received], self.project.task, random_state or 0
+            shares = [each.share for each in received]
             if n_clusters is not None:
-                collaboration = clustered(shares, n_clusters, seed)
+                collaboration = cluster_rows(shares, n_clusters, random_state or 0)
             else:
-                from ...analyst import Analyst
-
                 if isinstance(integrator, str):
-                    integrator = make_integrator(
-                        integrator, shares, task=task.kind, n_components=n_components, alpha=alpha
-                    )
-                if isinstance(estimator, str):
-                    of_means = not all(share.one_to_one for share in shares)
-                    estimator = make_model(estimator, task.kind, random_state, of_means=of_means)
-                collaboration = Analyst(
-                    integrator,
-                    estimator,
-                    task=task.kind if task.is_single else "auto",
-                    budget=budget,
-                    random_state=seed,
-                    progress=progress,
-                ).fit(shares)
+                    kind = self.project.task.kind
+                    integrator = make_integrator(integrator, shares, task=kind, n_components=n_components, alpha=alpha)
+                collaboration = self._train(shares, integrator, estimator, random_state, options)
             result = describe(collaboration, received, self.project, n_folds)
             write_atomically(self._made, pack_collaboration(collaboration, result), mode=0o600)
             self.log.append("integrate", **result.facts_to_log())
         return result
+
+    def _add_up(self) -> SumsIntegration:
+        """Add up the sums, and keep the model, or the files of a study; the folder must be locked."""
+        data, total = solve_sums(self.shares(), self.project, self._key)
+        if data is not None:
+            write_atomically(self._made, data, mode=0o600)
+        if total.results:
+            for name, content in study_files(total.results, self.project).items():
+                write_atomically(self.path / name, content, mode=0o600)
+        self.log.append("integrate", **total.facts())
+        return total
+
+    def _train(
+        self,
+        shares: list[Share],
+        integrator: BaseIntegrator | str,
+        estimator: Any,
+        random_state: int | None,
+        options: dict[str, Any],
+    ) -> Collaboration:
+        """Train the collaboration's model; an analyst that is left a choice makes it here."""
+        from ...analyst import Analyst
+
+        task = self.project.task
+        if isinstance(estimator, str):
+            # Means of groups lie closer together than the rows that will be predicted.
+            of_means = not all(share.one_to_one for share in shares)
+            estimator = make_model(estimator, task.kind, random_state, of_means=of_means)
+        kind = task.kind if task.is_single else "auto"
+        return Analyst(integrator, estimator, task=kind, random_state=random_state or 0, **options).fit(shares)
 
     def export(self, *, anchor_predictions: bool = False, progress: Callable[[str], None] | None = None) -> list[Path]:
         """Write one signed model per party into the outbox, or predictions for the anchor in its place.
@@ -245,33 +270,15 @@ class AnalystFolder:
                 "--anchor-predictions)."
             )
         data_for: Callable[[str], bytes]
-        ending, facts = _MODEL, dict[str, Any]()
         with locked(self.path):
             if self._of_sums:
-                model, parties = self.sums_model(), list(self.project.parties)
-                facts = {"context": model.context.hex()}
+                model = self.sums_model()
+                parties = list(self.project.parties)
+                facts: dict[str, Any] = {"context": model.context.hex()}
                 data_for = partial(model_to_bytes, model, self.project, key=self._key)
             else:
-                models, result = self.integrated()
-                parties = list(models)
-                if anchor_predictions:
-                    anchors = {each.party: each.share.anchor_representation for each in self.shares()}
-                    ending, facts = _ANCHOR_PREDICTIONS, {"answers": True}
-
-                    def data_for(party: str) -> bytes:
-                        return signed_predictions(models[party], anchors[party], result, self.project, self._key)
-                else:
-                    if result.row_findings:
-                        raise ExchangeError(
-                            "MODEL_LEAKS_ROWS",
-                            f"The model {result.estimator} carries rows that it was trained on "
-                            f"({', '.join(result.row_findings)}); each party would get the collaboration "
-                            "representations of all others. Integrate with another model, such as random-forest.",
-                        )
-
-                    def data_for(party: str) -> bytes:
-                        return signed_model(models[party], result, self.project, self._key)
-
+                parties, facts, data_for = self._files_of_rows(anchor_predictions)
+            ending = _ANCHOR_PREDICTIONS if anchor_predictions else _MODEL
             outbox = self.path / "outbox"
             outbox.mkdir(mode=0o700, exist_ok=True)
             for leftover in self.path.glob(".export-*"):  # of an export that was killed
@@ -285,6 +292,26 @@ class AnalystFolder:
                 self.log.append("export", parties=parties, **facts)
                 names = [f"{party}{ending}" for party in parties]
                 return [(Path(staged) / name).replace(outbox / name) for name in names]
+
+    def _files_of_rows(self, anchor_predictions: bool) -> tuple[list[str], dict[str, Any], Callable[[str], bytes]]:
+        """Return the parties of the integration, facts for the log, and a function that writes a party's file."""
+        models, result = self.read_integration()
+        if anchor_predictions:
+            anchors = {each.party: each.share.anchor_representation for each in self.shares()}
+
+            def sign_answers(party: str) -> bytes:
+                return sign_predictions(models[party], anchors[party], result, self.project, self._key)
+
+            return list(models), {"answers": True}, sign_answers
+        # Kernel and neighbour models hold the rows that they were trained on.
+        if result.row_findings:
+            raise ExchangeError(
+                "MODEL_LEAKS_ROWS",
+                f"The model {result.estimator} carries rows that it was trained on "
+                f"({', '.join(result.row_findings)}); each party would get the collaboration "
+                "representations of all others. Integrate with another model, such as random-forest.",
+            )
+        return list(models), {}, lambda party: sign_model(models[party], result, self.project, self._key)
 
     @property
     def quorum(self) -> int:
@@ -301,8 +328,9 @@ class AnalystFolder:
             )
 
     def _check_kind(self, n_clusters: int | None) -> None:
-        """Refuse to integrate for what the project is not about."""
-        kind, name = self.project.task.kind, self.project.name
+        """Refuse a model for an effect, clusters where there are targets, and a model where there are none."""
+        kind = self.project.task.kind
+        name = self.project.name
         if kind == "effect":
             raise AgreementError(
                 f"Project {name!r} is of an effect: there is no model to send. Run `datacollab analyst effect`."
@@ -311,9 +339,10 @@ class AnalystFolder:
             how = "give the number of clusters (--clusters)" if kind == "none" else "leave out the number of clusters"
             raise AgreementError(f"Project {name!r} is of kind {kind!r}: {how}.")
 
-    def integrated(self) -> tuple[dict[str, Any], Integration]:
-        """Return models by party, and what is known of them, of the shares of rows there; or raise NOT_INTEGRATED."""
-        models, result = unpack_collaboration(self._what_was_made(), where=str(self._made))
+    def read_integration(self) -> tuple[dict[str, Any], Integration]:
+        """Return models by party, and their integration, of the shares of rows there; or raise NOT_INTEGRATED."""
+        models, result = unpack_collaboration(self._read_made(), where=str(self._made))
+        # A model of shares that were replaced fits the map of no party.
         if result.share_digests != {received.party: received.digest for received in self.shares()}:
             raise ExchangeError(
                 "NOT_INTEGRATED", "Shares came in after the last integration. Run `datacollab analyst integrate` again."
@@ -328,7 +357,7 @@ class AnalystFolder:
                 "model. For a model the owner takes the statistics out, merges rare levels and raises the run; then "
                 "all parties share again."
             )
-        data = self._what_was_made()
+        data = self._read_made()
         try:
             return SumsModel.from_bytes(data, signed_by=self.project.analyst)
         except ExchangeError as error:
@@ -336,10 +365,12 @@ class AnalystFolder:
                 "STATE_DAMAGED", f"{self._made} is damaged ({error.code}). Run `datacollab analyst integrate` again."
             ) from None
 
-    def _what_was_made(self) -> bytes:
+    def _read_made(self) -> bytes:
         """Return the file of the last integration."""
         if not self._made.is_file():
-            run = "effect`: no model goes back" if self.project.task.kind == "effect" else "integrate` first"
+            run = "integrate` first"
+            if self.project.task.kind == "effect":
+                run = "effect`: no model goes back"
             raise ExchangeError("NOT_INTEGRATED", f"{self.path} holds no integration. Run `datacollab analyst {run}.")
         return self._made.read_bytes()
 
@@ -376,43 +407,46 @@ def effect_of(
             f"Project {folder.project.name!r} is of kind {task.kind!r}, which has no treatment. Run "
             "`datacollab analyst integrate` instead."
         )
-    if bool(task.time) != (horizon is not None):
+    if task.time and horizon is None:
         raise AgreementError(
             f"The outcome is {task.event!r} after {task.time!r}: give the time at which it is compared (--horizon)."
-            if task.time
-            else f"The outcome {task.outcome!r} is a number and has no horizon. Leave it out."
         )
+    if horizon is not None and not task.time:
+        raise AgreementError(f"The outcome {task.outcome!r} is a number and has no horizon. Leave it out.")
+    # The shares that are estimated from are those that the log names.
     with locked(folder.path):
         received = folder.shares()
         folder.check_quorum(len(received))
         shares = [each.share for each in received]
         integrator = make_integrator(integration, shares, task=task.kind, n_components=n_components)
         assert not isinstance(integrator, str)  # "auto" is settled for effects
-        found = estimate_effect(shares, integrator, horizon=horizon, random_state=random_state, **options)
-        facts = found.to_dict() | {
+        effect = estimate_effect(shares, integrator, horizon=horizon, random_state=random_state, **options)
+        facts = effect.to_dict() | {
             "project": folder.project.name,
             "project_digest": folder.project.digest,
             "task": task.words,
             "unit": task.unit,
             "shares": {each.party: each.digest for each in received},
         }
-        for name, data in zip(EFFECT_FILES, (canonical_json(facts), found.to_html().encode()), strict=True):
+        for name, data in zip(EFFECT_FILES, (canonical_json(facts), effect.to_html().encode()), strict=True):
             write_atomically(folder.path / name, data, mode=0o600)
         logged = ("estimate", "interval", "target", "method", "errors", "horizon", "n_rows", "shares")
         folder.log.append("effect", **{name: facts[name] for name in logged})
-    return found
+    return effect
 
 
 def _analysts_key(path: Path, project: Project, passphrase: str | None) -> KeyPair:
     key = KeyPair.load(path / "keys.json", passphrase)
     if key.public == project.analyst:
         return key
-    whose, do = "not the analyst's", "Send the owner the file public.key of this folder"
+    whose = "not the analyst's"
+    way_on = "Send the owner the file public.key of this folder"
     for name, public in project.parties.items():
         if public == key.public:
-            whose, do = f"that of party {name!r}", "This is a step of the analyst's: name their folder with -C"
+            whose = f"that of party {name!r}"
+            way_on = "This is a step of the analyst's: name their folder with -C"
     raise ExchangeError(
         "NOT_A_MEMBER",
         f"The key in {path} ({key.public.fingerprint}) is {whose} in project {project.name!r}; the analyst's is "
-        f"{project.analyst.fingerprint}. {do}.",
+        f"{project.analyst.fingerprint}. {way_on}.",
     )
