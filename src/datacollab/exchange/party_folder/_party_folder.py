@@ -19,7 +19,7 @@ from ...anchor import anchor_fit, equal_rows
 from ...bundle import PublicKey, pack, seal, unpack, write_atomically
 from ...errors import AgreementError, ExchangeError, ObfuscationError, PrivateRowsWarning, SuppressedRowsWarning
 from ...party import UNDEFENDED, Party, SharingPlan
-from ...party._release import RowDigests
+from ...party._digests import RowDigests
 from ...share import SHARE_KIND, Share, share_contents
 from ..project import (
     Anchor,
