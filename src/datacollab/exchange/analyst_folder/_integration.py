@@ -25,12 +25,12 @@ from ...model import (
     LandmarkRidgeClassifier,
     LandmarkRidgeRegressor,
     PartyModel,
+    add_level,
     anchor_predictions,
     estimator_kind,
     fit_weighted,
     head_from,
     head_to,
-    levelled,
     map_from,
     map_to,
     model_contents,
@@ -611,7 +611,7 @@ def _models(bundle: Bundle) -> Iterator[tuple[str, PartyModel]]:
         model = PartyModel(
             party=party,
             integration_function=g,
-            estimator=estimator if level is None else levelled(estimator, np.asarray(level)),
+            estimator=estimator if level is None else add_level(estimator, np.asarray(level)),
             left_out=left_out.get(f"{number}"),
             without_party=_opened_head(without.read(entry["without_bytes"]), g.n_components),
         )
