@@ -22,7 +22,7 @@ INSTALL := $(BIN)/python -m pip install --quiet --no-compile --no-require-hashes
 VERSIONS ?= 3.11 3.12 3.13
 
 # What other versions of Python and of packages are tried with, but for tests that need oracles of which there are no old ones.
-CORE := tests/linalg tests/sums tests/study tests/share tests/anchor tests/model tests/analyst tests/party tests/estimators \
+CORE := tests/linalg tests/sums tests/study tests/share tests/anchor tests/model tests/analyst tests/own tests/party tests/estimators \
 	--ignore tests/analyst/test_oracles.py --ignore tests/study/test_effect.py --ignore tests/study/test_survival.py
 FOR_CORE := --editable '.[umap,data,tables,shap,gpu,exchange,cli]'
 

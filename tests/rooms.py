@@ -37,10 +37,15 @@ LIBRARY = {
     "sums": Room("Sums over all parties' rows under masks.", "MaskedSum", ("linalg", "bundle")),
     "study": Room("Statistics as sums under masks, and the one plan of a message.", "StudyPlan", ("linalg", "sums")),
     "model": Room("What goes back: g_k and h, as numbers.", "PartyModel", ("linalg", "bundle", "targets", "survival")),
+    "own": Room(
+        "What stays at a party: its map at home, own models, and what the common model gains there.",
+        "PersonalModel",
+        ("linalg", "bundle", "sums", "model"),
+    ),
     "party": Room(
-        "The private side: obfuscators, defences, own models.",
+        "What a party shares, and how that is defended.",
         "Party",
-        ("linalg", "bundle", "targets", "share", "sums", "model"),
+        ("linalg", "targets", "share", "sums", "model", "own"),
     ),
     "analyst": Room(
         "The analyst's side: integration and training.", "Analyst", ("linalg", "targets", "survival", "share", "model")
@@ -53,7 +58,7 @@ LIBRARY = {
     "estimators": Room(
         "All roles in one process, and the baselines.",
         "DataCollaborationClassifier",
-        ("datasets", "targets", "survival", "share", "sums", "model", "party", "analyst"),
+        ("datasets", "targets", "survival", "share", "sums", "model", "own", "party", "analyst"),
     ),
     "plugins": Room("Commands and kinds of remote that other distributions bring.", "plugins"),
     "progress": Room("A progress bar in a notebook or at a terminal.", "ProgressBar"),
@@ -99,7 +104,7 @@ EXCHANGE = {
         "A party's folder: share once, install, predict.",
         "PartyFolder",
         (
-            *("linalg", "bundle", "targets", "survival", "share", "anchor", "sums", "study", "model", "party"),
+            *("linalg", "bundle", "targets", "survival", "share", "anchor", "sums", "study", "model", "own", "party"),
             *("testing", "risk.audit", "exchange.log", "exchange.ledger", "exchange.table_codes", "exchange.project"),
             *("exchange.study", "exchange.sums", "exchange.steps"),
         ),

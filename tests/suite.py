@@ -104,7 +104,7 @@ def shap_is_not_compiled():
 def light_choices():
     """Let models that a party or an analyst chooses among have few trees and landmarks, if no option says how many."""
     from datacollab.analyst import _choice
-    from datacollab.party import _personal_model
+    from datacollab.own import _personal_model
 
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(_choice, "_TREES", 20)
@@ -117,7 +117,7 @@ def light_choices():
 @pytest.fixture(scope="session", autouse=True)
 def light_own_models():
     """Let the forest beside a common model of sums have few trees; give how many it has for users."""
-    from datacollab.party import _combined_model
+    from datacollab.own import _combined_model
 
     n_trees = _combined_model._TREES["n_estimators"]
     with pytest.MonkeyPatch.context() as patch:
@@ -128,7 +128,7 @@ def light_own_models():
 @pytest.fixture(scope="module")
 def all_trees(light_own_models):
     """Let that forest have as many trees as for users, where its quality is judged or printed."""
-    from datacollab.party import _combined_model
+    from datacollab.own import _combined_model
 
     with pytest.MonkeyPatch.context() as patch:
         patch.setitem(_combined_model._TREES, "n_estimators", light_own_models)

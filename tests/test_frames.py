@@ -347,7 +347,7 @@ def test_names_are_no_classes_and_small_classes_a_warning():
 @pytest.mark.slow
 def test_what_a_party_has_in_the_end_is_saved_and_read_on_a_mixed_frame(tmp_path, monkeypatch):
     for name in ("N_TREES", "MOST_REFITS"):
-        monkeypatch.setattr(f"datacollab.party._personal_model.{name}", 4)
+        monkeypatch.setattr(f"datacollab.own._personal_model.{name}", 4)
     rows, f = np.array_split(np.arange(N), 3), dc.obfuscator("pca", 3)
     parties = [dc.Party("abc"[k], f).fit(TABLE.iloc[rows[k]], YES[:N][rows[k]]) for k in range(3)]
     shares = [party.share(TABLE[N:]) for party in parties]

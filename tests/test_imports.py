@@ -151,10 +151,14 @@ def test_a_room_of_many_files_says_what_each_is_for(room):
 
 BOUNDARIES = [
     ("analyst", "party"),
+    ("analyst", "own"),
     ("party", "analyst"),
+    ("own", "analyst"),
     ("exchange.analyst_folder", "party"),
+    ("exchange.analyst_folder", "own"),
     ("desk.party", "analyst"),
     ("desk.analyst", "party"),
+    ("desk.analyst", "own"),
 ]
 LOADING = """
 import importlib, os, sys

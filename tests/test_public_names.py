@@ -55,7 +55,7 @@ PUBLIC = [
 
 ROOMS = [
     *("analyst", "anchor", "bundle", "estimators", "datasets", "linalg", "model"),
-    *("party", "share", "sums", "study", "survival", "targets", "effects", "progress"),
+    *("own", "party", "share", "sums", "study", "survival", "targets", "effects", "progress"),
     *("risk.attacks", "risk.audit", "choice", "exchange.log", "exchange.project", "exchange.party_folder"),
     *("exchange.analyst_folder", "exchange.ledger", "exchange.study", "exchange.sums"),
 ]

@@ -95,9 +95,12 @@ def public_names() -> dict[str, Name]:
 @cache
 def comments_of_constants(room: str) -> dict[str, list[str]]:
     """Return the strings below the constants of a room."""
-    package = importlib.import_module(f"datacollab.{room}")
-    modules = [package.__name__]
-    modules += [each.name for each in pkgutil.walk_packages(getattr(package, "__path__", ()), f"{package.__name__}.")]
+    modules = []
+    # What stays at a party has a room of its own, and users import its names from the party's.
+    for each in (room, "own") if room == "party" else (room,):
+        package = importlib.import_module(f"datacollab.{each}")
+        names = pkgutil.walk_packages(getattr(package, "__path__", ()), f"{package.__name__}.")
+        modules += [package.__name__, *(found.name for found in names)]
     said = {}
     for module in modules:
         for (owner, name), lines in ModuleAnalyzer.for_module(module).find_attr_docs().items():

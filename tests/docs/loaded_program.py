@@ -26,7 +26,7 @@ socket.send_fds(asked, [json.dumps(said).encode()], [0, 1, 2])
 code = asked.recv(1)
 sys.exit(code[0] if code else 137)
 """
-LOADED = ("cli", "party", "analyst", "risk.audit", "exchange.party_folder", "exchange.analyst_folder", "effects")
+LOADED = ("cli", "own", "party", "analyst", "risk.audit", "exchange.party_folder", "exchange.analyst_folder", "effects")
 
 
 @contextmanager
@@ -52,7 +52,7 @@ def main(place):
         package = importlib.import_module(f"datacollab.{room}")
         for module in pkgutil.iter_modules(package.__path__, f"{package.__name__}."):
             importlib.import_module(module.name)
-    importlib.import_module("datacollab.party._personal_model").N_TREES = 10
+    importlib.import_module("datacollab.own._personal_model").N_TREES = 10
     with socket.socket(socket.AF_UNIX, socket.SOCK_SEQPACKET) as waiting:
         waiting.bind(place)
         waiting.listen()

@@ -27,10 +27,10 @@ from datacollab.model import (
     LandmarkRidgeClassifier,
     LandmarkRidgeRegressor,
     PartyModel,
+    add_level,
     estimator_kind,
     head_from,
     head_to,
-    levelled,
     model_contents,
     model_from,
 )
@@ -395,7 +395,7 @@ LEVELS = {"steps": LogisticRegression(), "landmark-ridge": LandmarkRidgeClassifi
 def test_a_level_is_read_again_and_moves_probabilities(form):
     plain = fitted(LEVELS[form])
     level = np.linspace(-0.5, 0.5, len(plain.estimator.classes_))
-    read = model_from(bundle_of(replace(plain, estimator=levelled(plain.estimator, level))))
+    read = model_from(bundle_of(replace(plain, estimator=add_level(plain.estimator, level))))
     odds = plain.predict_proba(ROWS) * np.exp(level)
     assert_allclose(read.predict_proba(ROWS), odds / odds.sum(axis=1, keepdims=True), rtol=1e-9)
     assert bundle_of(read).facts["estimator"] == type(plain.estimator).__name__
@@ -405,7 +405,7 @@ def test_of_a_search_the_best_model_gets_the_level():
     search = fitted(GridSearchCV(LogisticRegression(), {"C": [0.1, 1.0]}, cv=2))
     level = np.linspace(-0.5, 0.5, len(search.estimator.classes_))
     assert (
-        bundle_of(replace(search, estimator=levelled(search.estimator, level))).facts["estimator"]
+        bundle_of(replace(search, estimator=add_level(search.estimator, level))).facts["estimator"]
         == "LogisticRegression"
     )
 

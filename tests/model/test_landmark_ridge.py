@@ -9,7 +9,7 @@ from sklearn.metrics.pairwise import rbf_kernel
 from sklearn.utils.estimator_checks import check_estimator
 
 from datacollab.model import LandmarkRidgeClassifier, LandmarkRidgeRegressor
-from datacollab.model._models import calibrate, calibrated
+from datacollab.model._models import calibrate, softmax_of
 
 
 @pytest.fixture
@@ -67,13 +67,13 @@ def test_probabilities_left_out_are_those_of_a_fit_without_the_row(rows):
         X[:15], 0.4, np.delete(X, i, 0), np.eye(3)[np.searchsorted(model.classes_, np.delete(y, i))], np.ones(89), 0.1
     )
     scores = rbf_kernel(X[i : i + 1], X[:15], gamma=0.4) @ solution[:-1] + solution[-1]
-    assert_allclose(left_out[i], calibrated(scores, model.scale_, model.offsets_)[0], atol=1e-6)
+    assert_allclose(left_out[i], softmax_of(scores, model.scale_, model.offsets_)[0], atol=1e-6)
     assert_allclose(left_out.sum(axis=1), 1.0)
 
 
 def test_calibration_is_the_optimum_a_generic_solver_finds(rng):
     scores = rng.normal(size=(200, 3))
-    codes = np.array([rng.choice(3, p=row) for row in calibrated(scores, 2.5, np.array([1.0, 0.0, -1.0]))])
+    codes = np.array([rng.choice(3, p=row) for row in softmax_of(scores, 2.5, np.array([1.0, 0.0, -1.0]))])
     weights = rng.uniform(0.5, 2, size=200)
     scale, offsets = calibrate(scores, codes, weights)
 

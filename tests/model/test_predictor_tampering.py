@@ -13,7 +13,7 @@ import pytest
 from predictor_examples import CLASSIFIERS, N_COLUMNS, REGRESSORS, TWO_CLASSES_ONLY, fitted
 
 from datacollab.errors import ExchangeError
-from datacollab.model._export import sent_form
+from datacollab.model._export import sendable_form
 from datacollab.model._received import read_predictor, write_predictor
 from datacollab.model._steps import MOST_WIDTH, Budget, Parts
 from mutations import places
@@ -27,7 +27,7 @@ ROWS = np.random.default_rng(0).normal(size=(8, N_COLUMNS))
 
 
 def written(model):
-    facts, arrays = write_predictor(sent_form(model))
+    facts, arrays = write_predictor(sendable_form(model))
     return json.loads(json.dumps(facts)), arrays
 
 

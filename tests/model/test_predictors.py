@@ -18,7 +18,7 @@ from sklearn.utils.validation import check_is_fitted
 from datacollab.bundle import arrays_to_bytes, bytes_to_arrays
 from datacollab.errors import ExchangeError
 from datacollab.model import SENDABLE
-from datacollab.model._export import sent_form
+from datacollab.model._export import sendable_form
 from datacollab.model._received import read_predictor, write_predictor
 from datacollab.model._steps import LEAF, PRECISIONS, Trees
 from refusals import refused_with
@@ -28,7 +28,7 @@ pytestmark = [pytest.mark.filterwarnings("ignore::FutureWarning:sklearn")]
 
 def received(estimator):
     """What is read of what is written of it, by way of JSON and bytes."""
-    facts, arrays = write_predictor(sent_form(estimator))
+    facts, arrays = write_predictor(sendable_form(estimator))
     arrays = bytes_to_arrays(arrays_to_bytes(arrays), what="h")
     return read_predictor(json.loads(json.dumps(facts)), arrays, N_COLUMNS)
 
@@ -93,7 +93,7 @@ def test_a_score_of_zero_is_the_class_that_it_is_to_scikit_learn():
         ensemble.RandomForestClassifier(2, bootstrap=False),
     ):
         model.fit(X, y)
-        facts, arrays = write_predictor(sent_form(model))
+        facts, arrays = write_predictor(sendable_form(model))
         read = read_predictor(facts, arrays, 1)
         np.testing.assert_array_equal(read.predict_proba(X), np.full((4, 2), 0.5))
         np.testing.assert_array_equal(read.predict(X), model.predict(X))
@@ -101,7 +101,7 @@ def test_a_score_of_zero_is_the_class_that_it_is_to_scikit_learn():
 
 def test_rows_counts_and_what_inner_nodes_say_stay_at_home():
     """Of a forest there is its splits, and what its leaves say."""
-    facts, arrays = write_predictor(sent_form(fitted(CLASSIFIERS["forest"], n_classes=3)))
+    facts, arrays = write_predictor(sendable_form(fitted(CLASSIFIERS["forest"], n_classes=3)))
     assert [step["kind"] for step in facts["steps"]] == ["trees"]
     n_leaves = np.count_nonzero(arrays["0.feature"] == -1)
     assert {name: array.shape for name, array in arrays.items()} == {
@@ -128,7 +128,7 @@ def test_it_is_an_estimator_that_cannot_be_trained():
 def test_what_was_received_can_be_sent_on():
     once = received(fitted(CLASSIFIERS["vote"], n_classes=3))
     facts, arrays = write_predictor(once)
-    again, other = write_predictor(sent_form(once))
+    again, other = write_predictor(sendable_form(once))
     assert facts == again
     assert arrays_to_bytes(arrays) == arrays_to_bytes(other)
 
@@ -161,14 +161,14 @@ class _Louder(linear_model.LogisticRegression):
 )
 def test_what_no_steps_describe_is_refused_by_name(estimator, named):
     with pytest.raises(ExchangeError, match=named) as caught:
-        sent_form(fitted(estimator, n_classes=2))
+        sendable_form(fitted(estimator, n_classes=2))
     assert caught.value.code == "MODEL_UNSUPPORTED"
     assert "forest" in str(caught.value)
 
 
 def test_what_is_not_fitted_is_refused():
     with refused_with("MODEL_UNSUPPORTED", match="not fitted"):
-        sent_form(linear_model.LogisticRegression())
+        sendable_form(linear_model.LogisticRegression())
 
 
 @pytest.mark.parametrize(
@@ -183,7 +183,7 @@ def test_several_targets_are_refused(model):
     X, y = new_rows(0), np.zeros((200, 2), dtype=int)
     y[100:, 0] = y[::2, 1] = 1
     with pytest.raises(ExchangeError, match="several targets"):
-        sent_form(clone(model).fit(X, y))
+        sendable_form(clone(model).fit(X, y))
 
 
 def test_sparse_coefficients_are_written_in_full():
@@ -204,7 +204,7 @@ def test_categories_are_refused():
     X = np.column_stack([np.arange(60) % 3, np.zeros((60, N_COLUMNS - 1))])
     model = ensemble.HistGradientBoostingClassifier(categorical_features=[0], max_iter=2, min_samples_leaf=2)
     with pytest.raises(ExchangeError, match="categories"):
-        sent_form(model.fit(X, (X[:, 0] == 1).astype(int)))
+        sendable_form(model.fit(X, (X[:, 0] == 1).astype(int)))
 
 
 def test_an_empty_pipeline_step_changes_nothing():

@@ -14,7 +14,7 @@ import datacollab as dc
 from datacollab.bundle import bytes_to_arrays
 from datacollab.errors import AgreementError, ExchangeError
 from datacollab.model import SENDABLE, PartyModel, ReceivedSurvival, head_to, model_contents, model_from, task_of
-from datacollab.model._export import sent_form
+from datacollab.model._export import sendable_form
 from datacollab.model._received import read_predictor, write_predictor
 from datacollab.survival import Baseline, CoxRegression, SurvivalForest
 from datacollab.targets import survival_target
@@ -37,7 +37,7 @@ def model_of(name, strata=STRATA):
 
 
 def written(name):
-    facts, arrays = write_predictor(sent_form(FITTED[name](None)))
+    facts, arrays = write_predictor(sendable_form(FITTED[name](None)))
     return json.loads(json.dumps(facts)), arrays
 
 
@@ -278,6 +278,6 @@ def test_a_model_in_memory_needs_its_own_baseline():
 
 
 def test_its_text_shows_no_numbers():
-    text = repr(sent_form(FITTED["forest"](None)))
+    text = repr(sendable_form(FITTED["forest"](None)))
     assert "Baseline(n_steps=" in text
     assert repr(Baseline(np.array([1.0]), np.array([0.5]))) == "Baseline(n_steps=1)"

@@ -30,8 +30,8 @@ from datacollab.errors import (
     SuppressedRowsWarning,
 )
 from datacollab.party import Defence, GaussianMechanism, GaussianNoise, Microaggregation, Published
+from datacollab.party._digests import RowDigests
 from datacollab.party._party import random_rotation
-from datacollab.party._release import RowDigests
 
 EXPORTED = [
     value

@@ -14,9 +14,8 @@ from scipy.stats import norm
 from datacollab.errors import ObfuscationError
 from datacollab.linalg import gaussian_delta, gaussian_epsilon, gaussian_sigma
 from datacollab.party import GaussianMechanism, GaussianNoise, Promise
-from datacollab.party._defence import clipped as clip_rows
-from datacollab.party._defence import grid_step, noisy
-from datacollab.party._release import guarantee_of, mu_of
+from datacollab.party._defence import add_noise, clip_rows, grid_step
+from datacollab.party._guarantee import guarantee_of, mu_of
 
 
 class Silent:
@@ -33,7 +32,7 @@ class Silent:
 def test_noised_values_lie_on_a_grid_of_powers_of_two(sigma, seed):
     rng = np.random.default_rng(seed)
     values, noise = rng.normal(size=20) * sigma * 10.0 ** rng.integers(-3, 4), rng.normal(size=20)
-    released, step = noisy(values, sigma, Silent(noise)), grid_step(sigma)
+    released, step = add_noise(values, sigma, Silent(noise)), grid_step(sigma)
     assert math.log2(step) == round(math.log2(step))
     assert sigma / 2**13 < step <= sigma / 2**12
     assert_array_equal(released / step, np.round(released / step))
@@ -45,7 +44,7 @@ def test_noised_values_lie_on_a_grid_of_powers_of_two(sigma, seed):
 def test_last_bits_tell_nothing(rng):
     """Without the grid, whoever knows f to the last bit tells which values can be sums of x and the noise."""
     x, other, sigma = 1e3 + 1 / 3, 1e3 + 1 / 7, 1.0
-    first, second = (noisy(np.full(4000, value), sigma, np.random.RandomState(0)) for value in (x, other))
+    first, second = (add_noise(np.full(4000, value), sigma, np.random.RandomState(0)) for value in (x, other))
     step = grid_step(sigma)
     assert set(np.mod(first, step)) == set(np.mod(second, step)) == {0.0}
 

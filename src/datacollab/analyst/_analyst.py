@@ -15,7 +15,7 @@ from .._notebooks import card, chain, class_names, table
 from .._threads import one_thread, one_thread_if_small
 from .._validation import FloatArray, PartyName
 from ..errors import AgreementError, UnknownPartyError, UnsendableWarning
-from ..model import AnchorPredictions, PartyModel, anchor_predictions, levelled, unsendable_part
+from ..model import AnchorPredictions, PartyModel, add_level, anchor_predictions, unsendable_part
 from ..share import Share
 from ..survival import SurvivalModel
 from ..targets import TargetKind, check_coding
@@ -89,7 +89,7 @@ class Collaboration:
             # A model with strata gives a party its own.
             estimator = estimator.for_party(party)
         elif party in self.levels_:
-            estimator = levelled(estimator, self.levels_[party])
+            estimator = add_level(estimator, self.levels_[party])
         return PartyModel(
             party=party,
             integration_function=self.integrator_.integration_functions_[party],

@@ -28,7 +28,8 @@ from .._typing import DefaultNumber
 from .._validation import FloatArray, HasMethods, Interval, PartyName, StrOptions, check_single_targets, count_missing
 from ..analyst import LTI, Analyst, AnchorScaled, BaseIntegrator, Clustering, cluster, integrate
 from ..errors import AgreementError, FewEventsWarning, HeavyTailWarning, SmallClassWarning
-from ..party import CombinedModel, CommonSpace, Defence, fit_own_model
+from ..own import CombinedModel, fit_own_model
+from ..party import CommonSpace, Defence
 from ..share import Share
 from ..sums import FEWEST_PARTIES, MaskKey, SumsPlan, fences
 from ..survival import CoxRegression, concordance_index

@@ -25,7 +25,8 @@ from .._validation import FloatArray, require
 from ..datasets import split_parties
 from ..errors import AgreementError, AnchorError
 from ..model import probabilities_of
-from ..party import CombinedModel, CommonSpace, fit_own_model
+from ..own import CombinedModel, fit_own_model
+from ..party import CommonSpace
 from ..sums import FEWEST_PARTIES
 from ._arguments import check_anchor, compare_targets, one_per_anchor_row
 from ._data_collaboration import DataCollaborationClassifier, DataCollaborationRegressor, PlayedSums

@@ -1,4 +1,4 @@
-"""What goes back to a party: g_k and the model h, or h's predictions for the anchor; and their files.
+"""The answer to a party: g_k and the model h, or h's predictions for the anchor; and their files.
 
 * g_k and h together, and their file: `_party_model`; integration functions: `_maps`.
 * Models that an analyst trains: `_models`; how they are written and read: `_heads`, `_refusals`.
@@ -14,7 +14,7 @@ from ._anchor_predictions import (
     predictions_from,
 )
 from ._export import SENDABLE, unsendable_part
-from ._heads import estimator_kind, head_from, head_to
+from ._heads import head_from, head_to
 from ._maps import IntegrationFunction, KernelMap, LinearMap, map_from, map_to
 from ._models import (
     ALPHAS,
@@ -23,10 +23,10 @@ from ._models import (
     CalibratedForestClassifier,
     LandmarkRidgeClassifier,
     LandmarkRidgeRegressor,
+    add_level,
     at_level,
     fit_left_out,
     fit_weighted,
-    levelled,
     log_loss_of,
     probabilities_of,
 )
@@ -39,12 +39,14 @@ from ._received import (
     mixture_novelty,
     nearest_centre,
 )
+from ._refusals import estimator_kind
 
 __all__ = ["ALPHAS", "MODEL_KIND", "PREDICTIONS_KIND", "SENDABLE"]
 __all__ += ["AnchorPredictions", "AveragedClassifier", "AveragedRegressor", "CalibratedForestClassifier"]
 __all__ += ["IntegrationFunction", "KernelMap", "LandmarkRidgeClassifier", "LandmarkRidgeRegressor"]
-__all__ += ["LinearMap", "PartyModel", "ReceivedClassifier", "ReceivedRegressor", "ReceivedSurvival", "at_level"]
-__all__ += ["anchor_predictions", "estimator_kind", "fit_left_out", "fit_weighted", "head_from", "head_to", "levelled"]
+__all__ += ["LinearMap", "PartyModel", "ReceivedClassifier", "ReceivedRegressor", "ReceivedSurvival"]
+__all__ += ["add_level", "at_level"]
+__all__ += ["anchor_predictions", "estimator_kind", "fit_left_out", "fit_weighted", "head_from", "head_to"]
 __all__ += ["log_loss_of", "map_from", "map_to", "mixture_classes", "mixture_novelty", "model_contents"]
 __all__ += ["model_from", "nearest_centre", "plain_facts", "predictions_contents", "predictions_from"]
 __all__ += ["probabilities_of", "task_of", "unsendable_part"]

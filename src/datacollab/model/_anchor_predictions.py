@@ -1,4 +1,4 @@
-"""The other thing that may come back from the analyst: no model, but what it says of the anchor's rows."""
+"""Predictions for the anchor's rows, which may come back from the analyst in place of a model."""
 
 from __future__ import annotations
 
@@ -20,13 +20,13 @@ from ._refusals import check_classes, class_names
 PREDICTIONS_KIND = "datacollab.answers"
 
 _TOLERANCE = 1e-6
+# As of shares: squares are finite in double precision.
 _MOST_ENTRY = 1e30
-"""As of shares: squares are finite in double precision."""
 
 
 @dataclass(frozen=True, kw_only=True, eq=False, repr=False)
 class AnchorPredictions(SignedFile):
-    """What h says of each row of the anchor, as one party's g_k and f_k show it: h(g_k(f_k(a))).
+    """Predictions h(g_k(f_k(a))) for each row of the anchor, as one party's g_k and f_k show it.
 
     A party learns a model of its own from them, on the raw columns of the anchor, by `Party.distil`.  That needs no
     f_k, so the party may forget it; and nothing comes back that would have to be run.
@@ -48,7 +48,7 @@ class AnchorPredictions(SignedFile):
     Notes
     -----
     They are a function of all parties' shared rows, as a model is, evaluated on the rows of the anchor.
-    What they tell of single rows is measured, not proven.
+    Their leakage about single rows is measured, not proven.
 
     Examples
     --------
@@ -73,13 +73,18 @@ class AnchorPredictions(SignedFile):
             values = np.array(self.values, dtype=np.float64)
         except (TypeError, ValueError):
             raise ValueError(f"{who} be numbers.") from None
-        classes = None if self.classes is None else np.array(self.classes)
-        wanted = values.shape[:1] if classes is None else (*values.shape[:1], *classes.shape)
-        if values.ndim < 1 or not values.size or values.shape != wanted or (classes is not None and classes.ndim != 1):
+        classes = None
+        expected = values.shape[:1]
+        of_classes = "no classes"
+        if self.classes is not None:
+            classes = np.array(self.classes)
+            expected = (*values.shape[:1], *classes.shape)
+            of_classes = f"classes of shape {classes.shape}"
+        is_list = classes is None or classes.ndim == 1
+        if values.ndim < 1 or not values.size or values.shape != expected or not is_list:
             raise ValueError(
                 f"{who} be one number for each anchor row, or one probability for each row and class; got an array of "
-                f"shape {values.shape} and "
-                f"{'no classes' if classes is None else f'classes of shape {classes.shape}'}."
+                f"shape {values.shape} and {of_classes}."
             )
         # Written so that NaN, which compares to nothing, is refused as well.
         if not np.abs(values).max() <= _MOST_ENTRY:
@@ -103,7 +108,14 @@ class AnchorPredictions(SignedFile):
     @property
     def predicted(self) -> NDArray[Any]:
         """The most probable class of each anchor row, or its number, of shape (n_anchors,)."""
-        return self.values if self.classes is None else np.asarray(self.classes[self.values.argmax(axis=1)])
+        if self.classes is None:
+            return self.values
+        return np.asarray(self.classes[self.values.argmax(axis=1)])
+
+    @property
+    def task(self) -> str:
+        """The task as the file names it."""
+        return "regression" if self.classes is None else "classification"
 
     def __repr__(self) -> str:
         kind = "numbers" if self.classes is None else f"probabilities of {len(self.classes)} classes"
@@ -122,15 +134,18 @@ _ARRAY = "values"
 
 
 def predictions_contents(predictions: AnchorPredictions) -> tuple[dict[str, Any], dict[str, bytes]]:
-    """Return what a `.dcanswers` file says, to which a project adds its own facts, and its members.
+    """Return facts of a `.dcanswers` file, to which a project adds its own, and its members.
 
     Raise MODEL_UNSUPPORTED for classes that are neither texts nor numbers.
     """
-    names, dtype = (None, None) if predictions.classes is None else class_names(predictions.classes)
+    names: list[Any] | None = None
+    dtype: str | None = None
+    if predictions.classes is not None:
+        names, dtype = class_names(predictions.classes)
     facts = {
         "party": predictions.party,
         "n_anchors": predictions.n_anchors,
-        "task": "regression" if predictions.classes is None else "classification",
+        "task": predictions.task,
         "classes": names,
         "classes_dtype": dtype,
         "created": datetime.now(UTC).isoformat(timespec="seconds"),
@@ -156,30 +171,30 @@ def predictions_from(bundle: Bundle) -> AnchorPredictions:
 
 def _read(bundle: Bundle) -> AnchorPredictions:
     if bundle.members.keys() != {_MEMBER}:
-        raise _malformed(f"they have the members {sorted(bundle.members)!r}, expected {_MEMBER!r}")
+        raise _bad_predictions(f"they have the members {sorted(bundle.members)!r}, expected {_MEMBER!r}")
     try:
         facts = plain_facts(bundle)
         arrays = bytes_to_arrays(bundle.members[_MEMBER], what=_MEMBER)
         classes = check_classes(facts.get("classes"), facts.get("classes_dtype"))
     except ExchangeError:
-        raise _malformed("their facts, their numbers, or the names of their classes cannot be read") from None
+        raise _bad_predictions("their facts, their numbers, or the names of their classes cannot be read") from None
     if "party" not in facts:
-        raise _malformed("they do not say for whom they are")
+        raise _bad_predictions("they do not say for whom they are")
     if arrays.keys() != {_ARRAY} or arrays[_ARRAY].dtype != np.float64:
-        raise _malformed("they are no table of double precision")
-    if facts.get("task") != ("regression" if classes is None else "classification"):
-        raise _malformed("they say something else of their task than they hold")
+        raise _bad_predictions("they are no table of double precision")
     try:
         predictions = AnchorPredictions(party=facts["party"], values=arrays[_ARRAY], classes=classes)
     except ValueError as error:
-        raise _malformed(str(error)) from None
+        raise _bad_predictions(str(error)) from None
+    if facts.get("task") != predictions.task:
+        raise _bad_predictions("they say something else of their task than they hold")
     n_anchors = facts.get("n_anchors")
     if type(n_anchors) is not int or n_anchors != predictions.n_anchors:
-        raise _malformed("they say that they are of another number of rows than they hold")
+        raise _bad_predictions("they say that they are of another number of rows than they hold")
     return predictions
 
 
-def _malformed(what: str) -> ExchangeError:
+def _bad_predictions(what: str) -> ExchangeError:
     reason = what.rstrip(".")
     return ExchangeError(
         "ANSWERS_MALFORMED", f"The anchor predictions are inconsistent: {reason}. Do not use them, and ask the analyst."
@@ -187,7 +202,7 @@ def _malformed(what: str) -> ExchangeError:
 
 
 def anchor_predictions(model: PartyModel, anchor_representation: ArrayLike) -> AnchorPredictions:
-    """Return what a party's model says of its representation of the anchor.
+    """Return the predictions of a party's model for its representation of the anchor.
 
     Probabilities where h gives them; of a classifier that gives none, 1 for the class that it names.  The
     representation is f_k of the anchor's rows, of shape (n_anchors, n_intermediate), as in the party's share.
@@ -201,6 +216,7 @@ def anchor_predictions(model: PartyModel, anchor_representation: ArrayLike) -> A
         classes = np.asarray(estimator.classes_)
         if hasattr(estimator, "predict_proba"):
             values = model.predict_proba(anchor_representation)
+        # A class that is named without a probability is certain.
         else:
             values = np.asarray(model.predict(anchor_representation)[:, None] == classes, dtype=np.float64)
     elif is_regressor(estimator):

@@ -12,27 +12,32 @@ from sklearn.base import RegressorMixin
 from .._typing import FloatArray
 from ..bundle import arrays_to_bytes, bytes_to_arrays
 from ..errors import ExchangeError
-from ._export import sent_form
+from ._export import sendable_form
 from ._models import (
     AveragedClassifier,
     AveragedRegressor,
     LandmarkRidgeClassifier,
     LandmarkRidgeRegressor,
     Levelled,
-    levelled,
+    add_level,
 )
 from ._received import read_predictor, write_predictor
-from ._refusals import MOST_CLASSES, FittedAlready, bad_predictor, check_classes, class_names, malformed, too_large
+from ._refusals import MOST_CLASSES, bad_model, bad_predictor, check_classes, class_names, too_large
 from ._steps import Budget, Parts
 
 _MOST_AVERAGED = 50
 _MOST_LANDMARKS = 10_000
+# Largest scale and offset: those that are fitted stay far below.
 _MOST_CALIBRATION = 1e6
 _LEAST_POSITIVE = float(np.nextafter(0.0, 1.0))
 _ROUNDING = 1e-9
-_NANOSECONDS_PRODUCT, _NANOSECONDS_EXPONENTIAL, _NANOSECONDS_EACH = 0.25, 20.0, 10.0
-"""What one number of a product, one exponential, and one number that is copied or added cost, roughly."""
-_LEVEL, _MOST_LEVEL = "level", 100.0
+# The cost of one number of a product, of one exponential, and of one number that is copied or added, roughly.
+_NANOSECONDS_PRODUCT = 0.25
+_NANOSECONDS_EXPONENTIAL = 20.0
+_NANOSECONDS_EACH = 10.0
+_LEVEL = "level"
+# Exponentials of such levels are finite, whatever probabilities they multiply.
+_MOST_LEVEL = 100.0
 _FORMS = ("average", "landmark-ridge", "steps")
 
 _Ridge = LandmarkRidgeClassifier | LandmarkRidgeRegressor
@@ -40,7 +45,10 @@ _Average = AveragedClassifier | AveragedRegressor
 
 
 def _ridge_to(estimator: _Ridge) -> tuple[dict[str, Any], dict[str, NDArray[Any]]]:
-    names, dtype = class_names(estimator.classes_) if isinstance(estimator, LandmarkRidgeClassifier) else (None, None)
+    names: list[Any] | None = None
+    dtype: str | None = None
+    if isinstance(estimator, LandmarkRidgeClassifier):
+        names, dtype = class_names(estimator.classes_)
     facts = {
         "form": "landmark-ridge",
         "kernel": estimator.kernel,
@@ -91,16 +99,21 @@ def _ridge_from(parts: Parts, landmarks: FloatArray | None, n_components: int) -
     if (landmarks is not None) != (kernel == "rbf"):
         raise bad_predictor("has landmarks, and a kernel that has none, or the other way round")
     n_landmarks = 0 if landmarks is None else len(landmarks)
+    n_rows = n_landmarks or n_components
+    n_outputs = 1 if classes is None else len(classes)
     # As steps would cost: distances and their exponentials, a product, and probabilities.
-    n_rows, n_outputs = n_landmarks or n_components, 1 if classes is None else len(classes)
     work = _NANOSECONDS_PRODUCT * n_landmarks * n_components + _NANOSECONDS_EXPONENTIAL * n_landmarks
     parts.budget.spend(work + _NANOSECONDS_PRODUCT * n_rows * n_outputs + _NANOSECONDS_EXPONENTIAL * n_outputs, 4)
-    each = () if classes is None else (n_outputs,)
-    kind = LandmarkRidgeRegressor if classes is None else LandmarkRidgeClassifier
+    each: tuple[int, ...] = ()
+    kind: type[_Ridge] = LandmarkRidgeRegressor
+    if classes is not None:
+        each = (n_outputs,)
+        kind = LandmarkRidgeClassifier
     estimator = kind(landmarks, kernel=kernel, gamma=gamma, alphas=(alpha,))
     estimator.coefficients_ = parts.table("coefficients", (n_rows, *each))
     estimator.intercept_ = parts.table("intercept", each)
-    estimator.alpha_, estimator.n_features_in_ = alpha, n_components
+    estimator.alpha_ = alpha
+    estimator.n_features_in_ = n_components
     if isinstance(estimator, LandmarkRidgeClassifier) and classes is not None:
         estimator.classes_ = classes
         # A scale below 0 would turn the model's answers round.
@@ -112,15 +125,8 @@ def _ridge_from(parts: Parts, landmarks: FloatArray | None, n_components: int) -
 def _average_from(
     facts: Mapping[str, Any], arrays: dict[str, NDArray[Any]], n_components: int, budget: Budget
 ) -> _Average:
-    averaged, weights = facts.get("averaged"), facts.get("weights")
-    if not isinstance(averaged, list) or not isinstance(weights, list) or not 0 < len(averaged) == len(weights):
-        raise bad_predictor("does not have one weight for each model that is averaged")
-    if len(averaged) > _MOST_AVERAGED:
-        raise too_large(f"is the average of {len(averaged)} models; {_MOST_AVERAGED} are allowed")
-    if any(isinstance(each, bool) or not isinstance(each, float | int) or not 0 <= each <= 1 for each in weights):
-        raise bad_predictor("has weights that are not between 0 and 1")
-    if abs(sum(weights) - 1) > _ROUNDING:
-        raise bad_predictor("has weights that do not add up to one")
+    averaged, weights = _check_weights(facts)
+    # Landmarks that models have in common are read once, and counted once.
     common: dict[int | None, FloatArray | None] = {None: None}
     estimators = []
     for number, each in enumerate(averaged):
@@ -137,12 +143,30 @@ def _average_from(
         raise bad_predictor("is an average of classifiers and regressors")
     if len({each.get("classes_dtype") for each in averaged}) > 1:
         raise bad_predictor("is an average of models whose classes are of different types")
+    # An average has all classes of its models, which together may be more than one model may have.
     known = {name for each in averaged for name in each.get("classes") or ()}
     if len(known) > MOST_CLASSES:
         raise too_large(f"is an average of models of {len(known)} classes; {MOST_CLASSES} are allowed")
     budget.spend(len(averaged) * _NANOSECONDS_EACH * len(known), len(averaged))
-    average = AveragedClassifier if kinds == {LandmarkRidgeClassifier} else AveragedRegressor
-    return average(estimators, weights)
+    if kinds == {LandmarkRidgeClassifier}:
+        return AveragedClassifier(estimators, weights)
+    return AveragedRegressor(estimators, weights)
+
+
+def _check_weights(facts: Mapping[str, Any]) -> tuple[list[Any], list[float]]:
+    """Return the models of an average, unchecked, and their weights."""
+    averaged = facts.get("averaged")
+    weights = facts.get("weights")
+    if not isinstance(averaged, list) or not isinstance(weights, list) or not 0 < len(averaged) == len(weights):
+        raise bad_predictor("does not have one weight for each model that is averaged")
+    if len(averaged) > _MOST_AVERAGED:
+        raise too_large(f"is the average of {len(averaged)} models; {_MOST_AVERAGED} are allowed")
+    # In Python a truth value is a number.
+    if any(isinstance(each, bool) or not isinstance(each, float | int) or not 0 <= each <= 1 for each in weights):
+        raise bad_predictor("has weights that are not between 0 and 1")
+    if abs(sum(weights) - 1) > _ROUNDING:
+        raise bad_predictor("has weights that do not add up to one")
+    return averaged, weights
 
 
 def head_to(estimator: Any, stem: str) -> tuple[dict[str, Any], dict[str, bytes]]:
@@ -152,13 +176,14 @@ def head_to(estimator: Any, stem: str) -> tuple[dict[str, Any], dict[str, bytes]
     """
     level = {}
     if isinstance(estimator, Levelled):
-        level, estimator = {_LEVEL: np.asarray(estimator.level, dtype=np.float64)}, estimator.estimator
+        level = {_LEVEL: np.asarray(estimator.level, dtype=np.float64)}
+        estimator = estimator.estimator
     if isinstance(estimator, _Ridge):
         facts, arrays = _ridge_to(estimator)
     elif isinstance(estimator, _Average) and all(isinstance(each, _Ridge) for each in estimator.estimators_):
         facts, arrays = _average_to(estimator)
     else:
-        facts, arrays = write_predictor(sent_form(estimator))
+        facts, arrays = write_predictor(sendable_form(estimator))
         facts = {"form": "steps"} | facts
     return facts, {f"{stem}.safetensors": arrays_to_bytes(arrays | level)}
 
@@ -168,39 +193,39 @@ def head_from(facts: Any, members: Mapping[str, bytes], stem: str, n_components:
 
     Raise MODEL_MALFORMED or TOO_LARGE.
     """
-    form = facts.get("form") if isinstance(facts, Mapping) else None
-    if not isinstance(form, str) or form not in _FORMS:
-        raise malformed("it does not say in which form its estimator is")
+    if not isinstance(facts, Mapping) or facts.get("form") not in _FORMS:
+        raise bad_model("it does not say in which form its estimator is")
+    form = facts["form"]
     names = {name for name in members if name.rpartition(".")[0] == stem}
     if names != {f"{stem}.safetensors"}:
-        raise malformed(f"it has the members {sorted(names)!r}, which is not what {form!r} is made of")
+        raise bad_model(f"it has the members {sorted(names)!r}, which is not what {form!r} is made of")
     try:
         arrays = bytes_to_arrays(members[f"{stem}.safetensors"], what=f"{stem}.safetensors")
     except ExchangeError:
-        raise malformed("the numbers of its estimator cannot be read") from None
-    level = {_LEVEL: arrays.pop(_LEVEL)} if _LEVEL in arrays else {}
-    budget, estimator = Budget(), None
+        raise bad_model("the numbers of its estimator cannot be read") from None
+    level = arrays.pop(_LEVEL, None)
+    budget = Budget()
+    estimator: Any
     if form == "steps":
         estimator = read_predictor(facts, arrays, n_components)
     elif form == "average":
         estimator = _average_from(facts, arrays, n_components, budget)
     else:
-        landmarks = _landmarks(arrays, "landmarks", n_components, budget) if "landmarks" in arrays else None
+        landmarks = None
+        if "landmarks" in arrays:
+            landmarks = _landmarks(arrays, "landmarks", n_components, budget)
         estimator = _ridge_from(Parts(facts, arrays, "", budget), landmarks, n_components)
     if arrays and form != "steps":
         raise bad_predictor("has arrays of none of its models")
-    return _levelled_from(estimator, Parts({}, level, "", budget)) if level else estimator
+    if level is None:
+        return estimator
+    return _read_level(estimator, Parts({}, {_LEVEL: level}, "", budget))
 
 
-def _levelled_from(estimator: Any, parts: Parts) -> Any:
+def _read_level(estimator: Any, parts: Parts) -> Any:
     """Return the estimator at the level of its party."""
     if isinstance(estimator, RegressorMixin):
-        return levelled(estimator, parts.table(_LEVEL, ()))
+        return add_level(estimator, parts.table(_LEVEL, ()))
     if not hasattr(estimator, "predict_proba"):
         raise bad_predictor("has a level of its party, which moves probabilities and numbers alone")
-    return levelled(estimator, parts.table(_LEVEL, estimator.classes_.shape, most=_MOST_LEVEL))
-
-
-def estimator_kind(estimator: Any) -> str:
-    """Return name of the class that was trained, also where only its steps are there."""
-    return estimator.name if isinstance(estimator, FittedAlready) else type(estimator).__name__
+    return add_level(estimator, parts.table(_LEVEL, estimator.classes_.shape, most=_MOST_LEVEL))

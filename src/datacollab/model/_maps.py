@@ -16,7 +16,7 @@ from sklearn.metrics.pairwise import PAIRWISE_KERNEL_FUNCTIONS
 from .._validation import Array, FloatArray, PartyName, check_representation, to_numpy
 from ..errors import ExchangeError
 from ..linalg import Kernel, as_precise_as, kernel_expansion
-from ._refusals import malformed
+from ._refusals import bad_model
 from ._steps import Budget, Parts
 
 
@@ -54,7 +54,7 @@ class LinearMap(IntegrationFunction):
     coefficients : ndarray of shape (n_intermediate, n_components)
         :math:`G^{(k)}`.
     intercept : ndarray of shape (n_components,) or None
-        What is added to each row.
+        The vector that is added to each row.
 
     Examples
     --------
@@ -132,11 +132,11 @@ class KernelMap(IntegrationFunction):
 
     def to_numpy(self) -> Self:
         """Return the same map with NumPy arrays, for where there is no graphics processor."""
-        rows, coefficients = to_numpy(self.anchor_representation), to_numpy(self.coefficients)
-        return replace(self, anchor_representation=rows, coefficients=coefficients)
+        rows = to_numpy(self.anchor_representation)
+        return replace(self, anchor_representation=rows, coefficients=to_numpy(self.coefficients))
 
     def __getstate__(self) -> dict[str, Any]:
-        # What was prepared for speed is as large as the map, and is prepared again where it is needed.
+        # The expansion that is cached for speed is as large as the map, and is made again where it is needed.
         return {field.name: getattr(self, field.name) for field in fields(self)}
 
     def __repr__(self) -> str:
@@ -148,6 +148,7 @@ class KernelMap(IntegrationFunction):
 INTERCEPT = "intercept"
 """Fact and array of a linear map that has one."""
 
+# Squares of such entries are finite in double precision.
 _MOST_ENTRY = 1e30
 _PRECISIONS = ("auto", "float32", "float64")
 _PARAMETERS = ("gamma", "degree", "coef0")
@@ -166,10 +167,10 @@ def map_to(g: IntegrationFunction) -> tuple[dict[str, Any], dict[str, NDArray[An
         intercept = np.asarray(g.intercept, dtype=np.float64)[np.newaxis]
         return {"kind": "linear", "transposed": order, INTERCEPT: True}, arrays | {INTERCEPT: intercept}
     if not isinstance(g, KernelMap):
-        raise _unsupported(g, f"is a {type(g).__name__}; linear and kernel maps can be sent")
+        raise _refuse_map(g, f"is a {type(g).__name__}; linear and kernel maps can be sent")
     metric = g.kernel.metric
     if not isinstance(metric, str) or metric not in PAIRWISE_KERNEL_FUNCTIONS:
-        raise _unsupported(g, "has a kernel that is a function; named kernels of scikit-learn can be sent")
+        raise _refuse_map(g, "has a kernel that is a function; named kernels of scikit-learn can be sent")
     parameters = {name: _plain(g, name, value) for name, value in g.kernel.parameters.items() if name in _PARAMETERS}
     order, arrays = _in_order({"anchor_representation": g.anchor_representation, "coefficients": g.coefficients})
     facts = {
@@ -195,7 +196,9 @@ def map_from(party: PartyName, facts: Any, arrays: Mapping[str, NDArray[Any]]) -
         g: IntegrationFunction = LinearMap(party, coefficients, intercept)
     else:
         representation, coefficients = _tables(parts, "anchor_representation", "coefficients")
-        metric, precision = parts.choice("metric", PAIRWISE_KERNEL_FUNCTIONS), parts.choice("precision", _PRECISIONS)
+        # Kernels by name alone: a function in a file could do anything.
+        metric = parts.choice("metric", PAIRWISE_KERNEL_FUNCTIONS)
+        precision = parts.choice("precision", _PRECISIONS)
         parameters = parts.facts.get("parameters")
         if not isinstance(parameters, Mapping) or not _are_possible(parameters):
             raise _bad_map("has a kernel with impossible parameters")
@@ -235,18 +238,21 @@ def _is_plain(value: Any) -> bool:
 def _are_possible(parameters: Mapping[str, Any]) -> bool:
     if not all(name in _PARAMETERS and _is_plain(value) for name, value in parameters.items()):
         return False
-    gamma, degree = parameters.get("gamma"), parameters.get("degree")
+    gamma = parameters.get("gamma")
+    degree = parameters.get("degree")
+    # A negative gamma grows with the distance, and a large degree leaves the range of numbers.
     return (gamma is None or gamma >= 0) and (degree is None or 0 <= degree <= _MOST_DEGREE)
 
 
 def _plain(g: IntegrationFunction, name: str, value: Any) -> Any:
-    plain = value.item() if isinstance(value, np.generic) else value
-    if not _is_plain(plain):
-        raise _unsupported(g, f"has a kernel whose parameter {name!r} is no number")
-    return plain
+    if isinstance(value, np.generic):
+        value = value.item()
+    if not _is_plain(value):
+        raise _refuse_map(g, f"has a kernel whose parameter {name!r} is no number")
+    return value
 
 
-def _unsupported(g: IntegrationFunction, what: str) -> ExchangeError:
+def _refuse_map(g: IntegrationFunction, what: str) -> ExchangeError:
     return ExchangeError(
         "MODEL_UNSUPPORTED",
         f"The integration function of party {g.party!r} {what}. Integrate with another method or kernel.",
@@ -254,4 +260,4 @@ def _unsupported(g: IntegrationFunction, what: str) -> ExchangeError:
 
 
 def _bad_map(what: str) -> ExchangeError:
-    return malformed(f"its integration function {what}")
+    return bad_model(f"its integration function {what}")

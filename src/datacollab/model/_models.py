@@ -1,4 +1,4 @@
-"""Models h that an analyst trains, each with what it says of rows left out."""
+"""Models h that an analyst trains, each with its predictions for rows left out."""
 
 from __future__ import annotations
 
@@ -22,10 +22,10 @@ from sklearn.utils.validation import _check_sample_weight, check_is_fitted, has_
 
 from .._validation import FloatArray, Interval, StrOptions
 from ..linalg import Kernel, weighted_ridge_path
-from ._refusals import FittedAlready
+from ._refusals import FittedAlready, estimator_kind
 
+# Numbers in the widest table that a batch needs: 64 MiB.
 _MOST_NUMBERS = 2**23
-"""Numbers in the widest table that a batch needs: 64 MiB."""
 
 
 def row_batches(
@@ -52,7 +52,7 @@ class _Probable(ClassifierMixin, ABC):
 
     def predict(self, X: ArrayLike) -> NDArray[Any]:
         """Return the most probable class of each row, shape (n_rows,)."""
-        most = np.concatenate([np.argmax(said, axis=1) for said in self._probabilities(X)])
+        most = np.concatenate([np.argmax(batch, axis=1) for batch in self._probabilities(X)])
         return np.asarray(self.classes_[most])
 
 
@@ -64,14 +64,14 @@ _FORESTS = ("RandomForestRegressor", "ExtraTreesRegressor")
 def fit_left_out(
     estimator: Any, X: FloatArray, y: NDArray[Any], weights: FloatArray, *, groups: NDArray[np.intp], judges: FloatArray
 ) -> tuple[Any, FloatArray | None]:
-    """Return a fitted clone, and what it says of each row when that row is left out.
+    """Return a fitted clone, and its predictions for each row when that row is left out.
 
     In closed form or by trees that did not see the row, where the estimator can; by five folds otherwise.  A row of
-    weight 0 takes no part, and what is said of it is a prediction.  Rows of one number in `groups` are left out
+    weight 0 takes no part, and is predicted by the model of all others.  Rows of one number in `groups` are left out
     together, and `judges` says how much each row counts where the estimator chooses or calibrates by rows left out.
 
-    What is said has shape (n_rows,) for numbers, or (n_rows, n_classes) for probabilities in the order of ``classes_``.
-    It is None for a classifier that gives none, and where there are not two groups to leave out.
+    Predictions have shape (n_rows,) for numbers, or (n_rows, n_classes) for probabilities in the order of ``classes_``.
+    They are None for a classifier that gives none, and where there are not two groups to leave out.
     """
     copy = clone(estimator)
     if hasattr(copy, "fit_left_out"):
@@ -85,7 +85,7 @@ def fit_left_out(
 
 
 class _FittedLeftOut(BaseEstimator, ABC):
-    """An estimator that says, as it is fitted, what it makes of each row when that row is left out."""
+    """An estimator that predicts each row, as it is fitted, when that row is left out."""
 
     n_features_in_: int
 
@@ -103,24 +103,25 @@ class _FittedLeftOut(BaseEstimator, ABC):
         groups: NDArray[np.intp] | None = None,
         judges: FloatArray | None = None,
     ) -> FloatArray:
-        """Fit, and return what the model makes of each row when that row is left out.
+        """Fit, and return predictions for each row when that row is left out.
 
         Parameters are those of `datacollab.model.fit_left_out`; all rows count alike, and each is left out by itself,
-        by default.  What is returned stays with the owner of the rows: the model keeps nothing of it but what it
-        learns.
+        by default.  The predictions stay with the owner of the rows: the model keeps none of them.
         """
         self._validate_params()
         rows, target = validate_data(self, X, y, dtype=np.float64)
         weights = np.asarray(_check_sample_weight(sample_weight, rows, dtype=np.float64))
-        groups = np.arange(len(rows)) if groups is None else groups
-        judges = np.ones(len(rows)) if judges is None else judges
+        if groups is None:
+            groups = np.arange(len(rows))
+        if judges is None:
+            judges = np.ones(len(rows))
         return self._fit(rows, target, weights, groups, judges)
 
     @abstractmethod
     def _fit(
         self, X: FloatArray, y: NDArray[Any], weights: FloatArray, groups: NDArray[np.intp], judges: FloatArray
     ) -> FloatArray:
-        """Fit to checked rows, and return what is said of rows left out."""
+        """Fit to checked rows, and return predictions for rows left out."""
 
 
 def forest_left_out(
@@ -130,16 +131,18 @@ def forest_left_out(
 
     None in place of predictions where there are not two groups to leave out.
     """
+    # A tree that did not draw a row may have drawn another one of its group.
     if len(np.unique(groups)) == len(groups):
         there = weights > 0
         with warnings.catch_warnings(record=True) as caught:
             warnings.simplefilter("always")
             fitted = clone(forest).set_params(oob_score=True).fit(X[there], y[there], sample_weight=weights[there])
         if is_classifier(fitted):
-            left_out, unseen = fitted.predict_proba(X), fitted.oob_decision_function_
+            left_out = fitted.predict_proba(X)
+            left_out[there] = fitted.oob_decision_function_
         else:
-            left_out, unseen = fitted.predict(X), fitted.oob_prediction_
-        left_out[there] = unseen
+            left_out = fitted.predict(X)
+            left_out[there] = fitted.oob_prediction_
         fitted.set_params(oob_score=False)
         _forget_rows(fitted)
         # Else every tree saw some row.
@@ -157,14 +160,18 @@ def fit_weighted(
     estimator takes none.
     """
     there = weights > 0
-    X, y, weights = X[there], y[there], weights[there]
-    last, prefix = estimator, ""
+    X = X[there]
+    y = y[there]
+    weights = weights[there]
+    last = estimator
+    prefix = ""
     if isinstance(estimator, Pipeline):
         step, last = estimator.steps[-1]
         prefix = f"{step}__"
     options = {}
     if strata is not None and has_fit_parameter(last, "strata"):
         options[f"{prefix}strata"] = strata[there]
+    # Weights that are all equal change nothing, so an estimator without weights may have them.
     if not np.all(weights == weights[0]):
         if not has_fit_parameter(last, "sample_weight"):
             raise TypeError(
@@ -178,7 +185,7 @@ def fit_weighted(
 
 
 def _forget_rows(fitted: Any) -> None:
-    """Take out what a forest says of each row out of its bag: the model goes to all parties, that to the row's own."""
+    """Take out a forest's predictions for rows out of its bag: these are for the row's own party, the model for all."""
     for part in [fitted, *(step for _, step in getattr(fitted, "steps", ()))]:
         for name in _OF_ROWS:
             if name in vars(part):
@@ -191,35 +198,42 @@ def _by_folds(
     n_folds = min(_FOLDS, len(np.unique(groups)))
     there = weights > 0
     classes = np.unique(y[there]) if is_classifier(estimator) else None
+    # Stratified folds cannot be more than the largest class has rows.
     if classes is not None:
         n_folds = min(n_folds, int(np.unique(y, return_counts=True)[1].max()))
     if n_folds < 2:
         return None
-    left_out = np.zeros(len(y) if classes is None else (len(y), len(classes)))
-    folds = (GroupKFold if classes is None else StratifiedGroupKFold)(n_folds, shuffle=True, random_state=0)
+    left_out = np.zeros(len(y))
+    folds: Any = GroupKFold(n_folds, shuffle=True, random_state=0)
+    if classes is not None:
+        left_out = np.zeros((len(y), len(classes)))
+        folds = StratifiedGroupKFold(n_folds, shuffle=True, random_state=0)
     with warnings.catch_warnings():
-        warnings.simplefilter("ignore")  # of rare classes and of solvers that stop early; the scores show it
+        # Warnings of rare classes and of solvers that stop early: the scores show both.
+        warnings.simplefilter("ignore")
         for train, held_out in folds.split(X, y, groups):
             if not there[train].any():
                 return None
             fitted = fit_weighted(clone(estimator), X[train], y[train], weights[train])
             if classes is None:
                 left_out[held_out] = fitted.predict(X[held_out])
+            # A fold may leave a class out, which then has probability 0.
             else:
                 columns = np.searchsorted(classes, fitted.classes_)
                 left_out[np.ix_(held_out, columns)] = fitted.predict_proba(X[held_out])
     return left_out
 
 
+# Standard deviation of the offsets under their Gaussian prior.
 _SPREAD = 1.0
-"""Standard deviation of the offsets under their Gaussian prior."""
+# Rate of the exponential prior of the logits' spread: few rows are no reason to be certain.
 _RATE = 2.0
-"""Rate of the exponential prior of the logits' spread: few rows are no reason to be certain."""
+# Scores that part all rows would have an infinite scale otherwise.
 _LARGEST_SCALE = 200.0
 _START = 5.0
 
 
-def calibrated(scores: FloatArray, scale: float, offsets: FloatArray) -> FloatArray:
+def softmax_of(scores: FloatArray, scale: float, offsets: FloatArray) -> FloatArray:
     """Return class probabilities, shape (n_rows, n_classes)."""
     return np.asarray(softmax(scale * scores + offsets, axis=1))
 
@@ -233,22 +247,27 @@ def calibrate(scores: FloatArray, codes: NDArray[np.intp], weights: FloatArray) 
     """
     n_classes = scores.shape[1]
     about = scores - scores.mean(axis=1, keepdims=True)
-    rate = _RATE * float(np.sqrt(weights @ np.mean(about**2, axis=1) / weights.sum())) if weights.any() else 0.0
+    rate = 0.0
+    if weights.any():
+        rate = _RATE * float(np.sqrt(weights @ np.mean(about**2, axis=1) / weights.sum()))
     one_hot = np.eye(n_classes)[codes]
 
     def objective(parameters: FloatArray) -> tuple[float, FloatArray]:
-        a, b = parameters[0], parameters[1:]
+        a = parameters[0]
+        b = parameters[1:]
         logits = a * scores + b
         normaliser = logsumexp(logits, axis=1)
         loss = weights @ (normaliser - np.sum(one_hot * logits, axis=1)) + rate * a + b @ b / (2 * _SPREAD**2)
+        # d loss / d logit: the probability, less one at the row's class.
         slopes = weights[:, None] * (np.exp(logits - normaliser[:, None]) - one_hot)
         return float(loss), np.concatenate([[np.sum(slopes * scores) + rate], slopes.sum(axis=0) + b / _SPREAD**2])
 
     bounds = [(0.0, _LARGEST_SCALE)] + [(None, None)] * n_classes
     start = np.concatenate([[_START], np.zeros(n_classes)])
-    found = scipy.optimize.minimize(objective, start, jac=True, method="L-BFGS-B", bounds=bounds)
-    offsets = found.x[1:]
-    return float(found.x[0]), offsets - offsets.mean()
+    solution = scipy.optimize.minimize(objective, start, jac=True, method="L-BFGS-B", bounds=bounds)
+    # The softmax is the same for offsets that differ by a constant.
+    offsets = solution.x[1:]
+    return float(solution.x[0]), offsets - offsets.mean()
 
 
 def log_loss_of(probabilities: FloatArray, codes: NDArray[np.intp]) -> FloatArray:
@@ -257,8 +276,8 @@ def log_loss_of(probabilities: FloatArray, codes: NDArray[np.intp]) -> FloatArra
     return np.asarray(-np.log(np.maximum(chosen, np.finfo(float).tiny)))
 
 
+# Smallest probability before its logarithm is taken: trees that agree are not certain.
 FLOOR = 1e-3
-"""Smallest probability before its logarithm is taken: trees that agree are not certain."""
 
 
 class CalibratedForestClassifier(_Probable, _FittedLeftOut):
@@ -300,12 +319,12 @@ class CalibratedForestClassifier(_Probable, _FittedLeftOut):
         judged = (judges > 0) & np.isin(y, self.classes_)
         codes = np.searchsorted(self.classes_, y)
         self.scale_, self.offsets_ = calibrate(scores[judged], codes[judged], judges[judged])
-        return calibrated(scores, self.scale_, self.offsets_)
+        return softmax_of(scores, self.scale_, self.offsets_)
 
     def _probabilities(self, X: ArrayLike) -> Iterator[FloatArray]:
         check_is_fitted(self)
         rows = validate_data(self, X, dtype=np.float64, reset=False)
-        yield calibrated(_log(self.estimator_.predict_proba(rows)), self.scale_, self.offsets_)
+        yield softmax_of(_log(self.estimator_.predict_proba(rows)), self.scale_, self.offsets_)
 
 
 def _log(probabilities: FloatArray) -> FloatArray:
@@ -313,8 +332,8 @@ def _log(probabilities: FloatArray) -> FloatArray:
 
 
 ALPHAS = (1e-3, 1e-2, 1e-1, 1.0, 10.0)
+# Directions of the landmarks' span with a smaller part of the largest eigenvalue are rounding.
 _RANK = 1e-9
-"""Directions of the landmarks' span with a smaller part of the largest eigenvalue are rounding."""
 
 
 class _LandmarkRidge(_FittedLeftOut):
@@ -359,6 +378,7 @@ class _LandmarkRidge(_FittedLeftOut):
             raise ValueError(
                 f"{type(self).__name__}: landmarks must have the {n_features} columns of the rows; got shape {S.shape}."
             )
+        # Equal landmarks make the kernel matrix singular, and a pseudoinverse without their directions is exact.
         eigenvalues, U = scipy.linalg.eigh(self._features(S), overwrite_a=True)
         kept = eigenvalues > _RANK * eigenvalues[-1]
         return np.asarray(U[:, kept] / np.sqrt(eigenvalues[kept]))
@@ -411,24 +431,28 @@ class LandmarkRidgeClassifier(_Probable, _LandmarkRidge):
         path = weighted_ridge_path(self._features(X) @ root, weights)
         classes = np.unique(y[path.weights > 0])
         T = (y[:, None] == classes).astype(np.float64)
-        codes, judged = np.argmax(T, axis=1), (judges > 0) & T.any(axis=1)
+        codes = np.argmax(T, axis=1)
+        judged = (judges > 0) & T.any(axis=1)
         best = None
-        for alpha in sorted(self.alphas, reverse=True):  # of equal ones the largest penalty
+        # Of equally good ones the largest penalty is taken.
+        for alpha in sorted(self.alphas, reverse=True):
             scores = path.left_out(alpha, T, groups)
             scale, offsets = calibrate(scores[judged], codes[judged], judges[judged])
-            probabilities = calibrated(scores, scale, offsets)
+            probabilities = softmax_of(scores, scale, offsets)
             loss = float(judges[judged] @ log_loss_of(probabilities[judged], codes[judged]))
             if best is None or loss < best[0]:
                 best = loss, alpha, scale, offsets, probabilities
         assert best is not None
         _, alpha, self.scale_, self.offsets_, probabilities = best
         coefficients, self.intercept_ = path.solve(alpha, T)
-        self.classes_, self.alpha_, self.coefficients_ = classes, float(alpha), root @ coefficients
+        self.classes_ = classes
+        self.alpha_ = float(alpha)
+        self.coefficients_ = root @ coefficients
         return probabilities
 
     def _probabilities(self, X: ArrayLike) -> Iterator[FloatArray]:
         for scores in self._scores(X):
-            yield calibrated(scores, self.scale_, self.offsets_)
+            yield softmax_of(scores, self.scale_, self.offsets_)
 
 
 class LandmarkRidgeRegressor(RegressorMixin, _LandmarkRidge):
@@ -444,11 +468,13 @@ class LandmarkRidgeRegressor(RegressorMixin, _LandmarkRidge):
         root = self._root(X.shape[1])
         path = weighted_ridge_path(self._features(X) @ root, weights)
         T = np.asarray(y, dtype=np.float64)[:, None]
-        left = {alpha: path.left_out(alpha, T, groups)[:, 0] for alpha in sorted(self.alphas, reverse=True)}
-        alpha = min(left, key=lambda each: float(judges @ (left[each] - T[:, 0]) ** 2))
+        left_out = {alpha: path.left_out(alpha, T, groups)[:, 0] for alpha in sorted(self.alphas, reverse=True)}
+        alpha = min(left_out, key=lambda each: float(judges @ (left_out[each] - T[:, 0]) ** 2))
         coefficients, intercept = path.solve(alpha, T)
-        self.alpha_, self.coefficients_, self.intercept_ = float(alpha), root @ coefficients[:, 0], intercept[0]
-        return left[alpha]
+        self.alpha_ = float(alpha)
+        self.coefficients_ = root @ coefficients[:, 0]
+        self.intercept_ = intercept[0]
+        return left_out[alpha]
 
     def predict(self, X: ArrayLike) -> FloatArray:
         """Return predicted numbers, shape (n_rows,)."""
@@ -459,24 +485,26 @@ class _Averaged(FittedAlready):
     def __init__(self, estimators: Sequence[Any], weights: Sequence[float] | FloatArray) -> None:
         self.estimators = self.estimators_ = list(estimators)
         self.weights = [float(weight) for weight in np.ravel(weights)]
-        given = np.asarray(weights, dtype=np.float64)
+        shares = np.asarray(weights, dtype=np.float64)
         if not self.estimators:
             raise ValueError(f"{type(self).__name__}: estimators is empty; name at least one.")
-        if given.shape != (len(self.estimators),) or not (np.isfinite(given) & (given >= 0)).all() or not given.any():
+        is_share = np.isfinite(shares) & (shares >= 0)
+        if shares.shape != (len(self.estimators),) or not is_share.all() or not shares.any():
             raise ValueError(
                 f"{type(self).__name__}: weights must be {len(self.estimators)} numbers from 0 on, not all 0; got "
                 f"{self.weights!r}."
             )
-        self.weights_ = given / given.sum()
-        self.n_features_in_, self.name = self.estimators[0].n_features_in_, type(self).__name__
+        self.weights_ = shares / shares.sum()
+        self.n_features_in_ = self.estimators[0].n_features_in_
+        self.name = type(self).__name__
 
     def _batches(self, X: ArrayLike, width: int) -> Iterator[FloatArray]:
         rows = validate_data(self, X, reset=False)
         return row_batches(rows, max(width, rows.shape[1]))
 
-    def _mean(self, said: Iterable[FloatArray]) -> FloatArray:
+    def _mean(self, predictions: Iterable[FloatArray]) -> FloatArray:
         """Return the weighted sum, with one term at a time in memory."""
-        return np.asarray(sum(weight * each for weight, each in zip(self.weights_, said, strict=True)))
+        return np.asarray(sum(weight * each for weight, each in zip(self.weights_, predictions, strict=True)))
 
 
 class AveragedClassifier(_Probable, _Averaged):
@@ -510,9 +538,10 @@ class Levelled(FittedAlready):
     """A fitted model at the level of one party: its own intercepts beside those of the common model."""
 
     def __init__(self, estimator: Any, level: FloatArray) -> None:
-        self.estimator, self.level = estimator, level
+        self.estimator = estimator
+        self.level = level
         self.n_features_in_ = estimator.n_features_in_
-        self.name = estimator.name if isinstance(estimator, FittedAlready) else type(estimator).__name__
+        self.name = estimator_kind(estimator)
 
 
 class LevelledClassifier(_Probable, Levelled):
@@ -534,7 +563,7 @@ class LevelledRegressor(RegressorMixin, Levelled):
         return np.asarray(self.estimator.predict(X) + self.level)
 
 
-def levelled(estimator: Any, level: FloatArray) -> Levelled:
+def add_level(estimator: Any, level: FloatArray) -> Levelled:
     """Return a fitted classifier or regressor at the level of one party."""
     kind = LevelledClassifier if is_classifier(estimator) else LevelledRegressor
     return kind(getattr(estimator, "best_estimator_", estimator), level)

@@ -1,4 +1,4 @@
-"""The one thing that comes back from the analyst to a party, and its file."""
+"""The model that comes back from the analyst to a party, and its file."""
 
 from __future__ import annotations
 
@@ -19,9 +19,9 @@ from ..bundle import Bundle, SignedFile, arrays_to_bytes, bytes_to_arrays
 from ..errors import AgreementError, ExchangeError
 from ..survival import SurvivalModel
 from ..targets import TargetKind
-from ._heads import estimator_kind, head_from, head_to
+from ._heads import head_from, head_to
 from ._maps import IntegrationFunction, KernelMap, map_from, map_to
-from ._refusals import malformed, reason_of
+from ._refusals import bad_model, estimator_kind, reason_of
 
 MODEL_KIND = "datacollab.model"
 
@@ -43,11 +43,11 @@ def plain_facts(bundle: Bundle) -> dict[str, Any]:
     """Return the facts of a model, after a check that those known here are short and of their types.
 
     The bundle is sealed or not; facts that it lacks are not asked for.  MODEL_MALFORMED names the facts that are not
-    plain, never what they say.
+    plain, and never shows their values.
     """
     wrong = [name for name, fits in _FITTING.items() if name in bundle.facts and not fits(bundle.facts[name])]
     if wrong:
-        raise malformed(f"its manifest holds something else than what belongs there in {wrong!r}")
+        raise bad_model(f"its manifest holds something else than what belongs there in {wrong!r}")
     return dict(bundle.facts)
 
 
@@ -111,7 +111,7 @@ class PartyModel(SignedFile):
     estimator : estimator
         h, fitted on the collaboration representations of all parties.
     left_out : ndarray of shape (n_shared,) or (n_shared, n_classes), or None
-        What h says of each row of the party's share, in the order of the share, when that row is left out of its
+        Predictions of h for each row of the party's share, in the order of the share, when that row is left out of its
         training: class probabilities in the order of ``estimator.classes_``, or numbers.  It goes to this party alone,
         and rounded: with the model, exact ones would tell sums over the other parties' rows.
     without_party : estimator or None
@@ -158,9 +158,10 @@ class PartyModel(SignedFile):
         return model_from(bundle)
 
 
+# Made-up rows that a model is tried on.
 _N_TRIED = 8
+# Allowed error of probabilities and their sums.
 _TOLERANCE = 1e-3
-"""Allowed error of probabilities and their sums."""
 
 
 def _try_prediction(model: PartyModel) -> FloatArray:
@@ -170,10 +171,12 @@ def _try_prediction(model: PartyModel) -> FloatArray:
     fail; so smaller rows are tried too.  A kernel map may give zero far from its own anchor rows, so rows are between
     these.
     """
-    generator, g = np.random.default_rng(0), model.integration_function
+    generator = np.random.default_rng(0)
+    g = model.integration_function
     if isinstance(g, KernelMap):
-        first, second = generator.integers(len(g.anchor_representation), size=(2, _N_TRIED))
-        weights, anchors = generator.random((_N_TRIED, 1)), g.anchor_representation
+        anchors = g.anchor_representation
+        first, second = generator.integers(len(anchors), size=(2, _N_TRIED))
+        weights = generator.random((_N_TRIED, 1))
         tried = [np.asarray(weights * anchors[first] + (1 - weights) * anchors[second])]
     else:
         normal = generator.standard_normal((_N_TRIED, g.n_intermediate))
@@ -204,12 +207,9 @@ def _check_answers(model: PartyModel, rows: FloatArray) -> None:
     predicted = model.predict(rows)
     if predicted.shape != (len(rows),):
         raise _bad_answer(model, f"predicts shape {predicted.shape} for {len(rows)} rows")
+    if isinstance(model.estimator, SurvivalModel):
+        _check_survival(model, rows)
     classes = getattr(model.estimator, "classes_", None)
-    for baseline in model.estimator.baselines_.values() if isinstance(model.estimator, SurvivalModel) else ():
-        times = np.append(0.0, baseline.times)
-        survival = model.predict_survival(rows, times)
-        if survival.shape != (len(rows), len(times)) or not ((survival >= 0) & (survival <= 1)).all():
-            raise _bad_answer(model, "gives survival that is no probability")
     if classes is None:
         if predicted.dtype.kind not in "biuf" or not np.isfinite(predicted).all():
             raise _bad_answer(model, "predicts something other than finite numbers")
@@ -217,11 +217,19 @@ def _check_answers(model: PartyModel, rows: FloatArray) -> None:
     if not np.isin(predicted, classes).all():
         raise _bad_answer(model, "predicts classes that are none of its own")
     if hasattr(model.estimator, "predict_proba"):
-        found = model.predict_proba(rows)
-        if found.shape != (len(rows), len(classes)) or found.dtype.kind != "f" or not np.isfinite(found).all():
+        shares = model.predict_proba(rows)
+        if shares.shape != (len(rows), len(classes)) or shares.dtype.kind != "f" or not np.isfinite(shares).all():
             raise _bad_answer(model, "gives no probability for each class")
-        if not are_probabilities(found, _TOLERANCE):
+        if not are_probabilities(shares, _TOLERANCE):
             raise _bad_answer(model, "gives probabilities that do not add up to one")
+
+
+def _check_survival(model: PartyModel, rows: FloatArray) -> None:
+    for baseline in model.estimator.baselines_.values():
+        times = np.append(0.0, baseline.times)
+        survival = model.predict_survival(rows, times)
+        if survival.shape != (len(rows), len(times)) or not ((survival >= 0) & (survival <= 1)).all():
+            raise _bad_answer(model, "gives survival that is no probability")
 
 
 def are_probabilities(values: FloatArray, tolerance: float) -> bool:
@@ -231,28 +239,35 @@ def are_probabilities(values: FloatArray, tolerance: float) -> bool:
 
 
 def _bad_answer(model: PartyModel, what: str) -> ExchangeError:
-    return malformed(f"its {type(model.estimator).__name__} {what}")
+    return bad_model(f"its {type(model.estimator).__name__} {what}")
 
 
-_MAP, _LEFT_OUT = "g.safetensors", "left-out.safetensors"
-_HEAD, _WITHOUT = "h", "h-without"
-"""What the names of the members begin with that hold h, and h without the party."""
+_MAP = "g.safetensors"
+_LEFT_OUT = "left-out.safetensors"
+# Beginnings of the names of members that hold h, and h without the party.
+_HEAD = "h"
+_WITHOUT = "h-without"
 
 
 def model_contents(model: PartyModel) -> tuple[dict[str, Any], dict[str, bytes]]:
-    """Return what a `.dcmodel` file says of a model, and its members; or raise MODEL_UNSUPPORTED or TOO_LARGE.
+    """Return facts and members of a model's file; or raise MODEL_UNSUPPORTED or TOO_LARGE.
 
-    What is written is read again with all checks, so that the party's program will take it.  Of a search over
-    parameters, the best estimator is sent.
+    They are read again with all checks, so that the party's program will take them.  Of a search over parameters, the
+    best estimator is sent.
     """
     estimator = _of_party(getattr(model.estimator, "best_estimator_", model.estimator), model.party)
     g = model.integration_function
-    g = g.to_numpy() if isinstance(g, KernelMap) else g
+    if isinstance(g, KernelMap):
+        g = g.to_numpy()
     without = getattr(model.without_party, "best_estimator_", model.without_party)
     sent = replace(model, integration_function=g, estimator=estimator, without_party=without)
     map_facts, arrays = map_to(g)
     head, members = head_to(estimator, _HEAD)
-    without_head, without_members = (None, {}) if without is None else head_to(without, _WITHOUT)
+    members[_MAP] = arrays_to_bytes(arrays)
+    without_head = None
+    if without is not None:
+        without_head, without_members = head_to(without, _WITHOUT)
+        members |= without_members
     facts = _facts_of(sent) | {
         "party": model.party,
         "integration_function": map_facts,
@@ -261,7 +276,6 @@ def model_contents(model: PartyModel) -> tuple[dict[str, Any], dict[str, bytes]]
         "created": datetime.now(UTC).isoformat(timespec="seconds"),
         "versions": {"datacollab": __version__, "numpy": np.__version__, "sklearn": sklearn.__version__},
     }
-    members |= {_MAP: arrays_to_bytes(arrays)} | without_members
     if model.left_out is not None:
         members[_LEFT_OUT] = arrays_to_bytes({"left_out": np.asarray(model.left_out, dtype=np.float64)})
     _check_written(facts, members, sent)
@@ -299,50 +313,55 @@ def _model_of(facts: Mapping[str, Any], members: Mapping[str, bytes]) -> PartyMo
         party=g.party,
         integration_function=g,
         estimator=estimator,
-        left_out=_left_out_of(members, estimator),
+        left_out=_read_left_out(members, estimator),
         without_party=_without_party(facts, members, g, estimator),
     )
+    # Facts are shown to people, so they have to be those of the parts.
     wrong = [name for name, value in _facts_of(model).items() if name not in facts or facts[name] != value]
     if wrong:
-        raise malformed(f"its manifest says something else than its parts of {wrong!r}")
+        raise bad_model(f"its manifest says something else than its parts of {wrong!r}")
     _try_prediction(model)
     return model
 
 
 def _map_of(facts: Mapping[str, Any], members: Mapping[str, bytes]) -> IntegrationFunction:
+    # A member that nothing reads could carry anything to the party.
     known = {_MAP, _LEFT_OUT, f"{_HEAD}.safetensors", f"{_WITHOUT}.safetensors"}
     without = facts.get("without_party") is None and any(name.startswith(f"{_WITHOUT}.") for name in members)
     if _MAP not in members or not members.keys() <= known or without:
-        raise malformed(f"it has the members {sorted(members)!r}, which are not those of a model")
+        raise bad_model(f"it has the members {sorted(members)!r}, which are not those of a model")
     party = facts.get("party")
     if isinstance(party, bool) or not isinstance(party, str | int):
-        raise malformed("it does not say for which party it is")
+        raise bad_model("it does not say for which party it is")
     try:
         arrays = bytes_to_arrays(members[_MAP], what=_MAP)
     except ExchangeError:
-        raise malformed("the arrays of its integration function cannot be read") from None
+        raise bad_model("the arrays of its integration function cannot be read") from None
     return map_from(party, facts.get("integration_function"), arrays)
 
 
-def _left_out_of(members: Mapping[str, bytes], estimator: Any) -> FloatArray | None:
+def _read_left_out(members: Mapping[str, bytes], estimator: Any) -> FloatArray | None:
     """Return numbers, one for each shared row, or probabilities of each class; None if there are none."""
     if _LEFT_OUT not in members:
         return None
     if isinstance(estimator, SurvivalModel):
-        raise malformed("it is a survival model with predictions for rows left out, which none has")
+        raise bad_model("it is a survival model with predictions for rows left out, which none has")
     what = "its predictions for rows left out"
     try:
         arrays = bytes_to_arrays(members[_LEFT_OUT], what="The predictions for rows left out")
     except ExchangeError:
-        raise malformed(f"{what} cannot be read") from None
+        raise bad_model(f"{what} cannot be read") from None
     if arrays.keys() != {"left_out"} or arrays["left_out"].dtype != np.float64:
-        raise malformed(f"{what} are no table of double precision")
-    left_out, classes = arrays["left_out"], getattr(estimator, "classes_", None)
-    wanted = left_out.shape[:1] if classes is None else (*left_out.shape[:1], len(classes))
-    if left_out.ndim < 1 or left_out.shape != wanted or not left_out.size or not np.isfinite(left_out).all():
-        raise malformed(f"{what} do not have the shape of its targets, or are not finite")
+        raise bad_model(f"{what} are no table of double precision")
+    left_out = arrays["left_out"]
+    classes = getattr(estimator, "classes_", None)
+    expected = left_out.shape[:1]
+    if classes is not None:
+        expected = (*expected, len(classes))
+    if left_out.ndim < 1 or left_out.shape != expected or not left_out.size or not np.isfinite(left_out).all():
+        raise bad_model(f"{what} do not have the shape of its targets, or are not finite")
     if classes is not None and not are_probabilities(left_out, _TOLERANCE):
-        raise malformed(f"{what} are no probabilities")
+        raise bad_model(f"{what} are no probabilities")
     return left_out
 
 
@@ -353,23 +372,26 @@ def _without_party(
     if facts.get("without_party") is None:
         return None
     without = head_from(facts["without_party"], members, _WITHOUT, g.n_components)
+    # The report of the gain scores own rows by it, so it has to predict the same targets.
     if task_of(without) != task_of(estimator) or isinstance(estimator, SurvivalModel):
-        raise malformed("its estimator without the party is for another task")
+        raise bad_model("its estimator without the party is for another task")
     if is_classifier(estimator) and not np.isin(without.classes_, estimator.classes_).all():
-        raise malformed("its estimator without the party knows classes that the one with it does not")
+        raise bad_model("its estimator without the party knows classes that the one with it does not")
     _try_prediction(PartyModel(party=g.party, integration_function=g, estimator=without))
     return without
 
 
 def _facts_of(model: PartyModel) -> dict[str, Any]:
-    """Return what the manifest says of a model besides its parts."""
+    """Return facts of a model besides its parts."""
     classes = getattr(model.estimator, "classes_", None)
+    if classes is not None:
+        classes = np.asarray(classes).tolist()
     return {
         "n_intermediate": model.integration_function.n_intermediate,
         "n_components": model.integration_function.n_components,
         "estimator": estimator_kind(model.estimator),
         "task": task_of(model.estimator),
-        "classes": None if classes is None else np.asarray(classes).tolist(),
+        "classes": classes,
     }
 
 
@@ -377,8 +399,10 @@ def _check_written(facts: Mapping[str, Any], members: Mapping[str, bytes], model
     """Refuse a model that the party's program would refuse, or that would predict otherwise."""
     name = type(model.estimator).__name__
     try:
-        read, rows = _model_of(facts, members), _try_prediction(model)
+        read = _model_of(facts, members)
+        rows = _try_prediction(model)
     except ExchangeError as error:
+        # A smaller model helps against this one, and another kind of model against all others.
         if error.code == "TOO_LARGE":
             raise
         raise ExchangeError(
@@ -397,13 +421,15 @@ def _check_written(facts: Mapping[str, Any], members: Mapping[str, bytes], model
 
 
 def _predict_alike(first: PartyModel, second: PartyModel, rows: FloatArray) -> bool:
-    before, after = first.predict(rows), second.predict(rows)
     if isinstance(first.estimator, SurvivalModel):
         times = second.estimator.baseline.times
-        survives, survived = first.predict_survival(rows, times), second.predict_survival(rows, times)
-        if not np.allclose(survives, survived, rtol=1e-9, atol=1e-12):
+        before = first.predict_survival(rows, times)
+        if not np.allclose(before, second.predict_survival(rows, times), rtol=1e-9, atol=1e-12):
             return False
-    same = np.array_equal(before, after) if before.dtype.kind not in "f" else np.allclose(before, after, rtol=1e-9)
+    before = first.predict(rows)
+    after = second.predict(rows)
+    # Classes have to be the same; numbers may be added in another order.
+    same = np.allclose(before, after, rtol=1e-9) if before.dtype.kind == "f" else np.array_equal(before, after)
     if same and hasattr(first.estimator, "predict_proba"):
         return bool(np.allclose(first.predict_proba(rows), second.predict_proba(rows), rtol=1e-9, atol=1e-12))
     return bool(same)

@@ -18,34 +18,34 @@ from ._refusals import FittedAlready, bad_predictor, check_classes, class_names,
 from ._steps import (
     Affine,
     Budget,
-    Chain,
     Elementwise,
     LogFloor,
+    ModelStep,
     NormalDensities,
     Parts,
     Scale,
     Softmax,
-    Step,
+    StepChain,
     Stretch,
     read_chain,
 )
 
+# Numbers in the widest table that a batch needs: such a table stays in a processor's cache.
 _MOST_NUMBERS = 2**18
-"""Numbers in the widest table that a batch needs: such a table stays in a processor's cache."""
 _LEAST_BATCH = 64
 _MOST_NAME = 200
 _MOST_TIMES = 100_000
+# Columns of a covariance: its eigenvalues are computed.
 _MOST_COLUMNS = 1_000
-"""Columns of a covariance: its eigenvalues are computed."""
 _ROUNDING = 1e-6
+# Fact of survival models alone, and what the names of their own arrays begin with.
 _SURVIVAL = "survival"
-"""Fact of survival models alone, and what the names of their own arrays begin with."""
 
 
-class Received(FittedAlready):
+class ReceivedPredictor(FittedAlready):
     """A predictor made of steps."""
 
-    chain: Chain
+    chain: StepChain
 
     @property
     def n_features_in_(self) -> int:
@@ -61,7 +61,7 @@ class Received(FittedAlready):
         return row_batches(rows, self.chain.width, most_numbers=_MOST_NUMBERS, least_rows=_LEAST_BATCH)
 
 
-class ReceivedClassifier(ClassifierMixin, Received):
+class ReceivedClassifier(ClassifierMixin, ReceivedPredictor):
     """A classifier made of steps; the last gives a probability, or a score, for each class.
 
     The class is decided after `decides` steps: it is the one with the largest score, or of two classes with one score
@@ -71,7 +71,7 @@ class ReceivedClassifier(ClassifierMixin, Received):
 
     def __init__(
         self,
-        chain: Chain,
+        chain: StepChain,
         classes: NDArray[Any],
         *,
         name: str,
@@ -88,8 +88,8 @@ class ReceivedClassifier(ClassifierMixin, Received):
 
     def predict(self, X: ArrayLike) -> NDArray[Any]:
         """Return the class of each row, shape (n_rows,)."""
-        scores_of = Chain(self.chain.steps[: self.decides])
-        codes = [self._decided(scores_of(rows)) for rows in self._batches(X)]
+        scores_of = StepChain(self.chain.steps[: self.decides])
+        codes = [self._decide(scores_of(rows)) for rows in self._batches(X)]
         return np.asarray(self.classes[np.concatenate(codes)])
 
     @available_if(lambda self: self.probabilities)  # type: ignore[untyped-decorator]
@@ -97,22 +97,24 @@ class ReceivedClassifier(ClassifierMixin, Received):
         """Return class probabilities, shape (n_rows, n_classes)."""
         return np.concatenate([self.chain(rows) for rows in self._batches(X)])
 
-    def _decided(self, scores: FloatArray) -> NDArray[np.intp]:
+    def _decide(self, scores: FloatArray) -> NDArray[np.intp]:
         if scores.shape[1] == len(self.classes):
             return np.asarray(np.argmax(scores, axis=1))
-        second = scores[:, 0] >= 0 if self.zero_is_second else scores[:, 0] > 0
-        return second.astype(np.intp)
+        # Of two classes there is one score; scikit-learn's models differ in the class of a score of zero.
+        if self.zero_is_second:
+            return (scores[:, 0] >= 0).astype(np.intp)
+        return (scores[:, 0] > 0).astype(np.intp)
 
 
-class ReceivedRegressor(RegressorMixin, Received):
+class ReceivedRegressor(RegressorMixin, ReceivedPredictor):
     """A regressor made of steps; see `ReceivedClassifier`.  The last table of the chain has one column."""
 
-    def __init__(self, chain: Chain, *, name: str) -> None:
+    def __init__(self, chain: StepChain, *, name: str) -> None:
         self.chain = chain
         self.name = name
 
 
-class ReceivedSurvival(Received, SurvivalModel):
+class ReceivedSurvival(ReceivedPredictor, SurvivalModel):
     """A survival model made of steps to the log risk, and a baseline of the party's own rows, or of all parties' rows.
 
     A Cox regression, whose chain is (x - mean) β, has ``coef_`` and ``mean_``, shape (n_features,), and
@@ -120,7 +122,7 @@ class ReceivedSurvival(Received, SurvivalModel):
     """
 
     def __init__(
-        self, chain: Chain, baseline: Baseline, *, name: str, baseline_of: str, covariance: FloatArray | None = None
+        self, chain: StepChain, baseline: Baseline, *, name: str, baseline_of: str, covariance: FloatArray | None = None
     ) -> None:
         self.chain = chain
         self.baseline = baseline
@@ -132,29 +134,33 @@ class ReceivedSurvival(Received, SurvivalModel):
             centred, product = chain.steps
             assert isinstance(centred, Scale)
             assert isinstance(product, Affine)
-            self.coef_, self.mean_, self.covariance_ = product.coefficients[:, 0], centred.centre, covariance
+            self.coef_ = product.coefficients[:, 0]
+            self.mean_ = centred.centre
+            self.covariance_ = covariance
 
 
-def write_predictor(estimator: Received) -> tuple[dict[str, Any], dict[str, NDArray[Any]]]:
-    """Return what JSON holds of a predictor, and its arrays."""
-    steps, arrays = estimator.chain.written()
+def write_predictor(estimator: ReceivedPredictor) -> tuple[dict[str, Any], dict[str, NDArray[Any]]]:
+    """Return facts of a predictor, which JSON can hold, and its arrays."""
+    steps, arrays = estimator.chain.to_parts()
     facts: dict[str, Any] = {"name": estimator.name, "steps": steps, "classes": None, "classes_dtype": None}
     if isinstance(estimator, ReceivedClassifier):
         facts["classes"], facts["classes_dtype"] = class_names(estimator.classes)
         facts |= {name: getattr(estimator, name) for name in ("decides", "zero_is_second", "probabilities")}
     elif isinstance(estimator, ReceivedSurvival):
         facts[_SURVIVAL] = {"baseline": estimator.baseline_of}
-        found = {"times": estimator.baseline.times, "cumulative_hazard": estimator.baseline.cumulative_hazard}
+        own = {"times": estimator.baseline.times, "cumulative_hazard": estimator.baseline.cumulative_hazard}
         if estimator.covariance is not None:
-            found["covariance"] = estimator.covariance
-        arrays |= {f"{_SURVIVAL}.{name}": each for name, each in found.items()}
+            own["covariance"] = estimator.covariance
+        arrays |= {f"{_SURVIVAL}.{name}": each for name, each in own.items()}
     return facts, arrays
 
 
-def read_predictor(facts: Mapping[str, Any], arrays: Mapping[str, NDArray[Any]], n_columns: int) -> Received:
+def read_predictor(facts: Mapping[str, Any], arrays: Mapping[str, NDArray[Any]], n_columns: int) -> ReceivedPredictor:
     """Return the predictor that facts and arrays describe, after checks of every part."""
-    left, budget = dict(arrays), Budget()
-    parts = Parts(facts, left, "", budget)
+    # Each part is taken out as it is read; a part that remains in the end belongs to nothing.
+    remaining = dict(arrays)
+    budget = Budget()
+    parts = Parts(facts, remaining, "", budget)
     parts.facts.pop("form", None)
     name = parts.facts.pop("name", None)
     if not isinstance(name, str) or not name.isidentifier() or not name.isascii() or len(name) > _MOST_NAME:
@@ -162,9 +168,11 @@ def read_predictor(facts: Mapping[str, Any], arrays: Mapping[str, NDArray[Any]],
     dtype = parts.facts.pop("classes_dtype", None)
     classes = check_classes(parts.facts.pop("classes", None), dtype)
     of_survival = classes is None and _SURVIVAL in parts.facts
-    survival = _read_survival(parts, n_columns) if of_survival else {}
-    chain = read_chain(parts.facts.pop("steps", None), left, n_columns, budget=budget)
-    if left:
+    survival = {}
+    if of_survival:
+        survival = _read_survival(parts, n_columns)
+    chain = read_chain(parts.facts.pop("steps", None), remaining, n_columns, budget=budget)
+    if remaining:
         raise bad_predictor("has arrays of none of its steps")
     if classes is not None:
         return _read_classifier(parts, chain, classes, name)
@@ -181,21 +189,22 @@ def read_predictor(facts: Mapping[str, Any], arrays: Mapping[str, NDArray[Any]],
     return ReceivedSurvival(chain, name=name, **survival)
 
 
-def _read_classifier(parts: Parts, chain: Chain, classes: NDArray[Any], name: str) -> ReceivedClassifier:
-    said = {key: parts.facts.pop(key, None) for key in ("decides", "zero_is_second", "probabilities")}
-    decides, flags = said["decides"], (said["zero_is_second"], said["probabilities"])
+def _read_classifier(parts: Parts, chain: StepChain, classes: NDArray[Any], name: str) -> ReceivedClassifier:
+    options = {key: parts.facts.pop(key, None) for key in ("decides", "zero_is_second", "probabilities")}
+    decides = options["decides"]
     if parts.facts:
         raise bad_predictor("says more than an estimator of steps has to say")
     if type(decides) is not int or not 0 < decides <= len(chain.steps):
         raise bad_predictor("does not say after which of its steps the class is decided")
-    if any(type(flag) is not bool for flag in flags):
+    if any(type(options[flag]) is not bool for flag in ("zero_is_second", "probabilities")):
         raise bad_predictor("does not say what its scores mean")
+    # One score decides between two classes; otherwise there is one for each.
     n_scores = chain.steps[decides - 1].n_out
     if n_scores != len(classes) and not (n_scores == 1 and len(classes) == 2):
         raise bad_predictor(f"has {n_scores} scores for {len(classes)} classes")
-    if said["probabilities"] and chain.n_out != len(classes):
+    if options["probabilities"] and chain.n_out != len(classes):
         raise bad_predictor(f"has {chain.n_out} probabilities for {len(classes)} classes")
-    return ReceivedClassifier(chain, classes, name=name, **said)
+    return ReceivedClassifier(chain, classes, name=name, **options)
 
 
 def _read_survival(parts: Parts, n_columns: int) -> dict[str, Any]:
@@ -205,6 +214,7 @@ def _read_survival(parts: Parts, n_columns: int) -> dict[str, Any]:
     if own.facts:
         raise bad_predictor("says more of its baseline than whose hazard it is")
     covariance = None
+    # Only a Cox regression has one.
     if own.has("covariance"):
         if n_columns > _MOST_COLUMNS:
             raise large_predictor(f"a covariance of {n_columns} columns; {_MOST_COLUMNS} are allowed")
@@ -228,11 +238,12 @@ def _check_covariance(covariance: FloatArray) -> None:
     correlation = covariance / scale / scale[:, None]
     if not (np.abs(correlation - correlation.T) <= _ROUNDING).all() or not (np.abs(correlation) <= 1 + _ROUNDING).all():
         raise bad_predictor("has a covariance that is none")
+    # Rounding leaves eigenvalues a little below zero, more of them in larger matrices.
     if np.linalg.eigvalsh(correlation)[0] < -_ROUNDING * len(covariance):
         raise bad_predictor("has a covariance that is not positive")
 
 
-def _check_cox(chain: Chain) -> None:
+def _check_cox(chain: StepChain) -> None:
     steps = chain.steps
     if len(steps) != 2 or not isinstance(steps[0], Scale) or not isinstance(steps[1], Affine):
         raise bad_predictor("has a covariance of coefficients, and is no linear model")
@@ -240,10 +251,10 @@ def _check_cox(chain: Chain) -> None:
         raise bad_predictor("has a covariance of other coefficients than its own")
 
 
+# Variance of a column that a component does not look at: no square of a row's entries counts beside it.
 _ELSEWHERE = 1e60
-"""Variance of a column that a component does not look at: no square of a row's entries counts beside it."""
+# Beside the largest density of all; rows of less are as novel as can be said.
 _LEAST_DENSITY = 1e-100
-"""Beside the largest density of all; rows of less are as novel as can be said."""
 
 
 def nearest_centre(centres: FloatArray, classes: NDArray[Any], *, name: str = "NearestCentre") -> ReceivedClassifier:
@@ -255,13 +266,13 @@ def nearest_centre(centres: FloatArray, classes: NDArray[Any], *, name: str = "N
     middle = centres.mean(axis=0)
     moved = centres - middle
     scores = Affine(2.0 * moved.T, -np.sum(moved**2, axis=1) - 2.0 * moved @ middle)
-    return ReceivedClassifier(Chain((scores,)), classes, name=name, decides=1, probabilities=False)
+    return ReceivedClassifier(StepChain((scores,)), classes, name=name, decides=1, probabilities=False)
 
 
 def mixture_classes(mixture: Any, classes: NDArray[Any]) -> ReceivedClassifier:
-    """Return what a fitted `sklearn.mixture.GaussianMixture` says of rows: its components, whose classes ascend."""
+    """Return the classifier of rows by components of a fitted `sklearn.mixture.GaussianMixture`; classes ascend."""
     steps = _log_densities(mixture)
-    chain = Chain((*steps, Softmax(len(classes))))
+    chain = StepChain((*steps, Softmax(len(classes))))
     return ReceivedClassifier(chain, classes, name=type(mixture).__name__, decides=len(steps))
 
 
@@ -274,12 +285,12 @@ def mixture_novelty(mixture: Any) -> ReceivedRegressor:
     peak = float(np.max(np.log(mixture.weights_) + _log_peaks(mixture)))
     *whiten, densities = _log_densities(mixture, less=peak)
     total = Affine(np.ones((densities.n_out, 1)), np.zeros(1))
-    steps: tuple[Step, ...] = (*whiten, densities, Elementwise(densities.n_out, "exp"), total)
+    steps: tuple[ModelStep, ...] = (*whiten, densities, Elementwise(densities.n_out, "exp"), total)
     negated = Stretch(np.full(1, -1.0), np.zeros(1))
-    return ReceivedRegressor(Chain((*steps, LogFloor(1, _LEAST_DENSITY), negated)), name=type(mixture).__name__)
+    return ReceivedRegressor(StepChain((*steps, LogFloor(1, _LEAST_DENSITY), negated)), name=type(mixture).__name__)
 
 
-def _log_densities(mixture: Any, *, less: float = 0.0) -> tuple[Step, ...]:
+def _log_densities(mixture: Any, *, less: float = 0.0) -> tuple[ModelStep, ...]:
     """Return steps to log(weight) + log density of each component, less a number.
 
     Each component's columns are whitened side by side, and it looks at its own alone.
@@ -292,7 +303,7 @@ def _log_densities(mixture: Any, *, less: float = 0.0) -> tuple[Step, ...]:
     )
     own = np.repeat(np.eye(n_components), n_columns, axis=1) > 0
     variances = np.where(own, 1.0, _ELSEWHERE)
-    # What the step adds for the variances, the log densities of the other columns included, is taken out again.
+    # The step's constants for the variances, those of the other columns included, are taken out again.
     constants = 0.5 * np.sum(np.log(2.0 * np.pi * variances), axis=1)
     priors = np.log(mixture.weights_) + _log_peaks(mixture) + constants - less
     return whitened, NormalDensities(np.zeros(own.shape), variances, priors)

@@ -13,7 +13,7 @@ from ..errors import ExchangeError
 _BEFORE = "The model is inconsistent: "
 
 
-def malformed(what: str) -> ExchangeError:
+def bad_model(what: str) -> ExchangeError:
     """Return the error for a model whose parts contradict one another."""
     return ExchangeError("MODEL_MALFORMED", f"{_BEFORE}{what}. Do not use it, and ask the analyst.")
 
@@ -25,7 +25,7 @@ def too_large(what: str) -> ExchangeError:
 
 def bad_predictor(what: str) -> ExchangeError:
     """Return the error for a predictor whose parts contradict one another."""
-    return malformed(f"its estimator {what}")
+    return bad_model(f"its estimator {what}")
 
 
 def large_predictor(what: str) -> ExchangeError:
@@ -34,7 +34,7 @@ def large_predictor(what: str) -> ExchangeError:
 
 
 def reason_of(error: ExchangeError) -> str:
-    """Return what an error about a model says was found."""
+    """Return the fault that an error about a model names."""
     return str(error).removeprefix(_BEFORE).partition(". Do not use it")[0]
 
 
@@ -43,6 +43,7 @@ _TYPES = (
     *("object", "str", "uint8", "uint16", "uint32"),
 )
 MOST_CLASSES = 10_000
+"""A file of a few kilobytes must not ask for tables of gigabytes."""
 _MOST_TEXT = 200
 
 
@@ -58,9 +59,10 @@ def class_names(classes: NDArray[Any]) -> tuple[list[Any], str]:
 
 
 def check_classes(names: Any, dtype: Any) -> NDArray[Any] | None:
-    """Return classes of shape (n_classes,) from what `class_names` gave; None if there are none."""
+    """Return classes of shape (n_classes,) from the list and type of `class_names`; None if there are none."""
     if names is None:
         return None
+    # Unlike Python, NumPy takes True for 1, and cuts texts off that are too long for their type.
     plain = isinstance(names, list) and names and all(isinstance(name, str | int | float) for name in names)
     if not plain or len(names) > MOST_CLASSES or dtype not in _TYPES or len(set(names)) != len(names):
         raise bad_predictor("does not list its classes")
@@ -89,5 +91,12 @@ class FittedAlready(BaseEstimator):
         return True
 
     def fit(self, X: ArrayLike, y: ArrayLike) -> Self:
-        """Raise an error: only what predicts is there."""
+        """Raise NotImplementedError: the estimator has no training."""
         raise NotImplementedError(f"{type(self).__name__} predicts as it is, and cannot be trained.")
+
+
+def estimator_kind(estimator: Any) -> str:
+    """Return the name of the class that was trained, also where only its steps are there."""
+    if isinstance(estimator, FittedAlready):
+        return estimator.name
+    return type(estimator).__name__

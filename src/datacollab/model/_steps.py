@@ -1,4 +1,4 @@
-"""The steps that a predictor is made of, what a file says of each, and what all together may cost."""
+"""The steps that a predictor is made of, their form in files, and the most that all together may cost."""
 
 from __future__ import annotations
 
@@ -15,19 +15,24 @@ from .._typing import FloatArray
 from ..errors import ExchangeError
 from ._refusals import bad_predictor, large_predictor
 
+# For one row, in units of about a nanosecond.
 _MOST_WORK = 5 * 10**6
-"""For one row, in units of about a nanosecond."""
+# Calls of compiled functions for one batch of rows, or trees: each costs some microseconds.
 _MOST_CALLS = 50_000
-"""Calls of compiled functions for one batch of rows, or trees: each costs some microseconds."""
+# Nodes of all trees.
 _MOST_NODES = 5 * 10**6
-"""Nodes of all trees."""
-_MOST_STEPS, _MOST_PARTS, _MOST_NESTED = 100, 1_000, 4
+# Steps of a chain, chains of a mean, and means within one another.
+_MOST_STEPS = 100
+_MOST_PARTS = 1_000
+_MOST_NESTED = 4
 _MOST_KNOTS = 10**7
+# Smaller divisors make infinities of ordinary numbers.
 _LEAST_SPREAD = 1e-100
 LEAF = -1
 MOST_DEPTH = 1_000
+"""Splits below one another."""
+# Walks down a tree that are made side by side: their places stay in a processor's cache.
 _MOST_WALKING = 2**16
-"""Walks down a tree that are made side by side: their places stay in a processor's cache."""
 MOST_NUMBER = 1e100
 """Largest entry of any table: products of two of them are still finite."""
 MOST_WIDTH = 20_000
@@ -38,11 +43,14 @@ class Budget:
     """Counts work, calls and nodes; refuses with TOO_LARGE, as a file of a few kilobytes can ask for hours."""
 
     def __init__(self) -> None:
-        self.work, self.calls, self.nodes = 0.0, 0, 0
+        self.work = 0.0
+        self.calls = 0
+        self.nodes = 0
 
     def spend(self, work: float, calls: int) -> None:
         """Count one step, or another model of an average."""
-        self.work, self.calls = self.work + work, self.calls + calls
+        self.work += work
+        self.calls += calls
         if self.work > _MOST_WORK or self.calls > _MOST_CALLS:
             raise large_predictor("more work for a row, or more calls, than is allowed")
 
@@ -54,9 +62,9 @@ class Budget:
 
 
 class Parts:
-    """What describes one step or model: its facts, and the arrays whose names begin with its path.
+    """The facts of one step or model, and the arrays whose names begin with its path.
 
-    Arrays and facts that are taken out are removed, and none can be taken twice.  Whatever does not fit raises an
+    Arrays and facts are removed as they are read, and none can be read twice.  Whatever does not fit raises an
     ExchangeError with MODEL_MALFORMED.
     """
 
@@ -71,7 +79,9 @@ class Parts:
         self.refuse = refuse
         if not isinstance(facts, Mapping):
             raise self.refuse("has a part that does not say what it is")
-        self.arrays, self.path, self.budget = arrays, path, budget
+        self.arrays = arrays
+        self.path = path
+        self.budget = budget
         self.facts = dict(facts)
 
     def has(self, name: str) -> bool:
@@ -82,8 +92,10 @@ class Parts:
         self, name: str, shape: tuple[int | None, ...], *, least: float | None = None, most: float = MOST_NUMBER
     ) -> FloatArray:
         """Return finite numbers of a shape; None leaves a size open."""
-        least = -most if least is None else least
+        if least is None:
+            least = -most
         array = self._array(name, np.float64, shape)
+        # Written so that NaN, which compares to nothing, is refused as well.
         if not ((array >= least) & (array <= most)).all():
             raise self.refuse(f"has {name} that are not finite, or not from {least:g} to {most:g}")
         return array
@@ -98,6 +110,7 @@ class Parts:
     def number(self, name: str, *, least: float = -MOST_NUMBER, most: float = MOST_NUMBER) -> float:
         """Return a number within bounds."""
         value = self.facts.pop(name, None)
+        # In Python, a truth value is a number.
         if isinstance(value, bool) or not isinstance(value, float | int) or not least <= value <= most:
             raise self.refuse(f"has a {name} that is no number from {least:g} to {most:g}")
         return float(value)
@@ -109,7 +122,7 @@ class Parts:
             raise self.refuse(f"has a {name} that is none of {sorted(allowed)!r}")
         return value
 
-    def listed(self, name: str) -> list[Any]:
+    def entries(self, name: str) -> list[Any]:
         """Return a list that is not empty, its entries unchecked."""
         value = self.facts.pop(name, None)
         if not isinstance(value, list) or not value:
@@ -121,7 +134,7 @@ class Parts:
         if array is None:
             raise self.refuse(f"has no {name}")
         fits = len(shape) == array.ndim and all(
-            wanted in (None, size) for wanted, size in zip(shape, array.shape, strict=True)
+            expected in (None, size) for expected, size in zip(shape, array.shape, strict=True)
         )
         if array.dtype != dtype or not fits or array.size == 0:
             raise self.refuse(f"has {name} of another shape or type than its columns and classes want")
@@ -130,30 +143,30 @@ class Parts:
 
 def table(*shape: str, **bounds: float) -> Any:
     """Declare a table of a step; its sizes "n_in" and "n_out" are those of the step."""
-    return _declared(shape, lambda parts, name, sizes: parts.table(name, sizes, **bounds))
+    return _declare(shape, lambda parts, name, sizes: parts.table(name, sizes, **bounds))
 
 
 def integers(*shape: str, least: int, most: int) -> Any:
     """Declare a list of integers of a step."""
-    return _declared(shape, lambda parts, name, sizes: parts.integers(name, least=least, most=most, shape=sizes))
+    return _declare(shape, lambda parts, name, sizes: parts.integers(name, least=least, most=most, shape=sizes))
 
 
 def number(**bounds: float) -> Any:
     """Declare a number that JSON holds."""
-    return _declared((), lambda parts, name, _: parts.number(name, **bounds))
+    return _declare((), lambda parts, name, _: parts.number(name, **bounds))
 
 
 def choice(allowed: Collection[str]) -> Any:
     """Declare a word that JSON holds."""
-    return _declared((), lambda parts, name, _: parts.choice(name, allowed))
+    return _declare((), lambda parts, name, _: parts.choice(name, allowed))
 
 
-def _declared(shape: tuple[str, ...], read: Callable[[Parts, str, tuple[int | None, ...]], Any]) -> Any:
+def _declare(shape: tuple[str, ...], read: Callable[[Parts, str, tuple[int | None, ...]], Any]) -> Any:
     return field(metadata={"shape": shape, "read": read})
 
 
 @dataclass_transform(eq_default=False, field_specifiers=(table, integers, number, choice))
-class Step(ABC):
+class ModelStep(ABC):
     """A function of rows, one by one: a table of shape (n_rows, n_in) to one of shape (n_rows, n_out).
 
     The fields of a kind are what a file holds of it, and say how each is checked when it is read.  Steps made from a
@@ -163,9 +176,9 @@ class Step(ABC):
     kind: ClassVar[str]
     """Its name in files."""
     COST: ClassVar[tuple[float, float, float]] = (10.0, 10.0, 0.0)
-    """Nanoseconds for one row, roughly: for each column taken, for each one returned, and for each pair of these."""
+    """Nanoseconds for one row, roughly: for each column read, for each one returned, and for each pair of these."""
     CALLS: ClassVar[str] = ""
-    """Of what it makes a call each, "n_in" or "n_out"; one call alone by default."""
+    """The columns that need a call each, "n_in" or "n_out"; by default there is one call for all."""
     n_in: int
     n_out: int
 
@@ -185,24 +198,27 @@ class Step(ABC):
 
     @property
     def work(self) -> float:
-        """What one row costs, in nanoseconds, roughly."""
-        taken, returned, pair = self.COST
-        return taken * self.n_in + returned * self.n_out + pair * self.n_in * self.n_out
+        """The cost of one row in nanoseconds, roughly."""
+        read, returned, pair = self.COST
+        return read * self.n_in + returned * self.n_out + pair * self.n_in * self.n_out
 
     @property
     def calls(self) -> int:
         """How many calls of compiled functions a batch of rows costs."""
-        return int(getattr(self, self.CALLS)) if self.CALLS else 1
+        if not self.CALLS:
+            return 1
+        return int(getattr(self, self.CALLS))
 
-    def written(self, path: str) -> tuple[dict[str, Any], dict[str, NDArray[Any]]]:
-        """Return what JSON holds of it, and its arrays under the path."""
+    def to_parts(self, path: str) -> tuple[dict[str, Any], dict[str, NDArray[Any]]]:
+        """Return its facts, which JSON can hold, and its arrays under the path."""
         facts: dict[str, Any] = {"kind": self.kind}
         arrays: dict[str, NDArray[Any]] = {}
         for each in fields(self):  # type: ignore[arg-type]
             value = getattr(self, each.name)
             if isinstance(value, np.ndarray):
                 # A table without entries is not written: trees without a split have no thresholds.
-                arrays |= {path + each.name: value} if value.size else {}
+                if value.size:
+                    arrays[path + each.name] = value
             elif "read" in each.metadata and value is not None:
                 facts[each.name] = value
         return facts, arrays
@@ -210,6 +226,7 @@ class Step(ABC):
     @classmethod
     def read(cls, parts: Parts, n_in: int) -> Self:
         """Return the step that facts and arrays describe."""
+        # A size is known from the first array that has it, and all later ones must agree.
         sizes: dict[str, int] = {"n_in": n_in}
         values: dict[str, Any] = {}
         for each in fields(cls):  # type: ignore[arg-type]
@@ -224,10 +241,10 @@ class Step(ABC):
         return step
 
     def check(self, n_in: int) -> None:  # noqa: B027
-        """Refuse what was read and does not fit together."""
+        """Refuse parts that were read and do not fit together."""
 
 
-class Affine(Step):
+class Affine(ModelStep):
     """x A + b, with A of shape (n_in, n_out)."""
 
     kind = "affine"
@@ -239,7 +256,7 @@ class Affine(Step):
         return rows @ self.coefficients + self.intercept
 
 
-class Scale(Step):
+class Scale(ModelStep):
     """(x - c) / s, column by column."""
 
     kind = "scale"
@@ -254,7 +271,7 @@ class Scale(Step):
             raise bad_predictor("divides a column by nothing")
 
 
-class Stretch(Step):
+class Stretch(ModelStep):
     """x a + b, column by column."""
 
     kind = "stretch"
@@ -265,7 +282,7 @@ class Stretch(Step):
         return rows * self.factor + self.offset
 
 
-class Clip(Step):
+class Clip(ModelStep):
     """Each column cut off at two numbers."""
 
     kind = "clip"
@@ -289,7 +306,7 @@ FUNCTIONS: dict[str, Callable[[FloatArray], FloatArray]] = {
 }
 
 
-class Elementwise(Step):
+class Elementwise(ModelStep):
     """One function of every number."""
 
     kind = "elementwise"
@@ -300,7 +317,7 @@ class Elementwise(Step):
         return np.asarray(FUNCTIONS[self.function](rows))
 
 
-class LogFloor(Step):
+class LogFloor(ModelStep):
     """log max(x, least)."""
 
     kind = "log"
@@ -311,7 +328,7 @@ class LogFloor(Step):
         return np.asarray(np.log(np.maximum(rows, self.least)))
 
 
-class Softmax(Step):
+class Softmax(ModelStep):
     """exp(x) over its sum."""
 
     kind = "softmax"
@@ -321,7 +338,7 @@ class Softmax(Step):
         return np.asarray(softmax(rows, axis=1))
 
 
-class Normalise(Step):
+class Normalise(ModelStep):
     """Rows over their sums; alike where the sum is zero."""
 
     kind = "normalise"
@@ -333,11 +350,12 @@ class Normalise(Step):
         return np.asarray(np.divide(rows, total, out=alike, where=total != 0))
 
 
-class Complement(Step):
+class Complement(ModelStep):
     """The probability of the second class to those of both."""
 
     kind = "complement"
-    n_in, n_out = 1, 2
+    n_in = 1
+    n_out = 2
 
     def __call__(self, rows: FloatArray) -> FloatArray:
         return np.concatenate([1 - rows, rows], axis=1)
@@ -356,7 +374,7 @@ class Binary(Complement):
         return super().__call__(np.asarray(expit(rows)))
 
 
-class Isotonic(Step):
+class Isotonic(ModelStep):
     """A rising line through knots for each column, level beyond them."""
 
     kind = "isotonic"
@@ -377,6 +395,7 @@ class Isotonic(Step):
             raise large_predictor(f"{n_knots} knots; {_MOST_KNOTS} are allowed")
         if int(self.lengths.sum(dtype=np.int64)) != n_knots:
             raise bad_predictor("has other knots than its columns need")
+        # Knots of all columns follow one another, and the first of a column may be below the last of another.
         first = np.zeros(n_knots, dtype=bool)
         first[np.concatenate([[0], np.cumsum(self.lengths)[:-1]])] = True
         for values in (self.knots, self.heights):
@@ -384,7 +403,7 @@ class Isotonic(Step):
                 raise bad_predictor("has knots that do not rise")
 
 
-class NormalDensities(Step):
+class NormalDensities(ModelStep):
     """log p(class) + log p(x | class), with columns independent and normal in each class."""
 
     kind = "normal"
@@ -404,7 +423,7 @@ class NormalDensities(Step):
         return np.column_stack(densities)
 
 
-class Radial(Step):
+class Radial(ModelStep):
     """exp(-γ ‖x - s‖²) for each landmark s, which is a row of the anchor or made of such rows."""
 
     kind = "radial"
@@ -432,8 +451,10 @@ class Structure:
 
 def structure_of(feature: NDArray[Any]) -> Structure:
     """Return where trees end, right children, and depth; or refuse trees that are not complete, or too deep."""
-    right, ends = np.zeros(len(feature), dtype=np.int64), []
-    open_splits: list[tuple[int, int]] = []  # those with no right child yet, and their depths
+    right = np.zeros(len(feature), dtype=np.int64)
+    ends = []
+    # Splits with no right child yet, and their depths.
+    open_splits: list[tuple[int, int]] = []
     depth = deepest = 0
     for place, split in enumerate((feature != LEAF).tolist()):
         if split:
@@ -450,6 +471,7 @@ def structure_of(feature: NDArray[Any]) -> Structure:
             depth = 0
         if depth > MOST_DEPTH:
             raise large_predictor(f"trees more than {MOST_DEPTH} splits deep")
+    # The last tree has to end with the list, or a split waits for a child.
     if not ends or ends[-1] != len(feature):
         raise bad_predictor("has a tree that is not complete")
     return Structure(ends, right, deepest)
@@ -461,6 +483,7 @@ def leaves(structure: Structure, feature: NDArray[Any], threshold: FloatArray, r
     bounds = np.zeros(len(feature))
     bounds[feature != LEAF] = threshold
     starts = np.array([0, *structure.ends[:-1]])
+    # All rows go down some trees side by side, one split at a time; those in a leaf stay there.
     at_once = max(1, _MOST_WALKING // len(rows))
     for first in range(0, len(starts), at_once):
         node = np.repeat(starts[first : first + at_once], len(rows))
@@ -472,7 +495,7 @@ def leaves(structure: Structure, feature: NDArray[Any], threshold: FloatArray, r
         yield from number[node].reshape(-1, len(rows))
 
 
-class Trees(Step):
+class Trees(ModelStep):
     """The mean over trees of the value of the leaf that x falls into, or their sum and b.
 
     Nodes of all trees follow one another, each tree from its root down, left before right: a node with its feature, or
@@ -493,7 +516,7 @@ class Trees(Step):
 
     def __post_init__(self, structure: Structure | None) -> None:
         self.n_out = self.value.shape[1] if self.base is None else len(self.base)
-        self._structure = structure_of(self.feature) if structure is None else structure
+        self._structure = structure or structure_of(self.feature)
 
     def __call__(self, rows: FloatArray) -> FloatArray:
         # In scikit-learn's order of adding and dividing, so that scores that are equal to it are equal here.
@@ -503,12 +526,15 @@ class Trees(Step):
         # Beyond single precision's range a number is larger than every threshold, which infinity is too.
         with np.errstate(over="ignore"):
             compared = rows.astype(self.precision)
-        for tree, found in enumerate(leaves(self._structure, self.feature, self.threshold, compared)):
+        for tree, leaf in enumerate(leaves(self._structure, self.feature, self.threshold, compared)):
             if self.output is None:
-                total += self.value[found]
+                total += self.value[leaf]
             else:
-                total[:, self.output[tree]] += self.value[found, 0]
-        return total / self.calls if self.base is None else total
+                total[:, self.output[tree]] += self.value[leaf, 0]
+        # A forest is a mean; boosting, which has a base, is a sum.
+        if self.base is None:
+            return total / self.calls
+        return total
 
     @property
     def work(self) -> float:
@@ -526,54 +552,64 @@ class Trees(Step):
         parts.budget.take_nodes(len(feature))
         structure = structure_of(feature)
         n_splits = int(np.count_nonzero(feature != LEAF))
-        threshold = parts.table("threshold", (n_splits,), most=np.finfo(np.float64).max) if n_splits else np.empty(0)
-        base = parts.table("base", (None,)) if parts.has("base") else None
-        output, n_values = None, None if base is None else len(base)
+        threshold = np.empty(0)
+        if n_splits:
+            threshold = parts.table("threshold", (n_splits,), most=np.finfo(np.float64).max)
+        base = None
+        n_values = None
+        if parts.has("base"):
+            base = parts.table("base", (None,))
+            n_values = len(base)
+        output = None
         if base is not None and parts.has("output"):
-            output, n_values = parts.integers("output", least=0, most=len(base) - 1), 1
+            # Each tree of several outputs adds to one of them.
+            output = parts.integers("output", least=0, most=len(base) - 1)
+            n_values = 1
             if len(output) != len(structure.ends):
                 raise bad_predictor("does not say for each of its trees what it adds to")
         value = parts.table("value", (len(feature) - n_splits, n_values))
         return cls(n_in, feature, threshold, value, parts.choice("precision", PRECISIONS), base, output, structure)
 
 
-class Chain:
-    """Steps, at least one; each takes what the one before gives."""
+class StepChain:
+    """Steps, at least one; each is applied to the values of the one before."""
 
-    def __init__(self, steps: Sequence[Step]) -> None:
+    def __init__(self, steps: Sequence[ModelStep]) -> None:
         self.steps = tuple(steps)
-        self.n_in, self.n_out = self.steps[0].n_in, self.steps[-1].n_out
+        self.n_in = self.steps[0].n_in
+        self.n_out = self.steps[-1].n_out
         widths = [chain.width for step in self.steps if isinstance(step, Mean) for chain in step.chains]
         self.width: int = max([self.n_in, *widths, *(step.n_out for step in self.steps)])
 
     def __repr__(self) -> str:
-        return f"Chain({', '.join(step.kind for step in self.steps)})"
+        return f"StepChain({', '.join(step.kind for step in self.steps)})"
 
     def __call__(self, rows: FloatArray) -> FloatArray:
         for step in self.steps:
             rows = step(rows)
         return rows
 
-    def written(self, path: str = "") -> tuple[list[dict[str, Any]], dict[str, NDArray[Any]]]:
+    def to_parts(self, path: str = "") -> tuple[list[dict[str, Any]], dict[str, NDArray[Any]]]:
         """Return facts of the steps, and their arrays under the path."""
         facts: list[dict[str, Any]] = []
         arrays: dict[str, NDArray[Any]] = {}
         for place, step in enumerate(self.steps):
-            own, inner = step.written(f"{path}{place}.")
+            own, inner = step.to_parts(f"{path}{place}.")
             facts.append(own)
             arrays |= inner
         return facts, arrays
 
 
-class Mean(Step):
+class Mean(ModelStep):
     """Σ w_j h_j(x) over chains h_j."""
 
     kind = "mean"
     weights: FloatArray
-    chains: Sequence[Chain]
+    chains: Sequence[StepChain]
 
     def __post_init__(self) -> None:
-        self.n_in, self.n_out = self.chains[0].n_in, self.chains[0].n_out
+        self.n_in = self.chains[0].n_in
+        self.n_out = self.chains[0].n_out
 
     def __call__(self, rows: FloatArray) -> FloatArray:
         total = np.zeros((len(rows), self.n_out))
@@ -586,24 +622,25 @@ class Mean(Step):
             total += weight * chain(rows)
         return total
 
-    def written(self, path: str) -> tuple[dict[str, Any], dict[str, NDArray[Any]]]:
+    def to_parts(self, path: str) -> tuple[dict[str, Any], dict[str, NDArray[Any]]]:
         """Return facts and arrays of all chains, whose arrays have their places in the path."""
         facts: list[Any] = []
         arrays: dict[str, NDArray[Any]] = {f"{path}weights": self.weights}
         for place, chain in enumerate(self.chains):
-            steps, inner = chain.written(f"{path}{place}.")
+            steps, inner = chain.to_parts(f"{path}{place}.")
             facts.append(steps)
             arrays |= inner
         return {"kind": self.kind, "chains": facts}, arrays
 
     @classmethod
     def read(cls, parts: Parts, n_in: int, nested: int = 0) -> Self:
-        listed = parts.listed("chains")
+        listed = parts.entries("chains")
         if nested >= _MOST_NESTED or len(listed) > _MOST_PARTS:
             raise large_predictor(
                 f"{len(listed)} models in one another; {_MOST_PARTS}, {_MOST_NESTED} deep, are allowed"
             )
         weights = parts.table("weights", (len(listed),), least=0, most=1)
+        # Rounding of a sum of a thousand weights stays below this.
         if abs(weights.sum() - 1) > 1e-9:
             raise bad_predictor("has weights that do not add up to one")
         chains = [
@@ -615,7 +652,7 @@ class Mean(Step):
         return cls(weights, chains)
 
 
-KINDS: dict[str, type[Step]] = {
+KINDS: dict[str, type[ModelStep]] = {
     step.kind: step
     for step in (
         *(Affine, Binary, Clip, Complement, Elementwise, Isotonic, LogFloor, Mean, NormalDensities, Normalise),
@@ -626,23 +663,27 @@ KINDS: dict[str, type[Step]] = {
 
 def read_chain(
     facts: Any, arrays: dict[str, NDArray[Any]], n_in: int, *, budget: Budget, path: str = "", nested: int = 0
-) -> Chain:
+) -> StepChain:
     """Return the chain that facts and arrays describe; arrays that belong to it are removed from the mapping."""
     if not isinstance(facts, list) or not facts:
         raise bad_predictor("has no list of steps")
     if len(facts) > _MOST_STEPS:
         raise large_predictor(f"{len(facts)} steps; {_MOST_STEPS} are allowed")
-    steps: list[Step] = []
+    steps: list[ModelStep] = []
     n_columns = n_in
     for place, each in enumerate(facts):
         parts = Parts(each, arrays, f"{path}{place}.", budget)
         kind = KINDS[parts.choice("kind", KINDS)]
-        step = Mean.read(parts, n_columns, nested) if kind is Mean else kind.read(parts, n_columns)
+        if kind is Mean:
+            step: ModelStep = Mean.read(parts, n_columns, nested)
+        else:
+            step = kind.read(parts, n_columns)
         if parts.facts:
             raise bad_predictor(f"has a step {kind.kind!r} that says more than such a step has to say")
+        # Counted as it is read: a chain that would take hours is refused before it is complete.
         budget.spend(step.work, step.calls)
         n_columns = step.n_out
         if n_columns > MOST_WIDTH:
             raise large_predictor(f"{n_columns} columns on the way; {MOST_WIDTH} are allowed")
         steps.append(step)
-    return Chain(steps)
+    return StepChain(steps)

@@ -1,59 +1,47 @@
-"""The party's side: its secret f_k, what it shares, and its own predictions.  Never imports ``analyst``.
+"""The party's side of an exchange: its secret f_k, and how its rows are defended and shared, once.
 
-* The role: `_party`, `_local_party`; in sums, `_common_space`, `_combined_model`.
-* Obfuscators f_k: `_kernel_pca`, `_umap`.  Defences: `_defence`.  How rows leave: `_plan`.  Promises: `_release`.
-* Own models and the common one together: `_personal_model`, `_own_models`; distilled: `_distil`.  On disk: `_state`.
+* The role: `_party`; in sums, `_common_space`.  Obfuscators f_k: `_kernel_pca`, `_umap`.
+* How rows leave: `_sharing_plan`.  Defences: `_defence`; rows behind them: `_defended_rows`.
+* Promises: `_guarantee`; digests that recognise rows: `_digests`.
+
+Models and maps that stay at the party are in `datacollab.own`, whose names can be imported from here as well.  Never
+imports ``analyst``.
 """
 
-from ._combined_model import MOST_OWN_ROWS, CombinedModel, OwnModel, fit_own_model
+from ..own import (
+    MOST_OWN_ROWS,
+    AnchorRidge,
+    Benefit,
+    CombinedModel,
+    DistilledModel,
+    Estimate,
+    ExplanationAgreement,
+    LocalParty,
+    OwnModel,
+    PartyPredictor,
+    PersonalModel,
+    Side,
+    distil_predictions,
+    explanation_agreement,
+    fit_own_model,
+    fit_to_predictions,
+    local_party,
+    party_state,
+    personal_model,
+    personal_state,
+    personalise,
+)
 from ._common_space import CommonSpace
 from ._defence import Defence, GaussianMechanism, GaussianNoise, Microaggregation, Promise, Published
-from ._distil import AnchorRidge, DistilledModel, distil_predictions, fit_to_predictions
+from ._guarantee import PrivacyGuarantee
 from ._kernel_pca import KernelPCAObfuscator
-from ._local_party import ExplanationAgreement, LocalParty, PartyPredictor, explanation_agreement
 from ._party import Party
-from ._personal_model import Benefit, Estimate, PersonalModel, Side, personal_model, personal_state, personalise
-from ._plan import OBFUSCATORS, PRESETS, UNDEFENDED, SharingPlan, obfuscator
-from ._release import PrivacyGuarantee
-from ._state import local_party, party_state
+from ._sharing_plan import OBFUSCATORS, PRESETS, UNDEFENDED, SharingPlan, obfuscator
 from ._umap import UMAPObfuscator
 
-__all__ = [
-    "MOST_OWN_ROWS",
-    "OBFUSCATORS",
-    "PRESETS",
-    "UNDEFENDED",
-    "AnchorRidge",
-    "Benefit",
-    "CombinedModel",
-    "CommonSpace",
-    "Defence",
-    "DistilledModel",
-    "Estimate",
-    "ExplanationAgreement",
-    "GaussianMechanism",
-    "GaussianNoise",
-    "KernelPCAObfuscator",
-    "LocalParty",
-    "Microaggregation",
-    "OwnModel",
-    "Party",
-    "PartyPredictor",
-    "PersonalModel",
-    "PrivacyGuarantee",
-    "Promise",
-    "Published",
-    "SharingPlan",
-    "Side",
-    "UMAPObfuscator",
-    "distil_predictions",
-    "explanation_agreement",
-    "fit_own_model",
-    "fit_to_predictions",
-    "local_party",
-    "obfuscator",
-    "party_state",
-    "personal_model",
-    "personal_state",
-    "personalise",
-]
+__all__ = ["MOST_OWN_ROWS", "OBFUSCATORS", "PRESETS", "UNDEFENDED", "AnchorRidge", "Benefit", "CombinedModel"]
+__all__ += ["CommonSpace", "Defence", "DistilledModel", "Estimate", "ExplanationAgreement", "GaussianMechanism"]
+__all__ += ["GaussianNoise", "KernelPCAObfuscator", "LocalParty", "Microaggregation", "OwnModel", "Party"]
+__all__ += ["PartyPredictor", "PersonalModel", "PrivacyGuarantee", "Promise", "Published", "SharingPlan", "Side"]
+__all__ += ["UMAPObfuscator", "distil_predictions", "explanation_agreement", "fit_own_model", "fit_to_predictions"]
+__all__ += ["local_party", "obfuscator", "party_state", "personal_model", "personal_state", "personalise"]

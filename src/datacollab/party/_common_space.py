@@ -1,4 +1,4 @@
-"""The space that all parties' sums are of."""
+"""The space of all parties' sums: rows as the common map has them."""
 
 from __future__ import annotations
 
@@ -17,11 +17,11 @@ from .._typing import FloatArray
 from ..errors import AgreementError
 from ..sums import CommonMap
 
-_WHAT = "A table of the common map"
+_TABLE = "A table of the common map"
+# Columns are taken to have one unit if none varies more than so many times as much as the median one.
 _ALIKE = 10.0
-"""Columns are taken to have one unit if none varies more than so many times as much as the median one."""
+# Values of an anchor are equal if they differ by less than this part of its range.
 _EQUAL = 1e-9
-"""Values of an anchor are equal if they differ by less than this part of its range."""
 
 
 class CommonSpace:
@@ -40,7 +40,7 @@ class CommonSpace:
     n_components : int, default=128
         Upper bound; the anchor may leave fewer.  Of a wide table's own columns there may be up to 1,000.
     unknown : {"refuse", "warn", "allow"}, default="refuse"
-        What becomes of a table with categories in over 5 % of rows, and in two or more, that the anchor lacks.  A party
+        The answer to a table with categories in over 5 % of rows, and in two or more, that the anchor lacks.  A party
         sends one message, so it is stopped before; `DataCollaborationClassifier` sends nothing, and warns.
 
     Raises
@@ -68,13 +68,17 @@ class CommonSpace:
         if unknown not in ("refuse", "warn", "allow"):
             raise ValueError(f"unknown must be 'refuse', 'warn' or 'allow'; got {unknown!r}.")
         anchor = plain_table(anchor, "The anchor")
+        # Parties may have columns in other orders, and all need one map.
         if hasattr(anchor, "columns") and all(isinstance(name, str) for name in anchor.columns):
             anchor = anchor[sorted(anchor.columns)]
         columns_of(anchor, "The anchor", AgreementError)
-        self._encoder = TableEncoder(_WHAT, standardise=True, unknown=unknown).fit(anchor)
-        units, centre = self._encoder.common_units, self._encoder.common_centre
+        self._encoder = TableEncoder(_TABLE, standardise=True, unknown=unknown).fit(anchor)
+        units = self._encoder.common_units
+        centre = self._encoder.common_centre
         encoded = self._encoder.transform(anchor)
-        self.alike, self._units = False, np.ones(encoded.shape[1])
+        self.alike = False
+        self._units = np.ones(encoded.shape[1])
+        # Neither is there unless all columns are numbers.
         if units is not None and centre is not None:
             self.alike = _have_one_range(encoded * units + centre)
             if self.alike or units.max() <= _ALIKE * np.median(units):
@@ -96,6 +100,7 @@ class CommonSpace:
 
     def witness(self, context: bytes) -> NDArray[np.uint64]:
         """Return words that differ by maps, names of columns and categories; see `CommonMap.witness`."""
+        # The same map of columns or categories in another order would be another one.
         columns = json.dumps([[str(name) for name in self._encoder.names_], self._encoder.levels_])
         return self._map.witness(hashlib.sha256(context + columns.encode()).digest())
 
@@ -128,8 +133,11 @@ class CommonSpace:
 
 def _have_one_range(table: FloatArray) -> bool:
     """Return whether the numbers of an anchor have one range, as far as its rows show."""
-    low, high = table.min(), table.max()
-    is_low, is_high = table <= low + _EQUAL * (high - low), table >= high - _EQUAL * (high - low)
+    low = table.min()
+    high = table.max()
+    is_low = table <= low + _EQUAL * (high - low)
+    is_high = table >= high - _EQUAL * (high - low)
+    # Columns of two values have one range whatever they mean.
     if table.shape[1] < FEWEST_ALIKE or (is_low | is_high).all():
         return False
     return bool(max(is_low.any(axis=0).mean(), is_high.any(axis=0).mean()) > 0.5)

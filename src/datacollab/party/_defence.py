@@ -74,9 +74,9 @@ class Defence(BaseEstimator, ABC):
         Whether each published row depends on its own row, public rows and random numbers only.  Such a defence may
         precede a Gaussian mechanism without changing its guarantee.
     kind : str
-        What a party's policy calls it.
+        Its name in a party's policy.
     words, option : str
-        What it does to the rows, for people, and the options of `datacollab party share` that choose it; both may name
+        Its effect on the rows, for people, and the options of `datacollab party share` that choose it; both may name
         parameters in braces.
     """
 
@@ -89,7 +89,7 @@ class Defence(BaseEstimator, ABC):
 
     @property
     def description(self) -> str:
-        """What it does to the rows, for people."""
+        """Its effect on the rows, for people."""
         return self.words.format(**self.get_params()) or type(self).__name__
 
     @property
@@ -126,12 +126,16 @@ class Defence(BaseEstimator, ABC):
         Raise ObfuscationError if the rows cannot be defended.
         """
         self._validate_params()
-        name, rows = type(self).__name__, np.asarray(representation, dtype=np.float64)
+        name = type(self).__name__
+        rows = np.asarray(representation, dtype=np.float64)
         if self.needs_anchor and anchor_representation is None:
             raise ObfuscationError(f"{name} needs the anchor's representation; pass it.")
-        anchor = None if anchor_representation is None else np.asarray(anchor_representation, dtype=np.float64)
+        anchor = None
+        if anchor_representation is not None:
+            anchor = np.asarray(anchor_representation, dtype=np.float64)
         published = self._defend(rows, np.asarray(target), anchor, check_random_state(random_state))
         n_rows = len(published.own_rows)
+        # Defences of others are checked before anything leaves.
         if published.rows.shape != (n_rows, rows.shape[1]) or not np.isfinite(published.rows).all():
             raise ObfuscationError(
                 f"{name} must give {n_rows} rows of {rows.shape[1]} finite numbers; got shape {published.rows.shape}."
@@ -150,23 +154,27 @@ def mdav(X: FloatArray, k: int) -> NDArray[np.intp]:
     the row farthest from that one; k of the remaining rows are split off once more if at least k remain.
     """
     labels = np.zeros(len(X), dtype=np.intp)
-    index, rest, group = np.arange(len(X)), X - X.mean(axis=0), 0
+    index = np.arange(len(X))
+    rows = X - X.mean(axis=0)
+    group = 0
     while len(index) >= 2 * k:
+        # With fewer than 3k rows, a second group would leave less than k.
         pivots = 2 if len(index) >= 3 * k else 1
-        pivot = rest.mean(axis=0)
+        pivot = rows.mean(axis=0)
         for _ in range(pivots):
-            pivot = rest[np.argmax(_squared_distances(rest, pivot))]
-            near = np.argpartition(_squared_distances(rest, pivot), k - 1)[:k]
+            pivot = rows[np.argmax(_square_distances(rows, pivot))]
+            near = np.argpartition(_square_distances(rows, pivot), k - 1)[:k]
             labels[index[near]] = group
             group += 1
-            left = np.ones(len(index), dtype=bool)
-            left[near] = False
-            index, rest = index[left], rest[left]
+            others = np.ones(len(index), dtype=bool)
+            others[near] = False
+            index = index[others]
+            rows = rows[others]
     labels[index] = group
     return labels
 
 
-def _squared_distances(X: FloatArray, point: FloatArray) -> FloatArray:
+def _square_distances(X: FloatArray, point: FloatArray) -> FloatArray:
     difference = X - point
     return np.asarray(np.einsum("ij,ij->i", difference, difference))
 
@@ -179,6 +187,7 @@ def group_means(X: FloatArray, labels: NDArray[np.intp]) -> FloatArray:
 
 
 AUTO_BINS = 10
+"""Intervals of numeric targets by default."""
 
 
 class Microaggregation(Defence):
@@ -258,12 +267,14 @@ class Microaggregation(Defence):
                 f"Microaggregation: {len(rows)} rows are fewer than k={self.k}, so none can be shared. Lower "
                 "k (the groups become smaller), or share no rows."
             )
-        by = _AUTO[target_kind(target)] if self.by == "auto" else self.by
-        n_bins = (AUTO_BINS if are_numbers(target) else None) if self.n_bins == "auto" else self.n_bins
-        n_bins = int(n_bins) if by == "target" and n_bins is not None else None
-        classes = self._grouped_classes(_classes(_grouping(target, by), n_bins, self.k))
+        by = self.by
+        if by == "auto":
+            by = _AUTO[target_kind(target)]
+        n_bins = self._choose_bins(target, by)
+        classes = self._merge_small_classes(_classes(_grouping(target, by), n_bins, self.k))
         kept = np.flatnonzero(classes >= 0)
-        means, shown = np.empty((len(kept), rows.shape[1])), target[kept]
+        means = np.empty((len(kept), rows.shape[1]))
+        shown = target[kept]
         if n_bins is not None:
             shown = shown.astype(np.float64)
         for label in np.unique(classes[kept]):
@@ -275,7 +286,18 @@ class Microaggregation(Defence):
                 shown[members] = group_means(shown[members, None], groups)[:, 0]
         return Published(rows=means, target=shown, own_rows=kept)
 
-    def _grouped_classes(self, classes: NDArray[np.intp]) -> NDArray[np.intp]:
+    def _choose_bins(self, target: Targets, by: str | None) -> int | None:
+        """Return the number of intervals of the target, or None where each distinct value is a class."""
+        # Treatments and events are classes, whatever the outcome is.
+        if by != "target" or self.n_bins is None:
+            return None
+        if self.n_bins != "auto":
+            return int(self.n_bins)
+        if are_numbers(target):
+            return AUTO_BINS
+        return None
+
+    def _merge_small_classes(self, classes: NDArray[np.intp]) -> NDArray[np.intp]:
         """Return each row's class, none below k rows; -1 for rows that are not shared."""
         sizes = np.bincount(classes)
         small = sizes < self.k
@@ -285,8 +307,10 @@ class Microaggregation(Defence):
             return classes
         found = f"{n_rows} of {len(classes)} rows are of classes with fewer than k={self.k} rows"
         if self.small_classes == "group":
-            # One pool is large enough: all rows together are k or more.
-            pool = int(np.argmin(np.where(small, len(classes) + 1, sizes))) if n_rows < self.k else len(sizes)
+            pool = len(sizes)
+            # Fewer than k rows join the smallest large class; there is one, as all rows together are k or more.
+            if n_rows < self.k:
+                pool = int(np.argmin(np.where(small, len(classes) + 1, sizes)))
             return np.where(rows, pool, classes)
         if n_rows == len(classes):
             raise ObfuscationError(
@@ -302,6 +326,7 @@ class Microaggregation(Defence):
         return np.where(rows, -1, classes)
 
 
+# The field that "auto" means for `by`.
 _AUTO = {
     TargetKind.SINGLE: "target",
     TargetKind.SURVIVAL: None,
@@ -309,7 +334,6 @@ _AUTO = {
     TargetKind.SURVIVAL_EFFECT: "treatment",
     TargetKind.NONE: None,
 }
-"""The field that "auto" means for `by`."""
 
 
 def _grouping(target: NDArray[Any], by: str | None) -> NDArray[Any]:
@@ -345,18 +369,22 @@ def _bins(target: FloatArray, n_bins: int, k: int) -> NDArray[np.intp]:
     ends = np.quantile(target, np.arange(1, n_bins) / n_bins)
     bins = np.searchsorted(ends, target, side="left")
     sizes = np.bincount(bins, minlength=n_bins)
-    merged, rows, number = np.zeros(n_bins, dtype=np.intp), 0, 0
+    merged = np.zeros(n_bins, dtype=np.intp)
+    rows = 0
+    number = 0
+    # Intervals with fewer than k rows, as where many targets are equal, are joined with those after them.
     for position, size in enumerate(sizes):
         merged[position] = number
         rows += int(size)
         if rows >= k:
-            rows, number = 0, number + 1
+            rows = 0
+            number += 1
     # A rest at the end joins the last full interval.
     return np.asarray(np.minimum(merged, max(number - 1, 0))[bins])
 
 
+# The grid on which noised numbers lie, in powers of two below the standard deviation.
 _FINENESS = 12
-"""The grid on which noised numbers lie, in powers of two below the standard deviation."""
 
 
 def grid_step(sigma: float) -> float:
@@ -364,7 +392,7 @@ def grid_step(sigma: float) -> float:
     return 2.0 ** (math.floor(math.log2(sigma)) - _FINENESS)
 
 
-def noisy(values: FloatArray, sigma: float, generator: np.random.RandomState) -> FloatArray:
+def add_noise(values: FloatArray, sigma: float, generator: np.random.RandomState) -> FloatArray:
     r"""Return values with Gaussian noise, on a grid [Mironov2012]: :math:`g\,\mathrm{round}((x + \sigma n) / g)`.
 
     Without the rounding the last bits of a sum would tell which numbers it can be the sum of, and with them the noise.
@@ -374,9 +402,10 @@ def noisy(values: FloatArray, sigma: float, generator: np.random.RandomState) ->
     return np.asarray(np.round((values + sigma * generator.standard_normal(values.shape)) / step) * step)
 
 
-def clipped(X: FloatArray, center: FloatArray, radius: float) -> FloatArray:
+def clip_rows(X: FloatArray, center: FloatArray, radius: float) -> FloatArray:
     """Move rows towards `center` until none is farther from it than `radius`."""
     centred = X - center
+    # A row too long for a square is as long as infinity, and is clipped like any other.
     with np.errstate(over="ignore"):
         lengths = np.linalg.norm(centred, axis=1)
     factors = np.minimum(1.0, radius / np.maximum(lengths, np.finfo(float).tiny))
@@ -461,6 +490,7 @@ class GaussianMechanism(Defence):
 
     def clip(self, anchor_representation: FloatArray) -> float:
         """Return C, the largest distance of a row from the anchor's mean."""
+        # The anchor is public, so C tells nothing of private rows.
         centred = anchor_representation - anchor_representation.mean(axis=0)
         clip = float(np.median(np.linalg.norm(centred, axis=1)))
         if not clip > 0:
@@ -472,14 +502,19 @@ class GaussianMechanism(Defence):
 
     def noise(self, anchor_representation: FloatArray) -> float:
         """Return the standard deviation of the noise in every column."""
+        # Replacing a row moves its clipped representation from one side of the ball to the other at most.
         return gaussian_sigma(self.epsilon, self.delta) * 2 * self.clip(anchor_representation)
 
     def promise(self, anchor_representation: FloatArray) -> Promise | None:
         """Return the promise for each row's representation."""
-        clip, noise = self.clip(anchor_representation), self.noise(anchor_representation)
-        return Promise(epsilon=self.epsilon, delta=self.delta, clip=clip, noise=noise)
+        return Promise(
+            epsilon=self.epsilon,
+            delta=self.delta,
+            clip=self.clip(anchor_representation),
+            noise=self.noise(anchor_representation),
+        )
 
     def _defend(self, rows: FloatArray, target: Targets, anchor: FloatArray | None, generator: Random) -> Published:
-        assert anchor is not None  # release() refuses otherwise
-        rows = noisy(clipped(rows, anchor.mean(axis=0), self.clip(anchor)), self.noise(anchor), generator)
+        assert anchor is not None  # or `apply` refuses
+        rows = add_noise(clip_rows(rows, anchor.mean(axis=0), self.clip(anchor)), self.noise(anchor), generator)
         return Published(rows=rows, target=target, own_rows=np.arange(len(rows)))

@@ -90,14 +90,17 @@ class KernelPCAObfuscator(FittedUnseen, ClassNamePrefixFeaturesOutMixin, Transfo
         bandwidth *= self.bandwidth_factor
         gamma = 1.0 / (2.0 * bandwidth**2)
         mean = rows.mean(axis=0)
-        wanted = min(self.n_components, n_samples - 1)
-        kernel_pca = KernelPCA(wanted, kernel="rbf", gamma=gamma, random_state=self.random_state)
+        # Centring takes one direction.
+        n_components = min(self.n_components, n_samples - 1)
+        kernel_pca = KernelPCA(n_components, kernel="rbf", gamma=gamma, random_state=self.random_state)
         # scikit-learn computes squared distances from inner products, which cancel badly far from the origin.
         kernel_pca.fit(rows - mean)
+        # Components of eigenvalues that are not positive are rounding alone.
         positive = int((kernel_pca.eigenvalues_ > 0).sum())
-        if 0 < positive < wanted and is_default:
+        # A number that nobody chose may be lowered; one that was chosen is an agreement.
+        if 0 < positive < n_components and is_default:
             kernel_pca = kernel_pca.set_params(n_components=positive).fit(rows - mean)
-        elif positive < wanted:
+        elif positive < n_components:
             raise ObfuscationError(
                 f"Kernel PCA: n_components={self.n_components}, but the kernel matrix of these {n_samples} rows has "
                 f"only {positive} positive eigenvalues. Lower n_components to {positive}, or lower the bandwidth; "
@@ -121,9 +124,11 @@ class KernelPCAObfuscator(FittedUnseen, ClassNamePrefixFeaturesOutMixin, Transfo
 def _median_distance(X: FloatArray) -> float:
     median = float(np.median(pdist(X), overwrite_input=True))
     if not 0 < median < np.inf:
+        fault = "not finite"
+        if median == 0:
+            fault = "zero: at least half of the pairs coincide"
         raise ObfuscationError(
-            "Kernel PCA: the median distance between two rows is "
-            f"{'zero: at least half of the pairs coincide' if median == 0 else 'not finite'}. "
+            f"Kernel PCA: the median distance between two rows is {fault}. "
             "Drop repeated rows, standardise the columns, or give bandwidth a number."
         )
     return median

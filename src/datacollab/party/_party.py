@@ -1,4 +1,4 @@
-"""A party: obfuscate, defend, share once, combine or distil what comes back, forget."""
+"""A party: obfuscate, defend, share once, combine or distil the answer, forget."""
 
 from __future__ import annotations
 
@@ -26,6 +26,16 @@ from .._threads import one_thread
 from .._validation import FloatArray, PartyName
 from ..errors import AgreementError, ForgottenError, ObfuscationError, PrivateRowsWarning, RepeatableSecretWarning
 from ..model import AnchorPredictions, PartyModel
+from ..own import (
+    DistilledModel,
+    LocalParty,
+    PersonalModel,
+    TableForm,
+    check_one_per_row,
+    distil_predictions,
+    list_components,
+    personalise,
+)
 from ..share import Share
 from ..targets import (
     TargetKind,
@@ -37,10 +47,9 @@ from ..targets import (
     usual_time_step,
 )
 from ._defence import Defence
-from ._distil import DistilledModel, distil_predictions
-from ._local_party import LocalParty, TableForm, components_wanted, one_per_row
-from ._personal_model import PersonalModel, personalise
-from ._release import Basis, Ledger, PrivacyGuarantee, Release, RowDigests, TableDigest, obstacle_before, obstacle_in
+from ._defended_rows import DefendedRows
+from ._digests import RowDigests, TableDigest
+from ._guarantee import Basis, FittedTables, PrivacyGuarantee, obstacle_before, obstacle_in
 
 
 def generator_for(purpose: int, random_state: int | np.random.RandomState | None) -> np.random.RandomState:
@@ -69,11 +78,11 @@ def _random_states(obfuscator: Any) -> dict[str, Any]:
     return {name: value for name, value in parameters.items() if name.rpartition("__")[2] == "random_state"}
 
 
-def checked_target(party: PartyName, X: Any, y: ArrayLike | None) -> NDArray[Any]:
+def check_target(party: PartyName, X: Any, y: ArrayLike | None) -> NDArray[Any]:
     """Return targets as an array of shape (n_samples,), with fields where there are none or several values each."""
     n_samples = _num_samples(X)
     target = no_target(n_samples) if y is None else plain_column(y)
-    one_per_row(party, target, n_samples, "y")
+    check_one_per_row(party, target, n_samples, "y")
     try:
         return named_target(target)
     except AgreementError as error:
@@ -82,13 +91,15 @@ def checked_target(party: PartyName, X: Any, y: ArrayLike | None) -> NDArray[Any
 
 def time_step_for(party: PartyName, target: NDArray[Any], time_step: float | str | None) -> float | None:
     """Return the step that times are rounded up to before they are shared; None if they are not."""
-    step = np.nan if isinstance(time_step, str) else time_step
-    if time_step != "auto" and step is not None and not 0 < step < np.inf:
+    if time_step is None:
+        return None
+    # Neither other texts nor NaN are a step.
+    if time_step != "auto" and (isinstance(time_step, str) or not 0 < time_step < np.inf):
         raise ValueError(
             f"Party {party!r}: time_step must be 'auto', a number above 0 in the unit of the times, or None, which "
             f"shares them as they are; got {time_step!r}."
         )
-    if time_step is None or "time" not in (target.dtype.names or ()):
+    if "time" not in (target.dtype.names or ()):
         return None
     if not isinstance(time_step, str):
         return float(time_step)
@@ -96,7 +107,7 @@ def time_step_for(party: PartyName, target: NDArray[Any], time_step: float | str
 
 
 SUBSAMPLE = 0.5
-"""Share of the public rows that a party's obfuscator is fitted on."""
+"""Part of the public rows that a party's obfuscator is fitted on."""
 
 
 def public_subsample(public: Any, obfuscator: Any, generator: np.random.RandomState, party: PartyName) -> Any:
@@ -106,7 +117,9 @@ def public_subsample(public: Any, obfuscator: Any, generator: np.random.RandomSt
             f"Party {party!r}: fit_on must be public rows, an array or frame of shape (n_rows, n_features); got "
             f"{type(public).__name__} of shape {np.shape(public)}."
         )
-    n_rows, least = _num_samples(public), max(components_wanted(obfuscator), default=0) + 2
+    n_rows = _num_samples(public)
+    # UMAP, which asks for the most rows, needs two more than components.
+    least = max(list_components(obfuscator), default=0) + 2
     if n_rows < least:
         raise ObfuscationError(
             f"Party {party!r}: fit_on has {n_rows} rows, but it needs {least} at least, two more than the obfuscator "
@@ -119,10 +132,11 @@ def public_subsample(public: Any, obfuscator: Any, generator: np.random.RandomSt
 def random_rotation(n_columns: int, generator: np.random.RandomState) -> FloatArray:
     """Draw an orthogonal matrix uniformly from rotations and reflections, shape (n_columns, n_columns)."""
     Q, R = np.linalg.qr(generator.standard_normal((n_columns, n_columns)))
-    # Without this, the signs would be those that the factorisation happens to choose.
+    # Without the signs of R, the signs would be those that the factorisation happens to choose.
     return np.asarray(Q * np.sign(np.diag(R)))
 
 
+# Purposes of random numbers, which have nothing to do with one another.
 _SUBSAMPLE, _ROTATION, _DEFENCES = range(3)
 
 
@@ -132,7 +146,7 @@ class Party(LocalParty):
     Parameters
     ----------
     name : str or int
-        What the other side calls this party.
+        The party's name on the other side.
     obfuscator : transformer
         f_k: any scikit-learn transformer that maps each row by itself; cloned before it is fitted.  See
         `datacollab.obfuscator`, and `datacollab.testing.check_obfuscator` for one of your own.
@@ -148,7 +162,7 @@ class Party(LocalParty):
     share_again : bool, default=False
         With `defences`: whether rows that this object has shared already may be shared again after another `fit`.
     time_step : float, "auto" or None, default="auto"
-        To multiples of what times to events are rounded up before they leave.  "auto" takes the largest of 1, 2, 3 and
+        Times to events are rounded up to its multiples before they leave.  "auto" takes the largest of 1, 2, 3 and
         5 times a power of ten such that the longest time has sixty, months of five years, and the median time of an
         event three.  None shares them as they are, when a row's own time may tell whose it is.
     random_state : int, RandomState or None, default=None
@@ -157,12 +171,12 @@ class Party(LocalParty):
 
     Notes
     -----
-    Leaves the party: what `share` returns.  Stays: the rows, the anchor and the fitted obfuscator, which may hold the
+    Leaves the party: the `Share`.  Stays: the rows, the anchor and the fitted obfuscator, which may hold the
     raw table (kernel PCA and UMAP do).
 
     Fit once and share that.  A second party object, or a second `fit`, draws noise anew for the same rows, and a
     reader of both shares averages it away.  An object refuses to share rows that it shared after an earlier fit, unless
-    `share_again` says so; then `guarantee` adds up what was promised.  It knows nothing of other objects.
+    `share_again` says so; then `guarantee` adds the promises up.  It knows nothing of other objects.
 
     Examples
     --------
@@ -198,7 +212,7 @@ class Party(LocalParty):
         self.share_again = share_again
         self.time_step = time_step
         self.random_state = random_state
-        self._ledger = Ledger()
+        self._fitted_tables = FittedTables()
 
     @one_thread
     def fit(self, X: ArrayLike, y: ArrayLike | None = None) -> Self:
@@ -208,8 +222,8 @@ class Party(LocalParty):
         ----------
         X : array-like or dataframe of shape (n_samples, n_features)
         y : array-like of shape (n_samples,), optional
-            Classes or numbers, or what `datacollab.targets` makes of times to events and of effects.  None if there
-            is nothing to predict, as for clusters.
+            Classes or numbers, or times to events and effects as `datacollab.targets` makes them.  None if there is
+            nothing to predict, as for clusters.
 
         Raises
         ------
@@ -225,25 +239,36 @@ class Party(LocalParty):
         self._check_not_forgotten()
         self._check_parameters()
         X = self._plain(X)
-        target = checked_target(self.name, X, y)
+        target = check_target(self.name, X, y)
         check_class_names(target, f"Party {self.name!r}: y")
         step = time_step_for(self.name, target, self.time_step)
-        fitted, filler = self._fitted_obfuscator(X, target if target_kind(target) is TargetKind.SINGLE else None)
+        # Obfuscators that look at targets, as some of scikit-learn do, take classes and numbers alone.
+        single = target if target_kind(target) is TargetKind.SINGLE else None
+        fitted, filler = self._fit_obfuscator(X, single)
         representation = self._obfuscate(fitted, None, X, "representation")
         rotation = None
         if self.fit_on is not None:
+            # Anyone can fit nearly the same map on public rows; the rotation is the party's own.
             rotation = random_rotation(representation.shape[1], generator_for(_ROTATION, self.random_state))
             representation = representation @ rotation
         defences = tuple(clone(defence) for defence in self.defences)
         basis = self._basis_of_guarantee(fitted, defences, X)
+        # Without defences no number is drawn from the generator of the other secrets.
         noise = generator_for(_DEFENCES, self.random_state) if defences else fresh_generator()
         shown = target if step is None else coarsen_times(target, step)
-        release = Release(self.name, representation, shown, defences, noise)
+        release = DefendedRows(self.name, representation, shown, defences, noise)
         # Assigned together, at the end: a failure leaves a party that can share nothing.
-        self._form, self._table, self._targets = TableForm.of(X), TableDigest(X), TableDigest(target[:, None])
-        self._release, self._basis, self._obfuscator, self._rotation = release, basis, fitted, rotation
+        digests = (TableDigest(X), TableDigest(target[:, None]))
+        self._form = TableForm.of(X)
+        self._table, self._targets = digests
+        self._release = release
+        self._basis = basis
+        self._obfuscator = fitted
+        self._rotation = rotation
         self._filler = filler
-        self._target, self._time_step, self._shared = target, step, None
+        self._target = target
+        self._time_step = step
+        self._shared = None
         return self
 
     def share(self, anchor: ArrayLike, anchor_target: ArrayLike | None = None) -> Share:
@@ -270,9 +295,9 @@ class Party(LocalParty):
     def share_with_order(
         self, anchor: ArrayLike, anchor_target: ArrayLike | None = None
     ) -> tuple[Share, NDArray[np.intp]]:
-        """Return what `share` gives, and which own row each shared row comes from.
+        """Return the share, and which own row each shared row comes from.
 
-        For an audit at home, and to join to the table what comes back for the shared rows.  Parameters and errors are
+        For an audit at home, and to join answers for the shared rows to the table.  Parameters and errors are
         those of `share`.  The rows are in the same order with every call.  That order, positions in the table of `fit`
         of shape (n_published,), stays here; rows that a defence suppresses are missing.
         """
@@ -281,9 +306,10 @@ class Party(LocalParty):
         published = self._release.rows(anchor_representation)
         order = np.arange(len(published.rows))
         if self.shuffle:
-            order = self._release.order(
-                fresh_generator() if self.random_state is None else check_random_state(self.random_state)
-            )
+            generator = fresh_generator()
+            if self.random_state is not None:
+                generator = check_random_state(self.random_state)
+            order = self._release.order(generator)
         share = Share(
             party=self.name,
             representation=published.rows[order],
@@ -292,6 +318,7 @@ class Party(LocalParty):
             anchor_target=None if anchor_target is None else plain_column(anchor_target),
             one_to_one=self._basis.table is None,
         )
+        # Entered last: a share that was refused has not left.
         self._basis.note_left(self._plain(anchor, "the anchor"), anchor_representation)
         self._shared = own_rows = published.own_rows[order]
         return share, own_rows
@@ -303,7 +330,7 @@ class Party(LocalParty):
         return same and (y is None or self._targets.matches(np.reshape(plain_column(y), (-1, 1))))
 
     def guarantee(self, anchor: ArrayLike) -> PrivacyGuarantee:
-        """Return differential privacy of what `share` gives with this anchor, where there is any.
+        """Return differential privacy of the share with this anchor, where there is any.
 
         From then on, defences that depend on the anchor take no other one.  Raise NoGuaranteeError, with the reason, if
         no epsilon can be stated; AnchorError if the rows were shared with another anchor; and ObfuscationError if the
@@ -324,8 +351,10 @@ class Party(LocalParty):
     def shown_target(self, target: ArrayLike) -> NDArray[Any]:
         """Return targets as they are before defences: times rounded up as this party's are, all else as given."""
         self._check_fitted()
-        given = plain_column(target)
-        return given if self._time_step is None else coarsen_times(given, self._time_step)
+        plain = plain_column(target)
+        if self._time_step is None:
+            return plain
+        return coarsen_times(plain, self._time_step)
 
     def personalise(
         self,
@@ -339,7 +368,7 @@ class Party(LocalParty):
         n_jobs: int | None = None,
         progress: Callable[[str], None] | None = None,
     ) -> PersonalModel:
-        """Combine the common model with what the party has alone, and say what collaboration brought.
+        """Combine the common model with the party's own ones, and report the gain.
 
         Nothing leaves the party.  Parameters are those of `datacollab.party.personalise`; X and y are those of `fit`.
         Raise, besides its errors, AgreementError if the rows are not those of `fit`, or the model is not of this
@@ -347,6 +376,7 @@ class Party(LocalParty):
         """
         self._check_fitted()
         order = self._shared
+        # Left-out predictions are for the rows of the share, so the table has to be the one that was shared.
         if isinstance(model, PartyModel) and model.left_out is not None:
             if order is None:
                 raise AgreementError(
@@ -382,7 +412,7 @@ class Party(LocalParty):
         anchor : array-like or dataframe of shape (n_anchors, n_features)
             The rows that were shared, in their order.
         predictions : AnchorPredictions
-            What the analyst made for this party, by `Collaboration.anchor_predictions`.
+            Those that the analyst made for this party, by `Collaboration.anchor_predictions`.
         estimator : estimator, optional
             Any regressor, of several numbers at once if predictions are probabilities, or classifier of scikit-learn.
             A classifier learns each row with every class, weighted by its probability, or, if it takes no weights, the
@@ -424,9 +454,9 @@ class Party(LocalParty):
         return distil_predictions(self.name, anchor, predictions, estimator, rows=rows)
 
     def forget(self) -> str:
-        """Destroy f_k, its rotation, the order of the rows, targets, digests and noise, for good; say what was done.
+        """Destroy f_k, its rotation, the order of the rows, targets, digests and noise, for good; return a record.
 
-        Afterwards nothing can be shared, obfuscated or predicted by a `PartyModel`; `distil` works, and what it gave.
+        Afterwards nothing can be shared, obfuscated or predicted by a `PartyModel`; `distil` works, and its models do.
         Not reached: the table itself, shares that were sent, copies of this object, files, other references to its
         parts, and memory that was freed but not written over.
         """
@@ -434,9 +464,10 @@ class Party(LocalParty):
         # Everything, by no list of names, so that nothing is left that a later version adds; a number among the
         # parameters may tell the secrets drawn from it.
         vars(self).clear()
-        none: dict[str, Any] = {"obfuscator": None, "fit_on": None, "random_state": None}
-        vars(self).update(none, defences=(), shuffle=True, share_again=False, time_step="auto", _ledger=Ledger())
-        self.name, self._forgotten = name, True
+        self.obfuscator = self.fit_on = self.random_state = None
+        vars(self).update(defences=(), shuffle=True, share_again=False, time_step="auto", _fitted_tables=FittedTables())
+        self.name = name
+        self._forgotten = True
         return (
             f"Party {name!r} has forgotten its map f_k with the rotation, the order of its rows, their targets and "
             "digests, and the noise. Copies, files, backups, and what was sent are not reached."
@@ -448,49 +479,58 @@ class Party(LocalParty):
                 f"Party {self.name!r}: the obfuscator must be a transformer with fit and transform, such as "
                 f"obfuscator('pca'); got {type(self.obfuscator).__name__}."
             )
-        found = self.defences if isinstance(self.defences, Sequence) else [self.defences]
-        if found is not self.defences or not all(isinstance(defence, Defence) for defence in found):
+        is_list = isinstance(self.defences, Sequence)
+        defences = self.defences if is_list else [self.defences]
+        if not is_list or not all(isinstance(defence, Defence) for defence in defences):
             raise TypeError(
                 f"Party {self.name!r}: defences must be a list of them, such as [Microaggregation(k=5)]; got "
-                f"{[type(defence).__name__ for defence in found]}."
+                f"{[type(defence).__name__ for defence in defences]}."
             )
         if any(isinstance(seed, Integral) for seed in _random_states(self.obfuscator).values()):
-            who, what = "the obfuscator has", "rebuild the obfuscation"
+            self._warn_of_seed("the obfuscator has", "rebuild the obfuscation")
         elif isinstance(self.random_state, int | np.integer) and (self.fit_on is not None or self.defences):
-            who, what = "the party has", "rebuild the rotation and the noise"
-        else:
-            return
+            self._warn_of_seed("the party has", "rebuild the rotation and the noise")
+
+    def _warn_of_seed(self, who: str, harm: str) -> None:
         warnings.warn(
-            f"Party {self.name!r}: {who} a fixed random_state. Anyone who learns it can {what}; leave it None outside "
+            f"Party {self.name!r}: {who} a fixed random_state. Anyone who learns it can {harm}; leave it None outside "
             "experiments.",
             RepeatableSecretWarning,
-            stacklevel=3,
+            stacklevel=4,
         )
 
-    def _fitted_obfuscator(self, X: Any, target: NDArray[Any] | None) -> tuple[Any, TableEncoder | None]:
-        """Return f_k, from public rows where there are any, and what fills gaps of later rows for it.
+    def _fit_obfuscator(self, X: Any, target: NDArray[Any] | None) -> tuple[Any, TableEncoder | None]:
+        """Return f_k, from public rows where there are any, and an encoder that fills gaps of later rows for it.
 
         Public rows come without targets.
         """
-        f, rows = secretly_seeded(self.obfuscator), X
+        f = secretly_seeded(self.obfuscator)
+        rows = X
         if self.fit_on is not None:
             generator = generator_for(_SUBSAMPLE, self.random_state)
             rows = public_subsample(self._plain(self.fit_on, "fit_on"), self.obfuscator, generator, self.name)
             target = None
-        encoder, alone = TableEncoder(f"Party {self.name!r}: the table"), takes_numbers_alone(f)
+        encoder = TableEncoder(f"Party {self.name!r}: the table")
+        needs_encoder = takes_numbers_alone(f)
         is_plain = has_numbers_alone(X) and has_numbers_alone(rows)
-        if alone and not is_plain:
+        if needs_encoder and not is_plain:
             f = make_pipeline(encoder, f)
         try:
             f = f.fit(rows, target)
-            return f, encoder.fit(rows) if alone and is_plain and not sparse.issparse(rows) else None
+            # A map of numbers works without the encoder, which later rows with gaps need.
+            if needs_encoder and is_plain and not sparse.issparse(rows):
+                return f, encoder.fit(rows)
+            return f, None
         except Exception as error:
             raise self._obfuscation_error(f, "fit", rows, error) from None
 
     def _basis_of_guarantee(self, fitted: Any, defences: tuple[Defence, ...], X: Any) -> Basis:
-        public = None if self.fit_on is None else self._plain(self.fit_on, "fit_on")
-        own_rows = None if public is None else RowDigests(X, like=public)
-        n_own = None if own_rows is None else own_rows.count_in(public)
+        own_rows = None
+        n_own = None
+        if self.fit_on is not None:
+            public = self._plain(self.fit_on, "fit_on")
+            own_rows = RowDigests(X, like=public)
+            n_own = own_rows.count_in(public)
         if n_own:
             warnings.warn(
                 f"Party {self.name!r}: {n_own} of {_num_samples(self.fit_on)} rows in fit_on are also among its "
@@ -503,7 +543,8 @@ class Party(LocalParty):
             transform = partial(self._obfuscate, fitted, None, what="representation")
             seed = self.random_state
             obstacle = obstacle_before(self.obfuscator, transform, X, n_own_rows=n_own, random_state=seed)
-        table = self._ledger.add(X) if defences else None
+        # Rows that leave as the map has them have no noise that a second share could average away.
+        table = self._fitted_tables.add(X) if defences else None
         return Basis(self.name, _num_samples(X), mechanism, obstacle, own_rows, table)
 
     def _check_not_forgotten(self) -> None:
@@ -521,13 +562,17 @@ class Party(LocalParty):
     def _state(self) -> str:
         if self._forgotten:
             return "forgotten"
-        return f"{self._basis.n_rows} rows" if hasattr(self, "_obfuscator") else "not fitted"
+        if not hasattr(self, "_obfuscator"):
+            return "not fitted"
+        return f"{self._basis.n_rows} rows"
 
     def __repr__(self) -> str:
         return f"Party({self.name!r}, {self._state})"
 
     def _repr_html_(self) -> str:
-        learnt = "this party's own rows, which it betrays" if self.fit_on is None else "a secret half of public rows"
+        learnt = "a secret half of public rows"
+        if self.fit_on is None:
+            learnt = "this party's own rows, which it betrays"
         defences = ", ".join(map(class_names, self.defences)) or "none: each row leaves as its map has it"
         return card(
             f"Party {self.name}",

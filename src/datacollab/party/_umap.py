@@ -135,7 +135,9 @@ class UMAPObfuscator(FittedUnseen, ClassNamePrefixFeaturesOutMixin, TransformerM
                 "Lower n_neighbors, or fit on more rows."
             )
         # check_random_state(None) would be NumPy's global generator, which a user may have seeded.
-        random = np.random.RandomState() if self.random_state is None else check_random_state(self.random_state)
+        random = check_random_state(self.random_state)
+        if self.random_state is None:
+            random = np.random.RandomState()
         self.n_neighbors_, self.min_dist_, self.metric_ = self._draw(random, n_samples)
         points = _points(table, self.metric_)
         if (points == points[0]).all():
@@ -157,12 +159,15 @@ class UMAPObfuscator(FittedUnseen, ClassNamePrefixFeaturesOutMixin, TransformerM
         rows: FloatArray = validate_data(self, X, dtype=np.float64, order="C", reset=False)
         if self._umap is not None:
             return np.array(self._umap.transform(rows), dtype=np.float64)
+        # In blocks, so that memory does not grow with the rows; each row is mapped by itself.
         blocks = gen_batches(rows.shape[0], max(1, BLOCK_ENTRIES // len(self._points)))
         return np.concatenate([self._row_wise(_points(rows[block], self.metric_)) for block in blocks])
 
     def _draw(self, random: np.random.RandomState, n_samples: int) -> tuple[int, float, str]:
         """Return hyperparameters, those not given drawn as in the paper's section on dimensionality reduction."""
-        n_neighbors, min_dist, metric = self.n_neighbors, self.min_dist, self.metric
+        n_neighbors = self.n_neighbors
+        min_dist = self.min_dist
+        metric = self.metric
         if n_neighbors is None:
             n_neighbors = int(random.randint(2, min(7, n_samples - 1) + 1))
         if min_dist is None:
@@ -175,13 +180,16 @@ class UMAPObfuscator(FittedUnseen, ClassNamePrefixFeaturesOutMixin, TransformerM
         with warnings.catch_warnings():
             warnings.filterwarnings("ignore", "Tensorflow not installed", ImportWarning)
             umap = require("umap", "umap")
-        start = "pca" if self.n_components <= table.shape[1] else "random"
+        start = "spectral"
+        # With two neighbours all edges weigh the same, and the spectral start would not follow `random_state`.
+        if self.n_neighbors_ == 2:
+            start = "pca" if self.n_components <= table.shape[1] else "random"
         reducer = umap.UMAP(
             n_components=self.n_components,
             n_neighbors=self.n_neighbors_,
             min_dist=self.min_dist_,
             metric=self.metric_,
-            init="spectral" if self.n_neighbors_ > 2 else start,
+            init=start,
             n_epochs=self.n_epochs,
             random_state=random,
             n_jobs=1,
@@ -210,6 +218,7 @@ class UMAPObfuscator(FittedUnseen, ClassNamePrefixFeaturesOutMixin, TransformerM
         mapped = np.zeros((points.shape[0], self.embedding_.shape[1]))
         for weight, neighbor in zip(weights.T, order.T, strict=True):
             mapped += weight[:, np.newaxis] * self.embedding_[neighbor]
+        # A row without direction is at the same distance from all training rows, where none of these is like it.
         if self.metric_ != "euclidean" and not self._points[:, -1].any():
             mapped[points[:, -1] == 1] = self.embedding_.mean(axis=0)
         return mapped

@@ -15,7 +15,7 @@ from sklearn.tree import DecisionTreeClassifier
 import datacollab as dc
 from datacollab.errors import AnchorError
 from datacollab.model import AnchorPredictions
-from datacollab.party._distil import AnchorRidge, remoteness
+from datacollab.own._distil import AnchorRidge, remoteness
 from datacollab.risk.attacks import membership
 
 from .measuring import Measured, Wanted

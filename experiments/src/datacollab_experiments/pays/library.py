@@ -28,8 +28,9 @@ from datacollab.analyst._choice import (
 from datacollab.analyst._training import mean_anchor, training_rows
 from datacollab.linalg import gaussian_sigma
 from datacollab.model import fit_left_out
+from datacollab.own._blend import Blender, ClassBlender, NumberBlender
+from datacollab.own._own_models import OwnData, own_candidates
 from datacollab.party import PersonalModel
-from datacollab.party._own_models import Blender, ClassBlender, NumberBlender, OwnData, own_candidates
 from datacollab.sums import (
     CommonMap,
     MaskKey,
@@ -240,7 +241,7 @@ def alone(own: Rows, drawn: Draw, *, public: bool, thorough: bool = False, strea
         if numbers
         else ClassBlender(candidates, nothing, known, beyond, classes)
     )
-    blend = blender.local()
+    blend = blender.choose_local()
     scorers = [candidates[place].fit() for place in blend.own]
 
     def predict(rows: Array) -> Array:

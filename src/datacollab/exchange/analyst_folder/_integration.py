@@ -25,12 +25,12 @@ from ...model import (
     LandmarkRidgeClassifier,
     LandmarkRidgeRegressor,
     PartyModel,
+    add_level,
     anchor_predictions,
     estimator_kind,
     fit_weighted,
     head_from,
     head_to,
-    levelled,
     map_from,
     map_to,
     model_contents,
@@ -639,7 +639,7 @@ def _models(bundle: Bundle) -> Iterator[tuple[str, PartyModel]]:
             estimator = _read_head(head, bundle.members, g.n_components)
         h = estimator
         if entry["level"] is not None:
-            h = levelled(estimator, np.asarray(entry["level"]))
+            h = add_level(estimator, np.asarray(entry["level"]))
         model = PartyModel(
             party=party,
             integration_function=g,

@@ -80,7 +80,8 @@ from ...bundle import (
     write_atomically,
 )
 from ...errors import AgreementError, ExchangeError
-from ...party import LocalParty, Party, local_party, party_state
+from ...own import LocalParty, local_party, party_state
+from ...party import Party
 from ...share import Share, decode_targets, encode_targets
 from ...sums import MaskKey, mask_card
 from ..ledger import Ledger, LedgerEntry

@@ -30,7 +30,7 @@ from ...model import (
     predictions_from,
     task_of,
 )
-from ...party import (
+from ...own import (
     AnchorRidge,
     CombinedModel,
     DistilledModel,

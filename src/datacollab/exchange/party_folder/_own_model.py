@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 
 from ..._typing import FloatArray
 from ...bundle import arrays_to_bytes, bytes_to_arrays
-from ...party import MOST_OWN_ROWS, OwnModel, fit_own_model
+from ...own import MOST_OWN_ROWS, OwnModel, fit_own_model
 from ...sums import RidgeSums
 from ..project import Project, declared_alike
 from ._folder import Folder

@@ -17,7 +17,7 @@ from ...anchor import anchor_fit, equal_rows
 from ...bundle import pack, seal, unpack
 from ...errors import ExchangeError, ObfuscationError, PrivateRowsWarning, SuppressedRowsWarning
 from ...party import UNDEFENDED, Party, SharingPlan
-from ...party._release import RowDigests
+from ...party._digests import RowDigests
 from ...share import SHARE_KIND, Share, share_contents
 from ..project import Anchor, EncodedTable, Project, usual_components
 from ._folder import (

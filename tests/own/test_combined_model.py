@@ -11,8 +11,8 @@ from numpy.testing import assert_allclose, assert_array_equal
 
 import datacollab as dc
 from datacollab.errors import AgreementError
+from datacollab.own._combined_model import _on_all_classes
 from datacollab.party import MOST_OWN_ROWS, OwnModel, fit_own_model
-from datacollab.party._combined_model import _on_all_classes
 from datacollab.sums import RidgeSums
 
 CLASSES = ("a", "b", "c")

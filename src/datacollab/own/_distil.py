@@ -20,17 +20,18 @@ from ..errors import AgreementError, AnchorError
 from ..linalg import Kernel, centred_ridge, full_ridge_path, median_gamma
 from ..model import AnchorPredictions, probabilities_of
 
+# Widths that are tried, as multiples of one over the median squared distance.
 _MULTIPLES = (0.25, 0.5, 1.0, 2.0, 4.0)
 _ALPHAS = (1e-6, 1e-5, 1e-4, 1e-3, 1e-2, 1e-1, 1.0)
+# Rows by which width and penalty are chosen; ten decompositions of a matrix of this size take some seconds.
 _MOST_TRIED = 1000
-"""Rows by which width and penalty are chosen; ten decompositions of a matrix of this size take some seconds."""
 
 
 class AnchorRidge(MultiOutputMixin, RegressorMixin, BaseEstimator):
     r"""RBF kernel ridge regression with a free intercept, of one or several numbers at once.
 
-    What is not given is chosen by the squared error on rows left out, one by one and in closed form: whether columns
-    are standardised, the width among five multiples of the median one, and the penalty among seven.
+    Parameters that are None are chosen by the squared error on rows left out, one by one and in closed form: whether
+    columns are standardised, the width among five multiples of the median one, and the penalty among seven.
 
     Parameters
     ----------
@@ -44,7 +45,7 @@ class AnchorRidge(MultiOutputMixin, RegressorMixin, BaseEstimator):
     Attributes
     ----------
     gamma_, alpha_, standardize_
-        What was given or chosen.
+        The parameters, given or chosen.
     r2_ : float
         Part of the targets' variance that is predicted of rows left out; slightly flattering where the parameters were
         chosen by it.
@@ -77,7 +78,7 @@ class AnchorRidge(MultiOutputMixin, RegressorMixin, BaseEstimator):
         self.standardize = standardize
 
     def fit(self, X: ArrayLike, y: ArrayLike) -> Self:
-        """Choose what was not given, and solve for targets of shape (n_rows,) or (n_rows, n_targets).
+        """Choose parameters that are None, and solve for targets of shape (n_rows,) or (n_rows, n_targets).
 
         Raise ValueError if all rows are equal, so that there is no width.
         """
@@ -87,7 +88,7 @@ class AnchorRidge(MultiOutputMixin, RegressorMixin, BaseEstimator):
         )
         T = np.asarray(target, dtype=np.float64).reshape(len(rows), -1)
         self._is_flat = target.ndim == 1
-        error, self.gamma_, self.alpha_, self.standardize_ = self._chosen(rows, T)
+        error, self.gamma_, self.alpha_, self.standardize_ = self._choose(rows, T)
         self.r2_ = 1 - error
         self._centre, self._scale = _centre_and_scale(rows, self.standardize_)
         self._rows = (rows - self._centre) / self._scale
@@ -100,30 +101,42 @@ class AnchorRidge(MultiOutputMixin, RegressorMixin, BaseEstimator):
         rows = validate_data(self, X, dtype=np.float64, reset=False)
         kernel = self._kernel.between((rows - self._centre) / self._scale, self._rows)
         values = np.asarray(kernel @ self.coefficients_ + self.intercept_)
-        return values[:, 0] if self._is_flat else values
+        if self._is_flat:
+            return values[:, 0]
+        return values
 
     @property
     def _kernel(self) -> Kernel:
         return Kernel(metric="rbf", parameters={"gamma": self.gamma_})
 
-    def _chosen(self, rows: FloatArray, T: FloatArray) -> tuple[float, float, float, bool]:
+    def _choose(self, rows: FloatArray, T: FloatArray) -> tuple[float, float, float, bool]:
         """Return the least error on rows left out, relative to a mean's, and the width, penalty and scaling of it."""
         if len(rows) > _MOST_TRIED:
             tried = np.random.default_rng(0).choice(len(rows), size=_MOST_TRIED, replace=False)
-            rows, T = rows[tried], T[tried]
+            rows = rows[tried]
+            T = T[tried]
         n = len(T)
         # A mean of the other rows misses a row by this.
         spread = float((((T - T.mean(axis=0)) * n / (n - 1)) ** 2).sum())
         best: tuple[float, float, float, bool] | None = None
-        for standardize in (False, True) if self.standardize is None else (bool(self.standardize),):
+        scalings: tuple[bool, ...] = (False, True)
+        alphas: tuple[float, ...] = _ALPHAS
+        if self.standardize is not None:
+            scalings = (bool(self.standardize),)
+        if self.alpha is not None:
+            alphas = (float(self.alpha),)
+        for standardize in scalings:
             centre, scale = _centre_and_scale(rows, standardize)
             used = (rows - centre) / scale
             for gamma in self._widths(used):
                 path = full_ridge_path(Kernel(metric="rbf", parameters={"gamma": gamma}).gram(used))
-                for alpha in _ALPHAS if self.alpha is None else (float(self.alpha),):
-                    missed = float((path.left_out_errors(alpha, T, intercept=True) ** 2).sum())
+                for alpha in alphas:
+                    error = float((path.left_out_errors(alpha, T, intercept=True) ** 2).sum())
                     # Targets that are all equal are met by any setting.
-                    error = missed / spread if spread > 0 else 0.0
+                    if spread > 0:
+                        error /= spread
+                    else:
+                        error = 0.0
                     if best is None or error < best[0]:
                         best = error, gamma, alpha, standardize
         assert best is not None
@@ -155,8 +168,10 @@ def remoteness(own: FloatArray, anchor: FloatArray) -> float:
     """
     scale = np.vstack([own, anchor]).std(axis=0)
     scale = np.where(scale > 0, scale, 1.0)
-    own, anchor = own / scale, anchor / scale
+    own = own / scale
+    anchor = anchor / scale
     generator = np.random.default_rng(0)
+    # Nearest rows are nearer among more rows, so both are samples of one size.
     size = min(len(own), len(anchor), _MOST_ROWS)
     to_anchor = to_own = 0.0
     for _ in range(_REPEATS):
@@ -166,11 +181,14 @@ def remoteness(own: FloatArray, anchor: FloatArray) -> float:
         to_anchor += float(NearestNeighbors(n_neighbors=1).fit(theirs).kneighbors(mine)[0].mean())
     if to_anchor == 0:
         return 0.0
-    return to_anchor / to_own if to_own > 0 else np.inf
+    # Own rows that are all repeated, and none of them in the anchor.
+    if to_own == 0:
+        return np.inf
+    return to_anchor / to_own
 
 
+# How far rows may be from adding up to one and still be left as they are.
 _ONE = 1e-9
-"""How far rows may be from adding up to one and still be left as they are."""
 
 
 @dataclass(frozen=True, kw_only=True, eq=False, repr=False)
@@ -240,6 +258,7 @@ MOST_REMOTE = 1.5
 """With eight tables, real anchors have .9 to 1.15, interpolated ones to 1.2, normal ones to 1.45, uniform ones 1.6 and
 more; parties with rows of two classes of ten have 1.3."""
 _FEWEST_ANCHORS = 20
+# Fewer own rows say little on how far rows lie from one another.
 _FEWEST_ROWS = 10
 _FOLDS = 5
 
@@ -253,13 +272,14 @@ def distil_predictions(
     rows: ArrayLike | None = None,
 ) -> DistilledModel:
     """Fit an estimator to predictions on an anchor; see `Party.distil`, where parameters and errors are described."""
-    columns = _checked(party, anchor, predictions)
-    far = None if rows is None else _checked_remoteness(party, rows, columns)
+    columns = _check_anchor(party, anchor, predictions)
+    far = None if rows is None else _check_remoteness(party, rows, columns)
     _check_estimator(party, estimator, predictions)
     ridge = AnchorRidge().fit(columns, predictions.values)
     if estimator is None:
         estimator = AnchorRidge(gamma=ridge.gamma_, alpha=ridge.alpha_, standardize=ridge.standardize_)
-    values, left_out = predictions.values, _left_out(estimator, anchor, predictions)
+    values = predictions.values
+    left_out = _predict_left_out(estimator, anchor, predictions)
     r2 = 1.0 - float(((values - left_out) ** 2).sum()) / float(((values - values.mean(axis=0)) ** 2).sum())
     # An estimator that suits the predictions less than a smooth function does says nothing against the anchor.
     if (reached := max(r2, ridge.r2_)) < SMALLEST_R2:
@@ -269,17 +289,20 @@ def distil_predictions(
             f"{SMALLEST_R2:.0%} are needed. The anchor's rows lie too far from one another, or in another order than "
             "when they were shared",
         )
+    agreement = None
+    if values.ndim == 2:
+        agreement = float(np.mean(left_out.argmax(axis=1) == values.argmax(axis=1)))
     return DistilledModel(
         party=party,
         estimator=fit_to_predictions(estimator, anchor, values, predictions.classes),
         classes_=predictions.classes,
         r2=r2,
-        agreement=None if values.ndim == 1 else float(np.mean(left_out.argmax(axis=1) == values.argmax(axis=1))),
+        agreement=agreement,
         remoteness=far,
     )
 
 
-def _checked(party: PartyName, anchor: ArrayLike, predictions: AnchorPredictions) -> FloatArray:
+def _check_anchor(party: PartyName, anchor: ArrayLike, predictions: AnchorPredictions) -> FloatArray:
     """Return the anchor as numbers, which the predictions have to belong to."""
     if not isinstance(predictions, AnchorPredictions):
         raise TypeError(
@@ -297,12 +320,13 @@ def _checked(party: PartyName, anchor: ArrayLike, predictions: AnchorPredictions
         )
     if len(columns) < _FEWEST_ANCHORS:
         raise _unfit(party, f"the anchor has {len(columns)} rows, fewer than {_FEWEST_ANCHORS}")
+    # Nothing can be said of a share of the variance where there is none.
     if not np.ptp(predictions.values, axis=0).any():
         raise _unfit(party, "the predictions on all rows are the same, so there is nothing to learn")
     return columns
 
 
-def _checked_remoteness(party: PartyName, rows: ArrayLike, anchor: FloatArray) -> float:
+def _check_remoteness(party: PartyName, rows: ArrayLike, anchor: FloatArray) -> float:
     own = _numbers(rows, f"Party {party!r}: the own rows")
     if own.shape[1] != anchor.shape[1] or len(own) < _FEWEST_ROWS:
         raise ValueError(
@@ -342,18 +366,21 @@ def _check_estimator(party: PartyName, estimator: Any, predictions: AnchorPredic
         )
 
 
-def _left_out(estimator: Any, anchor: ArrayLike, predictions: AnchorPredictions) -> FloatArray:
+def _predict_left_out(estimator: Any, anchor: ArrayLike, predictions: AnchorPredictions) -> FloatArray:
     """Return predictions for anchor rows left out, by five folds, in the layout of the given ones."""
-    values, classes, left_out = predictions.values, predictions.classes, np.empty(predictions.values.shape)
-    for learned, rest in KFold(_FOLDS, shuffle=True, random_state=0).split(values):
+    values = predictions.values
+    classes = predictions.classes
+    left_out = np.empty(values.shape)
+    for learned, others in KFold(_FOLDS, shuffle=True, random_state=0).split(values):
         fitted = fit_to_predictions(estimator, _safe_indexing(anchor, learned), values[learned], classes)
-        left_out[rest] = _said(fitted, _safe_indexing(anchor, rest), classes)
+        left_out[others] = _predict_values(fitted, _safe_indexing(anchor, others), classes)
     return left_out
 
 
-def _said(fitted: Any, rows: ArrayLike, classes: NDArray[Any] | None) -> FloatArray:
+def _predict_values(fitted: Any, rows: ArrayLike, classes: NDArray[Any] | None) -> FloatArray:
     if classes is None:
         return np.asarray(fitted.predict(rows), dtype=np.float64).reshape(-1)
+    # A classifier without probabilities is certain of the class that it names.
     if is_classifier(fitted) and not hasattr(fitted, "predict_proba"):
         return np.asarray(np.asarray(fitted.predict(rows))[:, None] == classes, dtype=np.float64)
     return as_probabilities(fitted, classes, rows)
@@ -367,12 +394,14 @@ def fit_to_predictions(estimator: Any, anchor: ArrayLike, values: FloatArray, cl
     copy = clone(estimator)
     if classes is None or is_regressor(copy):
         return copy.fit(anchor, values)
-    last, name = copy, "sample_weight"
+    last = copy
+    name = "sample_weight"
     if isinstance(copy, Pipeline):
         step, last = copy.steps[-1]
         name = f"{step}__sample_weight"
     if not has_fit_parameter(last, "sample_weight"):
         return copy.fit(anchor, classes[values.argmax(axis=1)])
+    # Each row stands there once for each class that is possible for it, weighing as much as that is probable.
     rows, codes = np.nonzero(values > 0)
     return copy.fit(_safe_indexing(anchor, rows), classes[codes], **{name: values[rows, codes]})
 

@@ -22,8 +22,8 @@ import datacollab as dc
 from datacollab.errors import AgreementError, AnchorError, ForgottenError, UnknownPartyError
 from datacollab.linalg import median_gamma
 from datacollab.model import AnchorPredictions
+from datacollab.own._distil import remoteness
 from datacollab.party import AnchorRidge, GaussianMechanism, Microaggregation, local_party, party_state
-from datacollab.party._distil import remoteness
 
 
 @pytest.fixture
@@ -366,7 +366,7 @@ def test_nothing_secret_is_in_what_is_left(kind):
     assert len(after) < 500
     assert set(vars(party)) == {
         *("name", "obfuscator", "fit_on", "defences", "shuffle", "share_again", "time_step", "random_state"),
-        *("_ledger", "_forgotten"),
+        *("_fitted_tables", "_forgotten"),
     }
 
 

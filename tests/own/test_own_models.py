@@ -14,23 +14,16 @@ from sklearn.semi_supervised import LabelSpreading
 from datacollab._encoder import TableEncoder
 from datacollab._frames import equal_rows
 from datacollab.errors import AgreementError
-from datacollab.party._own_models import (
+from datacollab.own._benefit import benefit_of, error_reduction
+from datacollab.own._blend import (
     Opinions,
-    OwnData,
     fit_convex_pool,
     fit_log_pool,
-    fold_numbers,
-    left_out_spreading,
     log_pool,
-    own_candidates,
-    penalised_log_loss,
-    spreading_matrix,
+    penalise_log_loss,
     weights_by_loss,
 )
-from datacollab.party._personal_model import (
-    benefit_of,
-    error_reduction,
-)
+from datacollab.own._own_models import OwnData, fold_numbers, own_candidates, spread_left_out, spreading_matrix
 
 
 def gram(X, Y):
@@ -46,7 +39,7 @@ def test_left_out_spreading_is_what_hiding_a_label_gives(rng):
     W = gram(X, X)
     np.fill_diagonal(W, 0)
     groups = equal_rows(X)
-    spread = left_out_spreading(spreading_matrix(W, 0.8), Y, groups)
+    spread = spread_left_out(spreading_matrix(W, 0.8), Y, groups)
     for row in range(12):
         hidden = np.where(groups == groups[row], -1, np.where(np.arange(30) < 12, labels, -1))
         # scikit-learn's affinity has a zero diagonal too, and iterates to the same limit.
@@ -205,9 +198,9 @@ def test_loss_and_gradient_are_those_of_the_formula(seed):
     logs, codes = opinions(rng)
     prior = np.array([0.3, 0.7])
     weights = rng.uniform(size=2)
-    value, gradient = penalised_log_loss(weights, logs, codes, prior, 5.0)
+    value, gradient = penalise_log_loss(weights, logs, codes, prior, 5.0)
     assert_allclose(value, naive_loss(weights, logs, codes, prior, 5.0))
-    numeric = scipy.optimize.approx_fprime(weights, lambda at: penalised_log_loss(at, logs, codes, prior, 5.0)[0], 1e-7)
+    numeric = scipy.optimize.approx_fprime(weights, lambda at: penalise_log_loss(at, logs, codes, prior, 5.0)[0], 1e-7)
     assert_allclose(gradient, numeric, rtol=1e-4, atol=1e-4)
 
 

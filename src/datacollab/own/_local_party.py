@@ -3,15 +3,13 @@
 from __future__ import annotations
 
 import importlib
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from contextlib import suppress
 from dataclasses import dataclass
-from itertools import combinations
 from typing import Any, Self
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
-from scipy.stats import rankdata
 from sklearn.exceptions import NotFittedError
 
 from .._encoder import TableEncoder
@@ -23,7 +21,7 @@ from ..model import PartyModel
 
 @dataclass(frozen=True)
 class TableForm:
-    """How the table was laid out that a party's obfuscator was fitted on."""
+    """The layout of the table that a party's obfuscator was fitted on."""
 
     n_columns: int | None
     columns: list[str] | None
@@ -31,12 +29,14 @@ class TableForm:
 
     @classmethod
     def of(cls, X: Any) -> Self:
-        """Form of an array-like or frame."""
+        """Return the form of an array-like or frame."""
         shape = np.shape(X)
         names = list(getattr(X, "columns", []))
+        # Names that are numbers may be places by chance, so columns are only sought by texts.
+        are_texts = bool(names) and all(isinstance(name, str) for name in names)
         return cls(
             n_columns=shape[1] if len(shape) == 2 else None,
-            columns=names if names and all(isinstance(name, str) for name in names) else None,
+            columns=names if are_texts else None,
             library=type(X).__module__.partition(".")[0] if names else None,
         )
 
@@ -57,8 +57,9 @@ class TableForm:
         return table[self.columns]
 
 
-def one_per_row(party: PartyName, target: NDArray[Any], n_rows: int, name: str) -> None:
+def check_one_per_row(party: PartyName, target: NDArray[Any], n_rows: int, name: str) -> None:
     """Raise AgreementError unless targets are one for each row, and none is missing."""
+    # Times to events and effects have fields, several values each.
     if target.dtype.names is None:
         check_single_targets(target, f"Party {party!r}: {name}", AgreementError)
     if target.shape != (n_rows,):
@@ -91,9 +92,13 @@ class PartyPredictor:
     def __init__(
         self, obfuscate: Callable[[Any], FloatArray], model: PartyModel, form: TableForm, party: PartyName
     ) -> None:
-        self._obfuscate, self._model, self._form, self._party = obfuscate, model, form, party
-        has_probabilities = hasattr(model.estimator, "predict_proba")
-        self.classes_: NDArray[Any] | None = np.asarray(model.estimator.classes_) if has_probabilities else None
+        self._obfuscate = obfuscate
+        self._model = model
+        self._form = form
+        self._party = party
+        self.classes_: NDArray[Any] | None = None
+        if hasattr(model.estimator, "predict_proba"):
+            self.classes_ = np.asarray(model.estimator.classes_)
         self.feature_names_in_ = form.columns
 
     def log_odds(self, X: Any) -> FloatArray:
@@ -105,141 +110,48 @@ class PartyPredictor:
             raise AgreementError(
                 f"Party {self._party!r}: the model, a {type(self._model.estimator).__name__}, gives no probabilities."
             )
-        found = self(X)
-        if (found <= 0).any() or (found >= 1).any():
+        probabilities = self(X)
+        if (probabilities <= 0).any() or (probabilities >= 1).any():
             raise NumericalError(
                 f"Party {self._party!r}: the model gives probabilities of 0 or 1, which have no log odds. Explain "
                 "probabilities."
             )
-        return np.asarray(np.log(found) - np.log1p(-found))
+        return np.asarray(np.log(probabilities) - np.log1p(-probabilities))
 
     def __call__(self, X: Any) -> FloatArray:
         """Return numbers to be explained: probabilities, shape (n_rows, n_classes), or predictions, shape (n_rows,)."""
-        rows = self._obfuscate(
-            self._table(self._form.bring(plain_table(X, f"Party {self._party!r}: the table"), self._party))
-        )
-        found = np.asarray((self._model.predict if self.classes_ is None else self._model.predict_proba)(rows))
-        if found.dtype.kind not in "biuf":
+        table = self._form.bring(plain_table(X, f"Party {self._party!r}: the table"), self._party)
+        rows = self._obfuscate(self._name_columns(table))
+        predict = self._model.predict
+        if self.classes_ is not None:
+            predict = self._model.predict_proba
+        numbers = np.asarray(predict(rows))
+        if numbers.dtype.kind not in "biuf":
             raise AgreementError(
                 f"Party {self._party!r}: the model predicts names of classes, which cannot be added. It needs "
                 "probabilities."
             )
-        if not np.isfinite(found).all():
+        if not np.isfinite(numbers).all():
             raise NumericalError(f"Party {self._party!r}: the model has answers that are not finite.")
-        return found.astype(np.float64)
+        return numbers.astype(np.float64)
 
-    def _table(self, X: Any) -> Any:
+    def _name_columns(self, X: Any) -> Any:
         """Return an array under the names that the columns had in `fit`, if it had any."""
         names = self._form.columns
         if names is None or not isinstance(X, np.ndarray) or X.ndim != 2 or X.shape[1] != len(names):
             return X
-        columns = [X[:, place] if X.dtype.kind in "biuf" else X[:, place].tolist() for place in range(len(names))]
+        columns = list(X.T)
+        # Explainers mask rows of several types in an array of objects; as lists, columns get types of their own again.
+        if X.dtype.kind not in "biuf":
+            columns = [column.tolist() for column in columns]
         return importlib.import_module(str(self._form.library)).DataFrame(dict(zip(names, columns, strict=True)))
 
     def __repr__(self) -> str:
         return f"PartyPredictor(party={self._party!r}, {type(self._model.estimator).__name__})"
 
 
-@dataclass(frozen=True, kw_only=True, eq=False)
-class ExplanationAgreement:
-    r"""How far explanations of the same rows differ between parties.
-
-    Attributes
-    ----------
-    parties : tuple of str or int
-    values, importance : ndarray of shape (n_parties, n_parties)
-        Discrepancy of all values, :math:`\|\Phi_k - \Phi_l\| / \sqrt{\|\Phi_k\|^2 + \|\Phi_l\|^2}`: 0 where they are
-        the same, 1 where they have nothing to do with each other; and that of the columns' mean absolute values.
-    ranks : ndarray of shape (n_parties, n_parties)
-        Spearman's correlation of the columns' mean absolute values.
-    discrepancy : float
-        Mean of `values` over pairs of parties.
-    """
-
-    parties: tuple[PartyName, ...]
-    values: FloatArray
-    importance: FloatArray
-    ranks: FloatArray
-    discrepancy: float
-
-
-def explanation_agreement(
-    explanations: Mapping[PartyName, Any], backgrounds: Mapping[PartyName, ArrayLike]
-) -> ExplanationAgreement:
-    """Compare what several parties say of the same rows, measured from the same background.
-
-    Parameters
-    ----------
-    explanations : mapping of party to shap.Explanation or ndarray
-        Of the same rows, such as anchor rows, by the same columns and outputs.  Values have the shape (n_rows,
-        n_columns) or (n_rows, n_columns, n_outputs).
-    backgrounds : mapping of party to array-like of shape (n_background, n_columns)
-        The rows that each party's explainer took masked columns from, such as the anchor.
-
-    Raises
-    ------
-    AgreementError
-        If there are fewer than two, they are of other shapes or columns, or backgrounds differ.
-
-    Notes
-    -----
-    For this explanations come together in one place.  Compare those of anchor rows; those of private rows tell of them.
-    """
-    if len(explanations) < 2:
-        raise AgreementError(f"Expected explanations of at least two parties, got {len(explanations)}.")
-    kinds = {_kind(each) for each in explanations.values()}
-    if len(kinds) > 1 or len(next(iter(kinds))[0]) not in (2, 3):
-        raise AgreementError(
-            f"Explanations must be of the same rows, columns and outputs; got {len(kinds)} kinds, of the shapes "
-            f"{sorted({shape for shape, *_ in kinds})}."
-        )
-    rows = [np.asarray(backgrounds[party]) for party in explanations if party in backgrounds]
-    if len(rows) < len(explanations) or not all(np.array_equal(rows[0], each) for each in rows[1:]):
-        raise AgreementError(
-            f"Explanations of {len(explanations)} parties came with {len(rows)} backgrounds, or these differ. Values "
-            "from different backgrounds answer different questions: let all parties take one, such as the anchor."
-        )
-    given = [_values(each) for each in explanations.values()]
-    importances = [np.abs(values).reshape(*values.shape[:2], -1).mean(axis=(0, 2)) for values in given]
-    n = len(given)
-    values, importance, ranks = np.zeros((n, n)), np.zeros((n, n)), np.eye(n)
-    for k, other in combinations(range(n), 2):
-        values[k, other] = values[other, k] = _discrepancy(given[k], given[other])
-        importance[k, other] = importance[other, k] = _discrepancy(importances[k], importances[other])
-        ranks[k, other] = ranks[other, k] = _correlation(rankdata(importances[k]), rankdata(importances[other]))
-    return ExplanationAgreement(
-        parties=tuple(explanations),
-        values=values,
-        importance=importance,
-        ranks=ranks,
-        discrepancy=float(values[np.triu_indices(n, 1)].mean()),
-    )
-
-
-def _values(explanation: Any) -> FloatArray:
-    return np.asarray(getattr(explanation, "values", explanation), dtype=np.float64)
-
-
-def _kind(explanation: Any) -> tuple[tuple[int, ...], tuple[str, ...], tuple[str, ...]]:
-    """Return shape of the values, and the names of columns and outputs where they have any."""
-    names, outputs = (getattr(explanation, each, None) for each in ("feature_names", "output_names"))
-    texts = [() if each is None else tuple(map(str, each)) for each in (names, outputs)]
-    return _values(explanation).shape, texts[0], texts[1]
-
-
-def _discrepancy(first: FloatArray, second: FloatArray) -> float:
-    size = np.hypot(np.linalg.norm(first), np.linalg.norm(second))
-    return float(np.linalg.norm(first - second) / size) if size > 0 else 0.0
-
-
-def _correlation(first: FloatArray, second: FloatArray) -> float:
-    first, second = first - first.mean(), second - second.mean()
-    size = np.linalg.norm(first) * np.linalg.norm(second)
-    return float(first @ second / size) if size > 0 else float("nan")
-
-
 class LocalParty:
-    """What is left of a `Party` on its disk: the fitted f_k, without rows, defences or anything to share.
+    """The part of a `Party` that is kept on its disk: the fitted f_k, without rows, defences or anything to share.
 
     `local_party` makes it.  Nothing leaves it.  The obfuscator may hold the raw table (kernel PCA and UMAP do).
     """
@@ -263,19 +175,19 @@ class LocalParty:
 
     def transform(self, X: ArrayLike, model: PartyModel) -> FloatArray:
         """Return collaboration representations g_k(f_k(X)) of new rows, shape (n_rows, n_components)."""
-        return self._own(model).transform(self.obfuscate(X))
+        return self.check_model(model).transform(self.obfuscate(X))
 
     def predict(self, X: ArrayLike, model: PartyModel) -> NDArray[Any]:
-        """Predict new rows alone, h(g_k(f_k(X))), shape (n_rows,), by what the analyst made for this party.
+        """Predict new rows alone, h(g_k(f_k(X))), shape (n_rows,), by the model that the analyst made for this party.
 
         Raise AgreementError if the model was made for another party, and ObfuscationError if the rows do not fit the
         obfuscator.
         """
-        return self._own(model).predict(self.obfuscate(X))
+        return self.check_model(model).predict(self.obfuscate(X))
 
     def predict_proba(self, X: ArrayLike, model: PartyModel) -> FloatArray:
         """Return class probabilities of new rows, shape (n_rows, n_classes)."""
-        return self._own(model).predict_proba(self.obfuscate(X))
+        return self.check_model(model).predict_proba(self.obfuscate(X))
 
     def predictor(self, model: PartyModel) -> PartyPredictor:
         """Return h(g_k(f_k(x))) as one function of the party's raw columns, for packages that explain models.
@@ -286,7 +198,7 @@ class LocalParty:
 
         The parameter and the error are those of `predict`.
         """
-        return PartyPredictor(self.obfuscate, self._own(model), self._form, self.name)
+        return PartyPredictor(self.obfuscate, self.check_model(model), self._form, self.name)
 
     def predict_survival(self, X: ArrayLike, model: PartyModel, times: ArrayLike) -> FloatArray:
         """Return probabilities of no event up to each time, shape (n_rows, n_times); `predict` gives the log risk.
@@ -294,9 +206,10 @@ class LocalParty:
         Times are in the unit that was agreed on.  Raise, besides the errors of `predict`, AttributeError if the model
         is no survival model, and ValueError if a time is beyond the observation.
         """
-        return self._own(model).predict_survival(self.obfuscate(X), times)
+        return self.check_model(model).predict_survival(self.obfuscate(X), times)
 
-    def _own(self, model: PartyModel) -> PartyModel:
+    def check_model(self, model: PartyModel) -> PartyModel:
+        """Return a model that was made for this party; raise TypeError or AgreementError for anything else."""
         self._check_fitted()
         if not isinstance(model, PartyModel):
             raise TypeError(f"Expected a PartyModel (see Collaboration.party_model), got {type(model).__name__}.")
@@ -319,6 +232,7 @@ class LocalParty:
     def _obfuscate(self, obfuscator: Any, rotation: FloatArray | None, X: Any, what: str) -> FloatArray:
         X = self._plain(X, "the anchor" if what.startswith("anchor") else "the table")
         try:
+            # Of a map that was fitted on numbers alone, later rows may have gaps.
             if self._filler is not None and not has_numbers_alone(X):
                 X = self._filler.transform(X)
             rows = obfuscator.transform(X)
@@ -328,10 +242,13 @@ class LocalParty:
             representation = check_representation(rows, self.name, what=what)
         except RepresentationError as error:
             raise ObfuscationError(f"{error} Nothing left the party.") from None
-        return representation if rotation is None else representation @ rotation
+        if rotation is None:
+            return representation
+        return representation @ rotation
 
     def _obfuscation_error(self, obfuscator: Any, step: str, X: Any, error: Exception) -> ObfuscationError:
         """Return an error without the obfuscator's own words, unless those are known to show no data."""
+        # The package's own encoder names columns and counts, and quotes no entry.
         if isinstance(error, AgreementError) and str(error).startswith(f"Party {self.name!r}: the table"):
             return ObfuscationError(f"{error} Nothing left the party.", error)
         if isinstance(error, DataCollabError):
@@ -340,7 +257,7 @@ class LocalParty:
             # Looking for reasons must not raise anything of its own, which would quote what it stumbled over.
             reasons = ""
             with suppress(Exception):
-                reasons = " ".join(f"Likely, {reason}" for reason in likely_reasons(obfuscator, X, step))
+                reasons = " ".join(f"Likely, {reason}" for reason in list_likely_reasons(obfuscator, X, step))
             reasons = reasons or "Try its fit and transform on made-up rows of the same kind."
         return ObfuscationError(
             f"Party {self.name!r}: the obfuscator {type(self.obfuscator).__name__} failed in {step} on a table of "
@@ -357,7 +274,7 @@ class LocalParty:
         return f"LocalParty({self.name!r})"
 
 
-def components_wanted(obfuscator: Any) -> list[int]:
+def list_components(obfuscator: Any) -> list[int]:
     """Return all whole-numbered parameters called n_components, also of nested steps."""
     return [
         value
@@ -366,18 +283,20 @@ def components_wanted(obfuscator: Any) -> list[int]:
     ]
 
 
-def likely_reasons(obfuscator: Any, X: Any, step: str) -> list[str]:
+def list_likely_reasons(obfuscator: Any, X: Any, step: str) -> list[str]:
     """Return sentences on why an obfuscator refused a table, about shapes, names and types; they quote no entry."""
     shape = np.shape(X)
     if len(shape) != 2:
         return [f"it has shape {shape} instead of rows and columns."]
     reasons = [*_column_differences(obfuscator, X, shape), *_unusable_columns(obfuscator, X)]
     encoder = getattr(obfuscator, "steps", [("", None)])[0][1]
-    n_columns = encoder.transform(X).shape[1] if isinstance(encoder, TableEncoder) else shape[1]
-    if step == "fit" and (wanted := max(components_wanted(obfuscator), default=0)) > min(shape[0], n_columns):
-        reasons.append(
-            f"n_components={wanted} is more than its {shape[0]} rows or {n_columns} columns allow. Lower it."
-        )
+    n_columns = shape[1]
+    # Categories become several columns, so there may be more components than the table has columns.
+    if isinstance(encoder, TableEncoder):
+        n_columns = encoder.transform(X).shape[1]
+    most = max(list_components(obfuscator), default=0)
+    if step == "fit" and most > min(shape[0], n_columns):
+        reasons.append(f"n_components={most} is more than its {shape[0]} rows or {n_columns} columns allow. Lower it.")
     return reasons
 
 
@@ -391,16 +310,20 @@ def _column_differences(obfuscator: Any, X: Any, shape: tuple[int, ...]) -> list
         if names != expected and sorted(map(str, names)) == sorted(map(str, expected)):
             return ["its columns come in another order than in fit."]
     n_features = getattr(obfuscator, "n_features_in_", shape[1])
-    return [f"it has {shape[1]} columns, but {n_features} in fit."] if n_features != shape[1] else []
+    if n_features == shape[1]:
+        return []
+    return [f"it has {shape[1]} columns, but {n_features} in fit."]
 
 
 def _unusable_columns(obfuscator: Any, X: Any) -> list[str]:
-    """Say what an obfuscator may have stumbled over, unless its first step takes columns by their kind."""
+    """Return counts of gaps and texts, unless the obfuscator's first step takes columns by their kind."""
     _, first = getattr(obfuscator, "steps", [("", obfuscator)])[0]
     if hasattr(first, "transformers") or isinstance(first, TableEncoder):
         return []
-    columns = [plain_column(X[name]) for name in X.columns] if hasattr(X, "columns") else list(np.asarray(X).T)
-    columns = [plain_column(column) for column in columns]
+    if hasattr(X, "columns"):
+        columns = [plain_column(X[name]) for name in X.columns]
+    else:
+        columns = [plain_column(column) for column in np.asarray(X).T]
     n_missing = [missing for column in columns if (missing := count_missing(column))]
     n_texts = sum(column.dtype.kind not in "biufc" for column in columns)
     reasons = []

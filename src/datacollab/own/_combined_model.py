@@ -24,28 +24,29 @@ from ._own_models import MOST_LOGISTIC_WORK
 
 MOST_OWN_ROWS = 2000
 """Of more rows, an own model learns from so many, taken by chance: it is fitted in seconds, and a table may be long."""
+# Fewer rows leave too few for three folds, and for trees that did not see a row.
 _FEWEST_OWN_ROWS = 10
 _FEW_COLUMNS = 30
 _FOLDS: dict[str, Any] = {"n_splits": 3, "shuffle": True, "random_state": 0}
 _TREES: dict[str, Any] = {"n_estimators": 60, "min_samples_leaf": 2, "oob_score": True, "random_state": 0}
+# As in `SumsModel.predict_proba`: nothing is ever ruled out.
 _LEAST_PROBABILITY = 1e-3
-"""As in `SumsModel.predict_proba`: nothing is ever ruled out."""
+# Where models are compared, smaller probabilities count as this, so that no single row decides.
 _LEAST_JUDGED = 0.01
-"""Where models are compared, smaller probabilities count as this, so that no single row decides."""
 _WEIGHTS = np.linspace(0.0, 1.0, 21)
+# Part of its usual weight that an own model keeps if it does not predict better than the classes' shares, or the mean:
+# a mean with a poor model still often loses less than the better one alone.
 _DOUBTED = 0.25
-"""Part of its usual weight that an own model keeps if it does not predict better than the classes' shares, or the mean:
-a mean with a poor model still often loses less than the better one alone."""
+# Standard errors by which the own model has to lower the common one's loss, for more than its usual weight.
 _CLEARLY = 3.0
-"""Standard errors by which the own model has to lower the common one's loss, for more than its usual weight."""
+# Standard errors within which a larger weight is as good as the best one. The common model learnt from the very rows
+# that judge, so that the best weight is too small.
 _AS_GOOD = 2.0
-"""Standard errors within which a larger weight is as good as the best one.  The common model learnt from the very rows
-that judge, so that the best weight is too small."""
 
 
 @dataclass(frozen=True, eq=False)
 class OwnModel:
-    """What a party learnt from `n_own` rows of its own and labelled public ones.
+    """A model that a party learnt from `n_own` rows of its own and labelled public ones.
 
     It is a random forest, or a linear model.  `columns` are the places of the classes that it knows, among all that
     were agreed on; None for numbers.  `rows` are encoded, shape (n_rows, n_encoded), the own ones first, and `targets`,
@@ -67,6 +68,7 @@ class OwnModel:
         if self.forest is not None:
             return self.forest
         aims = self.targets[:, 0]
+        # Classes are numbered among those that the party has rows of, as its model knows no others.
         if self.columns is not None:
             aims = np.searchsorted(self.columns, self.targets.argmax(axis=1))
         with warnings.catch_warnings():
@@ -81,11 +83,13 @@ class OwnModel:
 
     @property
     def words(self) -> str:
-        """What it is, in words."""
+        """The model and its rows in words."""
         kind = "a random forest" if self.is_forest else "a linear model"
+        words = f"{kind} on {self.n_own:,} of your rows"
         n_public = len(self.rows) - self.n_own
-        public = f" and {n_public:,} labelled public ones" if n_public else ""
-        return f"{kind} on {self.n_own:,} of your rows{public}"
+        if n_public:
+            words += f" and {n_public:,} labelled public ones"
+        return words
 
 
 def fit_own_model(statistic: RidgeSums, *parts: tuple[FloatArray, ArrayLike]) -> OwnModel | None:
@@ -96,18 +100,21 @@ def fit_own_model(statistic: RidgeSums, *parts: tuple[FloatArray, ArrayLike]) ->
     ten rows, or of one class.  Raise AgreementError if targets are missing, none of those agreed on, or not one per
     row.
     """
-    generator = np.random.default_rng(0)  # the same rows give the same model
+    # The same rows give the same model.
+    generator = np.random.default_rng(0)
     rows: list[FloatArray] = []
-    encoded: list[FloatArray] = []
+    targets: list[FloatArray] = []
     for Z, y in parts:
-        t = statistic.encode(y)
-        if len(t) != len(Z):
-            raise AgreementError(f"The own model: there are {len(Z)} rows and {len(t)} targets. Give one per row.")
-        taken = np.sort(generator.permutation(len(Z))[:MOST_OWN_ROWS])
-        rows.append(Z[taken])
-        encoded.append(t[taken])
+        encoded = statistic.encode(y)
+        if len(encoded) != len(Z):
+            raise AgreementError(
+                f"The own model: there are {len(Z)} rows and {len(encoded)} targets. Give one per row."
+            )
+        chosen = np.sort(generator.permutation(len(Z))[:MOST_OWN_ROWS])
+        rows.append(Z[chosen])
+        targets.append(encoded[chosen])
     X = np.concatenate(rows)
-    t = np.concatenate(encoded)
+    t = np.concatenate(targets)
     columns, aims = np.unique(t.argmax(axis=1), return_inverse=True)
     if len(X) < _FEWEST_OWN_ROWS or (statistic.classes is not None and len(columns) < 2):
         return None
@@ -124,7 +131,10 @@ def fit_own_model(statistic: RidgeSums, *parts: tuple[FloatArray, ArrayLike]) ->
 def _make_model(is_forest: bool, is_number: bool, n_columns: int) -> Any:
     if is_forest and is_number:
         # All columns at each split do better on few columns, a third of them takes less time on many.
-        return RandomForestRegressor(max_features=1.0 if n_columns <= _FEW_COLUMNS else 1 / 3, **_TREES)
+        part = 1 / 3
+        if n_columns <= _FEW_COLUMNS:
+            part = 1.0
+        return RandomForestRegressor(max_features=part, **_TREES)
     if is_forest:
         return RandomForestClassifier(**_TREES)
     if is_number:
@@ -145,7 +155,7 @@ def _better_for_numbers(X: FloatArray, aims: FloatArray) -> tuple[RandomForestRe
 def _better_for_classes(
     X: FloatArray, aims: NDArray[np.intp], n_known: int
 ) -> tuple[RandomForestClassifier | None, FloatArray]:
-    """Return the same for classes, with probabilities for rows left out."""
+    """Return the forest, or None if the linear model is better, and probabilities for rows left out by the better."""
     forest = _make_model(True, False, X.shape[1]).fit(X, aims)
     of_forest = np.nan_to_num(forest.oob_decision_function_)
     # Each fold has to leave two classes to learn from; and of wide tables a linear model takes long.
@@ -163,17 +173,19 @@ def _log_losses(of_true: FloatArray) -> FloatArray:
     return np.asarray(-np.log(of_true.clip(_LEAST_JUDGED, 1.0)))
 
 
-def _judged_weight(usual: float, losses: FloatArray, constant: FloatArray, counts: FloatArray) -> float:
+def _weigh_by_losses(usual: float, losses: FloatArray, constant: FloatArray, counts: FloatArray) -> float:
     """Return the own model's weight, from the losses of both together on rows that it did not see.
 
     `losses` are (n_weights, n_rows), those of the constant (n_rows,), and `counts` say how much each row counts.
     """
     mean = losses @ counts
+    # The last weight is the own model alone.
     if mean[-1] >= constant @ counts:
         return _DOUBTED * usual
     best = int(mean.argmin())
 
     def is_clear(gain: FloatArray, errors: float) -> bool:
+        # The variance of a weighted mean of rows that are drawn independently.
         spread = counts @ (gain - gain @ counts) ** 2 * (counts @ counts)
         return bool(gain @ counts > errors * np.sqrt(spread))
 
@@ -233,27 +245,33 @@ class CombinedModel:
         """
         parts = [(self.space.encode(X), plain_column(y))]
         if public is not None and public_target is not None:
-            Z, labels = self.space.encode(public), plain_column(public_target)
-            has = ~are_missing(labels)
+            Z = self.space.encode(public)
+            labels = plain_column(public_target)
+            is_labelled = ~are_missing(labels)
             # A mask of another length is refused with the counts of rows and targets.
-            parts.append((Z[has] if len(has) == len(Z) else Z, labels[has]))
-        self.own = None if self.space.alike else fit_own_model(self.model.statistic, *parts)
+            if len(is_labelled) == len(Z):
+                Z = Z[is_labelled]
+            parts.append((Z, labels[is_labelled]))
+        self.own = None
+        # On columns that are all alike, such as pixels, an own model costs accuracy.
+        if not self.space.alike:
+            self.own = fit_own_model(self.model.statistic, *parts)
         self.weight = self._weight()
         return self
 
     def _weight(self) -> float:
-        """Weigh the own model by its number of rows, and by what it predicts of rows that it did not see."""
+        """Weigh the own model by its number of rows, and by its predictions for rows that it did not see."""
         own = self.own
         if own is None:
             return 0.0
         usual = own_weight(len(own.rows), self.model.fit.n_rows)
-        common = self._of_common(own.rows)
-        said = self._of_own(own.left_out, common)
+        common = self._predict_common(own.rows)
+        alone = self._place_own(own.left_out, common)
         weights = _WEIGHTS[:, None]
         if own.columns is None:
             truth = self.model.statistic.decode(own.targets)
-            losses = ((1 - weights) * common + weights * said - truth) ** 2
-            return _judged_weight(usual, losses, (truth.mean() - truth) ** 2, np.full(len(truth), 1 / len(truth)))
+            losses = ((1 - weights) * common + weights * alone - truth) ** 2
+            return _weigh_by_losses(usual, losses, (truth.mean() - truth) ** 2, np.full(len(truth), 1 / len(truth)))
         true = own.targets.argmax(axis=1)
         n_outputs = self.model.statistic.n_outputs
         # A party may see more of a class than others do, which is no reason to trust its own model more.
@@ -261,13 +279,15 @@ class CombinedModel:
         counts = counts / counts.sum()
         shares = np.bincount(true, counts, n_outputs)
         every = np.arange(len(true))
-        losses = _log_losses((1 - weights) * common[every, true] + weights * said[every, true])
-        return _judged_weight(usual, losses, _log_losses(shares[true]), counts)
+        losses = _log_losses((1 - weights) * common[every, true] + weights * alone[every, true])
+        return _weigh_by_losses(usual, losses, _log_losses(shares[true]), counts)
 
     @property
     def sides(self) -> tuple[str, ...]:
-        """Names of what can predict, the usual one first."""
-        return ("collaboration",) if self.own is None else ("combined", "local", "collaboration")
+        """Names of the sides that can predict, the usual one first."""
+        if self.own is None:
+            return ("collaboration",)
+        return ("combined", "local", "collaboration")
 
     def predict(self, X: Any, using: str | None = None) -> NDArray[Any]:
         """Return classes or numbers, shape (n_rows,).
@@ -283,35 +303,39 @@ class CombinedModel:
         ValueError, AgreementError
             If there is no such side, or rows cannot be read.
         """
-        said = self._said(X, using)
+        outputs = self._predict_side(X, using)
         if self.model.classes is None:
-            return said
-        return np.asarray(np.asarray(self.model.classes)[said.argmax(axis=1)])
+            return outputs
+        return np.asarray(np.asarray(self.model.classes)[outputs.argmax(axis=1)])
 
     def predict_proba(self, X: Any, using: str | None = None) -> FloatArray:
         """Return class probabilities, shape (n_rows, n_classes), as in `predict`; numbers have none."""
         if self.model.classes is None:
             raise AttributeError("CombinedModel: the target is a number, so there are no class probabilities.")
-        return self._said(X, using)
+        return self._predict_side(X, using)
 
-    def _said(self, X: Any, using: str | None) -> FloatArray:
+    def _predict_side(self, X: Any, using: str | None) -> FloatArray:
         """Return probabilities, shape (n_rows, n_classes), or numbers, shape (n_rows,)."""
-        using = self.sides[0] if using is None else using
+        if using is None:
+            using = self.sides[0]
         if using not in self.sides:
             raise ValueError(f"using must be one of {', '.join(map(repr, self.sides))}; got {using!r}.")
         Z = self.space.encode(X)
-        common = None if using == "local" else self._of_common(Z)
-        if common is not None and (using == "collaboration" or self.own is None):
-            return common
-        assert self.own is not None  # or "local" is no side
-        said = self._of_own(self.own.outputs(Z), common)
-        return said if common is None else np.asarray((1 - self.weight) * common + self.weight * said)
+        if using == "collaboration":
+            return self._predict_common(Z)
+        assert self.own is not None  # or neither is a side
+        if using == "local":
+            return self._place_own(self.own.outputs(Z), None)
+        common = self._predict_common(Z)
+        return np.asarray((1 - self.weight) * common + self.weight * self._place_own(self.own.outputs(Z), common))
 
-    def _of_common(self, Z: FloatArray) -> FloatArray:
-        say = self.model.predict if self.model.classes is None else self.model.predict_proba
-        return np.asarray(say(self.space.map_encoded(Z)))
+    def _predict_common(self, Z: FloatArray) -> FloatArray:
+        mapped = self.space.map_encoded(Z)
+        if self.model.classes is None:
+            return np.asarray(self.model.predict(mapped))
+        return np.asarray(self.model.predict_proba(mapped))
 
-    def _of_own(self, outputs: FloatArray, common: FloatArray | None) -> FloatArray:
+    def _place_own(self, outputs: FloatArray, common: FloatArray | None) -> FloatArray:
         assert self.own is not None
         if self.own.columns is None:
             return np.asarray(self.model.statistic.decode(outputs))
@@ -323,9 +347,11 @@ def _on_all_classes(
 ) -> FloatArray:
     """Return probabilities of all classes: those that a party has no row of are the common model's, or least."""
     if common is None:
+        # With nobody else to ask, a class that the party never saw is unlikely, and not impossible.
         shares = np.full((len(known), n_classes), _LEAST_PROBABILITY)
         shares[:, columns] = np.maximum(known, _LEAST_PROBABILITY)
         return np.asarray(shares / shares.sum(axis=1, keepdims=True))
+    # The own model divides what the common one leaves to the classes that the party has rows of.
     shares = common.copy()
     shares[:, columns] = known * common[:, columns].sum(axis=1, keepdims=True)
     return shares

@@ -15,8 +15,8 @@ from datacollab import Party, PartyModel
 from datacollab.bundle import pack
 from datacollab.errors import AgreementError, ExchangeError
 from datacollab.model import LinearMap
+from datacollab.own._state import to_skops
 from datacollab.party import LocalParty, PersonalModel, local_party, obfuscator, party_state, personalise
-from datacollab.party._state import to_skops
 
 N_OWN, N_OTHERS = 40, 300
 MIXING = np.random.default_rng(5).normal(size=(6, 3))
@@ -79,7 +79,7 @@ class World:
 @pytest.fixture(scope="module", autouse=True)
 def small_forests():
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr("datacollab.party._personal_model.N_TREES", 20)
+        patch.setattr("datacollab.own._personal_model.N_TREES", 20)
         yield
 
 

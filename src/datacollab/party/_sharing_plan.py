@@ -75,13 +75,40 @@ def obfuscator(
     reducer = transformer(n_components=n_components, random_state=random_state, **options)
     if standardize is None:
         standardize = entry.standardize
-    return Pipeline([("standardize", StandardScaler()), ("reduce", reducer)]) if standardize else reducer
+    if not standardize:
+        return reducer
+    return Pipeline([("standardize", StandardScaler()), ("reduce", reducer)])
 
 
-GROUPS, UNDEFENDED = PRESETS = ("groups", "none")
-_COMPONENTS, _GROUP, _NOISE = 16, 5, 0.3
-"""Usual number of columns; rows of a group and noise in standard deviations of the preset "groups"."""
+GROUPS = "groups"
+UNDEFENDED = "none"
+PRESETS = (GROUPS, UNDEFENDED)
+# Usual number of columns.
+_COMPONENTS = 16
+# Rows of a group, and noise in standard deviations, of the preset "groups".
+_GROUP = 5
+_NOISE = 0.3
 _WITH_TREATMENT = (TargetKind.EFFECT, TargetKind.SURVIVAL_EFFECT)
+
+
+def _check_defences(preset: str | None, named: list[str], epsilon: float | None, target_kind: TargetKind) -> None:
+    """Raise ValueError if options of defences are unknown, or exclude one another."""
+    if preset not in (None, *PRESETS):
+        raise ValueError(f"Unknown preset {preset!r}; choose one of {', '.join(PRESETS)}.")
+    if preset is not None and named:
+        raise ValueError(f"The preset {preset!r} says which defence is taken; leave it out, or the {named[0]}.")
+    if epsilon is None:
+        return
+    others = ["preset"] if preset is not None else named
+    if others:
+        raise ValueError(
+            f"An epsilon is a defence of its own, with noise on every row; leave it out, or the {others[0]}."
+        )
+    if target_kind is not TargetKind.SINGLE:
+        raise ValueError(
+            f"An epsilon is for classes and numbers, not for targets of kind {target_kind.value!r}. Take the preset "
+            f"{GROUPS!r}, or name a group size."
+        )
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
@@ -137,7 +164,7 @@ class SharingPlan:
             Of `datacollab.party.GaussianMechanism`, on a map fitted on the anchor.  It excludes other defences, and is
             for classes and numbers alone.
         group_size, noise, fit_on_anchor, time_step
-            Other defences, and what `SharingPlan` has.
+            Other defences, and attributes of `SharingPlan`.
         is_regression : bool, default=False
             Whether targets are numbers; whole ones are numbers, too.
         target_kind : TargetKind, default=TargetKind.SINGLE
@@ -146,26 +173,17 @@ class SharingPlan:
         largest : int
             Columns that the table and all limits permit.
         """
-        if preset not in (None, *PRESETS):
-            raise ValueError(f"Unknown preset {preset!r}; choose one of {', '.join(PRESETS)}.")
         named = [name for name, value in (("group size", group_size), ("noise", noise)) if value is not None]
-        if preset is not None and named:
-            raise ValueError(f"The preset {preset!r} says which defence is taken; leave it out, or the {named[0]}.")
+        _check_defences(preset, named, epsilon, target_kind)
         if epsilon is not None:
-            if preset is not None or named:
-                raise ValueError(
-                    "An epsilon is a defence of its own, with noise on every row; leave it out, or the "
-                    f"{'preset' if preset is not None else named[0]}."
-                )
-            if target_kind is not TargetKind.SINGLE:
-                raise ValueError(
-                    f"An epsilon is for classes and numbers, not for targets of kind {target_kind.value!r}. Take the "
-                    f"preset {GROUPS!r}, or name a group size."
-                )
+            # A map that was fitted on private rows would betray them under any noise.
             fit_on_anchor = True
         elif preset == GROUPS or (preset is None and not named):
-            is_without_noise = preset is None and target_kind in _WITH_TREATMENT
-            group_size, noise, fit_on_anchor = _GROUP, None if is_without_noise else _NOISE, True
+            group_size = _GROUP
+            fit_on_anchor = True
+            # Estimates of effects from rows with noise are biased, so noise has to be asked for there.
+            if preset == GROUPS or target_kind not in _WITH_TREATMENT:
+                noise = _NOISE
         kind = obfuscator or OBFUSCATORS[0]
         if kind not in OBFUSCATORS:
             raise ValueError(f"Unknown obfuscator {kind!r}; choose one of {', '.join(OBFUSCATORS)}.")
@@ -176,12 +194,17 @@ class SharingPlan:
             defences.append(GaussianMechanism(epsilon))
         if group_size is not None:
             defences.append(Microaggregation(group_size, n_bins=AUTO_BINS if is_regression else None))
+        # Noise comes last: means of rows with noise would have less of it.
         if noise is not None:
             defences.append(GaussianNoise(noise))
+        if n_components is None:
+            n_components = min(_COMPONENTS, largest)
+        if standardize is None:
+            standardize = _obfuscators.OBFUSCATORS[kind].standardize
         return cls(
             obfuscator=kind,
-            n_components=min(_COMPONENTS, largest) if n_components is None else n_components,
-            standardize=_obfuscators.OBFUSCATORS[kind].standardize if standardize is None else standardize,
+            n_components=n_components,
+            standardize=standardize,
             defences=tuple(defences),
             fit_on_anchor=fit_on_anchor,
             time_step=time_step,
@@ -215,6 +238,7 @@ class SharingPlan:
         parts.append("--standardize" if self.standardize else "--no-standardize")
         if not self.defences:
             parts.append(f"--preset {UNDEFENDED}")
+        # An epsilon fits the map on the anchor without being asked.
         promised = [defence.options for defence in self.defences if defence.has_promise]
         if self.fit_on_anchor and not promised:
             parts.append("--fit-on-anchor")

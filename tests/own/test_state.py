@@ -15,8 +15,8 @@ from sklearn.preprocessing import FunctionTransformer, QuantileTransformer
 import datacollab as dc
 from datacollab.errors import ExchangeError, ObfuscationError
 from datacollab.model import LinearMap, PartyModel
+from datacollab.own._state import gaps, with_gaps
 from datacollab.party import Party, local_party, obfuscator, party_state
-from datacollab.party._state import gaps, with_gaps
 from refusals import refused_with
 
 KINDS = ["pca", "kernel-pca", "umap", "random-projection"]

@@ -18,28 +18,28 @@ from .._validation import require
 from ..bundle import arrays_to_bytes, bytes_to_arrays
 from ..errors import ExchangeError
 from ._local_party import LocalParty, TableForm
-from ._umap import UMAPObfuscator
 
 
 def gaps(estimator: Any) -> dict[str, list[int]]:
     """Return strides of those arrays in a fitted estimator that have gaps, which a file does not keep.
 
-    Without them the linear algebra below NumPy adds in another order, and the last bits of what is computed differ.
+    Without them the linear algebra below NumPy adds in another order, and the last bits of its results differ.
     """
-    found = {}
+    strides = {}
     for number, (attributes, name) in enumerate(_arrays(estimator)):
         array = attributes[name]
         if array.dtype.kind == "f" and array.size and not (array.flags.c_contiguous or array.flags.f_contiguous):
-            found[str(number)] = list(array.strides)
-    return found
+            # By number, as names may stand twice in an estimator of several parts.
+            strides[str(number)] = list(array.strides)
+    return strides
 
 
 def with_gaps(estimator: Any, strides: dict[str, list[int]]) -> None:
     """Put the gaps back into the arrays of an estimator, in place."""
     places = list(_arrays(estimator))
-    for number, wanted in strides.items():
+    for number, distances in strides.items():
         attributes, name = places[int(number)]
-        attributes[name] = _spread(attributes[name], wanted)
+        attributes[name] = _spread(attributes[name], distances)
 
 
 def _spread(array: NDArray[Any], strides: list[int]) -> NDArray[Any]:
@@ -51,6 +51,7 @@ def _spread(array: NDArray[Any], strides: list[int]) -> NDArray[Any]:
         if strides[axis] % array.itemsize or (array.shape[axis] > 1 and abs(strides[axis]) < reach):
             raise ValueError("entries of an array overlap")
         reach += (array.shape[axis] - 1) * abs(strides[axis])
+    # Where steps go backwards, the first entry lies behind the others.
     first = sum((length - 1) * -step for length, step in zip(array.shape, strides, strict=True) if step < 0)
     memory = np.zeros(reach // array.itemsize, dtype=array.dtype)
     spread = as_strided(memory[first // array.itemsize :], array.shape, strides)
@@ -72,7 +73,8 @@ def _arrays(value: Any) -> Iterator[tuple[dict[str, Any], str]]:
                 yield from _arrays(attributes[name])
 
 
-OBFUSCATOR, ROTATION = "obfuscator.skops", "rotation.safetensors"
+OBFUSCATOR = "obfuscator.skops"
+ROTATION = "rotation.safetensors"
 OWN_TYPES = frozenset(
     [f"{TableEncoder.__module__}.{TableEncoder.__qualname__}", "numpy.dtype"]
     + [entry.home for entry in OBFUSCATORS.values() if entry.home.startswith("datacollab.")]
@@ -81,23 +83,24 @@ OWN_TYPES = frozenset(
 
 
 def party_state(party: LocalParty) -> tuple[dict[str, Any], dict[str, bytes]]:
-    """Return what a fitted party needs to predict later on; `local_party` reads it.
+    """Return facts and members of a fitted party, for later predictions; `local_party` reads them.
 
-    Neither its rows nor their targets are in it, unless the obfuscator holds them: kernel PCA and UMAP do.  The first
-    dict is what JSON can hold.
+    Neither its rows nor their targets are in it, unless the obfuscator holds them: kernel PCA and UMAP do.  JSON can
+    hold the facts.
 
     Raise NotFittedError if the party has no rows yet, STATE_UNSUPPORTED if the obfuscator cannot be stored, and
     MissingExtraError if skops or safetensors is not installed.
     """
     party._check_fitted()
-    form, obfuscator = party._form, party._obfuscator
+    form = party._form
+    obfuscator = party._obfuscator
     facts = {
         "party": party.name,
         "form": {"n_columns": form.n_columns, "columns": form.columns, "library": form.library},
         "gaps": gaps(obfuscator),
         "sklearn": sklearn.__version__,
     }
-    members = {OBFUSCATOR: _dumped(obfuscator, party)}
+    members = {OBFUSCATOR: _dump_obfuscator(obfuscator, party)}
     if party._rotation is not None:
         # Files hold arrays row by row; the last bits of a product depend on how its factors lie in memory.
         facts["rotation_order"] = "C" if party._rotation.flags.c_contiguous else "F"
@@ -106,11 +109,11 @@ def party_state(party: LocalParty) -> tuple[dict[str, Any], dict[str, bytes]]:
 
 
 def local_party(facts: Mapping[str, Any], members: Mapping[str, bytes]) -> LocalParty:
-    """Return a party that predicts, from what `party_state` gave.
+    """Return a party that predicts, from facts and members of `party_state`.
 
     It transforms every row to the same bits as the party did, on the same machine and versions.
 
-    Raise STATE_DAMAGED if they are not what `party_state` gives, VERSION_MISMATCH if they come from another version of
+    Raise STATE_DAMAGED if they are not those of `party_state`, VERSION_MISMATCH if they come from another version of
     scikit-learn, and MissingExtraError if skops or safetensors is not installed.
     """
     require("skops.io", "exchange")
@@ -123,28 +126,33 @@ def local_party(facts: Mapping[str, Any], members: Mapping[str, bytes]) -> Local
             stored = bytes_to_arrays(members[ROTATION], what="the rotation")["rotation"]
             rotation = np.asarray(stored, dtype=np.float64, order=facts["rotation_order"])
         return LocalParty(facts["party"], obfuscator, rotation=rotation, form=TableForm(**facts["form"]))
+    # Skops and NumPy raise many kinds of errors for damaged contents, and may quote them.
     except Exception as error:
-        raise _damaged(type(error).__name__) from None
+        raise _refuse_state(type(error).__name__) from None
 
 
-def _dumped(obfuscator: Any, party: LocalParty) -> bytes:
+def _dump_obfuscator(obfuscator: Any, party: LocalParty) -> bytes:
     require("skops.io", "exchange")
     steps = [obfuscator, *obfuscator.get_params(deep=True).values()]
-    if any(isinstance(step, UMAPObfuscator) and step._umap is not None for step in steps):
+    # Only `UMAPObfuscator` has this choice.
+    if any(getattr(step, "out_of_sample", None) == "umap" for step in steps):
         raise ExchangeError(
             "STATE_UNSUPPORTED",
             f"Party {party.name!r}: umap-learn's own transform cannot be stored, nor does it map a row by itself. "
             "Take out_of_sample='row-wise'. Nothing left the party.",
         )
+    reason = None
     try:
         data, untrusted = to_skops(obfuscator, OWN_TYPES)
-        why = f"is made of types that would not be read again: {untrusted[:10]}" if untrusted else None
+        if untrusted:
+            reason = f"is made of types that would not be read again: {untrusted[:10]}"
+    # Transformers of others may fail in any way; their own words may quote data.
     except Exception as error:
-        why = f"{type(party.obfuscator).__name__} cannot be stored ({type(error).__name__})"
-    if why is not None:
+        reason = f"{type(party.obfuscator).__name__} cannot be stored ({type(error).__name__})"
+    if reason is not None:
         raise ExchangeError(
             "STATE_UNSUPPORTED",
-            f"Party {party.name!r}: its obfuscator {why}. Choose one that datacollab.obfuscator makes. Nothing left "
+            f"Party {party.name!r}: its obfuscator {reason}. Choose one that datacollab.obfuscator makes. Nothing left "
             "the party.",
         )
     return data
@@ -168,9 +176,11 @@ def from_skops(data: bytes, types: frozenset[str]) -> Any:
 
 
 def _check_version(facts: Mapping[str, Any]) -> None:
-    made_with, installed = facts.get("sklearn"), sklearn.__version__
+    made_with = facts.get("sklearn")
+    installed = sklearn.__version__
     if not isinstance(made_with, str):
-        raise _damaged("no version")
+        raise _refuse_state("no version")
+    # Between releases that change more than the last number, scikit-learn promises no files that can be read.
     if made_with.split(".")[:2] != installed.split(".")[:2]:
         raise ExchangeError(
             "VERSION_MISMATCH",
@@ -179,7 +189,7 @@ def _check_version(facts: Mapping[str, Any]) -> None:
         )
 
 
-def _damaged(reason: str) -> ExchangeError:
+def _refuse_state(reason: str) -> ExchangeError:
     return ExchangeError(
         "STATE_DAMAGED",
         f"The stored map f_k of this party cannot be read ({reason}). Restore the file from a backup, or share again.",
