@@ -11,10 +11,8 @@ from ._condition_claims import ANCHOR_CLAIMS, PRIVACY_CLAIMS
 from ._contrasts import Results
 from ._method_claims import PARTY_CLAIMS, REGRESSION_CLAIMS
 
-__all__ = ["CLAIMS", "check_claims"]
-
+# In the order of the paper.
 CLAIMS = (*PARTY_CLAIMS, *ANCHOR_CLAIMS, *PRIVACY_CLAIMS, *REGRESSION_CLAIMS)
-"""In the order of the paper."""
 
 
 def check_claims(rows: Mapping[str, Sequence[Row]], hyperparameters: str = "paper") -> tuple[Verdict, ...]:

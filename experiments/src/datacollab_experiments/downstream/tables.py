@@ -12,9 +12,6 @@ from numpy.typing import NDArray
 
 from ..harness import arff_table, r_table
 
-__all__ = ["SURVIVAL_TABLES", "SurvivalTable", "nhefs", "penguins", "survival_table"]
-
-
 _PENGUINS = "palmerpenguins/penguins", "afb6a5f8b3f5a999d2d3f8dde020b72ff3504569afaec76016ba8dd19a8635e5"
 _ROTTERDAM = "survival/rotterdam", "f2e39dc15a18cb928a12a547328c4603fbaa4ac67f04ff8d3743d2f5ff7062d5"
 
@@ -25,7 +22,6 @@ class SurvivalTable:
 
     Attributes
     ----------
-    name : str
     X : DataFrame of shape (n_rows, n_columns)
         Numbers in their units; categories as 0 and 1.
     event : ndarray of shape (n_rows,), bool

@@ -1,4 +1,4 @@
-"""Units of work, and what they give."""
+"""Units of work, and their outcomes."""
 
 from __future__ import annotations
 
@@ -11,21 +11,20 @@ from typing import Any, Self
 
 from datacollab._validation import FloatArray
 
-__all__ = ["Key", "Outcome", "Task", "cell_id"]
-
+# A cell's hash and a seed: where the results keep an outcome.
 Key = tuple[str, int]
-"""A cell's hash and a seed: where the results keep an outcome."""
 
 
 def cell_id(definition: Mapping[str, Any]) -> str:
     """Hash of a cell's definition: all that determines a result but the seed, as JSON can hold it."""
+    # Sorted keys and no blanks: equal definitions have equal text.
     text = json.dumps(definition, sort_keys=True, separators=(",", ":"))
     return hashlib.sha256(text.encode()).hexdigest()[:16]
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
 class Outcome:
-    """What one cell gave for one seed.
+    """The result of one cell and seed.
 
     Attributes
     ----------
@@ -33,7 +32,6 @@ class Outcome:
         Hash of the cell.
     scores, seconds : mapping of str to float
         Empty where it failed.
-    error : str or None
     images : ndarray or None
         To look at.
     """
@@ -51,9 +49,8 @@ class Task(ABC):
 
     Attributes
     ----------
-    seed : int
     cells : mapping of str to object
-        What each cell is, by its hash.
+        Descriptions of the cells, by their hash.
     """
 
     seed: int

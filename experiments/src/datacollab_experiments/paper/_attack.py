@@ -17,14 +17,12 @@ from datacollab.party import Party
 from datacollab.risk.attacks import LinearRegressionAttack, ReconstructionAttack
 
 from ._condition import Condition
-from ._defended import published_rows
+from ._defended import list_published
 from ._definition import Attacks
 from ._judge import label_match
 from ._mlp import MLPAttack
 from ._pinv import PseudoinverseAttack
 from ._trial import Trial, make_obfuscator
-
-__all__ = ["AttackScore", "Target", "make_target", "score_attack"]
 
 _ATTACKS: Mapping[str, Callable[[int], ReconstructionAttack]] = {
     "LR": lambda seed: LinearRegressionAttack(),
@@ -40,14 +38,13 @@ class Target:
     Attributes
     ----------
     originals, representations : dict of party to ndarray of shape (n_rows, ...)
-        Own rows of the party, and what it shares of them; rows that a defence suppresses are not attacked.
+        Own rows of the party, and their shared representations; rows that a defence suppresses are not attacked.
     leaked_representations : dict of party to ndarray of shape (n_leaked, n_components)
         The leaked anchor rows through the party's f_k.
     targets : ndarray of shape (n_rows_in_all,)
         In the order of the parties.
     leaked : ndarray of shape (n_leaked,)
         Numbers of the anchor rows that the attacker knows.
-    judge : classifier
     """
 
     originals: dict[PartyName, FloatArray]
@@ -82,15 +79,8 @@ def make_target(trial: Trial, attacks: Attacks, data: Dataset, condition: Condit
 
     Parameters
     ----------
-    trial : Trial
-    attacks : Attacks
-    data : Dataset
     condition : Condition
         Of the trial.
-
-    Returns
-    -------
-    Target
 
     Raises
     ------
@@ -99,13 +89,16 @@ def make_target(trial: Trial, attacks: Attacks, data: Dataset, condition: Condit
         is wanted beside a defence.
     """
     if len(trial.unused) < attacks.n_judge + attacks.n_attacked:
-        further = f" and a further party n_attacked={attacks.n_attacked}" if attacks.n_attacked else ""
+        further = ""
+        if attacks.n_attacked:
+            further = f" and a further party n_attacked={attacks.n_attacked}"
         raise ValueError(
             f"The judge needs n_judge={attacks.n_judge} rows{further}, but {data.name} has {len(trial.unused)} that "
             "are nowhere in the trial. Lower n_judge, or the numbers of parties, test rows or anchors."
         )
     random = np.random.RandomState([trial.seed, 1])
     judged = random.choice(trial.unused, attacks.n_judge, replace=False)
+    # The judge sees rows that no party, anchor or test has.
     judge = RandomForestClassifier(random_state=trial.seed).fit(data.X[judged], data.y[judged])
     leaked = np.flatnonzero(np.isin(trial.anchor_target, attacks.leaked_targets))
     if attacks.n_attacked:
@@ -113,7 +106,7 @@ def make_target(trial: Trial, attacks: Attacks, data: Dataset, condition: Condit
     owned = _draw_rows(trial, attacks, random)
     represented: dict[PartyName, FloatArray] = {}
     for name, own in trial.split.items():
-        owned[name], represented[name] = published_rows(trial.parties[name], own.X, owned[name], trial.anchor)
+        owned[name], represented[name] = list_published(trial.parties[name], own.X, owned[name], trial.anchor)
     return Target(
         originals={name: own.X[owned[name]] for name, own in trial.split.items()},
         representations=represented,
@@ -125,18 +118,7 @@ def make_target(trial: Trial, attacks: Attacks, data: Dataset, condition: Condit
 
 
 def score_attack(trial: Trial, target: Target, name: str) -> AttackScore:
-    """Attack each party with its own leaked pairs, and judge all reconstructions together.
-
-    Parameters
-    ----------
-    trial : Trial
-    target : Target
-    name : {"LR", "MLP", "PINV"}
-
-    Returns
-    -------
-    AttackScore
-    """
+    """Attack each party with its own leaked pairs, and judge all reconstructions together."""
     known = trial.anchor[target.leaked]
     start = time.perf_counter()
     reconstructed = np.vstack(
@@ -149,6 +131,7 @@ def score_attack(trial: Trial, target: Target, name: str) -> AttackScore:
     attacked = time.perf_counter()
     originals = np.vstack(list(target.originals.values()))
     match = label_match(target.judge, reconstructed, target.targets)
+    # An attack that learns nothing has the mean leaked row at best.
     mean_image = np.broadcast_to(known.mean(axis=0), originals.shape)
     scores = {
         "reconstruction_accuracy": match.accuracy,
@@ -156,6 +139,7 @@ def score_attack(trial: Trial, target: Target, name: str) -> AttackScore:
         "mean_image_accuracy": label_match(target.judge, mean_image, target.targets).accuracy,
         "original_accuracy": label_match(target.judge, originals, target.targets).accuracy,
     }
+    # One image of each class is enough to look at.
     _, first = np.unique(target.targets, return_index=True)
     return AttackScore(
         scores,

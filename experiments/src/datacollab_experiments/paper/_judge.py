@@ -11,8 +11,6 @@ from numpy.typing import ArrayLike
 from datacollab.errors import AgreementError
 from datacollab.risk.attacks._attack import check_rows
 
-__all__ = ["LabelMatch", "label_match"]
-
 
 @dataclass(frozen=True, kw_only=True)
 class LabelMatch:
@@ -65,7 +63,5 @@ def label_match(judge: Any, reconstructions: ArrayLike, targets: ArrayLike) -> L
     predicted = judge.predict(X)
     _, counts = np.unique(predicted, return_counts=True)
     return LabelMatch(
-        accuracy=float(np.mean(predicted == y)),
-        most_common_share=float(counts.max() / y.size),
-        n_rows=y.size,
+        accuracy=float(np.mean(predicted == y)), most_common_share=float(counts.max() / y.size), n_rows=y.size
     )

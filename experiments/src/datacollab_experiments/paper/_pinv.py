@@ -9,8 +9,6 @@ from datacollab.linalg import leading_left_singular
 from datacollab.risk.attacks import ReconstructionAttack
 from datacollab.risk.attacks._attack import IntArray
 
-__all__ = ["PseudoinverseAttack"]
-
 
 class PseudoinverseAttack(ReconstructionAttack):
     r"""Inverse of the obfuscator estimated as a linear map, the attack "PINV" of [1]_.

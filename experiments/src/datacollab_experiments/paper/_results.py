@@ -13,14 +13,12 @@ from ._definition import Experiment
 from ._plan import cells
 from ._row import Row
 
-__all__ = ["SECONDS", "ExperimentResults", "read_results", "take_rows"]
-
+# Begins the names of those columns of a file of rows that hold times.
 SECONDS = "seconds "
-"""Begins the names of those columns of a file of rows that hold times."""
 
 
 class ExperimentResults:
-    """What has been computed, experiment by experiment.
+    """Computed rows, experiment by experiment.
 
     Attributes
     ----------
@@ -98,7 +96,7 @@ def read_results(path: Path) -> ExperimentResults:
 
 
 def take_rows(path: Path, results: Path) -> None:
-    """Add the rows of an earlier run to results; what is there already stays as it is.
+    """Add the rows of an earlier run to results; rows that are there stay as they are.
 
     Parameters
     ----------
@@ -120,6 +118,7 @@ def take_rows(path: Path, results: Path) -> None:
         measures = columns[columns.index("seed") + 1 : columns.index("error")]
         outcomes: dict[int, list[Outcome]] = {}
         for line in reader:
+            # Failed rows are computed again.
             if line["error"]:
                 continue
             found = {name: float(line[name]) for name in measures if line[name]}

@@ -7,20 +7,17 @@ from dataclasses import dataclass, field
 
 from ._condition import Condition
 
-__all__ = ["Row"]
-
 
 @dataclass(frozen=True, kw_only=True)
 class Row:
-    """What one method, or one attack, did in one trial of an experiment.
+    """The result of one method, or one attack, in one trial of an experiment.
 
     Attributes
     ----------
     experiment : str
         Name of the definition, such as "rq1".
     condition : Condition
-        What was held fixed, the preset of hyperparameters included.
-    kind : {"method", "attack"}
+        The fixed settings, the preset of hyperparameters included.
     name : str
         Name in the tables: "KTI+TSL", "Central", "PINV".
     seed : int

@@ -1,4 +1,4 @@
-"""What people share instead: made-up rows that follow the distribution of their own."""
+"""Made-up rows that follow the distribution of a party's own, which people share instead."""
 
 from __future__ import annotations
 
@@ -8,8 +8,8 @@ from scipy import special, stats
 
 from .columns import Array
 
+# A column of at most so many values is one of categories or counts: it gets no values in between.
 _FEW = 10
-"""A column of at most so many values is one of categories or counts: it gets no values in between."""
 _N_BINS = 8
 
 
@@ -22,8 +22,6 @@ def copula_rows(X: Array, n_rows: int, generator: np.random.Generator) -> Array:
     Parameters
     ----------
     X : ndarray of shape (n_samples, n_columns)
-    n_rows : int
-    generator : Generator
 
     Returns
     -------
@@ -36,6 +34,7 @@ def copula_rows(X: Array, n_rows: int, generator: np.random.Generator) -> Array:
     scores -= scores.mean(axis=0)
     scale = scores.std(axis=0)
     scores /= np.where(scale > 0, scale, 1.0)
+    # Few rows overstate correlations.
     shrinkage = _shrinkage(scores)
     # (1 - s) ZᵀZ/n + s I without the matrix: it has as many entries as an image has pairs of pixels.
     drawn = np.sqrt(1 - shrinkage) / np.sqrt(n_samples) * generator.standard_normal((n_rows, n_samples)) @ scores
@@ -82,16 +81,15 @@ def noisy_marginal_rows(X: Array, n_rows: int, bounds: Array, noise: float, gene
     Parameters
     ----------
     X : ndarray of shape (n_samples, n_columns)
-    n_rows : int
     bounds : ndarray of shape (2, n_columns)
     noise : float
         Standard deviation for sensitivity 1.
-    generator : Generator
     """
     low, high = bounds
     bins = np.clip(((X - low) / (high - low) * _N_BINS).astype(np.intp), 0, _N_BINS - 1)
     counts = (bins[:, :, None] == np.arange(_N_BINS)).sum(axis=0).astype(float)  # (n_columns, n_bins)
     counts += noise * np.sqrt(2 * X.shape[1]) * generator.standard_normal(counts.shape)
+    # Noise makes counts negative, which are no frequencies.
     weights = np.maximum(counts, 0.0)
     weights[weights.sum(axis=1) == 0] = 1.0
     edges = np.cumsum(weights / weights.sum(axis=1, keepdims=True), axis=1)

@@ -50,7 +50,8 @@ def main() -> None:
         anchors = draw_parties(X, y, n_anchors=n_anchors, n_parties=arguments.parties).anchors
         moved = there(anchors)
         places: dict[str, Callable[[], KTI]] = {"cpu": lambda: KTI(16).fit(anchors), "gpu": lambda: KTI(16).fit(moved)}  # noqa: B023
-        seconds, fitted = dict.fromkeys(places, np.inf), {}
+        seconds = dict.fromkeys(places, np.inf)
+        fitted = {}
         for _ in range(_REPEATS):
             for place, fit in places.items():
                 start = time.perf_counter()
