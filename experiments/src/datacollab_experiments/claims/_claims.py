@@ -21,7 +21,7 @@ def check_claims(rows: Mapping[str, Sequence[Row]], hyperparameters: str = "pape
     Parameters
     ----------
     rows : mapping of str to sequence of Row
-        By experiment.
+        Rows by experiment.
     hyperparameters : {"paper", "recommended"}
         The preset whose rows count.
 

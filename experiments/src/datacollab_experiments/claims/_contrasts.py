@@ -62,7 +62,7 @@ class Results:
     Parameters
     ----------
     rows : iterable of Row
-        With one preset of hyperparameters.
+        Rows with one preset of hyperparameters.
     """
 
     def __init__(self, rows: Iterable[Row]) -> None:

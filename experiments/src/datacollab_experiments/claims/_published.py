@@ -23,7 +23,7 @@ class PublishedValue:
     n_components, n_parties : int or None
         None where the table does not vary it.
     name : str
-        Of the method; "reconstruction" for reconstruction accuracies.
+        Name of the method; "reconstruction" for reconstruction accuracies.
     mean : float
         Over the trials.
     half_width : float or None
@@ -68,7 +68,7 @@ def find_published(
     table : str
         LaTeX label.
     dataset, name : str
-        As in `PublishedValue`.
+        Data set and method of the value, as in `PublishedValue`.
     obfuscator, n_components, n_parties : optional
         Settings of the condition.  Those that the printed value does not depend on may have any value.
 

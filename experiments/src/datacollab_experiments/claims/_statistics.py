@@ -51,7 +51,7 @@ class Interval:
 
     @property
     def standard_error(self) -> float:
-        """Of the mean; NaN over fewer than two seeds."""
+        """Standard error of the mean; NaN over fewer than two seeds."""
         return _standard_error(self.half_width, self.n)
 
 
@@ -75,7 +75,7 @@ def by_seed(rows: Iterable[Row], measure: str) -> dict[int, float]:
     Returns
     -------
     dict of int to float
-        In the order of the seeds, without the rows that failed or do not have the measure.
+        Values in the order of the seeds, without the rows that failed or do not have the measure.
 
     Raises
     ------

@@ -39,7 +39,7 @@ class EffectWorld:
     public : ndarray of shape (300, 9)
         Other real rows: the anchor.
     public_treatment, public_outcome : ndarray of shape (300,)
-        For who has public rows with treatments and outcomes; nobody else looks at them.
+        For those who have public rows with treatments and outcomes; nobody else looks at them.
     party : ndarray of shape (n_rows,)
     """
 

@@ -43,7 +43,7 @@ class Wanted:
     Attributes
     ----------
     section, data, method, measure : str
-        Of the figure.
+        The figure that is bounded.
     at_least, at_most : float or None
         Bounds for its mean over seeds.
     beside : str or None
@@ -80,7 +80,7 @@ class JudgedFigure:
 
     @property
     def bounds(self) -> str:
-        """In words."""
+        """The bounds in words."""
         one = self.wanted
         if one.at_least is not None and one.at_most is not None:
             return f"{one.at_least:g} to {one.at_most:g}"

@@ -52,7 +52,7 @@ class Split:
     anchor, anchor_target
         Public rows.
     test, test_target
-        In exact months.
+        Test rows, and their times in exact months.
     times : ndarray of shape (n_times,)
         At which curves are compared.
     """

@@ -26,7 +26,7 @@ class SurvivalTable:
         Numbers in their units; categories as 0 and 1.
     event : ndarray of shape (n_rows,), bool
     time : ndarray of shape (n_rows,)
-        In days, above 0.
+        Days, above 0.
     """
 
     name: str

@@ -36,7 +36,7 @@ class Progress:
     done, total : int
         Tasks of this run.
     share : float
-        Of the work, estimated from the costs of the tasks; 1 at the end.
+        Share of the work that is done, estimated from the costs of the tasks; 1 at the end.
     failed : int
         Outcomes of this run that failed.
     label : str

@@ -33,7 +33,7 @@ class Outcome:
     scores, seconds : mapping of str to float
         Empty where it failed.
     images : ndarray or None
-        To look at.
+        Images to look at.
     """
 
     cell: str
@@ -76,5 +76,5 @@ class Task(ABC):
         """Return one outcome for each cell; in a process with one BLAS thread."""
 
     def without(self, done: Container[Key]) -> Self:
-        """The same task without the cells that have a result."""
+        """Return the task without the cells that have a result."""
         return replace(self, cells={cell: what for cell, what in self.cells.items() if (cell, self.seed) not in done})

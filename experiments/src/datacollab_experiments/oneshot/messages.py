@@ -65,7 +65,7 @@ class Model:
     Attributes
     ----------
     outputs : callable
-        From rows to outputs, shape (n_rows, n_classes), on the scale of logarithms of probabilities.
+        Map from rows to outputs, shape (n_rows, n_classes), on the scale of logarithms of probabilities.
     """
 
     outputs: Predict
@@ -92,7 +92,7 @@ class Points:
     Attributes
     ----------
     image : callable
-        From the attacker's records to where the rows lie.
+        Map from the attacker's records to where the rows lie.
     """
 
     rows: Rows
@@ -118,7 +118,7 @@ class Kind:
     Attributes
     ----------
     u : ndarray of shape (n_kind, size)
-        Of rows that are in no party.
+        Rows that are in no party.
     """
 
     common: CommonMap
@@ -197,7 +197,7 @@ class Total:
         return np.column_stack(found)
 
     def _along(self, u: Array) -> list[Array]:
-        """By generalised least squares where rows vary as the kind does, beside the noise (Woodbury's identity)."""
+        """Estimate by generalised least squares where rows vary as the kind does, beside the noise (Woodbury)."""
         kind = self.kind
         m = len(self.kind.u)
         n = max(float(self.matrix[-1, -1] / ETA**2), 1.0)

@@ -251,7 +251,7 @@ class SyntheticRows(Method):
 
 
 class PrivateSyntheticRows(SyntheticRows):
-    """The same from histograms with Gaussian noise: epsilon 4, delta 1e-5, given each class's size."""
+    """Synthetic rows from histograms with Gaussian noise: epsilon 4, delta 1e-5, given each class's size."""
 
     name = "synthetic rows, DP"
     noisy = True

@@ -31,7 +31,7 @@ class MethodsTask(Task):
     cells : mapping of str to str
         Methods' names, by the hash of method and setting.
     n_worlds : int
-        Of each attack.
+        Number of worlds that each attack draws.
     """
 
     cells: Mapping[str, str]
@@ -41,7 +41,7 @@ class MethodsTask(Task):
 
     @property
     def label(self) -> str:
-        """In words."""
+        """Setting and seed in words."""
         return f"{self.setting.label}, seed {self.seed}"
 
     def measure(self) -> Iterator[Outcome]:

@@ -42,7 +42,7 @@ class Target:
     leaked_representations : dict of party to ndarray of shape (n_leaked, n_components)
         The leaked anchor rows through the party's f_k.
     targets : ndarray of shape (n_rows_in_all,)
-        In the order of the parties.
+        Targets in the order of the parties.
     leaked : ndarray of shape (n_leaked,)
         Numbers of the anchor rows that the attacker knows.
     """
@@ -62,11 +62,11 @@ class AttackScore:
     Attributes
     ----------
     scores : dict of str to float
-        As in `Row`.
+        Measures and their values, as in `Row`.
     steps : dict of str to float
         Wall times in seconds of "attack" and of "judge".
     images : ndarray of shape (2, n_targets, n_features) or None
-        For each target one original and its reconstruction.
+        An original and its reconstruction for each target.
     """
 
     scores: dict[str, float]
@@ -80,7 +80,7 @@ def make_target(trial: Trial, attacks: Attacks, data: Dataset, condition: Condit
     Parameters
     ----------
     condition : Condition
-        Of the trial.
+        Condition of the trial.
 
     Raises
     ------

@@ -31,7 +31,7 @@ def make_defended_party(
     task : {"classification", "regression"}
         Numeric targets stand in ten intervals for classes.
     random_state : RandomState
-        Of which half, of the rotation and of the defence.
+        Source of the choice of half, of the rotation and of the defence.
     """
     defence = Microaggregation(_K, n_bins=_BINS if task == "regression" else None)
     party = Party(name, f_k, fit_on=others, defences=(defence,), random_state=random_state)

@@ -99,7 +99,7 @@ class Experiment:
                 raise ValueError(f"Experiment {self.name!r}: method {name!r} has parameters but no class.")
 
     def with_methods(self, methods: Mapping[str, Mapping[str, Any]]) -> Experiment:
-        """The same experiment with more methods."""
+        """Return the experiment with more methods."""
         return replace(self, methods={**self.methods, **methods})
 
     def to_json(self) -> str:

@@ -70,7 +70,7 @@ def disagreement(representations: dict[PartyName, FloatArray]) -> float:
     Parameters
     ----------
     representations : dict of party to ndarray of shape (n_rows, n_components)
-        The same rows in the same order.
+        Representations of the same rows, in the same order.
     """
     stacked = np.stack(list(representations.values()))
     # The variance of a row's images around their mean over parties.

@@ -24,7 +24,7 @@ class Cell:
     Attributes
     ----------
     own : mapping
-        Of a method that the library does not know: its class and parameters.
+        Class and parameters of a method that the library does not know.
     attacks : Attacks or None
         Inputs of an attack.
     """

@@ -25,7 +25,7 @@ class ExperimentResults:
     experiments : tuple of Experiment
         Definitions as they were run.
     rows : dict of str to tuple of Row
-        By the name of the experiment, in the order of its definition.
+        Rows by the name of the experiment, in the order of its definition.
     missing : int
         Rows that were asked for and are not there yet.
     """

@@ -21,7 +21,7 @@ class Row:
     name : str
         Name in the tables: "KTI+TSL", "Central", "PINV".
     seed : int
-        Of the trial.
+        The trial's seed.
     cell : str
         Hash of all that determines the scores but the seed.  Rows of several experiments, or conditions, that share
         a cell are one computation.
@@ -38,7 +38,7 @@ class Row:
     versions : mapping of str to str
         Of Python and of the libraries that compute.
     commit : str
-        Of the source, where known; with "+" where it had been changed since.
+        Commit of the source, where known; with "+" where it had been changed since.
     """
 
     experiment: str

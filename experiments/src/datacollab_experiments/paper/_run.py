@@ -33,9 +33,9 @@ class TrialTask(Task):
     Attributes
     ----------
     condition : Condition
-        Of the draw; hyperparameters are those of each cell.
+        Condition of the draw; hyperparameters are those of each cell.
     cells : dict of str to Cell
-        By their hash.
+        Cells by their hash.
     data_dir : Path or None
         Directory that holds the data sets.
     """

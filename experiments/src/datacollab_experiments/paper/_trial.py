@@ -140,7 +140,7 @@ def check_size(condition: Condition, data: Dataset) -> None:
 def fit_parties(condition: Condition, data: Dataset, seed: int) -> FittedParties:
     """Draw the parties and the test rows, and let every party fit its obfuscator.
 
-    Of the condition, nothing that concerns anchors or hyperparameters matters.
+    Nothing in the condition that concerns anchors or hyperparameters matters.
     """
     split = _split(condition, data, seed)
     others = data.X[split.rest[len(split.rest) - condition.n_fit :]]
@@ -164,7 +164,7 @@ def draw_trial(condition: Condition, data: Dataset, seed: int, fitted: FittedPar
     data : Dataset
         Rows and targets to draw from.
     seed : int
-        Of everything random in the trial.
+        Seed of everything random in the trial.
     fitted : FittedParties, optional
         The result of `fit_parties` for the same condition, anchors and hyperparameters apart, and the same seed.
 

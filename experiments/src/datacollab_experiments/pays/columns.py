@@ -118,7 +118,7 @@ def bounds(column: Column) -> Array:
 def uniform(columns: Sequence[Column], n_rows: int, generator: np.random.Generator) -> pd.DataFrame:
     """Rows from the declaration alone: numbers uniform on their (logarithmic) range, levels equally frequent.
 
-    Of a column that may have missing entries a tenth is missing.
+    A tenth of a column that may have missing entries is missing.
     """
     made = {column.name: _draw_column(column, n_rows, generator) for column in columns}
     return pd.DataFrame(made)

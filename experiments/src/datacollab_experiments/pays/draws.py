@@ -42,15 +42,15 @@ class Draw:
     Attributes
     ----------
     n_classes : int
-        Of the whole table; 0 for numbers.
+        Number of classes of the whole table; 0 for numbers.
     public : Rows
         Nobody but the evaluation sees their targets where they are not labelled.
     anchor : ndarray of shape (n_anchors, n_columns)
     anchor_target : ndarray of shape (n_anchors,) or None
     test : Rows
-        Of the whole table: every party wants to predict everybody's rows.
+        Rows of the whole table: every party wants to predict everybody's rows.
     held : Rows
-        Of nobody, for attacks.
+        Rows that nobody holds, for attacks.
     bounds : ndarray of shape (2, n_columns)
         Declared range of each column of the matrix.
     target_range : tuple of float

@@ -65,7 +65,7 @@ def by_sums(drawn: Draw) -> Predict:
 
 
 def by_sums_and_own(drawn: Draw, parties: Sequence[str]) -> dict[str, Predict]:
-    """The same model combined with each party's own, as the library combines them at home."""
+    """Combine the common model with each party's own, as the library combines them at home."""
     model, space = _add_up(drawn)
     public: dict[str, Any] = {}
     if drawn.labelled is not None:
@@ -253,7 +253,7 @@ def alone(own: Rows, drawn: Draw, *, public: bool, thorough: bool = False, strea
         scores = blend.speak([scorer(encoded) for scorer in scorers], np.zeros((len(rows), width))).local
         if numbers:
             return np.asarray(mean + deviation * scores)
-        return softmax(scores, axis=1)
+        return np.asarray(softmax(scores, axis=1))
 
     return predict
 

@@ -27,7 +27,7 @@ class Measured:
     Attributes
     ----------
     scores, losses : dict of str to dict
-        Of a method, by seed and party.
+        A method's values, by seed and party.
     benefits : dict of str to dict
         Ends and middle of the gains that parties were told, by seed and party.
     seconds : list of float
@@ -53,7 +53,7 @@ class Measured:
         return student([float(np.mean(list(parties.values()))) for parties in by_seed.values()]).mean
 
     def best_of(self, methods: Iterable[str]) -> str:
-        """Of some methods the one with the best mean: chosen with hindsight, which favours it."""
+        """Return the method with the best mean of some: chosen with hindsight, which favours it."""
         there = [method for method in methods if method in self.scores]
         return min(there, key=lambda m: self.mean(m) * (1 if self.is_error else -1))
 
@@ -116,7 +116,7 @@ def merge_earlier(measured: Iterable[Measured], path: Path) -> list[Measured]:
     Parameters
     ----------
     path : Path
-        Of the earlier scores.
+        File of the earlier scores.
     """
     names = {"n_parties": "parties", "n_per_party": "rows", "n_public": "public"}
     names |= {name: name for name in ("dataset", "split", "labelled", "f", "defence")}

@@ -34,7 +34,7 @@ class Setting:
     defence : {"none", "sums"}
         Whether rows are shared under f_k, or sums under masks.
     most_columns : int
-        Of the intermediate representation.
+        Largest width of the intermediate representation.
     """
 
     dataset: str

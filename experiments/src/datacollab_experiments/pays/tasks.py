@@ -36,7 +36,7 @@ class PartTask(Task):
 
     @property
     def label(self) -> str:
-        """In words."""
+        """Part, setting and seed in words."""
         return f"{self.part}: {self.setting.label}, seed {self.seed}"
 
     def measure(self) -> Iterator[Outcome]:

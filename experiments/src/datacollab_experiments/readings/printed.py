@@ -80,7 +80,7 @@ class PrintedNumber:
     ours : Interval or None
         None where no seed was run.
     attack : str
-        Of a reconstruction, our strongest attack; otherwise "".
+        Name of our strongest attack, for a reconstruction; otherwise "".
     halved : Interval or None
         Under PCA, KTI with half the gamma that the paper states.
     """

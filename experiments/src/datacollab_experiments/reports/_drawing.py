@@ -39,7 +39,7 @@ class Style:
     scale: float = 1.0
 
     def line(self) -> dict[str, Any]:
-        """As keywords of a line."""
+        """Return it as keywords of a line."""
         face = self.colour if self.filled else "white"
         return {"color": self.colour, "marker": self.marker, "linestyle": self.dashes, "markerfacecolor": face}
 

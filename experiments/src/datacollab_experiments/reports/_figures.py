@@ -25,7 +25,7 @@ def result_figures(rows: Mapping[str, Sequence[Row]]) -> list[Plot]:
     Parameters
     ----------
     rows : mapping of str to sequence of Row
-        By experiment; experiments that no figure is made for are passed over.
+        Rows by experiment; experiments that no figure is made for are passed over.
     """
     plots = []
     with plain_style():

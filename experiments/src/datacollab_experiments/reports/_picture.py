@@ -24,7 +24,7 @@ class Picture:
     Attributes
     ----------
     labels : sequence of str
-        Of the rows.
+        Labels of the rows.
     images : ndarray of shape (n_rows, n_columns, height, width)
         Grey values; 0 is black and 1 is white, and values outside are cut off.
 

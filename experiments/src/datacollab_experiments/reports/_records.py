@@ -13,7 +13,7 @@ _SETTINGS = tuple(field.name for field in fields(Condition))
 
 
 def canonical(rows: Mapping[str, Sequence[Row]]) -> dict[str, list[Row]]:
-    """The same rows in an order that does not depend on how they came; experiments by name."""
+    """Sort rows, so that their order does not depend on how they came; experiments by name."""
     return {experiment: sorted(rows[experiment], key=_key) for experiment in sorted(rows) if rows[experiment]}
 
 

@@ -33,11 +33,11 @@ def write_report(
     Parameters
     ----------
     rows : mapping of str to sequence of Row
-        By experiment.  Any part of the experiments will do.
+        Rows by experiment.  Any part of the experiments will do.
     output : Path
         Directory; made if missing.  Files of an earlier report with the same names are overwritten.
     title : str
-        Of the page.
+        Title of the page.
     command : str
         The command that reproduces the report.
     notes : sequence of str, optional

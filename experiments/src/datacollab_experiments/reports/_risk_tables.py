@@ -49,7 +49,7 @@ def risk_tables(rows: Sequence[Row]) -> list[ReportTable]:
     Parameters
     ----------
     rows : sequence of Row
-        Of experiments with the attack "audit".
+        Rows of experiments with the attack "audit".
     """
     tables = []
     for experiment in sorted({row.experiment for row in rows}):

@@ -20,7 +20,7 @@ class TableCell:
     text : str
         Stands in the cell if there is no estimate.
     published_text : str
-        The same for a word.
+        A published word, which stands in the cell likewise.
     best : bool
         Whether the cell is set in bold.
     """
@@ -33,7 +33,7 @@ class TableCell:
 
     @property
     def interval(self) -> Interval | None:
-        """Of the estimate, where rows gave one."""
+        """Interval of the estimate, where rows gave one."""
         if self.estimate is None:
             return None
         return self.estimate.interval
@@ -66,7 +66,7 @@ class ReportTable:
     source : str
         Label of the table or figure in the paper, or "".
     headings : tuple of str
-        Of the columns that name the rows.
+        Headings of the columns that name the rows.
     note : str
         How to read it.
     """

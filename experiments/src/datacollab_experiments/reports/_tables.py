@@ -23,7 +23,7 @@ def result_tables(rows: Mapping[str, Sequence[Row]]) -> list[ReportTable]:
     Parameters
     ----------
     rows : mapping of str to sequence of Row
-        By experiment; experiments that no table is made for are passed over.
+        Rows by experiment; experiments that no table is made for are passed over.
     """
     tables = []
     for experiment, source in (("rq1", "fig:num-existing"), ("rq2", "fig:num_2")):

@@ -51,7 +51,7 @@ class Case:
     n_landmarks : int
         0 for as many as "nystroem" takes by itself.
     dtype : str
-        Of the anchor representations.
+        Type of the numbers of the anchor representations.
     gib : float
         `memory_limit`; 0 for none.
     """
