@@ -29,8 +29,6 @@ class Claim:
         LaTeX label of the figure or table of the paper whose discussion says it.
     experiments : tuple of str
         Whose rows it is about.
-    compared : str
-        The comparisons in words.
     quota : {"all", "most"}
         How many of them must come out as the sentence says.
     comparisons : callable

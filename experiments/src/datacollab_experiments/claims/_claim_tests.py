@@ -33,8 +33,6 @@ class Contrast:
 
     Attributes
     ----------
-    label : str
-        The numbers in words.
     values : tuple of float
         One per seed.
     low, high : float
@@ -70,13 +68,7 @@ class Contrast:
 
 @dataclass(frozen=True)
 class Contrasts:
-    """Contrasts that only count together, such as one method against each of several others in one condition.
-
-    Attributes
-    ----------
-    contrasts : tuple of Contrast
-        At least one.
-    """
+    """Contrasts that only count together, such as one method against each of several others in one condition."""
 
     label: str
     contrasts: tuple[Contrast, ...]

@@ -37,11 +37,6 @@ class Best:
 
     Every other seed chooses for the rest, and these choose for it: a method that is best by chance on the seeds that
     judge it as well would look better than it is.
-
-    Attributes
-    ----------
-    label : str
-        Its name in texts.
     """
 
     names: tuple[str, ...]

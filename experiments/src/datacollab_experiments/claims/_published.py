@@ -24,8 +24,6 @@ class PublishedValue:
         None where the table does not vary it.
     name : str
         Name of the method; "reconstruction" for reconstruction accuracies.
-    mean : float
-        Over the trials.
     half_width : float or None
         Half the 95 % confidence interval of the mean; None where none is printed.
     attack : str or None
@@ -65,10 +63,6 @@ def find_published(
 
     Parameters
     ----------
-    table : str
-        LaTeX label.
-    dataset, name : str
-        Data set and method of the value, as in `PublishedValue`.
     obfuscator, n_components, n_parties : optional
         Settings of the condition.  Those that the printed value does not depend on may have any value.
 

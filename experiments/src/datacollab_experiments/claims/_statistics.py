@@ -41,8 +41,6 @@ class Interval:
         NaN over no seed.
     half_width : float
         NaN over fewer than two seeds.
-    n : int
-        Seeds.
     """
 
     mean: float

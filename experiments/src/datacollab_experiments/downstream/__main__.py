@@ -19,13 +19,7 @@ SECTIONS = ("survival", "effects", "effect_parties", "clusters")
 
 @dataclass(frozen=True, kw_only=True)
 class Section(Task):
-    """All figures of one section and seed.
-
-    Attributes
-    ----------
-    section : str
-        A module's name.
-    """
+    """All figures of one section and seed."""
 
     section: str
 

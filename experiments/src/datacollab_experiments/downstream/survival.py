@@ -45,8 +45,6 @@ class Split:
 
     Attributes
     ----------
-    label : str
-        Table, parties and rows.
     parties : dict of int to (ndarray, ndarray)
         Rows and their targets in months.
     anchor, anchor_target

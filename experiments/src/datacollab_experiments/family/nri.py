@@ -71,11 +71,6 @@ def link_rows(shared: Array, shared_target: NDArray[Any], own: Array, target: ND
     own : ndarray of shape (n_rows, n_columns)
         The party's guess of its rows before a secret invertible linear map.
     target : ndarray of shape (n_rows,)
-
-    Returns
-    -------
-    ndarray of shape (n_rows,)
-        Positions in `own`.
     """
     guess = np.empty(len(shared), dtype=np.intp)
     sent = _leverages(shared)

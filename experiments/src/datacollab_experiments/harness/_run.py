@@ -39,8 +39,6 @@ class Progress:
         Share of the work that is done, estimated from the costs of the tasks; 1 at the end.
     failed : int
         Outcomes of this run that failed.
-    label : str
-        The task that ended last.
     """
 
     done: int

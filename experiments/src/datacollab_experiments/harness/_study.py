@@ -25,8 +25,6 @@ class Study(Generic[AnyTask]):
 
     Attributes
     ----------
-    tasks : sequence of Task
-        Tasks of this run.
     reported : sequence of Task
         Tasks of the report; by default the same.
     fingerprints : mapping of str to str
@@ -54,11 +52,6 @@ def study_options(parser: argparse.ArgumentParser, output: Path) -> argparse.Arg
 
 def run_study(study: Study[AnyTask], options: argparse.Namespace) -> int:
     """Compute missing results, write the report, and copy it where it is complete.
-
-    Parameters
-    ----------
-    options : Namespace
-        As `study_options` parses them.
 
     Returns
     -------

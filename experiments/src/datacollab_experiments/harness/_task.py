@@ -32,8 +32,6 @@ class Outcome:
         Hash of the cell.
     scores, seconds : mapping of str to float
         Empty where it failed.
-    images : ndarray or None
-        Images to look at.
     """
 
     cell: str
@@ -45,13 +43,7 @@ class Outcome:
 
 @dataclass(frozen=True, kw_only=True)
 class Task(ABC):
-    """One unit of work: cells that are computed together for one seed, and written together.
-
-    Attributes
-    ----------
-    cells : mapping of str to object
-        Descriptions of the cells, by their hash.
-    """
+    """One unit of work: cells that are computed together for one seed, and written together."""
 
     seed: int
     cells: Mapping[str, Any]

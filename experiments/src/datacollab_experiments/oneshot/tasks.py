@@ -28,8 +28,6 @@ class MethodsTask(Task):
 
     Attributes
     ----------
-    cells : mapping of str to str
-        Methods' names, by the hash of method and setting.
     n_worlds : int
         Number of worlds that each attack draws.
     """

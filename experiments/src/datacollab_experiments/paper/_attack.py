@@ -61,8 +61,6 @@ class AttackScore:
 
     Attributes
     ----------
-    scores : dict of str to float
-        Measures and their values, as in `Row`.
     steps : dict of str to float
         Wall times in seconds of "attack" and of "judge".
     images : ndarray of shape (2, n_targets, n_features) or None
@@ -76,11 +74,6 @@ class AttackScore:
 
 def make_target(trial: Trial, attacks: Attacks, data: Dataset, condition: Condition) -> Target:
     """Choose the rows to reconstruct, and train the judge on rows that are nowhere in the trial.
-
-    Parameters
-    ----------
-    condition : Condition
-        Condition of the trial.
 
     Raises
     ------

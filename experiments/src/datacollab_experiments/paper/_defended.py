@@ -24,8 +24,6 @@ def make_defended_party(
 
     Parameters
     ----------
-    own : PartyData
-        The party's rows and targets.
     others : ndarray of shape (n_others, n_features)
         Rows to fit on instead, a random half of them.
     task : {"classification", "regression"}

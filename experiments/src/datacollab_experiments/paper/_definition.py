@@ -156,13 +156,6 @@ def preset_names(source: str | Path) -> tuple[str, ...]:
 def load_experiment(source: str | Path, preset: str) -> Experiment | None:
     """Read a definition at one preset.
 
-    Parameters
-    ----------
-    source : str or path
-        As `definition_text` takes it.
-    preset : str
-        Such as "smoke", "quick" or "paper".
-
     Returns
     -------
     Experiment or None

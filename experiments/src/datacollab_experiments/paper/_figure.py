@@ -66,11 +66,6 @@ def disagreement(representations: dict[PartyName, FloatArray]) -> float:
     :math:`\sum_k \|\hat X_k - \bar X\|_F^2 / \sum_k \|\hat X_k - 1 m^\top\|_F^2` with :math:`\bar X` the mean over
     parties and m the mean over parties and rows.  0: every party maps each row to the same place.  K parties whose
     maps have nothing to do with each other have (K - 1) / K on average.
-
-    Parameters
-    ----------
-    representations : dict of party to ndarray of shape (n_rows, n_components)
-        Representations of the same rows, in the same order.
     """
     stacked = np.stack(list(representations.values()))
     # The variance of a row's images around their mean over parties.

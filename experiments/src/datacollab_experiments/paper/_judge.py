@@ -23,8 +23,6 @@ class LabelMatch:
     most_common_share : float
         Share of the reconstructions in the judge's most frequent class.  At 1 the judge sees one class only, and
         `accuracy` is that class's share of the targets, whatever the representation contains.
-    n_rows : int
-        Reconstructions judged.
     """
 
     accuracy: float

@@ -59,11 +59,6 @@ def specification(name: str, condition: Condition) -> dict[str, Any]:
     KTICV chooses its own, the number of components included, under either preset.  On interpolated anchors it is given
     wide kernels and large penalties only, as its documentation advises.
 
-    Parameters
-    ----------
-    name : str
-        One of `METHODS`.
-
     Returns
     -------
     dict

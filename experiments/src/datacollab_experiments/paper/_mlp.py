@@ -30,8 +30,6 @@ class MLPAttack(ReconstructionAttack):
         Fitted to the centred pairs.
     mean_representation_ : ndarray of shape (n_intermediate,)
     mean_original_ : ndarray of shape (n_features,)
-    n_features_in_, n_features_out_ : int
-        n_intermediate and n_features.
 
     Notes
     -----

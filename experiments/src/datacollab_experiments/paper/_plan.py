@@ -25,8 +25,6 @@ class Cell:
     ----------
     own : mapping
         Class and parameters of a method that the library does not know.
-    attacks : Attacks or None
-        Inputs of an attack.
     """
 
     condition: Condition

@@ -22,8 +22,6 @@ class ExperimentResults:
 
     Attributes
     ----------
-    experiments : tuple of Experiment
-        Definitions as they were run.
     rows : dict of str to tuple of Row
         Rows by the name of the experiment, in the order of its definition.
     missing : int
@@ -102,8 +100,6 @@ def take_rows(path: Path, results: Path) -> None:
     ----------
     path : Path
         ``rows.csv`` of a report, or the same packed by gzip.  Failed rows are passed over.
-    results : Path
-        The file of results, which is made if it is not there.
 
     Raises
     ------

@@ -20,8 +20,6 @@ class Row:
         The fixed settings, the preset of hyperparameters included.
     name : str
         Name in the tables: "KTI+TSL", "Central", "PINV".
-    seed : int
-        The trial's seed.
     cell : str
         Hash of all that determines the scores but the seed.  Rows of several experiments, or conditions, that share
         a cell are one computation.

@@ -34,10 +34,6 @@ class TrialTask(Task):
     ----------
     condition : Condition
         Condition of the draw; hyperparameters are those of each cell.
-    cells : dict of str to Cell
-        Cells by their hash.
-    data_dir : Path or None
-        Directory that holds the data sets.
     """
 
     condition: Condition
@@ -106,13 +102,7 @@ class TrialTask(Task):
 
 
 def make_tasks(experiments: Sequence[Experiment], data_dir: Path | None = None) -> list[TrialTask]:
-    """All trials in the order of a run, with everything that shares a trial in one task, and every cell once.
-
-    Parameters
-    ----------
-    data_dir : Path, optional
-        Directory that holds the data sets.
-    """
+    """All trials in the order of a run, with everything that shares a trial in one task, and every cell once."""
     tasks: dict[tuple[int, Condition], TrialTask] = {}
     planned: set[Key] = set()
     drawn = cache(condition_of_draw)
@@ -148,10 +138,6 @@ def run_experiments(
 
     Parameters
     ----------
-    results : Path
-        The file of the results; see `ResultStore`.
-    data_dir : Path, optional
-        Directory that holds the data sets.
     n_jobs : int, optional
         Trials at a time, as joblib takes it: ``joblib.parallel_config(backend="dask")`` spreads them over machines.
         The scores do not depend on it.
@@ -159,8 +145,6 @@ def run_experiments(
         Whether rows of these experiments that failed before are computed again.
     hours : float, optional
         No trial begins later than this after the start.
-    progress : callable, optional
-        Called after each trial.
 
     Returns
     -------

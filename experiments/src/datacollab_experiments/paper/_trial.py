@@ -161,10 +161,6 @@ def draw_trial(condition: Condition, data: Dataset, seed: int, fitted: FittedPar
 
     Parameters
     ----------
-    data : Dataset
-        Rows and targets to draw from.
-    seed : int
-        Seed of everything random in the trial.
     fitted : FittedParties, optional
         The result of `fit_parties` for the same condition, anchors and hyperparameters apart, and the same seed.
 

@@ -41,8 +41,6 @@ class Draw:
 
     Attributes
     ----------
-    n_classes : int
-        Number of classes of the whole table; 0 for numbers.
     public : Rows
         Nobody but the evaluation sees their targets where they are not labelled.
     anchor : ndarray of shape (n_anchors, n_columns)

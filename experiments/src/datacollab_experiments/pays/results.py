@@ -111,13 +111,7 @@ def _add(measured: Measured, task: PartTask, result: Result) -> None:
 
 
 def merge_earlier(measured: Iterable[Measured], path: Path) -> list[Measured]:
-    """Put new scores in the place of those of an earlier run, which `rows_of` wrote.
-
-    Parameters
-    ----------
-    path : Path
-        File of the earlier scores.
-    """
+    """Put new scores in the place of those of an earlier run, which `rows_of` wrote."""
     names = {"n_parties": "parties", "n_per_party": "rows", "n_public": "public"}
     names |= {name: name for name in ("dataset", "split", "labelled", "f", "defence")}
     kept: dict[Setting, Measured] = {}

@@ -22,10 +22,6 @@ def copula_rows(X: Array, n_rows: int, generator: np.random.Generator) -> Array:
     Parameters
     ----------
     X : ndarray of shape (n_samples, n_columns)
-
-    Returns
-    -------
-    ndarray of shape (n_rows, n_columns)
     """
     n_samples = len(X)
     if n_samples == 1:

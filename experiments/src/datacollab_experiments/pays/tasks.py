@@ -20,15 +20,7 @@ PARTS = tuple(MEASURES)
 
 @dataclass(frozen=True, kw_only=True)
 class PartTask(Task):
-    """One part of one trial.
-
-    Attributes
-    ----------
-    cells : mapping of str to Setting
-        The setting, by the hash of setting and part.
-    data_dir : Path or None
-        Directory that holds the data sets that are downloaded.
-    """
+    """One part of one trial."""
 
     part: str
     setting: Setting

@@ -49,13 +49,7 @@ def report_page(
     command: str,
     notes: Sequence[str],
 ) -> str:
-    """Write the page.
-
-    Parameters
-    ----------
-    drawn : mapping of str to bytes
-        Every plot as SVG, by its name.
-    """
+    """Write the page."""
     experiments = [*EXPERIMENTS, *(name for name in rows if name not in EXPERIMENTS)]
     results = {
         name: content for name in experiments if (content := _results(name, rows.get(name, ()), tables, plots, drawn))

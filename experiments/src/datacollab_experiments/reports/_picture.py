@@ -23,8 +23,6 @@ class Picture:
 
     Attributes
     ----------
-    labels : sequence of str
-        Labels of the rows.
     images : ndarray of shape (n_rows, n_columns, height, width)
         Grey values; 0 is black and 1 is white, and values outside are cut off.
 

@@ -36,16 +36,10 @@ def write_report(
         Rows by experiment.  Any part of the experiments will do.
     output : Path
         Directory; made if missing.  Files of an earlier report with the same names are overwritten.
-    title : str
-        Title of the page.
-    command : str
-        The command that reproduces the report.
     notes : sequence of str, optional
         Known deviations from the paper, for the page.
     pictures : sequence of Picture, optional
         Originals and reconstructions, for instance.
-    illustrations : sequence of Plot, optional
-        Figures that show no rows.
 
     Returns
     -------

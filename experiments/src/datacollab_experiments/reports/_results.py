@@ -28,18 +28,6 @@ _ILLUSTRATION = (
 def report_results(results: Path, output: Path) -> list[Path]:
     """Write the report of stored results.
 
-    Parameters
-    ----------
-    results : Path
-        Directory, or file, that `datacollab_experiments.paper.run_experiments` wrote.
-    output : Path
-        Directory of the report.
-
-    Returns
-    -------
-    list of Path
-        As `write_report` gives.
-
     Raises
     ------
     ValueError

@@ -61,8 +61,6 @@ class ReportTable:
 
     Attributes
     ----------
-    name : str
-        Stem of the file.
     source : str
         Label of the table or figure in the paper, or "".
     headings : tuple of str

@@ -46,12 +46,8 @@ class Case:
 
     Attributes
     ----------
-    solver, kernel : str
-        As `KTI` takes them.
     n_landmarks : int
         0 for as many as "nystroem" takes by itself.
-    dtype : str
-        Type of the numbers of the anchor representations.
     gib : float
         `memory_limit`; 0 for none.
     """
