@@ -8,6 +8,7 @@ from dataclasses import dataclass
 
 from ._statistics import FEWEST, Interval, holm, interval, p_above, partial_conjunction
 
+# The level of all tests, as the paper's 95 % intervals have it.
 _LEVEL = 0.05
 # How many reversed comparisons a text names.
 _NAMED = 3
@@ -63,6 +64,7 @@ class Contrast:
             outside.append(p_above([-value for value in self.values], -self.low))
         if math.isfinite(self.high):
             outside.append(p_above(self.values, self.high))
+        # Outside means beyond either bound: Bonferroni over the two.
         return partial_conjunction(outside, 1)
 
 
@@ -93,6 +95,7 @@ def decide(comparisons: Sequence[Contrasts], quota: str) -> str:
     wanted = n if quota == "all" else n // 2 + 1
     if partial_conjunction([comparison.p_for for comparison in comparisons], wanted) < _LEVEL:
         return "holds"
+    # More than n - wanted reversed comparisons leave too few for the claim.
     if partial_conjunction([comparison.p_against for comparison in comparisons], n - wanted + 1) < _LEVEL:
         return "does not hold"
     return "undecided"

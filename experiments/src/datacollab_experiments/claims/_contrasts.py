@@ -257,6 +257,7 @@ def _fit(
     """
     points = {getattr(condition, axis): results.sample(condition, name, measure) for condition in line}
     samples = {at: points[at] for at in sorted(at for at in points if at is not None)}
+    # One point has no line; and a missing end would change what the slope is of.
     if len(samples) < 2 or not all(samples.values()):
         return {}
     # Least squares: weights that turn values into the slope over the logarithms.

@@ -83,6 +83,7 @@ def by_seed(rows: Iterable[Row], measure: str) -> dict[int, float]:
     values: dict[int, float] = {}
     for row in rows:
         measured = {} if row.error is not None else {**row.seconds, **row.scores}
+        # A failed row has no value, and enters no mean.
         if measure not in measured:
             continue
         if row.seed in values:

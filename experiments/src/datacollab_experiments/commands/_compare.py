@@ -74,6 +74,7 @@ def compare(
         methods = list(dict.fromkeys(["Local", "Local+Public", *(method or DEFAULT_METHODS), "Central"]))
         check_methods(methods)
         start = time.perf_counter()
+        # A folder that cannot be written shows before the work.
         output.mkdir(parents=True, exist_ok=True)
         comparison, figures = _run(condition, data_dir, methods, seeds, quiet)
     with one_line_errors(f"The files in {output} may be incomplete; run the command again."):

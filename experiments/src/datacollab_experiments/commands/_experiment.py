@@ -161,6 +161,7 @@ def _say_what_failed(file: Path, names: list[str]) -> None:
     typer.echo("Failed rows, which enter no mean; --retry-failed computes them again:", err=True)
     for (experiment, name, error), count in counts.most_common(10):
         typer.echo(f"  {experiment}, {name}: {count} x {error}", err=True)
+    # Scripts see that a run is not whole.
     raise typer.Exit(FAILED)
 
 
@@ -178,9 +179,11 @@ def _load(names: list[str], preset: str, methods: dict[str, dict[str, str]]) -> 
     wanted = list(names)
     if "all" in wanted:
         place = wanted.index("all")
+        # The names take the place of "all", so that the order is kept.
         wanted[place : place + 1] = experiment_names()
     found = {name: load_experiment(name, preset) for name in dict.fromkeys(wanted)}
     for name, experiment in found.items():
+        # One that was named must have the preset; of all, those without it are left out.
         if experiment is None and name in names:
             raise ValueError(f"Experiment {name!r} has no preset {preset!r}; it has {', '.join(preset_names(name))}.")
     chosen = [experiment.with_methods(methods) for experiment in found.values() if experiment is not None]

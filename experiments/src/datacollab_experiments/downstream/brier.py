@@ -29,6 +29,7 @@ def censoring_weights(y_train: NDArray[Any], times: FloatArray, *, beyond: bool 
     exposed = curve.at_risk - curve.events
     ended = np.append(curve.at_risk[1:], 0.0)
     G = np.cumprod(np.divide(ended, exposed, out=np.ones(len(known)), where=exposed > 0))
+    # Beyond the last observation the curve of censoring is unknown, not constant.
     if len(times) and times.max() > known[-1]:
         raise NumericalError(
             f"{int((times > known[-1]).sum())} of {len(times)} times are beyond the longest observation of training "

@@ -62,6 +62,7 @@ def world(seed: int, n_parties: int, n_per_party: int, *, is_linear: bool = True
     # Treatment follows the covariates by a logistic model, whose coefficients are fixed above.
     treatment = (rng.random(len(z)) < 1 / (1 + np.exp(0.4 - z @ _TREATED))).astype(np.int64)
     mean = z @ _OUTCOME
+    # Squares, a product and an absolute value: no linear model of the covariates has them.
     if not is_linear:
         mean += 0.7 * (z[:, 2] ** 2 - 1) + 0.5 * z[:, 4] * z[:, 8] + np.abs(z[:, 5])
     outcome = TRUTH * treatment + mean + 2.0 * rng.normal(size=len(z))

@@ -33,6 +33,7 @@ SHARED = {
     "DC kernel PCA affine": (Sharing("kernel-pca"), AFFINE_KERNEL),
     "DC groups by treatment": (Sharing("pca", grouped=5), AFFINE),
 }
+# The horizon of the restricted mean, in days.
 _FIVE_YEARS = 5 * 365.25
 _KERNEL_WIDTH = 32
 _TENTHS = [slice(120 * k, 120 * (k + 1)) for k in range(10)]

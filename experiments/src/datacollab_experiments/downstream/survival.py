@@ -25,6 +25,7 @@ from .report import Datum, Wanted
 from .tables import survival_table
 
 SECTION = "survival"
+# Days of a mean month.
 MONTH = 30.4375
 # Ridge penalty on standardised columns of all Cox regressions: fifty rows with fourteen columns need one.
 ALPHA = 1.0
@@ -79,6 +80,7 @@ def split_of(name: str, n_parties: int, n_rows: int, seed: int) -> Split:
     shared = coarsened(exact, 1.0)
     order = draw_order(len(X), seed)
     n_own = n_parties * n_rows
+    # At least as many rows stay to test on as the anchor takes.
     n_anchor = min(300, (len(X) - n_own) // 2)
     anchor = order[n_own : n_own + n_anchor]
     test = order[n_own + n_anchor :][:MOST_TEST_ROWS]
@@ -132,10 +134,12 @@ def local(split: Split, h: Callable[[], Any], *, public: bool = False) -> dict[i
             if public:
                 rows = np.concatenate([X, split.anchor])
                 target = np.concatenate([y, split.anchor_target])
+                # Public rows are a stratum of their own: their baseline may be another.
                 model = h().fit(rows, target, strata=[k] * len(X) + [-1] * len(split.anchor))
                 found[k] = predict_party(model, k, split.test, split.anchor, split.times)
             else:
                 found[k] = predict_party(h().fit(X, y), None, split.test, split.anchor, split.times)
+        # Few rows may have no event, or no two to compare.
         except (AgreementError, NumericalError):
             found[k] = None
     return found

@@ -88,6 +88,7 @@ def _accuracies(deal: Deal, n_columns: int, rng: np.random.Generator) -> dict[st
     (X_test, y_test) = deal.test
     # Of 784 columns, scikit-learn takes components at random.
     subspace = PCA(n_columns, random_state=0).fit(anchor)
+    # A secret basis of the common subspace for each party.
     turns = {k: draw_rotation(n_columns, rng) for k in range(len(deal.parties))}
     seen = {k: subspace.transform(anchor) @ Q for k, Q in turns.items()}
     y = deal.pooled[1]
@@ -112,6 +113,7 @@ def _accuracies(deal: Deal, n_columns: int, rng: np.random.Generator) -> dict[st
 
 
 def _head(rows: Array) -> SVC:
+    # The usual width by the variance of all columns, so that a scale changes nothing.
     return SVC(C=10.0, gamma=float(1 / ((rows - rows.mean(axis=0)) ** 2).sum(axis=1).mean()))
 
 
@@ -123,6 +125,7 @@ def _seconds(rng: np.random.Generator, small: bool) -> float:
     for integrator in (dc.MPP(n_columns), dc.ODC()):
         start = time.process_time()
         integrator.fit(seen)
+        # Seconds of the processor: other work on the machine does not count.
         took[type(integrator)] = time.process_time() - start
     return took[dc.MPP] / took[dc.ODC]
 

@@ -42,6 +42,7 @@ def measure(seed: int, *, small: bool) -> Iterator[Figure]:
         rng = np.random.default_rng([seed, len(X)])
         order = rng.permutation(len(X))
         n_own = 2 * int(0.4 * len(X))
+        # The remaining fifth of the rows is public.
         anchor = X[order[n_own:]]
         X = X[order[:n_own]]
         y = y[order[:n_own]]

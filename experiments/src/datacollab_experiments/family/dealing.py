@@ -49,6 +49,7 @@ def deal_rows(
 ) -> Deal:
     """Deal rows without replacement."""
     order = np.random.default_rng([seed, len(X)]).permutation(len(X))
+    # Rows beyond the last end are nobody's.
     ends = np.cumsum([*[n_rows] * n_parties, n_public, n_test])
     *own, public, test = [(X[rows], y[rows]) for rows in np.split(order, ends)[:-1]]
     return Deal(own, public, test)

@@ -93,6 +93,7 @@ def private_descent(
     W = np.zeros((tables[0][0].shape[1], n_classes))
     n_rows = sum(len(X) for X, _ in tables)
     for _ in range(n_rounds):
+        # Each party's own noise suffices: nobody trusts the others, or who adds up.
         sums = [gradients(W, X, np.eye(n_classes)[y], 1.0) + sigma * rng.normal(size=W.shape) for X, y in tables]
         W = W - rate / n_rows * np.sum(sums, axis=0)
     return W
@@ -119,6 +120,7 @@ def measure(seed: int, *, small: bool) -> Iterator[Figure]:
     rng = np.random.default_rng([seed, 2])
     for epsilon, (n_rounds, rate) in DESCENT.items():
         W = private_descent(tables, 10, noise_of_rounds(epsilon, DELTA, n_rounds), n_rounds, rate, rng)
+        # The constant column holds the intercept.
         said = (project(X_test) @ W).argmax(axis=1)
         yield MNIST, f"DP-FL, ε = {epsilon:g}", "accuracy", float(np.mean(said == y_test))
         parties = [

@@ -57,6 +57,7 @@ def measure(seed: int, *, small: bool) -> Iterator[Figure]:
     for number in range(2 if small else 10):
         w = world(1000 * seed + number, 4, 100)
         rng = np.random.default_rng([seed, number, 3])
+        # Which half of the covariates a party holds is drawn in each world.
         blocks = np.array_split(rng.permutation(w.X.shape[1]), 2)
         found = {
             "Central": [weigh_effect(w.X, w.treatment, w.outcome)],

@@ -19,6 +19,7 @@ from datacollab._validation import FloatArray
 from ._task import Key, Outcome
 
 FILE = "results.sqlite"
+# To be raised with the schema, so that an older version refuses what it cannot read.
 FORMAT = 1
 
 _SCHEMA = """
@@ -76,6 +77,7 @@ class ResultStore:
                 raise ValueError(f"{path} has format {version}; this version reads up to {FORMAT}: upgrade datacollab.")
             if tables and "results" not in tables:
                 raise ValueError(f"{path} is a database of something else; choose another file.")
+            # In one transaction, so that two runs that start together find all tables or none.
             if not tables >= _TABLES:
                 self._connection.executescript(f"BEGIN IMMEDIATE; {_SCHEMA} PRAGMA user_version = {FORMAT}; COMMIT;")
         except sqlite3.OperationalError as error:

@@ -68,6 +68,7 @@ def run_study(study: Study[AnyTask], options: argparse.Namespace) -> int:
                 run_tasks(study.tasks, store, n_jobs=options.n_jobs, progress=_say)
         except KeyboardInterrupt:
             print("Stopped; the same command goes on where it was.", file=sys.stderr)
+            # The exit status that a shell gives to an interrupted command.
             return 130
     found = list(read_outcomes(path, study.reported or study.tasks))
     page = study.write_report(found, options.output / "report")

@@ -55,6 +55,8 @@ def write_rows(rows: Iterable[Mapping[str, object]], path: Path) -> None:
                 writer = csv.DictWriter(stream, list(row))
                 writer.writeheader()
             writer.writerow({name: f"{each:.5g}" if isinstance(each, float) else each for name, each in row.items()})
+            # A study that is stopped keeps the rows that it has.
             stream.flush()
         if writer is None:
+            # pandas reads no file without a header.
             csv.DictWriter(stream, ["dataset"]).writeheader()

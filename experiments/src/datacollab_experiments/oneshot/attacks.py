@@ -37,11 +37,13 @@ QUESTIONS = ("membership", "target")
 
 # Records of each question.
 MOST_ASKED = 12
+# Worlds that judge have no part in what is learnt.
 N_FOLDS = 5
 N_NEIGHBOURS = 4
 N_SLICES = 10
 # Standard deviation of neighbours, over the range of a column.
 _NEARBY = 0.05
+# The rate of false alarms at which hits are counted; by chance hits are as many.
 LEAST_FALSE = 0.01
 
 
@@ -69,9 +71,11 @@ class Worlds:
         # A third of the party's rows at most is asked for either question.
         n = min(MOST_ASKED, len(own) // 3)
         order = rng.permutation(len(own))
+        # Members and asked targets are different rows, so that neither question answers the other.
         asked = order[: 2 * n]
         left = order[2 * n :]
         y = own.y[asked]
+        # Any class but its own, each as likely.
         other = (y + rng.integers(1, drawn.n_classes, len(y))) % drawn.n_classes
         width = _NEARBY * (drawn.bounds[1] - drawn.bounds[0])
         near = own.X[asked] + width * rng.standard_normal((N_NEIGHBOURS, len(y), own.X.shape[1]))
@@ -93,6 +97,7 @@ class Worlds:
             if split == "label-skew":
                 return self.pool.y.astype(np.intp)
             return np.zeros(len(self.pool), dtype=np.intp)
+        # The split deals slices along this direction, so the worlds keep each party's mix of them.
         place = PCA(1).fit_transform(StandardScaler().fit_transform(self.pool.X))[:, 0].argsort().argsort()
         return np.asarray(place * N_SLICES // len(place))
 
@@ -100,8 +105,10 @@ class Worlds:
         """Draw one world."""
         rng = np.random.default_rng([self.drawn.seed, 72, number])
         n = self.n_members
+        # Coins: an attacker that knows nothing is right half of the time.
         inside, true = rng.random((2, n)) < 0.5
         records = self.records
+        # Rows of a stratum are taken in turn: none comes twice while there are others.
         shuffled = {each: rng.permutation(rows) for each, rows in self.strata.items()}
         taken: dict[int, int] = defaultdict(int)
 
@@ -120,6 +127,7 @@ class Worlds:
                 continue
             members = np.flatnonzero(inside)
             asked = Rows(records.X[n:], np.where(true, records.y[n:], records.other[n:]))
+            # Other rows replace the members that are out: the party's size says nothing.
             filled = others(self.mixes[name], len(own) - n - len(members))
             parties[name] = pooled({"in": Rows(records.X[members], records.y[members]), "asked": asked, "": filled})
         drawn = replace(self.drawn, parties=parties, seed=int(rng.integers(2**31)))
@@ -147,6 +155,7 @@ def attack_method(method: Method, drawn: Draw, n_worlds: int) -> dict[str, float
     states: dict[str, list[NDArray[np.bool_]]] = defaultdict(list)
     for world in every:
         for attacker, messages in method.play(world.drawn, attacked=True).list_messages().items():
+            # Where nothing is sent there is evidence of no numbers.
             nothing = np.empty((len(worlds.records.y), 0))
             evidence[attacker].append(np.hstack([nothing, *(each.evidence(worlds.records) for each in messages)]))
         for question, state in world.states.items():
@@ -170,6 +179,7 @@ def judge_evidence(evidence: Array, state: NDArray[np.bool_]) -> dict[str, float
     """
     if evidence.shape[2] == 0:
         return {"AUC": 0.5, "se": 0.0, "TPR": LEAST_FALSE, "advantage": 0.0}
+    # Whole worlds are left out: records of one world share all its rows.
     fold = np.arange(len(evidence)) % N_FOLDS
     scores = np.empty(state.shape)
     areas = []

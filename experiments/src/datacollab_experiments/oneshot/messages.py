@@ -25,10 +25,13 @@ from ..pays.library import Predict
 from ..pays.scoring import FLOOR
 from ..sums.attacks import ETA
 
+# Added before a logarithm: a row that was sent as it is has distance 0.
 _NEAR = 1e-9
+# Relative to the whole: below it a direction is rounding.
 _RANK = 1e-9
 # How much of the variance that the kind's rows do not span an attacker reckons with.
 _REST = (0.3, 3.0)
+# Exact sums have no noise, and a covariance needs some to be inverted.
 _LEAST_NOISE = 1e-3
 
 
@@ -80,6 +83,7 @@ class Model:
         found = []
         for rows in (records.X[None], records.near):
             said = self.outputs(rows.reshape(-1, rows.shape[-1])).reshape(*rows.shape[:2], -1).mean(axis=0)
+            # Only differences of outputs tell classes apart.
             said = said - said.mean(axis=1, keepdims=True)
             found += [said[np.arange(len(said)), target] for target in (records.y, records.other)]
         return np.column_stack(found)
@@ -102,6 +106,7 @@ class Points:
         """Return logarithms of the distances to the nearest row of either class, and to the nearest row at all."""
         # Members lie near a shared or made-up row.
         distances = cdist(self.image(records.X), self.rows.X)
+        # A class that is not there counts as far as the median row.
         scale = float(np.median(distances)) or 1.0
         found = [np.full(len(records.y), scale)] * 3
         for place, target in enumerate((records.y, records.other)):
@@ -200,7 +205,9 @@ class Total:
         """Estimate by generalised least squares where rows vary as the kind does, beside the noise (Woodbury)."""
         kind = self.kind
         m = len(self.kind.u)
+        # The last entry of each uuᵀ is ETA squared, so that its sum tells the number of rows.
         n = max(float(self.matrix[-1, -1] / ETA**2), 1.0)
+        # Other rows are as those of the kind on average.
         residual = self.matrix - n * kind.mean
         seen = kind.along(u, residual)
         along = kind.vectors.T @ kind.along(kind.u, residual)
@@ -218,6 +225,7 @@ class Total:
         """The logarithm of the part of u outside the span of the sum, with noise outside of its bulk."""
         values, vectors = scipy.linalg.eigh(self.matrix)
         size = len(self.matrix)
+        # Eigenvalues of noise alone stay below twice its deviation times the root of the size.
         spanned = vectors[:, values > max(_RANK * values[-1], 2 * self.noise * np.sqrt(size))]
         # Without noise, a member's u lies in the span of the sum, and a stranger's does not.
         outside = (u**2).sum(axis=1) - ((u @ spanned) ** 2).sum(axis=1)

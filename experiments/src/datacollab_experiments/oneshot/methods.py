@@ -47,6 +47,7 @@ STEPS = 10
 RATE = 2.0
 # Standard deviation of the noise that a party adds to each of its votes.
 VOTE_NOISE = 0.5
+# Rows of the kind that an attacker knows; the covariance of the kind is as wide.
 _N_KIND = 400
 
 
@@ -210,6 +211,7 @@ class Votes(Method):
         V = common.transform(drawn.anchor)
         votes = {}
         for name, model in locals_of(drawn).items():
+            # Each party adds its own noise, so that the one who counts sees no clean vote.
             noise = library.secrets(drawn, f"votes {name}").normal(0, VOTE_NOISE, (len(V), drawn.n_classes))
             votes[name] = np.eye(drawn.n_classes)[model.outputs(drawn.anchor).argmax(axis=1)] + noise
         labels = np.sum(list(votes.values()), axis=0).argmax(axis=1)
@@ -294,6 +296,7 @@ class MaskedSums(Method):
             least_penalty=rule.least_penalty,
         )
         public = _part(kind, drawn.public)
+        # Public rows count once: the victim adds them, as the first party.
         n = len(keys)
         parts = {name: _part(kind, rows) for name, rows in drawn.parties.items()}
         parts[VICTIM] = parts[VICTIM] + public
@@ -309,12 +312,15 @@ class MaskedSums(Method):
             total = plan.agreed.total(messages)
             sent = messages[0].words.nbytes
         model = plan.model(total)
+        # The total carries the planned noise, and the excess in case parties collude.
         s = plan.noise * plan.agreed.excess
         returned = Model(lambda rows: model.fit.predict(kind.common.transform(rows)))
         turn = library.secrets(drawn, "turn")
         D = kind.common.n_components
         size = kind.statistic.size
+        # Without the map the receiver knows the rows up to a rotation, and turns second moments back.
         seen = turned_and_back(matrix_of(total, size), kind.u.T @ kind.u, D, turn)
+        # A party takes its own part and noise, and the public rows, out of the total.
         others = total - parts[ACCOMPLICE] - noises[ACCOMPLICE] - public
         return Played(
             models=[lambda rows: model.predict_proba(kind.common.transform(rows))],
@@ -337,6 +343,7 @@ class FederatedAveraging(Method):
         V = np.concatenate([V, np.ones((*V.shape[:2], 1))], axis=2)  # (n_parties, n_rows, D + 1)
         T = np.eye(drawn.n_classes)[np.array([drawn.parties[name].y for name in names])]
         V_t = np.swapaxes(V, 1, 2) / V.shape[1]
+        # All start from a model of the public rows, so that rounds add only what parties know.
         start = logistic(kind.common.transform(drawn.public.X), drawn.public.y, drawn)
         common = np.vstack([start.coefficients, start.intercept])
         first = common
@@ -345,8 +352,10 @@ class FederatedAveraging(Method):
             W = np.tile(common, (len(names), 1, 1))
             for _ in range(STEPS):
                 W -= RATE * (V_t @ (softmax(V @ W, axis=2) - T))
+            # The first model that the victim returns: later ones start from what all have learnt.
             if number == 0:
                 first = W[names.index(VICTIM)]
+            # The receiver sees every move; their sum stands for them.
             moved += W[names.index(VICTIM)] - common
             common = W.mean(axis=0)
 
@@ -405,6 +414,7 @@ class SharedRows(Method):
         """Return shared rows as somebody sees them who knows the kind, and neither the anchor nor f."""
         kind = drawn.test
         D = rows.X.shape[1]
+        # The attacker's guess of f: PCA of other rows of the kind.
         guess = PCA(D).fit(kind.X)
         centred = rows.X - rows.X.mean(axis=0)
 

@@ -93,6 +93,7 @@ def means_of(rows: Iterable[Mapping[str, object]]) -> pd.DataFrame:
     full = means.groupby(_SETTING)["accuracy"].transform("size") == len(METHODS)
     if (means := means[full]).empty:
         return means
+    # There is an AUC for two classes alone.
     means["score"] = means["AUC"].fillna(means["accuracy"])
     means["score less central"] = (
         means["score"] - means["score"].xs(CENTRAL, level="method").reindex(means.index.droplevel("method")).to_numpy()
@@ -155,6 +156,7 @@ def text(means: pd.DataFrame, rows: Sequence[Mapping[str, object]], failures: Se
     n = len(settings)
     planned = PRESETS[preset]
     on = {risk: sum(not dominating(each, risk) for each in settings) for risk in RISKS}
+    # Once more with differences that are too small to matter counted as level.
     level = {risk: sum(not dominating(each, risk, utility=UTILITY, less=RISK) for each in settings) for risk in RISKS}
     local = {risk: sum(not dominating(each, risk, of=LOCAL) for each in settings) for risk in RISKS}
     table = pd.DataFrame(rows)
@@ -203,6 +205,7 @@ def _by_table(means: pd.DataFrame) -> str:
 
 def _error(of: pd.DataFrame) -> str:
     """Return the standard errors of areas in a setting, the draws of which are averaged."""
+    # Draws are independent: the variance of their mean is the sum over the squared number.
     squares = of[[f"{q}|{attacker}|se" for q in QUESTIONS for attacker in ATTACKERS]].astype(np.float64) ** 2
     by_setting = squares.groupby([of[name] for name in _SETTING])
     errors = (by_setting.sum() ** 0.5).div(by_setting.size(), axis=0).to_numpy()

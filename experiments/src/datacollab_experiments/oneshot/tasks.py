@@ -59,9 +59,11 @@ def _score(method: Method, drawn: Draw, n_worlds: int) -> Scored:
 def measure(method: Method, drawn: Draw, n_worlds: int) -> tuple[Mapping[str, float], Mapping[str, float]]:
     """Return a method's scores on the test rows, the bytes sent, attackers' success, and CPU seconds."""
     started = time.process_time()
+    # Once as people would play it, for its scores and its costs.
     played = method.play(drawn, attacked=False)
     seconds = {"play": time.process_time() - started}
     said = [predict(drawn.test.X) for predict in played.models]
+    # The area under the curve is defined for two classes alone.
     metrics = ("accuracy", "AUC") if drawn.n_classes == 2 else ("accuracy",)
     scores = {name: float(np.mean([score(name, drawn.test.y, each) for each in said])) for name in metrics}
     scores["log loss"] = float(np.mean([losses(drawn.test.y, each).mean() for each in said]))

@@ -89,10 +89,12 @@ def make_target(trial: Trial, attacks: Attacks, data: Dataset, condition: Condit
             f"The judge needs n_judge={attacks.n_judge} rows{further}, but {data.name} has {len(trial.unused)} that "
             "are nowhere in the trial. Lower n_judge, or the numbers of parties, test rows or anchors."
         )
+    # Streams of their own, so that attacks change no method's random numbers.
     random = np.random.RandomState([trial.seed, 1])
     judged = random.choice(trial.unused, attacks.n_judge, replace=False)
     # The judge sees rows that no party, anchor or test has.
     judge = RandomForestClassifier(random_state=trial.seed).fit(data.X[judged], data.y[judged])
+    # The attacker knows the anchor rows of the leaked classes, and attacks rows of the others.
     leaked = np.flatnonzero(np.isin(trial.anchor_target, attacks.leaked_targets))
     if attacks.n_attacked:
         return _further_party(trial, attacks, data, condition, np.setdiff1d(trial.unused, judged), leaked, judge)
@@ -161,6 +163,7 @@ def _further_party(
             f"A party of n_attacked={attacks.n_attacked} rows cannot have n_per_target={attacks.n_per_target} of every "
             f"target, {len(attacked)} in all. Raise n_attacked, or lower n_per_target."
         )
+    # The party's other rows come as they are, whatever their class.
     others = np.setdiff1d(np.arange(len(rows)), attacked)
     others = random.choice(others, attacks.n_attacked - len(attacked), replace=False)
     X = data.X[rows[np.concatenate([attacked, others])]]

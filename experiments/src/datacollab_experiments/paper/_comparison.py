@@ -105,6 +105,7 @@ def compare_methods(
     check_size(condition, data)
     scores: list[Score] = []
     for number, seed in enumerate(seeds, start=1):
+        # Parties obfuscate once, and all methods are scored on that.
         progress(f"trial {number} of {len(seeds)}: parties obfuscate")
         trial = draw_trial(condition, data, seed)
         for name in methods:
@@ -117,5 +118,6 @@ def _interval(values: np.ndarray[Any, np.dtype[np.float64]]) -> tuple[float, flo
     n = len(values)
     if n < 2:
         return float(values.mean()), float("nan")
+    # Student's t: the variance is estimated from few seeds.
     half_width = stats.t.ppf(0.975, n - 1) * values.std(ddof=1) / np.sqrt(n)
     return float(values.mean()), float(half_width)

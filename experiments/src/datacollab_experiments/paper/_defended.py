@@ -13,6 +13,7 @@ from datacollab._validation import FloatArray, PartyName
 from datacollab.errors import PrivateRowsWarning, SuppressedRowsWarning
 from datacollab.party import Microaggregation, Party
 
+# The defence's default size of groups, and the intervals of numeric targets.
 _K = 5
 _BINS = 10
 

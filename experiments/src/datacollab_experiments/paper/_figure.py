@@ -101,6 +101,7 @@ def score_figure(comparison: Comparison) -> Figure:
 
 
 def _percent(share: float) -> str:
+    # Rounded to one digit it would read 0.0 %, which is never so.
     if share < 0.0005:
         return "< 0.1 %"
     return f"{100 * share:.1f} %"
@@ -109,6 +110,7 @@ def _percent(share: float) -> str:
 def _three_classes(data: Dataset) -> Dataset:
     if data.task == "regression":
         return data
+    # Three classes, as in the paper's figure; more would not be told apart.
     kept = np.isin(data.y, np.unique(data.y)[:3])
     return Dataset(**{**data, "X": data.X[kept], "y": data.y[kept], "data": data.X[kept], "target": data.y[kept]})
 

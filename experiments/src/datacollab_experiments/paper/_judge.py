@@ -59,6 +59,7 @@ def label_match(judge: Any, reconstructions: ArrayLike, targets: ArrayLike) -> L
             "classes, with labels of the same type."
         )
     predicted = judge.predict(X)
+    # A judge that always says one class is right by that class's share alone.
     _, counts = np.unique(predicted, return_counts=True)
     return LabelMatch(
         accuracy=float(np.mean(predicted == y)), most_common_share=float(counts.max() / y.size), n_rows=y.size

@@ -31,6 +31,7 @@ class PseudoinverseAttack(ReconstructionAttack):
 
     def _fit(self, Z: FloatArray, A: FloatArray, *side: Any) -> None:
         U, singular_values, V = leading_left_singular(A)
+        # The pseudoinverse of the leaked rows, without directions that are rounding.
         F = (V / singular_values) @ (U.T @ Z)
         U, singular_values, V = leading_left_singular(F)
         self.coefficients_ = (V / singular_values) @ U.T

@@ -45,6 +45,7 @@ class Cell:
         } | _split(condition)
         if self.is_baseline:
             method: Any = {"class": self.name}
+            # Local and Central see no public rows, so that their definition has none.
             if self.name == "Local+Public":
                 drawn |= {"n_public": condition.n_public, **_defence(condition)}
         else:
@@ -52,13 +53,16 @@ class Cell:
             # Only UMAP has two ways to map new rows.
             if condition.obfuscator != "umap":
                 del drawn["out_of_sample"]
+            # The default has no entry: hashes of rows from before there was the choice stay.
             if condition.obfuscator == "kernel-pca" and condition.kernel_width != "median-squared":
                 drawn["kernel_width"] = condition.kernel_width
             if self.attacks is not None and self.name == AUDIT:
                 method = {"class": self.name}
             elif self.attacks is not None:
                 method = {"class": self.name, **asdict(self.attacks)}
+                # Which other attacks run beside this one changes nothing.
                 del method["names"]
+                # Nor has this default one, for the same reason.
                 if not self.attacks.n_attacked:
                     del method["n_attacked"]
             else:
@@ -95,6 +99,7 @@ def _defence(condition: Condition) -> dict[str, str]:
 
 def _split(condition: Condition) -> dict[str, Any]:
     """Return the entries that another split than the default adds to the definition of a trial."""
+    # No entry for the default: a hash must not change because an option was added.
     if condition.split == "iid":
         return {}
     skew = {"concentration": condition.concentration} if condition.split == "label-skew" else {}

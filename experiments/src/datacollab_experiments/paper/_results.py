@@ -111,6 +111,7 @@ def take_rows(path: Path, results: Path) -> None:
         columns = list(reader.fieldnames or ())
         if not {"cell", "seed", "error"} <= set(columns):
             raise ValueError(f"{path} holds no rows of experiments: expected the columns cell, seed and error.")
+        # Measures stand between the columns seed and error.
         measures = columns[columns.index("seed") + 1 : columns.index("error")]
         outcomes: dict[int, list[Outcome]] = {}
         for line in reader:

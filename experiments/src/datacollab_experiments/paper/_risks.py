@@ -22,6 +22,7 @@ _MAP = "T2f"
 # Those that are strongest on some obfuscator, so that a trial does not take minutes.
 _ATTACKS = ("Procrustes", "kernel ridge", "emulator", AVERAGED_NAME, FORWARD, "membership", "subspace")
 
+# Rows that the attacker has beside the anchor, and strangers to tell the party's rows from.
 _N_PUBLIC = 5000
 _N_CONTROL = 500
 
@@ -63,6 +64,7 @@ def score_risks(trial: Trial, data: Dataset) -> AttackScore:
         attacks=_ATTACKS,
         random_state=random,
     )
+    # An attacker that knows more may also do what one that knows less does.
     every = (_ZERO_LEAK, _FULL_LEAK)
     scores = {
         "linkage": _strongest(result, "linkage", every),
@@ -80,6 +82,7 @@ def score_risks(trial: Trial, data: Dataset) -> AttackScore:
 
 def _strongest(result: AuditResult, metric: str, levels: Collection[str]) -> float:
     found = [each.value for each in result.findings if each.metric == metric and each.level in levels]
+    # An attack that does not apply has no number.
     return max(value for value in found if not math.isnan(value))
 
 

@@ -51,6 +51,7 @@ class TrialTask(Task):
         """A rough measure of the work, to estimate the time left."""
         condition = self.condition
         rows = condition.n_per_party + condition.n_test + condition.n_anchors
+        # Rows through every party's f_k, and once more for each method.
         work = condition.n_parties * rows * (4 + len(self.cells))
         if condition.obfuscator == "umap":
             return 4 * work
@@ -113,6 +114,7 @@ def make_tasks(experiments: Sequence[Experiment], data_dir: Path | None = None) 
                 continue
             for id, cell, draw in its_cells:
                 row = (id, seed)
+                # A cell of several experiments is computed once.
                 if row in planned:
                     continue
                 planned.add(row)
@@ -161,6 +163,7 @@ def run_experiments(
     """
     fingerprints = _check(experiments, data_dir)
     with ResultStore(results) as store:
+        # Rows of other data would be taken for these, so they are refused before any work.
         store.check_data(fingerprints)
         every = {cell.id: cell.definition() for experiment in experiments for cell in cells(experiment)}
         store.keep_definitions({experiment.name: experiment.to_json() for experiment in experiments}, every)
@@ -229,6 +232,7 @@ def _fingerprint(data: Dataset) -> str:
     """Tells tables of one name apart, such as an excerpt and the whole."""
     digest = hashlib.sha256(repr(data.X.shape).encode())
     digest.update(np.ascontiguousarray(data.y).tobytes())
+    # A thousand rows and all targets tell tables apart in a moment.
     digest.update(data.X[:: max(1, len(data.X) // 1000)].tobytes())
     return digest.hexdigest()[:16]
 
@@ -240,6 +244,7 @@ def _fit_once(condition: Condition, data_dir: Path | None, seed: int) -> FittedP
 
 
 def _without_anchors(condition: Condition) -> Condition:
+    # Any value does, if only it is the same for all.
     return replace(condition, n_anchors=1, n_sources=None, n_neighbors=1)
 
 
@@ -251,6 +256,7 @@ def _score(cell: Cell, trial: Trial, data: Dataset, targets: dict[Attacks, Targe
     if cell.name == AUDIT:
         found = score_risks(trial, data)
     else:
+        # Attacks of one trial have the same rows to reconstruct, and one judge.
         if cell.attacks not in targets:
             targets[cell.attacks] = make_target(trial, cell.attacks, data, cell.condition)
         found = score_attack(trial, targets[cell.attacks], cell.name)

@@ -28,6 +28,7 @@ from ._condition import Condition
 from ._defended import make_defended_party
 from ._methods import BASELINES, method
 
+# Data sets whose columns are pixels, all on one scale.
 _IMAGES = {"digits", "mnist", "fashion-mnist"}
 
 # Factors of kernel PCA's median heuristic, which takes the median distance for the standard deviation.
@@ -145,6 +146,7 @@ def fit_parties(condition: Condition, data: Dataset, seed: int) -> FittedParties
     split = _split(condition, data, seed)
     others = data.X[split.rest[len(split.rest) - condition.n_fit :]]
     parties: dict[PartyName, Party] = {}
+    # A generator for each party, so that none depends on how many there are.
     for k, (name, own) in enumerate(split.items(), start=1):
         f_k = make_obfuscator(condition, data, k, np.random.RandomState([seed, k]))
         if condition.defence == "none":
@@ -152,6 +154,7 @@ def fit_parties(condition: Condition, data: Dataset, seed: int) -> FittedParties
         else:
             random_state = np.random.RandomState([seed, k, 2])
             parties[name] = make_defended_party(name, f_k, own, others, data.task, random_state)
+    # Every party maps the same test rows, before anchors are drawn.
     X_test = data.X[split.rest[: condition.n_test]]
     return FittedParties(split, parties, {name: party.obfuscate(X_test) for name, party in parties.items()})
 
@@ -229,6 +232,7 @@ def score_method(
     measure = accuracy_score if task == "classification" else root_mean_squared_error
     model = forest(random_state=trial.seed)
     clock = _Clock()
+    # A method of one's own may have the name of a baseline.
     if name in BASELINES and not own:
         predictions = _baseline_predictions(trial, name, model, clock)
     else:
@@ -277,6 +281,7 @@ def _method_predictions(
     with clock("train"):
         pooled.fit(np.vstack(list(own.values())), np.concatenate([share.target for share in trial.shares]))
     with clock("represent"):
+        # The test rows of all parties at once, as each would map them alone.
         represented = integrator.transform(trial.test_representations)
     with clock("predict"):
         return {party: pooled.predict(rows) for party, rows in represented.items()}

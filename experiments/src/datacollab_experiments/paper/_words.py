@@ -28,6 +28,7 @@ def verdicts(comparison: Comparison) -> list[str]:
         if "Central" in comparison.methods:
             sentence += f"; Central, which no party may build, has {_number(comparison.interval('Central')[0])}"
         sentences.append(f"{sentence}.")
+        # The honest rival: a party that uses the public rows without collaborating.
         if "Local+Public" in comparison.methods:
             stands = _standing(comparison.gain(best, "Local+Public"))
             sentences.append(

@@ -80,6 +80,7 @@ def _encode(column: Column, values: pd.Series[Any], fill: float | None) -> Array
             fill = column.middle
         numbers = values.astype(float).fillna(fill).to_numpy()
         return np.column_stack([_standardise(column, numbers), *indicator])
+    # A missing category has no level: all its columns are 0, and its indicator is 1.
     text = values.astype("string").fillna("").to_numpy(dtype=object)
     unknown = set(text[~missing]) - set(column.levels)
     if unknown:
@@ -132,5 +133,6 @@ def _draw_column(column: Column, n_rows: int, generator: np.random.Generator) ->
     else:
         drawn = pd.Series(generator.uniform(column.low, column.high, n_rows))
     if column.missing:
+        # The declaration says that entries may be missing, not how many: a tenth stands for it.
         return drawn.mask(generator.random(n_rows) < 0.1)
     return drawn

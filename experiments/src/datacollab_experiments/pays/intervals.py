@@ -61,6 +61,7 @@ def student(values: Sequence[float]) -> Difference:
     if not values:
         return Difference(math.nan, math.nan, math.nan)
     mean = float(np.mean(values))
+    # One seed has no spread.
     if len(values) == 1:
         return Difference(mean, math.nan, math.nan)
     half = float(stats.t.ppf(0.975, len(values) - 1) * np.std(values, ddof=1) / math.sqrt(len(values)))
@@ -77,6 +78,7 @@ def coverage(
     shares = [float(held[names == name].mean()) for name in dict.fromkeys(clusters)]
     interval = student(shares)
     mean = float(held.mean()) if len(held) else math.nan
+    # The share is over all intervals, and its width over trials.
     low = mean - (interval.mean - interval.low)
     high = mean + (interval.high - interval.mean)
     return Difference(mean, max(low, 0.0), min(high, 1.0)), len(held)

@@ -130,11 +130,13 @@ def by_class_sums(drawn: Draw, *, noise: float | None = None) -> Predict:
     """
     common, mapped = _map_rows(drawn, secrets(drawn, "sums").bytes(32))
     rows = pooled(mapped)
+    # For each class the sum of mapped rows, and of ones for their number.
     of_class = rows.y[:, None] == np.arange(drawn.n_classes)
     total = of_class.T.astype(np.float64) @ np.column_stack([rows.X, np.ones(len(rows))])
     if noise is None:
         noise = recommend_for(drawn).noise
     total += noise * secrets(drawn, "class sums").standard_normal(total.shape)
+    # Noise may leave a class fewer than one row.
     means = total[:, :-1] / np.maximum(total[:, -1:], 1.0)
 
     def squares(new: Array) -> Array:
@@ -212,6 +214,7 @@ def alone(own: Rows, drawn: Draw, *, public: bool, thorough: bool = False, strea
         beside = [drawn.public.X]
     if public and drawn.labelled is not None:
         target = np.concatenate([own.y, drawn.labelled.y])
+    # Scales of own and public rows: nothing of the other parties.
     encoder = TableEncoder(standardise=True).fit(own.X, beside=beside)
     n_own = len(own)
     numbers = drawn.task == "regression"
@@ -272,6 +275,7 @@ def central(rows: Rows, drawn: Draw) -> Predict:
     scaler = StandardScaler().fit(X)
     Z = scaler.transform(X)
     ones = np.ones(len(y))
+    # Equal rows are left out together, so that none judges its own copy.
     groups = np.unique(Z, axis=0, return_inverse=True)[1].ravel()
     classify = drawn.task == "classification"
     models = kernel_models(Z, is_classification=classify)
@@ -327,6 +331,7 @@ def personalise(party: dc.Party, model: Any, own: Rows, drawn: Draw) -> tuple[Pr
     mine = party.personalise(model, own.X, own.y, **public, random_state=random)
     gain = mine.benefit_.combined_gain
     metric = mine.benefit_.metric
+    # Gains in other units are not averaged with these.
     is_told = gain is not None and not (drawn.n_classes == 2 and metric == "log loss")
     told = {name: float(getattr(gain, name)) for name in ("value", "low", "high") if is_told}
     return _side(mine, "combined", drawn), _side(mine, "local", drawn), told

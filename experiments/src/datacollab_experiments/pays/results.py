@@ -63,6 +63,7 @@ class Measured:
         right = self.scores.get(over, {})
         if not self.is_error:
             return pair_differences(left, right)
+        # Errors have units; the part that goes away compares between tables.
         loss = pair_differences(left, right, relative=True)
         return Difference(-loss.mean, -loss.high, -loss.low)
 
@@ -121,6 +122,7 @@ def merge_earlier(measured: Iterable[Measured], path: Path) -> list[Measured]:
         for scores, value in ((each.scores, row.score), (each.losses, row.loss)):
             scores.setdefault(str(row.method), {}).setdefault(int(row.seed), {})[str(row.party)] = float(value)
     for each in measured:
+        # Methods that were not run again keep their scores.
         earlier = kept.setdefault(each.setting, each)
         if earlier is not each:
             kept[each.setting] = replace(each, scores=earlier.scores | each.scores, losses=earlier.losses | each.losses)

@@ -41,6 +41,7 @@ def losses(y: NDArray[Any], predicted: Array) -> Array:
 
 def spread(probabilities: Array, classes: NDArray[Any], n_classes: int) -> Array:
     """Probabilities of some classes as columns of all, shape (n_rows, n_classes)."""
+    # A class that a party never saw has probability 0 there.
     everything = np.zeros((len(probabilities), n_classes))
     everything[:, np.asarray(classes, dtype=np.intp)] = probabilities
     return everything

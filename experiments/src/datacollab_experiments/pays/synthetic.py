@@ -10,6 +10,7 @@ from .columns import Array
 
 # A column of at most so many values is one of categories or counts: it gets no values in between.
 _FEW = 10
+# Fewer bins blur a column; more leave each of them less than its noise.
 _N_BINS = 8
 
 
@@ -24,6 +25,7 @@ def copula_rows(X: Array, n_rows: int, generator: np.random.Generator) -> Array:
     X : ndarray of shape (n_samples, n_columns)
     """
     n_samples = len(X)
+    # One row has no ranks: it is all there is to repeat.
     if n_samples == 1:
         return np.repeat(X, n_rows, axis=0)
     scores = special.ndtri(stats.rankdata(X, axis=0) / (n_samples + 1))
@@ -49,6 +51,7 @@ def _shrinkage(scores: Array) -> float:
     products = scores @ scores.T  # (n, n)
     all_pairs = float((products**2).sum()) - float((squares**2).sum())  # Σ_{i≠j} (Σ_k z_ki z_kj)²
     fourth = float(((scores**2).sum(axis=1) ** 2).sum()) - float((scores**4).sum())  # Σ_{i≠j} Σ_k z_ki² z_kj²
+    # Too little to estimate a correlation: columns are drawn independently.
     if n < 3 or columns < 2 or all_pairs <= 0:
         return 1.0
     mean_square = all_pairs / n**2
@@ -60,6 +63,7 @@ def _quantiles(X: Array, levels: Array) -> Array:
     """Values of each column at some levels, shape of `levels`: between observed ones, but not where these are few."""
     ordered = np.sort(X, axis=0)
     few = (np.diff(ordered, axis=0) > 0).sum(axis=0) < _FEW
+    # An observed value at each level, and between two of them where there are many.
     steps = np.minimum((levels * len(X)).astype(np.intp), len(X) - 1)
     values = np.take_along_axis(ordered, steps, axis=0)
     places = (np.arange(1, len(X) + 1)) / (len(X) + 1)

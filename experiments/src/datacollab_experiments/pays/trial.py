@@ -103,6 +103,7 @@ def measure_sums(
     trial = ScoredTrial(draw(load_table(setting.dataset, data_dir), setting, seed))
     ways = {SUMS: library.by_sums, EXACT_SUMS: library.by_exact_sums}
     if trial.drawn.task == "classification":
+        # Means of classes exist for classes alone.
         ways[CLASS_SUMS] = library.by_class_sums
     for method, way in ways.items():
         with trial.timed(method):
@@ -125,6 +126,7 @@ def _without_collaboration(trial: ScoredTrial) -> None:
         trial.add_common(AVERAGE, np.mean(every, axis=0))
     _public_alone(trial)
     with trial.timed(CENTRAL):
+        # The ceiling: all rows in one place, which is what privacy forbids.
         trial.add_common(CENTRAL, library.central(library.pooled(drawn.parties), drawn)(X))
 
 
@@ -148,6 +150,7 @@ def _synthetic(trial: ScoredTrial) -> None:
 def make_rows(own: Rows, drawn: Draw, noisy: bool, name: str) -> Rows:
     """As many made-up rows as a party has, of each of its classes; numbers go along as a column of their own."""
     generator = np.random.default_rng(library.secrets(drawn, f"synthetic {name}").randint(2**31, size=4))
+    # A copula takes the number as one column more.
     if drawn.task == "regression" and not noisy:
         both = copula_rows(np.column_stack([own.X, own.y]), len(own), generator)
         return Rows(both[:, :-1], both[:, -1])

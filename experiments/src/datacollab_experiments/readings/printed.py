@@ -106,6 +106,7 @@ class PrintedNumber:
         """Whether the difference is at most both half widths together."""
         if ours is None or math.isnan(ours.half_width):
             return False
+        # The intervals touch: easier to check by eye than a test of the difference, and lets more pass.
         return abs(ours.mean - self.printed.mean) <= self.printed_half_width + ours.half_width
 
     @property
@@ -123,6 +124,7 @@ class PrintedNumber:
 def load_experiments() -> list[Experiment]:
     """Return all experiments of the preset, and KTI under PCA with half the gamma."""
     names: list[str | Path] = list(PRINTED)
+    # A second reading of the paper's objective, reported beside the first.
     names += [Path(__file__).with_name(f"{name}.toml") for name in dict.fromkeys(_HALVED.values())]
     loaded = [load_experiment(name, "printed") for name in names]
     return [each for each in loaded if each is not None]
@@ -169,6 +171,7 @@ def compare_numbers(rows: Mapping[str, Sequence[Row]]) -> list[PrintedNumber]:
 
 def _compare(printed: PublishedValue, rows: Mapping[str, Sequence[Row]]) -> PrintedNumber:
     if printed.name == "reconstruction":
+        # The paper prints the strongest attack's value, chosen after the fact; ours is chosen likewise.
         strongest = strongest_attack(_rows_at(printed, rows.get(_TABLES[printed.table], ())))
         if strongest is None:
             return PrintedNumber(printed=printed)
@@ -211,6 +214,7 @@ def make_texts(results: ExperimentResults, figure_names: Iterable[str] = ()) -> 
         Files of the figures that the page shows, of those in `_FIGURES`.
     """
     numbers = compare_numbers(results.rows)
+    # Claims about seconds are left out: runs on several machines cannot be compared.
     verdicts = [each for each in check_claims(results.rows) if each.claim.source not in TIME_FIGURES.values()]
     shown = [name for name in _FIGURES if name in set(figure_names)]
     parts = {

@@ -62,6 +62,7 @@ def methods_table(
     lines: Sequence[Line], note: str = "",
 ) -> ReportTable:  # fmt: skip
     """Table of `methods_line` lines, with the note that explains them."""
+    # A method of one's own has no hyperparameters of the paper's.
     own = [column for column in columns if column not in (*METHODS, *BASELINES)]
     about_own = ""
     if own:
@@ -85,6 +86,7 @@ def join_sentences(*sentences: str) -> str:
 
 def size_note(rows: Iterable[Row], varied: Collection[str] = ()) -> str:
     """Where sizes are not those of the published values, say so for each data set."""
+    # The defaults of a condition are the paper's sizes.
     paper = Condition()
     published = {value.dataset for value in published_values()}
     found: dict[str, dict[str, set[int]]] = {}

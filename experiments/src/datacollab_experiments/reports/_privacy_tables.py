@@ -77,6 +77,7 @@ def _trade_off(name: str, where: str, rows: Sequence[Row]) -> ReportTable:
 
 def _trade_off_line(headings: tuple[str, ...], rows: Sequence[Row]) -> Line:
     published = find_value(TRADE_OFF, rows[0].condition, "reconstruction")
+    # The paper names the strongest attack beside each of its values.
     their_attack = (published.attack or "") if published is not None else ""
     found = strongest_attack(rows)
     if found is None:
@@ -93,6 +94,7 @@ def _trade_off_line(headings: tuple[str, ...], rows: Sequence[Row]) -> Line:
             TableCell(text=strongest, published_text=their_attack),
             TableCell(Estimate(estimate(attack, "most_common_share").interval)),
         ]
+    # Utility and risk are of one trial each: the same parties, maps and anchor.
     utility = [row for row in rows if row.kind == "method" and row.name == UTILITY]
     return Line(headings, (cell(utility, "accuracy", TRADE_OFF), *risk))
 

@@ -76,6 +76,7 @@ def reconstruction_pictures(results: ExperimentResults) -> list[Picture]:
             candidates = [r for r in of_dataset if (r.condition.obfuscator, r.condition.n_components) == (kind, widest)]
             best = _strongest(candidates)
             images = None if best is None else results.images(best)
+            # Tables have no pictures, and images are kept for the first seed alone.
             if best is None or images is None or not _is_square(images.shape[-1]):
                 continue
             if not shown:

@@ -95,6 +95,7 @@ def mark_best(line: Line, candidates: list[bool], *, lower: bool = False) -> Lin
         for position, (cell, candidate) in enumerate(zip(line.cells, candidates, strict=True))
         if candidate and cell.interval is not None
     }
+    # One number alone is no best.
     if len(printed) < 2:
         return line
     # Printed numbers are compared, so that ties look like ties.
@@ -132,8 +133,7 @@ def layout(table: ReportTable) -> tuple[list[str], list[list[Entry]]]:
     """Set a table as a grid: a head, and rows of entries of the same length.
 
     Where anything was published, lines are followed by the published values, and by the differences if those have
-    intervals.  The number of
-    seeds, and of failed rows if there are any, stand at the end.
+    intervals.  The number of seeds, and of failed rows if there are any, stand at the end.
     """
     numeric = any(cell.estimate is not None for line in table.lines for cell in line.cells)
     compared = any(_is_compared(line) for line in table.lines)
@@ -153,6 +153,7 @@ def layout(table: ReportTable) -> tuple[list[str], list[list[Entry]]]:
                 ("published", [_format_published(cell, line.decimals) for cell in line.cells]),
                 ("difference", [_difference(cell) for cell in line.cells]),
             ):
+                # A line of published words has no differences.
                 if not any(texts):
                     continue
                 entries = [Entry("", muted=True)] * len(line.headings) + [Entry(label, muted=True)]

@@ -53,6 +53,7 @@ def _by_anchors(rows: Sequence[Row]) -> list[ReportTable]:
     tables = []
     for (dataset, preset), group in by_axes(rows, "dataset", "hyperparameters").items():
         where = f"on {dataset}, {preset} hyperparameters"
+        # Two series share conditions: more anchors from as many rows, and as many from more rows.
         quantity, quality = anchor_series(group)
         for what, part, axis, heading, source in (
             ("quantity", quantity, "n_anchors", "anchors", "fig:rq3_size"),
@@ -71,6 +72,7 @@ def _by_anchors(rows: Sequence[Row]) -> list[ReportTable]:
             ("construct", "seconds to construct all g_k"),
             ("represent", "seconds to represent the test rows of all parties"),
         ):
+            # A failed row belongs to every table, so that it is counted there.
             timed = [row for row in quantity if row.error is not None or measure in row.seconds]
             if any(row.error is None for row in timed):
                 name = slug(f"rq3_seconds-{measure}_{dataset}_{preset}")
@@ -85,6 +87,7 @@ def _times(name: str, measure: str, caption: str, rows: Sequence[Row]) -> Report
     for (size,), part in by_axes(rows, "n_anchors").items():
         at_size = by_name(part)
         lines.append(Line((str(size),), tuple(cell(at_size.get(method, []), measure) for method in methods), None))
+    # A slope has no printed value, and failures are counted in the lines above.
     slopes = (TableCell(Estimate(slope(part, "n_anchors", measure))) for part in methods.values())
     lines.append(Line(("slope",), tuple(slopes), 2))
     note = f"{INTERVALS} Slope: of log seconds over log anchors, least squares for each seed, then over seeds."

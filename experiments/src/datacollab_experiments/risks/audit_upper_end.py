@@ -110,7 +110,9 @@ def run(table: Table, way: str, seed: int) -> AuditRun:
     order = np.random.RandomState([seed, 0]).permutation(len(table.y))
     n_anchors = MORE_ANCHORS.get(table.name, N_ANCHORS)
     parts = np.split(order, np.cumsum([N_OWN, n_anchors, N_PUBLIC, N_STRANGERS]))[:4]
+    # The attacker's strangers are none of the audit's: it must hold for people it never saw.
     own, anchor, public, strangers = ((table.matrix(part, parts[1]), table.y[part]) for part in parts)
+    # One column fewer than the table, so that no map is a mere rotation.
     n_columns = min(N_COLUMNS, own[0].shape[1] - 1)
     started = time.process_time()
     with warnings.catch_warnings():
@@ -147,6 +149,7 @@ def run(table: Table, way: str, seed: int) -> AuditRun:
 
 
 def upper_end(result: AuditResult, metric: str) -> tuple[float, str]:
+    # Figures that were not measured have no upper end to hold.
     found = [(one.upper, one.attack) for one in result.findings if one.metric == metric and one.is_measured]
     return max(found)
 

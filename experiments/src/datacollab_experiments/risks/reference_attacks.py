@@ -56,6 +56,7 @@ def strongest(world: AttackedShare) -> dict[str, tuple[float, str]]:
     A = world.anchor[0]
     Z = world.share.representation
     design = np.column_stack([np.ones(len(A)), A - A.mean(axis=0)])
+    # Every f here is affine, so the anchor's pairs determine it.
     coefficients = np.linalg.lstsq(design, world.share.anchor_representation, rcond=1e-10)[0]
 
     def f(rows: Array) -> Array:
@@ -71,6 +72,7 @@ def strongest(world: AttackedShare) -> dict[str, tuple[float, str]]:
         # Of a member, some shared row lies near.
         near = -cdist(np.vstack([own, strangers]) / unit, Z / unit).min(axis=1)
         scores[name] = near
+    # Equal shared rows are the mean of a group, once for each member.
     groups = equal_groups(Z)
     if len(groups) < len(Z):
         people = np.vstack([own, strangers])
@@ -126,8 +128,10 @@ def solve(people: Array, mean: Array, size: int) -> list[int]:
         if gap.min() <= tolerance:
             return [int(gap.argmin())]
         return []
+    # Larger groups have too many sums of halves to try.
     if size not in _NEAREST:
         return []
+    # Members lie near their mean, and sums of fewer candidates are fewer.
     order = np.argsort(((people - mean) ** 2).sum(axis=1))[: _NEAREST[size]]
     gaps = people[order] - mean
     along = gaps @ np.random.RandomState(0).standard_normal(gaps.shape[1])
@@ -192,6 +196,7 @@ def shift(world: AttackedShare, images: Array) -> Array:
     y = np.concatenate([world.own[1], world.strangers[1]])
     bins = [y, world.share.target, world.anchor[1]]
     if world.is_numeric:
+        # Numbers stand in tenths for classes.
         ends = np.unique(np.quantile(world.anchor[1], np.arange(1, 10) / 10, method="inverted_cdf"))
         bins = [np.searchsorted(ends, each) for each in bins]
     of_record, of_row, of_anchor = bins
@@ -201,6 +206,7 @@ def shift(world: AttackedShare, images: Array) -> Array:
     for label in np.unique(of_anchor):
         rows = of_row == label
         usual = A[of_anchor == label]
+        # A class that nobody shared moved nothing.
         if not rows.any():
             continue
         some = of_record == label
@@ -210,6 +216,7 @@ def shift(world: AttackedShare, images: Array) -> Array:
 
 def attack_by_shadows(world: AttackedShare, images: Array, f: Any) -> Array | None:
     """The library's shadow shares, with anchor and public rows together for made-up tables."""
+    # Without a defence a member's row is there as it is, and distance finds it.
     if not world.party.defences:
         return None
     coding = target_numbers(world.share.target)

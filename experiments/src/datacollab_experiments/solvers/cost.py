@@ -35,8 +35,10 @@ from datacollab import KTI
 from datacollab.analyst._cost import FitCost
 from datacollab.errors import ApproximationWarning
 
+# Fewer latent dimensions than columns, as real representations have.
 _LATENT = 12
 _ROWS = 10_000
+# Enough rows for every part of a fit to be loaded.
 _WARM_UP = 300
 
 
@@ -74,6 +76,7 @@ class Case:
 
     def estimate(self) -> FitCost:
         """Return the estimate before the fit, on a machine with any memory."""
+        # An estimate on this machine would depend on its memory.
         unlimited = self.integrator()
         unlimited.memory_limit = self.gib * 2**30 or 2.0**60
         return unlimited.estimate_cost(self.n_anchors, self.n_parties, self.n_columns, np.dtype(self.dtype))
@@ -145,6 +148,7 @@ def fit(case: Case) -> dict[str, Any]:
         started = time.process_time()
         integrator.fit(representations)
     seconds = time.process_time() - started
+    # macOS counts bytes, and Linux kibibytes.
     peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * (1 if sys.platform == "darwin" else 1024)
     after = cost.speeds()
     speeds = {name: (before[name] + after[name]) / 2 for name in before}
@@ -235,6 +239,7 @@ def main(arguments: list[str] | None = None) -> int:
         if case not in known:
             found = in_fresh_process(case, options.threads)
             rows.append(found)
+            # Written after each fit, so that a run that is stopped loses one at most.
             write(options.output, rows)
             print(case, f"{found.memory / 2**20:.0f} MiB, {found.seconds:.1f} s", *found.ratios, flush=True)
     print(render(read(options.output)))

@@ -23,6 +23,7 @@ from datacollab import KTI
 
 from .mnist_parties import draw_parties, load_table
 
+# The least of two counts: other work on the machine only adds.
 _REPEATS = 2
 
 
@@ -57,6 +58,7 @@ def main() -> None:
                 start = time.perf_counter()
                 fitted[place] = fit()
                 if arguments.device == "cuda":
+                    # The device works on after the call returns.
                     torch.cuda.synchronize()
                 seconds[place] = min(seconds[place], time.perf_counter() - start)
         target: Any = fitted["gpu"].target_
