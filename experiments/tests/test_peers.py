@@ -19,13 +19,15 @@ def test_the_formulas_have_the_minimum_of_the_exact_solver(anchors):
     for method in ("naive", "cholesky"):
         found = peers.METHODS[method](anchors)
         assert found.objective == pytest.approx(minimum, rel=1e-9)
-        assert oracles.attained(anchors, found.target, **peers.PROBLEM) == pytest.approx(minimum, rel=1e-9)
+        assert oracles.attained(anchors, found.target, alpha=peers.ALPHA, gamma=peers.GAMMA) == pytest.approx(
+            minimum, rel=1e-9
+        )
 
 
 def test_cca_zoo_solves_the_problem_of_centred_kernels(anchors):
     pytest.importorskip("cca_zoo")
     H = np.eye(80) - 1 / 80
-    kernels = [H @ rbf_kernel(A, gamma=peers.PROBLEM["gamma"]) @ H for A in anchors.values()]
+    kernels = [H @ rbf_kernel(A, gamma=peers.GAMMA) @ H for A in anchors.values()]
     smoothers = sum(K @ np.linalg.inv(K + peers.ALPHA * np.eye(80)) for K in kernels)
     Z = np.linalg.eigh(smoothers)[1][:, -peers.N_COMPONENTS :]
     target = peers.METHODS["cca-zoo"](anchors).target

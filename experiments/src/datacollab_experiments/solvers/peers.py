@@ -14,7 +14,7 @@ import json
 import subprocess
 import sys
 import tempfile
-from functools import partial
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -27,23 +27,33 @@ from . import oracles
 from .measuring import gemm_rate, measured, thread_environment
 from .mnist_parties import Array, draw_parties, load_table
 
-N_PARTIES, N_COLUMNS, N_COMPONENTS, ALPHA = 10, 16, 16, 1.0
+N_PARTIES = 10
+N_COLUMNS = 16
+N_COMPONENTS = 16
+ALPHA = 1.0
+GAMMA = 1 / N_COLUMNS
 WARM_UP = 150
 LONG = 100.0
 """Seconds of CPU from which one fit of a method is enough."""
-PROBLEM = {"alpha": ALPHA, "gamma": 1 / N_COLUMNS}
+
+Method = Callable[[dict[str, Array]], oracles.Integration]
 
 
 def integrate_exactly(anchors: dict[str, Array]) -> oracles.Integration:
     """Fit KTI by its exact solver."""
-    fitted = KTI(N_COMPONENTS, solver="exact", **PROBLEM).fit(anchors)
+    fitted = KTI(N_COMPONENTS, solver="exact", alpha=ALPHA, gamma=GAMMA).fit(anchors)
     return oracles.Integration(fitted.target_, {}, fitted.objective_)
 
 
-METHODS = {
-    "naive": partial(oracles.naive, n_components=N_COMPONENTS, **PROBLEM),
-    "cholesky": partial(oracles.cholesky, n_components=N_COMPONENTS, **PROBLEM),
-    "cca-zoo": partial(oracles.kgcca, n_components=N_COMPONENTS, **PROBLEM),
+def by_peer(integrate: Callable[..., oracles.Integration]) -> Method:
+    """Return a peer's method for this problem."""
+    return lambda anchors: integrate(anchors, N_COMPONENTS, alpha=ALPHA, gamma=GAMMA)
+
+
+METHODS: dict[str, Method] = {
+    "naive": by_peer(oracles.naive),
+    "cholesky": by_peer(oracles.cholesky),
+    "cca-zoo": by_peer(oracles.kgcca),
     "exact": integrate_exactly,
 }
 
