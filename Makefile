@@ -26,7 +26,7 @@ CORE := tests/linalg tests/sums tests/study tests/share tests/anchor tests/model
 	--ignore tests/analyst/test_oracles.py --ignore tests/study/test_effect.py --ignore tests/study/test_survival.py
 FOR_CORE := --editable '.[umap,data,tables,shap,gpu,exchange,cli]'
 
-.PHONY: demo test test-all test-nightly mutants check smoke results printed risks accuracy federated pays oneshot downstream adapters hub-faults hub-load oldest pythons constraints docs clean
+.PHONY: demo test test-all test-nightly mutants check smoke results printed risks federated pays oneshot downstream adapters hub-faults hub-load oldest pythons constraints docs clean
 
 demo: $(VENV)/.demo  ## What data collaboration buys on real data: prints two tables, writes figures and a page.
 	$(BIN)/datacollab demo --output output/demo
@@ -63,7 +63,7 @@ results: $(VENV)/.experiments  ## What docs/results holds: the experiments at th
 	$(BIN)/datacollab experiment run all --preset quick $(if $(DATA),--data-dir $(DATA)) --output output/quick
 	$(BIN)/datacollab experiment report output/quick
 	mkdir -p docs/results/tables
-	cp output/quick/report/rows.csv docs/results/
+	gzip -9nc output/quick/report/rows.csv > docs/results/rows.csv.gz
 	cp output/quick/report/tables/*.md docs/results/tables/
 
 PRINTED := rq1 rq2 rq3 rq4 regression $(patsubst %,experiments/src/datacollab_experiments/readings/%-width.toml,protocol latitude)
@@ -81,9 +81,6 @@ risks: $(VENV)/.experiments  ## What docs/results/risks holds: utility beside wh
 	mkdir -p docs/results/risks
 	cp output/risks/report/rows.csv output/risks/report/tables/rq4-risks*.md docs/results/risks/
 
-accuracy: $(VENV)/.experiments  ## MNIST and Fashion-MNIST under the paper's condition, beside what should hold.
-	$(BIN)/python -m datacollab_experiments.readings.accuracy $(if $(DATA),--data-dir $(DATA)) --output output/accuracy.json
-
 federated: $(VENV)/.experiments  ## Federated averaging (Flower, in an environment of its own) beside data collaboration: one table.
 	$(BIN)/python experiments/federated/compare.py $(if $(DATA),--data-dir $(DATA))
 
@@ -94,7 +91,7 @@ pays: $(VENV)/.pays  ## Does collaborating pay? What docs/results/pays holds. Ta
 oneshot: $(VENV)/.pays  ## One-shot methods side by side, predicting and attacked: what docs/results/oneshot holds. Copies a whole run only; goes on where it was.
 	$(BIN)/python -m datacollab_experiments.oneshot --preset quick --n-jobs 2 --output output/oneshot --copy-to docs/results/oneshot
 
-downstream: $(VENV)/.test  ## Survival, effects, clusters, groups: what docs/results/downstream holds, beside what should hold. Goes on where it was.
+downstream: $(VENV)/.test  ## Survival, effects, clusters: what docs/results/downstream holds, beside what should hold. Goes on where it was.
 	$(BIN)/python -m datacollab_experiments.downstream --n-jobs 2 --output output/downstream --copy-to docs/results/downstream
 
 

@@ -21,7 +21,7 @@ def world(Z, own, strangers=None, target=None, anchor=None, places=None):
     strangers = rng.normal(size=(40, own.shape[1])) if strangers is None else strangers
     labels = np.resize(y, len(anchor))
     share = Share(party="a", representation=Z, anchor_representation=anchor, target=y[: len(Z)], anchor_target=labels)
-    return reference_attacks.World(
+    return reference_attacks.AttackedShare(
         own=(own, y),
         anchor=(anchor, labels),
         public=(anchor, labels),
@@ -43,7 +43,7 @@ def test_rows_as_they_are_are_all_linked_and_all_members_found(rng):
 def test_of_constant_rows_chance_is_all_that_is_linked(rng):
     own = rng.normal(size=(30, 4))
     constant = world(np.zeros((30, 4)), own)
-    assert reference_attacks.linked(own, constant.share.representation, constant).mean() == pytest.approx(
+    assert reference_attacks.link(own, constant.share.representation, constant).mean() == pytest.approx(
         1 / 30, abs=0.04
     )
 
@@ -66,7 +66,7 @@ def test_numbers_of_a_solved_group_say_whose_rows_they_are(rng):
     told = Share(
         party="a", representation=means, anchor_representation=anchor, target=own[:, 0], anchor_target=anchor[:, 0]
     )
-    attacked = reference_attacks.World(
+    attacked = reference_attacks.AttackedShare(
         **{name: getattr(attacked, name) for name in ("own", "public", "strangers", "party", "places", "random")},
         anchor=(anchor, anchor[:, 0]),
         share=told,

@@ -6,12 +6,11 @@ import numpy as np
 import pytest
 
 import datacollab_experiments.downstream.__main__ as runner
-from datacollab_experiments.downstream.measuring import Measured, Wanted
-from datacollab_experiments.downstream.report import judged, report_text
+from datacollab_experiments.downstream.report import Datum, Wanted, judge_figures, report_text
 
 
 def row(method, seed, value):
-    return Measured(section="s", data="d", method=method, measure="m", seed=seed, value=value)
+    return Datum(section="s", data="d", method=method, measure="m", seed=seed, value=value)
 
 
 ROWS = [row("DC", 0, 0.8), row("DC", 1, 0.9), row("Local", 0, 0.7), row("Local", 1, 0.72)]
@@ -32,27 +31,27 @@ def wanted(**bounds):
     ],
 )
 def test_means_over_seeds_are_judged(bounds, found, held):
-    (verdict,) = judged(ROWS, [wanted(**bounds)])
+    (verdict,) = judge_figures(ROWS, [wanted(**bounds)])
     np.testing.assert_allclose(verdict.found, found)
     assert verdict.held is held
     assert ("**not held**" in report_text(ROWS, [wanted(**bounds)])) is not held
 
 
 def test_what_is_missing_is_not_held():
-    (verdict,) = judged(ROWS, [Wanted(section="s", data="d", method="other", measure="m", at_most=1.0)])
+    (verdict,) = judge_figures(ROWS, [Wanted(section="s", data="d", method="other", measure="m", at_most=1.0)])
     assert not verdict.held
 
 
 def test_a_run_goes_on_where_it_was(tmp_path, monkeypatch, capsys):
     made = []
 
-    def measured(seed):
+    def measure(seed):
         made.append(seed)
         return [row("DC", seed, seed / 10), row("Local", seed, np.nan)]
 
-    module = SimpleNamespace(WANTED=(wanted(at_most=0.25),), measured=measured)
+    module = SimpleNamespace(WANTED=(wanted(at_most=0.25),), measure=measure)
     monkeypatch.setattr(runner, "import_module", lambda name, package: module)
-    options = ["--section", "groups", "--output", str(tmp_path)]
+    options = ["--section", "clusters", "--output", str(tmp_path)]
     assert runner.main([*options, "--seeds", "2"]) == 0
     assert runner.main([*options, "--seeds", "3", "--copy-to", str(tmp_path / "copy")]) == 0
     assert made == [0, 1, 2]

@@ -15,8 +15,8 @@ import datacollab as dc
 from datacollab.party import GaussianMechanism
 from datacollab_experiments.family import __main__ as family
 from datacollab_experiments.family import alignment, feddcl, nri, privacy, quasi, shapley
-from datacollab_experiments.family.claims import Row, at_least, at_most
-from datacollab_experiments.family.dealing import block_shares, rotation
+from datacollab_experiments.family.claims import FamilyRow, at_least, at_most
+from datacollab_experiments.family.dealing import block_shares, draw_rotation
 from datacollab_experiments.pays.intervals import Difference
 
 
@@ -36,7 +36,7 @@ def test_the_whole_interval_decides(claim, interval, verdict):
 
 
 def test_members_with_figures_of_one_name_keep_their_own():
-    rows = [Row("A paper.", "ours", "table", "accuracy", "–", (at_least(0.0, "Local"),))]
+    rows = [FamilyRow("A paper.", "ours", "table", "accuracy", "–", (at_least(0.0, "Local"),))]
     members = [ModuleType(name, f"{name}.") for name in ("one", "other")]
     found = {}
     for member, local in zip(members, (0.25, 0.75), strict=True):
@@ -55,9 +55,9 @@ def test_the_page_begins_with_counts_and_says_what_was_unfair():
     hidden, told = "The other one was tuned.", "This one was tuned."
     member = ModuleType("one", "one.")
     member.ROWS = [
-        Row("A paper.", "ours", "table", "accuracy", "–", (at_least(0.0), at_least(1.0)), told),
-        Row("A paper.", "ours", "other table", "accuracy", "–", (at_least(0.0),)),
-        Row("A paper.", "theirs", "table", "accuracy", "–", (at_least(0.0),), hidden),
+        FamilyRow("A paper.", "ours", "table", "accuracy", "–", (at_least(0.0), at_least(1.0)), told),
+        FamilyRow("A paper.", "ours", "other table", "accuracy", "–", (at_least(0.0),)),
+        FamilyRow("A paper.", "theirs", "table", "accuracy", "–", (at_least(0.0),), hidden),
     ]
     scores = {("table", name, "accuracy"): {0: 0.5, 1: 0.5, 2: 0.6} for name in ("ours", "theirs")}
     scores["other table", "ours", "accuracy"] = {0: -1.0, 1: 0.0, 2: 7.0}
@@ -85,8 +85,8 @@ def test_a_seed_fixes_what_parties_keep_secret_too(member, monkeypatch):
         # As wide as MNIST's, when principal components are found at random.
         rng = np.random.default_rng(7)
         X, y = rng.normal(size=(2500, 784)), rng.integers(10, size=2500)
-        monkeypatch.setattr(member, "images", lambda *, small: (X, y))
-    once, again = ([each for each in member.measured(0, small=True) if "seconds" not in each[2]] for _ in range(2))
+        monkeypatch.setattr(member, "load_images", lambda *, small: (X, y))
+    once, again = ([each for each in member.measure(0, small=True) if "seconds" not in each[2]] for _ in range(2))
     assert once == again
 
 
@@ -126,7 +126,7 @@ def test_forgetting_parties_distil_the_model_of_all_rows():
     X, y = load_diabetes(return_X_y=True)
     anchor, parties = X[300:], [dc.Party(k, dc.obfuscator("pca", 10)).fit(X[k:300:3], y[k:300:3]) for k in range(3)]
     analyst = dc.Analyst(dc.LTI(10, fit_intercept=True), LinearRegression())
-    models = nri.shared_and_forgotten(parties, anchor, analyst, LinearRegression())
+    models = nri.share_and_forget(parties, anchor, analyst, LinearRegression())
     central = LinearRegression().fit(X[:300], y[:300])
     for model in models.values():
         np.testing.assert_allclose(model.predict(X), central.predict(X), rtol=1e-6)
@@ -138,9 +138,9 @@ def test_leverages_link_rows_behind_every_invertible_map():
     rng = np.random.default_rng(0)
     own, target, order = rng.normal(size=(40, 6)), np.arange(40) % 2, rng.permutation(40)
     shared = own[order] @ rng.normal(size=(6, 6)) + rng.normal(size=6)
-    np.testing.assert_array_equal(nri.linked(shared, target[order], own, target), order)
+    np.testing.assert_array_equal(nri.link_rows(shared, target[order], own, target), order)
     # Unrelated rows are linked as a permutation within each of two classes is right: once in each, on average.
-    hits = [(nri.linked(rng.normal(size=(40, 6)), target, own, target) == np.arange(40)).sum() for _ in range(400)]
+    hits = [(nri.link_rows(rng.normal(size=(40, 6)), target, own, target) == np.arange(40)).sum() for _ in range(400)]
     assert abs(np.mean(hits) - 2) < 4 * np.sqrt(2 / 400)
 
 
@@ -197,13 +197,26 @@ def test_quasi_experiment_of_all_components_is_that_of_all_rows():
     X, treatment, outcome, owner = X[order], treatment[order], outcome[order], owner[order]
     shares = block_shares(X, treatment, owner, [np.arange(4), np.arange(4, 6)], anchor, 0, rng)
     rows = dc.analyst.integrate(shares, dc.LTI(6, fit_intercept=True)).combined
-    central = quasi.weighted_effect(X, treatment, outcome)
-    assert quasi.weighted_effect(rows, treatment, outcome) == pytest.approx(central, abs=1e-3)
+    central = quasi.weigh_effect(X, treatment, outcome)
+    assert quasi.weigh_effect(rows, treatment, outcome) == pytest.approx(central, abs=1e-3)
 
 
 def test_alignment_undoes_turns_and_shifts_but_not_without_centring():
     rng = np.random.default_rng(5)
     assert alignment.identity_error(8, 3, 1.0, "minimal", rng) < 1e-12
-    A, Q = rng.normal(size=(20, 4)), rotation(4, rng)
+    A, Q = rng.normal(size=(20, 4)), draw_rotation(4, rng)
     g = dc.ODC(reference=0).fit({0: A, 1: A @ Q + 5}).integration_functions_
     assert np.abs(g[1](A @ Q + 5) - A).max() > 1
+
+
+def test_groups_find_the_target_and_maps_of_one_analyst_with_all_shares():
+    rng = np.random.default_rng(8)
+    common = rng.normal(size=(60, 5))
+    anchors = {k: np.tanh(common @ rng.normal(size=(5, 7)) / 2) + k for k in range(6)}
+    lti = dc.LTI(4, fit_intercept=True).fit(anchors)
+    for split in ([6], [1, 5], [2, 2, 2]):
+        groups = np.split(np.arange(6), np.cumsum(split)[:-1])
+        Z = feddcl.find_target([feddcl.factor_of([anchors[k] for k in group]) for group in groups], 4)
+        np.testing.assert_allclose(Z, lti.target_, atol=1e-10)
+    for k, A in anchors.items():
+        np.testing.assert_allclose(feddcl.map_onto(Z, A, A), lti.integration_functions_[k](A), atol=1e-10)

@@ -1,4 +1,4 @@
-"""Printed numbers beside ours: what counts as run and as inside, and what the rest would cost."""
+"""Printed numbers beside ours: what counts as run and as inside, and what is said of the others."""
 
 import math
 from dataclasses import replace
@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from datacollab_experiments.claims import Interval, find_published, published_values
-from datacollab_experiments.paper import Condition, Row, load_experiment
+from datacollab_experiments.paper import Condition, Row
 from datacollab_experiments.paper._plan import Cell, cells
 from datacollab_experiments.readings import printed
 
@@ -29,7 +29,7 @@ def rows(experiment, name, values, **settings):
 def one(rows_by_experiment, name="KTI"):
     (found,) = [
         each
-        for each in printed.compared(rows_by_experiment)
+        for each in printed.compare_numbers(rows_by_experiment)
         if (each.printed.table, each.printed.dataset, each.printed.obfuscator, each.printed.n_components)
         == ("tab:rq4-integration-accuracy-wide", "mnist", "pca", 16)
         and each.printed.name == name
@@ -38,15 +38,15 @@ def one(rows_by_experiment, name="KTI"):
 
 
 def test_every_printed_number_is_compared_once():
-    assert [each.printed for each in printed.compared({})] == list(published_values())
-    assert not any(each.is_run for each in printed.compared({}))
+    assert [each.printed for each in printed.compare_numbers({})] == list(published_values())
+    assert not any(each.is_run for each in printed.compare_numbers({}))
 
 
 def test_inside_is_within_both_half_widths():
     value = find_published("tab:rq4-integration-accuracy-wide", dataset="mnist", name="KTI", obfuscator="pca",
                            n_components=16)  # fmt: skip
     assert (value.mean, value.half_width) == (0.517, 0.012)
-    each = printed.Compared(printed=value)
+    each = printed.PrintedNumber(printed=value)
     for mean, half_width, inside, settled in [
         (0.5365, 0.008, True, True), (0.5375, 0.008, False, True), (0.4965, 0.008, False, True),
         (0.517, 0.0, True, True), (0.54, 0.013, True, False), (0.5, math.nan, False, False),
@@ -55,7 +55,7 @@ def test_inside_is_within_both_half_widths():
         assert (each.is_inside(found), each.is_settled(found)) == (inside, settled)
     assert not each.is_inside(None)
     central = find_published("fig:num-existing", dataset="mnist", name="Central", n_parties=2)
-    assert printed.Compared(printed=central).is_inside(Interval(0.6903, 0.01, 10)), "rounded to three digits"
+    assert printed.PrintedNumber(printed=central).is_inside(Interval(0.6903, 0.01, 10)), "rounded to three digits"
 
 
 def test_ten_seeds_are_a_run_and_half_the_gamma_counts_then_as_well():
@@ -74,86 +74,13 @@ def test_ten_seeds_are_a_run_and_half_the_gamma_counts_then_as_well():
     assert other.ours is None
 
 
-def test_costs_grow_with_the_parties_as_those_that_were_measured():
-    """Seconds of 3 K + 0.5 K² are found again, and extended."""
-    measured = {replace(SKEWED, obfuscator="umap", n_parties=k, n_test=100 * k): 3 * k + 0.5 * k**2 for k in (2, 4, 8)}
-    shared = {replace(SKEWED, obfuscator="umap", n_parties=10, n_anchors=n): 1.0 for n in (100, 200, 400)}
-    model = printed._umap_model(measured | shared)
-    for k in (2, 16, 64):
-        assert model(k) == pytest.approx(3 * k + 0.5 * k**2, rel=1e-6)
-    assert math.isnan(printed._umap_model({})(4))
-
-
-def trials_under_umap(experiment, name, seconds, **settings):
-    made = rows(experiment, name, [0.5] * len(seconds), obfuscator="umap", n_sources=100, **settings)
-    return [replace(row, seconds={"cpu": each}) for row, each in zip(made, seconds, strict=True)]
-
-
-def test_no_projection_is_below_what_fewer_parties_took():
-    """Some conditions took longer than others with more parties, as they do where one compiled."""
-    measured = {
-        replace(SKEWED, obfuscator="umap", n_parties=k): seconds for k, seconds in {2: 5, 4: 8, 8: 60, 16: 40}.items()
-    }
-    model = printed._umap_model(measured)
-    for k in (3, 10, 16, 32, 64):
-        assert model(k) >= max(seconds for draw, seconds in measured.items() if draw.n_parties < k)
-
-
-def test_trials_of_baselines_alone_and_compilation_do_not_count():
-    found = {
-        "rq1": [
-            *trials_under_umap("rq1", "KTI", [23.0, 4.0, 5.0], n_parties=2),
-            *trials_under_umap("rq1", "Local", [1.0, 1.0, 1.0], n_parties=2),
-        ],
-        "regression": trials_under_umap("regression", "Central", [2.0] * 10, dataset="ujiindoorloc"),
-    }
-    ((draw, seconds),) = printed._trial_seconds(found).items()
-    assert (draw.dataset, draw.n_parties, seconds) == ("mnist", 2, 6.0)
-
-
-def cost_lines(text):
-    """Cells of the lines of a table, by experiment, data set and condition."""
-    split = [[part.strip() for part in line.split("|")[1:-1]] for line in text.splitlines() if line.startswith("|")]
-    return {tuple(line[:3]): line[3:] for line in split}
-
-
-def test_costs_are_of_each_data_set_and_shared_trials_are_summed_once():
-    conditions = load_experiment("rq1", "printed").conditions
-    drawn = next(each for each in conditions if (each.dataset, each.n_parties) == ("mnist", 16))
-    settings = {axis: getattr(drawn, axis) for axis in ("n_parties", "n_per_party", "n_test", "n_anchors")}
-    ours = trials_under_umap("rq1", "KTI", [3600.0], dataset="mnist", **settings)
-    lines = cost_lines(printed._costs({"rq1": ours}))
-    for name in ("rq1", "rq2"):
-        assert lines[name, "mnist", "UMAP, K = 16"] == ["0 of 100", "3600", "10.0", "100.0"]
-        assert lines[name, "fashion-mnist", "UMAP, K = 16"][1].startswith("about ")
-        assert lines[name, "mnist", "UMAP, K = 64"][1].startswith("about ")
-    # Other obfuscators are unknown here, and with them the sum.
-    assert lines["rq4", "mnist", "PCA"][1:] == ["–"] * 3
-    assert lines["all", "", ""][-2:] == ["–"] * 2
-
-
-def test_the_sum_counts_trials_of_two_experiments_once():
-    measured = [
-        *trials_under_umap("rq1", "KTI", [3600.0], n_parties=2),
-        *(row for kind in ("pca", "kernel-pca") for row in rows("rq4", "KTI", [0.5], obfuscator=kind)),
-    ]
-    lines = cost_lines(printed._costs({"other": measured}))
-    everything = lines.pop(("all", "", ""))
-    del lines["experiment", "data set", "condition"], lines["---", "---", "---"]
-    for column in (-2, -1):
-        without_rq2 = sum(float(line[column]) for (name, *_), line in lines.items() if name != "rq2")
-        # Each line is rounded to a tenth of an hour.
-        assert float(everything[column]) == pytest.approx(without_rq2, abs=0.5 + 0.05 * len(lines))
-        assert sum(float(line[column]) for (name, *_), line in lines.items() if name == "rq2") > 100
-
-
 def test_curves_hold_conditions_with_ten_seeds_of_every_method():
     def of(n_parties, n_seeds, dataset="mnist"):
         return [row for name in ("LTI", "KTI") for row in rows(
             "rq1", name, [0.5] * (n_seeds if name == "KTI" else 10), n_parties=n_parties, dataset=dataset)]  # fmt: skip
 
     lone = of(2, 10, "fashion-mnist") + of(4, 1, "fashion-mnist")
-    kept = printed._with_ten_seeds([*of(2, 10), *of(4, 10), *of(8, 9), *of(16, 1), *lone])
+    kept = printed._keep_ten_seeds([*of(2, 10), *of(4, 10), *of(8, 9), *of(16, 1), *lone])
     assert {(row.condition.dataset, row.condition.n_parties) for row in kept} == {("mnist", 2), ("mnist", 4)}
     assert len(kept) == 40
 
@@ -195,13 +122,13 @@ def test_the_narrowest_reason_counts(monkeypatch):
 
 def test_every_cell_outside_has_a_reason():
     rows = ROOT / "docs" / "results" / "printed" / "rows.csv.gz"
-    text = printed._differences(printed.compared(printed.gather([rows]).rows))
+    text = printed._differences(printed.compare_numbers(printed.gather_results([rows]).rows))
     assert len([line for line in text.splitlines() if "**" in line]) > 10
     assert [line for line in text.splitlines() if printed.NO_REASON in line] == []
 
 
 def test_half_the_gamma_has_the_trials_of_the_preset():
-    by_name = {each.name: each for each in printed.experiments()}
+    by_name = {each.name: each for each in printed.load_experiments()}
     for width, beside in (("protocol-width", "rq4"), ("latitude-width", "regression")):
         half, whole = by_name[width], by_name[beside]
         assert half.seeds == whole.seeds
@@ -229,8 +156,8 @@ def outside_lines(*found):
 def test_cells_outside_are_told_one_by_one_in_half_widths():
     value = printed_number("tab:rq4-integration-accuracy-wide", "LTI", "mnist", n_components=4)
     assert (value.mean, value.half_width) == (0.408, 0.007)
-    inside, away = (printed.Compared(printed=value, ours=Interval(mean, 0.008, 10)) for mean in (0.42, 0.438))
-    few = printed.Compared(printed=value, ours=Interval(0.438, 0.008, 9))
+    inside, away = (printed.PrintedNumber(printed=value, ours=Interval(mean, 0.008, 10)) for mean in (0.42, 0.438))
+    few = printed.PrintedNumber(printed=value, ours=Interval(0.438, 0.008, 9))
     (line,) = outside_lines(inside, away, few)
     assert line[:5] == ["| LTI, mnist PCA 4", "0.408 ± 0.007", "0.438 ± 0.008", "+0.030", "**2.00**"]
     assert "1 of 2 cells" in printed._differences([inside, away, few])
@@ -239,7 +166,7 @@ def test_cells_outside_are_told_one_by_one_in_half_widths():
 def test_a_number_of_two_tables_is_told_once_and_counted_in_both():
     tables = ("tab:rq4-tradeoff-main-wide", "tab:rq4-integration-accuracy-wide")
     values = [printed_number(table, "KTI+TSL", "mnist", n_components=64) for table in tables]
-    found = [printed.Compared(printed=value, ours=Interval(0.8, 0.01, 10)) for value in values]
+    found = [printed.PrintedNumber(printed=value, ours=Interval(0.8, 0.01, 10)) for value in values]
     assert len(outside_lines(*found)) == 1
     text = printed._differences(found)
     assert text.count("1 of 1 cells that were run") == 2
@@ -250,48 +177,16 @@ def test_a_cell_that_either_gamma_leaves_outside_is_told_with_both():
     value = printed_number("tab:rq4-integration-accuracy-wide", "KTI", "mnist", n_components=16)
     near, far = Interval(value.mean, 0.01, 10), Interval(value.mean - 0.2, 0.01, 10)
     for ours, halved in ((near, far), (far, near)):
-        both = outside_lines(printed.Compared(printed=value, ours=ours, halved=halved))
+        both = outside_lines(printed.PrintedNumber(printed=value, ours=ours, halved=halved))
         assert [line[0] for line in both] == ["| KTI, mnist PCA 16", "| with γ = 1/2"]
         assert [line[4].startswith("**") for line in both] == [ours is far, halved is far]
-    assert outside_lines(printed.Compared(printed=value, ours=near, halved=near)) == []
+    assert outside_lines(printed.PrintedNumber(printed=value, ours=near, halved=near)) == []
 
 
 def test_an_obfuscator_without_rows_is_said_not_to_be_run():
     made = rows("regression", "KTI", [20.0, 21.0], dataset="ujiindoorloc", n_components=10)
-    found = printed.compared({"regression": [replace(row, scores={"rmse": row.scores["accuracy"]}) for row in made]})
+    found = printed.compare_numbers(
+        {"regression": [replace(row, scores={"rmse": row.scores["accuracy"]}) for row in made]}
+    )
     titles = [axes.get_title() for axes in printed._regression_figure(found).axes]
     assert titles == ["PCA", "kernel PCA (not run)", "UMAP (not run)"]
-
-
-def test_a_try_is_held_against_the_same_seeds_as_run():
-    """Ten seeds of .40 to .49; the try has .02 less on two of them."""
-    values = [0.40 + 0.01 * seed for seed in range(10)]
-    ours = {"rq4": rows("rq4", "LTI", values, n_components=4)}
-    cell = ("mnist", "pca", 4, "LTI")
-    scores = {"as run": {cell: {0: 0.4}}, "other": {cell: {0: 0.38, 9: 0.47}}, "far": {cell: {3: 0.1}}}
-    assert tried_lines(ours, scores) == [
-        # Printed is .408 ± .007; ours .445 ± .022.
-        ["| LTI, PCA", "as run", "10", "**+0.037**", "0.037", "0 of 1 |"],
-        ["| ", "other", "2", "+0.017", "0.017", "1 of 1 |"],
-        ["| ", "far", "1", "**−0.293**", "0.293", "0 of 1 |"],
-    ]
-    assert printed._tries(ours, {}) == "Nothing was tried."
-
-
-def test_tries_of_half_the_gamma_are_held_against_half_the_gamma():
-    name = "KTI, gamma 0.5"
-    ours = {
-        "rq4": rows("rq4", "KTI", [0.3, 0.32], n_components=4),
-        "protocol-width": rows("protocol-width", name, [0.35, 0.37], n_components=4),
-    }
-    scores = {"other, γ = 1/2": {("mnist", "pca", 4, "KTI"): {1: 0.36}}}
-    lines = tried_lines(ours, scores)
-    # Printed is .336.
-    assert [line[1:4] for line in lines] == [
-        ["as run", "2", "−0.026"], ["as run, γ = 1/2", "2", "+0.024"], ["other, γ = 1/2", "1", "+0.014"],
-    ]  # fmt: skip
-
-
-def tried_lines(ours, scores):
-    lines = [line.split(" | ") for line in printed._tries(ours, scores).splitlines() if line.startswith("| ")]
-    return lines[2:]

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 from scipy import stats
 
-from datacollab_experiments.claims._claim_tests import Comparison, Contrast, decide, describe
+from datacollab_experiments.claims._claim_tests import Contrast, Contrasts, decide, describe
 
 
 def with_p(p, label="a - b"):
@@ -15,7 +15,7 @@ def with_p(p, label="a - b"):
 
 
 def each(*p_values):
-    return [Comparison(f"condition {at}", (with_p(p),)) for at, p in enumerate(p_values)]
+    return [Contrasts(f"condition {at}", (with_p(p),)) for at, p in enumerate(p_values)]
 
 
 def test_a_contrast_knows_its_p_values():
@@ -59,9 +59,9 @@ def test_decisions_by_hand(quota, p_values, verdict):
 
 def test_contrasts_that_count_together():
     """One of four is not shown, so the comparison is not; one of four reversed counts after Bonferroni."""
-    mixed = Comparison("K=2", tuple(with_p(p) for p in (0.001, 0.001, 0.001, 0.3)))
+    mixed = Contrasts("K=2", tuple(with_p(p) for p in (0.001, 0.001, 0.001, 0.3)))
     assert mixed.p_for == pytest.approx(0.3)
-    reverse = Comparison("K=2", tuple(with_p(p) for p in (0.001, 0.001, 0.001, 0.99)))
+    reverse = Contrasts("K=2", tuple(with_p(p) for p in (0.001, 0.001, 0.001, 0.99)))
     assert reverse.p_against == pytest.approx(0.04)
 
 
@@ -74,8 +74,8 @@ def test_the_text_counts_after_holm_and_names_some():
 def test_the_text_has_means_and_intervals():
     values = (0.01, 0.02, 0.03)
     width = stats.t.ppf(0.975, 2) * stats.sem(values)
-    assert describe([Comparison("", (Contrast("a - b", values),))]) == f"a - b = 0.020 ± {width:.3f}."
-    text = describe([Comparison("", (Contrast("a - b", values), Contrast("a - c", (-1.0, 1.0, -0.0001))))])
+    assert describe([Contrasts("", (Contrast("a - b", values),))]) == f"a - b = 0.020 ± {width:.3f}."
+    text = describe([Contrasts("", (Contrast("a - b", values), Contrast("a - c", (-1.0, 1.0, -0.0001))))])
     assert (
         text
         == f"Lowest: a - c = 0.000 ± {stats.t.ppf(0.975, 2) / math.sqrt(3):.3f}. Highest: a - b = 0.020 ± {width:.3f}."

@@ -14,8 +14,7 @@ from datacollab_experiments.claims import (
     PublishedValue,
     by_seed,
     interval,
-    paired_interval,
-    pooled_difference,
+    standardise_difference,
 )
 from datacollab_experiments.claims._statistics import holm, p_above, partial_conjunction
 from datacollab_experiments.paper import Condition, Row
@@ -79,25 +78,12 @@ def test_a_failure_may_have_been_run_again():
     assert by_seed([row(0, error="killed"), row(0, scores={"accuracy": 0.25})], "accuracy") == {0: 0.25}
 
 
-def test_the_paired_interval_takes_common_seeds_and_drops_what_they_share(rng):
-    difficulty = dict(enumerate(10 * rng.normal(size=12)))
-    gains = dict(enumerate(1 + 0.01 * rng.normal(size=12)))
-    first = {seed: difficulty[seed] + gains[seed] for seed in range(2, 12)}
-    second = {seed: difficulty[seed] for seed in reversed(range(8))}
-    found = paired_interval(first, second)
-    want = interval(gains[seed] for seed in range(2, 8))
-    assert_allclose((found.mean, found.half_width), (want.mean, want.half_width), rtol=1e-9)
-    assert found.n == 6
-    assert found.half_width < 0.1 < interval(first.values()).half_width
-    assert paired_interval(first, {99: 1.0}).n == 0
-
-
 def test_the_pooled_difference_by_hand():
     """A half width of 2.045 standard errors is Student's over 30 trials; of 2.262 over 10."""
     ours = Interval(0.75, 2.262157 * 0.03, 10)
     published = replace(PRINTED, half_width=2.045230 * 0.04)
-    assert_allclose(pooled_difference(ours, published), 0.05 / 0.05, rtol=1e-6)
-    assert_allclose(pooled_difference(ours, replace(PRINTED, half_width=0.0)), 0.05 / 0.03, rtol=1e-6)
+    assert_allclose(standardise_difference(ours, published), 0.05 / 0.05, rtol=1e-6)
+    assert_allclose(standardise_difference(ours, replace(PRINTED, half_width=0.0)), 0.05 / 0.03, rtol=1e-6)
 
 
 def test_two_samples_of_one_population_differ_by_about_one_pooled_standard_error(rng):
@@ -105,7 +91,7 @@ def test_two_samples_of_one_population_differ_by_about_one_pooled_standard_error
     for _ in range(500):
         theirs = interval(rng.normal(size=30))
         published = replace(PRINTED, mean=theirs.mean, half_width=theirs.half_width)
-        differences.append(pooled_difference(interval(rng.normal(size=20)), published))
+        differences.append(standardise_difference(interval(rng.normal(size=20)), published))
     assert 0.95 < np.std(differences) < 1.15
 
 
@@ -114,7 +100,7 @@ def test_two_samples_of_one_population_differ_by_about_one_pooled_standard_error
     [(Interval(0.7, math.nan, 1), 0.01), (Interval(0.7, 0.01, 5), None), (Interval(0.8, 0.0, 5), 0.0)],
 )
 def test_without_standard_errors_there_is_no_pooled_difference(ours, half_width):
-    assert math.isnan(pooled_difference(ours, replace(PRINTED, half_width=half_width)))
+    assert math.isnan(standardise_difference(ours, replace(PRINTED, half_width=half_width)))
 
 
 @given(

@@ -1,6 +1,7 @@
 """From a definition to a report: a run that goes on where it was, whatever stopped it, and what its command says."""
 
 import argparse
+import gzip
 import itertools
 import os
 import random
@@ -322,6 +323,18 @@ def test_rows_are_written_with_five_digits(tmp_path):
     assert (tmp_path / "rows.csv").read_text().splitlines() == ["name,value", '"a, b",0.12346', "c,2"]
     write_rows([], tmp_path / "none.csv")
     assert (tmp_path / "none.csv").read_text().splitlines() == ["dataset"]
+
+
+def test_a_packed_table_is_the_same_whenever_and_wherever_it_is_written(tmp_path):
+    rows = [{"name": f"row {k % 7}", "value": k / 7} for k in range(3000)]
+    files = [tmp_path / name for name in ("rows.csv", "rows.csv.gz", "other.csv.gz")]
+    for file in files:
+        write_rows(rows, file)
+    plain, packed, other = (file.read_bytes() for file in files)
+    assert gzip.decompress(packed) == plain
+    assert packed == other
+    # A flush after each row would undo most of what packing saves.
+    assert len(packed) < 1.1 * len(gzip.compress(plain))
 
 
 ROTTERDAM = "f2e39dc15a18cb928a12a547328c4603fbaa4ac67f04ff8d3743d2f5ff7062d5"

@@ -13,7 +13,7 @@ from scipy.special import softmax
 
 from datacollab_experiments.oneshot import methods
 from datacollab_experiments.oneshot.__main__ import main
-from datacollab_experiments.oneshot.attacks import Worlds, attacked, judged
+from datacollab_experiments.oneshot.attacks import Worlds, attack_method, judge_evidence
 from datacollab_experiments.oneshot.messages import Kind, Points, Records, Total
 from datacollab_experiments.oneshot.methods import (
     METHODS,
@@ -171,7 +171,7 @@ def test_attack_is_as_good_as_the_distance_of_normal_evidence_allows():
     # Records differ by themselves, far more than by their states.
     evidence = random.normal(size=(400, 10, 3)) + 10 * random.normal(size=(10, 3))
     evidence[..., 1] += state
-    found = judged(evidence, state)
+    found = judge_evidence(evidence, state)
     expected = stats.norm.cdf(1 / np.sqrt(2))
     assert_allclose(found["AUC"], expected, atol=4 * 0.0085)
     assert_allclose(found["advantage"], 2 * stats.norm.cdf(0.5) - 1, atol=4 * 0.015)
@@ -182,15 +182,15 @@ def test_attack_is_as_good_as_the_distance_of_normal_evidence_allows():
 def test_attack_finds_nothing_where_there_is_nothing():
     random = np.random.default_rng(1)
     state = random.random((400, 10)) < 0.5
-    assert_allclose(judged(random.normal(size=(400, 10, 3)), state)["AUC"], 0.5, atol=4 * 0.0092)
-    assert judged(np.empty((400, 10, 0)), state) == {"AUC": 0.5, "se": 0.0, "TPR": 0.01, "advantage": 0.0}
+    assert_allclose(judge_evidence(random.normal(size=(400, 10, 3)), state)["AUC"], 0.5, atol=4 * 0.0092)
+    assert judge_evidence(np.empty((400, 10, 0)), state) == {"AUC": 0.5, "se": 0.0, "TPR": 0.01, "advantage": 0.0}
 
 
 def test_controls_find_everybody_and_nobody(drawn):
-    found = attacked(Central(), drawn, 10)
+    found = attack_method(Central(), drawn, 10)
     assert found["membership|receiver|AUC"] > 0.99
     assert found["target|receiver|AUC"] > 0.99
-    assert attacked(Constant(), drawn, 10)["target|together|AUC"] == 0.5
+    assert attack_method(Constant(), drawn, 10)["target|together|AUC"] == 0.5
 
 
 def test_worlds_are_as_they_say():
@@ -253,7 +253,7 @@ def test_a_method_is_added_as_the_page_says(tmp_path, monkeypatch, capsys):
     waiting = [list(task.cells.values()) for task in tasks_of(PRESETS["smoke"])]
     assert waiting == [[*kept, "median of locals"]]
     assert main(command) == 0
-    rows = pd.read_csv(tmp_path / "report" / "rows.csv").set_index("method")
+    rows = pd.read_csv(tmp_path / "report" / "rows.csv.gz").set_index("method")
     assert rows.loc["median of locals", "bytes"] == rows.loc["average of locals", "bytes"]
     assert 0.9 < rows.loc["median of locals", "AUC"] <= 1.0
     assert "| median of locals |" in (tmp_path / "report" / "README.md").read_text(encoding="utf-8")
@@ -265,7 +265,7 @@ def test_a_method_is_added_as_the_page_says(tmp_path, monkeypatch, capsys):
 
 
 def test_the_published_page_says_what_its_rows_say():
-    rows = pd.read_csv(PUBLISHED / "rows.csv").to_dict("records")
+    rows = pd.read_csv(PUBLISHED / "rows.csv.gz").to_dict("records")
     said = text(means_of(rows), rows, [], preset="quick")
     [answer, reach] = said.split("\n\n")[1:3]
     page = (PUBLISHED / "README.md").read_text(encoding="utf-8")
@@ -276,7 +276,7 @@ def test_the_published_page_says_what_its_rows_say():
 
 
 def test_the_report_counts_settings_with_one_draw_and_averages_errors():
-    rows = pd.read_csv(PUBLISHED / "rows.csv")
+    rows = pd.read_csv(PUBLISHED / "rows.csv.gz")
     rows = rows[(rows.seed == 0) | (rows.dataset == "credit")]
     setting = ["dataset", "parties", "rows", "split"]
     n_draws, errors = [], []
@@ -304,11 +304,11 @@ def test_the_report_counts_settings_with_one_draw_and_averages_errors():
 def test_a_run_of_one_method_alone_ends_without_a_table(tmp_path):
     assert main(["--preset", "smoke", "--method", "constant", "--output", str(tmp_path)]) == 0
     assert "No setting has run with all methods yet." in (tmp_path / "report" / "README.md").read_text("utf-8")
-    assert pd.read_csv(tmp_path / "report" / "rows.csv").method.tolist() == ["constant"]
+    assert pd.read_csv(tmp_path / "report" / "rows.csv.gz").method.tolist() == ["constant"]
 
 
 def test_a_whole_run_is_not_called_unfinished():
-    rows = pd.read_csv(PUBLISHED / "rows.csv")
+    rows = pd.read_csv(PUBLISHED / "rows.csv.gz")
     first = rows[rows.seed == 0]
     for n, unfinished in ((2, True), (3, False)):
         some = pd.concat([first.assign(seed=seed) for seed in range(n)]).to_dict("records")
@@ -320,6 +320,6 @@ def test_a_whole_run_is_not_called_unfinished():
 @pytest.mark.nightly
 def test_all_methods_run(tmp_path):
     assert main(["--preset", "smoke", "--output", str(tmp_path)]) == 0
-    rows = pd.read_csv(tmp_path / "report" / "rows.csv")
+    rows = pd.read_csv(tmp_path / "report" / "rows.csv.gz")
     assert rows.method.tolist() == list(METHODS)
     assert rows["membership|together|AUC"].between(0, 1).all()

@@ -6,7 +6,7 @@ import pytest
 from tiny import tiny
 
 from datacollab_experiments.paper import Attacks, Condition, load_experiment, make_tasks
-from datacollab_experiments.paper._plan import Cell, cells, drawn_condition
+from datacollab_experiments.paper._plan import Cell, cells, condition_of_draw
 
 PAPER = Condition(hyperparameters="paper")
 RECOMMENDED = Condition(hyperparameters="recommended")
@@ -63,20 +63,20 @@ def test_a_split_concerns_everybody_and_its_concentration_only_a_skewed_one():
         assert cell(name, replace(PAPER, concentration=0.5)) == cell(name, PAPER)
     stratified = replace(PAPER, split="stratified")
     assert cell("KTI", stratified) == cell("KTI", replace(stratified, concentration=0.5))
-    again = drawn_condition(replace(PAPER, concentration=0.5))
-    assert again == drawn_condition(PAPER)
-    assert drawn_condition(replace(skewed, concentration=0.5)) != drawn_condition(skewed)
+    again = condition_of_draw(replace(PAPER, concentration=0.5))
+    assert again == condition_of_draw(PAPER)
+    assert condition_of_draw(replace(skewed, concentration=0.5)) != condition_of_draw(skewed)
 
 
 def test_the_width_of_kernel_pca_concerns_who_uses_it():
     kernel = replace(PAPER, obfuscator="kernel-pca")
     wide = replace(kernel, kernel_width="median")
     assert cell("LTI", wide) != cell("LTI", kernel)
-    assert drawn_condition(wide) != drawn_condition(kernel)
+    assert condition_of_draw(wide) != condition_of_draw(kernel)
     assert cell("Central", wide) == cell("Central", kernel)
     pca = replace(PAPER, obfuscator="pca")
     assert cell("LTI", replace(pca, kernel_width="median")) == cell("LTI", pca)
-    assert drawn_condition(replace(pca, kernel_width="median")) == drawn_condition(pca)
+    assert condition_of_draw(replace(pca, kernel_width="median")) == condition_of_draw(pca)
 
 
 def test_who_is_attacked_is_part_of_the_hash():

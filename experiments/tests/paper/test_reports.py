@@ -1,113 +1,12 @@
-import re
-from dataclasses import replace
-from html.parser import HTMLParser
-
 import numpy as np
 import pytest
 from matplotlib.collections import PathCollection
-from matplotlib.figure import Figure
 from numpy.testing import assert_allclose
-from trials import DIABETES, DIGITS, as_dataset, comparison, diabetes
+from trials import as_dataset, comparison, diabetes
 
-from datacollab_experiments.paper import alignment_figure, comparison_page, disagreement, score_figure
+from datacollab_experiments.paper import alignment_figure, disagreement, score_figure
 
 CLASSIFIED = {"Local": [0.501, 0.503], "LTI": [0.611, 0.613], "KTI+TSL": [0.725, 0.731], "Central": [0.90, 0.91]}
-
-
-class Page(HTMLParser):
-    """Elements of a page that are not closed, what it would load, its cells and its text."""
-
-    VOID = frozenset({"meta", "img", "br", "link", "input"})
-
-    def __init__(self, source):
-        super().__init__()
-        self.open, self.tags, self.loaded, self.cells, self.text = [], [], [], [], ""
-        self.feed(source)
-        self.close()
-
-    def handle_starttag(self, tag, attrs):
-        self.tags.append(tag)
-        self.loaded += [value for name, value in attrs if name in ("src", "href", "data", "srcset", "action")]
-        if tag in ("td", "th"):
-            self.cells.append("")
-        if tag not in self.VOID:
-            self.open.append(tag)
-
-    def handle_endtag(self, tag):
-        assert self.open.pop() == tag
-
-    def handle_data(self, data):
-        self.text += data
-        if self.open and self.open[-1] in ("td", "th"):
-            self.cells[-1] += data
-
-
-def a_figure():
-    figure = Figure()
-    figure.subplots().plot([0, 1])
-    return figure
-
-
-def test_the_page_is_whole_and_stands_alone():
-    source = comparison_page(comparison(CLASSIFIED), {"A caption.": a_figure(), "Another.": a_figure()}, "datacollab x")
-    page = Page(source)
-    assert page.open == []
-    assert page.tags.count("img") == len(page.loaded) == 2
-    assert all(reference.startswith("data:image/png;base64,iVBOR") for reference in page.loaded)
-    for outside in ("http:", "https:", "url(", "@import", "<script", "<link", "<iframe"):
-        assert outside not in source
-    assert "A caption." in page.text
-    assert "datacollab x" in page.text
-
-
-def test_a_narrow_screen_scrolls_tables_and_not_the_page():
-    source = comparison_page(comparison(CLASSIFIED), {}, "datacollab x")
-    assert 'name="viewport" content="width=device-width, initial-scale=1"' in source
-    assert ".wide { overflow-x: auto; }" in source
-    assert source.count("<table") == source.count('<div class="wide"><table') > 0
-    assert re.search(r"code {[^}]*overflow-wrap: anywhere;", source)
-
-
-def test_the_page_shows_every_methods_value_interval_and_gain():
-    page = Page(comparison_page(comparison(CLASSIFIED), {}, ""))
-    rows = [page.cells[start : start + 4] for start in range(4, len(page.cells), 4)]
-    assert ["LTI", "0.612 ± 0.013", "+0.110 ± 0.000", "1.50 s"] in rows
-    assert [cell for cell in page.cells if cell in CLASSIFIED] == list(CLASSIFIED)
-    for value in ("0.502", "0.612", "0.728", "0.905"):
-        assert any(cell.startswith(value) for cell in page.cells)
-
-
-def test_the_page_of_a_regression_and_of_one_trial():
-    values = {"Local": [13.4, 13.6], "LTI": [12.1, 12.3]}
-    assert "12.20 ± 1.27" in comparison_page(comparison(values, "regression", DIABETES), {}, "")
-    single = comparison_page(comparison({"Local": [0.5], "LTI": [0.6]}), {}, "")
-    assert "nan" not in single.lower()
-    assert "no intervals" in single
-
-
-def test_what_comes_from_outside_cannot_become_markup():
-    attack = '"><script>alert(1)</script>&<img src=x onerror=alert(2)>'
-    condition = replace(DIGITS, dataset=attack)
-    source = comparison_page(comparison(CLASSIFIED, condition=condition), {attack: a_figure()}, attack)
-    page = Page(source)
-    assert page.open == []
-    assert "script" not in page.tags
-    assert page.tags.count("img") == 1
-    assert attack in page.text
-
-
-@pytest.mark.parametrize(
-    ("setting", "words"),
-    [
-        ({"obfuscator": "pca"}, "<b>pca</b>"),
-        ({"obfuscator": "umap"}, "UMAP, row by row"),
-        ({"obfuscator": "umap", "out_of_sample": "umap"}, "UMAP with umap-learn&#x27;s own transform"),
-        ({"n_sources": None}, "200 real rows"),
-        ({"n_sources": 60}, "made by SMOTE from 60 real ones"),
-    ],
-)
-def test_the_page_says_what_was_done(setting, words):
-    assert words in comparison_page(comparison(CLASSIFIED, condition=replace(DIGITS, **setting)), {}, "")
 
 
 def test_parties_that_agree_do_not_disagree(rng):
@@ -210,11 +109,3 @@ def test_the_alignment_figure_of_a_regression_has_one_scale_for_all_parties():
     limits = {cloud.get_clim() for clouds, _ in panels for cloud in clouds}
     assert limits == {(data.y.min(), data.y.max())}
     assert [text.get_text() for text in figure.legends[0].get_texts()] == ["party-0", "party-1", "party-2"]
-
-
-def test_the_page_says_where_a_method_has_hyperparameters_of_its_own():
-    values = {"Local": [0.5, 0.6], "KTI": [0.6, 0.7], "KTI+TSL+Center": [0.7, 0.8]}
-    own = "KTI+TSL+Center a width and a penalty of its own"
-    assert own in comparison_page(comparison(values), {}, "")
-    assert own not in comparison_page(comparison(values, condition=replace(DIGITS, hyperparameters="paper")), {}, "")
-    assert own not in comparison_page(comparison({"Local": [0.5, 0.6], "KTI": [0.6, 0.7]}), {}, "")

@@ -12,7 +12,7 @@ from trials import DIABETES, DIGITS, diabetes, distinct_digits, shrink_forests
 from datacollab.anchor import find_private_rows
 from datacollab_experiments.paper import Attacks, _risks, draw_trial, read_results, run_experiments
 from datacollab_experiments.paper._attack import make_target, score_attack
-from datacollab_experiments.paper._defended import published_rows
+from datacollab_experiments.paper._defended import list_published
 from datacollab_experiments.paper._risks import score_risks
 
 PLAIN = replace(DIGITS, n_sources=None)
@@ -100,7 +100,7 @@ def test_too_few_rows_to_fit_on_are_an_error_that_says_so(digits):
 def test_what_is_attacked_is_what_is_shared(grouped, plain):
     own = grouped.split["party-1"]
     every = np.arange(len(own.y))
-    published, representations = published_rows(grouped.parties["party-1"], own.X, every, grouped.anchor)
+    published, representations = list_published(grouped.parties["party-1"], own.X, every, grouped.anchor)
     classes, sizes = np.unique(own.y, return_counts=True)
     assert_array_equal(published, np.flatnonzero(np.isin(own.y, classes[sizes >= 5])))
     obfuscated = grouped.parties["party-1"].obfuscate(own.X)
@@ -110,7 +110,7 @@ def test_what_is_attacked_is_what_is_shared(grouped, plain):
         assert_allclose(obfuscated[members].mean(axis=0), group, atol=1e-9)
 
     some = np.array([3, 5, 20])
-    kept, representations = published_rows(plain.parties["party-1"], own.X, some, plain.anchor)
+    kept, representations = list_published(plain.parties["party-1"], own.X, some, plain.anchor)
     assert_array_equal(kept, some)
     assert_array_equal(representations, plain.parties["party-1"].obfuscate(own.X)[some])
 

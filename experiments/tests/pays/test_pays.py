@@ -17,12 +17,11 @@ from datacollab.party import fit_own_model
 from datacollab.sums import CommonMap, RidgeSums, recommended
 from datacollab_experiments.harness import ResultStore, read_outcomes, run_tasks, write_rows
 from datacollab_experiments.pays import library, tables, trial
-from datacollab_experiments.pays.__main__ import is_wanted, main
+from datacollab_experiments.pays.__main__ import main
 from datacollab_experiments.pays.columns import Column, bounds, encode, fills, uniform
 from datacollab_experiments.pays.draws import draw
-from datacollab_experiments.pays.intervals import coverage, paired, student
-from datacollab_experiments.pays.report import best_single, candidates_table
-from datacollab_experiments.pays.results import Measured, collect, rows_of, with_earlier
+from datacollab_experiments.pays.intervals import coverage, pair_differences, student
+from datacollab_experiments.pays.results import Measured, collect, merge_earlier, rows_of
 from datacollab_experiments.pays.scoring import losses, score, spread
 from datacollab_experiments.pays.settings import PRESETS, Preset, Setting
 from datacollab_experiments.pays.synthetic import _shrinkage, bins_of, copula_rows, noisy_marginal_rows
@@ -60,14 +59,14 @@ def test_paired_interval_is_that_of_a_naive_computation(relative):
             total += difference / right[seed][party] if relative else difference
         means.append(total / 3)
     wanted = stats.ttest_1samp(means, 0.0).confidence_interval(0.95)
-    found = paired(left, right, relative=relative)
+    found = pair_differences(left, right, relative=relative)
     assert_allclose([found.mean, found.low, found.high], [np.mean(means), wanted.low, wanted.high])
 
 
 def test_pairs_that_one_side_lacks_are_left_out():
     left = {0: {"a": 1.0, "b": 9.0}, 1: {"a": 2.0}, 2: {"a": 5.0}}
     right = {0: {"a": 0.0}, 1: {"a": 0.0}}
-    assert paired(left, right).mean == 1.5
+    assert pair_differences(left, right).mean == 1.5
 
 
 def test_interval_of_clustered_differences_holds_the_truth_as_often_as_it_says():
@@ -78,7 +77,7 @@ def test_interval_of_clustered_differences_holds_the_truth_as_often_as_it_says()
         values = 0.3 + random.normal(size=(5, 1)) + 0.3 * random.normal(size=(5, 4))
         left = {seed: {str(k): values[seed, k] for k in range(4)} for seed in range(5)}
         zero = {seed: {str(k): 0.0 for k in range(4)} for seed in range(5)}
-        found, flat = paired(left, zero), student(values.ravel().tolist())
+        found, flat = pair_differences(left, zero), student(values.ravel().tolist())
         held += found.low <= 0.3 <= found.high
         naive += flat.low <= 0.3 <= flat.high
     assert 0.93 < held / 1000 < 0.97
@@ -255,10 +254,10 @@ def test_made_up_rows_keep_sizes_and_classes():
     drawn = draw(tables.load_table("digits"), SMALL, 0)
     own = drawn.parties["party-0"]
     for noisy in (False, True):
-        made = trial.made_rows(own, drawn, noisy, "party-0")
+        made = trial.make_rows(own, drawn, noisy, "party-0")
         assert_array_equal(np.bincount(made.y), np.bincount(own.y))
         assert made.X.shape == own.X.shape
-        assert not np.array_equal(made.X, trial.made_rows(own, drawn, noisy, "party-1").X)
+        assert not np.array_equal(made.X, trial.make_rows(own, drawn, noisy, "party-1").X)
 
 
 # draws
@@ -378,8 +377,8 @@ def test_class_sums_are_the_nearest_class_mean_and_noise_costs(summed):
 
 
 def test_sums_are_a_part_of_their_own_and_numbers_have_no_class_sums():
-    assert is_wanted("sums", replace(SMALL, defence="sums"), 0)
-    assert not is_wanted("sums", SMALL, 0)
+    both = Preset((SMALL, replace(SMALL, defence="sums")), (0,))
+    assert [task.setting.defence for task in tasks_of(both, ("sums",))] == ["sums"]
     numbers = Setting(dataset="diabetes", n_parties=3, n_per_party=40, defence="sums", labelled=False)
     scores, seconds = trial.measure_sums(numbers, 0)
     assert set(seconds) == {trial.SUMS, trial.COMBINED, trial.EXACT_SUMS}
@@ -392,11 +391,11 @@ def test_scores_of_sums_take_the_places_of_earlier_ones(tmp_path):
     by_seed = {0: {"party-0": 0.5}, 1: {"party-0": 0.25}}
     both = dict.fromkeys((trial.LOCAL, trial.SUMS), by_seed)
     earlier = [Measured(each, "accuracy", scores=both, losses=both) for each in (SMALL, sums)]
-    path = tmp_path / "scores.csv"
+    path = tmp_path / "scores.csv.gz"
     write_rows(rows_of(earlier), path)
     new = {0: {"party-0": 0.75}}
     methods = dict.fromkeys((trial.SUMS, trial.EXACT_SUMS), new)
-    merged = with_earlier([Measured(sums, "accuracy", scores=methods, losses=methods)], path)
+    merged = merge_earlier([Measured(sums, "accuracy", scores=methods, losses=methods)], path)
     assert [each.setting for each in merged] == [SMALL, sums]
     assert merged[0].scores == earlier[0].scores
     assert merged[1].scores == {trial.LOCAL: by_seed, trial.SUMS: new, trial.EXACT_SUMS: new}
@@ -412,43 +411,8 @@ def test_presets_hold_every_setting_once_and_none_impossible():
     for preset in PRESETS.values():
         cells = [setting.cell("main") for setting in preset.settings]
         assert len(set(cells)) == len(cells)
-    assert set(quick) <= set(PRESETS["full"].settings)
     with pytest.raises(ValueError, match="labelled=False"):
         Setting(dataset="digits", n_parties=2, n_per_party=9, n_public=0)
-
-
-def test_candidates_are_tried_on_unseen_tables():
-    assert is_wanted("candidates", replace(SMALL, dataset="hmda"), 3)
-    assert not is_wanted("candidates", SMALL, 0)
-
-
-def test_the_choice_is_held_against_the_best_single_candidate_with_hindsight_and_without():
-    """ "a" is best in the first draw and overall, "b" in the second; "c" is better, but failed in one."""
-    scores = {trial.CHOSEN: (0.6, 0.6), "a": (0.9, 0.6), "b": (0.5, 0.8), "c": (None, 1.0)}
-    candidates = {
-        name: {seed: {"party-0": value} for seed, value in enumerate(values) if value is not None}
-        for name, values in scores.items()
-    }
-    each = Measured(replace(SMALL, dataset="hmda"), "AUC", candidates=candidates)
-    assert (best_single(each), best_single(each, without=0), best_single(each, without=1)) == ("a", "b", "a")
-    line = next(line for line in candidates_table([each]).splitlines() if line.startswith("| hmda"))
-    # a: (.9 + .6) / 2 - .6; without the draw itself: (b in the first + a in the second) / 2 - .6.
-    assert line.endswith("| 0.600 | 0.750 | a | +0.150 | **no** | -0.050 |")
-
-
-@pytest.mark.nightly
-@pytest.mark.usefixtures("light_choices")
-def test_the_same_candidates_are_tried_in_every_draw():
-    setting = replace(SMALL, dataset="breast-cancer", n_parties=3, n_per_party=25, n_public=40)
-    names = []
-    for seed in (0, 1):
-        drawn = draw(tables.load_table(setting.dataset), setting, seed)
-        tried = library.every_choice(trial.exchanged(drawn)[1], drawn)
-        names.append({library.candidate_name(each.candidate) for each in tried})
-    assert names[0] == names[1]
-    # Four integration methods, three weights, seven ridge regressions and a forest.
-    assert len(names[0]) == 4 * 3 * 8
-    assert not any("average" in name for name in names[0])
 
 
 # tasks
@@ -461,7 +425,7 @@ def test_parts_are_scored_and_failures_reported(tmp_path, monkeypatch):
         return {"score|Local|party-0": 0.5, "loss|Local|party-0": 1.0}, {"Local": 0.1}
 
     monkeypatch.setitem(MEASURES, "main", measure)
-    tasks = tasks_of(Preset((SMALL,), (0, 1)), ("main",), is_wanted)
+    tasks = tasks_of(Preset((SMALL,), (0, 1)), ("main",))
     with ResultStore(tmp_path / "results.sqlite") as store:
         assert run_tasks(tasks, store) == 1
     (measured,) = collect(list(read_outcomes(tmp_path / "results.sqlite", tasks)))
@@ -472,7 +436,7 @@ def test_parts_are_scored_and_failures_reported(tmp_path, monkeypatch):
 
 def test_seeds_come_one_after_the_other():
     preset = SimpleNamespace(settings=(SMALL, replace(SMALL, n_public=50)), seeds=(0, 1))
-    tasks = tasks_of(preset, ("main",), is_wanted)
+    tasks = tasks_of(preset, ("main",))
     assert [task.seed for task in tasks] == [0, 0, 1, 1]
 
 
@@ -503,7 +467,7 @@ def test_a_small_run_makes_its_report(tmp_path, capsys, monkeypatch):
     assert main(command) == 0
     text = (tmp_path / "docs" / "README.md").read_text(encoding="utf-8")
     assert (tmp_path / "docs" / "differences.png").stat().st_size > 10_000
-    table = pd.read_csv(tmp_path / "docs" / "scores.csv")
+    table = pd.read_csv(tmp_path / "docs" / "scores.csv.gz")
     assert set(table.method) == set(trial.METHODS)
     assert table.groupby("method").size()[["pool", "sums"]].eq(trial.N_SCORED).all()
     assert "## What failed" not in text

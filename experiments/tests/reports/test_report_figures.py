@@ -8,7 +8,7 @@ from report_rows import all_rows, attacks, failed, row, scored
 
 from datacollab_experiments.claims import find_published, interval
 from datacollab_experiments.paper import BASELINES, METHODS, Condition
-from datacollab_experiments.reports._drawing import rendered, styles
+from datacollab_experiments.reports._drawing import render_figure, styles
 from datacollab_experiments.reports._figures import result_figures
 from datacollab_experiments.reports._picture import Picture, picture_figure
 
@@ -125,7 +125,7 @@ def test_many_data_sets_fill_several_rows_of_panels():
 @pytest.mark.parametrize("file_format", ["svg", "png"])
 def test_equal_rows_draw_equal_bytes(file_format):
     rows = {"rq1": list(scored("rq1", Condition(), ["Local", "KTI"], 3))}
-    first, second = (rendered(result_figures(rows)[0].figure, file_format) for _ in range(2))
+    first, second = (render_figure(result_figures(rows)[0].figure, file_format) for _ in range(2))
     assert first == second
     assert b"Matplotlib" not in first
     if file_format == "svg":
@@ -139,9 +139,9 @@ def test_the_style_of_the_user_changes_nothing():
     import matplotlib as mpl
 
     rows = {"rq1": list(scored("rq1", Condition(), ["KTI"], 3))}
-    plain = rendered(result_figures(rows)[0].figure, "svg")
+    plain = render_figure(result_figures(rows)[0].figure, "svg")
     with mpl.rc_context({"font.size": 30, "axes.facecolor": "red", "svg.hashsalt": "other", "lines.linewidth": 9}):
-        assert rendered(result_figures(rows)[0].figure, "svg") == plain
+        assert render_figure(result_figures(rows)[0].figure, "svg") == plain
         assert mpl.rcParams["font.size"] == 30
 
 
@@ -159,7 +159,7 @@ def test_a_black_picture_is_black_and_a_white_one_white():
     from matplotlib.image import imread
 
     picture = Picture("t", ["r"], np.stack([np.zeros((8, 8)), np.ones((8, 8))])[np.newaxis])
-    drawn = imread(io.BytesIO(rendered(picture_figure(picture), "png")))[..., :3].mean(axis=2)
+    drawn = imread(io.BytesIO(render_figure(picture_figure(picture), "png")))[..., :3].mean(axis=2)
     middle = drawn[drawn.shape[0] * 2 // 3]
     assert (middle < 0.01).sum() > 50
     assert (middle > 0.99).sum() > 50

@@ -108,7 +108,7 @@ def test_the_page_shows_them(tmp_path):
     ):
         assert words in page
     assert "No table is made" not in page
-    for suffix in ("md", "csv", "tex"):
+    for suffix in ("md", "csv"):
         assert (tmp_path / "tables" / f"rq4-risks_recommended.{suffix}").exists()
 
 

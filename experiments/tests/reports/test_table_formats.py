@@ -11,10 +11,9 @@ from hypothesis import strategies as st
 from datacollab_experiments.claims import interval
 from datacollab_experiments.claims._estimates import Estimate
 from datacollab_experiments.claims._published import PublishedValue
-from datacollab_experiments.reports._render import to_csv, to_html, to_latex, to_markdown
-from datacollab_experiments.reports._table import Cell, Line, Table, mark_best, number, with_half_width
+from datacollab_experiments.reports._render import to_csv, to_html, to_markdown
+from datacollab_experiments.reports._table import Line, ReportTable, TableCell, mark_best, number, with_half_width
 
-ODD = 'a_b & 50 % <b>x</b> | $y$ #1 {z} ~ ^ \\ *é* "q"'
 PUBLISHED = PublishedValue(
     table="tab:t", dataset="mnist", name="KTI", measure="accuracy", mean=0.5, half_width=0.02, n_trials=30
 )
@@ -22,17 +21,17 @@ printable = st.text(st.characters(codec="utf-8", exclude_categories=("C", "Z")),
 
 
 def cell(*values, **options):
-    return Cell(Estimate(interval(values), options.pop("n_failed", 0)), **options)
+    return TableCell(Estimate(interval(values), options.pop("n_failed", 0)), **options)
 
 
 def table_of(*cells, heading="mnist", columns=None, note="", decimals=3):
     columns = columns or tuple(f"c{n}" for n in range(len(cells)))
     line = Line((heading,), cells, decimals)
-    return Table("name", "rq1", "A caption", "tab:t", ("data set",), columns, (line,), note)
+    return ReportTable("name", "rq1", "A caption", "tab:t", ("data set",), columns, (line,), note)
 
 
 TWO = table_of(
-    cell(0.61, 0.62, 0.63, best=True, published=PUBLISHED), cell(0.4, 0.45, 0.5, n_failed=1), Cell(text="PINV")
+    cell(0.61, 0.62, 0.63, best=True, published=PUBLISHED), cell(0.4, 0.45, 0.5, n_failed=1), TableCell(text="PINV")
 )
 
 
@@ -77,41 +76,6 @@ def test_csv_has_all_digits():
     assert (third["text"], third["mean"], third["n_seeds"]) == ("PINV", "", "")
 
 
-def test_latex():
-    text = to_latex(TWO)
-    assert r"\textbf{0.620 $\pm$ 0.025} & 0.450 $\pm$ 0.124 & PINV & 3 & 1 \\" in text
-    assert text.index(r"\toprule") < text.index(r"\midrule") < text.index(r"\bottomrule")
-    assert r"\begin{tabular}{lrrrrrr}" in text
-    assert "resizebox" not in text
-    wide = to_latex(table_of(*[cell(0.5)] * 12))
-    assert wide.count("resizebox{") == 1
-    assert wide.count("{") == wide.count("}")
-
-
-def latex_read(text):
-    """What LaTeX would print, for the commands that tables use."""
-    words = {"textbackslash": "\\", "textasciitilde": "~", "textasciicircum": "^", "textless": "<",
-             "textgreater": ">", "textbar": "|"}  # fmt: skip
-    pattern = r"\\(text\w+)\{\}|\\([&%$#_{}])|\{([\[*])\}"
-    return re.sub(pattern, lambda found: words.get(found[1]) or found[2] or found[3], text)
-
-
-def test_odd_names_survive_latex():
-    text = to_latex(table_of(cell(0.5), heading=ODD, columns=(ODD,), note=ODD))
-    bare = re.sub(r"\\[&%$#_{}]|\\text\w+\{\}", "", text)
-    body = bare[bare.index(r"\midrule") :]
-    assert not set("#_^~<>|$") & set(body.replace(r"$\pm$", ""))
-    assert body.splitlines()[1].count("&") == 2
-    assert ODD in latex_read(text)
-
-
-@given(printable.filter(lambda text: not set(text) & set("–’±−×≥≤≈√²³αγλμ")))
-def test_any_name_survives_latex(name):
-    line = to_latex(table_of(cell(0.5), heading=name)).splitlines()
-    first = line[line.index(r"\midrule") + 1]
-    assert latex_read(first) == rf"{name} & 0.500 & 1 \\"
-
-
 @given(printable)
 def test_any_name_survives_html_and_csv(name):
     table = table_of(cell(0.5), heading=name, columns=(name,))
@@ -153,7 +117,7 @@ def test_an_interval_that_no_share_can_fill_is_told_by_its_ends():
 
 def test_printed_ties_are_all_marked():
     means = [0.1234, 0.1231, 0.9, 0.1, None]
-    cells = tuple(Cell(None if mean is None else Estimate(interval([mean]))) for mean in means)
+    cells = tuple(TableCell(None if mean is None else Estimate(interval([mean]))) for mean in means)
     line = mark_best(Line(("x",), cells), [True, True, False, True, True])
     assert [cell.best for cell in line.cells] == [True, True, False, False, False]
     line = mark_best(Line(("x",), cells), [True, True, False, True, True], lower=True)

@@ -244,7 +244,7 @@ def looks_interpolated(anchor: FloatArray, target: NDArray[Any] | None = None) -
 
     A row on a segment has others from its ends very near, and its tenth neighbour far.  Rows of few dimensions are
     like that by themselves.  Of twelve tables, real rows had a median ratio of these distances of .40 and more,
-    interpolated ones of .34 and less (``python -m datacollab_experiments.risks.cited neighbours``).
+    interpolated ones of .34 and less.
     Each class is looked at, too: of a rare one SMOTE makes many rows from few.
     """
     drawn = np.random.default_rng(0).permutation(len(anchor))[:_MOST_LOOKED_AT]

@@ -226,9 +226,8 @@ class Microaggregation(Defence):
     -----
     **Exact means do not hide who took part.**  An attacker who has the anchor knows a linear f to the last digit, and
     finds among candidates the k whose mean was published.  With 100 images, 16 columns and k = 5 it solved 67 of 82
-    groups within seconds (``python -m datacollab_experiments.risks.cited demixing``).  Follow it by noise
-    (`GaussianNoise`).  An attacker who has only the share links one row in k of a class to its original, at best and on
-    average.  It is not differential privacy.
+    groups within seconds.  Follow it by noise (`GaussianNoise`).  An attacker who has only the share links one row in
+    k of a class to its original, at best and on average.  It is not differential privacy.
 
     If targets are numbers in intervals, the mean of a group's targets is shared for all of its rows.  Groups by the
     outcome, or by whether the event was seen, bias effects, so `by` refuses an outcome or a time.  Each row keeps its

@@ -1,4 +1,4 @@
-"""A statement about results, and what rows say of it."""
+"""A statement about results, and the verdict of rows on it."""
 
 from __future__ import annotations
 
@@ -8,15 +8,13 @@ from dataclasses import dataclass, field
 from ._claim_tests import QUOTAS
 from ._contrasts import Finder, value
 
-__all__ = ["ABOVE", "ACCURACY", "AT_LEAST", "BELOW", "KERNEL", "LINEAR", "Claim", "Verdict", "claims_of"]
-
 LINEAR = ("MPP", "GEP", "ODC", "LTI")
 KERNEL = ("KTI", "KTI+TSL")
 
 ABOVE = (0.0, math.inf)
 BELOW = (-math.inf, 0.0)
+# A loss of one point of accuracy still counts as a tie.
 AT_LEAST = (-0.01, math.inf)
-"""A loss of one point of accuracy still counts as a tie."""
 
 ACCURACY = value("accuracy")
 
@@ -27,14 +25,10 @@ class Claim:
 
     Attributes
     ----------
-    id : str
     source : str
         LaTeX label of the figure or table of the paper whose discussion says it.
-    sentence : str
     experiments : tuple of str
         Whose rows it is about.
-    compared : str
-        What the comparisons are.
     quota : {"all", "most"}
         How many of them must come out as the sentence says.
     comparisons : callable
@@ -51,18 +45,16 @@ class Claim:
 
     @property
     def test(self) -> str:
-        """What is compared, and by which rule the comparisons decide."""
+        """The comparisons, and the rule by which they decide."""
         return f"{self.compared} {QUOTAS[self.quota]}"
 
 
 @dataclass(frozen=True, kw_only=True)
 class Verdict:
-    """What rows say of a claim.
+    """The verdict of rows on a claim.
 
     Attributes
     ----------
-    claim : Claim
-    verdict : {"holds", "does not hold", "undecided", "not run"}
     evidence : str
         The numbers behind it, with 95 % intervals.
     n_seeds : int
@@ -85,9 +77,8 @@ def claims_of(experiments: str, source: str, *entries: tuple[str, str, str, str,
     ----------
     experiments : str
         Names, separated by blanks; the first opens the ids.
-    source : str
     *entries : tuple
-        End of the id, sentence, quota, what is compared, and what makes the comparisons.
+        End of the id, sentence, quota, the comparisons in words, and the function that makes them.
     """
     prefix = experiments.split()[0]
     return tuple(

@@ -11,10 +11,8 @@ from ._condition_claims import ANCHOR_CLAIMS, PRIVACY_CLAIMS
 from ._contrasts import Results
 from ._method_claims import PARTY_CLAIMS, REGRESSION_CLAIMS
 
-__all__ = ["CLAIMS", "check_claims"]
-
+# In the order of the paper.
 CLAIMS = (*PARTY_CLAIMS, *ANCHOR_CLAIMS, *PRIVACY_CLAIMS, *REGRESSION_CLAIMS)
-"""In the order of the paper."""
 
 
 def check_claims(rows: Mapping[str, Sequence[Row]], hyperparameters: str = "paper") -> tuple[Verdict, ...]:
@@ -23,7 +21,7 @@ def check_claims(rows: Mapping[str, Sequence[Row]], hyperparameters: str = "pape
     Parameters
     ----------
     rows : mapping of str to sequence of Row
-        By experiment.
+        Rows by experiment.
     hyperparameters : {"paper", "recommended"}
         The preset whose rows count.
 

@@ -1,4 +1,4 @@
-"""What the paper says of anchors, and of obfuscators and intermediate dimensions."""
+"""The paper's claims about anchors, and about obfuscators and intermediate dimensions."""
 
 from __future__ import annotations
 
@@ -6,8 +6,6 @@ import math
 
 from ._claim import ABOVE, ACCURACY, AT_LEAST, BELOW, KERNEL, LINEAR, claims_of
 from ._contrasts import Best, change, each, excess_of_sources, pairs, rise, slope, value
-
-__all__ = ["ANCHOR_CLAIMS", "PRIVACY_CLAIMS"]
 
 _ATTACKS = ("LR", "MLP", "PINV")
 _STRONGEST = Best(_ATTACKS, "strongest attack")

@@ -10,23 +10,9 @@ from typing import Any
 import numpy as np
 
 from ..paper import Condition, Row
-from ._claim_tests import Comparison, Contrast
+from ._claim_tests import Contrast, Contrasts
 from ._estimates import anchor_series
 from ._statistics import by_seed, interval
-
-__all__ = [
-    "Best",
-    "Bounds",
-    "Finder",
-    "Results",
-    "change",
-    "each",
-    "excess_of_sources",
-    "pairs",
-    "rise",
-    "slope",
-    "value",
-]
 
 _AXES = ("dataset", "obfuscator", "n_components", "n_parties", "n_per_party", "n_anchors", "n_sources", "n_neighbors")
 _ANCHOR_AXES = ("n_anchors", "n_sources")
@@ -38,11 +24,11 @@ _SYMBOLS = {
     "n_sources": "sources=",
 }
 
+# One number per seed.
 Sample = dict[int, float]
-"""One number per seed."""
 
+# Between what a claim says that a mean lies.
 Bounds = tuple[float, float]
-"""Between what a claim says that a mean lies."""
 
 
 @dataclass(frozen=True)
@@ -51,12 +37,6 @@ class Best:
 
     Every other seed chooses for the rest, and these choose for it: a method that is best by chance on the seeds that
     judge it as well would look better than it is.
-
-    Attributes
-    ----------
-    names : tuple of str
-    label : str
-        What a text calls it.
     """
 
     names: tuple[str, ...]
@@ -67,8 +47,8 @@ class Best:
 
 
 Name = str | Best
+# Settings of a condition, and the values that each may have.
 Where = Mapping[str, Sequence[Any]]
-"""Settings of a condition, and the values that each may have."""
 
 
 class Results:
@@ -77,7 +57,7 @@ class Results:
     Parameters
     ----------
     rows : iterable of Row
-        With one preset of hyperparameters.
+        Rows with one preset of hyperparameters.
     """
 
     def __init__(self, rows: Iterable[Row]) -> None:
@@ -112,7 +92,7 @@ class Results:
         return dict(sorted(found.items()))
 
     def lines(self, axis: str, where: Where) -> dict[str, list[Condition]]:
-        """Conditions that differ along an axis and agree otherwise, by a text for what they share.
+        """Conditions that differ along an axis and agree otherwise, by a text for their common settings.
 
         Along n_anchors and n_sources these are the two series of `anchor_series`.
         """
@@ -128,7 +108,7 @@ class Results:
         return lines
 
     def label(self, condition: Condition, without: Sequence[str] = ()) -> str:
-        """What tells a condition from the others, in words."""
+        """Return the settings that tell a condition from the others, in words."""
         shown = [axis for axis in self._varied if axis not in without]
         return ", ".join(f"{_SYMBOLS.get(axis, '')}{getattr(condition, axis)}" for axis in shown)
 
@@ -144,14 +124,14 @@ class Results:
         return {row.condition for rows in by_dataset.values() for row in anchor_series(rows)[which]}
 
 
+# One number per seed for a method or attack, in each of several situations that a text tells apart.
 Statistic = Callable[[Results, Name], dict[str, Sample]]
-"""One number per seed for a method or attack, in each of several situations that a text tells apart."""
 
-Finder = Callable[[Results], list[Comparison]]
+Finder = Callable[[Results], list[Contrasts]]
 
 
 def value(measure: str, **where: Sequence[Any]) -> Statistic:
-    """What was measured, in each condition."""
+    """Return a measure in each condition."""
 
     def find(results: Results, name: Name) -> dict[str, Sample]:
         return {results.label(each): results.sample(each, name, measure) for each in results.conditions(where)}
@@ -206,13 +186,13 @@ def excess_of_sources(measure: str) -> Statistic:
 def each(statistic: Statistic, names: Sequence[Name], bounds: Bounds) -> Finder:
     """One comparison for every situation and name: that the statistic's mean lies within the bounds."""
 
-    def find(results: Results) -> list[Comparison]:
+    def find(results: Results) -> list[Contrasts]:
         comparisons = []
         for name in names:
             for situation, sample in statistic(results, name).items():
                 label = f"{situation}: {name}"
                 if sample:
-                    comparisons.append(Comparison(label, (Contrast(label, tuple(sample.values()), *bounds),)))
+                    comparisons.append(Contrasts(label, (Contrast(label, tuple(sample.values()), *bounds),)))
         return comparisons
 
     return find
@@ -233,7 +213,6 @@ def pairs(
 
     Parameters
     ----------
-    statistic : callable
     first, second : sequence of str or Best
         A name that is in both is not compared with itself.
     bounds : tuple of float
@@ -244,7 +223,7 @@ def pairs(
         Whether differences are divided by the second name's mean.
     """
 
-    def find(results: Results) -> list[Comparison]:
+    def find(results: Results) -> list[Contrasts]:
         wanted = [(a, b) for a in first for b in second if a != b]
         situations: dict[str, list[Contrast]] = {}
         samples = {name: statistic(results, name) for name in (*first, *second)}
@@ -252,14 +231,15 @@ def pairs(
             for situation, sample in samples[a].items():
                 differences = _minus(sample, samples[b].get(situation, {}))
                 if differences:
+                    # RMSEs of different tables are compared as parts of the second method's.
                     scale = interval(samples[b][situation].values()).mean if relative else 1.0
                     values = tuple(difference / scale for difference in differences.values())
                     situations.setdefault(situation, []).append(Contrast(f"{situation}: {a} - {b}", values, *bounds))
         # A claim about every method cannot be read off those that happened not to fail.
         situations = {situation: found for situation, found in situations.items() if len(found) == len(wanted)}
         if together:
-            return [Comparison(situation, tuple(contrasts)) for situation, contrasts in situations.items()]
-        return [Comparison(contrast.label, (contrast,)) for contrasts in situations.values() for contrast in contrasts]
+            return [Contrasts(situation, tuple(contrasts)) for situation, contrasts in situations.items()]
+        return [Contrasts(contrast.label, (contrast,)) for contrasts in situations.values() for contrast in contrasts]
 
     return find
 
@@ -277,8 +257,10 @@ def _fit(
     """
     points = {getattr(condition, axis): results.sample(condition, name, measure) for condition in line}
     samples = {at: points[at] for at in sorted(at for at in points if at is not None)}
+    # One point has no line; and a missing end would change what the slope is of.
     if len(samples) < 2 or not all(samples.values()):
         return {}
+    # Least squares: weights that turn values into the slope over the logarithms.
     x = np.log(list(samples))
     weights = (x - x.mean()) / ((x - x.mean()) ** 2).sum()
     found = {}
@@ -286,6 +268,7 @@ def _fit(
         y = [sample[seed] for sample in samples.values()]
         if not exponent:
             found[seed] = float(weights @ y * (x[-1] - x[0]))
+        # A time of zero has no logarithm.
         elif min(y) > 0:
             found[seed] = float(weights @ [math.log(time) for time in y])
     return found

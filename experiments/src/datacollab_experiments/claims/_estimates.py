@@ -1,4 +1,4 @@
-"""From rows to estimates: which rows belong together, and what they say."""
+"""From rows to estimates: rows that belong together, and their means."""
 
 from __future__ import annotations
 
@@ -12,8 +12,6 @@ from datacollab.party import OBFUSCATORS
 
 from ..paper import BASELINES, METHODS, Row
 from ._statistics import Interval, by_seed, interval
-
-__all__ = ["Estimate", "anchor_series", "by_axes", "estimate", "in_order", "slope"]
 
 _DATASETS = ("mnist", "fashion-mnist", "slice-localization", "ujiindoorloc")
 _ORDER = (*BASELINES, *METHODS, "LR", "MLP", "PINV", *OBFUSCATORS, *_DATASETS)
@@ -54,19 +52,18 @@ def slope(rows: Sequence[Row], axis: str, measure: str) -> Interval | None:
     if len(points) < 2:
         return None
     whole = set.intersection(*(set(values) for values in points.values()))
+    # A slope is paired by seed, so a seed with a gap says nothing of it.
     lines = [[values[seed] for values in points.values()] for seed in sorted(whole)]
     slopes = [float(np.polyfit(np.log(list(points)), np.log(line), 1)[0]) for line in lines if min(line) > 0]
-    return interval(slopes) if slopes else None
+    if slopes:
+        return interval(slopes)
+    return None
 
 
 def anchor_series(rows: Sequence[Row]) -> tuple[list[Row], list[Row]]:
     """Split one data set's rows into the series over anchor sizes and the one over source rows.
 
     The condition where both series meet is of the second one, unless nothing is left to compare in the first.
-
-    Returns
-    -------
-    quantity, quality : list of Row
     """
     sources = _most_varied(rows, lambda row: row.condition.n_sources, lambda row: row.condition.n_anchors)
     size = _most_varied(rows, lambda row: row.condition.n_anchors, lambda row: row.condition.n_sources)
@@ -75,7 +72,10 @@ def anchor_series(rows: Sequence[Row]) -> tuple[list[Row], list[Row]]:
         return [row for row in rows if row.condition.n_sources == sources], []
     quantity = [row for row in rows if row.condition.n_sources == sources]
     apart = [row for row in quantity if row.condition.n_anchors != size]
-    return (apart if len({row.condition.n_anchors for row in apart}) > 1 else quantity), quality
+    # Without the condition where both series meet, one size alone would be no series.
+    if len({row.condition.n_anchors for row in apart}) > 1:
+        quantity = apart
+    return quantity, quality
 
 
 def _most_varied(rows: Sequence[Row], fixed: Callable[[Row], Any], varied: Callable[[Row], Any]) -> Any:
@@ -89,5 +89,9 @@ def _most_varied(rows: Sequence[Row], fixed: Callable[[Row], Any], varied: Calla
 def _rank(value: Any) -> tuple[int, Any]:
     """Numbers by size and None after them, names in the order of the paper."""
     if isinstance(value, str):
-        return (_ORDER.index(value), "") if value in _ORDER else (len(_ORDER), value)
-    return (1, 0) if value is None else (0, value)
+        if value in _ORDER:
+            return (_ORDER.index(value), "")
+        return (len(_ORDER), value)
+    if value is None:
+        return (1, 0)
+    return (0, value)

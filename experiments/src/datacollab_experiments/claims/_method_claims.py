@@ -1,4 +1,4 @@
-"""What the paper says of methods: accuracy over the number of parties, and regression."""
+"""The paper's claims about methods: accuracy over the number of parties, and regression."""
 
 from __future__ import annotations
 
@@ -6,8 +6,6 @@ import math
 
 from ._claim import ABOVE, ACCURACY, AT_LEAST, BELOW, LINEAR, claims_of
 from ._contrasts import Best, pairs, rise, value
-
-__all__ = ["PARTY_CLAIMS", "REGRESSION_CLAIMS"]
 
 _BEST_LINEAR = Best(LINEAR, "best linear method")
 _KERNEL_REGRESSION = ("KTI", "KTI+GL", "KTI+TSL")
@@ -115,13 +113,7 @@ PARTY_CLAIMS = (
             "most",
             "A comparison is a data set and a number of parties: accuracy of KTI+TSL less that of KTI, KTI+Center, "
             "KTI+GL and KTI+GL+Center, all above -.01.",
-            pairs(
-                ACCURACY,
-                ("KTI+TSL",),
-                ("KTI", "KTI+Center", "KTI+GL", "KTI+GL+Center"),
-                AT_LEAST,
-                together=True,
-            ),
+            pairs(ACCURACY, ("KTI+TSL",), ("KTI", "KTI+Center", "KTI+GL", "KTI+GL+Center"), AT_LEAST, together=True),
         ),
     ),
 )

@@ -9,8 +9,6 @@ from functools import cache
 from importlib import resources
 from typing import Any
 
-__all__ = ["PublishedValue", "find_published", "published_values"]
-
 
 @dataclass(frozen=True, kw_only=True)
 class PublishedValue:
@@ -19,22 +17,17 @@ class PublishedValue:
     Attributes
     ----------
     table : str
-        LaTeX label of the table; for what only the text says, of the figure or table beside it.
-    dataset : str
+        LaTeX label of the table; for a number in the text, of the figure or table beside it.
     obfuscator : str or None
         None where the value does not depend on it.
     n_components, n_parties : int or None
         None where the table does not vary it.
     name : str
-        Of the method; "reconstruction" for reconstruction accuracies.
-    measure : {"accuracy", "reconstruction_accuracy", "rmse"}
-    mean : float
-        Over the trials.
+        Name of the method; "reconstruction" for reconstruction accuracies.
     half_width : float or None
         Half the 95 % confidence interval of the mean; None where none is printed.
     attack : str or None
         The attack with the highest reconstruction accuracy, whose value this is.
-    n_trials : int
     """
 
     table: str
@@ -70,12 +63,8 @@ def find_published(
 
     Parameters
     ----------
-    table : str
-        LaTeX label.
-    dataset, name : str
-        As in `PublishedValue`.
     obfuscator, n_components, n_parties : optional
-        Of the condition.  What the printed value does not depend on may have any value.
+        Settings of the condition.  Those that the printed value does not depend on may have any value.
 
     Returns
     -------
@@ -97,6 +86,7 @@ def _values_of(table: dict[str, Any]) -> Iterator[PublishedValue]:
         where = {axis: row[axis] for axis in ("dataset", "obfuscator") if axis in row}
         for block, cells in zip(table["blocks"], row["cells"], strict=True):
             for column, cell in zip(table["columns"], cells, strict=True):
+                # Cells have a mean, and where they are printed a half width and an attack.
                 numbers = dict(zip(("mean", "half_width", "attack"), cell, strict=False))
                 yield PublishedValue(
                     table=table["label"], n_trials=table["n_trials"], **where, **block, **column, **numbers

@@ -14,7 +14,7 @@ References
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -23,23 +23,12 @@ from scipy import stats
 from ..paper import Row
 from ._published import PublishedValue
 
-__all__ = [
-    "Interval",
-    "by_seed",
-    "holm",
-    "interval",
-    "p_above",
-    "paired_interval",
-    "partial_conjunction",
-    "pooled_difference",
-]
-
 _LEVEL = 0.95
+# Seeds that a test needs.
 FEWEST = 3
-"""Seeds that a test needs."""
 
+# Relative size below which a difference is one of floating-point arithmetic.
 _ROUNDING = 1e-12
-"""Relative size below which a difference is one of floating-point arithmetic."""
 
 
 @dataclass(frozen=True)
@@ -52,8 +41,6 @@ class Interval:
         NaN over no seed.
     half_width : float
         NaN over fewer than two seeds.
-    n : int
-        Seeds.
     """
 
     mean: float
@@ -62,7 +49,7 @@ class Interval:
 
     @property
     def standard_error(self) -> float:
-        """Of the mean; NaN over fewer than two seeds."""
+        """Standard error of the mean; NaN over fewer than two seeds."""
         return _standard_error(self.half_width, self.n)
 
 
@@ -80,14 +67,13 @@ def by_seed(rows: Iterable[Row], measure: str) -> dict[int, float]:
 
     Parameters
     ----------
-    rows : iterable of Row
     measure : str
         Key of ``Row.scores`` or of ``Row.seconds``.
 
     Returns
     -------
     dict of int to float
-        In the order of the seeds, without the rows that failed or do not have the measure.
+        Values in the order of the seeds, without the rows that failed or do not have the measure.
 
     Raises
     ------
@@ -97,6 +83,7 @@ def by_seed(rows: Iterable[Row], measure: str) -> dict[int, float]:
     values: dict[int, float] = {}
     for row in rows:
         measured = {} if row.error is not None else {**row.seconds, **row.scores}
+        # A failed row has no value, and enters no mean.
         if measure not in measured:
             continue
         if row.seed in values:
@@ -108,12 +95,7 @@ def by_seed(rows: Iterable[Row], measure: str) -> dict[int, float]:
     return dict(sorted(values.items()))
 
 
-def paired_interval(first: Mapping[int, float], second: Mapping[int, float]) -> Interval:
-    """Interval of ``first - second`` over the seeds that both have."""
-    return interval(first[seed] - second[seed] for seed in sorted(first.keys() & second.keys()))
-
-
-def pooled_difference(ours: Interval, published: PublishedValue) -> float:
+def standardise_difference(ours: Interval, published: PublishedValue) -> float:
     """Difference to a printed value in standard errors of the difference.
 
     The published standard error follows from the printed half width as a Student's t interval over the published number
@@ -127,8 +109,11 @@ def pooled_difference(ours: Interval, published: PublishedValue) -> float:
     if ours.n < FEWEST:
         return math.nan
     printed = math.nan if published.half_width is None else published.half_width
+    # Ours and theirs are independent, so their variances add up.
     error = math.hypot(ours.standard_error, _standard_error(printed, published.n_trials))
-    return (ours.mean - published.mean) / error if error > 0 else math.nan
+    if error > 0:
+        return (ours.mean - published.mean) / error
+    return math.nan
 
 
 def p_above(values: Sequence[float], threshold: float = 0.0) -> float:
@@ -142,17 +127,23 @@ def p_above(values: Sequence[float], threshold: float = 0.0) -> float:
     """
     if len(values) < FEWEST:
         return 1.0
+    # Equal values have no spread but rounding, and no t-value.
     excess = np.asarray(values, dtype=np.float64) - threshold
-    mean, spread = float(excess.mean()), float(excess.std(ddof=1))
+    mean = float(excess.mean())
+    spread = float(excess.std(ddof=1))
     rounding = _ROUNDING * max(abs(threshold), float(np.abs(values).max()))
     if spread <= rounding:
-        return 0.0 if mean > rounding else 1.0
+        if mean > rounding:
+            return 0.0
+        return 1.0
     return float(stats.t.sf(math.sqrt(len(excess)) * mean / spread, len(excess) - 1))
 
 
 def holm(p_values: Sequence[float]) -> list[float]:
     """p-values adjusted by Holm's step-down method, in the order given."""
-    adjusted, largest = [1.0] * len(p_values), 0.0
+    adjusted = [1.0] * len(p_values)
+    largest = 0.0
+    # Holm: the smallest p-value times n, the next times n - 1, and so on, never falling.
     for rank, index in enumerate(np.argsort(p_values, kind="stable")):
         largest = max(largest, (len(p_values) - rank) * p_values[index])
         adjusted[index] = min(1.0, largest)
@@ -175,4 +166,6 @@ def _quantile(n: int) -> float:
 
 
 def _standard_error(half_width: float, n: int) -> float:
-    return half_width / _quantile(n) if n > 1 else math.nan
+    if n > 1:
+        return half_width / _quantile(n)
+    return math.nan

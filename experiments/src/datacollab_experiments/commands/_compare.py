@@ -4,8 +4,6 @@ from __future__ import annotations
 
 import json
 import math
-import shlex
-import sys
 import time
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
@@ -18,7 +16,6 @@ from datacollab.cli.kit import one_line_errors, shown_progress
 if TYPE_CHECKING:
     from ..paper import Comparison
 
-__all__ = ["compare"]
 
 DEFAULT_METHODS = ["MPP", "GEP", "ODC", "LTI", "KTI", "KTI+TSL", "KTI+TSL+Center"]
 
@@ -37,9 +34,9 @@ def compare(
     method: Annotated[list[str] | None, Option(help=f"Repeatable. Default: {', '.join(DEFAULT_METHODS)}.")] = None,
     hyperparameters: Annotated[str, Option(help="Those of KTI: recommended, paper.")] = "recommended",
     seeds: Annotated[int, Option(min=1, help="Random draws of parties, anchors and test rows.")] = 5,
-    output: Annotated[
-        Path, Option("--output", "-o", metavar="DIR", help="Directory for figures, page and scores.")
-    ] = Path("output/compare"),
+    output: Annotated[Path, Option("--output", "-o", metavar="DIR", help="Directory for figures and scores.")] = Path(
+        "output/compare"
+    ),
     as_json: Annotated[bool, Option("--json", help="Print the scores as JSON instead of a table.")] = False,
     quiet: Annotated[bool, Option("--quiet", "-q", help="No progress.")] = False,
 ) -> None:
@@ -49,8 +46,8 @@ def compare(
     is trained on the result, and each party tests it alone. Prints a table
     with 95 % confidence intervals beside the baselines Local (every party
     alone), Local+Public (the same, with the labelled public rows behind the
-    anchor) and Central (all raw rows in one place), and writes figures and an
-    HTML page.
+    anchor) and Central (all raw rows in one place), and writes figures and
+    scores.
 
     For example:
 
@@ -61,6 +58,7 @@ def compare(
     with one_line_errors("Nothing was written; run the command again, with fewer --seeds if it takes too long."):
         from ..paper import Condition, check_methods
 
+        # A mistake in the numbers shows before any work.
         condition = Condition(
             dataset=dataset,
             n_parties=parties,
@@ -76,6 +74,7 @@ def compare(
         methods = list(dict.fromkeys(["Local", "Local+Public", *(method or DEFAULT_METHODS), "Central"]))
         check_methods(methods)
         start = time.perf_counter()
+        # A folder that cannot be written shows before the work.
         output.mkdir(parents=True, exist_ok=True)
         comparison, figures = _run(condition, data_dir, methods, seeds, quiet)
     with one_line_errors(f"The files in {output} may be incomplete; run the command again."):
@@ -99,27 +98,20 @@ def _run(
         comparison = compare_methods(condition, data, methods, range(seeds), progress)
         progress("drawing")
         figures = {
-            "Scores of all methods on common test rows.": score_figure(comparison),
-            "Rows of three parties (markers), obfuscated by UMAP into two dimensions, and aligned. Colours: "
-            f"{'three classes' if data.task == 'classification' else 'the target'}. Percentages: how much of the "
-            "variance of the same new rows, as all three parties see them, lies between the parties.": alignment_figure(
-                data, out_of_sample=condition.out_of_sample
-            ),
+            "scores": score_figure(comparison),
+            "alignment": alignment_figure(data, out_of_sample=condition.out_of_sample),
         }
     return comparison, figures
 
 
 def _write(comparison: Comparison, figures: dict[str, Any], output: Path) -> list[Path]:
-    from ..paper import comparison_page
-
     written = []
-    for name, figure in zip(("scores", "alignment"), figures.values(), strict=True):
+    for name, figure in figures.items():
         written.append(output / f"{name}.png")
         figure.savefig(written[-1], dpi=144)
-    page, scores = output / "index.html", output / "scores.json"
-    page.write_text(comparison_page(comparison, figures, shlex.join(["datacollab", *sys.argv[1:]])), encoding="utf-8")
+    scores = output / "scores.json"
     scores.write_text(json.dumps(comparison.as_dict(), indent=2), encoding="utf-8")
-    return [*written, page, scores]
+    return [*written, scores]
 
 
 def _print_table(comparison: Comparison) -> None:
@@ -135,8 +127,12 @@ def _print_table(comparison: Comparison) -> None:
         table.add_column(heading, justify="right")
     for name in comparison.methods:
         mean, half_width = comparison.interval(name)
-        interval = "" if math.isnan(half_width) else f"± {half_width:.3f}"
-        gain = "" if name == "Local" else f"{comparison.gain(name, 'Local')[0]:+.3f}"
+        interval = ""
+        if not math.isnan(half_width):
+            interval = f"± {half_width:.3f}"
+        gain = ""
+        if name != "Local":
+            gain = f"{comparison.gain(name, 'Local')[0]:+.3f}"
         table.add_row(
             name, f"{mean:.3f}", interval, gain, f"{comparison.seconds(name):.2f}",
             style="dim" if name in BASELINES else None,

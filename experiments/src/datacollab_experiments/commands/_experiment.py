@@ -18,7 +18,6 @@ if TYPE_CHECKING:
     from ..harness import Progress
     from ..paper import Experiment
 
-__all__ = ["app"]
 
 app = group("Run the paper's experiments, and report them beside the published values.")
 
@@ -87,7 +86,7 @@ def run(
     ] = None,
     quiet: Annotated[bool, Option("--quiet", "-q", help="No progress.")] = False,
 ) -> None:
-    """Run experiments; what is there already is not computed again.
+    """Run experiments; rows that are there are not computed again.
 
     Stop it at any time, by Ctrl-C or otherwise: the same command goes on where
     it was. The scores do not depend on --jobs. The presets: smoke takes minutes
@@ -110,6 +109,7 @@ def run(
 
         chosen = _load(experiments, preset, dict(_parse_method(text) for text in method or []))
         file = results_file(folder)
+        # Rows of earlier runs go in first, so that they are not computed again.
         for rows in done or []:
             take_rows(rows, file)
         with _shown(quiet) as show_progress:
@@ -118,7 +118,8 @@ def run(
                 progress=show_progress,
             )  # fmt: skip
         names = ", ".join(experiment.name for experiment in chosen)
-        missing = read_results(file).missing if hours is not None else 0
+        # Without a limit of hours a run ends when nothing is left.
+        missing = hours is not None and read_results(file).missing
         typer.echo(f"{names} at preset {preset}: {f'{missing} rows left' if missing else 'complete'} in {file}.")
         typer.echo(f"Next: datacollab experiment report {shlex.quote(str(folder))}")
         _say_what_failed(file, [experiment.name for experiment in chosen])
@@ -134,7 +135,7 @@ def report(
     """Report results beside the published values: one page, tables and figures.
 
     Writes index.html, which holds everything and needs no network; each table
-    as Markdown, CSV and LaTeX; each figure as SVG and PNG; and rows.csv, one
+    as Markdown and CSV; each figure as SVG and PNG; and rows.csv, one
     line for each number.
 
     For example:
@@ -160,21 +161,29 @@ def _say_what_failed(file: Path, names: list[str]) -> None:
     typer.echo("Failed rows, which enter no mean; --retry-failed computes them again:", err=True)
     for (experiment, name, error), count in counts.most_common(10):
         typer.echo(f"  {experiment}, {name}: {count} x {error}", err=True)
+    # Scripts see that a run is not whole.
     raise typer.Exit(FAILED)
 
 
 def _n_trials(experiment: Experiment | None) -> str:
     from ..paper import make_tasks
 
-    return "–" if experiment is None else str(len(make_tasks([experiment])))
+    if experiment is None:
+        return "–"
+    return str(len(make_tasks([experiment])))
 
 
 def _load(names: list[str], preset: str, methods: dict[str, dict[str, str]]) -> list[Experiment]:
     from ..paper import experiment_names, load_experiment, preset_names
 
-    wanted = [name for given in names for name in (experiment_names() if given == "all" else [given])]
+    wanted = list(names)
+    if "all" in wanted:
+        place = wanted.index("all")
+        # The names take the place of "all", so that the order is kept.
+        wanted[place : place + 1] = experiment_names()
     found = {name: load_experiment(name, preset) for name in dict.fromkeys(wanted)}
     for name, experiment in found.items():
+        # One that was named must have the preset; of all, those without it are left out.
         if experiment is None and name in names:
             raise ValueError(f"Experiment {name!r} has no preset {preset!r}; it has {', '.join(preset_names(name))}.")
     chosen = [experiment.with_methods(methods) for experiment in found.values() if experiment is not None]
@@ -196,7 +205,9 @@ def _shown(quiet: bool) -> Iterator[Callable[[Progress], None]]:
     with shown_progress(quiet, first="first trials") as say:
 
         def show(state: Progress) -> None:
-            failed = f", {state.failed} rows failed" if state.failed else ""
+            failed = ""
+            if state.failed:
+                failed = f", {state.failed} rows failed"
             say(f"{state.done} of {state.total} trials{failed}; last: {state.label}", state.share)
 
         yield show

@@ -1,4 +1,4 @@
-"""Run the sections, seed by seed, and write their tables beside what is wanted; what is there already is kept."""
+"""Run the sections, seed by seed, and write their tables beside their bounds; figures that are there are kept."""
 
 from __future__ import annotations
 
@@ -10,41 +10,16 @@ from dataclasses import dataclass
 from importlib import import_module
 from pathlib import Path
 
-from ..harness import (
-    Found,
-    Outcome,
-    Study,
-    Task,
-    cell_id,
-    read_outcomes,
-    results_file,
-    run_study,
-    study_options,
-)
-from .measuring import Measured
-from .report import judged, report_text
+from ..harness import Found, Outcome, Study, Task, cell_id, read_outcomes, results_file, run_study, study_options
+from .report import Datum, judge_figures, report_text
 
-SECTIONS = (
-    "survival",
-    "effects",
-    "effect_coverage",
-    "effect_parties",
-    "answers",
-    "clusters",
-    "groups",
-)
-"""Modules, each with `measured` and `WANTED`, in the order of the report."""
+# Modules, each with `measured` and `WANTED`, in the order of the report.
+SECTIONS = ("survival", "effects", "effect_parties", "clusters")
 
 
 @dataclass(frozen=True, kw_only=True)
 class Section(Task):
-    """All figures of one section and seed.
-
-    Attributes
-    ----------
-    section : str
-        A module's name.
-    """
+    """All figures of one section and seed."""
 
     section: str
 
@@ -55,7 +30,7 @@ class Section(Task):
 
     def measure(self) -> Iterator[Outcome]:
         """Return the section's figures as the scores of its one cell."""
-        figures = import_module(f".{self.section}", __package__).measured(self.seed)
+        figures = import_module(f".{self.section}", __package__).measure(self.seed)
         (cell,) = self.cells
         scores = {"|".join((one.section, one.data, one.method, one.measure)): one.value for one in figures}
         yield Outcome(cell=cell, scores=scores, seconds={})
@@ -69,7 +44,7 @@ def tasks_of(sections: Sequence[str], n_seeds: int) -> list[Section]:
     ]
 
 
-def figures_of(found: Found[Section]) -> list[Measured]:
+def figures_of(found: Found[Section]) -> list[Datum]:
     """Return all figures of results."""
     figures = []
     for task, results in found:
@@ -77,12 +52,12 @@ def figures_of(found: Found[Section]) -> list[Measured]:
             for name, value in result.scores.items():
                 section, data, method, measure = name.split("|")
                 figures.append(
-                    Measured(section=section, data=data, method=method, measure=measure, seed=task.seed, value=value)
+                    Datum(section=section, data=data, method=method, measure=measure, seed=task.seed, value=value)
                 )
     return figures
 
 
-def parsed(arguments: Sequence[str] | None) -> argparse.Namespace:
+def parse_options(arguments: Sequence[str] | None) -> argparse.Namespace:
     parser = argparse.ArgumentParser(prog=f"python -m {__package__}", description=__doc__)
     parser.add_argument("--section", action="append", choices=SECTIONS, help="only these; may be repeated")
     parser.add_argument("--seeds", type=int, default=5, help="splits of each section (default 5)")
@@ -90,7 +65,7 @@ def parsed(arguments: Sequence[str] | None) -> argparse.Namespace:
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
-    options = parsed(arguments)
+    options = parse_options(arguments)
     sections = options.section or list(SECTIONS)
     wanted = [one for section in sections for one in import_module(f".{section}", __package__).WANTED]
 
@@ -103,7 +78,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     tasks = tasks_of(sections, options.seeds)
     status = run_study(Study(name="downstream", tasks=tasks, write_report=write), options)
     figures = figures_of(list(read_outcomes(results_file(options.output), tasks)))
-    missed = [verdict for verdict in judged(figures, wanted) if not verdict.held]
+    missed = [verdict for verdict in judge_figures(figures, wanted) if not verdict.held]
     print(f"{len(wanted) - len(missed)} of {len(wanted)} wanted figures held")
     for verdict in missed:
         print(f"  not held: {verdict.words}")

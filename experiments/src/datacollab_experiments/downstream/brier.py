@@ -11,8 +11,6 @@ from scipy.integrate import trapezoid
 from datacollab.errors import NumericalError
 from datacollab.survival import kaplan_meier
 
-__all__ = ["brier_score", "censoring_weights", "integrated_brier_score"]
-
 FloatArray = NDArray[np.float64]
 
 
@@ -27,9 +25,11 @@ def censoring_weights(y_train: NDArray[Any], times: FloatArray, *, beyond: bool 
     # Events come before ends of observations: a row with its event at a time is not at risk of leaving then.  So
     # S(t) G(t) is the part of the rows with times after t.
     curve = kaplan_meier(y_train)
-    known, exposed = curve.times, curve.at_risk - curve.events
+    known = curve.times
+    exposed = curve.at_risk - curve.events
     ended = np.append(curve.at_risk[1:], 0.0)
     G = np.cumprod(np.divide(ended, exposed, out=np.ones(len(known)), where=exposed > 0))
+    # Beyond the last observation the curve of censoring is unknown, not constant.
     if len(times) and times.max() > known[-1]:
         raise NumericalError(
             f"{int((times > known[-1]).sum())} of {len(times)} times are beyond the longest observation of training "
@@ -69,8 +69,10 @@ def brier_score(y_train: NDArray[Any], y: NDArray[Any], survival: ArrayLike, tim
     If events and ends of observations share times, as in months, scikit-survival has G(t) in place of G(t-), and
     other numbers.
     """
-    event, time = y["event"], y["time"]
-    asked, S = np.asarray(times, dtype=np.float64), np.asarray(survival, dtype=np.float64)
+    event = y["event"]
+    time = y["time"]
+    asked = np.asarray(times, dtype=np.float64)
+    S = np.asarray(survival, dtype=np.float64)
     if S.shape != (len(time), len(asked)) or not ((S >= 0) & (S <= 1)).all():
         raise ValueError(
             f"survival must have probabilities of shape ({len(time)}, {len(asked)}), rows by times; got {S.shape}."
@@ -81,11 +83,12 @@ def brier_score(y_train: NDArray[Any], y: NDArray[Any], survival: ArrayLike, tim
     after = time[:, None] > asked
     weight_after = np.zeros(len(asked))
     weight_after[after.any(axis=0)] = censoring_weights(y_train, asked[after.any(axis=0)], beyond=True)
+    # A row with its event counts as dead, one observed beyond as alive; others say nothing but by the weights.
     errors = S**2 * before * weight[:, None] + (1 - S) ** 2 * after * weight_after
     return np.asarray(errors.mean(axis=0))
 
 
-def integrated_brier_score(y_train: NDArray[Any], y: NDArray[Any], survival: ArrayLike, times: ArrayLike) -> float:
+def mean_brier_score(y_train: NDArray[Any], y: NDArray[Any], survival: ArrayLike, times: ArrayLike) -> float:
     """Return the mean of `brier_score` over the time from the first to the last of `times`, by the trapezium rule.
 
     Parameters are those of `brier_score`; give two or more times, ascending.

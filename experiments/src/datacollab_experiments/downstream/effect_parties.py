@@ -26,15 +26,15 @@ from datacollab.effects import estimate_effect
 from datacollab.errors import EffectWarning
 from datacollab.targets import effect_target
 
-from .measuring import Measured, Wanted
-
-__all__ = ["WANTED", "measured"]
+from .report import Datum, Wanted
 
 SECTION = "effects and parties"
+# Per seed.
 N_STUDIES = 100
-"""Per seed."""
-_HOSPITALS, _N_ROWS = 6, 100
-_BY_PARTY, _BY_ROW = "AIPW, errors by party", "AIPW, errors by row"
+_HOSPITALS = 6
+_N_ROWS = 100
+_BY_PARTY = "AIPW, errors by party"
+_BY_ROW = "AIPW, errors by row"
 _METHODS: dict[str, dict[str, dict[str, Any]]] = {
     "levels": {"AIPW": {}, "PLR": {"method": "plr"}, "IPW": {"method": "ipw"}, "AIPW, party unknown": {}},
     "rows": {
@@ -53,11 +53,17 @@ def world(seed: int, kind: str, n_rows: int = _N_ROWS) -> _World:
     rng = np.random.default_rng(seed)
     party = np.repeat(np.arange(_HOSPITALS), n_rows)
     X = rng.normal(size=(len(party), 3))
-    level, odds, effect = np.linspace(-1.5, 1.5, _HOSPITALS), 0.5 * X[:, 0], np.full(len(party), 2.0)
+    level = np.linspace(-1.5, 1.5, _HOSPITALS)
+    odds = 0.5 * X[:, 0]
+    effect = np.full(len(party), 2.0)
     if kind == "rows":
-        level, odds, effect = np.zeros(_HOSPITALS), 0.8 * X[:, 0], 2 + 1.5 * (X[:, 0] ** 2 - 1)
+        level = np.zeros(_HOSPITALS)
+        odds = 0.8 * X[:, 0]
+        effect = 2 + 1.5 * (X[:, 0] ** 2 - 1)
     if kind == "parties":
-        level, effect = rng.normal(size=_HOSPITALS), 2 + 0.5 * rng.normal(size=_HOSPITALS)[party]
+        level = rng.normal(size=_HOSPITALS)
+        effect = 2 + 0.5 * rng.normal(size=_HOSPITALS)[party]
+    # A hospital's level moves treatment and outcome, which makes it a confounder.
     propensity = 1 / (1 + np.exp(-odds - 0.7 * level[party]))
     treatment = (rng.random(len(party)) < propensity).astype(np.int64)
     outcome = effect * treatment + X @ [1.0, -1.0, 0.5] + level[party] + rng.normal(size=len(party))
@@ -66,27 +72,30 @@ def world(seed: int, kind: str, n_rows: int = _N_ROWS) -> _World:
 
 @cache
 def truth(kind: str, name: str) -> float:
-    """Return what a method is held against: the average of effects by the weights that its name says."""
+    """Return the true value for a method: the average of effects by the weights that its name says."""
     if kind != "rows":
         return 2.0
     *_, e, effect = world(0, kind, 200_000)
-    weights = e if name.endswith("ATT") else e * (1 - e) if name.endswith("overlap") else np.ones_like(e)
+    # All rows count alike, by their chance to be treated, or by their overlap.
+    weights = {"ATT": e, "overlap": e * (1 - e)}.get(name.rpartition(", ")[2], np.ones_like(e))
     return float(np.average(effect, weights=weights))
 
 
 def _shares(X: NDArray[np.float64], target: NDArray[np.void], seed: int, *, dealt: bool) -> list[dc.Share]:
     """Rows turned by each hospital in its own way; or dealt anew, so that nobody knows whose they are."""
     rng = np.random.default_rng(seed)
-    anchor, order = rng.normal(size=(40, 3)), rng.permutation(len(X)) if dealt else np.arange(len(X))
+    anchor = rng.normal(size=(40, 3))
+    order = rng.permutation(len(X)) if dealt else np.arange(len(X))
     shares = []
     for k, own in enumerate(np.split(order, _HOSPITALS)):
+        # A secret rotation at each hospital, which an affine map undoes.
         Q = np.linalg.qr(rng.normal(size=(3, 3)))[0]
         parts = {"representation": X[own] @ Q, "anchor_representation": anchor @ Q, "target": target[own]}
         shares.append(dc.Share(party=k, **parts))
     return shares
 
 
-def measured(seed: int) -> Iterator[Measured]:
+def measure(seed: int) -> Iterator[Datum]:
     """Coverage of 95 % intervals, and bias."""
     for kind, methods in _METHODS.items():
         found: dict[str, list[tuple[float, bool]]] = defaultdict(list)
@@ -102,7 +111,7 @@ def measured(seed: int) -> Iterator[Measured]:
         for name, pairs in found.items():
             off, covered = np.transpose(pairs)
             for measure, value in (("coverage", covered.mean()), ("bias", off.mean())):
-                yield Measured(
+                yield Datum(
                     section=SECTION, data=_data(kind), method=name, measure=measure, seed=seed, value=float(value)
                 )
 

@@ -17,30 +17,19 @@ from datacollab.targets import effect_target
 
 from .tables import nhefs
 
-__all__ = [
-    "AFFINE",
-    "AFFINE_KERNEL",
-    "TRUTH",
-    "Parties",
-    "World",
-    "estimated",
-    "folds_for",
-    "parties",
-    "shares_of",
-    "world",
-]
-
 TRUTH = 2.0
-_WIDTH, _KERNEL_WIDTH, _N_PUBLIC = 9, 16, 300
+_WIDTH = 9
+_KERNEL_WIDTH = 16
+_N_PUBLIC = 300
 _TREATED = np.array([0.3, -0.3, 0.4, 0.2, -0.3, 0.3, 0.2, 0.1, 0.3])
 _OUTCOME = np.array([1.0, -0.5, 1.0, 0.5, -1.0, 1.0, 0.3, 0.3, 1.5])
+# For representations of as many columns as the table has.
 AFFINE = dc.LTI(_WIDTH, fit_intercept=True)
-"""For representations of as many columns as the table has."""
 AFFINE_KERNEL = dc.LTI(_KERNEL_WIDTH, fit_intercept=True)
 
 
 @dataclass(frozen=True, eq=False)
-class World:
+class EffectWorld:
     """Rows of the parties, in their order, and public ones.
 
     Attributes
@@ -50,7 +39,7 @@ class World:
     public : ndarray of shape (300, 9)
         Other real rows: the anchor.
     public_treatment, public_outcome : ndarray of shape (300,)
-        For who has public rows with treatments and outcomes; nobody else looks at them.
+        For those who have public rows with treatments and outcomes; nobody else looks at them.
     party : ndarray of shape (n_rows,)
     """
 
@@ -63,19 +52,21 @@ class World:
     party: NDArray[np.intp]
 
 
-def world(seed: int, n_parties: int, n_per_party: int, *, is_linear: bool = True) -> World:
+def world(seed: int, n_parties: int, n_per_party: int, *, is_linear: bool = True) -> EffectWorld:
     """Draw rows of the table without replacement, treatments by a logistic and outcomes by another function of them."""
     table = nhefs().drop(columns=["qsmk", "wt82_71"]).to_numpy()
     rng = np.random.default_rng(seed)
     n = n_parties * n_per_party
     rows = rng.permutation(len(table))[: n + _N_PUBLIC]
     z = ((table - table.mean(axis=0)) / table.std(axis=0))[rows]
+    # Treatment follows the covariates by a logistic model, whose coefficients are fixed above.
     treatment = (rng.random(len(z)) < 1 / (1 + np.exp(0.4 - z @ _TREATED))).astype(np.int64)
     mean = z @ _OUTCOME
+    # Squares, a product and an absolute value: no linear model of the covariates has them.
     if not is_linear:
         mean += 0.7 * (z[:, 2] ** 2 - 1) + 0.5 * z[:, 4] * z[:, 8] + np.abs(z[:, 5])
     outcome = TRUTH * treatment + mean + 2.0 * rng.normal(size=len(z))
-    return World(
+    return EffectWorld(
         *(table[rows[:n]], treatment[:n], outcome[:n]),
         *(table[rows[n:]], treatment[n:], outcome[n:]),
         np.repeat(np.arange(n_parties), n_per_party),
@@ -83,14 +74,14 @@ def world(seed: int, n_parties: int, n_per_party: int, *, is_linear: bool = True
 
 
 @dataclass(frozen=True, eq=False)
-class Parties:
+class Sharing:
     """How parties share."""
 
     kind: str = "pca"
     grouped: int | None = None
 
 
-def parties(w: World, how: Parties, seed: int) -> Iterator[tuple[dc.Party, NDArray[np.intp]]]:
+def parties(w: EffectWorld, how: Sharing, seed: int) -> Iterator[tuple[dc.Party, NDArray[np.intp]]]:
     """Parties fitted, and where their rows are."""
     target = effect_target(w.treatment, w.outcome)
     for k in range(int(w.party.max()) + 1):
@@ -109,8 +100,8 @@ def parties(w: World, how: Parties, seed: int) -> Iterator[tuple[dc.Party, NDArr
             yield dc.Party(k, f, random_state=100 * seed + k, **defended).fit(w.X[own], target[own]), own
 
 
-def shares_of(w: World, how: Parties, seed: int) -> list[dc.Share]:
-    """What all parties send."""
+def shares_of(w: EffectWorld, how: Sharing, seed: int) -> list[dc.Share]:
+    """Return the shares of all parties."""
     return [party.share(w.public) for party, _ in parties(w, how, seed)]
 
 
@@ -119,7 +110,7 @@ def folds_for(treatment: NDArray[np.int64], groups: NDArray[np.intp]) -> int:
     return min(5, *(len(np.unique(groups[treatment == arm])) for arm in (0, 1)))
 
 
-def estimated(
+def estimate_raw(
     X: NDArray[np.float64],
     treatment: NDArray[np.int64],
     outcome: NDArray[np.float64],
@@ -132,6 +123,7 @@ def estimated(
     """Estimate and standard error from raw rows, with a level of each party; None where an arm has fewer than two."""
     groups = equal_rows(X) if grouped else np.arange(len(X))
     n_folds = folds_for(treatment, groups)
+    # Cross-fitting needs both arms in training and test folds.
     if n_folds < 2:
         return None
     folds = effect_folds(treatment, groups, n_folds, seed, party=party)

@@ -17,45 +17,44 @@ from datacollab.errors import EffectError, EffectWarning, SinglePartyWarning
 from datacollab.party import Microaggregation
 from datacollab.targets import effect_target
 
-from .effect_worlds import AFFINE, AFFINE_KERNEL, TRUTH, Parties, World, estimated, parties, shares_of, world
-from .measuring import Measured, Wanted
+from .effect_worlds import AFFINE, AFFINE_KERNEL, TRUTH, EffectWorld, Sharing, estimate_raw, parties, shares_of, world
+from .report import Datum, Wanted
 from .tables import survival_table
 
-__all__ = ["SECTION", "WANTED", "measured"]
-
 SECTION = "effects"
+# Worlds of one seed: a root mean squared error is over these.
 N_WORLDS = 6
-"""Worlds of one seed: a root mean squared error is over these."""
+# Parties of each world that also try their own rows and the public ones together.
 _N_WITH_PUBLIC = 4
-"""Parties of each world that also try their own rows and the public ones together."""
 SIZES = ((8, 120), (24, 40))
 METHODS = ("plr", "aipw")
 SHARED = {
-    "DC PCA affine": (Parties("pca"), AFFINE),
-    "DC kernel PCA affine": (Parties("kernel-pca"), AFFINE_KERNEL),
-    "DC groups by treatment": (Parties("pca", grouped=5), AFFINE),
+    "DC PCA affine": (Sharing("pca"), AFFINE),
+    "DC kernel PCA affine": (Sharing("kernel-pca"), AFFINE_KERNEL),
+    "DC groups by treatment": (Sharing("pca", grouped=5), AFFINE),
 }
+# The horizon of the restricted mean, in days.
 _FIVE_YEARS = 5 * 365.25
 _KERNEL_WIDTH = 32
 _TENTHS = [slice(120 * k, 120 * (k + 1)) for k in range(10)]
 
+# Estimates and standard errors, by who made them.
 Found = dict[str, list[tuple[float, float]]]
-"""Estimates and standard errors, by who made them."""
 
 
-def measured(seed: int) -> Iterator[Measured]:
+def measure(seed: int) -> Iterator[Datum]:
     """All figures of one seed."""
     with warnings.catch_warnings():
         # Parties alone have nothing to align, and few rows of either arm: that is what is measured.
         warnings.simplefilter("ignore", SinglePartyWarning)
         warnings.simplefilter("ignore", EffectWarning)
-        yield from list(_measured(seed))
+        yield from list(_measure(seed))
 
 
-def _measured(seed: int) -> Iterator[Measured]:
+def _measure(seed: int) -> Iterator[Datum]:
     for n_parties, n_rows in SIZES:
         data = f"nhefs {n_parties}x{n_rows}"
-        made = partial(Measured, section=SECTION, data=data, seed=seed)
+        made = partial(Datum, section=SECTION, data=data, seed=seed)
         by_method: dict[str, Found] = {method: {} for method in METHODS}
         refused = dict.fromkeys(METHODS, 0)
         for number in range(N_WORLDS):
@@ -78,20 +77,21 @@ def _measured(seed: int) -> Iterator[Measured]:
     yield from _survival(seed)
 
 
-def _into(found: Found, w: World, shared: dict[str, list[dc.Share]], method: str, seed: int) -> int:
+def _into(found: Found, w: EffectWorld, shared: dict[str, list[dc.Share]], method: str, seed: int) -> int:
     """Add everybody's estimates of one world; how many parties have none."""
-    central = estimated(w.X, w.treatment, w.outcome, method, seed, party=w.party)
+    central = estimate_raw(w.X, w.treatment, w.outcome, method, seed, party=w.party)
     assert central is not None
     found.setdefault("Central", []).append(central)
-    local, more = [], []
+    local = []
+    more = []
     for k in range(int(w.party.max()) + 1):
         own = w.party == k
-        local.append(estimated(w.X[own], w.treatment[own], w.outcome[own], method, seed))
+        local.append(estimate_raw(w.X[own], w.treatment[own], w.outcome[own], method, seed))
         if k >= _N_WITH_PUBLIC:
             continue
         rows = np.vstack([w.X[own], w.public])
         t = np.concatenate([w.treatment[own], w.public_treatment])
-        more.append(estimated(rows, t, np.concatenate([w.outcome[own], w.public_outcome]), method, seed))
+        more.append(estimate_raw(rows, t, np.concatenate([w.outcome[own], w.public_outcome]), method, seed))
     known = [pair for pair in local if pair is not None]
     found.setdefault("Local", []).extend(known)
     found.setdefault("Local+Public", []).extend(pair for pair in more if pair is not None)
@@ -106,14 +106,16 @@ def _into(found: Found, w: World, shared: dict[str, list[dc.Share]], method: str
 def _meta(pairs: list[tuple[float, float]]) -> tuple[float, float]:
     """Local estimates, weighted by one over their variances."""
     values, errors = np.transpose(pairs)
+    # Fixed effects: precision is one over the squared standard error.
     weights = 1 / errors**2
     return float(weights @ values / weights.sum()), float(1 / np.sqrt(weights.sum()))
 
 
-def _by_outcome(w: World, method: str, seed: int) -> tuple[float, float]:
-    """What would be estimated from rows grouped within arms by outcome, if it were not refused: straight from means."""
+def _by_outcome(w: EffectWorld, method: str, seed: int) -> tuple[float, float]:
+    """Estimate from means of rows grouped within arms by outcome, which the library refuses."""
     halves = (w.outcome > np.median(w.outcome)).astype(int)
-    rows, order = [], []
+    rows = []
+    order = []
     for k in range(int(w.party.max()) + 1):
         own = np.flatnonzero(w.party == k)
         published = Microaggregation(5, small_classes="group").apply(
@@ -122,24 +124,27 @@ def _by_outcome(w: World, method: str, seed: int) -> tuple[float, float]:
         rows.append(published.rows)
         order.append(own[published.own_rows])
     own = np.concatenate(order)
-    found = estimated(np.vstack(rows), w.treatment[own], w.outcome[own], method, seed, grouped=True, party=w.party[own])
+    found = estimate_raw(
+        np.vstack(rows), w.treatment[own], w.outcome[own], method, seed, grouped=True, party=w.party[own]
+    )
     assert found is not None
     return found
 
 
-def _conditional(seed: int) -> Iterator[Measured]:
-    """Effects that depend on two columns: root mean squared error of what is said of each own row."""
-    made = partial(Measured, section=SECTION, data="nhefs 8x120", seed=seed, measure="conditional RMSE")
+def _conditional(seed: int) -> Iterator[Datum]:
+    """Effects that depend on two columns: root mean squared error of each own row's effect."""
+    made = partial(Datum, section=SECTION, data="nhefs 8x120", seed=seed, measure="conditional RMSE")
     squared: dict[str, list[float]] = {}
     for number in range(N_WORLDS):
         w = world(1000 * seed + number, 8, 120)
         z = (w.X - w.X.mean(axis=0)) / w.X.std(axis=0)
+        # The effect grows with age and falls with weight.
         truth = TRUTH + 0.5 * z[:, 2] - 0.5 * z[:, 8]
         outcome = w.outcome + w.treatment * (truth - TRUTH)
         target = effect_target(w.treatment, outcome)
         central = conditional_effects(_as_shares(w.X, target, w.public, w.party), AFFINE, random_state=seed)
         squared.setdefault("Central", []).append(_mse(central.party_model(0).predict(w.X), truth))
-        changed = World(w.X, w.treatment, outcome, w.public, w.public_treatment, w.public_outcome, w.party)
+        changed = EffectWorld(w.X, w.treatment, outcome, w.public, w.public_treatment, w.public_outcome, w.party)
         for who, (how, integrator) in SHARED.items():
             fitted = list(parties(changed, how, seed))
             found = conditional_effects([p.share(w.public) for p, _ in fitted], integrator, random_state=seed)
@@ -174,13 +179,14 @@ def _mse(said: NDArray[np.float64], truth: NDArray[np.float64]) -> float:
     return float(np.mean((said - truth) ** 2))
 
 
-def _survival(seed: int) -> Iterator[Measured]:
+def _survival(seed: int) -> Iterator[Datum]:
     """Chemotherapy and survival at five years: how far each is from the pooled table, in its standard errors."""
     table = survival_table("rotterdam")
     columns = table.X.drop(columns=["chemo"]).to_numpy()
     rng = np.random.default_rng(seed)
     rows = rng.permutation(len(columns))[:1500]
-    X, public = columns[rows[:1200]], columns[rows[1200:]]
+    X = columns[rows[:1200]]
+    public = columns[rows[1200:]]
     # In months: what the parties share, and so what the pooled table has.
     months = np.ceil(table.time[rows] / 30.4375)
     treated = table.X["chemo"].to_numpy()[rows].astype(np.int64)
@@ -210,7 +216,7 @@ def _survival(seed: int) -> Iterator[Measured]:
             off["Local"] = float(np.mean([abs(value - central.estimate) for value, _ in local]))
             off["meta"] = abs(_meta(local)[0] - central.estimate)
         for who, value in off.items():
-            yield Measured(
+            yield Datum(
                 section=SECTION,
                 data="rotterdam 10x120",
                 method=who,
@@ -223,17 +229,17 @@ def _survival(seed: int) -> Iterator[Measured]:
 _REFUSED = "groups by treatment and outcome (refused)"
 
 
-def _wanted(data: str, method: str, measure: str, **bounds: Any) -> Wanted:
+def _list_wanted(data: str, method: str, measure: str, **bounds: Any) -> Wanted:
     return Wanted(section=SECTION, data=data, method=method, measure=measure, **bounds)
 
 
 WANTED: tuple[Wanted, ...] = (
-    _wanted("nhefs 8x120", "Central", "aipw RMSE", at_most=0.21),
-    _wanted("nhefs 8x120", "DC PCA affine", "aipw RMSE", at_most=0.21),
-    _wanted("nhefs 8x120", "DC kernel PCA affine", "aipw RMSE", at_most=0.22),
-    _wanted("nhefs 8x120", "DC groups by treatment", "aipw RMSE", at_most=0.33),
-    _wanted("nhefs 8x120", "Local", "aipw RMSE", at_least=0.5),
-    _wanted("nhefs 8x120", _REFUSED, "aipw RMSE", at_least=0.5),
+    _list_wanted("nhefs 8x120", "Central", "aipw RMSE", at_most=0.21),
+    _list_wanted("nhefs 8x120", "DC PCA affine", "aipw RMSE", at_most=0.21),
+    _list_wanted("nhefs 8x120", "DC kernel PCA affine", "aipw RMSE", at_most=0.22),
+    _list_wanted("nhefs 8x120", "DC groups by treatment", "aipw RMSE", at_most=0.33),
+    _list_wanted("nhefs 8x120", "Local", "aipw RMSE", at_least=0.5),
+    _list_wanted("nhefs 8x120", _REFUSED, "aipw RMSE", at_least=0.5),
     *(
         Wanted(section=SECTION, data=data, method=method, measure="aipw RMSE", beside=beside, at_most=most)
         for data, method, beside, most in (
@@ -244,8 +250,8 @@ WANTED: tuple[Wanted, ...] = (
             ("nhefs 24x40", "DC PCA affine", "meta", -0.3),
         )
     ),
-    *(_wanted("nhefs 8x120", method, f"{each} coverage", at_least=0.85) for method in SHARED for each in METHODS),
-    *(_wanted("nhefs 8x120", _REFUSED, f"{each} coverage", at_most=0.5) for each in METHODS),
+    *(_list_wanted("nhefs 8x120", method, f"{each} coverage", at_least=0.85) for method in SHARED for each in METHODS),
+    *(_list_wanted("nhefs 8x120", _REFUSED, f"{each} coverage", at_most=0.5) for each in METHODS),
     *(
         Wanted(
             section=SECTION,
@@ -258,9 +264,9 @@ WANTED: tuple[Wanted, ...] = (
         for beside, most in (("Central", 0.05), ("Local", -0.4))
     ),
     *(
-        _wanted("rotterdam 10x120", "DC PCA affine", f"survival off, {each}, in SE of Central", at_most=1e-5)
+        _list_wanted("rotterdam 10x120", "DC PCA affine", f"survival off, {each}, in SE of Central", at_most=1e-5)
         for each in ("ipw", "plr")
     ),
-    _wanted("rotterdam 10x120", "DC kernel PCA affine", "survival off, plr, in SE of Central", at_most=0.2),
-    _wanted("rotterdam 10x120", "Local", "survival off, plr, in SE of Central", at_least=0.3),
+    _list_wanted("rotterdam 10x120", "DC kernel PCA affine", "survival off, plr, in SE of Central", at_most=0.2),
+    _list_wanted("rotterdam 10x120", "Local", "survival off, plr, in SE of Central", at_least=0.3),
 )

@@ -1,33 +1,70 @@
-"""Tables of means over seeds, and whether each is what was wanted."""
+"""Tables of means over seeds, and whether each is within its bounds."""
 
 from __future__ import annotations
 
 import math
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from pathlib import Path
 
 import numpy as np
 
 from ..harness import markdown
-from .measuring import Measured, Wanted
 
-__all__ = ["Verdict", "judged", "report_text"]
 
-_HEAD = """\
-# What a collaboration brings downstream
+@dataclass(frozen=True, kw_only=True)
+class Datum:
+    """One figure of one seed.
 
-Made by `make downstream`: means over seeds, each a split of the table into parties, public rows and test rows, with
-the standard deviation over seeds. What methods, tables and measures are, each section's file in
-`experiments/src/datacollab_experiments/downstream` says. Some bounds were set before anything ran, and others when the
-first seeds were known: they tell that nothing got worse, and are no proof of what was found.
-"""
+    Attributes
+    ----------
+    section : str
+        Such as "survival".
+    data : str
+        Table, parties and rows, such as "whas500 5x50".
+    method : str
+        Such as "Local", "Local+Public", "meta", "Central", "DC PCA affine".
+    measure : str
+        Such as "C-index".
+    """
+
+    section: str
+    data: str
+    method: str
+    measure: str
+    seed: int
+    value: float
+
+
+@dataclass(frozen=True, kw_only=True)
+class Wanted:
+    """Bounds for the mean over seeds of one figure.
+
+    Attributes
+    ----------
+    section, data, method, measure : str
+        The figure that is bounded.
+    at_least, at_most : float or None
+        Bounds for its mean over seeds.
+    beside : str or None
+        Another method: the bounds are then for this method's mean less that one's.
+    """
+
+    section: str
+    data: str
+    method: str
+    measure: str
+    at_least: float | None = None
+    at_most: float | None = None
+    beside: str | None = None
+
 
 Key = tuple[str, str, str, str]
 
 
 @dataclass(frozen=True)
-class Verdict:
-    """A figure beside what is wanted of it."""
+class JudgedFigure:
+    """A figure beside its bounds."""
 
     wanted: Wanted
     found: float
@@ -35,27 +72,33 @@ class Verdict:
     @property
     def held(self) -> bool:
         """Whether it lies within the bounds; a figure that is not there does not."""
-        low = -math.inf if self.wanted.at_least is None else self.wanted.at_least
-        high = math.inf if self.wanted.at_most is None else self.wanted.at_most
-        return bool(low <= self.found <= high)
+        one = self.wanted
+        # A comparison with nan is false, so that a figure that is not there holds no bound.
+        is_enough = one.at_least is None or self.found >= one.at_least
+        is_little = one.at_most is None or self.found <= one.at_most
+        return bool(is_enough and is_little)
 
     @property
     def bounds(self) -> str:
-        """In words."""
+        """The bounds in words."""
         one = self.wanted
         if one.at_least is not None and one.at_most is not None:
             return f"{one.at_least:g} to {one.at_most:g}"
-        return f"at least {one.at_least:g}" if one.at_least is not None else f"at most {one.at_most:g}"
+        if one.at_least is not None:
+            return f"at least {one.at_least:g}"
+        return f"at most {one.at_most:g}"
 
     @property
     def words(self) -> str:
-        """Which figure it is, and what it came to."""
+        """The figure, its value and its bounds."""
         one = self.wanted
-        less = "" if one.beside is None else f" less {one.beside}"
+        less = ""
+        if one.beside is not None:
+            less = f" less {one.beside}"
         return f"{one.section}, {one.data}, {one.method}{less}, {one.measure}: {self.found:.3f}, wanted {self.bounds}"
 
 
-def judged(figures: Iterable[Measured], wanted: Iterable[Wanted]) -> list[Verdict]:
+def judge_figures(figures: Iterable[Datum], wanted: Iterable[Wanted]) -> list[JudgedFigure]:
     """Every wanted figure with the mean that was found; nan where there is none."""
     values = _by_figure(figures)
     verdicts = []
@@ -63,17 +106,17 @@ def judged(figures: Iterable[Measured], wanted: Iterable[Wanted]) -> list[Verdic
         found = _mean(values.get((one.section, one.data, one.method, one.measure), {}))
         if one.beside is not None:
             found -= _mean(values.get((one.section, one.data, one.beside, one.measure), {}))
-        verdicts.append(Verdict(one, found))
+        verdicts.append(JudgedFigure(one, found))
     return verdicts
 
 
-def report_text(figures: Sequence[Measured], wanted: Sequence[Wanted]) -> str:
+def report_text(figures: Sequence[Datum], wanted: Sequence[Wanted]) -> str:
     """The page, in Markdown."""
     values = _by_figure(figures)
-    verdicts = judged(figures, wanted)
+    verdicts = judge_figures(figures, wanted)
     n_seeds = len({one.seed for one in figures})
     held = sum(verdict.held for verdict in verdicts)
-    parts = [_HEAD, f"{n_seeds} seeds. Of {len(verdicts)} figures with bounds {held} hold.\n"]
+    parts = [f"{n_seeds} seeds. Of {len(verdicts)} figures with bounds {held} hold.\n"]
     for section in dict.fromkeys(one.section for one in figures):
         parts.append(f"## {section[0].upper()}{section[1:]}\n")
         keys = [key for key in values if key[0] == section]
@@ -85,27 +128,32 @@ def report_text(figures: Sequence[Measured], wanted: Sequence[Wanted]) -> str:
             if (key[1], key[3]) == (data, measure)
         ]
         parts.append(markdown(["data", "measure", "method", "mean ± sd", "wanted"], lines) + "\n")
-    return "\n".join(parts)
+    page = Path(__file__).with_name("page.md").read_text(encoding="utf-8")
+    return page.replace("{{figures}}", "\n".join(parts).rstrip("\n"))
 
 
-def _line(key: Key, of_seeds: Mapping[int, float], verdicts: Iterable[Verdict]) -> list[str]:
+def _line(key: Key, of_seeds: Mapping[int, float], verdicts: Iterable[JudgedFigure]) -> list[str]:
     found = np.array(list(of_seeds.values()))
     own = [verdict for verdict in verdicts if _key(verdict.wanted) == key]
-    said = "; ".join(
-        ("" if verdict.wanted.beside is None else f"less {verdict.wanted.beside}: {verdict.found:+.3f}, ")
-        + verdict.bounds
-        + ("" if verdict.held else " **not held**")
-        for verdict in own
-    )
+    said = "; ".join(_judgement(verdict) for verdict in own)
     shown = "–" if np.isnan(found).all() else f"{np.nanmean(found):.3f} ± {np.nanstd(found):.3f}"
     return [key[1], key[3], key[2], shown, said]
+
+
+def _judgement(verdict: JudgedFigure) -> str:
+    text = verdict.bounds
+    if verdict.wanted.beside is not None:
+        text = f"less {verdict.wanted.beside}: {verdict.found:+.3f}, {text}"
+    if not verdict.held:
+        text += " **not held**"
+    return text
 
 
 def _key(wanted: Wanted) -> Key:
     return wanted.section, wanted.data, wanted.method, wanted.measure
 
 
-def _by_figure(figures: Iterable[Measured]) -> dict[Key, dict[int, float]]:
+def _by_figure(figures: Iterable[Datum]) -> dict[Key, dict[int, float]]:
     values: dict[Key, dict[int, float]] = {}
     for one in figures:
         values.setdefault((one.section, one.data, one.method, one.measure), {})[one.seed] = one.value
@@ -114,4 +162,6 @@ def _by_figure(figures: Iterable[Measured]) -> dict[Key, dict[int, float]]:
 
 def _mean(of_seeds: Mapping[int, float]) -> float:
     known = [value for value in of_seeds.values() if not math.isnan(value)]
-    return float(np.mean(known)) if known else math.nan
+    if known:
+        return float(np.mean(known))
+    return math.nan

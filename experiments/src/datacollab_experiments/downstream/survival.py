@@ -17,29 +17,23 @@ from sklearn.metrics import cohen_kappa_score
 import datacollab as dc
 from datacollab.errors import AgreementError, NumericalError
 from datacollab.party import Microaggregation
-from datacollab.survival import (
-    CoxRegression,
-    SurvivalForest,
-    SurvivalModel,
-    concordance_index,
-    risk_groups,
-)
+from datacollab.survival import CoxRegression, SurvivalForest, SurvivalModel, concordance_index, risk_groups
 from datacollab.targets import coarsen_times, survival_target
 
-from .brier import integrated_brier_score
-from .measuring import Measured, Wanted
+from .brier import mean_brier_score
+from .report import Datum, Wanted
 from .tables import survival_table
 
-__all__ = ["SECTION", "WANTED", "measured"]
-
 SECTION = "survival"
+# Days of a mean month.
 MONTH = 30.4375
+# Ridge penalty on standardised columns of all Cox regressions: fifty rows with fourteen columns need one.
 ALPHA = 1.0
-"""Ridge penalty on standardised columns of all Cox regressions: fifty rows with fourteen columns need one."""
+# The same where rows are means of five, which say a fifth as much.
 ALPHA_OF_MEANS = 20.0
-"""The same where rows are means of five, which say a fifth as much."""
-N_KERNEL, WIDER = 20, 3.0
-"""Components of kernel PCA, and the factor of its bandwidth."""
+# Components of kernel PCA, and the factor of its bandwidth.
+N_KERNEL = 20
+WIDER = 3.0
 MOST_TEST_ROWS = 1000
 COX_TABLES = {"whas500": (5, 50), "gbsg2": (5, 50), "rotterdam": (10, 50), "flchain": (10, 60)}
 FOREST_TABLES = {"rotterdam": (10, 50), "flchain": (16, 25)}
@@ -52,14 +46,12 @@ class Split:
 
     Attributes
     ----------
-    label : str
-        Table, parties and rows.
     parties : dict of int to (ndarray, ndarray)
         Rows and their targets in months.
     anchor, anchor_target
         Public rows.
     test, test_target
-        In exact months.
+        Test rows, and their times in exact months.
     times : ndarray of shape (n_times,)
         At which curves are compared.
     """
@@ -75,6 +67,7 @@ class Split:
     def __post_init__(self) -> None:
         ends = [y["time"].max() for _, y in self.parties.values()]
         events = np.concatenate([y["time"][y["event"]] for _, y in self.parties.values()])
+        # Curves end where every party still has rows under observation.
         last = min(*ends, np.quantile(self.test_target["time"], 0.8), np.quantile(events, 0.8))
         object.__setattr__(self, "times", np.linspace(last / 12, last, 12))
 
@@ -82,12 +75,15 @@ class Split:
 def split_of(name: str, n_parties: int, n_rows: int, seed: int) -> Split:
     """Parties, anchor and test rows of a table, drawn without replacement."""
     table = survival_table(name)
-    X, exact = table.X.to_numpy(), survival_target(table.event, table.time / MONTH)
+    X = table.X.to_numpy()
+    exact = survival_target(table.event, table.time / MONTH)
     shared = coarsen_times(exact, 1.0)
-    order = drawn(len(X), seed)
+    order = draw_order(len(X), seed)
     n_own = n_parties * n_rows
+    # At least as many rows stay to test on as the anchor takes.
     n_anchor = min(300, (len(X) - n_own) // 2)
-    anchor, test = order[n_own : n_own + n_anchor], order[n_own + n_anchor :][:MOST_TEST_ROWS]
+    anchor = order[n_own : n_own + n_anchor]
+    test = order[n_own + n_anchor :][:MOST_TEST_ROWS]
     # Columns that hardly vary among the public rows are left out by agreement.
     X = X[:, X[anchor].std(axis=0) > 0]
     own = {k: order[k * n_rows : (k + 1) * n_rows] for k in range(n_parties)}
@@ -101,20 +97,20 @@ def split_of(name: str, n_parties: int, n_rows: int, seed: int) -> Split:
     )
 
 
-def drawn(n_rows: int, seed: int) -> NDArray[np.int64]:
+def draw_order(n_rows: int, seed: int) -> NDArray[np.int64]:
     return np.random.default_rng([seed, n_rows]).permutation(n_rows)
 
 
 @dataclass(frozen=True, eq=False)
 class Predicted:
-    """What one party's program says: log risks of test rows and of anchor rows, and survival of test rows."""
+    """A party's predictions: log risks of test rows and of anchor rows, and survival of test rows."""
 
     risk: Array
     anchor_risk: Array
     survival: Array | None
 
 
-def predicted(model: SurvivalModel, party: int | None, test: Array, anchor: Array, times: Array) -> Predicted:
+def predict_party(model: SurvivalModel, party: int | None, test: Array, anchor: Array, times: Array) -> Predicted:
     own = model if party is None else model.for_party(party)
     return Predicted(own.predict(test), own.predict(anchor), own.predict_survival(test, times))
 
@@ -126,8 +122,8 @@ def cox(alpha: float = ALPHA) -> CoxRegression:
 def central(split: Split, h: Callable[[], Any]) -> dict[int, Predicted]:
     """All rows in one place, with the parties as strata."""
     X = np.concatenate([rows for rows, _ in split.parties.values()])
-    model = h().fit(X, pooled_target(split), strata=strata_of(split.parties))
-    return {k: predicted(model, k, split.test, split.anchor, split.times) for k in split.parties}
+    model = h().fit(X, target_of_all(split), strata=strata_of(split.parties))
+    return {k: predict_party(model, k, split.test, split.anchor, split.times) for k in split.parties}
 
 
 def local(split: Split, h: Callable[[], Any], *, public: bool = False) -> dict[int, Predicted | None]:
@@ -136,11 +132,14 @@ def local(split: Split, h: Callable[[], Any], *, public: bool = False) -> dict[i
     for k, (X, y) in split.parties.items():
         try:
             if public:
-                rows, target = np.concatenate([X, split.anchor]), np.concatenate([y, split.anchor_target])
+                rows = np.concatenate([X, split.anchor])
+                target = np.concatenate([y, split.anchor_target])
+                # Public rows are a stratum of their own: their baseline may be another.
                 model = h().fit(rows, target, strata=[k] * len(X) + [-1] * len(split.anchor))
-                found[k] = predicted(model, k, split.test, split.anchor, split.times)
+                found[k] = predict_party(model, k, split.test, split.anchor, split.times)
             else:
-                found[k] = predicted(h().fit(X, y), None, split.test, split.anchor, split.times)
+                found[k] = predict_party(h().fit(X, y), None, split.test, split.anchor, split.times)
+        # Few rows may have no event, or no two to compare.
         except (AgreementError, NumericalError):
             found[k] = None
     return found
@@ -149,11 +148,14 @@ def local(split: Split, h: Callable[[], Any], *, public: bool = False) -> dict[i
 def meta(split: Split) -> dict[int, Predicted]:
     """Local coefficients, each weighing by the inverse of its covariance (multivariate, fixed effects)."""
     d = split.test.shape[1]
-    precision, weighted = np.zeros((d, d)), np.zeros(d)
+    precision = np.zeros((d, d))
+    weighted = np.zeros(d)
     for X, y in split.parties.values():
         model = cox().fit(X, y)
+        # The information of a party's own estimate.
         own = np.linalg.inv(model.covariance_)
-        precision, weighted = precision + own, weighted + own @ model.coef_
+        precision = precision + own
+        weighted = weighted + own @ model.coef_
     beta = np.linalg.solve(precision, weighted)
     return {k: Predicted(split.test @ beta, split.anchor @ beta, None) for k in split.parties}
 
@@ -169,23 +171,23 @@ def collaboration(
     seed: int = 0,
     **options: float,
 ) -> dict[int, Predicted]:
-    """f_k at each party, g_k from the anchor's rows, h on what all shared, with the parties as strata."""
+    """f_k at each party, g_k from the anchor's rows, h on all shared rows, with the parties as strata."""
     maps = {
         k: dc.obfuscator(kind, n_components, standardize=True, random_state=0, **options).fit(X)
         for k, (X, _) in split.parties.items()
     }
     g = integrator.fit({k: f.transform(split.anchor) for k, f in maps.items()}).integration_functions_
-    shared = {k: defended(maps[k].transform(X), y, grouped, seed) for k, (X, y) in split.parties.items()}
+    shared = {k: defend(maps[k].transform(X), y, grouped, seed) for k, (X, y) in split.parties.items()}
     rows = np.concatenate([g[k](X) for k, (X, _) in shared.items()])
     target = np.concatenate([y for _, y in shared.values()])
     model = h().fit(rows, target, strata=strata_of(shared))
     return {
-        k: predicted(model, k, g[k](f.transform(split.test)), g[k](f.transform(split.anchor)), split.times)
+        k: predict_party(model, k, g[k](f.transform(split.test)), g[k](f.transform(split.anchor)), split.times)
         for k, f in maps.items()
     }
 
 
-def defended(X: Array, y: NDArray[np.void], grouped: str | None, seed: int) -> tuple[Array, NDArray[np.void]]:
+def defend(X: Array, y: NDArray[np.void], grouped: str | None, seed: int) -> tuple[Array, NDArray[np.void]]:
     """Means of five rows in place of rows, of whatever rows or of rows with and without event; targets as they are."""
     if grouped is None:
         return X, y
@@ -199,15 +201,18 @@ def strata_of(parties: Mapping[int, tuple[Array, NDArray[np.void]]]) -> NDArray[
     return np.repeat(list(parties), [len(y) for _, y in parties.values()])
 
 
-def pooled_target(split: Split) -> NDArray[np.void]:
+def target_of_all(split: Split) -> NDArray[np.void]:
     return np.concatenate([y for _, y in split.parties.values()])
 
 
 def scores(split: Split, said: Mapping[int, Predicted | None], beside: Mapping[int, Predicted]) -> dict[str, float]:
     """Means over parties; a party without a model guesses."""
-    concordance, brier, kappa = [], [], []
+    concordance = []
+    brier = []
+    kappa = []
     for k, one in said.items():
         if one is None:
+            # Half of all pairs are right by chance.
             concordance.append(0.5)
             continue
         concordance.append(concordance_index(split.test_target, one.risk))
@@ -215,12 +220,12 @@ def scores(split: Split, said: Mapping[int, Predicted | None], beside: Mapping[i
         kappa.append(cohen_kappa_score(groups, of_central))
         if one.survival is not None:
             y = split.test_target
-            brier.append(integrated_brier_score(y, y, one.survival, split.times))
+            brier.append(mean_brier_score(y, y, one.survival, split.times))
     found = {"C-index": concordance, "integrated Brier score": brier, "kappa of risk groups with Central": kappa}
     return {measure: float(np.mean(values)) for measure, values in found.items() if values}
 
 
-def measured(seed: int) -> Iterator[Measured]:
+def measure(seed: int) -> Iterator[Datum]:
     """All tables and methods of one seed."""
     for name, (n_parties, n_rows) in COX_TABLES.items():
         split = split_of(name, n_parties, n_rows, seed)
@@ -241,7 +246,7 @@ def measured(seed: int) -> Iterator[Measured]:
             said[f"DC groups, {grouped}"] = collaboration(
                 split, lambda: cox(ALPHA_OF_MEANS), "pca", affine, n_components=d, grouped=grouped, seed=seed
             )
-        yield from reported(split, said, whole, seed)
+        yield from list_figures(split, said, whole, seed)
         yield from alone(name, split.label, n_parties * n_rows, seed)
     for name, (n_parties, n_rows) in FOREST_TABLES.items():
         split = split_of(name, n_parties, n_rows, seed)
@@ -258,24 +263,24 @@ def measured(seed: int) -> Iterator[Measured]:
             "Local+Public forest": local(split, forest, public=True),
             "DC PCA affine forest": collaboration(split, forest, "pca", affine, n_components=d),
         }
-        yield from reported(split, said, whole, seed)
+        yield from list_figures(split, said, whole, seed)
 
 
-def reported(
+def list_figures(
     split: Split, said: Mapping[str, Mapping[int, Predicted | None]], whole: Mapping[int, Predicted], seed: int
-) -> Iterator[Measured]:
+) -> Iterator[Datum]:
     for method, each in said.items():
         for measure, value in scores(split, each, whole).items():
-            yield Measured(section=SECTION, data=split.label, method=method, measure=measure, seed=seed, value=value)
+            yield Datum(section=SECTION, data=split.label, method=method, measure=measure, seed=seed, value=value)
 
 
-def alone(name: str, label: str, n_rows: int, seed: int) -> Iterator[Measured]:
+def alone(name: str, label: str, n_rows: int, seed: int) -> Iterator[Datum]:
     """How many of all parties' rows have an event and time that no other of them has, in days and in months."""
     table = survival_table(name)
-    target = survival_target(table.event, table.time)[drawn(len(table.X), seed)[:n_rows]]
+    target = survival_target(table.event, table.time)[draw_order(len(table.X), seed)[:n_rows]]
     for method, step in (("days", 1.0), ("months", MONTH)):
         _, counts = np.unique(coarsen_times(target, step), return_counts=True)
-        yield Measured(
+        yield Datum(
             section=SECTION,
             data=label,
             method=method,
@@ -285,38 +290,39 @@ def alone(name: str, label: str, n_rows: int, seed: int) -> Iterator[Measured]:
         )
 
 
-def _wanted(data: str, method: str, measure: str = "C-index", **bounds: float | str) -> Wanted:
+def _list_wanted(data: str, method: str, measure: str = "C-index", **bounds: float | str) -> Wanted:
     return Wanted(section=SECTION, data=data, method=method, measure=measure, **bounds)  # type: ignore[arg-type]
 
 
+# Concordance of PCA, kernel PCA, and rows grouped by event and of whatever event.
 _LEAST = {
     "whas500 5x50": (0.747, 0.748, 0.718, 0.722),
     "gbsg2 5x50": (0.678, 0.677, 0.653, 0.664),
     "rotterdam 10x50": (0.692, 0.693, 0.677, 0.689),
     "flchain 10x60": (0.785, 0.784, 0.770, 0.783),
 }
-"""Concordance of PCA, kernel PCA, and rows grouped by event and of whatever event."""
 _METHODS = ("DC PCA affine", "DC kernel PCA affine", "DC groups, by event", "DC groups, by=None")
-_BRIER, _KAPPA = "integrated Brier score", "kappa of risk groups with Central"
+_BRIER = "integrated Brier score"
+_KAPPA = "kappa of risk groups with Central"
 
 WANTED: tuple[Wanted, ...] = (
     *(
-        _wanted(data, method, at_least=low)
+        _list_wanted(data, method, at_least=low)
         for data, least in _LEAST.items()
         for method, low in zip(_METHODS, least, strict=True)
     ),
-    *(_wanted(data, "DC PCA affine", at_least=-0.005, at_most=0.005, beside="Central") for data in _LEAST),
-    *(_wanted(data, "DC kernel PCA affine", at_least=-0.01, beside="Central") for data in _LEAST),
-    *(_wanted(data, "DC PCA affine", at_least=0.01, beside="Local") for data in _LEAST),
-    *(_wanted(data, "DC PCA affine", _BRIER, at_most=0.003, beside="Central") for data in _LEAST),
-    *(_wanted(data, "DC PCA affine", _BRIER, at_most=0.0, beside="Local") for data in _LEAST),
-    *(_wanted(data, "DC PCA affine", _KAPPA, at_least=0.79) for data in _LEAST),
-    *(_wanted(data, "Local", _KAPPA, at_most=0.75) for data in _LEAST),
-    _wanted("flchain 16x25", "DC PCA affine forest", at_least=0.77),
-    _wanted("flchain 16x25", "DC PCA affine forest", at_least=0.04, beside="Local forest"),
-    _wanted("flchain 16x25", "DC PCA affine forest", at_least=-0.015, beside="Central forest"),
-    _wanted("rotterdam 10x50", "DC PCA affine forest", at_least=0.67),
-    _wanted("rotterdam 10x50", "DC PCA affine forest", at_least=0.01, beside="Local forest"),
-    *(_wanted(data, "days", "rows alone with their event and time", at_least=0.65) for data in _LEAST),
-    *(_wanted(data, "months", "rows alone with their event and time", at_most=0.2) for data in _LEAST),
+    *(_list_wanted(data, "DC PCA affine", at_least=-0.005, at_most=0.005, beside="Central") for data in _LEAST),
+    *(_list_wanted(data, "DC kernel PCA affine", at_least=-0.01, beside="Central") for data in _LEAST),
+    *(_list_wanted(data, "DC PCA affine", at_least=0.01, beside="Local") for data in _LEAST),
+    *(_list_wanted(data, "DC PCA affine", _BRIER, at_most=0.003, beside="Central") for data in _LEAST),
+    *(_list_wanted(data, "DC PCA affine", _BRIER, at_most=0.0, beside="Local") for data in _LEAST),
+    *(_list_wanted(data, "DC PCA affine", _KAPPA, at_least=0.79) for data in _LEAST),
+    *(_list_wanted(data, "Local", _KAPPA, at_most=0.75) for data in _LEAST),
+    _list_wanted("flchain 16x25", "DC PCA affine forest", at_least=0.77),
+    _list_wanted("flchain 16x25", "DC PCA affine forest", at_least=0.04, beside="Local forest"),
+    _list_wanted("flchain 16x25", "DC PCA affine forest", at_least=-0.015, beside="Central forest"),
+    _list_wanted("rotterdam 10x50", "DC PCA affine forest", at_least=0.67),
+    _list_wanted("rotterdam 10x50", "DC PCA affine forest", at_least=0.01, beside="Local forest"),
+    *(_list_wanted(data, "days", "rows alone with their event and time", at_least=0.65) for data in _LEAST),
+    *(_list_wanted(data, "months", "rows alone with their event and time", at_most=0.2) for data in _LEAST),
 )

@@ -12,9 +12,6 @@ from numpy.typing import NDArray
 
 from ..harness import arff_table, r_table
 
-__all__ = ["SURVIVAL_TABLES", "SurvivalTable", "nhefs", "penguins", "survival_table"]
-
-
 _PENGUINS = "palmerpenguins/penguins", "afb6a5f8b3f5a999d2d3f8dde020b72ff3504569afaec76016ba8dd19a8635e5"
 _ROTTERDAM = "survival/rotterdam", "f2e39dc15a18cb928a12a547328c4603fbaa4ac67f04ff8d3743d2f5ff7062d5"
 
@@ -25,12 +22,11 @@ class SurvivalTable:
 
     Attributes
     ----------
-    name : str
     X : DataFrame of shape (n_rows, n_columns)
         Numbers in their units; categories as 0 and 1.
     event : ndarray of shape (n_rows,), bool
     time : ndarray of shape (n_rows,)
-        In days, above 0.
+        Days, above 0.
     """
 
     name: str
@@ -43,6 +39,7 @@ class SurvivalTable:
 def survival_table(name: str) -> SurvivalTable:
     """One of `SURVIVAL_TABLES`; rows observed for less than a day are left out."""
     rows, event, time = SURVIVAL_TABLES[name]()
+    # A time of zero is before the first risk set.
     kept = (time > 0) & rows.notna().all(axis=1).to_numpy()
     X = pd.get_dummies(rows[kept], drop_first=True).astype(np.float64).reset_index(drop=True)
     return SurvivalTable(name, X, event[kept], time[kept])
@@ -71,7 +68,10 @@ def _whas500() -> tuple[pd.DataFrame, NDArray[np.bool_], NDArray[np.float64]]:
 def _gbsg2() -> tuple[pd.DataFrame, NDArray[np.bool_], NDArray[np.float64]]:
     rows = arff_table("GBSG2")
     X = rows.drop(columns=["cens", "time"]).assign(
-        pnodes=np.log1p(rows["pnodes"]), progrec=np.log1p(rows["progrec"]), estrec=np.log1p(rows["estrec"])
+        # Counts and hormone levels span powers of ten.
+        pnodes=np.log1p(rows["pnodes"]),
+        progrec=np.log1p(rows["progrec"]),
+        estrec=np.log1p(rows["estrec"]),
     )
     return X, rows["cens"].eq("1").to_numpy(), rows["time"].to_numpy()
 
@@ -89,6 +89,7 @@ def _flchain() -> tuple[pd.DataFrame, NDArray[np.bool_], NDArray[np.float64]]:
     X = rows[["age", "sex", "kappa", "lambda", "creatinine", "mgus"]].assign(
         kappa=np.log(rows["kappa"]), **{"lambda": np.log(rows["lambda"])}
     )
+    # Creatinine is missing in a sixth of the rows: their median stands for it.
     X["creatinine"] = np.log(X["creatinine"].fillna(X["creatinine"].median()).clip(lower=0.1))
     return X, rows["death"].eq("dead").to_numpy(), rows["futime"].to_numpy()
 

@@ -1,4 +1,4 @@
-"""Run one experiment of each method of the family, draw by draw, and write one table beside what the papers print."""
+"""Run one experiment of each method of the family, draw by draw, and write one table beside the papers' figures."""
 
 from __future__ import annotations
 
@@ -17,10 +17,10 @@ from types import ModuleType
 
 from ..harness import Found, Outcome, Study, Task, cell_id, markdown, run_study, study_options, write_rows
 from ..pays.intervals import Difference, student
-from .claims import Row, Scores
+from .claims import FamilyRow, Scores
 
+# Modules, each with `measure`, `ROWS` and a docstring for the page, in the order of the report.
 MEMBERS = ("alignment", "feddcl", "nri", "privacy", "clustering", "cox", "quasi", "shapley")
-"""Modules, each with `measured`, `ROWS` and a docstring for the page, in the order of the report."""
 VERDICTS = {"held": ("Seen here", "meets"), "not held": ("Not seen here", "misses"), "open": ("Open", "leaves open")}
 _SOURCES = (
     "Of these papers, abstracts could be read, and one table of a public repository; no other printed number was to be "
@@ -31,7 +31,7 @@ _COMMAND = "python -m datacollab_experiments.family --data-dir DIR --copy-to doc
 
 
 @dataclass(frozen=True, kw_only=True)
-class Draw(Task):
+class MemberTask(Task):
     """All figures of one member and seed."""
 
     member: str
@@ -45,25 +45,26 @@ class Draw(Task):
     def measure(self) -> Iterator[Outcome]:
         """Return the member's figures as the scores of its one cell."""
         (cell,) = self.cells
-        figures = _module(self.member).measured(self.seed, small=self.small)
+        figures = _module(self.member).measure(self.seed, small=self.small)
         scores = {"|".join(names): float(value) for *names, value in figures}
         yield Outcome(cell=cell, scores=scores, seconds={})
 
 
-def tasks_of(members: Sequence[str], n_seeds: int, *, small: bool) -> list[Draw]:
+def tasks_of(members: Sequence[str], n_seeds: int, *, small: bool) -> list[MemberTask]:
     """Return one task for each member and seed; figures of an earlier version of a module are computed again."""
+    # A changed module, or a changed deal, makes new cells.
     cells = {
         member: {cell_id({"member": member, "small": small, "code": _digest(member)}): member} for member in members
     }
     return [
-        Draw(seed=seed, cells=cells[member], member=member, small=small)
+        MemberTask(seed=seed, cells=cells[member], member=member, small=small)
         for member in members
         for seed in range(n_seeds)
     ]
 
 
-def write_report(found: Found[Draw], folder: Path) -> Path:
-    """Write every figure, and the page of what was written."""
+def write_report(found: Found[MemberTask], folder: Path) -> Path:
+    """Write every figure, and their page."""
     rows = []
     for task, results in found:
         for result in results.values():
@@ -89,8 +90,8 @@ def scores_of(path: Path) -> dict[ModuleType, Scores]:
 
 
 def report_text(found: Mapping[ModuleType, Scores], *, small: bool) -> str:
-    """Return the page of members' scores: verdicts, one table, what was run, and references."""
-    rows: list[tuple[Row, Scores]] = [(row, scores) for module, scores in found.items() for row in module.ROWS]
+    """Return the page of members' scores: verdicts, one table, the experiments, and references."""
+    rows: list[tuple[FamilyRow, Scores]] = [(row, scores) for module, scores in found.items() for row in module.ROWS]
     papers = list(dict.fromkeys(row.paper for row, _ in rows))
     judged: dict[str, Counter[str]] = defaultdict(Counter)
     caveats: dict[str, list[str]] = defaultdict(list)
@@ -114,7 +115,7 @@ def report_text(found: Mapping[ModuleType, Scores], *, small: bool) -> str:
         if of:
             counts.append(" ".join([f"- **{name}.**", *of, *filter(None, caveats[verdict])]))
     n_draws = max((len(values) for scores in found.values() for values in scores.values()), default=0)
-    title = "# Other methods of the family" + (": smoke, digits in place of MNIST" if small else "")
+    title = "# Other methods of the family" + ": smoke, digits in place of MNIST" * small
     head = ["method", "paper", "data", "measure", "printed", "ours", "median", "Local", "Central", "claims"]
     parts = [
         title,
@@ -139,11 +140,15 @@ def report_text(found: Mapping[ModuleType, Scores], *, small: bool) -> str:
 
 
 def _words(found: Difference) -> str:
-    return "–" if found.mean != found.mean else f"{_number(found.mean)} [{_number(found.low)}, {_number(found.high)}]"
+    if found.mean != found.mean:
+        return "–"
+    return f"{_number(found.mean)} [{_number(found.low)}, {_number(found.high)}]"
 
 
 def _number(value: float) -> str:
-    return f"{value:.2e}" if 0 < abs(value) < 5e-4 else f"{value:.3f}"
+    if 0 < abs(value) < 5e-4:
+        return f"{value:.2e}"
+    return f"{value:.3f}"
 
 
 def _module(member: str) -> ModuleType:

@@ -26,13 +26,16 @@ from sklearn.svm import SVC
 
 import datacollab as dc
 
-from .claims import Figure, Row, at_least, at_most
-from .dealing import Array, Deal, dealt, images, rotation
+from .claims import FamilyRow, Figure, at_least, at_most
+from .dealing import Array, Deal, deal_rows, draw_rotation, load_images
 
-__all__ = ["ROWS", "identity_error", "measured"]
-
-ACCURACY, RANGE, SPEED, EXACT = "accuracy", "range over targets", "MPP's seconds over ODC's", "largest e_Z"
-MNIST, SPEED_DATA, NORMAL = "MNIST 10x100", "50x1000 normal numbers", "normal numbers, {} columns, {} anchor"
+ACCURACY = "accuracy"
+RANGE = "range over targets"
+SPEED = "MPP's seconds over ODC's"
+EXACT = "largest e_Z"
+MNIST = "MNIST 10x100"
+SPEED_DATA = "50x1000 normal numbers"
+NORMAL = "normal numbers, {} columns, {} anchor"
 PAPER = (
     "K. Nosaka, Y. Suetake, Y. Takano and A. Yoshise (2026). Data collaboration analysis with orthonormal basis "
     "selection and alignment. Computers and Electrical Engineering 135, 111192; arXiv:2403.02780v6."
@@ -49,20 +52,20 @@ _PRINTED = {
 }
 _NOT_WORSE = (at_least(-0.01, "MPP"), at_least(-0.01, "MPP, singular values"))
 ROWS = (
-    Row(PAPER, "ODC", MNIST, ACCURACY, '"equal or better accuracy" (abstract)', _NOT_WORSE),
-    Row(PAPER, "ODC", MNIST, RANGE, '"invariant to the target basis" (abstract)', (at_most(0.001),)),
-    Row(PAPER, "ODC", SPEED_DATA, SPEED, '"up to 100× speed-ups" (abstract)', (at_least(1.0),)),
+    FamilyRow(PAPER, "ODC", MNIST, ACCURACY, '"equal or better accuracy" (abstract)', _NOT_WORSE),
+    FamilyRow(PAPER, "ODC", MNIST, RANGE, '"invariant to the target basis" (abstract)', (at_most(0.001),)),
+    FamilyRow(PAPER, "ODC", SPEED_DATA, SPEED, '"up to 100× speed-ups" (abstract)', (at_least(1.0),)),
     *(
-        Row(LATER, "ODC", NORMAL.format(d, kind), EXACT, f"{printed} (equivalence_table.tex)", (at_most(1e-10),))
+        FamilyRow(LATER, "ODC", NORMAL.format(d, kind), EXACT, f"{printed} (equivalence_table.tex)", (at_most(1e-10),))
         for (d, kind), printed in _PRINTED.items()
     ),
 )
 
 
-def measured(seed: int, *, small: bool) -> Iterator[Figure]:
+def measure(seed: int, *, small: bool) -> Iterator[Figure]:
     """Return the figures of one draw."""
-    X, y = images(small=small)
-    deal = dealt(X, y, seed, n_parties=10, n_rows=30 if small else 100, n_public=500)
+    X, y = load_images(small=small)
+    deal = deal_rows(X, y, seed, n_parties=10, n_rows=30 if small else 100, n_public=500)
     rng = np.random.default_rng([seed, 1])
     for method, accuracies in _accuracies(deal, 16 if small else 50, rng).items():
         yield MNIST, method, ACCURACY, float(np.mean(accuracies))
@@ -81,10 +84,12 @@ def measured(seed: int, *, small: bool) -> Iterator[Figure]:
 
 
 def _accuracies(deal: Deal, n_columns: int, rng: np.random.Generator) -> dict[str, list[float]]:
-    anchor, (X_test, y_test) = deal.public[0], deal.test
+    anchor = deal.public[0]
+    (X_test, y_test) = deal.test
     # Of 784 columns, scikit-learn takes components at random.
     subspace = PCA(n_columns, random_state=0).fit(anchor)
-    turns = {k: rotation(n_columns, rng) for k in range(len(deal.parties))}
+    # A secret basis of the common subspace for each party.
+    turns = {k: draw_rotation(n_columns, rng) for k in range(len(deal.parties))}
     seen = {k: subspace.transform(anchor) @ Q for k, Q in turns.items()}
     y = deal.pooled[1]
 
@@ -108,17 +113,19 @@ def _accuracies(deal: Deal, n_columns: int, rng: np.random.Generator) -> dict[st
 
 
 def _head(rows: Array) -> SVC:
+    # The usual width by the variance of all columns, so that a scale changes nothing.
     return SVC(C=10.0, gamma=float(1 / ((rows - rows.mean(axis=0)) ** 2).sum(axis=1).mean()))
 
 
 def _seconds(rng: np.random.Generator, small: bool) -> float:
     n_parties, n_anchors, n_columns = (10, 200, 20) if small else (50, 1000, 50)
     A = rng.normal(size=(n_anchors, n_columns))
-    seen = {k: A @ rotation(n_columns, rng) for k in range(n_parties)}
+    seen = {k: A @ draw_rotation(n_columns, rng) for k in range(n_parties)}
     took: dict[type, float] = {}
     for integrator in (dc.MPP(n_columns), dc.ODC()):
         start = time.process_time()
         integrator.fit(seen)
+        # Seconds of the processor: other work on the machine does not count.
         took[type(integrator)] = time.process_time() - start
     return took[dc.MPP] / took[dc.ODC]
 
@@ -129,16 +136,19 @@ def identity_error(d: int, n_parties: int, noise: float, kind: str, rng: np.rand
     Parties turn, shift and disturb their rows, and turn and shift the anchor.  Centred anchors are aligned.
     """
     A = rng.normal(size=(4 * d if kind == "orthonormal" else d + 1, d))
+    # Orthonormal columns, as the published anchors have.
     A = np.linalg.qr(A - A.mean(axis=0))[0]
     if kind == "minimal":
-        A = A * np.geomspace(1.0, 0.1, d) @ rotation(d, rng) + rng.normal(size=d)
-    turns = [rotation(d, rng) for _ in range(n_parties)]
+        A = A * np.geomspace(1.0, 0.1, d) @ draw_rotation(d, rng) + rng.normal(size=d)
+    turns = [draw_rotation(d, rng) for _ in range(n_parties)]
     shifts = rng.normal(size=(n_parties, d))
     anchors = {k: A @ Q + shift for k, (Q, shift) in enumerate(zip(turns, shifts, strict=True))}
     g = dc.ODC(reference=0).fit({k: seen - seen.mean(axis=0) for k, seen in anchors.items()}).integration_functions_
-    aligned, common = [], []
+    aligned = []
+    common = []
     for k, seen in anchors.items():
         X = rng.normal(size=(24 + 8 * (k % 3), d))
+        # The noise is of the party's own frame, and turns with it into the reference's.
         W = noise * rng.normal(size=X.shape)
         aligned.append(g[k](X @ turns[k] + shifts[k] + W - seen.mean(axis=0)) + anchors[0].mean(axis=0))
         common.append(X @ turns[0] + shifts[0] + W @ turns[k].T @ turns[0])

@@ -19,44 +19,46 @@ from sklearn.metrics import adjusted_rand_score
 import datacollab as dc
 from datacollab.analyst import integrate
 
-from .claims import Figure, Row, at_least
-from .dealing import Array, block_shares, standardized
-
-__all__ = ["ROWS", "measured"]
+from .claims import FamilyRow, Figure, at_least
+from .dealing import Array, block_shares, standardize
 
 TABLES = {"iris": (load_iris, 3), "wine": (load_wine, 3), "breast cancer": (load_breast_cancer, 2)}
 PAPER = "Y. Kawamata et al. (2025). A new type of federated clustering: a non-model-sharing approach. arXiv:2506.10244."
 MEASURE = "Rand index"
 _CLAIMS = (at_least(-0.05, "Central"), at_least(0.0, "Local"))
+# The matrix that MPP leaves open.
 BASES = {"DC-Clustering, singular values": "singular_values", "DC-Clustering, orthonormal": "orthonormal"}
-"""The matrix that MPP leaves open."""
 ROWS = tuple(
-    Row(PAPER, method, f"{table} 2x2", MEASURE, '"comparable to centralized clustering" (abstract)', _CLAIMS)
+    FamilyRow(PAPER, method, f"{table} 2x2", MEASURE, '"comparable to centralized clustering" (abstract)', _CLAIMS)
     for method in BASES
     for table in TABLES
 )
 
 
-def measured(seed: int, *, small: bool) -> Iterator[Figure]:
+def measure(seed: int, *, small: bool) -> Iterator[Figure]:
     """Return the figures of one draw."""
     for table, (load, n_clusters) in TABLES.items():
         X, y = load(return_X_y=True)
         rng = np.random.default_rng([seed, len(X)])
         order = rng.permutation(len(X))
         n_own = 2 * int(0.4 * len(X))
-        anchor, X, y = X[order[n_own:]], X[order[:n_own]], y[order[:n_own]]
+        # The remaining fifth of the rows is public.
+        anchor = X[order[n_own:]]
+        X = X[order[:n_own]]
+        y = y[order[:n_own]]
         owner = np.repeat([0, 1], n_own // 2)
         blocks = np.array_split(rng.permutation(X.shape[1]), 2)
 
         def clusters(rows: Array, n_clusters: int = n_clusters) -> Array:
             return np.asarray(KMeans(n_clusters, n_init=10, random_state=seed).fit_predict(rows))
 
+        # Each party drops its last principal component, so that nobody can undo its map.
         shares = block_shares(X, y, owner, blocks, anchor, 1, rng)
         found = {
-            "Central": adjusted_rand_score(y, clusters(standardized(X, X))),
+            "Central": adjusted_rand_score(y, clusters(standardize(X, X))),
             "Local": np.mean(
                 [
-                    adjusted_rand_score(y[own], clusters(standardized(X[own], X[own])[:, block]))
+                    adjusted_rand_score(y[own], clusters(standardize(X[own], X[own])[:, block]))
                     for own in (owner == 0, owner == 1)
                     for block in blocks
                 ]

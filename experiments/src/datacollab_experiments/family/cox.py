@@ -19,21 +19,21 @@ from numpy.typing import NDArray
 import datacollab as dc
 from datacollab.survival import CoxRegression, concordance_index
 
-from ..downstream.survival import Split, cox, pooled_target, split_of, strata_of
-from .claims import Figure, Row, at_least, at_most
-from .dealing import Array, standardized
-
-__all__ = ["ROWS", "bootstrap_directions", "measured"]
+from ..downstream.survival import Split, cox, split_of, strata_of, target_of_all
+from .claims import FamilyRow, Figure, at_least, at_most
+from .dealing import Array, standardize
 
 PAPER = (
     "A. Imakura, R. Tsunoda, R. Kagawa, K. Yamagata and T. Sakurai (2023). DC-COX: data collaboration Cox proportional "
     "hazards model for privacy-preserving survival analysis on multiple parties. Journal of Biomedical Informatics "
     "137, 104264."
 )
-TABLES, WIDTH = ("whas500", "gbsg2"), 5
-CONCORDANCE, DISTANCE = "C-index", "distance to Central"
+TABLES = ("whas500", "gbsg2")
+WIDTH = 5
+CONCORDANCE = "C-index"
+DISTANCE = "distance to Central"
 ROWS = tuple(
-    Row(PAPER, "DC-COX", f"{table} 5x50", measure, "–", claims)
+    FamilyRow(PAPER, "DC-COX", f"{table} 5x50", measure, "–", claims)
     for table in TABLES
     for measure, claims in (
         (CONCORDANCE, (at_least(-0.02, "Central"), at_least(0.0, "Local"))),
@@ -44,6 +44,7 @@ ROWS = tuple(
 
 def bootstrap_directions(X: Array, y: NDArray[np.void], width: int, rng: np.random.Generator) -> Array:
     """Return coefficients of Cox regressions on bootstrap samples, randomly mixed, shape (n_columns, width)."""
+    # Coefficients of bootstrap samples span the directions that matter for survival.
     columns = []
     for _ in range(width):
         rows = rng.integers(len(X), size=len(X))
@@ -56,23 +57,23 @@ def _principal(X: Array, y: NDArray[np.void], width: int, rng: np.random.Generat
     return np.asarray(Vt[:width].T @ rng.normal(size=(width, width)))
 
 
-def measured(seed: int, *, small: bool) -> Iterator[Figure]:
+def measure(seed: int, *, small: bool) -> Iterator[Figure]:
     """Return the figures of one draw."""
     for table in TABLES[: 1 if small else None]:
         split = split_of(table, 5, 50, seed)
-        own = {k: (standardized(X, split.anchor), y) for k, (X, y) in split.parties.items()}
+        own = {k: (standardize(X, split.anchor), y) for k, (X, y) in split.parties.items()}
         split = replace(
             split,
             parties=own,
-            anchor=standardized(split.anchor, split.anchor),
-            test=standardized(split.test, split.anchor),
+            anchor=standardize(split.anchor, split.anchor),
+            test=standardize(split.test, split.anchor),
         )
-        central = _fitted(split, {k: X for k, (X, _) in own.items()}).predict(split.test)
+        central = _fit(split, {k: X for k, (X, _) in own.items()}).predict(split.test)
         found = {
             "Central": [central],
             "Local": [cox().fit(X, y).predict(split.test) for X, y in own.values()],
-            "DC-COX": _collaborated(split, bootstrap_directions, seed),
-            "DC, PCA": _collaborated(split, _principal, seed),
+            "DC-COX": _collaborate(split, bootstrap_directions, seed),
+            "DC, PCA": _collaborate(split, _principal, seed),
         }
         for method, risks in found.items():
             concordances = [concordance_index(split.test_target, risk) for risk in risks]
@@ -80,14 +81,14 @@ def measured(seed: int, *, small: bool) -> Iterator[Figure]:
             yield split.label, method, DISTANCE, float(np.mean([np.std(risk - central) for risk in risks]))
 
 
-def _collaborated(split: Split, directions: Callable[..., Array], seed: int) -> list[Array]:
+def _collaborate(split: Split, directions: Callable[..., Array], seed: int) -> list[Array]:
     """Return each party's log risks of the test rows."""
     rng = np.random.default_rng([seed, 4])
     maps = {k: directions(X, y, WIDTH, rng) for k, (X, y) in split.parties.items()}
     g = dc.MPP(WIDTH).fit({k: split.anchor @ F for k, F in maps.items()}).integration_functions_
-    model = _fitted(split, {k: g[k](X @ maps[k]) for k, (X, _) in split.parties.items()})
+    model = _fit(split, {k: g[k](X @ maps[k]) for k, (X, _) in split.parties.items()})
     return [model.predict(g[k](split.test @ F)) for k, F in maps.items()]
 
 
-def _fitted(split: Split, rows: Mapping[int, Array]) -> CoxRegression:
-    return cox().fit(np.concatenate(list(rows.values())), pooled_target(split), strata=strata_of(split.parties))
+def _fit(split: Split, rows: Mapping[int, Array]) -> CoxRegression:
+    return cox().fit(np.concatenate(list(rows.values())), target_of_all(split), strata=strata_of(split.parties))

@@ -9,11 +9,11 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
+from sklearn.linear_model import LogisticRegression
+from sklearn.pipeline import Pipeline, make_pipeline
 from sklearn.preprocessing import StandardScaler
 
 import datacollab as dc
-
-__all__ = ["Array", "Deal", "block_shares", "dealt", "images", "rotation", "standardized"]
 
 Array = NDArray[np.float64]
 
@@ -33,28 +33,31 @@ class Deal:
 
 
 @lru_cache
-def images(*, small: bool) -> tuple[Array, NDArray[np.intp]]:
+def load_images(*, small: bool) -> tuple[Array, NDArray[np.intp]]:
     """Return the 10,000 test images of MNIST, or for the smoke preset scikit-learn's digits."""
     if small:
         X, y = dc.datasets.load("digits")
     else:
         found = dc.datasets.load("mnist")
-        X, y = found.data[found.n_train :].copy(), found.target[found.n_train :]
+        X = found.data[found.n_train :].copy()
+        y = found.target[found.n_train :]
     return X, y.astype(np.intp)
 
 
-def dealt(
+def deal_rows(
     X: Array, y: NDArray[Any], seed: int, *, n_parties: int, n_rows: int, n_public: int, n_test: int = 1000
 ) -> Deal:
     """Deal rows without replacement."""
     order = np.random.default_rng([seed, len(X)]).permutation(len(X))
+    # Rows beyond the last end are nobody's.
     ends = np.cumsum([*[n_rows] * n_parties, n_public, n_test])
     *own, public, test = [(X[rows], y[rows]) for rows in np.split(order, ends)[:-1]]
     return Deal(own, public, test)
 
 
-def rotation(d: int, rng: np.random.Generator) -> Array:
+def draw_rotation(d: int, rng: np.random.Generator) -> Array:
     """Draw an orthogonal matrix of shape (d, d) uniformly."""
+    # Signs of R's diagonal make QR of a normal matrix uniform over rotations (Haar).
     Q, R = np.linalg.qr(rng.normal(size=(d, d)))
     return np.asarray(Q * np.sign(np.diag(R)))
 
@@ -76,10 +79,11 @@ def block_shares(
     """
     shares = []
     for k in np.unique(owner):
-        own, parts = owner == k, []
+        own = owner == k
+        parts = []
         for block in blocks:
             f = dc.obfuscator("pca", len(block) - n_dropped, standardize=True).fit(X[own][:, block])
-            turn = rotation(len(block) - n_dropped, rng)
+            turn = draw_rotation(len(block) - n_dropped, rng)
             parts.append([f.transform(rows[:, block]) @ turn for rows in (X[own], anchor)])
         representation, anchor_representation = (np.hstack(each) for each in zip(*parts, strict=True))
         shares.append(
@@ -93,6 +97,11 @@ def block_shares(
     return shares
 
 
-def standardized(X: Array, by: Array) -> Array:
+def standardize(X: Array, by: Array) -> Array:
     """Bring columns to mean 0 and variance 1 in the rows `by`."""
     return np.asarray(StandardScaler().fit(by).transform(X))
+
+
+def logistic_model() -> Pipeline:
+    """Return a logistic model of standardised columns."""
+    return make_pipeline(StandardScaler(), LogisticRegression(max_iter=3000))

@@ -24,14 +24,13 @@ from sklearn.decomposition import PCA
 import datacollab as dc
 from datacollab.party import DistilledModel
 
-from ..downstream.groups import logistic_model
-from .claims import Figure, Row, at_least, at_most
-from .dealing import Array, dealt, standardized
+from .claims import FamilyRow, Figure, at_least, at_most
+from .dealing import Array, deal_rows, logistic_model, standardize
 
-__all__ = ["ROWS", "linked", "measured", "shared_and_forgotten"]
-
-TABLE, N_COLUMNS = "breast cancer 5x40", 10
-ACCURACY, LINKED = "accuracy", "rows linked"
+TABLE = "breast cancer 5x40"
+N_COLUMNS = 10
+ACCURACY = "accuracy"
+LINKED = "rows linked"
 PAPER = (
     "A. Imakura et al. (2023). Non-readily identifiable data collaboration analysis for multiple datasets including "
     "personal information. Information Fusion 98, 101826."
@@ -40,7 +39,7 @@ _KINDS = {"NRI, PCA": "pca", "NRI, random directions": "random-projection"}
 _HIGH = '"maintaining a high recognition performance"; +.09 over Local on a private hospital table (abstract)'
 _HIDDEN = '"non-readily identifiable", by "functions that cannot be reconstructed" (abstract)'
 ROWS = tuple(
-    Row(PAPER, method, TABLE, measure, printed, claims)
+    FamilyRow(PAPER, method, TABLE, measure, printed, claims)
     for method in _KINDS
     for measure, printed, claims in (
         (ACCURACY, _HIGH, (at_least(-0.02, "DC"), at_least(0.0, "Local"))),
@@ -49,7 +48,7 @@ ROWS = tuple(
 )
 
 
-def shared_and_forgotten(
+def share_and_forget(
     parties: Sequence[dc.Party], anchor: Array, analyst: dc.Analyst, estimator: Any = None
 ) -> dict[Any, DistilledModel]:
     """Let parties share, forget their maps, and distil the analyst's predictions for the anchor [Imakura2023b]_."""
@@ -62,7 +61,7 @@ def shared_and_forgotten(
     }
 
 
-def linked(shared: Array, shared_target: NDArray[Any], own: Array, target: NDArray[Any]) -> NDArray[np.intp]:
+def link_rows(shared: Array, shared_target: NDArray[Any], own: Array, target: NDArray[Any]) -> NDArray[np.intp]:
     """Guess for each shared row which own row it is: within a class, leverages are matched by rank.
 
     Parameters
@@ -72,30 +71,29 @@ def linked(shared: Array, shared_target: NDArray[Any], own: Array, target: NDArr
     own : ndarray of shape (n_rows, n_columns)
         The party's guess of its rows before a secret invertible linear map.
     target : ndarray of shape (n_rows,)
-
-    Returns
-    -------
-    ndarray of shape (n_rows,)
-        Positions in `own`.
     """
     guess = np.empty(len(shared), dtype=np.intp)
-    sent, kept = _leverages(shared), _leverages(own)
+    sent = _leverages(shared)
+    kept = _leverages(own)
     for label in np.unique(target):
-        theirs, mine = np.flatnonzero(shared_target == label), np.flatnonzero(target == label)
+        theirs = np.flatnonzero(shared_target == label)
+        mine = np.flatnonzero(target == label)
         guess[theirs[np.argsort(sent[theirs])]] = mine[np.argsort(kept[mine])]
     return guess
 
 
 def _leverages(rows: Array) -> Array:
+    # Diagonals of the projection onto the column space, which no invertible map changes.
     Q, _ = np.linalg.qr(rows - rows.mean(axis=0))
     return np.asarray((Q**2).sum(axis=1))
 
 
-def measured(seed: int, *, small: bool) -> Iterator[Figure]:
+def measure(seed: int, *, small: bool) -> Iterator[Figure]:
     """Return the figures of one draw."""
     X, y = load_breast_cancer(return_X_y=True)
-    deal = dealt(X, y, seed, n_parties=5, n_rows=40, n_public=150)
-    anchor, (X_test, y_test) = deal.public[0], deal.test
+    deal = deal_rows(X, y, seed, n_parties=5, n_rows=40, n_public=150)
+    anchor = deal.public[0]
+    (X_test, y_test) = deal.test
 
     def parties(kind: str) -> list[dc.Party]:
         found = []
@@ -114,7 +112,7 @@ def measured(seed: int, *, small: bool) -> Iterator[Figure]:
         "DC": [np.mean(p.predict(X_test, collaboration.party_model(p.name)) == y_test) for p in usual],
     }
     for method, kind in _KINDS.items():
-        models = shared_and_forgotten(parties(kind), anchor, analyst)
+        models = share_and_forget(parties(kind), anchor, analyst)
         found[method] = [np.mean(model.predict(X_test) == y_test) for model in models.values()]
     for method, values in found.items():
         yield TABLE, method, ACCURACY, float(np.mean(values))
@@ -125,9 +123,9 @@ def measured(seed: int, *, small: bool) -> Iterator[Figure]:
             # Only the experiment knows this: a party that has forgotten cannot map its rows again.
             mapped = party.obfuscate(X_own)
             truth = ((share.representation[:, None] - mapped) ** 2).sum(axis=2).argmin(axis=1)
-            own = standardized(X_own, X_own)
+            own = standardize(X_own, X_own)
             refitted = PCA(N_COLUMNS).fit_transform(own) if kind == "pca" else own
-            hits.append(np.mean(linked(share.representation, share.target, refitted, y_own) == truth))
+            hits.append(np.mean(link_rows(share.representation, share.target, refitted, y_own) == truth))
         yield TABLE, method, LINKED, float(np.mean(hits))
     # Of a permutation within each class, one row is right on average.
     yield TABLE, "a guess", LINKED, float(np.mean([len(np.unique(y_own)) / len(y_own) for _, y_own in deal.parties]))

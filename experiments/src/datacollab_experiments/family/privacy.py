@@ -24,15 +24,14 @@ import datacollab as dc
 from datacollab.linalg import gaussian_sigma
 from datacollab.party import GaussianMechanism
 
-from ..downstream.groups import logistic_model
-from .claims import Figure, Row, at_least
-from .dealing import Array, dealt, images
+from .claims import FamilyRow, Figure, at_least
+from .dealing import Array, deal_rows, load_images, logistic_model
 
-__all__ = ["ROWS", "gradients", "measured", "noise_of_rounds", "private_descent"]
-
-MNIST, N_COLUMNS, DELTA = "MNIST 10x100", 16, 1e-5
+MNIST = "MNIST 10x100"
+N_COLUMNS = 16
+DELTA = 1e-5
+# Rounds and step length of DP-FL by ε: the best of 25 pairs in draws 100 to 103, of which no figure is.
 DESCENT = {1.0: (10, 4.0), 8.0: (30, 8.0), 64.0: (100, 16.0)}
-"""Rounds and step length of DP-FL by ε: the best of 25 pairs in draws 100 to 103, of which no figure is."""
 PAPER = (
     "H. Yamashiro, K. Omote, A. Imakura and T. Sakurai (2024). Toward the application of differential privacy to data "
     "collaboration. IEEE Access 12, 63292-63301."
@@ -40,7 +39,7 @@ PAPER = (
 _PRINTED = '"comparable performance to differentially-private Federated Learning" (abstract)'
 _CAVEAT = "DP-FL was tuned on the same data, and DC-DP was not."
 ROWS = tuple(
-    Row(PAPER, f"DC-DP, ε = {e:g}", MNIST, "accuracy", _PRINTED, (at_least(-0.02, f"DP-FL, ε = {e:g}"),), _CAVEAT)
+    FamilyRow(PAPER, f"DC-DP, ε = {e:g}", MNIST, "accuracy", _PRINTED, (at_least(-0.02, f"DP-FL, ε = {e:g}"),), _CAVEAT)
     for e in DESCENT
 )
 
@@ -67,6 +66,7 @@ def gradients(W: Array, X: Array, Y: Array, clip: float = np.inf) -> Array:
         Largest Frobenius norm of one row's gradient.
     """
     errors = softmax(X @ W, axis=1) - Y
+    # A row's gradient is an outer product, so its Frobenius norm is a product of lengths.
     lengths = np.linalg.norm(X, axis=1) * np.linalg.norm(errors, axis=1)
     return np.asarray((X * np.minimum(1.0, clip / np.maximum(lengths, 1e-12))[:, None]).T @ errors)
 
@@ -85,42 +85,43 @@ def private_descent(
     ----------
     tables : sequence of (ndarray of shape (n_rows, n_columns), ndarray of shape (n_rows,))
         Rows and classes, numbered from 0, of each party.
-    n_classes : int
     sigma : float
         Standard deviation of each party's noise in each round; see `noise_of_rounds`.
-    n_rounds : int
     rate : float
         Step length, for the mean over all rows.
-    rng : numpy Generator
     """
     W = np.zeros((tables[0][0].shape[1], n_classes))
     n_rows = sum(len(X) for X, _ in tables)
     for _ in range(n_rounds):
+        # Each party's own noise suffices: nobody trusts the others, or who adds up.
         sums = [gradients(W, X, np.eye(n_classes)[y], 1.0) + sigma * rng.normal(size=W.shape) for X, y in tables]
         W = W - rate / n_rows * np.sum(sums, axis=0)
     return W
 
 
-def measured(seed: int, *, small: bool) -> Iterator[Figure]:
+def measure(seed: int, *, small: bool) -> Iterator[Figure]:
     """Return the figures of one draw."""
-    deal = dealt(*images(small=small), seed, n_parties=10, n_rows=60 if small else 100, n_public=500)
-    anchor, (X_test, y_test) = deal.public[0], deal.test
+    deal = deal_rows(*load_images(small=small), seed, n_parties=10, n_rows=60 if small else 100, n_public=500)
+    anchor = deal.public[0]
+    (X_test, y_test) = deal.test
     principal = PCA(N_COLUMNS, random_state=seed).fit(anchor)
+    # Rows of length one or so make one clipping bound fit all.
     length = np.sqrt((principal.transform(anchor) ** 2).sum(axis=1).mean())
 
-    def seen(rows: Array) -> Array:
+    def project(rows: Array) -> Array:
         """Principal components of the anchor, of length 1 or so, and a constant."""
         return np.hstack([principal.transform(rows) / length, np.ones((len(rows), 1))])
 
-    tables = [(seen(rows), target) for rows, target in deal.parties]
-    pooled = seen(deal.pooled[0]), deal.pooled[1]
-    yield MNIST, "Central", "accuracy", float(logistic_model().fit(*pooled).score(seen(X_test), y_test))
-    local = [logistic_model().fit(*table).score(seen(X_test), y_test) for table in tables]
+    tables = [(project(rows), target) for rows, target in deal.parties]
+    pooled = project(deal.pooled[0]), deal.pooled[1]
+    yield MNIST, "Central", "accuracy", float(logistic_model().fit(*pooled).score(project(X_test), y_test))
+    local = [logistic_model().fit(*table).score(project(X_test), y_test) for table in tables]
     yield MNIST, "Local", "accuracy", float(np.mean(local))
     rng = np.random.default_rng([seed, 2])
     for epsilon, (n_rounds, rate) in DESCENT.items():
         W = private_descent(tables, 10, noise_of_rounds(epsilon, DELTA, n_rounds), n_rounds, rate, rng)
-        said = (seen(X_test) @ W).argmax(axis=1)
+        # The constant column holds the intercept.
+        said = (project(X_test) @ W).argmax(axis=1)
         yield MNIST, f"DP-FL, ε = {epsilon:g}", "accuracy", float(np.mean(said == y_test))
         parties = [
             dc.Party(

@@ -19,12 +19,11 @@ import datacollab as dc
 from datacollab.analyst import integrate
 
 from ..downstream.effect_worlds import TRUTH, world
-from .claims import Figure, Row, at_most
-from .dealing import Array, block_shares, standardized
+from .claims import FamilyRow, Figure, at_most
+from .dealing import Array, block_shares, standardize
 
-__all__ = ["ROWS", "measured", "weighted_effect"]
-
-TABLE, RMSE = "NHEFS 4x100x2", "RMSE of the effect"
+TABLE = "NHEFS 4x100x2"
+RMSE = "RMSE of the effect"
 PAPER = (
     "Y. Kawamata, R. Motai, Y. Okada, A. Imakura and T. Sakurai (2024). Collaborative causal inference on distributed "
     "data. Expert Systems with Applications 244, 123024; arXiv:2208.07898."
@@ -36,32 +35,34 @@ MEDICAL = (
 _BETTER = '"better estimation results than individual analyses" (abstract)'
 _CLOSE = '"closely approximating the performance of centralized analysis" (abstract)'
 ROWS = (
-    Row(PAPER, "DC-QE", TABLE, RMSE, _BETTER, (at_most(0.0, "Local"),)),
-    Row(MEDICAL, "DC-QE, all components", TABLE, RMSE, _CLOSE, (at_most(0.0, "Local"), at_most(0.02, "Central"))),
+    FamilyRow(PAPER, "DC-QE", TABLE, RMSE, _BETTER, (at_most(0.0, "Local"),)),
+    FamilyRow(MEDICAL, "DC-QE, all components", TABLE, RMSE, _CLOSE, (at_most(0.0, "Local"), at_most(0.02, "Central"))),
 )
 
 
-def weighted_effect(X: Array, treatment: NDArray[np.int64], outcome: Array, C: float = 1e6) -> float:
+def weigh_effect(X: Array, treatment: NDArray[np.int64], outcome: Array, C: float = 1e6) -> float:
     """Return the difference of means weighted by one over a logistic model's probability of the treatment received.
 
     Probabilities are kept within .02 and .98.
     """
-    e = LogisticRegression(C=C, max_iter=5000).fit(standardized(X, X), treatment).predict_proba(standardized(X, X))
+    e = LogisticRegression(C=C, max_iter=5000).fit(standardize(X, X), treatment).predict_proba(standardize(X, X))
+    # Weights above fifty would let single rows decide.
     weights = 1 / np.clip(e[np.arange(len(e)), treatment], 0.02, 0.98)
     return float(np.subtract(*(np.average(outcome[treatment == t], weights=weights[treatment == t]) for t in (1, 0))))
 
 
-def measured(seed: int, *, small: bool) -> Iterator[Figure]:
+def measure(seed: int, *, small: bool) -> Iterator[Figure]:
     """Return the figures of one draw."""
     errors: dict[str, list[float]] = {}
     for number in range(2 if small else 10):
         w = world(1000 * seed + number, 4, 100)
         rng = np.random.default_rng([seed, number, 3])
+        # Which half of the covariates a party holds is drawn in each world.
         blocks = np.array_split(rng.permutation(w.X.shape[1]), 2)
         found = {
-            "Central": [weighted_effect(w.X, w.treatment, w.outcome)],
+            "Central": [weigh_effect(w.X, w.treatment, w.outcome)],
             "Local": [
-                weighted_effect(w.X[own][:, block], w.treatment[own], w.outcome[own])
+                weigh_effect(w.X[own][:, block], w.treatment[own], w.outcome[own])
                 for own in (w.party == k for k in range(4))
                 for block in blocks
             ],
@@ -69,7 +70,7 @@ def measured(seed: int, *, small: bool) -> Iterator[Figure]:
         for method, n_dropped in (("DC-QE", 1), ("DC-QE, all components", 0)):
             shares = block_shares(w.X, w.treatment, w.party, blocks, w.public, n_dropped, rng)
             rows = integrate(shares, dc.LTI(w.X.shape[1] - 2 * n_dropped, fit_intercept=True)).combined
-            found[method] = [weighted_effect(rows, w.treatment, w.outcome)]
+            found[method] = [weigh_effect(rows, w.treatment, w.outcome)]
         for method, estimates in found.items():
             errors.setdefault(method, []).extend((estimate - TRUTH) ** 2 for estimate in estimates)
     for method, squares in errors.items():

@@ -21,30 +21,33 @@ from sklearn.ensemble import GradientBoostingRegressor
 
 import datacollab as dc
 
-from .claims import Figure, Row, at_least, at_most
+from .claims import FamilyRow, Figure, at_least, at_most
 from .dealing import Array
 
-__all__ = ["ROWS", "discrepancy", "measured"]
-
-TABLE, DISCREPANCY, FACTOR = "diabetes 4x60", "discrepancy", "ratio of discrepancies"
+TABLE = "diabetes 4x60"
+DISCREPANCY = "discrepancy"
+FACTOR = "ratio of discrepancies"
 N_COLUMNS = 8
 PAPER = (
     "A. Bogdanova, A. Imakura and T. Sakurai (2023). DC-SHAP method for consistent explainability in "
     "privacy-preserving distributed machine learning. Human-Centric Intelligent Systems 3(3), 197-210."
 )
 ROWS = (
-    Row(PAPER, "DC-SHAP", TABLE, FACTOR, '"at least a factor of 1.75" (abstract)', (at_least(1.75),)),
-    Row(PAPER, "DC-SHAP", TABLE, DISCREPANCY, "smaller (abstract)", (at_most(0.0, "Local"),)),
+    FamilyRow(PAPER, "DC-SHAP", TABLE, FACTOR, '"at least a factor of 1.75" (abstract)', (at_least(1.75),)),
+    FamilyRow(PAPER, "DC-SHAP", TABLE, DISCREPANCY, "smaller (abstract)", (at_most(0.0, "Local"),)),
 )
 Predictor = Callable[[Array], Array]
 
 
-def measured(seed: int, *, small: bool) -> Iterator[Figure]:
+def measure(seed: int, *, small: bool) -> Iterator[Figure]:
     """Return the figures of one draw."""
     X, y = load_diabetes(return_X_y=True)
     rng = np.random.default_rng([seed, 5])
     order = rng.permutation(len(X))
-    anchor, explained = X[order[240:340]], X[order[340 : 341 if small else 345]]
+    # Rows 0 to 239 are the parties', the next hundred the anchor, and the last are explained.
+    anchor = X[order[240:340]]
+    explained = X[order[340 : 341 if small else 345]]
+    # Sorted by body mass with some noise: each party sees a biased part of the patients.
     own = order[:240][np.argsort(X[order[:240], 2] + 0.03 * rng.normal(size=240))]
     tables = [(X[rows], y[rows]) for rows in np.split(own, 4)]
     f = dc.obfuscator("pca", N_COLUMNS)

@@ -1,4 +1,4 @@
-"""One way from a definition to a report: what is to be computed, a run that goes on where it was, a file, a page.
+"""One way from a definition to a report: tasks, a run that goes on where it was, a file, a page.
 
 **Definition.** Work is a list of `Task`: a dataclass that can be pickled, with a seed and its cells.  A cell is all
 that determines a result but the seed; `cell_id` gives the hash of its definition as data.  A task computes all its
@@ -6,14 +6,14 @@ cells together, because they share a draw of parties, or because they are one.  
 fingerprints of their data and the function that writes the report; experiments of the paper are defined by TOML files
 instead (`datacollab_experiments.paper`).
 
-**Resumable run.** `run_tasks` computes what the file does not hold yet, in parallel, with one BLAS thread a task, and
+**Resumable run.** `run_tasks` computes the cells that the file lacks, in parallel, with one BLAS thread a task, and
 writes each task's outcomes when it ends, all or none.  An `Outcome` has scores by name (a name may have parts, as
-"survival|whas500|C-index"), seconds by step, or an error: `attempt` turns an exception into one, except for what is
-wrong with the machine, which ends the run.
+"survival|whas500|C-index"), seconds by step, or an error: `attempt` turns an exception into one, except for faults
+of the machine, which end the run.
 
 **Store.** `ResultStore` is one SQLite file, with the versions and the commit that computed each result.
 
-**Report.** `read_outcomes` gives tasks and what is known of them, in the order of the tasks; a report is made from
+**Report.** `read_outcomes` gives tasks and their results, in the order of the tasks; a report is made from
 these alone, by a function ``write(found, folder) -> path``.  `markdown` and `write_rows` write tables and CSV files.
 `run_study` is a whole command: it runs, reports, and copies a complete report to where it is published.
 
@@ -41,10 +41,10 @@ A study in full::
 
 from ._carried import arff_table, r_table
 from ._provenance import source_state, versions
-from ._run import ENVIRONMENT, Progress, Scored, attempt, failed, read_outcomes, run_tasks
+from ._run import ENVIRONMENT, Progress, Scored, attempt, read_outcomes, run_tasks, to_failure
 from ._store import Result, ResultStore, results_file
 from ._study import Found, Study, run_study, study_options
-from ._tables import markdown, shown, write_rows
+from ._tables import markdown, open_table, shown, write_rows
 from ._task import Key, Outcome, Task, cell_id
 
 __all__ = [
@@ -61,8 +61,8 @@ __all__ = [
     "arff_table",
     "attempt",
     "cell_id",
-    "failed",
     "markdown",
+    "open_table",
     "r_table",
     "read_outcomes",
     "results_file",
@@ -71,6 +71,7 @@ __all__ = [
     "shown",
     "source_state",
     "study_options",
+    "to_failure",
     "versions",
     "write_rows",
 ]

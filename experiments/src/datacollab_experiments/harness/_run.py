@@ -1,4 +1,4 @@
-"""Compute what is not there yet, in parallel, and ready to be stopped at any time."""
+"""Compute missing cells in parallel, and ready to be stopped at any time."""
 
 from __future__ import annotations
 
@@ -19,14 +19,12 @@ from ._provenance import source_state, versions
 from ._store import Result, ResultStore
 from ._task import Outcome, Task
 
-__all__ = ["ENVIRONMENT", "Progress", "Scored", "attempt", "failed", "read_outcomes", "run_tasks"]
-
+# Faults of the machine or the installation, and not of a method: they end the run.
 ENVIRONMENT = (OSError, MemoryError, ImportError)
-"""What is wrong with the machine or the installation, and not with a method: it ends the run."""
 
 AnyTask = TypeVar("AnyTask", bound=Task)
+# Scores, seconds, and images to look at.
 Scored = tuple[Mapping[str, float], Mapping[str, float], FloatArray | None]
-"""Scores, seconds, and images to look at."""
 
 
 @dataclass(frozen=True)
@@ -38,11 +36,9 @@ class Progress:
     done, total : int
         Tasks of this run.
     share : float
-        Of the work, estimated from the costs of the tasks; 1 at the end.
+        Share of the work that is done, estimated from the costs of the tasks; 1 at the end.
     failed : int
         Outcomes of this run that failed.
-    label : str
-        The task that ended last.
     """
 
     done: int
@@ -67,8 +63,6 @@ def run_tasks(
 
     Parameters
     ----------
-    tasks : sequence of Task
-    store : ResultStore
     n_jobs : int, optional
         Tasks at a time, as joblib takes it: ``joblib.parallel_config(backend="dask")`` spreads them over machines.
         The scores do not depend on it.
@@ -92,14 +86,17 @@ def run_tasks(
     done = store.done()
     waiting = [left for task in tasks if (left := task.without(done)).cells]
     if hours is None:
+        # The longest first: the last processor is then not busy alone for long.
         waiting.sort(key=lambda task: -task.cost)
-    source, total = source_state(), sum(task.cost for task in waiting)
-    spent, n_failed = 0.0, 0
+    source = source_state()
+    total = sum(task.cost for task in waiting)
+    spent = 0.0
+    n_failed = 0
     last = time.monotonic() + (math.inf if hours is None else 3600 * hours)
     begun = takewhile(lambda _: time.monotonic() < last, waiting)
     parallel = Parallel(n_jobs=n_jobs, return_as="generator_unordered")
     for number, (task, outcomes, computed_by) in enumerate(
-        parallel(delayed(_measured)(task) for task in begun), start=1
+        parallel(delayed(_measure_task)(task) for task in begun), start=1
     ):
         store.save(task.seed, outcomes, computed_by, source)
         spent += task.cost
@@ -121,11 +118,11 @@ def attempt(cell: str, compute: Callable[[], Scored]) -> Outcome:
     except ENVIRONMENT:
         raise
     except Exception as error:
-        return failed(cell, error)
+        return to_failure(cell, error)
     return Outcome(cell=cell, scores=dict(scores), seconds=dict(seconds), images=images)
 
 
-def failed(cell: str, error: Exception) -> Outcome:
+def to_failure(cell: str, error: Exception) -> Outcome:
     """The outcome of a cell that could not be computed."""
     return Outcome(cell=cell, scores={}, seconds={}, error=f"{type(error).__name__}: {error}")
 
@@ -140,6 +137,7 @@ def read_outcomes(path: Path, tasks: Sequence[AnyTask]) -> Iterator[tuple[AnyTas
             yield task, found
 
 
-def _measured(task: Task) -> tuple[Task, list[Outcome], dict[str, str]]:
+def _measure_task(task: Task) -> tuple[Task, list[Outcome], dict[str, str]]:
+    # One BLAS thread, so that scores do not depend on how many tasks run side by side.
     with threadpool_limits(1):
         return task, list(task.measure()), versions()

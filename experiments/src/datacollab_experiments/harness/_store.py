@@ -18,9 +18,8 @@ from datacollab._validation import FloatArray
 
 from ._task import Key, Outcome
 
-__all__ = ["FILE", "Result", "ResultStore", "results_file"]
-
 FILE = "results.sqlite"
+# To be raised with the schema, so that an older version refuses what it cannot read.
 FORMAT = 1
 
 _SCHEMA = """
@@ -69,6 +68,7 @@ class ResultStore:
     def __init__(self, path: Path) -> None:
         path.parent.mkdir(parents=True, exist_ok=True)
         self.path = path
+        # Another run may be writing: wait a minute for it.
         self._connection = sqlite3.connect(path, timeout=60)
         try:
             (version,) = self._connection.execute("PRAGMA user_version").fetchone()
@@ -77,6 +77,7 @@ class ResultStore:
                 raise ValueError(f"{path} has format {version}; this version reads up to {FORMAT}: upgrade datacollab.")
             if tables and "results" not in tables:
                 raise ValueError(f"{path} is a database of something else; choose another file.")
+            # In one transaction, so that two runs that start together find all tables or none.
             if not tables >= _TABLES:
                 self._connection.executescript(f"BEGIN IMMEDIATE; {_SCHEMA} PRAGMA user_version = {FORMAT}; COMMIT;")
         except sqlite3.OperationalError as error:
@@ -98,7 +99,7 @@ class ResultStore:
         self._connection.close()
 
     def check_data(self, fingerprints: Mapping[str, str]) -> None:
-        """Remember what the results are computed from, and refuse other data of the same name.
+        """Remember the data behind the results, and refuse other data of the same name.
 
         Raises
         ------
@@ -118,7 +119,7 @@ class ResultStore:
                     )
 
     def keep_definitions(self, experiments: Mapping[str, str], cells: Mapping[str, Mapping[str, Any]]) -> None:
-        """Remember what was asked for: definitions by name, of which a newer one replaces an older, and cells."""
+        """Remember definitions by name, of which a newer one replaces an older, and cells."""
         with self._connection:
             self._connection.executemany("INSERT OR REPLACE INTO experiments VALUES (?, ?)", experiments.items())
             self._connection.executemany(
@@ -132,8 +133,9 @@ class ResultStore:
         return [text for (text,) in rows]
 
     def save(self, seed: int, outcomes: Sequence[Outcome], versions: Mapping[str, str], source: str) -> None:
-        """Write the outcomes of one trial.  What is there already stays as it is."""
+        """Write the outcomes of one trial.  Results that are there stay as they are."""
         origin = (json.dumps(dict(versions), sort_keys=True), source)
+        # One transaction: a kill leaves all outcomes of a trial or none.
         with self._connection:
             self._connection.execute("INSERT OR IGNORE INTO provenance (versions, source) VALUES (?, ?)", origin)
             (provenance,) = self._connection.execute(
@@ -183,7 +185,9 @@ class ResultStore:
     def images(self, cell: str, seed: int) -> FloatArray | None:
         """Images of a cell's trial, if it has any."""
         row = self._connection.execute("SELECT array FROM images WHERE cell = ? AND seed = ?", (cell, seed)).fetchone()
-        return None if row is None else _from_bytes(row[0])
+        if row is None:
+            return None
+        return _from_bytes(row[0])
 
 
 def _to_bytes(array: FloatArray) -> bytes:
@@ -201,4 +205,6 @@ def _from_bytes(data: bytes) -> FloatArray:
 
 def results_file(path: Path) -> Path:
     """The file of results in a directory."""
-    return path / FILE if path.is_dir() or not path.suffix else path
+    if path.is_dir() or not path.suffix:
+        return path / FILE
+    return path

@@ -14,24 +14,19 @@ from ._run import Progress, read_outcomes, run_tasks
 from ._store import FILE, Result, ResultStore
 from ._task import Task
 
-__all__ = ["Found", "Study", "run_study", "study_options"]
-
 AnyTask = TypeVar("AnyTask", bound=Task)
+# Tasks with results, and these by cell.
 Found = Sequence[tuple[AnyTask, Mapping[str, Result]]]
-"""Tasks with results, and these by cell."""
 
 
 @dataclass(frozen=True, kw_only=True)
 class Study(Generic[AnyTask]):
-    """What is to be computed, and how it is reported.
+    """Tasks, and the function that reports them.
 
     Attributes
     ----------
-    name : str
-    tasks : sequence of Task
-        What this run computes.
     reported : sequence of Task
-        What the report is about; by default the same tasks.
+        Tasks of the report; by default the same.
     fingerprints : mapping of str to str
         Hashes of the data by name: results of other data of the same name are refused.
     write_report : callable
@@ -56,13 +51,7 @@ def study_options(parser: argparse.ArgumentParser, output: Path) -> argparse.Arg
 
 
 def run_study(study: Study[AnyTask], options: argparse.Namespace) -> int:
-    """Compute what is missing, write the report, and copy it where it is complete.
-
-    Parameters
-    ----------
-    study : Study
-    options : Namespace
-        As `study_options` parses them.
+    """Compute missing results, write the report, and copy it where it is complete.
 
     Returns
     -------
@@ -79,6 +68,7 @@ def run_study(study: Study[AnyTask], options: argparse.Namespace) -> int:
                 run_tasks(study.tasks, store, n_jobs=options.n_jobs, progress=_say)
         except KeyboardInterrupt:
             print("Stopped; the same command goes on where it was.", file=sys.stderr)
+            # The exit status that a shell gives to an interrupted command.
             return 130
     found = list(read_outcomes(path, study.reported or study.tasks))
     page = study.write_report(found, options.output / "report")
@@ -86,6 +76,7 @@ def run_study(study: Study[AnyTask], options: argparse.Namespace) -> int:
     known = {(cell, task.seed) for task, results in found for cell in results}
     missing = sum(key not in known for task in study.tasks for key in task.keys)
     failed = sum(result.error is not None for _, results in found for result in results.values())
+    # A partial report is never copied to where it is published.
     if missing or failed:
         print(f"{missing} results are missing, {failed} failed.", file=sys.stderr)
         return 1
@@ -97,5 +88,7 @@ def run_study(study: Study[AnyTask], options: argparse.Namespace) -> int:
 
 
 def _say(state: Progress) -> None:
-    failed = f", {state.failed} failed" if state.failed else ""
+    failed = ""
+    if state.failed:
+        failed = f", {state.failed} failed"
     print(f"{state.done}/{state.total} {state.label} ({100 * state.share:.0f} %{failed})", flush=True)

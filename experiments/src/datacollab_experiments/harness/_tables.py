@@ -3,24 +3,24 @@
 from __future__ import annotations
 
 import csv
+import gzip
+import io
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from pathlib import Path
+from typing import TextIO
 
-__all__ = ["markdown", "shown", "write_rows"]
 
-
-def markdown(head: Sequence[str], rows: Iterable[Sequence[str]], *, numbers: bool = False) -> str:
-    """A table in Markdown.
+def markdown(head: Sequence[str], rows: Iterable[Sequence[object]], *, numbers: bool = False) -> str:
+    """Return a table in Markdown.
 
     Parameters
     ----------
-    head : sequence of str
-    rows : iterable of sequence of str
     numbers : bool, default=False
         Whether the columns after the first are aligned to the right.
     """
     rule = ["---", *["---:" if numbers else "---"] * (len(head) - 1)]
-    return "\n".join(f"| {' | '.join(cells)} |" for cells in (head, rule, *rows))
+    return "\n".join(f"| {' | '.join(map(str, cells))} |" for cells in (head, rule, *rows))
 
 
 def shown(rows: Iterable[Mapping[str, object]]) -> Iterator[Mapping[str, object]]:
@@ -30,15 +30,34 @@ def shown(rows: Iterable[Mapping[str, object]]) -> Iterator[Mapping[str, object]
         yield row
 
 
+@contextmanager
+def open_table(path: Path) -> Iterator[TextIO]:
+    """Open a file of comma-separated values for writing; one whose name ends in .gz is packed."""
+    if path.suffix != ".gz":
+        with path.open("w", newline="", encoding="utf-8") as stream:
+            yield stream
+        return
+    # Without a name and a date, equal rows give equal bytes.
+    with (
+        path.open("wb") as raw,
+        gzip.GzipFile(filename="", fileobj=raw, mode="wb", mtime=0) as packed,
+        io.TextIOWrapper(packed, encoding="utf-8", newline="") as stream,
+    ):
+        yield stream
+
+
 def write_rows(rows: Iterable[Mapping[str, object]], path: Path) -> None:
     """Write rows of one form as a CSV file, numbers with five digits; each as soon as it is there."""
-    with path.open("w", newline="", encoding="utf-8") as stream:
+    with open_table(path) as stream:
         writer = None
         for row in rows:
             if writer is None:
                 writer = csv.DictWriter(stream, list(row))
                 writer.writeheader()
             writer.writerow({name: f"{each:.5g}" if isinstance(each, float) else each for name, each in row.items()})
-            stream.flush()
+            # A study that is stopped keeps its rows; a packed file would be twice as long by it.
+            if path.suffix != ".gz":
+                stream.flush()
         if writer is None:
+            # pandas reads no file without a header.
             csv.DictWriter(stream, ["dataset"]).writeheader()

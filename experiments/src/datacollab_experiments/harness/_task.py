@@ -1,4 +1,4 @@
-"""Units of work, and what they give."""
+"""Units of work, and their outcomes."""
 
 from __future__ import annotations
 
@@ -11,21 +11,20 @@ from typing import Any, Self
 
 from datacollab._validation import FloatArray
 
-__all__ = ["Key", "Outcome", "Task", "cell_id"]
-
+# A cell's hash and a seed: where the results keep an outcome.
 Key = tuple[str, int]
-"""A cell's hash and a seed: where the results keep an outcome."""
 
 
 def cell_id(definition: Mapping[str, Any]) -> str:
     """Hash of a cell's definition: all that determines a result but the seed, as JSON can hold it."""
+    # Sorted keys and no blanks: equal definitions have equal text.
     text = json.dumps(definition, sort_keys=True, separators=(",", ":"))
     return hashlib.sha256(text.encode()).hexdigest()[:16]
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
 class Outcome:
-    """What one cell gave for one seed.
+    """The result of one cell and seed.
 
     Attributes
     ----------
@@ -33,9 +32,6 @@ class Outcome:
         Hash of the cell.
     scores, seconds : mapping of str to float
         Empty where it failed.
-    error : str or None
-    images : ndarray or None
-        To look at.
     """
 
     cell: str
@@ -47,14 +43,7 @@ class Outcome:
 
 @dataclass(frozen=True, kw_only=True)
 class Task(ABC):
-    """One unit of work: cells that are computed together for one seed, and written together.
-
-    Attributes
-    ----------
-    seed : int
-    cells : mapping of str to object
-        What each cell is, by its hash.
-    """
+    """One unit of work: cells that are computed together for one seed, and written together."""
 
     seed: int
     cells: Mapping[str, Any]
@@ -79,5 +68,5 @@ class Task(ABC):
         """Return one outcome for each cell; in a process with one BLAS thread."""
 
     def without(self, done: Container[Key]) -> Self:
-        """The same task without the cells that have a result."""
+        """Return the task without the cells that have a result."""
         return replace(self, cells={cell: what for cell, what in self.cells.items() if (cell, self.seed) not in done})

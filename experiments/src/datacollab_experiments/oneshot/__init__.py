@@ -1,1 +1,1 @@
-"""One-shot collaboration side by side: what each method predicts, and what its messages say of one person."""
+"""One-shot collaboration side by side: the predictions of each method, and the risk of its messages."""

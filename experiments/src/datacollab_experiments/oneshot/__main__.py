@@ -1,4 +1,4 @@
-"""Play and attack all methods, and write the report; what is there already is not computed again."""
+"""Play and attack all methods, and write the report; results that are there are not computed again."""
 
 from __future__ import annotations
 
@@ -25,16 +25,16 @@ def main(arguments: Sequence[str] | None = None) -> int:
     study_options(parser, Path("output/oneshot"))
     options = parser.parse_args(arguments)
     preset = PRESETS[options.preset]
+    fingerprints = {}
+    # A report alone needs no tables, which may be on another machine.
+    if not options.report_only:
+        names = dict.fromkeys(setting.dataset for setting in preset.settings)
+        fingerprints = {name: table_of(name, options.data_dir).fingerprint for name in names}
     study: Study[MethodsTask] = Study(
         name="oneshot",
         tasks=tasks_of(preset, options.method or (), options.data_dir),
         reported=tasks_of(preset, data_dir=options.data_dir),
-        fingerprints={}
-        if options.report_only
-        else {
-            name: table_of(name, options.data_dir).fingerprint
-            for name in dict.fromkeys(setting.dataset for setting in preset.settings)
-        },
+        fingerprints=fingerprints,
         write_report=partial(write_report, preset=options.preset),
     )
     return run_study(study, options)

@@ -1,9 +1,9 @@
-r"""What somebody sees of a method, and what that says of one record: the same recipe for all methods.
+r"""Messages of a method, and their evidence on one record: the same recipe for all methods.
 
 An attacker has some records with two targets each, the own one and another.  A message answers with numbers for each
-record, its evidence: `Model` with what the model says of the record and of its neighbours, `Points` with how near the
-nearest rows of both targets are, and `Total` with the sum along the record's own direction.  What the numbers mean, the
-attack learns from other worlds (`attacks`), so a scale or a sign is no matter.
+record, its evidence: `Model` with its outputs for the record and its neighbours, `Points` with how near the nearest
+rows of both targets are, and `Total` with the sum along the record's own direction.  The attack learns the meaning of
+these numbers from other worlds (`attacks`), so a scale or a sign is no matter.
 """
 
 from __future__ import annotations
@@ -25,10 +25,13 @@ from ..pays.library import Predict
 from ..pays.scoring import FLOOR
 from ..sums.attacks import ETA
 
+# Added before a logarithm: a row that was sent as it is has distance 0.
 _NEAR = 1e-9
+# Relative to the whole: below it a direction is rounding.
 _RANK = 1e-9
+# How much of the variance that the kind's rows do not span an attacker reckons with.
 _REST = (0.3, 3.0)
-"""How much of the variance that the kind's rows do not span an attacker reckons with."""
+# Exact sums have no noise, and a covariance needs some to be inverted.
 _LEAST_NOISE = 1e-3
 
 
@@ -55,7 +58,7 @@ class Message(Protocol):
     """Anything that somebody sees."""
 
     def evidence(self, records: Records) -> Array:
-        """Return what it says of each record, shape (n_records, n_numbers)."""
+        """Return the evidence on each record, shape (n_records, n_numbers)."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -65,7 +68,7 @@ class Model:
     Attributes
     ----------
     outputs : callable
-        From rows to outputs, shape (n_rows, n_classes), on the scale of logarithms of probabilities.
+        Map from rows to outputs, shape (n_rows, n_classes), on the scale of logarithms of probabilities.
     """
 
     outputs: Predict
@@ -80,6 +83,7 @@ class Model:
         found = []
         for rows in (records.X[None], records.near):
             said = self.outputs(rows.reshape(-1, rows.shape[-1])).reshape(*rows.shape[:2], -1).mean(axis=0)
+            # Only differences of outputs tell classes apart.
             said = said - said.mean(axis=1, keepdims=True)
             found += [said[np.arange(len(said)), target] for target in (records.y, records.other)]
         return np.column_stack(found)
@@ -91,9 +95,8 @@ class Points:
 
     Attributes
     ----------
-    rows : Rows
     image : callable
-        From the attacker's records to where the rows lie.
+        Map from the attacker's records to where the rows lie.
     """
 
     rows: Rows
@@ -101,7 +104,9 @@ class Points:
 
     def evidence(self, records: Records) -> Array:
         """Return logarithms of the distances to the nearest row of either class, and to the nearest row at all."""
+        # Members lie near a shared or made-up row.
         distances = cdist(self.image(records.X), self.rows.X)
+        # A class that is not there counts as far as the median row.
         scale = float(np.median(distances)) or 1.0
         found = [np.full(len(records.y), scale)] * 3
         for place, target in enumerate((records.y, records.other)):
@@ -113,14 +118,12 @@ class Points:
 
 @dataclass(frozen=True, eq=False)
 class Kind:
-    """The common map, and what rows of the kind are like in it: their u, and products of all uuᵀ less their mean.
+    """The common map, and rows of the kind in it: their u, and products of all uuᵀ less their mean.
 
     Attributes
     ----------
-    common : CommonMap
-    statistic : RidgeSums
     u : ndarray of shape (n_kind, size)
-        Of rows that are in no party.
+        Rows that are in no party.
     """
 
     common: CommonMap
@@ -139,7 +142,8 @@ class Kind:
         object.__setattr__(self, "values", np.maximum(values, 0.0))
         object.__setattr__(self, "vectors", vectors)
         # Variance in each direction that the rows do not span, as one half of them says of the other.
-        half, size = len(self.u) // 2, self.statistic.size
+        half = len(self.u) // 2
+        size = self.statistic.size
         jitter = _RANK * np.trace(G[:half, :half]) * np.eye(half)
         solved = scipy.linalg.solve(G[:half, :half] + jitter, G[:half, half:], assume_a="pos")
         left = np.diag(G)[half:] - (G[:half, half:] * solved).sum(axis=0)
@@ -148,11 +152,11 @@ class Kind:
     @classmethod
     def of(cls, rows: Rows, common: CommonMap, statistic: RidgeSums) -> Kind:
         """Return the kind of some rows."""
-        return cls(common, statistic, _lifted(rows.X, rows.y, common, statistic))
+        return cls(common, statistic, _lift(rows.X, rows.y, common, statistic))
 
     def lift(self, X: Array, y: NDArray[np.intp]) -> Array:
         """Return u of rows."""
-        return _lifted(X, y, self.common, self.statistic)
+        return _lift(X, y, self.common, self.statistic)
 
     def along(self, u: Array, M: Array) -> Array:
         """Return the product of M with each uuᵀ less the kind's mean."""
@@ -169,7 +173,7 @@ class Kind:
         return np.asarray((u**2).sum(axis=1) ** 2 - 2 * crossed + (self.mean**2).sum())
 
 
-def _lifted(X: Array, y: NDArray[np.intp], common: CommonMap, statistic: RidgeSums) -> Array:
+def _lift(X: Array, y: NDArray[np.intp], common: CommonMap, statistic: RidgeSums) -> Array:
     return np.hstack([common.transform(X), ETA * statistic.encode(y), np.full((len(X), 1), ETA)])
 
 
@@ -180,10 +184,9 @@ class Total:
     Attributes
     ----------
     matrix : ndarray of shape (size, size)
-        Less what the attacker knows of it.
+        Less the part that the attacker knows.
     noise : float
         Standard deviation on the diagonal.
-    kind : Kind
     """
 
     matrix: Array
@@ -199,23 +202,31 @@ class Total:
         return np.column_stack(found)
 
     def _along(self, u: Array) -> list[Array]:
-        """By generalised least squares where rows vary as the kind does, beside the noise (Woodbury's identity)."""
-        kind, m = self.kind, len(self.kind.u)
+        """Estimate by generalised least squares where rows vary as the kind does, beside the noise (Woodbury)."""
+        kind = self.kind
+        m = len(self.kind.u)
+        # The last entry of each uuᵀ is ETA squared, so that its sum tells the number of rows.
         n = max(float(self.matrix[-1, -1] / ETA**2), 1.0)
+        # Other rows are as those of the kind on average.
         residual = self.matrix - n * kind.mean
-        seen, along = kind.along(u, residual), kind.vectors.T @ kind.along(kind.u, residual)
-        k, norms = kind.products(u) @ kind.vectors, kind.norms(u)
+        seen = kind.along(u, residual)
+        along = kind.vectors.T @ kind.along(kind.u, residual)
+        k = kind.products(u) @ kind.vectors
+        norms = kind.norms(u)
         found = [seen / np.sqrt(norms)]
         for rest in _REST:
             variance = max(self.noise, _LEAST_NOISE) ** 2 + n * rest * kind.rest
+            # Woodbury: the inverse of the kind's covariance plus the noise, through the kind's products.
             shrunk = kind.values + variance * m / n
             found.append((seen - k @ (along / shrunk)) / np.sqrt(norms - (k**2 / shrunk).sum(axis=1)))
         return found
 
     def _outside(self, u: Array) -> Array:
-        """The logarithm of the part of u outside the span of what was added up, with noise outside of its bulk."""
+        """The logarithm of the part of u outside the span of the sum, with noise outside of its bulk."""
         values, vectors = scipy.linalg.eigh(self.matrix)
         size = len(self.matrix)
+        # Eigenvalues of noise alone stay below twice its deviation times the root of the size.
         spanned = vectors[:, values > max(_RANK * values[-1], 2 * self.noise * np.sqrt(size))]
+        # Without noise, a member's u lies in the span of the sum, and a stranger's does not.
         outside = (u**2).sum(axis=1) - ((u @ spanned) ** 2).sum(axis=1)
         return np.asarray(np.log(np.maximum(outside, 0.0) + _NEAR))

@@ -1,7 +1,7 @@
 """Methods: each one class, and one line of `METHODS`.
 
 All but rows learn the same model, logistic or ridge regression in the library's common map of the public rows, so that
-what differs is what parties send.  All may use the public rows and their targets.
+only the messages differ.  All may use the public rows and their targets.
 """
 
 from __future__ import annotations
@@ -28,40 +28,43 @@ from ..pays import library
 from ..pays.columns import Array
 from ..pays.draws import Draw, Rows
 from ..pays.library import Predict
-from ..pays.trial import made_rows
+from ..pays.trial import make_rows
 from ..sums.membership import turned_and_back, turned_back
 from ..sums.playing import matrix_of
 from .messages import Kind, Message, Model, Points, Total
 
-VICTIM, ACCOMPLICE = "party-0", "party-1"
-"""The party whose rows are asked about, and the one that attacks."""
+# The party whose rows are asked about, and the one that attacks.
+VICTIM = "party-0"
+ACCOMPLICE = "party-1"
 
+# Inverse penalty of logistic regression.
 C = 10.0
-"""Inverse penalty of logistic regression."""
+# Output of a class that a model never saw.
 ABSENT = -5.0
-"""Output of a class that a model never saw."""
-ROUNDS, STEPS, RATE = 20, 10, 2.0
-"""Of federated averaging: rounds, and steps of gradient descent in each at a party."""
+# Federated averaging: rounds, steps of gradient descent in each at a party, and their length.
+ROUNDS = 20
+STEPS = 10
+RATE = 2.0
+# Standard deviation of the noise that a party adds to each of its votes.
 VOTE_NOISE = 0.5
-"""Standard deviation of the noise that a party adds to each of its votes."""
+# Rows of the kind that an attacker knows; the covariance of the kind is as wide.
 _N_KIND = 400
 
 
 @dataclass(frozen=True, kw_only=True)
 class Played:
-    """What came of a method.
+    """The result of one play of a method.
 
     Attributes
     ----------
     models : sequence of callable
         Probabilities from rows: one model for all, or those of the first two parties.
     receiver, party : sequence of Message
-        What the one who collects sees of the victim and of all, and what the accomplice sees beside its own rows.
+        Messages of the victim and of all to the one who collects, and those to the accomplice beside its own rows.
     together : sequence of Message
-        What both see if they work together; the messages of both by default.
+        Messages to both if they work together; those of each by default.
     sent : int
         Bytes that the victim sends, all rounds together.
-    rounds : int
     """
 
     models: Sequence[Predict]
@@ -71,9 +74,11 @@ class Played:
     sent: int = 0
     rounds: int = 1
 
-    def seen(self) -> Mapping[str, Sequence[Message]]:
-        """Return what each attacker sees."""
-        together = [*self.receiver, *self.party] if self.together is None else self.together
+    def list_messages(self) -> Mapping[str, Sequence[Message]]:
+        """Return the messages that each attacker sees."""
+        together = self.together
+        if together is None:
+            together = [*self.receiver, *self.party]
         return {"receiver": self.receiver, "party": self.party, "together": together}
 
 
@@ -118,8 +123,8 @@ class Linear:
 
 
 def kind_of(drawn: Draw) -> Kind:
-    """Return the common map of a draw, and what rows of the kind are like in it; the same in all its worlds."""
-    return _kind(drawn.public, drawn.test, library.recommended_for(drawn).n_components, drawn.n_classes)
+    """Return the common map of a draw, and rows of the kind in it; the same in all its worlds."""
+    return _kind(drawn.public, drawn.test, library.recommend_for(drawn).n_components, drawn.n_classes)
 
 
 @lru_cache(maxsize=2)
@@ -132,10 +137,14 @@ def _kind(public: Rows, others: Rows, n_components: int, n_classes: int) -> Kind
 def logistic(V: Array, y: NDArray[np.intp], drawn: Draw) -> Linear:
     """Fit logistic regression to rows in the common map."""
     model = LogisticRegression(C=C, max_iter=300).fit(V, y)
-    W, b = np.zeros((V.shape[1], drawn.n_classes)), np.full(drawn.n_classes, ABSENT)
-    two = len(model.classes_) == 2
-    W[:, model.classes_] = np.column_stack([-model.coef_[0] / 2, model.coef_[0] / 2]) if two else model.coef_.T
-    b[model.classes_] = np.array([-0.5, 0.5]) * model.intercept_ if two else model.intercept_
+    W = np.zeros((V.shape[1], drawn.n_classes))
+    b = np.full(drawn.n_classes, ABSENT)
+    W[:, model.classes_] = model.coef_.T
+    b[model.classes_] = model.intercept_
+    if len(model.classes_) == 2:
+        # Of two classes there is one output: half of it speaks for the second, half against the first.
+        W[:, model.classes_] = np.column_stack([-model.coef_[0] / 2, model.coef_[0] / 2])
+        b[model.classes_] = np.array([-0.5, 0.5]) * model.intercept_
     return Linear(kind_of(drawn).common, W, b)
 
 
@@ -193,7 +202,7 @@ class Average(Method):
 
 
 class Votes(Method):
-    """Each party's model votes on the anchor, with noise; a student learns what most votes say, as in FedKT."""
+    """Each party's model votes on the anchor, with noise; a student learns the majority, as in FedKT."""
 
     name = "votes on public rows"
 
@@ -202,11 +211,13 @@ class Votes(Method):
         V = common.transform(drawn.anchor)
         votes = {}
         for name, model in locals_of(drawn).items():
+            # Each party adds its own noise, so that the one who counts sees no clean vote.
             noise = library.secrets(drawn, f"votes {name}").normal(0, VOTE_NOISE, (len(V), drawn.n_classes))
             votes[name] = np.eye(drawn.n_classes)[model.outputs(drawn.anchor).argmax(axis=1)] + noise
         labels = np.sum(list(votes.values()), axis=0).argmax(axis=1)
-        both = library.pooled({"voted on": Rows(V, labels), "public": self._mapped(drawn)})
+        both = library.pooled({"voted on": Rows(V, labels), "public": self._map_rows(drawn)})
         student = logistic(both.X, both.y, drawn)
+        # The victim's noisy votes on all anchor rows tell its model: ridge regression averages the noise.
         of_victim = Ridge(alpha=1.0).fit(V, votes[VICTIM])
         alone = Linear(common, of_victim.coef_.T, of_victim.intercept_)
         return Played(
@@ -217,7 +228,7 @@ class Votes(Method):
         )
 
     @staticmethod
-    def _mapped(drawn: Draw) -> Rows:
+    def _map_rows(drawn: Draw) -> Rows:
         return Rows(kind_of(drawn).common.transform(drawn.public.X), drawn.public.y)
 
 
@@ -228,8 +239,9 @@ class SyntheticRows(Method):
     noisy: ClassVar[bool] = False
 
     def play(self, drawn: Draw, *, attacked: bool) -> Played:
-        made = {name: made_rows(own, drawn, self.noisy, name) for name, own in drawn.parties.items()}
-        common, of_victim = kind_of(drawn).common, made[VICTIM]
+        made = {name: make_rows(own, drawn, self.noisy, name) for name, own in drawn.parties.items()}
+        common = kind_of(drawn).common
+        of_victim = made[VICTIM]
         model = learnt(library.pooled(made), drawn)
         seen = Points(Rows(common.transform(of_victim.X), of_victim.y), common.transform)
         return Played(
@@ -241,7 +253,7 @@ class SyntheticRows(Method):
 
 
 class PrivateSyntheticRows(SyntheticRows):
-    """The same from histograms with Gaussian noise: epsilon 4, delta 1e-5, given each class's size."""
+    """Synthetic rows from histograms with Gaussian noise: epsilon 4, delta 1e-5, given each class's size."""
 
     name = "synthetic rows, DP"
     noisy = True
@@ -272,7 +284,9 @@ class MaskedSums(Method):
     name = "sums under masks"
 
     def play(self, drawn: Draw, *, attacked: bool) -> Played:
-        kind, draw, rule = kind_of(drawn), library.secrets(drawn, "sums").bytes, library.recommended_for(drawn)
+        kind = kind_of(drawn)
+        draw = library.secrets(drawn, "sums").bytes
+        rule = library.recommend_for(drawn)
         keys = {name: MaskKey(draw(32)) for name in drawn.parties}
         plan = SumsPlan(
             {name: key.public for name, key in keys.items()},
@@ -281,10 +295,13 @@ class MaskedSums(Method):
             noise=rule.noise,
             least_penalty=rule.least_penalty,
         )
-        public, n = _part(kind, drawn.public), len(keys)
+        public = _part(kind, drawn.public)
+        # Public rows count once: the victim adds them, as the first party.
+        n = len(keys)
         parts = {name: _part(kind, rows) for name, rows in drawn.parties.items()}
         parts[VICTIM] = parts[VICTIM] + public
         noise_keys = {name: draw(32) for name in keys}
+        # Each party adds its part of the noise, with some excess for parties that collude.
         spread = plan.statistic.noise_of_each * plan.agreed.excess / n**0.5
         noises = {name: standard_normal(key, len(public)) * spread for name, key in noise_keys.items()}
         sent = 0
@@ -292,12 +309,18 @@ class MaskedSums(Method):
             total = sum(parts.values()) + sum(noises.values())
         else:
             messages = [plan.agreed.mask(name, parts[name], keys[name], noise_key=noise_keys[name]) for name in keys]
-            total, sent = plan.agreed.total(messages), messages[0].words.nbytes
+            total = plan.agreed.total(messages)
+            sent = messages[0].words.nbytes
         model = plan.model(total)
+        # The total carries the planned noise, and the excess in case parties collude.
         s = plan.noise * plan.agreed.excess
         returned = Model(lambda rows: model.fit.predict(kind.common.transform(rows)))
-        turn, D, size = library.secrets(drawn, "turn"), kind.common.n_components, kind.statistic.size
+        turn = library.secrets(drawn, "turn")
+        D = kind.common.n_components
+        size = kind.statistic.size
+        # Without the map the receiver knows the rows up to a rotation, and turns second moments back.
         seen = turned_and_back(matrix_of(total, size), kind.u.T @ kind.u, D, turn)
+        # A party takes its own part and noise, and the public rows, out of the total.
         others = total - parts[ACCOMPLICE] - noises[ACCOMPLICE] - public
         return Played(
             models=[lambda rows: model.predict_proba(kind.common.transform(rows))],
@@ -314,19 +337,25 @@ class FederatedAveraging(Method):
     name = f"FedAvg, {ROUNDS} rounds"
 
     def play(self, drawn: Draw, *, attacked: bool) -> Played:
-        kind, names = kind_of(drawn), list(drawn.parties)
+        kind = kind_of(drawn)
+        names = list(drawn.parties)
         V = np.array([kind.common.transform(drawn.parties[name].X) for name in names])
         V = np.concatenate([V, np.ones((*V.shape[:2], 1))], axis=2)  # (n_parties, n_rows, D + 1)
         T = np.eye(drawn.n_classes)[np.array([drawn.parties[name].y for name in names])]
         V_t = np.swapaxes(V, 1, 2) / V.shape[1]
+        # All start from a model of the public rows, so that rounds add only what parties know.
         start = logistic(kind.common.transform(drawn.public.X), drawn.public.y, drawn)
         common = np.vstack([start.coefficients, start.intercept])
-        first, moved = common, np.zeros_like(common)
+        first = common
+        moved = np.zeros_like(common)
         for number in range(ROUNDS):
             W = np.tile(common, (len(names), 1, 1))
             for _ in range(STEPS):
                 W -= RATE * (V_t @ (softmax(V @ W, axis=2) - T))
-            first = W[names.index(VICTIM)] if number == 0 else first
+            # The first model that the victim returns: later ones start from what all have learnt.
+            if number == 0:
+                first = W[names.index(VICTIM)]
+            # The receiver sees every move; their sum stands for them.
             moved += W[names.index(VICTIM)] - common
             common = W.mean(axis=0)
 
@@ -352,9 +381,11 @@ class SharedRows(Method):
         shares = {name: party.share(drawn.anchor, drawn.anchor_target) for name, party in parties.items()}
         collaboration = self._analyst(drawn, attacked).fit(list(shares.values()))
         models = {name: self._predict(parties[name], collaboration, drawn) for name in (VICTIM, ACCOMPLICE)}
-        share, returned = shares[VICTIM], Model.of(models[ACCOMPLICE])
+        share = shares[VICTIM]
+        returned = Model.of(models[ACCOMPLICE])
         rows = Rows(share.representation, share.target)
         with_one = np.column_stack([np.ones(len(drawn.anchor)), drawn.anchor])
+        # Whoever has the anchor solves for the affine map by least squares.
         f = np.linalg.lstsq(with_one, share.anchor_representation, rcond=1e-10)[0]
         known = Points(rows, lambda new: np.asarray(np.column_stack([np.ones(len(new)), new]) @ f))
         sent = sum(array.nbytes for array in (share.representation, share.target, share.anchor_representation))
@@ -380,8 +411,10 @@ class SharedRows(Method):
 
     @staticmethod
     def _without_anchor(rows: Rows, drawn: Draw) -> Points:
-        """Return what somebody makes of shared rows who knows the kind, and neither the anchor nor f."""
-        kind, D = drawn.test, rows.X.shape[1]
+        """Return shared rows as somebody sees them who knows the kind, and neither the anchor nor f."""
+        kind = drawn.test
+        D = rows.X.shape[1]
+        # The attacker's guess of f: PCA of other rows of the kind.
         guess = PCA(D).fit(kind.X)
         centred = rows.X - rows.X.mean(axis=0)
 
@@ -394,12 +427,14 @@ class SharedRows(Method):
 
 
 class Central(Method):
-    """All rows in one place: the ceiling, and what may not be done."""
+    """All rows in one place: the ceiling, which is not allowed."""
 
     name = "central"
 
     def play(self, drawn: Draw, *, attacked: bool) -> Played:
-        model, own, common = learnt(library.pooled(drawn.parties), drawn), drawn.parties[VICTIM], kind_of(drawn).common
+        model = learnt(library.pooled(drawn.parties), drawn)
+        own = drawn.parties[VICTIM]
+        common = kind_of(drawn).common
         return Played(
             models=[model.predict],
             receiver=[Points(Rows(common.transform(own.X), own.y), common.transform), Model(model.outputs)],
@@ -408,6 +443,7 @@ class Central(Method):
         )
 
 
+# Methods by name, in the order of the report; a method that is added here is run, attacked and reported.
 METHODS: dict[str, Method] = {
     method.name: method
     for method in (
@@ -424,7 +460,6 @@ METHODS: dict[str, Method] = {
         Central(),
     )
 }
-"""By name, in the order of the report; a method that is added here is run, attacked and reported."""
 
 
 def _part(kind: Kind, rows: Rows) -> Array:

@@ -17,13 +17,18 @@ from .methods import METHODS, Central, Constant, ExactSums, Local, MaskedSums
 from .settings import PRESETS, RISK, UTILITY
 from .tasks import MethodsTask
 
-SUMS, EXACT, LOCAL, CENTRAL, CONSTANT = MaskedSums.name, ExactSums.name, Local.name, Central.name, Constant.name
-EACH, BOTH = "each alone", "both together"
+SUMS = MaskedSums.name
+EXACT = ExactSums.name
+LOCAL = Local.name
+CENTRAL = Central.name
+CONSTANT = Constant.name
+EACH = "each alone"
+BOTH = "both together"
+# Attackers of each kind of risk: the largest area under the curve of their attacks, on membership and on targets.
 RISKS: dict[str, tuple[str, ...]] = {EACH: ("receiver", "party"), BOTH: ("together",)}
-"""Attackers of each kind of risk: the largest area under the curve of their attacks, on membership and on targets."""
 
+# Settings that an interval over them needs.
 FEWEST = 5
-"""Settings that an interval over them needs."""
 _CAVEATS = (
     "Scores of rows are those of the model that the analyst chooses. In attacked worlds it trains a logistic "
     "regression with a large penalty instead, which may say less of a person: take the risk of rows by a party alone "
@@ -50,13 +55,15 @@ _SHAPES = "ovs^D<P>*Xh"
 
 
 def rows_of(found: Found[MethodsTask]) -> list[dict[str, object]]:
-    """Return one row for each method, setting and seed: what the CSV file holds."""
+    """Return the rows of the CSV file: one for each method, setting and seed."""
     rows: list[dict[str, object]] = []
     for task, results in found:
         for cell, name in task.cells.items():
             if cell not in results or results[cell].error is not None:
                 continue
-            scores, seconds, setting = results[cell].scores, results[cell].seconds, task.setting
+            scores = results[cell].scores
+            seconds = results[cell].seconds
+            setting = task.setting
             rows.append(
                 {
                     "dataset": setting.dataset,
@@ -82,9 +89,11 @@ def means_of(rows: Iterable[Mapping[str, object]]) -> pd.DataFrame:
     numbers = table.drop(columns=["seed"]).apply(lambda column: pd.to_numeric(column, errors="coerce"))
     numbers[["dataset", "split", "method"]] = table[["dataset", "split", "method"]]
     means = numbers.groupby([*_SETTING, "method"], sort=False).mean()
+    # Frontiers of settings that lack a method would be of other methods.
     full = means.groupby(_SETTING)["accuracy"].transform("size") == len(METHODS)
     if (means := means[full]).empty:
         return means
+    # There is an AUC for two classes alone.
     means["score"] = means["AUC"].fillna(means["accuracy"])
     means["score less central"] = (
         means["score"] - means["score"].xs(CENTRAL, level="method").reindex(means.index.droplevel("method")).to_numpy()
@@ -103,14 +112,16 @@ def dominating(
     ----------
     of_setting : DataFrame
         Means by method.
-    risk, of : str
     utility, less : float
         By how much more the score, or the risk, has to differ to count as better; a method that is as much worse is
         no worse.  Zero compares the means as they are.
     """
-    judged, found = of_setting.loc[of], []
+    judged = of_setting.loc[of]
+    found = []
     for name, other in of_setting.iterrows():
-        gain, saved = other["score"] - judged["score"], judged[risk] - other[risk]
+        # Higher scores are better, and lower risks.
+        gain = other["score"] - judged["score"]
+        saved = judged[risk] - other[risk]
         no_worse = gain >= -utility and saved >= -less
         if name not in (of, CENTRAL) and no_worse and (gain > utility or saved > less):
             found.append(str(name))
@@ -118,10 +129,10 @@ def dominating(
 
 
 def write_report(found: Found[MethodsTask], directory: Path, *, preset: str) -> Path:
-    """Write README.md, rows.csv and frontier.png; the path of the first."""
+    """Write README.md, rows.csv.gz and frontier.png; the path of the first."""
     directory.mkdir(parents=True, exist_ok=True)
     rows = rows_of(found)
-    write_rows(rows, directory / "rows.csv")
+    write_rows(rows, directory / "rows.csv.gz")
     failures = [
         f"{task.label}, {task.cells[cell]}: {result.error}"
         for task, results in found
@@ -142,14 +153,18 @@ def write_report(found: Found[MethodsTask], directory: Path, *, preset: str) -> 
 def text(means: pd.DataFrame, rows: Sequence[Mapping[str, object]], failures: Sequence[str], *, preset: str) -> str:
     """Return the report in Markdown."""
     settings = [of.droplevel(_SETTING) for _, of in means.groupby(_SETTING, sort=False)]
-    n, planned = len(settings), PRESETS[preset]
+    n = len(settings)
+    planned = PRESETS[preset]
     on = {risk: sum(not dominating(each, risk) for each in settings) for risk in RISKS}
+    # Once more with differences that are too small to matter counted as level.
     level = {risk: sum(not dominating(each, risk, utility=UTILITY, less=RISK) for each in settings) for risk in RISKS}
     local = {risk: sum(not dominating(each, risk, of=LOCAL) for each in settings) for risk in RISKS}
     table = pd.DataFrame(rows)
     n_draws = table.groupby(_SETTING, sort=False)["seed"].nunique()
     single = n_draws[n_draws == 1].index.intersection(means.index.droplevel("method"))
-    few = f"{len(single)} of {n} settings have one draw. " if len(single) else ""
+    few = ""
+    if len(single):
+        few = f"{len(single)} of {n} settings have one draw. "
     planned_draws = len(planned.settings) * len(planned.seeds)
     parts = [
         "# One-shot collaboration, side by side",
@@ -162,7 +177,7 @@ def text(means: pd.DataFrame, rows: Sequence[Mapping[str, object]], failures: Se
         f"Preset `{preset}`: {n} of {len(planned.settings)} settings have run, {n_draws.sum()} of {planned_draws} "
         f"draws, {planned.n_worlds} worlds for each attack. {_UNFINISHED if n_draws.sum() < planned_draws else ''}"
         "[How it is run](../../../experiments/docs/oneshot.md) also says what the words mean, and how a method is "
-        "added. All numbers are in `rows.csv`.",
+        "added. All numbers are in `rows.csv.gz`.",
         "![Utility against risk](frontier.png)",
         "Means over settings, lines 95 % intervals; left: receiver and party each alone, right: both together. Exact "
         "sums nearly coincide with central; constant is off the picture.",
@@ -189,7 +204,8 @@ def _by_table(means: pd.DataFrame) -> str:
 
 
 def _error(of: pd.DataFrame) -> str:
-    """Return what the standard errors of areas are in a setting, the draws of which are averaged."""
+    """Return the standard errors of areas in a setting, the draws of which are averaged."""
+    # Draws are independent: the variance of their mean is the sum over the squared number.
     squares = of[[f"{q}|{attacker}|se" for q in QUESTIONS for attacker in ATTACKERS]].astype(np.float64) ** 2
     by_setting = squares.groupby([of[name] for name in _SETTING])
     errors = (by_setting.sum() ** 0.5).div(by_setting.size(), axis=0).to_numpy()
@@ -201,7 +217,8 @@ def _error(of: pd.DataFrame) -> str:
 
 
 def _methods(means: pd.DataFrame) -> str:
-    rows, settings = [], [of.droplevel(_SETTING) for _, of in means.groupby(_SETTING, sort=False)]
+    rows = []
+    settings = [of.droplevel(_SETTING) for _, of in means.groupby(_SETTING, sort=False)]
     for name in METHODS:
         of = means.xs(name, level="method")
         on = (sum(not dominating(each, risk, of=name) for each in settings) for risk in RISKS)
@@ -233,12 +250,15 @@ def _methods(means: pd.DataFrame) -> str:
 def _risks(means: pd.DataFrame) -> str:
     rows = []
     for name in METHODS:
-        of, cells = means.xs(name, level="method"), [name]
+        of = means.xs(name, level="method")
+        cells = [name]
         for question in QUESTIONS:
             for attacker in ATTACKERS:
                 key = f"{question}|{attacker}"
                 area = interval(of[f"{key}|AUC"].tolist())
-                half = "" if np.isnan(area.low) or area.mean == area.low else f" ± {area.mean - area.low:.2f}"
+                half = ""
+                if not (np.isnan(area.low) or area.mean == area.low):
+                    half = f" ± {area.mean - area.low:.2f}"
                 cells.append(f"{area.mean:.2f}{half}; {of[f'{key}|TPR'].mean():.2f}")
         rows.append(cells)
     head = ["method", *(f"{question}, {attacker}" for question in QUESTIONS for attacker in ATTACKERS)]
@@ -276,7 +296,9 @@ def _behind(means: pd.DataFrame) -> str:
 def interval(values: Sequence[float]) -> Difference:
     """Return the mean over settings with its 95 % interval; of few settings it would say nothing, and is left out."""
     found = student(values)
-    return found if len(values) >= FEWEST else Difference(found.mean, math.nan, math.nan)
+    if len(values) >= FEWEST:
+        return found
+    return Difference(found.mean, math.nan, math.nan)
 
 
 def _label(key: tuple[object, ...]) -> str:
@@ -285,7 +307,9 @@ def _label(key: tuple[object, ...]) -> str:
 
 
 def _ends(found: Difference) -> str:
-    return "" if np.isnan(found.low) or found.low == found.high else f" ({found.low:+.3f} to {found.high:+.3f})"
+    if np.isnan(found.low) or found.low == found.high:
+        return ""
+    return f" ({found.low:+.3f} to {found.high:+.3f})"
 
 
 def draw_figure(means: pd.DataFrame) -> Figure:
@@ -300,8 +324,8 @@ def draw_figure(means: pd.DataFrame) -> Figure:
             style = {"color": _COLOURS[place % len(_COLOURS)], "zorder": 3 if name == SUMS else 2}
             for low, high, xs in ((x.low, x.high, True), (y.low, y.high, False)):
                 if np.isfinite(low):
-                    ends = ([low, high], [y.mean] * 2) if xs else ([x.mean] * 2, [low, high])
-                    axes.plot(*ends, "-", linewidth=0.9, alpha=0.6, **style)
+                    ends = ([low, high], [y.mean] * 2)
+                    axes.plot(*(ends if xs else ([x.mean] * 2, [low, high])), "-", linewidth=0.9, alpha=0.6, **style)
             size = 14 if name == SUMS else 8
             handles += axes.plot(x.mean, y.mean, _SHAPES[place % len(_SHAPES)], markersize=size, label=name, **style)
         axes.set_xlabel(f"risk, {risk}: area under the curve of the best attack (.5 is chance)", fontsize=9)

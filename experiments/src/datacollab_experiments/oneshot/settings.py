@@ -1,4 +1,4 @@
-"""What is compared under which conditions, fixed before anything was run on these tables."""
+"""Tables, conditions and presets, fixed before anything was run on these tables."""
 
 from __future__ import annotations
 
@@ -10,15 +10,16 @@ from ..pays.settings import Setting, Split
 from ..pays.tables import Table, load_table
 from ..sums.further import further_table
 
+# To be raised whenever the same method and setting would give other scores.
 PROTOCOL = 1
-"""To be raised whenever the same method and setting would give other scores."""
 
+# Tables that no method was tuned on.  The study of sums looked at them once, with the rule that it had chosen.
 UNSEEN = ("credit", "email", "telco")
-"""Tables that no method was tuned on.  The study of sums looked at them once, with the rule that it had chosen."""
+# In email one row in eleven is spam.
 TABLES = ("credit", "email", "digits", "telco")
-"""In email one row in eleven is spam."""
 
 Condition = tuple[int, int, Split]
+# Parties, rows of each, and how these differ.
 CONDITIONS: tuple[Condition, ...] = (
     (10, 50, "iid"),
     (50, 20, "iid"),
@@ -26,14 +27,14 @@ CONDITIONS: tuple[Condition, ...] = (
     (10, 50, "label-skew"),
     (10, 50, "feature-shift"),
 )
-"""Parties, rows of each, and how these differ."""
 
-UTILITY, RISK = 0.005, 0.02
-"""Two methods are level if their scores, or their areas under the curve, differ by no more."""
+# Two methods are level if their scores, or their areas under the curve, differ by no more.
+UTILITY = 0.005
+RISK = 0.02
 
 
 @dataclass(frozen=True, kw_only=True)
-class Preset:
+class OneshotPreset:
     """Settings, seeds and how many worlds an attacker learns from and is judged in."""
 
     settings: tuple[Setting, ...]
@@ -52,14 +53,16 @@ def _settings() -> tuple[Setting, ...]:
 
 
 PRESETS = {
-    "smoke": Preset(
+    "smoke": OneshotPreset(
         settings=(Setting(dataset="breast-cancer", n_parties=3, n_per_party=20, n_public=40),), seeds=(0,), n_worlds=10
     ),
-    "quick": Preset(settings=_settings(), seeds=(0, 1, 2), n_worlds=30),
+    "quick": OneshotPreset(settings=_settings(), seeds=(0, 1, 2), n_worlds=30),
 }
 
 
 @lru_cache(maxsize=4)
 def table_of(name: str, data_dir: Path | None = None) -> Table:
     """Return a table by its name."""
-    return further_table(name) if name in UNSEEN else load_table(name, data_dir)
+    if name in UNSEEN:
+        return further_table(name)
+    return load_table(name, data_dir)

@@ -17,11 +17,9 @@ from ..harness import Outcome, Scored, Task, attempt, cell_id
 from ..pays.draws import Draw, draw
 from ..pays.scoring import losses, score
 from ..pays.settings import Setting
-from .attacks import attacked
+from .attacks import attack_method
 from .methods import METHODS, Method
-from .settings import PROTOCOL, Preset, table_of
-
-__all__ = ["MethodsTask", "measure", "tasks_of"]
+from .settings import PROTOCOL, OneshotPreset, table_of
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -30,13 +28,8 @@ class MethodsTask(Task):
 
     Attributes
     ----------
-    seed : int
-    cells : mapping of str to str
-        Methods' names, by the hash of method and setting.
-    setting : Setting
     n_worlds : int
-        Of each attack.
-    data_dir : Path or None
+        Number of worlds that each attack draws.
     """
 
     cells: Mapping[str, str]
@@ -46,17 +39,17 @@ class MethodsTask(Task):
 
     @property
     def label(self) -> str:
-        """In words."""
+        """Setting and seed in words."""
         return f"{self.setting.label}, seed {self.seed}"
 
     def measure(self) -> Iterator[Outcome]:
         """Play and attack each method."""
         drawn = draw(table_of(self.setting.dataset, self.data_dir), self.setting, self.seed)
         for cell, name in self.cells.items():
-            yield attempt(cell, partial(_scored, METHODS[name], drawn, self.n_worlds))
+            yield attempt(cell, partial(_score, METHODS[name], drawn, self.n_worlds))
 
 
-def _scored(method: Method, drawn: Draw, n_worlds: int) -> Scored:
+def _score(method: Method, drawn: Draw, n_worlds: int) -> Scored:
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", DataCollabWarning)  # seeds are fixed here, as they never should be
         scores, seconds = measure(method, drawn, n_worlds)
@@ -64,21 +57,23 @@ def _scored(method: Method, drawn: Draw, n_worlds: int) -> Scored:
 
 
 def measure(method: Method, drawn: Draw, n_worlds: int) -> tuple[Mapping[str, float], Mapping[str, float]]:
-    """Return a method's scores on the test rows, what it sends, what attackers learn, and CPU seconds."""
+    """Return a method's scores on the test rows, the bytes sent, attackers' success, and CPU seconds."""
     started = time.process_time()
+    # Once as people would play it, for its scores and its costs.
     played = method.play(drawn, attacked=False)
     seconds = {"play": time.process_time() - started}
     said = [predict(drawn.test.X) for predict in played.models]
+    # The area under the curve is defined for two classes alone.
     metrics = ("accuracy", "AUC") if drawn.n_classes == 2 else ("accuracy",)
     scores = {name: float(np.mean([score(name, drawn.test.y, each) for each in said])) for name in metrics}
     scores["log loss"] = float(np.mean([losses(drawn.test.y, each).mean() for each in said]))
     scores |= {"bytes": float(played.sent), "rounds": float(played.rounds)}
     started = time.process_time()
-    scores |= attacked(method, drawn, n_worlds)
+    scores |= attack_method(method, drawn, n_worlds)
     return scores, seconds | {"attack": time.process_time() - started}
 
 
-def tasks_of(preset: Preset, methods: Collection[str] = (), data_dir: Path | None = None) -> list[MethodsTask]:
+def tasks_of(preset: OneshotPreset, methods: Collection[str] = (), data_dir: Path | None = None) -> list[MethodsTask]:
     """Return all tasks, one seed after the other: a run that is stopped early has something of every setting."""
     return [
         MethodsTask(

@@ -6,12 +6,12 @@ from ._definition import AUDIT, Attacks, Experiment, definition_text, experiment
 from ._figure import alignment_figure, disagreement, score_figure
 from ._methods import BASELINES, METHODS, check_methods, method
 from ._mlp import MLPAttack
-from ._page import comparison_page, verdicts
 from ._pinv import PseudoinverseAttack
 from ._results import SECONDS, ExperimentResults, read_results, take_rows
 from ._row import Row
 from ._run import TrialTask, make_tasks, run_experiments
 from ._trial import Score, Trial, draw_trial, score_method
+from ._words import verdicts
 
 __all__ = [
     "AUDIT",
@@ -32,7 +32,6 @@ __all__ = [
     "alignment_figure",
     "check_methods",
     "compare_methods",
-    "comparison_page",
     "definition_text",
     "disagreement",
     "draw_trial",

@@ -17,14 +17,12 @@ from datacollab.party import Party
 from datacollab.risk.attacks import LinearRegressionAttack, ReconstructionAttack
 
 from ._condition import Condition
-from ._defended import published_rows
+from ._defended import list_published
 from ._definition import Attacks
 from ._judge import label_match
 from ._mlp import MLPAttack
 from ._pinv import PseudoinverseAttack
 from ._trial import Trial, make_obfuscator
-
-__all__ = ["AttackScore", "Target", "make_target", "score_attack"]
 
 _ATTACKS: Mapping[str, Callable[[int], ReconstructionAttack]] = {
     "LR": lambda seed: LinearRegressionAttack(),
@@ -40,14 +38,13 @@ class Target:
     Attributes
     ----------
     originals, representations : dict of party to ndarray of shape (n_rows, ...)
-        Own rows of the party, and what it shares of them; rows that a defence suppresses are not attacked.
+        Own rows of the party, and their shared representations; rows that a defence suppresses are not attacked.
     leaked_representations : dict of party to ndarray of shape (n_leaked, n_components)
         The leaked anchor rows through the party's f_k.
     targets : ndarray of shape (n_rows_in_all,)
-        In the order of the parties.
+        Targets in the order of the parties.
     leaked : ndarray of shape (n_leaked,)
         Numbers of the anchor rows that the attacker knows.
-    judge : classifier
     """
 
     originals: dict[PartyName, FloatArray]
@@ -64,12 +61,10 @@ class AttackScore:
 
     Attributes
     ----------
-    scores : dict of str to float
-        As in `Row`.
     steps : dict of str to float
         Wall times in seconds of "attack" and of "judge".
     images : ndarray of shape (2, n_targets, n_features) or None
-        For each target one original and its reconstruction.
+        An original and its reconstruction for each target.
     """
 
     scores: dict[str, float]
@@ -80,18 +75,6 @@ class AttackScore:
 def make_target(trial: Trial, attacks: Attacks, data: Dataset, condition: Condition) -> Target:
     """Choose the rows to reconstruct, and train the judge on rows that are nowhere in the trial.
 
-    Parameters
-    ----------
-    trial : Trial
-    attacks : Attacks
-    data : Dataset
-    condition : Condition
-        Of the trial.
-
-    Returns
-    -------
-    Target
-
     Raises
     ------
     ValueError
@@ -99,21 +82,26 @@ def make_target(trial: Trial, attacks: Attacks, data: Dataset, condition: Condit
         is wanted beside a defence.
     """
     if len(trial.unused) < attacks.n_judge + attacks.n_attacked:
-        further = f" and a further party n_attacked={attacks.n_attacked}" if attacks.n_attacked else ""
+        further = ""
+        if attacks.n_attacked:
+            further = f" and a further party n_attacked={attacks.n_attacked}"
         raise ValueError(
             f"The judge needs n_judge={attacks.n_judge} rows{further}, but {data.name} has {len(trial.unused)} that "
             "are nowhere in the trial. Lower n_judge, or the numbers of parties, test rows or anchors."
         )
+    # Streams of their own, so that attacks change no method's random numbers.
     random = np.random.RandomState([trial.seed, 1])
     judged = random.choice(trial.unused, attacks.n_judge, replace=False)
+    # The judge sees rows that no party, anchor or test has.
     judge = RandomForestClassifier(random_state=trial.seed).fit(data.X[judged], data.y[judged])
+    # The attacker knows the anchor rows of the leaked classes, and attacks rows of the others.
     leaked = np.flatnonzero(np.isin(trial.anchor_target, attacks.leaked_targets))
     if attacks.n_attacked:
         return _further_party(trial, attacks, data, condition, np.setdiff1d(trial.unused, judged), leaked, judge)
     owned = _draw_rows(trial, attacks, random)
     represented: dict[PartyName, FloatArray] = {}
     for name, own in trial.split.items():
-        owned[name], represented[name] = published_rows(trial.parties[name], own.X, owned[name], trial.anchor)
+        owned[name], represented[name] = list_published(trial.parties[name], own.X, owned[name], trial.anchor)
     return Target(
         originals={name: own.X[owned[name]] for name, own in trial.split.items()},
         representations=represented,
@@ -125,18 +113,7 @@ def make_target(trial: Trial, attacks: Attacks, data: Dataset, condition: Condit
 
 
 def score_attack(trial: Trial, target: Target, name: str) -> AttackScore:
-    """Attack each party with its own leaked pairs, and judge all reconstructions together.
-
-    Parameters
-    ----------
-    trial : Trial
-    target : Target
-    name : {"LR", "MLP", "PINV"}
-
-    Returns
-    -------
-    AttackScore
-    """
+    """Attack each party with its own leaked pairs, and judge all reconstructions together."""
     known = trial.anchor[target.leaked]
     start = time.perf_counter()
     reconstructed = np.vstack(
@@ -149,6 +126,7 @@ def score_attack(trial: Trial, target: Target, name: str) -> AttackScore:
     attacked = time.perf_counter()
     originals = np.vstack(list(target.originals.values()))
     match = label_match(target.judge, reconstructed, target.targets)
+    # An attack that learns nothing has the mean leaked row at best.
     mean_image = np.broadcast_to(known.mean(axis=0), originals.shape)
     scores = {
         "reconstruction_accuracy": match.accuracy,
@@ -156,6 +134,7 @@ def score_attack(trial: Trial, target: Target, name: str) -> AttackScore:
         "mean_image_accuracy": label_match(target.judge, mean_image, target.targets).accuracy,
         "original_accuracy": label_match(target.judge, originals, target.targets).accuracy,
     }
+    # One image of each class is enough to look at.
     _, first = np.unique(target.targets, return_index=True)
     return AttackScore(
         scores,
@@ -184,6 +163,7 @@ def _further_party(
             f"A party of n_attacked={attacks.n_attacked} rows cannot have n_per_target={attacks.n_per_target} of every "
             f"target, {len(attacked)} in all. Raise n_attacked, or lower n_per_target."
         )
+    # The party's other rows come as they are, whatever their class.
     others = np.setdiff1d(np.arange(len(rows)), attacked)
     others = random.choice(others, attacks.n_attacked - len(attacked), replace=False)
     X = data.X[rows[np.concatenate([attacked, others])]]

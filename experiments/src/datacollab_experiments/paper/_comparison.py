@@ -15,24 +15,13 @@ from ._condition import Condition
 from ._methods import check_methods
 from ._trial import Score, check_size, draw_trial, score_method
 
-__all__ = ["Comparison", "compare_methods"]
-
+# Called with a short description of each step, before it starts.
 Progress = Callable[[str], None]
-"""Called with a short description of each step, before it starts."""
 
 
 @dataclass(frozen=True)
 class Comparison:
-    """Scores of several methods on the same trials.
-
-    Attributes
-    ----------
-    condition : Condition
-    task : {"classification", "regression"}
-    methods : tuple of str
-    seeds : tuple of int
-    scores : tuple of Score
-    """
+    """Scores of several methods on the same trials."""
 
     condition: Condition
     task: str
@@ -42,8 +31,10 @@ class Comparison:
 
     @property
     def measure(self) -> str:
-        """What the values are."""
-        return "accuracy" if self.task == "classification" else "RMSE"
+        """The measure of the values."""
+        if self.task == "classification":
+            return "accuracy"
+        return "RMSE"
 
     def values(self, method: str) -> np.ndarray[Any, np.dtype[np.float64]]:
         """Values of one method, in the order of the seeds."""
@@ -59,6 +50,7 @@ class Comparison:
 
         Positive is better, also for errors.
         """
+        # Lower errors are better.
         sign = 1.0 if self.task == "classification" else -1.0
         return _interval(sign * (self.values(method) - self.values(over)))
 
@@ -94,18 +86,12 @@ def compare_methods(
 
     Parameters
     ----------
-    condition : Condition
-    data : Dataset
     methods : sequence of str
         "Local", "Central", or names that `method` knows.
     seeds : sequence of int
         One trial each.
     progress : callable, optional
         Called before each of the ``len(seeds) * (1 + len(methods))`` steps.
-
-    Returns
-    -------
-    Comparison
 
     Raises
     ------
@@ -119,6 +105,7 @@ def compare_methods(
     check_size(condition, data)
     scores: list[Score] = []
     for number, seed in enumerate(seeds, start=1):
+        # Parties obfuscate once, and all methods are scored on that.
         progress(f"trial {number} of {len(seeds)}: parties obfuscate")
         trial = draw_trial(condition, data, seed)
         for name in methods:
@@ -131,5 +118,6 @@ def _interval(values: np.ndarray[Any, np.dtype[np.float64]]) -> tuple[float, flo
     n = len(values)
     if n < 2:
         return float(values.mean()), float("nan")
+    # Student's t: the variance is estimated from few seeds.
     half_width = stats.t.ppf(0.975, n - 1) * values.std(ddof=1) / np.sqrt(n)
     return float(values.mean()), float(half_width)

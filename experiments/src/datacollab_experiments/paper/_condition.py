@@ -8,8 +8,6 @@ from typing import Any
 
 from datacollab.party import OBFUSCATORS
 
-__all__ = ["Condition"]
-
 _CHOICES = {
     "split": ("iid", "stratified", "label-skew"),
     "obfuscator": OBFUSCATORS,
@@ -23,7 +21,7 @@ _COUNTS = ("n_parties", "n_per_party", "n_test", "n_anchors", "n_sources", "n_co
 
 @dataclass(frozen=True, kw_only=True)
 class Condition:
-    """What is held fixed while methods are compared.
+    """Settings that are fixed while methods are compared.
 
     The defaults are the paper's (tab:default-settings), where it states any.
 
@@ -61,8 +59,8 @@ class Condition:
     hyperparameters : {"recommended", "paper"}
         Which preset of them KTI has; see `method`.
     defence : {"none", "groups"}
-        What parties do beside obfuscating.  "groups": f_k is fitted on other rows than the party's and rotated, and
-        what is shared of its rows are means of five or more of a class; see `datacollab.party.Microaggregation`.
+        Defence beside obfuscating.  "groups": f_k is fitted on other rows than the party's and rotated, and
+        its shared rows are means of five or more of a class; see `datacollab.party.Microaggregation`.
 
     Raises
     ------
@@ -98,6 +96,7 @@ class Condition:
             value = getattr(self, setting)
             if value is None and setting == "n_sources":
                 continue
+            # True is an int to Python, and no count.
             if isinstance(value, bool) or not isinstance(value, Integral) or value < 1:
                 raise ValueError(f"{setting} must be a positive int; got {value!r}.")
             object.__setattr__(self, setting, int(value))
@@ -126,7 +125,9 @@ class Condition:
     @property
     def n_fit(self) -> int:
         """Real rows that the parties fit on instead of their own; each takes half, as many as it has itself."""
-        return 2 * self.n_per_party if self.defence == "groups" else 0
+        if self.defence == "groups":
+            return 2 * self.n_per_party
+        return 0
 
     def as_dict(self) -> dict[str, Any]:
         """All settings, for a report."""

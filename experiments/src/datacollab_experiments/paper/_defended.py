@@ -1,4 +1,4 @@
-"""Parties that defend what they share, and what is then to be seen of each row."""
+"""Parties that defend their shares, and the published representation of each row."""
 
 from __future__ import annotations
 
@@ -13,32 +13,24 @@ from datacollab._validation import FloatArray, PartyName
 from datacollab.errors import PrivateRowsWarning, SuppressedRowsWarning
 from datacollab.party import Microaggregation, Party
 
-__all__ = ["defended_party", "published_rows"]
+# The defence's default size of groups, and the intervals of numeric targets.
+_K = 5
+_BINS = 10
 
-_K, _BINS = 5, 10
 
-
-def defended_party(
+def make_defended_party(
     name: PartyName, f_k: Any, own: Any, others: FloatArray, task: str, random_state: np.random.RandomState
 ) -> Party:
     """A fitted party that shares means of five rows or more, and any obfuscator.
 
     Parameters
     ----------
-    name : str
-    f_k : transformer
-    own : PartyData
-        The party's rows and targets.
     others : ndarray of shape (n_others, n_features)
         Rows to fit on instead, a random half of them.
     task : {"classification", "regression"}
         Numeric targets stand in ten intervals for classes.
     random_state : RandomState
-        Of which half, of the rotation and of the defence.
-
-    Returns
-    -------
-    Party
+        Source of the choice of half, of the rotation and of the defence.
     """
     defence = Microaggregation(_K, n_bins=_BINS if task == "regression" else None)
     party = Party(name, f_k, fit_on=others, defences=(defence,), random_state=random_state)
@@ -49,14 +41,13 @@ def defended_party(
         return party.fit(own.X, own.y)
 
 
-def published_rows(
+def list_published(
     party: Party, X: FloatArray, rows: NDArray[np.int64], anchor: FloatArray
 ) -> tuple[NDArray[np.int64], FloatArray]:
-    """Those of a party's rows that it shares, and what is shared of them.
+    """Return those of a party's rows that it shares, and their representations.
 
     Parameters
     ----------
-    party : Party
     X : ndarray of shape (n_samples, n_features)
         All its rows.
     rows : ndarray of shape (n_rows,)
@@ -71,6 +62,7 @@ def published_rows(
     """
     if not party.defences:
         return rows, party.obfuscate(X)[rows]
+    # Unshuffled, published rows can be matched with the originals.
     in_order = copy.copy(party)
     in_order.shuffle = False
     share, order = in_order.share_with_order(anchor)

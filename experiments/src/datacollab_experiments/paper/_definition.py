@@ -14,13 +14,11 @@ from typing import Any
 from ._condition import Condition
 from ._methods import BASELINES, METHODS
 
-__all__ = ["AUDIT", "Attacks", "Experiment", "definition_text", "experiment_names", "load_experiment", "preset_names"]
-
+# The paper's attacks.
 ATTACKS = ("LR", "MLP", "PINV")
-"""The paper's attacks."""
 
+# The attacks of this library's audit, all together; see `score_risks`.
 AUDIT = "audit"
-"""The attacks of this library's audit, all together; see `score_risks`."""
 
 _TOP = {"title", "source", "notes", "condition", "axes", "series", "methods", "attacks", "presets"}
 _SETTINGS = {setting.name for setting in fields(Condition)}
@@ -29,7 +27,7 @@ _PRESET = {"seeds", "condition", "axes", "series", "methods", "attacks", "notes"
 
 @dataclass(frozen=True, kw_only=True)
 class Attacks:
-    """Attacks on the parties of a trial, and what they are given.
+    """Attacks on the parties of a trial, and their inputs.
 
     Attributes
     ----------
@@ -66,9 +64,6 @@ class Experiment:
 
     Attributes
     ----------
-    name : str
-    preset : str
-    title : str
     source : str
         Labels of the tables and figures that it reproduces.
     notes : tuple of str
@@ -76,9 +71,6 @@ class Experiment:
     methods : mapping of str to mapping
         Names in the tables.  The mapping is empty for a name that the library knows, and otherwise has a "class", such
         as ``"my_package.my_module:MyIntegrator"``, and its parameters.
-    conditions : tuple of Condition
-    seeds : tuple of int
-    attacks : Attacks or None
     """
 
     name: str
@@ -107,7 +99,7 @@ class Experiment:
                 raise ValueError(f"Experiment {self.name!r}: method {name!r} has parameters but no class.")
 
     def with_methods(self, methods: Mapping[str, Mapping[str, Any]]) -> Experiment:
-        """The same experiment with more methods."""
+        """Return the experiment with more methods."""
         return replace(self, methods={**self.methods, **methods})
 
     def to_json(self) -> str:
@@ -116,14 +108,20 @@ class Experiment:
 
     @classmethod
     def from_json(cls, text: str) -> Experiment:
-        """Read what `to_json` wrote."""
+        """Read the text that `to_json` wrote."""
         entries = json.loads(text)
         attacks = entries.pop("attacks")
         return cls(
             conditions=tuple(Condition(**condition) for condition in entries.pop("conditions")),
-            attacks=None if attacks is None else Attacks(**{key: _frozen(value) for key, value in attacks.items()}),
+            attacks=_make_attacks(attacks),
             **{key: _frozen(value) for key, value in entries.items()},
         )
+
+
+def _make_attacks(entries: Mapping[str, Any] | None) -> Attacks | None:
+    if not entries:
+        return None
+    return Attacks(**{key: _frozen(value) for key, value in entries.items()})
 
 
 def experiment_names() -> tuple[str, ...]:
@@ -158,13 +156,6 @@ def preset_names(source: str | Path) -> tuple[str, ...]:
 def load_experiment(source: str | Path, preset: str) -> Experiment | None:
     """Read a definition at one preset.
 
-    Parameters
-    ----------
-    source : str or path
-        As `definition_text` takes it.
-    preset : str
-        Such as "smoke", "quick" or "paper".
-
     Returns
     -------
     Experiment or None
@@ -188,7 +179,8 @@ def load_experiment(source: str | Path, preset: str) -> Experiment | None:
     if preset not in presets:
         return None
     chosen = presets[preset]
-    attacks = _merged("attacks", entries, chosen)
+    # A preset overrides single entries, and replaces methods as a whole.
+    attacks = _merge("attacks", entries, chosen)
     try:
         experiment = Experiment(
             name=name,
@@ -198,12 +190,12 @@ def load_experiment(source: str | Path, preset: str) -> Experiment | None:
             notes=(*entries.get("notes", ()), *chosen.get("notes", ())),
             methods=chosen.get("methods", entries.get("methods", {})),
             conditions=_conditions(
-                _merged("condition", entries, chosen),
-                _merged("axes", entries, chosen),
+                _merge("condition", entries, chosen),
+                _merge("axes", entries, chosen),
                 chosen.get("series", entries.get("series", [{}])),
             ),
             seeds=_seeds(chosen.get("seeds", 1)),
-            attacks=Attacks(**{key: _frozen(value) for key, value in attacks.items()}) if attacks else None,
+            attacks=_make_attacks(attacks),
         )
     except TypeError as error:
         # A dataclass says which key it does not know.
@@ -248,7 +240,7 @@ def _refuse_left_out(
             )
 
 
-def _merged(key: str, entries: Mapping[str, Any], chosen: Mapping[str, Any]) -> dict[str, Any]:
+def _merge(key: str, entries: Mapping[str, Any], chosen: Mapping[str, Any]) -> dict[str, Any]:
     return {**entries.get(key, {}), **chosen.get(key, {})}
 
 
@@ -275,8 +267,12 @@ def _conditions(
 
 
 def _seeds(given: int | Sequence[int]) -> tuple[int, ...]:
-    return tuple(range(given)) if isinstance(given, int) else tuple(dict.fromkeys(given))
+    if isinstance(given, int):
+        return tuple(range(given))
+    return tuple(dict.fromkeys(given))
 
 
 def _frozen(value: Any) -> Any:
-    return tuple(value) if isinstance(value, list) else value
+    if isinstance(value, list):
+        return tuple(value)
+    return value

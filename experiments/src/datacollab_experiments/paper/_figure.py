@@ -20,13 +20,14 @@ if TYPE_CHECKING:
     from matplotlib.axes import Axes
     from matplotlib.figure import Figure
 
-__all__ = ["alignment_figure", "disagreement", "score_figure"]
 
 _PANELS = ("KTI", "KTI+TSL", "KTI+TSL+Center")
 _MARKERS = ("o", "^", "s")
+# Okabe and Ito's palette, told apart by readers with any colour vision.
 _CLASS_COLOURS = ("#0072B2", "#D55E00", "#009E73")
-"""Okabe and Ito's palette, told apart by readers with any colour vision."""
-_BASELINE, _LINEAR, _KERNEL = "#7f7f7f", "#56B4E9", "#0072B2"
+_BASELINE = "#7f7f7f"
+_LINEAR = "#56B4E9"
+_KERNEL = "#0072B2"
 
 
 def alignment_figure(data: Dataset, seed: int = 0, *, out_of_sample: str = "row-wise") -> Figure:
@@ -35,16 +36,6 @@ def alignment_figure(data: Dataset, seed: int = 0, *, out_of_sample: str = "row-
     This is the paper's illustrative figure (fig:graph-center-illustration) on real rows: three parties obfuscate with
     UMAP in two dimensions, the rows of three classes only (all rows of a regression data set).  Markers are parties,
     colours are classes.  Above each panel stands how far the parties disagree on common new rows; see `disagreement`.
-
-    Parameters
-    ----------
-    data : Dataset
-    seed : int, default=0
-    out_of_sample : {"row-wise", "umap"}, default="row-wise"
-
-    Returns
-    -------
-    matplotlib.figure.Figure
     """
     figure_module = require("matplotlib.figure", "plots")
     condition = Condition(
@@ -75,36 +66,25 @@ def disagreement(representations: dict[PartyName, FloatArray]) -> float:
     :math:`\sum_k \|\hat X_k - \bar X\|_F^2 / \sum_k \|\hat X_k - 1 m^\top\|_F^2` with :math:`\bar X` the mean over
     parties and m the mean over parties and rows.  0: every party maps each row to the same place.  K parties whose
     maps have nothing to do with each other have (K - 1) / K on average.
-
-    Parameters
-    ----------
-    representations : dict of party to ndarray of shape (n_rows, n_components)
-        The same rows in the same order.
     """
     stacked = np.stack(list(representations.values()))
+    # The variance of a row's images around their mean over parties.
     between = ((stacked - stacked.mean(axis=0)) ** 2).sum()
     total = ((stacked - stacked.mean(axis=(0, 1))) ** 2).sum()
     return float(between / total)
 
 
 def score_figure(comparison: Comparison) -> Figure:
-    """Mean and 95 % confidence interval of every method, one below the other.
-
-    Parameters
-    ----------
-    comparison : Comparison
-
-    Returns
-    -------
-    matplotlib.figure.Figure
-    """
+    """Mean and 95 % confidence interval of every method, one below the other."""
     figure_module = require("matplotlib.figure", "plots")
     methods = comparison.methods
     figure: Figure = figure_module.Figure(figsize=(7, 0.8 + 0.36 * len(methods)), layout="constrained")
     axes = figure.subplots()
     for position, name in enumerate(methods):
         mean, half_width = comparison.interval(name)
-        colour = _BASELINE if name in BASELINES else _KERNEL if name.startswith("KTI") else _LINEAR
+        colour = _KERNEL if name.startswith("KTI") else _LINEAR
+        if name in BASELINES:
+            colour = _BASELINE
         axes.errorbar(mean, position, xerr=np.nan_to_num(half_width), fmt="o", color=colour, capsize=3)
         axes.annotate(f"{mean:.3g}" if mean >= 1 else f"{mean:.3f}", (mean, position), xytext=(0, 6),
                       textcoords="offset points", ha="center", fontsize=8, color=colour)  # fmt: skip
@@ -121,12 +101,16 @@ def score_figure(comparison: Comparison) -> Figure:
 
 
 def _percent(share: float) -> str:
-    return "< 0.1 %" if share < 0.0005 else f"{100 * share:.1f} %"
+    # Rounded to one digit it would read 0.0 %, which is never so.
+    if share < 0.0005:
+        return "< 0.1 %"
+    return f"{100 * share:.1f} %"
 
 
 def _three_classes(data: Dataset) -> Dataset:
     if data.task == "regression":
         return data
+    # Three classes, as in the paper's figure; more would not be told apart.
     kept = np.isin(data.y, np.unique(data.y)[:3])
     return Dataset(**{**data, "X": data.X[kept], "y": data.y[kept], "data": data.X[kept], "target": data.y[kept]})
 

@@ -11,8 +11,6 @@ from numpy.typing import ArrayLike
 from datacollab.errors import AgreementError
 from datacollab.risk.attacks._attack import check_rows
 
-__all__ = ["LabelMatch", "label_match"]
-
 
 @dataclass(frozen=True, kw_only=True)
 class LabelMatch:
@@ -25,8 +23,6 @@ class LabelMatch:
     most_common_share : float
         Share of the reconstructions in the judge's most frequent class.  At 1 the judge sees one class only, and
         `accuracy` is that class's share of the targets, whatever the representation contains.
-    n_rows : int
-        Reconstructions judged.
     """
 
     accuracy: float
@@ -63,9 +59,8 @@ def label_match(judge: Any, reconstructions: ArrayLike, targets: ArrayLike) -> L
             "classes, with labels of the same type."
         )
     predicted = judge.predict(X)
+    # A judge that always says one class is right by that class's share alone.
     _, counts = np.unique(predicted, return_counts=True)
     return LabelMatch(
-        accuracy=float(np.mean(predicted == y)),
-        most_common_share=float(counts.max() / y.size),
-        n_rows=y.size,
+        accuracy=float(np.mean(predicted == y)), most_common_share=float(counts.max() / y.size), n_rows=y.size
     )

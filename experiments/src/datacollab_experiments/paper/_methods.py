@@ -13,23 +13,20 @@ from datacollab.analyst import KTI, KTICV, BaseIntegrator, GeometricGraph, Targe
 
 from ._condition import Condition
 
-__all__ = ["BASELINES", "METHODS", "check_methods", "import_object", "method", "specification"]
-
 _CLASSES: dict[str, Any] = {each.integrator.__name__: each.integrator for each in analyst.METHODS.values()}
 _PLAIN = tuple(name for name, integrator in _CLASSES.items() if integrator not in (KTI, KTICV))
 _WITHOUT_COMPONENTS = {each.integrator.__name__ for each in analyst.METHODS.values() if each.finds_components}
 
 _SEARCHED = ("KTICV", "KTICV+TSL+Center")
 
+# Names that `method` knows, in the order of the paper; then those that choose their hyperparameters themselves.
 METHODS = (*_PLAIN, "KTI", "KTI+Center", "KTI+GL", "KTI+TSL", "KTI+GL+Center", "KTI+TSL+Center", *_SEARCHED)
-"""Names that `method` knows, in the order of the paper; then those that choose their hyperparameters themselves."""
 
+# Names that comparisons know besides.
+#
+# "Local+Public" is `datacollab.Local` with the real public rows and targets behind the anchor added to each party's
+# own rows.
 BASELINES = ("Local", "Local+Public", "Central")
-"""Names that comparisons know besides.
-
-"Local+Public" is `datacollab.Local` with the real public rows and targets behind the anchor added to each party's own:
-what a party can do with them alone.
-"""
 
 _GRAPHS = {"GL": GeometricGraph, "TSL": TargetSimilarityGraph}
 _OBJECT = re.compile(r"[A-Za-z_][\w.]*:[A-Za-z_]\w*")
@@ -62,12 +59,6 @@ def specification(name: str, condition: Condition) -> dict[str, Any]:
     KTICV chooses its own, the number of components included, under either preset.  On interpolated anchors it is given
     wide kernels and large penalties only, as its documentation advises.
 
-    Parameters
-    ----------
-    name : str
-        One of `METHODS`.
-    condition : Condition
-
     Returns
     -------
     dict
@@ -81,13 +72,16 @@ def specification(name: str, condition: Condition) -> dict[str, Any]:
     if name not in METHODS:
         raise ValueError(f"Unknown method {name!r}; known methods: {', '.join(METHODS)}.")
     if name in _PLAIN:
-        return {"class": name} | ({} if name in _WITHOUT_COMPONENTS else {"n_components": condition.n_components})
+        if name in _WITHOUT_COMPONENTS:
+            return {"class": name}
+        return {"class": name, "n_components": condition.n_components}
     extensions = name.split("+")[1:]
     graph = next((extension for extension in extensions if extension in _GRAPHS), None)
     if name in _SEARCHED:
-        return _searched("Center" in extensions, graph, condition)
+        return _specify_search("Center" in extensions, graph, condition)
     specified: dict[str, Any] = {"class": "KTI", "n_components": condition.n_components, "gamma": "median"}
     specified |= {"gamma_factor": 1.0, "alpha": 0.1, "center": "Center" in extensions}
+    # The paper has gamma = lambda = mu = 1.
     if condition.hyperparameters == "paper":
         specified |= {"gamma": 1.0, "alpha": 1.0}
     elif name == "KTI+TSL+Center":
@@ -97,7 +91,7 @@ def specification(name: str, condition: Condition) -> dict[str, Any]:
     return specified
 
 
-def _searched(center: bool, graph: str | None, condition: Condition) -> dict[str, Any]:
+def _specify_search(center: bool, graph: str | None, condition: Condition) -> dict[str, Any]:
     # Spelt out, since a row is found by what determines it: other defaults of KTICV must not find older rows.
     specified: dict[str, Any] = {"class": "KTICV", "n_components": [16, 32], "cv": 2, "kernels": ["rbf", "linear"]}
     specified |= {"gamma": "median", "gamma_factors": [0.1, 0.3, 1.0], "alphas": [0.001, 0.01, 0.1], "center": center}
@@ -115,15 +109,10 @@ def method(name: str, condition: Condition, own: Mapping[str, Any] | None = None
     ----------
     name : str
         One of `METHODS`, unless `own` is given.
-    condition : Condition
     own : mapping, optional
         For a method of one's own: "class", such as ``"my_package.my_module:MyIntegrator"``, and parameters, in which a
         mapping with a "class" stands for an object.  The condition's `n_components` is passed on to a class that
         takes it, unless given.
-
-    Returns
-    -------
-    BaseIntegrator
 
     Raises
     ------

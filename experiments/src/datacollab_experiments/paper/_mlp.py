@@ -12,8 +12,6 @@ from sklearn.neural_network import MLPRegressor
 from datacollab._validation import FloatArray
 from datacollab.risk.attacks import ReconstructionAttack
 
-__all__ = ["MLPAttack"]
-
 
 class MLPAttack(ReconstructionAttack):
     """A multilayer perceptron from the representation to the original, the attack "MLP" of [1]_.
@@ -32,8 +30,6 @@ class MLPAttack(ReconstructionAttack):
         Fitted to the centred pairs.
     mean_representation_ : ndarray of shape (n_intermediate,)
     mean_original_ : ndarray of shape (n_features,)
-    n_features_in_, n_features_out_ : int
-        n_intermediate and n_features.
 
     Notes
     -----
@@ -82,6 +78,7 @@ class MLPAttack(ReconstructionAttack):
             if not self._varying.any():
                 self._varying[:] = True
             varying = A[:, self._varying]
+            # scikit-learn wants a single output as a vector.
             self.regressor_ = regressor.fit(Z, varying.ravel() if varying.shape[1] == 1 else varying)
 
     def _reconstruct(self, Z: FloatArray, groups: Any) -> FloatArray:

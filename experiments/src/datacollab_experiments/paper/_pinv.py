@@ -9,8 +9,6 @@ from datacollab.linalg import leading_left_singular
 from datacollab.risk.attacks import ReconstructionAttack
 from datacollab.risk.attacks._attack import IntArray
 
-__all__ = ["PseudoinverseAttack"]
-
 
 class PseudoinverseAttack(ReconstructionAttack):
     r"""Inverse of the obfuscator estimated as a linear map, the attack "PINV" of [1]_.
@@ -33,6 +31,7 @@ class PseudoinverseAttack(ReconstructionAttack):
 
     def _fit(self, Z: FloatArray, A: FloatArray, *side: Any) -> None:
         U, singular_values, V = leading_left_singular(A)
+        # The pseudoinverse of the leaked rows, without directions that are rounding.
         F = (V / singular_values) @ (U.T @ Z)
         U, singular_values, V = leading_left_singular(F)
         self.coefficients_ = (V / singular_values) @ U.T

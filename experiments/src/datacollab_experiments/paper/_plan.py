@@ -11,10 +11,8 @@ from ._condition import Condition
 from ._definition import AUDIT, Attacks, Experiment
 from ._methods import BASELINES, specification
 
-__all__ = ["Cell", "cells", "drawn_condition"]
-
+# To be raised whenever the same definition would give other scores, so that older rows are not taken for new ones.
 PROTOCOL = 1
-"""To be raised whenever the same definition would give other scores, so that older rows are not taken for new ones."""
 
 _OBFUSCATION = ("n_anchors", "n_sources", "obfuscator", "n_components", "n_neighbors", "out_of_sample")
 
@@ -25,13 +23,8 @@ class Cell:
 
     Attributes
     ----------
-    condition : Condition
-    kind : {"method", "attack"}
-    name : str
     own : mapping
-        Of a method that the library does not know: its class and parameters.
-    attacks : Attacks or None
-        Of an attack: what it is given.
+        Class and parameters of a method that the library does not know.
     """
 
     condition: Condition
@@ -41,9 +34,9 @@ class Cell:
     attacks: Attacks | None = None
 
     def definition(self) -> dict[str, Any]:
-        """All that determines the score but the seed, without what does not matter for it.
+        """All that determines the score but the seed, without settings that do not matter for it.
 
-        What a party does alone does not depend on its obfuscator, nor a linear method on the width of a kernel: so
+        A party's model alone does not depend on its obfuscator, nor a linear method on the width of a kernel: so
         equal computations of several conditions and experiments are one.
         """
         condition = self.condition
@@ -52,19 +45,24 @@ class Cell:
         } | _split(condition)
         if self.is_baseline:
             method: Any = {"class": self.name}
+            # Local and Central see no public rows, so that their definition has none.
             if self.name == "Local+Public":
                 drawn |= {"n_public": condition.n_public, **_defence(condition)}
         else:
             drawn |= {key: getattr(condition, key) for key in _OBFUSCATION} | _defence(condition)
+            # Only UMAP has two ways to map new rows.
             if condition.obfuscator != "umap":
                 del drawn["out_of_sample"]
+            # The default has no entry: hashes of rows from before there was the choice stay.
             if condition.obfuscator == "kernel-pca" and condition.kernel_width != "median-squared":
                 drawn["kernel_width"] = condition.kernel_width
             if self.attacks is not None and self.name == AUDIT:
                 method = {"class": self.name}
             elif self.attacks is not None:
                 method = {"class": self.name, **asdict(self.attacks)}
+                # Which other attacks run beside this one changes nothing.
                 del method["names"]
+                # Nor has this default one, for the same reason.
                 if not self.attacks.n_attacked:
                     del method["n_attacked"]
             else:
@@ -93,27 +91,29 @@ def cells(experiment: Experiment) -> Iterator[Cell]:
 
 
 def _defence(condition: Condition) -> dict[str, str]:
-    """What a defence adds to the definition of a trial: nothing where there is none."""
-    return {} if condition.defence == "none" else {"defence": condition.defence}
+    """Return the entries that a defence adds to the definition of a trial: none without one."""
+    if condition.defence == "none":
+        return {}
+    return {"defence": condition.defence}
 
 
 def _split(condition: Condition) -> dict[str, Any]:
-    """What another split than the default adds to the definition of a trial."""
+    """Return the entries that another split than the default adds to the definition of a trial."""
+    # No entry for the default: a hash must not change because an option was added.
     if condition.split == "iid":
         return {}
     skew = {"concentration": condition.concentration} if condition.split == "label-skew" else {}
     return {"split": condition.split, **skew}
 
 
-def drawn_condition(condition: Condition) -> Condition:
-    """The condition without what does not change a trial."""
-    out_of_sample = condition.out_of_sample if condition.obfuscator == "umap" else "row-wise"
-    concentration = condition.concentration if condition.split == "label-skew" else 1.0
-    kernel_width = condition.kernel_width if condition.obfuscator == "kernel-pca" else "median-squared"
-    return replace(
-        condition,
-        hyperparameters="recommended",
-        out_of_sample=out_of_sample,
-        concentration=concentration,
-        kernel_width=kernel_width,
-    )
+def condition_of_draw(condition: Condition) -> Condition:
+    """Return the condition without settings that do not change a trial."""
+    drawn = replace(condition, hyperparameters="recommended")
+    # Settings that the obfuscator or the split does not look at are brought to one value.
+    if condition.obfuscator != "umap":
+        drawn = replace(drawn, out_of_sample="row-wise")
+    if condition.obfuscator != "kernel-pca":
+        drawn = replace(drawn, kernel_width="median-squared")
+    if condition.split != "label-skew":
+        drawn = replace(drawn, concentration=1.0)
+    return drawn

@@ -13,21 +13,17 @@ from ._definition import Experiment
 from ._plan import cells
 from ._row import Row
 
-__all__ = ["SECONDS", "ExperimentResults", "read_results", "take_rows"]
-
+# Begins the names of those columns of a file of rows that hold times.
 SECONDS = "seconds "
-"""Begins the names of those columns of a file of rows that hold times."""
 
 
 class ExperimentResults:
-    """What has been computed, experiment by experiment.
+    """Computed rows, experiment by experiment.
 
     Attributes
     ----------
-    experiments : tuple of Experiment
-        Definitions as they were run.
     rows : dict of str to tuple of Row
-        By the name of the experiment, in the order of its definition.
+        Rows by the name of the experiment, in the order of its definition.
     missing : int
         Rows that were asked for and are not there yet.
     """
@@ -98,14 +94,12 @@ def read_results(path: Path) -> ExperimentResults:
 
 
 def take_rows(path: Path, results: Path) -> None:
-    """Add the rows of an earlier run to results; what is there already stays as it is.
+    """Add the rows of an earlier run to results; rows that are there stay as they are.
 
     Parameters
     ----------
     path : Path
         ``rows.csv`` of a report, or the same packed by gzip.  Failed rows are passed over.
-    results : Path
-        The file of results, which is made if it is not there.
 
     Raises
     ------
@@ -117,9 +111,11 @@ def take_rows(path: Path, results: Path) -> None:
         columns = list(reader.fieldnames or ())
         if not {"cell", "seed", "error"} <= set(columns):
             raise ValueError(f"{path} holds no rows of experiments: expected the columns cell, seed and error.")
+        # Measures stand between the columns seed and error.
         measures = columns[columns.index("seed") + 1 : columns.index("error")]
         outcomes: dict[int, list[Outcome]] = {}
         for line in reader:
+            # Failed rows are computed again.
             if line["error"]:
                 continue
             found = {name: float(line[name]) for name in measures if line[name]}

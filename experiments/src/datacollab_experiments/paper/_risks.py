@@ -1,4 +1,4 @@
-"""What the attacks of this library's audit find out about one party of a trial."""
+"""The library's audit of one party of a trial."""
 
 from __future__ import annotations
 
@@ -16,13 +16,15 @@ from datacollab.risk.audit._findings import AVERAGED_NAME, FORWARD
 from ._attack import AttackScore
 from ._trial import Trial
 
-__all__ = ["score_risks"]
-
-_ZERO_LEAK, _FULL_LEAK, _MAP = "T0", "T2", "T2f"
+_ZERO_LEAK = "T0"
+_FULL_LEAK = "T2"
+_MAP = "T2f"
+# Those that are strongest on some obfuscator, so that a trial does not take minutes.
 _ATTACKS = ("Procrustes", "kernel ridge", "emulator", AVERAGED_NAME, FORWARD, "membership", "subspace")
-"""Those that are strongest on some obfuscator, so that a trial does not take minutes."""
 
-_N_PUBLIC, _N_CONTROL = 5000, 500
+# Rows that the attacker has beside the anchor, and strangers to tell the party's rows from.
+_N_PUBLIC = 5000
+_N_CONTROL = 500
 
 
 def score_risks(trial: Trial, data: Dataset) -> AttackScore:
@@ -30,11 +32,6 @@ def score_risks(trial: Trial, data: Dataset) -> AttackScore:
 
     The attacker is the analyst together with another party, and so knows the share and all anchor rows; it also has
     up to 5,000 rows of the same kind, with targets, that are nowhere in the trial.
-
-    Parameters
-    ----------
-    trial : Trial
-    data : Dataset
 
     Returns
     -------
@@ -48,8 +45,10 @@ def score_risks(trial: Trial, data: Dataset) -> AttackScore:
         "zero_leak_reidentification": re-identification when no anchor row is known.
     """
     random = np.random.RandomState([trial.seed, 0, 1])
+    # Over the seeds every party has its turn.
     name = list(trial.split)[trial.seed % len(trial.split)]
-    own, party = trial.split[name], copy.copy(trial.parties[name])
+    own = trial.split[name]
+    party = copy.copy(trial.parties[name])
     # The trial's own generator has moved by however many shares were made before.
     party.random_state = np.random.RandomState([trial.seed, 0, 2])
     held = random.permutation(trial.unused)[: _N_PUBLIC + _N_CONTROL]
@@ -65,6 +64,7 @@ def score_risks(trial: Trial, data: Dataset) -> AttackScore:
         attacks=_ATTACKS,
         random_state=random,
     )
+    # An attacker that knows more may also do what one that knows less does.
     every = (_ZERO_LEAK, _FULL_LEAK)
     scores = {
         "linkage": _strongest(result, "linkage", every),
@@ -82,6 +82,7 @@ def score_risks(trial: Trial, data: Dataset) -> AttackScore:
 
 def _strongest(result: AuditResult, metric: str, levels: Collection[str]) -> float:
     found = [each.value for each in result.findings if each.metric == metric and each.level in levels]
+    # An attack that does not apply has no number.
     return max(value for value in found if not math.isnan(value))
 
 

@@ -7,24 +7,19 @@ from dataclasses import dataclass, field
 
 from ._condition import Condition
 
-__all__ = ["Row"]
-
 
 @dataclass(frozen=True, kw_only=True)
 class Row:
-    """What one method, or one attack, did in one trial of an experiment.
+    """The result of one method, or one attack, in one trial of an experiment.
 
     Attributes
     ----------
     experiment : str
         Name of the definition, such as "rq1".
     condition : Condition
-        What was held fixed, the preset of hyperparameters included.
-    kind : {"method", "attack"}
+        The fixed settings, the preset of hyperparameters included.
     name : str
         Name in the tables: "KTI+TSL", "Central", "PINV".
-    seed : int
-        Of the trial.
     cell : str
         Hash of all that determines the scores but the seed.  Rows of several experiments, or conditions, that share
         a cell are one computation.
@@ -41,7 +36,7 @@ class Row:
     versions : mapping of str to str
         Of Python and of the libraries that compute.
     commit : str
-        Of the source, where known; with "+" where it had been changed since.
+        Commit of the source, where known; with "+" where it had been changed since.
     """
 
     experiment: str

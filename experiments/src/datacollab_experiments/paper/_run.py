@@ -1,4 +1,4 @@
-"""Run experiments: what is not there yet, in parallel, and ready to be stopped at any time."""
+"""Run experiments: missing trials, in parallel, and ready to be stopped at any time."""
 
 from __future__ import annotations
 
@@ -14,16 +14,14 @@ import numpy as np
 
 from datacollab.datasets import Dataset, load
 
-from ..harness import ENVIRONMENT, Key, Outcome, Progress, ResultStore, Scored, Task, attempt, failed, run_tasks
+from ..harness import ENVIRONMENT, Key, Outcome, Progress, ResultStore, Scored, Task, attempt, run_tasks, to_failure
 from ._attack import Target, make_target, score_attack
 from ._condition import Condition
 from ._definition import AUDIT, Attacks, Experiment
 from ._methods import import_object, method
-from ._plan import Cell, cells, drawn_condition
+from ._plan import Cell, cells, condition_of_draw
 from ._risks import score_risks
 from ._trial import FittedParties, Trial, check_size, draw_rows, draw_trial, fit_parties, score_method
-
-__all__ = ["TrialTask", "load_data", "make_tasks", "run_experiments"]
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -35,12 +33,7 @@ class TrialTask(Task):
     Attributes
     ----------
     condition : Condition
-        Of the draw; hyperparameters are those of each cell.
-    seed : int
-    cells : dict of str to Cell
-        By their hash.
-    data_dir : Path or None
-        Directory that holds the data sets.
+        Condition of the draw; hyperparameters are those of each cell.
     """
 
     condition: Condition
@@ -58,8 +51,11 @@ class TrialTask(Task):
         """A rough measure of the work, to estimate the time left."""
         condition = self.condition
         rows = condition.n_per_party + condition.n_test + condition.n_anchors
+        # Rows through every party's f_k, and once more for each method.
         work = condition.n_parties * rows * (4 + len(self.cells))
-        return 4 * work if condition.obfuscator == "umap" else work
+        if condition.obfuscator == "umap":
+            return 4 * work
+        return work
 
     @property
     def place(self) -> tuple[int, int, str, int]:
@@ -69,7 +65,9 @@ class TrialTask(Task):
         """
         condition = self.condition
         parties = condition.n_parties * (condition.n_per_party + condition.n_test)
+        # UMAP takes about twenty times as long as PCA.
         effort = parties * (20 if condition.obfuscator == "umap" else 1)
+        # Ten seeds of everything before the next ten.
         return self.seed // 10, effort, condition.dataset, self.seed
 
     def measure(self) -> list[Outcome]:
@@ -77,10 +75,10 @@ class TrialTask(Task):
         start = time.process_time()
         outcomes = self._outcomes()
         part = (time.process_time() - start) / len(outcomes)
-        return [
-            each if each.error is not None else replace(each, seconds={**each.seconds, "cpu": part})
-            for each in outcomes
-        ]
+        for place, each in enumerate(outcomes):
+            if each.error is None:
+                outcomes[place] = replace(each, seconds={**each.seconds, "cpu": part})
+        return outcomes
 
     def _outcomes(self) -> list[Outcome]:
         data = _load_once(self.condition.dataset, self.data_dir)
@@ -92,32 +90,23 @@ class TrialTask(Task):
             raise
         except Exception as error:
             # What a party does alone does not depend on what obfuscation or the anchor broke.
-            trial, failure = draw_rows(self.condition, data, self.seed), error
+            trial = draw_rows(self.condition, data, self.seed)
+            failure = error
         targets: dict[Attacks, Target] = {}
-        return [
-            attempt(id, partial(_scored, cell, trial, data, targets))
-            if failure is None or cell.is_baseline
-            else failed(id, failure)
-            for id, cell in self.cells.items()
-        ]
+        outcomes = []
+        for id, cell in self.cells.items():
+            if failure is None or cell.is_baseline:
+                outcomes.append(attempt(id, partial(_score, cell, trial, data, targets)))
+            else:
+                outcomes.append(to_failure(id, failure))
+        return outcomes
 
 
 def make_tasks(experiments: Sequence[Experiment], data_dir: Path | None = None) -> list[TrialTask]:
-    """All trials in the order of a run, with everything that shares a trial in one task, and every cell once.
-
-    Parameters
-    ----------
-    experiments : sequence of Experiment
-    data_dir : Path, optional
-        Directory that holds the data sets.
-
-    Returns
-    -------
-    list of TrialTask
-    """
+    """All trials in the order of a run, with everything that shares a trial in one task, and every cell once."""
     tasks: dict[tuple[int, Condition], TrialTask] = {}
     planned: set[Key] = set()
-    drawn = cache(drawn_condition)
+    drawn = cache(condition_of_draw)
     cells_of = [[(cell.id, cell, drawn(cell.condition)) for cell in cells(experiment)] for experiment in experiments]
     for seed in sorted({seed for experiment in experiments for seed in experiment.seeds}):
         for experiment, its_cells in zip(experiments, cells_of, strict=True):
@@ -125,6 +114,7 @@ def make_tasks(experiments: Sequence[Experiment], data_dir: Path | None = None) 
                 continue
             for id, cell, draw in its_cells:
                 row = (id, seed)
+                # A cell of several experiments is computed once.
                 if row in planned:
                     continue
                 planned.add(row)
@@ -143,18 +133,13 @@ def run_experiments(
     hours: float | None = None,
     progress: Callable[[Progress], None] = lambda state: None,
 ) -> int:
-    """Compute what the results do not hold yet.
+    """Compute the trials that the results lack.
 
     Each trial is one unit of work: parties obfuscate once, and every method and attack is scored on that.  Its rows
     are written when it ends, all or none, so a run that was stopped goes on where it was, whatever stopped it.
 
     Parameters
     ----------
-    experiments : sequence of Experiment
-    results : Path
-        The file of the results; see `ResultStore`.
-    data_dir : Path, optional
-        Directory that holds the data sets.
     n_jobs : int, optional
         Trials at a time, as joblib takes it: ``joblib.parallel_config(backend="dask")`` spreads them over machines.
         The scores do not depend on it.
@@ -162,8 +147,6 @@ def run_experiments(
         Whether rows of these experiments that failed before are computed again.
     hours : float, optional
         No trial begins later than this after the start.
-    progress : callable, optional
-        Called after each trial.
 
     Returns
     -------
@@ -173,13 +156,14 @@ def run_experiments(
     Raises
     ------
     DatasetError, MissingExtraError
-        When a data set or an optional dependency is missing; what was computed until then is kept.
+        When a data set or an optional dependency is missing; rows until then are kept.
     ValueError
         Before any work: when a condition takes more rows than the data have, a class cannot be imported, two
         experiments have one name, or the results were computed from other data of the same name.
     """
     fingerprints = _check(experiments, data_dir)
     with ResultStore(results) as store:
+        # Rows of other data would be taken for these, so they are refused before any work.
         store.check_data(fingerprints)
         every = {cell.id: cell.definition() for experiment in experiments for cell in cells(experiment)}
         store.keep_definitions({experiment.name: experiment.to_json() for experiment in experiments}, every)
@@ -194,7 +178,7 @@ def load_data(name: str, data_dir: Path | None = None) -> Dataset:
     Raises
     ------
     ValueError
-        When there is no such data set or function, or what the function returned lacks an entry.
+        When there is no such data set or function, or its data set lacks an entry.
     TypeError
         When the function returns something else.
     """
@@ -215,7 +199,7 @@ _load_once = lru_cache(maxsize=2)(load_data)
 
 
 def _check(experiments: Sequence[Experiment], data_dir: Path | None) -> dict[str, str]:
-    """Refuse what cannot work, before any work; the fingerprints of the data sets by name."""
+    """Refuse experiments that cannot work, and return the fingerprints of the data sets by name."""
     names = [experiment.name for experiment in experiments]
     if twice := sorted({name for name in names if names.count(name) > 1}):
         raise ValueError(f"Each experiment needs a name of its own, but {', '.join(twice)} came more often.")
@@ -248,6 +232,7 @@ def _fingerprint(data: Dataset) -> str:
     """Tells tables of one name apart, such as an excerpt and the whole."""
     digest = hashlib.sha256(repr(data.X.shape).encode())
     digest.update(np.ascontiguousarray(data.y).tobytes())
+    # A thousand rows and all targets tell tables apart in a moment.
     digest.update(data.X[:: max(1, len(data.X) // 1000)].tobytes())
     return digest.hexdigest()[:16]
 
@@ -259,10 +244,11 @@ def _fit_once(condition: Condition, data_dir: Path | None, seed: int) -> FittedP
 
 
 def _without_anchors(condition: Condition) -> Condition:
+    # Any value does, if only it is the same for all.
     return replace(condition, n_anchors=1, n_sources=None, n_neighbors=1)
 
 
-def _scored(cell: Cell, trial: Trial, data: Dataset, targets: dict[Attacks, Target]) -> Scored:
+def _score(cell: Cell, trial: Trial, data: Dataset, targets: dict[Attacks, Target]) -> Scored:
     """Scores, seconds and images of one cell; a method of somebody's own may raise anything."""
     if cell.attacks is None:
         score = score_method(trial, cell.name, cell.condition, data.task, cell.own)
@@ -270,6 +256,7 @@ def _scored(cell: Cell, trial: Trial, data: Dataset, targets: dict[Attacks, Targ
     if cell.name == AUDIT:
         found = score_risks(trial, data)
     else:
+        # Attacks of one trial have the same rows to reconstruct, and one judge.
         if cell.attacks not in targets:
             targets[cell.attacks] = make_target(trial, cell.attacks, data, cell.condition)
         found = score_attack(trial, targets[cell.attacks], cell.name)

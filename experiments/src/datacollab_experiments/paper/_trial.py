@@ -25,28 +25,17 @@ from datacollab.party import Party, obfuscator
 from datacollab.share import Share
 
 from ._condition import Condition
-from ._defended import defended_party
+from ._defended import make_defended_party
 from ._methods import BASELINES, method
 
-__all__ = [
-    "FittedParties",
-    "Score",
-    "Trial",
-    "check_size",
-    "draw_rows",
-    "draw_trial",
-    "fit_parties",
-    "make_obfuscator",
-    "score_method",
-]
-
+# Data sets whose columns are pixels, all on one scale.
 _IMAGES = {"digits", "mnist", "fashion-mnist"}
 
+# Factors of kernel PCA's median heuristic, which takes the median distance for the standard deviation.
 _BANDWIDTH_FACTORS = {"median": 1.0, "median-squared": 0.5**0.5}
-"""Of kernel PCA's median heuristic, which takes the median distance for the standard deviation."""
 
+# Metric of the parties with k mod 3 = 0, 1, 2 (section "Datasets and Common Experimental Setup").
 _UMAP_METRICS = ("correlation", "cosine", "euclidean")
-"""Metric of the parties with k mod 3 = 0, 1, 2 (section "Datasets and Common Experimental Setup")."""
 
 
 @dataclass(frozen=True)
@@ -55,8 +44,6 @@ class Score:
 
     Attributes
     ----------
-    method : str
-    seed : int
     value : float
         Accuracy, or root mean squared error in the target's units; the mean over parties.
     steps : mapping of str to float
@@ -84,7 +71,6 @@ class FittedParties:
     ----------
     split : PartySplit
         The parties' raw rows.
-    parties : dict of party to Party
     test_representations : dict of party to ndarray of shape (n_test, n_components)
     """
 
@@ -95,18 +81,16 @@ class FittedParties:
 
 @dataclass(frozen=True, eq=False)
 class Trial:
-    """Parties that have obfuscated, what they shared, and rows to test on.
+    """Parties that have obfuscated, their shares, and rows to test on.
 
     Attributes
     ----------
-    seed : int
     split : PartySplit
         The parties' raw rows.
     parties : dict of party to Party
         Each with its f_k.
     anchor : ndarray of shape (n_anchors, n_features)
     anchor_target : ndarray of shape (n_anchors,)
-    shares : list of Share
     X_test : ndarray of shape (n_test, n_features)
     y_test : ndarray of shape (n_test,)
     test_representations : dict of party to ndarray of shape (n_test, n_components)
@@ -145,7 +129,9 @@ def check_size(condition: Condition, data: Dataset) -> None:
         return
     sources = condition.n_sources
     anchors = f"{condition.n_anchors} real anchors" if sources is None else f"{sources} anchor sources"
-    others = f", {condition.n_fit} rows to fit on" if condition.n_fit else ""
+    others = ""
+    if condition.n_fit:
+        others = f", {condition.n_fit} rows to fit on"
     raise ValueError(
         f"{condition.n_parties} parties of {condition.n_per_party} rows{others}, {condition.n_test} test rows and "
         f"{anchors} need {condition.n_rows} rows, but {data.name} has {n_rows}. Lower some of these numbers."
@@ -155,28 +141,20 @@ def check_size(condition: Condition, data: Dataset) -> None:
 def fit_parties(condition: Condition, data: Dataset, seed: int) -> FittedParties:
     """Draw the parties and the test rows, and let every party fit its obfuscator.
 
-    Of the condition, nothing that concerns anchors or hyperparameters matters.
-
-    Parameters
-    ----------
-    condition : Condition
-    data : Dataset
-    seed : int
-
-    Returns
-    -------
-    FittedParties
+    Nothing in the condition that concerns anchors or hyperparameters matters.
     """
     split = _split(condition, data, seed)
     others = data.X[split.rest[len(split.rest) - condition.n_fit :]]
     parties: dict[PartyName, Party] = {}
+    # A generator for each party, so that none depends on how many there are.
     for k, (name, own) in enumerate(split.items(), start=1):
         f_k = make_obfuscator(condition, data, k, np.random.RandomState([seed, k]))
         if condition.defence == "none":
             parties[name] = Party(name, f_k).fit(own.X, own.y)
         else:
             random_state = np.random.RandomState([seed, k, 2])
-            parties[name] = defended_party(name, f_k, own, others, data.task, random_state)
+            parties[name] = make_defended_party(name, f_k, own, others, data.task, random_state)
+    # Every party maps the same test rows, before anchors are drawn.
     X_test = data.X[split.rest[: condition.n_test]]
     return FittedParties(split, parties, {name: party.obfuscate(X_test) for name, party in parties.items()})
 
@@ -186,17 +164,8 @@ def draw_trial(condition: Condition, data: Dataset, seed: int, fitted: FittedPar
 
     Parameters
     ----------
-    condition : Condition
-    data : Dataset
-        Rows and targets to draw from.
-    seed : int
-        Of everything random in the trial.
     fitted : FittedParties, optional
-        What `fit_parties` gave for the same condition, anchors and hyperparameters apart, and the same seed.
-
-    Returns
-    -------
-    Trial
+        The result of `fit_parties` for the same condition, anchors and hyperparameters apart, and the same seed.
 
     Raises
     ------
@@ -222,23 +191,14 @@ def draw_trial(condition: Condition, data: Dataset, seed: int, fitted: FittedPar
 
 
 def draw_rows(condition: Condition, data: Dataset, seed: int) -> Trial:
-    """A trial before anybody obfuscates, without anchor, parties and shares: all that the baselines need.
-
-    Parameters
-    ----------
-    condition : Condition
-    data : Dataset
-    seed : int
-
-    Returns
-    -------
-    Trial
-    """
+    """A trial before anybody obfuscates, without anchor, parties and shares: all that the baselines need."""
     check_size(condition, data)
-    X, y = data.X, data.y
+    X = data.X
+    y = data.y
     split = _split(condition, data, seed)
     # The last rows are those that defended parties fit on.
-    test, rest = split.rest[: condition.n_test], split.rest[condition.n_test : len(split.rest) - condition.n_fit]
+    test = split.rest[: condition.n_test]
+    rest = split.rest[condition.n_test : len(split.rest) - condition.n_fit]
     public = _draw_public(condition, rest, y[rest], data.task, seed)
     return Trial(
         seed=seed,
@@ -263,21 +223,16 @@ def score_method(
 
     Parameters
     ----------
-    trial : Trial
     name : str
         One of `BASELINES`, or a name that `method` knows.
-    condition : Condition
-    task : {"classification", "regression"}
     own : mapping, optional
         A method of one's own, as `method` takes it.
-
-    Returns
-    -------
-    Score
     """
     forest = RandomForestClassifier if task == "classification" else RandomForestRegressor
     measure = accuracy_score if task == "classification" else root_mean_squared_error
-    model, clock = forest(random_state=trial.seed), _Clock()
+    model = forest(random_state=trial.seed)
+    clock = _Clock()
+    # A method of one's own may have the name of a baseline.
     if name in BASELINES and not own:
         predictions = _baseline_predictions(trial, name, model, clock)
     else:
@@ -315,7 +270,7 @@ class _Clock:
 def _method_predictions(
     trial: Trial, integrator: BaseIntegrator, model: Any, clock: _Clock
 ) -> dict[PartyName, NDArray[Any]]:
-    """What `Analyst` does, in steps that can be timed."""
+    """Integrate and train as `Analyst` does, in steps that can be timed."""
     with clock("construct"):
         integrator.fit(
             {share.party: share.anchor_representation for share in trial.shares}, trial.shares[0].anchor_target
@@ -326,6 +281,7 @@ def _method_predictions(
     with clock("train"):
         pooled.fit(np.vstack(list(own.values())), np.concatenate([share.target for share in trial.shares]))
     with clock("represent"):
+        # The test rows of all parties at once, as each would map them alone.
         represented = integrator.transform(trial.test_representations)
     with clock("predict"):
         return {party: pooled.predict(rows) for party, rows in represented.items()}
@@ -339,7 +295,9 @@ def _baseline_predictions(trial: Trial, name: str, model: Any, clock: _Clock) ->
         with clock("predict"):
             return {"all": central.predict(trial.X_test)}
     if name == "Local+Public":
-        n_public, parties = len(trial.y_public), list(trial.split)
+        n_public = len(trial.y_public)
+        parties = list(trial.split)
+        # Every party adds the same public rows to its own.
         X = np.vstack([X, *[trial.X_public] * len(parties)])
         y = np.concatenate([y, *[trial.y_public] * len(parties)])
         groups = np.concatenate([groups, np.repeat(parties, n_public)])
@@ -353,6 +311,7 @@ def _draw_public(
     condition: Condition, rows: NDArray[np.int64], y: NDArray[Any], task: str, seed: int
 ) -> NDArray[np.int64]:
     """Numbers of the rows that the anchor consists of, or is made from."""
+    # Balanced classes, as the paper's anchors have.
     sampler = SampleAnchor(condition.n_public, balanced=task == "classification")
     drawn, _ = sampler.sample(rows[:, np.newaxis], y, random_state=seed)
     return drawn[:, 0].astype(np.int64)

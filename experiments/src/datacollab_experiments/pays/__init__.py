@@ -1,1 +1,1 @@
-"""Does collaborating pay, against what a party has without it?  Run as ``python -m pays``; see README.md."""
+"""Does collaborating pay, against what a party has without it?  See experiments/docs/pays.md."""

@@ -1,4 +1,4 @@
-"""Whether the intervals that parties get hold what is true on rows that nobody has."""
+"""Whether the intervals that parties get hold the gain on rows that nobody has."""
 
 from __future__ import annotations
 
@@ -10,12 +10,15 @@ import numpy as np
 from .intervals import coverage
 from .results import Measured
 
-LOW, HIGH, VALUE, TRUTH = "low", "high", "value", "truth"
+LOW = "low"
+HIGH = "high"
+VALUE = "value"
+TRUTH = "truth"
 
 
 @dataclass(frozen=True)
 class PartyRun:
-    """What one party was told in one trial, and what is true."""
+    """The interval that one party was told in one trial, and the truth."""
 
     trial: str
     low: float
@@ -28,8 +31,7 @@ def party_runs(measured: Sequence[Measured], belongs: Callable[[Measured], bool]
     """All parties that were told something."""
     return [
         PartyRun(
-            f"{each.setting.label} {seed}",
-            *(each.benefits[key][seed][party] for key in (LOW, HIGH, VALUE, TRUTH)),
+            f"{each.setting.label} {seed}", *(each.benefits[key][seed][party] for key in (LOW, HIGH, VALUE, TRUTH))
         )
         for each in measured
         if belongs(each) and TRUTH in each.benefits
@@ -40,7 +42,7 @@ def party_runs(measured: Sequence[Measured], belongs: Callable[[Measured], bool]
 
 
 def calibration_text(measured: Sequence[Measured]) -> str:
-    """Coverage and bias of what parties were told, over all runs and parts of them."""
+    """Return coverage and bias of the gains that parties were told, over all runs and parts of them."""
     parts: list[tuple[str, Callable[[Measured], bool]]] = [
         ("all", lambda each: True),
         ("parties alike", lambda each: each.setting.split == "iid"),
@@ -52,6 +54,7 @@ def calibration_text(measured: Sequence[Measured]) -> str:
         if not runs:
             continue
         held, n = coverage(*([getattr(run, key) for run in runs] for key in ("low", "high", "truth", "trial")))
+        # The worst case: a party is told a sure gain, and loses.
         wrong = sum(run.low > 0 > run.truth for run in runs)
         told, true = (float(np.mean([getattr(run, key) for run in runs])) for key in ("value", "truth"))
         share = f"{held.mean:.3f} ({held.low:.3f} to {held.high:.3f})"

@@ -1,4 +1,4 @@
-"""Tables as parties would encode them: from what was declared beforehand, and never from private rows."""
+"""Tables as parties would encode them: from declarations, and never from private rows."""
 
 from __future__ import annotations
 
@@ -15,13 +15,12 @@ Array = NDArray[np.float64]
 
 @dataclass(frozen=True, kw_only=True)
 class Column:
-    """What everybody knows of a column before there are rows.
+    """The declaration of a column, which everybody knows before there are rows.
 
     Attributes
     ----------
-    name : str
     low, high : float
-        Declared range of a number; what lies outside is clipped to it.
+        Declared range of a number; numbers outside are clipped to it.
     log : bool
         Whether a number is taken as log(1 + x): amounts over several powers of ten.
     levels : tuple of str
@@ -39,10 +38,10 @@ class Column:
 
     @property
     def middle(self) -> float:
-        """What stands for a missing number where there are no public rows."""
-        return (
-            float(np.expm1((np.log1p(self.low) + np.log1p(self.high)) / 2)) if self.log else (self.low + self.high) / 2
-        )
+        """The substitute of a missing number where there are no public rows."""
+        if self.log:
+            return float(np.expm1((np.log1p(self.low) + np.log1p(self.high)) / 2))
+        return (self.low + self.high) / 2
 
     @property
     def width(self) -> int:
@@ -51,7 +50,7 @@ class Column:
 
 
 def fills(columns: Sequence[Column], public: pd.DataFrame) -> dict[str, float]:
-    """What stands for missing numbers: medians of the public rows, the declared middle where these have none."""
+    """Return substitutes of missing numbers: medians of the public rows, the declared middle where these have none."""
     medians = {column.name: public[column.name].median() for column in columns if column.missing and not column.levels}
     middles = {column.name: column.middle for column in columns}
     return {name: middles[name] if np.isnan(median) else float(median) for name, median in medians.items()}
@@ -68,55 +67,72 @@ def encode(columns: Sequence[Column], rows: pd.DataFrame, fill: Mapping[str, flo
     ValueError
         When a category has a level that was not declared, or an entry is missing that may not be.
     """
-    return np.column_stack([_encoded(column, rows[column.name], fill.get(column.name)) for column in columns])
+    return np.column_stack([_encode(column, rows[column.name], fill.get(column.name)) for column in columns])
 
 
-def _encoded(column: Column, values: pd.Series[Any], fill: float | None) -> Array:
+def _encode(column: Column, values: pd.Series[Any], fill: float | None) -> Array:
     missing = values.isna().to_numpy()
     if missing.any() and not column.missing:
         raise ValueError(f"Column {column.name!r} has {missing.sum()} missing entries, but none were declared.")
-    indicator = [missing.astype(float)] if column.missing else []
+    indicator = [missing.astype(float)][: column.missing]
     if not column.levels:
-        numbers = values.astype(float).fillna(column.middle if fill is None else fill).to_numpy()
-        return np.column_stack([_standardised(column, numbers), *indicator])
+        if fill is None:
+            fill = column.middle
+        numbers = values.astype(float).fillna(fill).to_numpy()
+        return np.column_stack([_standardise(column, numbers), *indicator])
+    # A missing category has no level: all its columns are 0, and its indicator is 1.
     text = values.astype("string").fillna("").to_numpy(dtype=object)
     unknown = set(text[~missing]) - set(column.levels)
     if unknown:
         raise ValueError(f"Column {column.name!r} has {len(unknown)} levels that were not declared.")
-    levels = column.levels if len(column.levels) > 2 else column.levels[1:]
+    levels = column.levels
+    # Of two levels one column says all.
+    if len(levels) == 2:
+        levels = levels[1:]
     return np.column_stack([*((text == level).astype(float) for level in levels), *indicator])
 
 
-def _standardised(column: Column, numbers: Array) -> Array:
-    low, high = column.low, column.high
+def _standardise(column: Column, numbers: Array) -> Array:
+    low = column.low
+    high = column.high
+    # Private numbers beyond the declared range would tell that they are extreme.
     numbers = np.clip(numbers, low, high)
     if column.log:
-        low, high, numbers = np.log1p(low), np.log1p(high), np.log1p(numbers)
+        low = np.log1p(low)
+        high = np.log1p(high)
+        numbers = np.log1p(numbers)
     scaled: Array = (numbers - (low + high) / 2) / ((high - low) / 4)
     return scaled
 
 
 def bounds(column: Column) -> Array:
     """Least and largest entry of a column's part of the matrix, shape (2, width)."""
-    number = not column.levels
-    ends = np.array([[-2.0], [2.0]]) if number else np.array([[0.0], [1.0]]) * np.ones(column.width - column.missing)
-    return np.column_stack([ends, [0.0, 1.0]]) if column.missing else ends
+    # Numbers are in quarters of their declared range, about its middle.
+    ends = np.array([[-2.0], [2.0]])
+    if column.levels:
+        ends = np.array([[0.0], [1.0]]) * np.ones(column.width - column.missing)
+    if column.missing:
+        return np.column_stack([ends, [0.0, 1.0]])
+    return ends
 
 
 def uniform(columns: Sequence[Column], n_rows: int, generator: np.random.Generator) -> pd.DataFrame:
     """Rows from the declaration alone: numbers uniform on their (logarithmic) range, levels equally frequent.
 
-    Of a column that may have missing entries a tenth is missing.
+    A tenth of a column that may have missing entries is missing.
     """
-    made = {column.name: _drawn(column, n_rows, generator) for column in columns}
+    made = {column.name: _draw_column(column, n_rows, generator) for column in columns}
     return pd.DataFrame(made)
 
 
-def _drawn(column: Column, n_rows: int, generator: np.random.Generator) -> pd.Series[Any]:
+def _draw_column(column: Column, n_rows: int, generator: np.random.Generator) -> pd.Series[Any]:
     if column.levels:
         drawn = pd.Series(generator.choice(np.array(column.levels, dtype=object), n_rows))
     elif column.log:
         drawn = pd.Series(np.expm1(generator.uniform(np.log1p(column.low), np.log1p(column.high), n_rows)))
     else:
         drawn = pd.Series(generator.uniform(column.low, column.high, n_rows))
-    return drawn.mask(generator.random(n_rows) < 0.1) if column.missing else drawn
+    if column.missing:
+        # The declaration says that entries may be missing, not how many: a tenth stands for it.
+        return drawn.mask(generator.random(n_rows) < 0.1)
+    return drawn

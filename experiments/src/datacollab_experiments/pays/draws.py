@@ -1,4 +1,4 @@
-"""Who gets which rows, what is public, and the anchor."""
+"""Rows of each party, public rows, and the anchor."""
 
 from __future__ import annotations
 
@@ -16,10 +16,13 @@ from .columns import Array
 from .settings import Setting
 from .tables import Table
 
+# Concentration of the Dirichlet distribution of skewed splits.
 CONCENTRATION = 0.5
-"""Of the Dirichlet distribution of skewed splits."""
 
-MOST_ROWS, MOST_TEST, N_ANCHORS = 6000, 1000, 300
+MOST_ROWS = 6000
+# The standard error of an accuracy is below .016.
+MOST_TEST = 1000
+N_ANCHORS = 300
 
 
 @dataclass(frozen=True, eq=False)
@@ -39,21 +42,14 @@ class Draw:
 
     Attributes
     ----------
-    setting : Setting
-    seed : int
-    task : {"classification", "regression"}
-    metric : {"AUC", "accuracy", "RMSE"}
-    n_classes : int
-        Of the whole table; 0 for numbers.
-    parties : dict of str to Rows
     public : Rows
         Nobody but the evaluation sees their targets where they are not labelled.
     anchor : ndarray of shape (n_anchors, n_columns)
     anchor_target : ndarray of shape (n_anchors,) or None
     test : Rows
-        Of the whole table: every party wants to predict everybody's rows.
+        Rows of the whole table: every party wants to predict everybody's rows.
     held : Rows
-        Of nobody, for attacks.
+        Rows that nobody holds, for attacks.
     bounds : ndarray of shape (2, n_columns)
         Declared range of each column of the matrix.
     target_range : tuple of float
@@ -78,13 +74,18 @@ class Draw:
     @property
     def labelled(self) -> Rows | None:
         """Public rows with targets, if these are known."""
-        return self.public if self.setting.labelled else None
+        if self.setting.labelled:
+            return self.public
+        return None
 
     @property
     def n_components(self) -> int:
         """Columns of the intermediate representation: three quarters of the table's."""
         most = self.setting.most_columns
-        n_fit = self.setting.n_per_party if self.setting.f == "own" else self.setting.n_public or len(self.anchor)
+        # PCA of n rows has n - 1 directions; two thirds of n leave out those that are noise.
+        n_fit = self.setting.n_public or len(self.anchor)
+        if self.setting.f == "own":
+            n_fit = self.setting.n_per_party
         return int(max(2, min(most, math.ceil(0.75 * self.anchor.shape[1]), 2 * n_fit // 3)))
 
 
@@ -97,6 +98,7 @@ def draw(table: Table, setting: Setting, seed: int) -> Draw:
         When the table has too few rows.
     """
     random = np.random.RandomState([seed, 17])
+    # Large tables are cut, so that a draw takes minutes at most.
     pool = random.permutation(len(table.y))[:MOST_ROWS]
     n_private = setting.n_parties * setting.n_per_party
     if len(pool) < n_private + setting.n_public + 100:
@@ -138,10 +140,12 @@ def draw(table: Table, setting: Setting, seed: int) -> Draw:
 
 def make_anchor(table: Table, setting: Setting, public: Rows, seed: int) -> tuple[Array, NDArray[Any] | None]:
     """The public rows; with fewer than 300, these and rows between them; with none, rows uniform in declared ranges."""
+    # Without public rows the declaration is all that parties have in common.
     if not setting.n_public:
         return table.uniform(N_ANCHORS, np.random.default_rng([seed, 18])), None
     target = public.y if setting.labelled else None
     if setting.n_public >= N_ANCHORS:
         return public.X, target
+    # Fewer public rows than 300 are filled up by points between them.
     sampler = SMOTEAnchor(N_ANCHORS, include_sources=True)
     return sampler.sample(public.X, target, random_state=np.random.RandomState([seed, 18]))

@@ -10,15 +10,12 @@ from matplotlib.figure import Figure
 from .results import Measured
 from .tables import UNSEEN
 
-COLOURS: dict[str, str] = {
-    "none": "#1b6ca8",
-    "sums": "#c0562b",
-}
-"""Of defences."""
+# Colours of defences.
+COLOURS: dict[str, str] = {"none": "#1b6ca8", "sums": "#c0562b"}
 
 
 def draw_figure(measured: Sequence[Measured]) -> Figure:
-    """What the pool, or sums, are better by than what a party has without the others, one line a setting."""
+    """Draw the gain of the pool, or of sums, over a party without the others, one line a setting."""
     ordered = sorted(measured, key=lambda each: each.gain(each.collaborating, each.own).mean)
     figure = Figure(figsize=(9.0, 1.4 + 0.2 * len(ordered)), layout="constrained")
     axes = figure.subplots()
@@ -32,6 +29,7 @@ def draw_figure(measured: Sequence[Measured]) -> Figure:
     names = [("* " if each.setting.dataset in UNSEEN else "") + each.setting.label for each in ordered]
     axes.set_yticks(range(len(ordered)), names, fontsize=7)
     axes.set_ylim(-1, len(ordered))
+    # Logarithmic beyond two points: gains span two orders of magnitude.
     axes.set_xscale("symlog", linthresh=2.0)
     ticks = [-20, -5, -2, -1, 0, 1, 2, 5, 10, 20, 50]
     axes.set_xticks(ticks, [f"{tick:+d}" if tick else "0" for tick in ticks])

@@ -21,14 +21,18 @@ class Difference:
     @property
     def verdict(self) -> str:
         """Whether all of the interval is above zero ("+") or below ("-"), or neither ("0")."""
-        return "+" if self.low > 0 else "-" if self.high < 0 else "0"
+        if self.low > 0:
+            return "+"
+        if self.high < 0:
+            return "-"
+        return "0"
 
 
+# Scores by seed and party.
 Scores = Mapping[int, Mapping[str, float]]
-"""By seed and party."""
 
 
-def paired(left: Scores, right: Scores, *, relative: bool = False) -> Difference:
+def pair_differences(left: Scores, right: Scores, *, relative: bool = False) -> Difference:
     r"""Mean of left minus right over parties and seeds.
 
     Parties of one seed have the test rows, the public rows and the other parties' rows in common, so that they are
@@ -57,6 +61,7 @@ def student(values: Sequence[float]) -> Difference:
     if not values:
         return Difference(math.nan, math.nan, math.nan)
     mean = float(np.mean(values))
+    # One seed has no spread.
     if len(values) == 1:
         return Difference(mean, math.nan, math.nan)
     half = float(stats.t.ppf(0.975, len(values) - 1) * np.std(values, ddof=1) / math.sqrt(len(values)))
@@ -68,9 +73,12 @@ def coverage(
 ) -> tuple[Difference, int]:
     """Share of intervals that hold the truth, its interval with clusters as observations, and how many there are."""
     held = (np.asarray(lows) <= np.asarray(truths)) & (np.asarray(truths) <= np.asarray(highs))
+    # Parties of one trial share rows, so trials are the observations.
     names = np.asarray(clusters)
     shares = [float(held[names == name].mean()) for name in dict.fromkeys(clusters)]
     interval = student(shares)
     mean = float(held.mean()) if len(held) else math.nan
-    low, high = mean - (interval.mean - interval.low), mean + (interval.high - interval.mean)
+    # The share is over all intervals, and its width over trials.
+    low = mean - (interval.mean - interval.low)
+    high = mean + (interval.high - interval.mean)
     return Difference(mean, max(low, 0.0), min(high, 1.0)), len(held)

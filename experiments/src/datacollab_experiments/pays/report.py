@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Sequence
 from pathlib import Path
 
 from ..harness import markdown, write_rows
@@ -14,13 +14,11 @@ from .results import Measured, rows_of
 from .tables import UNSEEN
 from .trial import AVERAGE, CHOSEN, CLASS_SUMS, COMBINED, COPULA, EXACT_SUMS, METHODS, NOISY, PUBLIC, SUMS, TODAY
 
-TOLERANCE = 0.01
-
 
 def write_report(measured: Sequence[Measured], directory: Path, *, expected: int, preset: str) -> Path:
-    """Write README.md, scores.csv and differences.png; the path of the first."""
+    """Write README.md, scores.csv.gz and differences.png; the path of the first."""
     directory.mkdir(parents=True, exist_ok=True)
-    write_rows(rows_of(measured), directory / "scores.csv")
+    write_rows(rows_of(measured), directory / "scores.csv.gz")
     there = [each for each in measured if each.collaborating in each.scores]
     if there:
         draw_figure(there).savefig(directory / "differences.png", dpi=110)
@@ -36,7 +34,7 @@ def text(measured: Sequence[Measured], *, expected: int, preset: str) -> str:
     parts = [
         "# Does collaborating pay?",
         f"Preset `{preset}`: {len(there)} settings, {n_trials} of {expected} trials. What the words mean stands in "
-        "`experiments/docs/pays.md`; all scores in `scores.csv`.",
+        "`experiments/docs/pays.md`; all scores in `scores.csv.gz`.",
     ]
     if there:
         parts += [
@@ -50,10 +48,8 @@ def text(measured: Sequence[Measured], *, expected: int, preset: str) -> str:
                 for what, defence in (("sums under masks", "sums"), ("shared rows, by the pool,", "none"))
                 if (of := [each for each in there if each.setting.defence == defence])
             ),
+            "## What parties were told, and what is true\n\n" + calibration_text(there),
         ]
-    parts += ["## What parties were told, and what is true\n\n" + calibration_text(there)] if there else []
-    if any(each.candidates for each in measured):
-        parts.append("## The choice beside every single candidate\n\n" + candidates_table(measured))
     parts.append(_costs(there))
     if errors := [error for each in measured for error in each.errors]:
         parts.append("## What failed\n\n" + "\n".join(f"* {error}" for error in errors))
@@ -61,7 +57,7 @@ def text(measured: Sequence[Measured], *, expected: int, preset: str) -> str:
 
 
 def _summary(there: Sequence[Measured]) -> str:
-    """How often what is above, not told from, or below what."""
+    """Return how often methods are above, not told from, or below others."""
     contrasts: list[tuple[str, Callable[[Measured], Difference]]] = [
         ("against own", lambda each: each.gain(each.collaborating, each.own)),
         ("against the public rows alone", lambda each: each.gain(each.collaborating, PUBLIC)),
@@ -103,6 +99,7 @@ def _summary(there: Sequence[Measured]) -> str:
     head = ["", *(name for name, _ in groups)]
     cells = ["better than own by two points, or 5 % of the error"]
     for _, belongs in groups:
+        # Two points, or 5 % of the error, is the least that would repay the effort.
         worth = [
             each.gain(each.collaborating, each.own).mean >= (0.05 if each.is_error else 0.02)
             for each in there
@@ -117,7 +114,7 @@ def _summary(there: Sequence[Measured]) -> str:
 
 
 def _means(there: Sequence[Measured]) -> str:
-    """One line for rows and sums, where both are there: what does not hang on how parties share is the same."""
+    """One line for rows and sums, where both are there: scores that do not hang on how parties share are the same."""
     by_label: dict[str, list[Measured]] = {}
     for each in there:
         by_label.setdefault(each.setting.label.removesuffix(", sums"), []).append(each)
@@ -133,18 +130,20 @@ def number(value: float, each: Measured) -> str:
     """A score with as many digits as its measure needs."""
     if math.isnan(value):
         return "–"
-    return f"{value:.1f}" if each.is_error else f"{value:.3f}"
+    if each.is_error:
+        return f"{value:.1f}"
+    return f"{value:.3f}"
 
 
 def _differences(there: Sequence[Measured]) -> str:
     rows = []
     for each in sorted(there, key=lambda each: -each.gain(each.collaborating, each.own).mean):
         gains = [each.gain(each.collaborating, other) for other in (each.own, PUBLIC, AVERAGE, COPULA, NOISY)]
-        rows.append([each.setting.label, each.own, *(shown(gain) for gain in gains)])
+        rows.append([each.setting.label, each.own, *(show_difference(gain) for gain in gains)])
     return markdown(["setting", "own", "− own", "− public alone", "− average", "− synthetic", "− synthetic, DP"], rows)
 
 
-def shown(difference: Difference) -> str:
+def show_difference(difference: Difference) -> str:
     """A difference with its interval, bold where the interval does not hold zero."""
     if math.isnan(difference.mean):
         return "–"
@@ -152,54 +151,6 @@ def shown(difference: Difference) -> str:
     if math.isnan(difference.low):
         return mean
     return f"{f'**{mean}**' if difference.verdict != '0' else mean} ({difference.low:+.3f} to {difference.high:+.3f})"
-
-
-def candidates_table(measured: Iterable[Measured]) -> str:
-    """The choice beside the best single candidate of each setting."""
-    rows, behind = [], []
-    for each in measured:
-        if len(each.candidates.get(CHOSEN, ())) < 2:
-            continue
-        best = best_single(each)
-        gaps = (_behind(each, best), _behind(each, None))
-        behind.append(gaps)
-        means = [number(_mean(each.candidates[name]), each) for name in (CHOSEN, best)]
-        held = "yes" if gaps[0] <= TOLERANCE else "**no**"
-        rows.append([each.setting.label, *means, best, f"{gaps[0]:+.3f}", held, f"{gaps[1]:+.3f}"])
-    if not rows:
-        return "Too few draws."
-    first, second = (f"{sum(column) / len(column):+.3f}" for column in zip(*behind, strict=True))
-    rows.append(["mean", "", "", "", first, "", second])
-    head = ["setting", "chosen", "best single", "which", "behind it by", f"within {TOLERANCE}"]
-    return markdown([*head, "behind the best of the other draws by"], rows) + (
-        "\n\nThe best single candidate is named with hindsight, by its mean on the test rows; every candidate was "
-        "tried in every draw, also those that the analyst would not have come to. The best of the other draws is named "
-        "without a look at the draw in which it is compared."
-    )
-
-
-def best_single(each: Measured, without: int | None = None) -> str:
-    """The candidate with the best mean over all draws, or all but one; those that failed in some do not count."""
-    n_draws = len(each.candidates[CHOSEN])
-    singles = {
-        name: _mean({seed: found for seed, found in by_seed.items() if seed != without})
-        for name, by_seed in each.candidates.items()
-        if name != CHOSEN and len(by_seed) == n_draws
-    }
-    return (min if each.is_error else max)(singles, key=lambda name: singles[name])
-
-
-def _behind(each: Measured, single: str | None) -> float:
-    """By how much the choice is worse than one candidate, or than the best of the other draws in each draw."""
-    chosen = each.candidates[CHOSEN]
-    names = {seed: best_single(each, without=seed) if single is None else single for seed in chosen}
-    other = _mean({seed: each.candidates[name][seed] for seed, name in names.items()})
-    return _mean(chosen) / other - 1 if each.is_error else other - _mean(chosen)
-
-
-def _mean(by_seed: dict[int, dict[str, float]]) -> float:
-    values = [value for parties in by_seed.values() for value in parties.values()]
-    return sum(values) / len(values)
 
 
 def _costs(there: Sequence[Measured]) -> str:

@@ -10,14 +10,14 @@ import numpy as np
 import pandas as pd
 
 from ..harness import Found, Result
-from .intervals import Difference, paired, student
+from .intervals import Difference, pair_differences, student
 from .settings import Setting
 from .tables import load_table
 from .tasks import PartTask
 from .trial import LOCAL, LOCAL_PUBLIC, METHODS, POOL, SUMS
 
+# Scores by seed and party.
 BySeed = dict[int, dict[str, float]]
-"""Scores by seed and party."""
 
 
 @dataclass
@@ -26,17 +26,12 @@ class Measured:
 
     Attributes
     ----------
-    setting : Setting
-    metric : str
     scores, losses : dict of str to dict
-        Of a method, by seed and party.
+        A method's values, by seed and party.
     benefits : dict of str to dict
-        Ends and middle of what parties were told it brought, by seed and party.
-    candidates : dict of str to dict
-        Of single candidates.
+        Ends and middle of the gains that parties were told, by seed and party.
     seconds : list of float
         CPU seconds of each trial's part "main".
-    errors : list of str
     """
 
     setting: Setting
@@ -44,7 +39,6 @@ class Measured:
     scores: dict[str, BySeed] = field(default_factory=dict)
     losses: dict[str, BySeed] = field(default_factory=dict)
     benefits: dict[str, BySeed] = field(default_factory=dict)
-    candidates: dict[str, BySeed] = field(default_factory=dict)
     seconds: list[float] = field(default_factory=list)
     errors: list[str] = field(default_factory=list)
 
@@ -59,26 +53,30 @@ class Measured:
         return student([float(np.mean(list(parties.values()))) for parties in by_seed.values()]).mean
 
     def best_of(self, methods: Iterable[str]) -> str:
-        """Of some methods the one with the best mean: chosen with hindsight, which favours it."""
+        """Return the method with the best mean of some: chosen with hindsight, which favours it."""
         there = [method for method in methods if method in self.scores]
         return min(there, key=lambda m: self.mean(m) * (1 if self.is_error else -1))
 
     def gain(self, method: str, over: str) -> Difference:
         """How much better a method is: differences of AUC or accuracy, or the part of the error that it takes away."""
-        left, right = self.scores.get(method, {}), self.scores.get(over, {})
+        left = self.scores.get(method, {})
+        right = self.scores.get(over, {})
         if not self.is_error:
-            return paired(left, right)
-        loss = paired(left, right, relative=True)
+            return pair_differences(left, right)
+        # Errors have units; the part that goes away compares between tables.
+        loss = pair_differences(left, right, relative=True)
         return Difference(-loss.mean, -loss.high, -loss.low)
 
     @property
     def collaborating(self) -> str:
-        """What a party ends with: the pool if rows are shared, or sums."""
-        return SUMS if self.setting.defence == "sums" else POOL
+        """A party's final model: the pool if rows are shared, or sums."""
+        if self.setting.defence == "sums":
+            return SUMS
+        return POOL
 
     @property
     def own(self) -> str:
-        """The better of what a party has without the others."""
+        """The better of a party's models without the others."""
         return self.best_of((LOCAL, LOCAL_PUBLIC))
 
 
@@ -95,7 +93,7 @@ def collect(found: Found[PartTask]) -> list[Measured]:
 
 
 def metric_of(setting: Setting) -> str:
-    """What is reported for a data set, without its rows where these are many."""
+    """Return the measure of a data set, without its rows where these are many."""
     known = {"digits": "accuracy", "mnist": "accuracy", "fashion-mnist": "accuracy", "ujiindoorloc": "RMSE"}
     return known.get(setting.dataset) or load_table(setting.dataset).metric
 
@@ -107,22 +105,14 @@ def _add(measured: Measured, task: PartTask, result: Result) -> None:
         if task.part == "main":
             measured.seconds.append(sum(result.seconds.values()))
         kinds = {"score": measured.scores, "loss": measured.losses, "benefit": measured.benefits}
-        kinds["candidate"] = measured.candidates
         for key, value in result.scores.items():
             kind, name, *party = key.split("|")
             if kind in kinds:
                 kinds[kind].setdefault(name, {}).setdefault(task.seed, {})[party[0]] = value
 
 
-def with_earlier(measured: Iterable[Measured], path: Path) -> list[Measured]:
-    """Put what was measured in the place of scores of an earlier run, which `rows_of` wrote.
-
-    Parameters
-    ----------
-    measured : iterable of Measured
-    path : Path
-        Of the earlier scores.
-    """
+def merge_earlier(measured: Iterable[Measured], path: Path) -> list[Measured]:
+    """Put new scores in the place of those of an earlier run, which `rows_of` wrote."""
     names = {"n_parties": "parties", "n_per_party": "rows", "n_public": "public"}
     names |= {name: name for name in ("dataset", "split", "labelled", "f", "defence")}
     kept: dict[Setting, Measured] = {}
@@ -132,6 +122,7 @@ def with_earlier(measured: Iterable[Measured], path: Path) -> list[Measured]:
         for scores, value in ((each.scores, row.score), (each.losses, row.loss)):
             scores.setdefault(str(row.method), {}).setdefault(int(row.seed), {})[str(row.party)] = float(value)
     for each in measured:
+        # Methods that were not run again keep their scores.
         earlier = kept.setdefault(each.setting, each)
         if earlier is not each:
             kept[each.setting] = replace(each, scores=earlier.scores | each.scores, losses=earlier.losses | each.losses)
@@ -139,7 +130,7 @@ def with_earlier(measured: Iterable[Measured], path: Path) -> list[Measured]:
 
 
 def rows_of(measured: Iterable[Measured]) -> list[Mapping[str, object]]:
-    """Every score as a row: what the CSV file holds."""
+    """Return the rows of the CSV file: one for each score."""
     return [
         {
             "dataset": each.setting.dataset,

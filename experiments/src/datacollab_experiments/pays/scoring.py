@@ -10,8 +10,8 @@ from sklearn.metrics import accuracy_score, roc_auc_score, root_mean_squared_err
 
 from .columns import Array
 
+# Smallest probability in a log loss.
 FLOOR = 1e-6
-"""Smallest probability in a log loss."""
 
 
 def score(metric: str, y: NDArray[Any], predicted: Array) -> float:
@@ -19,7 +19,6 @@ def score(metric: str, y: NDArray[Any], predicted: Array) -> float:
 
     Parameters
     ----------
-    metric : {"AUC", "accuracy", "RMSE"}
     y : ndarray of shape (n_rows,)
         Classes from 0 on, or numbers.
     predicted : ndarray of shape (n_rows, n_classes) or (n_rows,)
@@ -36,11 +35,13 @@ def losses(y: NDArray[Any], predicted: Array) -> Array:
     """Log losses or squared errors, row by row."""
     if predicted.ndim == 1:
         return np.asarray((y - predicted) ** 2)
+    # A probability of zero for the truth would make all losses infinite.
     return np.asarray(-np.log(np.maximum(predicted[np.arange(len(y)), y], FLOOR)))
 
 
 def spread(probabilities: Array, classes: NDArray[Any], n_classes: int) -> Array:
     """Probabilities of some classes as columns of all, shape (n_rows, n_classes)."""
+    # A class that a party never saw has probability 0 there.
     everything = np.zeros((len(probabilities), n_classes))
     everything[:, np.asarray(classes, dtype=np.intp)] = probabilities
     return everything

@@ -1,4 +1,4 @@
-"""What is compared under which conditions: presets of settings, fixed before they were run."""
+"""Presets of settings, fixed before they were run."""
 
 from __future__ import annotations
 
@@ -8,8 +8,8 @@ from typing import Literal
 
 from ..harness import cell_id
 
+# To be raised whenever the same setting would give other scores, so that older results are not taken for new ones.
 PROTOCOL = 3
-"""To be raised whenever the same setting would give other scores, so that older results are not taken for new ones."""
 
 Split = Literal["iid", "label-skew", "feature-shift"]
 Defence = Literal["none", "sums"]
@@ -23,8 +23,6 @@ class Setting:
 
     Attributes
     ----------
-    dataset : str
-    n_parties, n_per_party : int
     split : {"iid", "label-skew", "feature-shift"}
         Skews draw each party's mix of classes, or of ten slices of the table, from a Dirichlet distribution of .5.
     n_public : int
@@ -36,7 +34,7 @@ class Setting:
     defence : {"none", "sums"}
         Whether rows are shared under f_k, or sums under masks.
     most_columns : int
-        Of the intermediate representation.
+        Largest width of the intermediate representation.
     """
 
     dataset: str
@@ -56,16 +54,19 @@ class Setting:
     @property
     def public(self) -> str:
         """Public rows in words."""
-        return (
-            "no rows" if self.n_public == 0 else f"{self.n_public:,} {'with' if self.labelled else 'without'} targets"
-        )
+        if self.n_public == 0:
+            return "no rows"
+        return f"{self.n_public:,} {'with' if self.labelled else 'without'} targets"
 
     @property
     def label(self) -> str:
         """The setting in words."""
         words = [f"{self.dataset} {self.n_parties}×{self.n_per_party}", self.split, self.public]
-        words += ["own PCA"] if self.f == "own" else []
-        return ", ".join(words if self.defence == "none" else [*words, self.defence])
+        if self.f == "own":
+            words.append("own PCA")
+        if self.defence != "none":
+            words.append(self.defence)
+        return ", ".join(words)
 
     def cell(self, part: str) -> str:
         """Hash of all that determines scores but the seed."""
@@ -74,21 +75,13 @@ class Setting:
 
 @dataclass(frozen=True)
 class Preset:
-    """Settings and seeds.
-
-    Attributes
-    ----------
-    settings : tuple of Setting
-    seeds : tuple of int
-    parts : tuple of str
-        All but the last are computed where none is asked for.
-    """
+    """Settings and seeds."""
 
     settings: tuple[Setting, ...]
     seeds: tuple[int, ...]
-    parts: tuple[str, ...] = ("main", "sums", "candidates")
 
 
+# Parties and rows of each.
 SIZES = {
     "digits": (10, 25),
     "mnist": (10, 100),
@@ -103,10 +96,8 @@ SIZES = {
     "mlc_churn": (10, 100),
     "hmda": (10, 50),
 }
-"""Parties and rows of each."""
 
 _REGRESSION = ("diabetes", "ujiindoorloc")
-_MANY_ROWS = ("digits", "mnist", "flchain", "mlc_churn", "hmda", "attrition")
 _SKEWED = ("digits", "mnist", "breast-cancer", "flchain", "attrition", "mlc_churn", "hmda")
 _UNLABELLED = (*_SKEWED, *_REGRESSION)
 _RANGES_SUFFICE = ("digits", "breast-cancer", "flchain", "attrition", "mlc_churn", "hmda")
@@ -134,19 +125,6 @@ def _quick() -> Iterator[Setting]:
         yield _of(dataset, n_public=n_public)
 
 
-def _full() -> Iterator[Setting]:
-    yield from _quick()
-    for dataset in SIZES:
-        for split in ("iid", "feature-shift") if dataset in _REGRESSION else ("iid", "label-skew", "feature-shift"):
-            for n_public in (50, 100, 500, 1000) if dataset in _MANY_ROWS else (50, 100):
-                for labelled in (True, False):
-                    for f, defence in (("public", "none"), ("own", "none"), ("public", "sums")):
-                        yield _of(dataset, split=split, n_public=n_public, labelled=labelled, f=f, defence=defence)
-    for dataset in _RANGES_SUFFICE:
-        for f, defence in (("own", "none"), ("public", "none"), ("public", "sums")):
-            yield _of(dataset, n_public=0, labelled=False, f=f, defence=defence)
-
-
 def _smoke() -> Iterator[Setting]:
     yield Setting(dataset="digits", n_parties=3, n_per_party=40)
     yield Setting(dataset="breast-cancer", n_parties=3, n_per_party=40, defence="sums")
@@ -154,8 +132,4 @@ def _smoke() -> Iterator[Setting]:
     yield Setting(dataset="diabetes", n_parties=3, n_per_party=40, split="feature-shift", labelled=False)
 
 
-PRESETS = {
-    "smoke": Preset(tuple(_smoke()), (0, 1)),
-    "quick": Preset(tuple(dict.fromkeys(_quick())), (0, 1, 2, 3, 4)),
-    "full": Preset(tuple(dict.fromkeys(_full())), tuple(range(10))),
-}
+PRESETS = {"smoke": Preset(tuple(_smoke()), (0, 1)), "quick": Preset(tuple(dict.fromkeys(_quick())), (0, 1, 2, 3, 4))}

@@ -1,4 +1,4 @@
-"""What people share instead: made-up rows that follow the distribution of their own."""
+"""Made-up rows that follow the distribution of a party's own, which people share instead."""
 
 from __future__ import annotations
 
@@ -8,8 +8,9 @@ from scipy import special, stats
 
 from .columns import Array
 
+# A column of at most so many values is one of categories or counts: it gets no values in between.
 _FEW = 10
-"""A column of at most so many values is one of categories or counts: it gets no values in between."""
+# Fewer bins blur a column; more leave each of them less than its noise.
 _N_BINS = 8
 
 
@@ -22,20 +23,16 @@ def copula_rows(X: Array, n_rows: int, generator: np.random.Generator) -> Array:
     Parameters
     ----------
     X : ndarray of shape (n_samples, n_columns)
-    n_rows : int
-    generator : Generator
-
-    Returns
-    -------
-    ndarray of shape (n_rows, n_columns)
     """
     n_samples = len(X)
+    # One row has no ranks: it is all there is to repeat.
     if n_samples == 1:
         return np.repeat(X, n_rows, axis=0)
     scores = special.ndtri(stats.rankdata(X, axis=0) / (n_samples + 1))
     scores -= scores.mean(axis=0)
     scale = scores.std(axis=0)
     scores /= np.where(scale > 0, scale, 1.0)
+    # Few rows overstate correlations.
     shrinkage = _shrinkage(scores)
     # (1 - s) ZᵀZ/n + s I without the matrix: it has as many entries as an image has pairs of pixels.
     drawn = np.sqrt(1 - shrinkage) / np.sqrt(n_samples) * generator.standard_normal((n_rows, n_samples)) @ scores
@@ -54,6 +51,7 @@ def _shrinkage(scores: Array) -> float:
     products = scores @ scores.T  # (n, n)
     all_pairs = float((products**2).sum()) - float((squares**2).sum())  # Σ_{i≠j} (Σ_k z_ki z_kj)²
     fourth = float(((scores**2).sum(axis=1) ** 2).sum()) - float((scores**4).sum())  # Σ_{i≠j} Σ_k z_ki² z_kj²
+    # Too little to estimate a correlation: columns are drawn independently.
     if n < 3 or columns < 2 or all_pairs <= 0:
         return 1.0
     mean_square = all_pairs / n**2
@@ -65,6 +63,7 @@ def _quantiles(X: Array, levels: Array) -> Array:
     """Values of each column at some levels, shape of `levels`: between observed ones, but not where these are few."""
     ordered = np.sort(X, axis=0)
     few = (np.diff(ordered, axis=0) > 0).sum(axis=0) < _FEW
+    # An observed value at each level, and between two of them where there are many.
     steps = np.minimum((levels * len(X)).astype(np.intp), len(X) - 1)
     values = np.take_along_axis(ordered, steps, axis=0)
     places = (np.arange(1, len(X) + 1)) / (len(X) + 1)
@@ -82,16 +81,15 @@ def noisy_marginal_rows(X: Array, n_rows: int, bounds: Array, noise: float, gene
     Parameters
     ----------
     X : ndarray of shape (n_samples, n_columns)
-    n_rows : int
     bounds : ndarray of shape (2, n_columns)
     noise : float
         Standard deviation for sensitivity 1.
-    generator : Generator
     """
     low, high = bounds
     bins = np.clip(((X - low) / (high - low) * _N_BINS).astype(np.intp), 0, _N_BINS - 1)
     counts = (bins[:, :, None] == np.arange(_N_BINS)).sum(axis=0).astype(float)  # (n_columns, n_bins)
     counts += noise * np.sqrt(2 * X.shape[1]) * generator.standard_normal(counts.shape)
+    # Noise makes counts negative, which are no frequencies.
     weights = np.maximum(counts, 0.0)
     weights[weights.sum(axis=1) == 0] = 1.0
     edges = np.cumsum(weights / weights.sum(axis=1, keepdims=True), axis=1)

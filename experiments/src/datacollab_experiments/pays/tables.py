@@ -1,4 +1,4 @@
-"""The data sets, and what everybody knows of them beforehand."""
+"""The data sets, and their declarations."""
 
 from __future__ import annotations
 
@@ -20,11 +20,11 @@ from datacollab.datasets import load
 from ..harness import arff_table, r_table
 from .columns import Array, Column, bounds, encode, fills, uniform
 
+# Tables that nobody had looked at when the methods were made; named before anything was run on them.
 UNSEEN = ("attrition", "mlc_churn", "hmda")
-"""Tables that nobody had looked at when the methods were made; named before anything was run on them."""
 
+# Sets that come with scikit-learn.
 BUNDLED = ("digits", "breast-cancer", "diabetes")
-"""Sets that come with scikit-learn."""
 
 IMAGES = ("digits", "mnist", "fashion-mnist")
 
@@ -37,15 +37,13 @@ class Table:
 
     Attributes
     ----------
-    name : str
-    task : {"classification", "regression"}
     rows : DataFrame of shape (n_rows, n_columns)
     y : ndarray of shape (n_rows,)
         int64 classes from 0, or numbers.
     columns : tuple of Column
-        What is declared; of images and the like one range for all.
+        Declarations; of images and the like one range for all.
     standardize : bool
-        Whether f_k brings columns to mean 0 and variance 1 over what it is fitted on: where units differ and are not
+        Whether f_k brings columns to mean 0 and variance 1 over its rows: where units differ and are not
         declared away.
     """
 
@@ -58,15 +56,19 @@ class Table:
 
     @property
     def metric(self) -> str:
-        """What is reported: "AUC" with two classes, "accuracy" with more, "RMSE" of numbers."""
+        """The measure: "AUC" with two classes, "accuracy" with more, "RMSE" of numbers."""
         if self.task == "regression":
             return "RMSE"
-        return "AUC" if len(np.unique(self.y)) == 2 else "accuracy"
+        if len(np.unique(self.y)) == 2:
+            return "AUC"
+        return "accuracy"
 
     @property
     def width(self) -> int:
         """Columns of the matrix."""
-        return sum(column.width for column in self.columns) if self.columns else int(self.rows.shape[1])
+        if self.columns:
+            return sum(column.width for column in self.columns)
+        return int(self.rows.shape[1])
 
     def matrix(self, index: NDArray[np.intp], public: NDArray[np.intp]) -> Array:
         """Some rows, encoded by the declaration and, where entries are missing, the public rows."""
@@ -122,8 +124,8 @@ def load_table(name: str, data_dir: Path | None = None) -> Table:
     return _READERS[name]()
 
 
-def declared(name: str) -> tuple[dict[str, Any], tuple[Column, ...]]:
-    """What tables.toml says of a table, and its columns."""
+def read_declaration(name: str) -> tuple[dict[str, Any], tuple[Column, ...]]:
+    """Return the entry of a table in tables.toml, and its columns."""
     entry = tomllib.loads((Path(__file__).parent / "tables.toml").read_text(encoding="utf-8"))[name]
     columns = tuple(
         _column(key, said, key in entry.get("log", ()), key in entry.get("missing", ()))
@@ -147,7 +149,7 @@ def _from_library(name: str, data_dir: Path | None) -> Table:
 
 
 def _from_scikit_learn(name: str, rows: pd.DataFrame, y: NDArray[Any], task: Task) -> Table:
-    return Table(name, task, rows, y, declared(name)[1])
+    return Table(name, task, rows, y, read_declaration(name)[1])
 
 
 def _breast_cancer() -> Table:
@@ -164,16 +166,17 @@ def _within(name: str, file: str, time: str, event: str, happened: str, days: in
     """Whether something happened within some days; who was lost to follow-up before is left out."""
     rows = arff_table(file)
     of_event = rows[event].eq(happened)
+    # Rows lost before the horizon have no known outcome.
     known = of_event | (rows[time] > days)
     y = (of_event & (rows[time] <= days))[known].to_numpy(np.int64)
-    columns = declared(name)[1]
+    columns = read_declaration(name)[1]
     kept = rows.loc[known, [column.name for column in columns]].reset_index(drop=True)
     return Table(name, "classification", kept, y, columns)
 
 
 def _of_r(name: str) -> Table:
     """A table of an R package."""
-    entry, columns = declared(name)
+    entry, columns = read_declaration(name)
     rows = r_table(entry["file"], entry["sha256"])
     y = rows[entry["target"]].eq(entry["positive"]).to_numpy(np.int64)
     return Table(name, "classification", rows[[column.name for column in columns]], y, columns)
@@ -188,5 +191,5 @@ _READERS: dict[str, Callable[[], Table]] = {
     **{name: partial(_of_r, name) for name in UNSEEN},
 }
 
+# Tables with declared columns.
 TABLES = tuple(_READERS)
-"""Tables with declared columns."""

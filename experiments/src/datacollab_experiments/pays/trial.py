@@ -22,28 +22,36 @@ from .settings import Setting
 from .synthetic import bins_of, copula_rows, noisy_marginal_rows
 from .tables import load_table
 
-LOCAL, LOCAL_PUBLIC, AVERAGE, PUBLIC = "Local", "Local+Public", "average of locals", "public alone"
-TODAY, CHOSEN, POOL, SUMS, CENTRAL = "today", "DC*", "pool", "sums", "Central+Public"
-COPULA, NOISY = "synthetic rows", "synthetic rows, DP"
+LOCAL = "Local"
+LOCAL_PUBLIC = "Local+Public"
+AVERAGE = "average of locals"
+PUBLIC = "public alone"
+TODAY = "today"
+CHOSEN = "DC*"
+POOL = "pool"
+SUMS = "sums"
+CENTRAL = "Central+Public"
+COPULA = "synthetic rows"
+NOISY = "synthetic rows, DP"
 COMBINED = "sums and own"
-EXACT_SUMS, CLASS_SUMS = "sums, no noise", "class sums, noise once"
+EXACT_SUMS = "sums, no noise"
+CLASS_SUMS = "class sums, noise once"
 METHODS = (
     *(LOCAL, LOCAL_PUBLIC, PUBLIC, AVERAGE, COPULA, NOISY, TODAY, CHOSEN, POOL),
     *(SUMS, COMBINED, EXACT_SUMS, CLASS_SUMS, CENTRAL),
 )
 
+# Parties scored in a trial, the first ones: more of one draw tell little more.
 N_SCORED = 2
-"""Parties scored in a trial, the first ones: more of one draw tell little more."""
 
 
-class Trial:
+class ScoredTrial:
     """Scores and seconds, as they are found.
 
     Attributes
     ----------
     scores : dict of str to float
         "score|method|party", "loss|method|party" and "benefit|end|party".
-    seconds : dict of str to float
     """
 
     def __init__(self, drawn: Draw) -> None:
@@ -66,7 +74,7 @@ class Trial:
         self.scores[f"loss|{method}|{party}"] = float(losses(test.y, predicted).mean())
 
     def add_common(self, method: str, predicted: Array) -> None:
-        """Score what is the same at every party."""
+        """Score predictions that are the same at every party."""
         for party in self.scored:
             self.add(method, party, predicted)
 
@@ -78,13 +86,13 @@ def measure(
     # Fixed seeds are wanted here.
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", DataCollabWarning)
-        trial = Trial(draw(load_table(setting.dataset, data_dir), setting, seed))
+        trial = ScoredTrial(draw(load_table(setting.dataset, data_dir), setting, seed))
         _without_collaboration(trial)
         _synthetic(trial)
         if setting.defence == "sums":
             _with_public(trial)
         else:
-            _collaborating(trial, {TODAY: library.todays_way, CHOSEN: library.chosen_way})
+            _collaborating(trial, {TODAY: library.todays_way, CHOSEN: library.choose_way})
     return trial.scores, trial.seconds
 
 
@@ -92,9 +100,10 @@ def measure_sums(
     setting: Setting, seed: int, *, data_dir: Path | None = None
 ) -> tuple[Mapping[str, float], Mapping[str, float]]:
     """Scores of one trial's sums under masks, and of other models from sums."""
-    trial = Trial(draw(load_table(setting.dataset, data_dir), setting, seed))
+    trial = ScoredTrial(draw(load_table(setting.dataset, data_dir), setting, seed))
     ways = {SUMS: library.by_sums, EXACT_SUMS: library.by_exact_sums}
     if trial.drawn.task == "classification":
+        # Means of classes exist for classes alone.
         ways[CLASS_SUMS] = library.by_class_sums
     for method, way in ways.items():
         with trial.timed(method):
@@ -105,21 +114,23 @@ def measure_sums(
     return trial.scores, trial.seconds
 
 
-def _without_collaboration(trial: Trial) -> None:
+def _without_collaboration(trial: ScoredTrial) -> None:
     drawn = trial.drawn
     X = drawn.test.X
     with trial.timed(LOCAL):
         for name in trial.scored:
             trial.add(LOCAL, name, library.alone(drawn.parties[name], drawn, public=False, thorough=True)(X))
     with trial.timed(AVERAGE):
+        # Federated averaging in one shot: probabilities, or numbers, are averaged.
         every = [library.alone(own, drawn, public=False)(X) for own in drawn.parties.values()]
         trial.add_common(AVERAGE, np.mean(every, axis=0))
     _public_alone(trial)
     with trial.timed(CENTRAL):
+        # The ceiling: all rows in one place, which is what privacy forbids.
         trial.add_common(CENTRAL, library.central(library.pooled(drawn.parties), drawn)(X))
 
 
-def _public_alone(trial: Trial) -> None:
+def _public_alone(trial: ScoredTrial) -> None:
     drawn = trial.drawn
     if drawn.labelled is not None:
         with trial.timed(PUBLIC):
@@ -127,49 +138,56 @@ def _public_alone(trial: Trial) -> None:
             trial.add_common(PUBLIC, predict(drawn.test.X))
 
 
-def _synthetic(trial: Trial) -> None:
+def _synthetic(trial: ScoredTrial) -> None:
     drawn = trial.drawn
     for method in (COPULA, NOISY):
         with trial.timed(method):
-            made = {name: made_rows(own, drawn, method == NOISY, name) for name, own in drawn.parties.items()}
+            made = {name: make_rows(own, drawn, method == NOISY, name) for name, own in drawn.parties.items()}
             predict = library.central(library.pooled(made), drawn)
             trial.add_common(method, predict(drawn.test.X))
 
 
-def made_rows(own: Rows, drawn: Draw, noisy: bool, name: str) -> Rows:
+def make_rows(own: Rows, drawn: Draw, noisy: bool, name: str) -> Rows:
     """As many made-up rows as a party has, of each of its classes; numbers go along as a column of their own."""
     generator = np.random.default_rng(library.secrets(drawn, f"synthetic {name}").randint(2**31, size=4))
+    # A copula takes the number as one column more.
     if drawn.task == "regression" and not noisy:
         both = copula_rows(np.column_stack([own.X, own.y]), len(own), generator)
         return Rows(both[:, :-1], both[:, -1])
     numbers = drawn.task == "regression"
-    classes = bins_of(own.y, drawn.target_range) if numbers else own.y
-    bounds = np.column_stack([drawn.bounds, drawn.target_range]) if numbers else drawn.bounds
-    entries = np.column_stack([own.X, own.y]) if numbers else own.X
+    classes = own.y
+    bounds = drawn.bounds
+    entries = own.X
+    if numbers:
+        # Histograms are made for each quarter of the target's range, as for classes.
+        classes = bins_of(own.y, drawn.target_range)
+        bounds = np.column_stack([drawn.bounds, drawn.target_range])
+        entries = np.column_stack([own.X, own.y])
     made = []
     for each in np.unique(classes):
         rows = entries[classes == each]
-        made.append(
-            noisy_marginal_rows(rows, len(rows), bounds, library.noise(), generator)
-            if noisy
-            else copula_rows(rows, len(rows), generator)
-        )
+        if noisy:
+            made.append(noisy_marginal_rows(rows, len(rows), bounds, library.noise(), generator))
+        else:
+            made.append(copula_rows(rows, len(rows), generator))
     table = np.vstack(made)
-    return Rows(table[:, :-1], table[:, -1]) if numbers else Rows(table, np.sort(own.y))
+    if numbers:
+        return Rows(table[:, :-1], table[:, -1])
+    return Rows(table, np.sort(own.y))
 
 
-def exchanged(drawn: Draw) -> tuple[dict[str, dc.Party], list[dc.Share]]:
-    """All parties, and what they share."""
+def exchange(drawn: Draw) -> tuple[dict[str, dc.Party], list[dc.Share]]:
+    """Return all parties, and their shares."""
     parties = {name: library.make_party(drawn, name) for name in drawn.parties}
     return parties, [party.share(drawn.anchor, drawn.anchor_target) for party in parties.values()]
 
 
-def _collaborating(trial: Trial, ways: Mapping[str, Callable[[list[dc.Share], Draw], Collaboration]]) -> None:
+def _collaborating(trial: ScoredTrial, ways: Mapping[str, Callable[[list[dc.Share], Draw], Collaboration]]) -> None:
     """Score the ways, and the pool with the last of them."""
     drawn = trial.drawn
     X = drawn.test.X
     with trial.timed("shares"):
-        parties, shares = exchanged(drawn)
+        parties, shares = exchange(drawn)
     for method, way in ways.items():
         with trial.timed(method):
             collaboration = way(shares, drawn)
@@ -179,8 +197,9 @@ def _collaborating(trial: Trial, ways: Mapping[str, Callable[[list[dc.Share], Dr
     with trial.timed(POOL):
         for name in trial.scored:
             model = collaboration.party_model(name)
-            pool, own, told = library.personalised(parties[name], model, drawn.parties[name], drawn)
-            predicted, without = pool(X), own(X)
+            pool, own, told = library.personalise(parties[name], model, drawn.parties[name], drawn)
+            predicted = pool(X)
+            without = own(X)
             trial.add(POOL, name, predicted)
             if drawn.setting.n_public:
                 # The pool's own side has seen the party's rows and the public ones, and nothing else.
@@ -189,8 +208,8 @@ def _collaborating(trial: Trial, ways: Mapping[str, Callable[[list[dc.Share], Dr
             trial.scores |= {f"benefit|{key}|{name}": value for key, value in {**told, "truth": truth}.items()}
 
 
-def _with_public(trial: Trial) -> None:
-    """Score what a party has without sums, if it has public rows."""
+def _with_public(trial: ScoredTrial) -> None:
+    """Score a party's models without sums, if it has public rows."""
     drawn = trial.drawn
     with trial.timed(LOCAL_PUBLIC):
         for name in trial.scored:
@@ -200,7 +219,7 @@ def _with_public(trial: Trial) -> None:
 
 
 def gain(drawn: Draw, pooled: Array, alone: Array) -> float:
-    """What parties are told, but on the test rows: of the area, of the log loss, or the part of the RMSE that goes."""
+    """Return the gain that parties are told, but on the test rows: of the area, of the log loss, or of the RMSE."""
     if drawn.task == "regression":
         before = score("RMSE", drawn.test.y, alone)
         return 1 - score("RMSE", drawn.test.y, pooled) / before

@@ -1,1 +1,1 @@
-"""Readings of the paper's protocol and of documents: accuracies, published figures, hyperparameters, a walkthrough."""
+"""Readings of the paper's protocol: definitions, and the paper as printed beside our numbers."""

@@ -10,25 +10,10 @@ from datacollab._obfuscators import OBFUSCATORS as ENTRIES
 
 from ..claims import PublishedValue, estimate, find_published, in_order, published_values
 from ..paper import BASELINES, METHODS, Condition, Row
-from ._table import Cell, Line, Table, mark_best
+from ._table import Line, ReportTable, TableCell, mark_best
 
-__all__ = [
-    "INTERVALS",
-    "OBFUSCATORS",
-    "by_name",
-    "cell",
-    "comparison_note",
-    "find_value",
-    "headings_of",
-    "joined",
-    "methods_line",
-    "methods_table",
-    "size_note",
-    "slug",
-]
-
+# How tables and figures call obfuscators.
 OBFUSCATORS = {name: entry.title for name, entry in ENTRIES.items()}
-"""How tables and figures call obfuscators."""
 
 INTERVALS = "Mean ± half width of the 95 % interval (Student's t over seeds)."
 _BOLD = "Bold: the best mean of a row among integration methods, ties included."
@@ -49,16 +34,16 @@ def by_name(rows: Iterable[Row]) -> dict[str, list[Row]]:
 
 
 def find_value(source: str, condition: Condition, name: str) -> PublishedValue | None:
-    """What a table of the paper prints for a method under a condition, if anything."""
+    """Return the paper's printed value for a method under a condition, if there is one."""
     axes = {axis: getattr(condition, axis) for axis in ("dataset", "obfuscator", "n_components", "n_parties")}
     return find_published(source, name=name, **axes)
 
 
-def cell(rows: Sequence[Row], measure: str, source: str = "") -> Cell:
-    """Estimate of one method or attack under one condition, beside what a table of the paper prints for it."""
+def cell(rows: Sequence[Row], measure: str, source: str = "") -> TableCell:
+    """Estimate of one method or attack under one condition, beside the paper's printed value."""
     if not rows:
-        return Cell()
-    return Cell(estimate(rows, measure), published=find_value(source, rows[0].condition, rows[0].name))
+        return TableCell()
+    return TableCell(estimate(rows, measure), published=find_value(source, rows[0].condition, rows[0].name))
 
 
 def methods_line(
@@ -75,35 +60,40 @@ def methods_line(
 def methods_table(
     name: str, experiment: str, caption: str, source: str, headings: tuple[str, ...], columns: Sequence[str],
     lines: Sequence[Line], note: str = "",
-) -> Table:  # fmt: skip
+) -> ReportTable:  # fmt: skip
     """Table of `methods_line` lines, with the note that explains them."""
+    # A method of one's own has no hyperparameters of the paper's.
     own = [column for column in columns if column not in (*METHODS, *BASELINES)]
-    about_own = f"Not of the paper, with the same hyperparameters under every preset: {', '.join(own)}." if own else ""
-    note = joined(INTERVALS, _BOLD, comparison_note(lines), note, about_own)
-    return Table(slug(name), experiment, caption, source, headings, tuple(columns), tuple(lines), note)
+    about_own = ""
+    if own:
+        about_own = f"Not of the paper, with the same hyperparameters under every preset: {', '.join(own)}."
+    note = join_sentences(INTERVALS, _BOLD, comparison_note(lines), note, about_own)
+    return ReportTable(slug(name), experiment, caption, source, headings, tuple(columns), tuple(lines), note)
 
 
 def comparison_note(lines: Iterable[Line]) -> str:
-    """What published values and differences are, where there are any."""
+    """Explain published values and differences, where there are any."""
     cells = [cell for line in lines for cell in line.cells]
     published = any(cell.published is not None for cell in cells)
     different = any(not math.isnan(cell.difference) for cell in cells)
-    return joined(_PUBLISHED if published else "", _DIFFERENCE if different else "")
+    return join_sentences(_PUBLISHED * published, _DIFFERENCE * different)
 
 
-def joined(*sentences: str) -> str:
+def join_sentences(*sentences: str) -> str:
     """Those sentences that are not empty."""
     return " ".join(filter(None, sentences))
 
 
 def size_note(rows: Iterable[Row], varied: Collection[str] = ()) -> str:
     """Where sizes are not those of the published values, say so for each data set."""
+    # The defaults of a condition are the paper's sizes.
     paper = Condition()
     published = {value.dataset for value in published_values()}
     found: dict[str, dict[str, set[int]]] = {}
     for row in rows:
         for size in _SIZES:
             value = getattr(row.condition, size)
+            # Only data sets of the paper have published sizes to compare with.
             if row.condition.dataset in published and size not in varied and value != getattr(paper, size):
                 found.setdefault(row.condition.dataset, {}).setdefault(size, set()).add(value)
     notes = []

@@ -1,4 +1,4 @@
-"""The claims of the paper beside what the rows say of them."""
+"""The claims of the paper beside the verdicts of the rows."""
 
 from __future__ import annotations
 
@@ -9,13 +9,11 @@ from html import escape
 from ..claims import QUOTAS, Verdict
 from ._render import markdown_text, pipes
 
-__all__ = ["claims_html", "claims_markdown", "count_verdicts"]
-
+# Verdicts, and the class of the page's style for them.
 _KINDS = {"holds": "holds", "does not hold": "fails", "undecided": "open", "not run": "missing"}
-"""Verdicts, and the class of the page's style for them."""
 
+# Verdicts by preset of hyperparameters; all of the same claims in the same order.
 Verdicts = Mapping[str, Sequence[Verdict]]
-"""By preset of hyperparameters; all of the same claims in the same order."""
 
 
 def count_verdicts(verdicts: Sequence[Verdict]) -> str:
@@ -73,4 +71,6 @@ def _run(verdicts: Verdicts) -> list[tuple[Verdict, ...]]:
 def _seeds(verdict: Verdict) -> str:
     if verdict.n_seeds < verdict.most_seeds:
         return f"{verdict.n_seeds} to {verdict.most_seeds} seeds"
-    return "1 seed" if verdict.n_seeds == 1 else f"{verdict.n_seeds} seeds"
+    if verdict.n_seeds == 1:
+        return "1 seed"
+    return f"{verdict.n_seeds} seeds"

@@ -1,12 +1,10 @@
-"""Where the experiments depart from the paper, or settle what it leaves open."""
+"""Where the experiments depart from the paper, or settle open points."""
 
 from __future__ import annotations
 
 from collections.abc import Iterable
 
 from ..paper import Experiment
-
-__all__ = ["deviations"]
 
 _COMMON = (
     "One model is trained on all parties' collaboration representations, and each party tests it through its own maps. "

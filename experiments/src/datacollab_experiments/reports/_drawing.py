@@ -1,4 +1,4 @@
-"""What all figures share: how methods look, panels with one legend, and files without dates."""
+"""Common parts of figures: styles of methods, panels with one legend, and files without dates."""
 
 from __future__ import annotations
 
@@ -16,11 +16,16 @@ if TYPE_CHECKING:
     from matplotlib.axes import Axes
     from matplotlib.figure import Figure
 
-__all__ = ["Plot", "Style", "legend_below", "panels", "plain_style", "rendered", "styles"]
 
 # Okabe and Ito's palette, told apart by readers with any colour vision; markers and dashes do so in grey print.
-_ORANGE, _SKY, _GREEN, _BLUE = "#E69F00", "#56B4E9", "#009E73", "#0072B2"
-_VERMILLION, _PURPLE, _GREY, _BLACK = "#D55E00", "#CC79A7", "#7f7f7f", "#000000"
+_ORANGE = "#E69F00"
+_SKY = "#56B4E9"
+_GREEN = "#009E73"
+_BLUE = "#0072B2"
+_VERMILLION = "#D55E00"
+_PURPLE = "#CC79A7"
+_GREY = "#7f7f7f"
+_BLACK = "#000000"
 
 
 @dataclass(frozen=True)
@@ -34,7 +39,7 @@ class Style:
     scale: float = 1.0
 
     def line(self) -> dict[str, Any]:
-        """As keywords of a line."""
+        """Return it as keywords of a line."""
         face = self.colour if self.filled else "white"
         return {"color": self.colour, "marker": self.marker, "linestyle": self.dashes, "markerfacecolor": face}
 
@@ -79,13 +84,14 @@ _OTHERS = tuple(
 
 
 def styles(names: Sequence[str]) -> dict[str, Style]:
-    """How to draw each name; names of one's own share what is left, in turn."""
+    """Return the style of each name; names of one's own share the other styles, in turn."""
     own = [name for name in in_order(names) if name not in _STYLES]
     return {name: _STYLES.get(name) or _OTHERS[own.index(name) % len(_OTHERS)] for name in in_order(names)}
 
 
 def panels(titles: Sequence[str], *, height: float = 3.6) -> tuple[Figure, list[Axes]]:
     """A figure with one panel per title, at most three side by side."""
+    # Three panels side by side fit a page.
     n_columns = min(3, len(titles))
     n_rows = -(-len(titles) // n_columns)
     figure: Figure = require("matplotlib.figure", "plots").Figure(
@@ -121,14 +127,8 @@ def plain_style() -> Iterator[None]:
         yield
 
 
-def rendered(figure: Figure, file_format: str) -> bytes:
-    """A figure as the bytes of a file, equal for equal figures.
-
-    Parameters
-    ----------
-    figure : matplotlib.figure.Figure
-    file_format : {"svg", "png"}
-    """
+def render_figure(figure: Figure, file_format: str) -> bytes:
+    """A figure as the bytes of a file, equal for equal figures."""
     metadata = {"svg": {"Date": None, "Creator": None}, "png": {"Software": None}}[file_format]
     buffer = io.BytesIO()
     with plain_style():

@@ -18,8 +18,6 @@ if TYPE_CHECKING:
     from matplotlib.axes import Axes
     from matplotlib.figure import Figure
 
-__all__ = ["result_figures"]
-
 
 def result_figures(rows: Mapping[str, Sequence[Row]]) -> list[Plot]:
     """All figures that the rows give, in the order of the experiments.
@@ -27,11 +25,7 @@ def result_figures(rows: Mapping[str, Sequence[Row]]) -> list[Plot]:
     Parameters
     ----------
     rows : mapping of str to sequence of Row
-        By experiment; experiments that no figure is made for are passed over.
-
-    Returns
-    -------
-    list of Plot
+        Rows by experiment; experiments that no figure is made for are passed over.
     """
     plots = []
     with plain_style():
@@ -101,6 +95,7 @@ def _time_figure(datasets: Mapping[str, Sequence[Row]], measure: str) -> Figure 
         slopes = {name: slope(part, "n_anchors", measure) for name, part in by_name(rows).items()}
         labels = [name if (found := slopes[name]) is None else f"{name} ({number(found.mean, 2)})" for name in handles]
         panel.legend(list(handles.values()), labels, title="method (slope)", fontsize=8, title_fontsize=8)
+        # A power of the anchors is a line on logarithmic axes, and its exponent the slope.
         panel.set_yscale("log")
         _frame(panel, handles)
         _log_ticks(panel, sorted({row.condition.n_anchors for row in rows}), "anchors")
@@ -155,4 +150,6 @@ def _has(rows: Sequence[Row], measure: str) -> bool:
 
 def _spread(groups: Sequence[Sequence[Row]]) -> str:
     n_seeds = {len({row.seed for row in rows}) for rows in groups}
-    return "one seed, no interval" if n_seeds == {1} else "mean and 95 % band"
+    if n_seeds == {1}:
+        return "one seed, no interval"
+    return "mean and 95 % band"

@@ -11,9 +11,7 @@ from ._claims_text import Verdicts, claims_html, count_verdicts
 from ._drawing import Plot
 from ._render import to_html
 from ._summary import EXPERIMENTS, failures_html, software_html, summary_html
-from ._table import Table
-
-__all__ = ["report_page"]
+from ._table import ReportTable
 
 _STYLE = """
 body { font: 16px/1.5 system-ui, sans-serif; color: #222; max-width: 80rem; margin: 2rem auto; padding: 0 1rem; }
@@ -42,7 +40,7 @@ code { background: #f3f3f3; padding: 0 .25rem; overflow-wrap: anywhere; }
 
 def report_page(
     rows: Mapping[str, Sequence[Row]],
-    tables: Sequence[Table],
+    tables: Sequence[ReportTable],
     plots: Sequence[Plot],
     drawn: Mapping[str, bytes],
     verdicts: Verdicts,
@@ -51,23 +49,7 @@ def report_page(
     command: str,
     notes: Sequence[str],
 ) -> str:
-    """Write the page.
-
-    Parameters
-    ----------
-    rows : mapping of str to sequence of Row
-    tables : sequence of Table
-    plots : sequence of Plot
-    drawn : mapping of str to bytes
-        Every plot as SVG, by its name.
-    verdicts : mapping of str to sequence of Verdict
-    title, command : str
-    notes : sequence of str
-
-    Returns
-    -------
-    str
-    """
+    """Write the page."""
     experiments = [*EXPERIMENTS, *(name for name in rows if name not in EXPERIMENTS)]
     results = {
         name: content for name in experiments if (content := _results(name, rows.get(name, ()), tables, plots, drawn))
@@ -105,7 +87,7 @@ def _summary(rows: Mapping[str, Sequence[Row]], verdicts: Verdicts) -> str:
 
 
 def _results(
-    name: str, rows: Sequence[Row], tables: Sequence[Table], plots: Sequence[Plot], drawn: Mapping[str, bytes]
+    name: str, rows: Sequence[Row], tables: Sequence[ReportTable], plots: Sequence[Plot], drawn: Mapping[str, bytes]
 ) -> str:
     """Figures and tables of an experiment; empty where there are neither rows nor figures."""
     figures = "".join(
@@ -123,6 +105,7 @@ def _results(
     return content
 
 
+# Introductions to the figures of an experiment.
 _INTRODUCTIONS = {
     "rq4": """<p><b>The attack.</b> Somebody knows, of three classes (0, 1 and 2), the anchor's original rows and what
 each party made of them, and from these pairs learns a way back: by linear regression (LR), by a small neural network
@@ -139,7 +122,6 @@ that: it puts the party's shared rows together with the originals (linkage, with
 world), tells who is in the table at all (membership), and reconstructs what the class leaves open (R2c). Compare each
 with what the labels alone give.</p>""",
 }
-"""What has to be known before the figures of an experiment."""
 
 _CLAIMS = """<p class="note">What the paper concludes from its experiments, in words of our own, tested on the rows
 of this report. <b>holds</b> and <b>does not hold</b>: shown at the 5 % level, by tests that are paired by seed.

@@ -1,4 +1,4 @@
-"""Images in a grid: originals, and what attacks made of them."""
+"""Images in a grid: originals, and their reconstructions."""
 
 from __future__ import annotations
 
@@ -16,8 +16,6 @@ from ._drawing import plain_style
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
-__all__ = ["Picture", "picture_figure"]
-
 
 @dataclass(frozen=True, eq=False)
 class Picture:
@@ -25,11 +23,8 @@ class Picture:
 
     Attributes
     ----------
-    title : str
-    labels : sequence of str
-        Of the rows.
     images : ndarray of shape (n_rows, n_columns, height, width)
-        Grey values; 0 is black and 1 is white, and what lies outside is cut off.
+        Grey values; 0 is black and 1 is white, and values outside are cut off.
 
     Raises
     ------
@@ -54,16 +49,7 @@ class Picture:
 
 
 def picture_figure(picture: Picture) -> Figure:
-    """Draw a picture as a grid, its labels on the left.
-
-    Parameters
-    ----------
-    picture : Picture
-
-    Returns
-    -------
-    matplotlib.figure.Figure
-    """
+    """Draw a picture as a grid, its labels on the left."""
     images = np.asarray(picture.images)
     n_rows, n_columns, height, width = images.shape
     longest = max(len(label) for label in picture.labels)

@@ -13,18 +13,16 @@ from ._cells import (
     comparison_note,
     find_value,
     headings_of,
-    joined,
+    join_sentences,
     methods_line,
     methods_table,
     size_note,
     slug,
 )
-from ._table import Cell, Line, Table, mark_best
+from ._table import Line, ReportTable, TableCell, mark_best
 
-__all__ = ["INTEGRATION", "TRADE_OFF", "UTILITY", "papers_attacks", "privacy_tables", "strongest_attack"]
-
+# The method whose accuracy stands for utility in the trade-off.
 UTILITY = "KTI+TSL"
-"""The method whose accuracy stands for utility in the trade-off."""
 
 TRADE_OFF = "tab:rq4-tradeoff-main-wide"
 INTEGRATION = "tab:rq4-integration-accuracy-wide"
@@ -32,7 +30,7 @@ _HEADINGS = ("data set", "obfuscator", "dimension")
 _AXES = ("dataset", "obfuscator", "n_components")
 
 
-def privacy_tables(rows: Sequence[Row]) -> list[Table]:
+def privacy_tables(rows: Sequence[Row]) -> list[ReportTable]:
     """For each preset of hyperparameters: the trade-off, the integration methods, and all attacks."""
     tables = []
     for (preset,), group in by_axes(rows, "hyperparameters").items():
@@ -64,7 +62,7 @@ def strongest_attack(rows: Sequence[Row]) -> tuple[str, list[Row]] | None:
     return strongest, attacks[strongest]
 
 
-def _trade_off(name: str, where: str, rows: Sequence[Row]) -> Table:
+def _trade_off(name: str, where: str, rows: Sequence[Row]) -> ReportTable:
     lines = tuple(_trade_off_line(headings_of(*key), part) for key, part in by_axes(rows, *_AXES).items())
     note = (
         f"{INTERVALS} Accuracy: of {UTILITY}. Reconstruction: share of the strongest attack's reconstructions that a "
@@ -73,29 +71,35 @@ def _trade_off(name: str, where: str, rows: Sequence[Row]) -> Table:
     )
     columns = ("accuracy", "reconstruction", "strongest attack", "largest class")
     caption = f"RQ4: accuracy and reconstruction, {where}"
-    note = joined(note, comparison_note(lines), size_note(rows, ["n_components"]))
-    return Table(name, "rq4", caption, TRADE_OFF, _HEADINGS, columns, lines, note)
+    note = join_sentences(note, comparison_note(lines), size_note(rows, ["n_components"]))
+    return ReportTable(name, "rq4", caption, TRADE_OFF, _HEADINGS, columns, lines, note)
 
 
 def _trade_off_line(headings: tuple[str, ...], rows: Sequence[Row]) -> Line:
     published = find_value(TRADE_OFF, rows[0].condition, "reconstruction")
+    # The paper names the strongest attack beside each of its values.
     their_attack = (published.attack or "") if published is not None else ""
     found = strongest_attack(rows)
     if found is None:
         n_failed = len(papers_attacks(rows))
-        risk = [Cell(Estimate(None, n_failed), published=published), Cell(published_text=their_attack), Cell()]
+        risk = [
+            TableCell(Estimate(None, n_failed), published=published),
+            TableCell(published_text=their_attack),
+            TableCell(),
+        ]
     else:
         strongest, attack = found
         risk = [
-            Cell(estimate(attack, "reconstruction_accuracy"), published=published),
-            Cell(text=strongest, published_text=their_attack),
-            Cell(Estimate(estimate(attack, "most_common_share").interval)),
+            TableCell(estimate(attack, "reconstruction_accuracy"), published=published),
+            TableCell(text=strongest, published_text=their_attack),
+            TableCell(Estimate(estimate(attack, "most_common_share").interval)),
         ]
+    # Utility and risk are of one trial each: the same parties, maps and anchor.
     utility = [row for row in rows if row.kind == "method" and row.name == UTILITY]
     return Line(headings, (cell(utility, "accuracy", TRADE_OFF), *risk))
 
 
-def _integration(name: str, where: str, rows: Sequence[Row]) -> Table:
+def _integration(name: str, where: str, rows: Sequence[Row]) -> ReportTable:
     names = in_order(row.name for row in rows)
     groups = by_axes(rows, *_AXES).items()
     lines = [methods_line(headings_of(*key), names, part, "accuracy", INTEGRATION) for key, part in groups]
@@ -103,7 +107,7 @@ def _integration(name: str, where: str, rows: Sequence[Row]) -> Table:
     return methods_table(name, "rq4", caption, INTEGRATION, _HEADINGS, names, lines, size_note(rows, ["n_components"]))
 
 
-def _attacks(name: str, where: str, rows: Sequence[Row]) -> Table:
+def _attacks(name: str, where: str, rows: Sequence[Row]) -> ReportTable:
     names = in_order(row.name for row in rows)
     lines = []
     for key, part in by_axes(rows, *_AXES).items():
@@ -111,7 +115,7 @@ def _attacks(name: str, where: str, rows: Sequence[Row]) -> Table:
         cells = [cell(attacks.get(attack, []), "reconstruction_accuracy") for attack in names]
         # Every attack of a trial carries the two baselines; the one with fewest failures has most of them.
         whole = max(attacks.values(), key=lambda attack: len(by_seed(attack, "original_accuracy")))
-        cells += [Cell(Estimate(estimate(whole, measure).interval))
+        cells += [TableCell(Estimate(estimate(whole, measure).interval))
                   for measure in ("mean_image_accuracy", "original_accuracy")]  # fmt: skip
         lines.append(mark_best(Line(headings_of(*key), tuple(cells)), [True] * len(names) + [False, False]))
     note = (
@@ -120,4 +124,4 @@ def _attacks(name: str, where: str, rows: Sequence[Row]) -> Table:
     )
     caption = f"RQ4: reconstruction accuracy of every attack, {where}"
     columns = (*names, "mean image", "originals")
-    return Table(name, "rq4", caption, TRADE_OFF, _HEADINGS, columns, tuple(lines), note)
+    return ReportTable(name, "rq4", caption, TRADE_OFF, _HEADINGS, columns, tuple(lines), note)

@@ -1,4 +1,4 @@
-"""Rows as plain records: what they scored apart from how long they took."""
+"""Rows as plain records: scores apart from seconds."""
 
 from __future__ import annotations
 
@@ -9,23 +9,23 @@ from typing import Any
 from ..paper import SECONDS, Condition, Row
 from ._render import write_csv
 
-__all__ = ["all_csv", "canonical", "error_type", "scores_csv", "seconds_csv"]
-
 _SETTINGS = tuple(field.name for field in fields(Condition))
 
 
 def canonical(rows: Mapping[str, Sequence[Row]]) -> dict[str, list[Row]]:
-    """The same rows in an order that does not depend on how they came; experiments by name."""
+    """Sort rows, so that their order does not depend on how they came; experiments by name."""
     return {experiment: sorted(rows[experiment], key=_key) for experiment in sorted(rows) if rows[experiment]}
 
 
 def error_type(row: Row) -> str:
-    """What kind of error a failed row met: what stands before the first colon."""
-    return "" if row.error is None else row.error.partition(":")[0].strip()
+    """Return the kind of error of a failed row, which stands before the first colon."""
+    if row.error is None:
+        return ""
+    return row.error.partition(":")[0].strip()
 
 
 def scores_csv(rows: Mapping[str, Sequence[Row]]) -> str:
-    """All rows with their scores, without what differs between two runs of the same cell."""
+    """All rows with their scores, without seconds and versions, which differ between runs."""
     return _csv(rows, lambda row: row.scores, lambda row: [error_type(row), row.cell], ["error", "cell"])
 
 
@@ -39,7 +39,7 @@ def seconds_csv(rows: Mapping[str, Sequence[Row]]) -> str:
 
 
 def all_csv(rows: Mapping[str, Sequence[Row]]) -> str:
-    """All rows with their scores and times: what `datacollab_experiments.paper.take_rows` reads."""
+    """All rows with their scores and times, as `datacollab_experiments.paper.take_rows` reads them."""
 
     def values(row: Row) -> dict[str, float]:
         return {**row.scores, **{f"{SECONDS}{step}": round(seconds, 3) for step, seconds in row.seconds.items()}}
@@ -62,6 +62,7 @@ def _csv(
             row.kind,
             row.name,
             row.seed,
+            # repr keeps all digits.
             *(repr(float(found[measure])) if measure in found else "" for measure in measures),
             *rest(row),
         ]

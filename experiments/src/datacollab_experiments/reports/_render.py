@@ -1,4 +1,4 @@
-"""The formats of a table: Markdown, CSV, LaTeX and HTML."""
+"""The formats of a table: Markdown, CSV and HTML."""
 
 from __future__ import annotations
 
@@ -9,29 +9,10 @@ import re
 from collections.abc import Iterable
 from html import escape
 
-from ._table import Entry, Table, layout
-
-__all__ = ["markdown_text", "pipes", "to_csv", "to_html", "to_latex", "to_markdown", "write_csv"]
-
-_WIDE = 8
-
-_LATEX = {
-    "\\": r"\textbackslash{}", "~": r"\textasciitilde{}", "^": r"\textasciicircum{}",
-    **{character: f"\\{character}" for character in "&%$#_{}"},
-    # At the start of a row, these two would be read as options of the end of the row before.
-    "[": "{[}", "*": "{*}",
-    "<": r"\textless{}", ">": r"\textgreater{}", "|": r"\textbar{}", "–": "--", "’": "'",
-    **{
-        character: f"${command}$"
-        for character, command in {
-            "±": r"\pm", "−": "-", "×": r"\times", "≥": r"\geq", "≤": r"\leq", "≈": r"\approx",
-            "√": r"\surd", "²": "^2", "³": "^3", "α": r"\alpha", "γ": r"\gamma", "λ": r"\lambda", "μ": r"\mu",
-        }.items()
-    },
-}  # fmt: skip
+from ._table import Entry, ReportTable, layout
 
 
-def to_markdown(table: Table) -> str:
+def to_markdown(table: ReportTable) -> str:
     """Set a table in Markdown, with its caption above and its note below."""
     head, body = layout(table)
     names = len(table.headings)
@@ -46,51 +27,30 @@ def to_markdown(table: Table) -> str:
     return "\n".join(lines) + "\n"
 
 
-def to_csv(table: Table) -> str:
+def to_csv(table: ReportTable) -> str:
     """Give a table as data: one line per cell, numbers with all their digits."""
     records = []
     for line in table.lines:
         for column, cell in zip(table.columns, line.cells, strict=True):
-            interval, published = cell.interval, cell.published
-            numbers = [None] * 2 if interval is None else [interval.mean, interval.half_width]
+            interval = cell.interval
+            published = cell.published
+            numbers: list[float | None] = [None, None]
             counts: list[int | str] = ["", ""]
+            wanted: list[float | None] = [None, None]
             if cell.estimate is not None:
-                counts = [0 if interval is None else interval.n, cell.estimate.n_failed]
-            wanted = [None] * 2 if published is None else [published.mean, published.half_width]
+                counts = [0, cell.estimate.n_failed]
+            if interval is not None:
+                numbers = [interval.mean, interval.half_width]
+                counts[0] = interval.n
+            if published is not None:
+                wanted = [published.mean, published.half_width]
             record = [*line.headings, column, *map(_exact, numbers), *counts, cell.text]
             records.append([*record, *map(_exact, wanted), cell.published_text, _exact(cell.difference)])
     head = [*table.headings, "column", "mean", "half_width", "n_seeds", "n_failed", "text"]
     return write_csv([*head, "published_mean", "published_half_width", "published_text", "difference"], records)
 
 
-def to_latex(table: Table) -> str:
-    """Set a table in LaTeX, for the packages booktabs and, if it is wide, graphicx."""
-    head, body = layout(table)
-    names = len(table.headings)
-    # Many columns are wider than a page.
-    fitted = (r"\resizebox{\textwidth}{!}{%", "}") if len(head) > _WIDE else ()
-    lines = [
-        rf"% Needs the package booktabs{', and graphicx for resizebox' if fitted else ''}.",
-        r"\begin{table}",
-        r"\centering",
-        rf"\caption{{{_latex(table.caption + _source(table))}}}",
-        *fitted[:1],
-        rf"\begin{{tabular}}{{{'l' * names}{'r' * (len(head) - names)}}}",
-        r"\toprule",
-        _ampersands(map(_latex, head)),
-        r"\midrule",
-    ]
-    for entries in body:
-        lines.append(_ampersands(
-            rf"\textbf{{{_latex(entry.text)}}}" if entry.bold else _latex(entry.text) for entry in entries
-        ))  # fmt: skip
-    lines += [r"\bottomrule", r"\end{tabular}", *fitted[1:]]
-    if table.note:
-        lines += ["", r"\smallskip", rf"{{\footnotesize {_latex(table.note)}}}"]
-    return "\n".join([*lines, r"\end{table}", ""])
-
-
-def to_html(table: Table) -> str:
+def to_html(table: ReportTable) -> str:
     """Set a table as an element of a page."""
     head, body = layout(table)
     names = len(table.headings)
@@ -101,7 +61,9 @@ def to_html(table: Table) -> str:
         for entries in body
     )
     heads = "".join(f"<th>{escape(name)}</th>" for name in head)
-    note = f'<p class="note">{escape(table.note)}</p>' if table.note else ""
+    note = ""
+    if table.note:
+        note = f'<p class="note">{escape(table.note)}</p>'
     return (
         f'<div class="wide"><table id="{escape(table.name)}"><caption>{escape(table.caption + _source(table))}'
         f"</caption><thead><tr>{heads}</tr></thead><tbody>{rows}</tbody></table></div>{note}"
@@ -117,16 +79,21 @@ def write_csv(head: Iterable[str], records: Iterable[Iterable[object]]) -> str:
     return buffer.getvalue()
 
 
-def _source(table: Table) -> str:
-    return f" ({table.source} of the paper)" if table.source else ""
+def _source(table: ReportTable) -> str:
+    if table.source:
+        return f" ({table.source} of the paper)"
+    return ""
 
 
 def _exact(value: float | None) -> str:
-    return "" if value is None or math.isnan(value) else repr(float(value))
+    if value is None or math.isnan(value):
+        return ""
+    return repr(float(value))
 
 
 def markdown_text(text: str) -> str:
     """A text that Markdown leaves as it is."""
+    # Every character that Markdown gives a meaning.
     escaped = re.sub(r"([\\`*_\[\]|#~$])", r"\\\1", text)
     return " ".join(escaped.replace("&", "&amp;").replace("<", "&lt;").replace(">", "&gt;").split())
 
@@ -136,16 +103,12 @@ def pipes(texts: Iterable[str]) -> str:
     return f"| {' | '.join(texts)} |"
 
 
-def _latex(text: str) -> str:
-    return "".join(_LATEX.get(character, character) for character in " ".join(text.split()))
-
-
-def _ampersands(texts: Iterable[str]) -> str:
-    return " & ".join(texts) + r" \\"
-
-
 def _html_cell(entry: Entry, is_heading: bool) -> str:
-    tag = "th" if is_heading else "td"
+    tag = "td"
+    if is_heading:
+        tag = "th"
     # Where a narrow page must break a cell, an interval keeps its sign.
     text = escape(entry.text).replace("± ", "±\u00a0")
-    return f"<{tag}>{f'<b>{text}</b>' if entry.bold else text}</{tag}>"
+    if entry.bold:
+        text = f"<b>{text}</b>"
+    return f"<{tag}>{text}</{tag}>"

@@ -9,15 +9,13 @@ from ..claims import check_claims
 from ..paper import Row
 from ._cells import slug
 from ._claims_text import claims_markdown
-from ._drawing import Plot, rendered
+from ._drawing import Plot, render_figure
 from ._figures import result_figures
 from ._page import report_page
 from ._picture import Picture, picture_figure
 from ._records import canonical, scores_csv, seconds_csv
-from ._render import to_csv, to_latex, to_markdown
+from ._render import to_csv, to_markdown
 from ._tables import TIME_FIGURES, result_tables
-
-__all__ = ["write_report"]
 
 
 def write_report(
@@ -35,31 +33,25 @@ def write_report(
     Parameters
     ----------
     rows : mapping of str to sequence of Row
-        By experiment.  Any part of the experiments will do.
+        Rows by experiment.  Any part of the experiments will do.
     output : Path
         Directory; made if missing.  Files of an earlier report with the same names are overwritten.
-    title : str
-        Of the page.
-    command : str
-        What reproduces the report.
     notes : sequence of str, optional
         Known deviations from the paper, for the page.
     pictures : sequence of Picture, optional
         Originals and reconstructions, for instance.
-    illustrations : sequence of Plot, optional
-        Figures that show no rows.
 
     Returns
     -------
     list of Path
-        Files written: ``index.html``; ``tables/*.md``, ``.csv`` and ``.tex``; ``figures/*.svg`` and ``.png``;
-        ``rows.csv`` and ``seconds.csv``.  But for ``index.html``, ``seconds.csv`` and what has "seconds" in its name,
+        Files written: ``index.html``; ``tables/*.md`` and ``.csv``; ``figures/*.svg`` and ``.png``;
+        ``rows.csv`` and ``seconds.csv``.  But for ``index.html`` and files with "seconds" in their name,
         equal rows give equal bytes, in whatever order they come.
 
     Raises
     ------
     ValueError
-        When rows of one experiment cannot be told apart by what its tables show, before anything is written.
+        When rows of one experiment cannot be told apart by the columns of its tables, before anything is written.
     MissingExtraError
         When matplotlib is not installed, before anything is written.
     """
@@ -68,11 +60,11 @@ def write_report(
     verdicts = {preset: check_claims(ordered, preset) for preset in presets}
     tables = result_tables(ordered)
     plots = [*result_figures(ordered), *_plots_of(pictures), *illustrations]
-    drawn = {plot.name: rendered(plot.figure, "svg") for plot in plots}
+    drawn = {plot.name: render_figure(plot.figure, "svg") for plot in plots}
 
     files = {Path("rows.csv"): scores_csv(ordered), Path("seconds.csv"): seconds_csv(ordered)}
     for table in tables:
-        for suffix, render in ((".md", to_markdown), (".csv", to_csv), (".tex", to_latex)):
+        for suffix, render in ((".md", to_markdown), (".csv", to_csv)):
             files[Path("tables", f"{table.name}{suffix}")] = render(table)
     for name, measured in (("claims", False), ("claims_seconds", True)):
         part = {preset: [each for each in found if (each.claim.source in TIME_FIGURES.values()) == measured]
@@ -82,10 +74,11 @@ def write_report(
     written = {path: text.encode() for path, text in files.items()}
     for plot in plots:
         written[Path("figures", f"{plot.name}.svg")] = drawn[plot.name]
-        written[Path("figures", f"{plot.name}.png")] = rendered(plot.figure, "png")
+        written[Path("figures", f"{plot.name}.png")] = render_figure(plot.figure, "png")
     page = report_page(ordered, tables, plots, drawn, verdicts, title=title, command=command, notes=notes)
     written[Path("index.html")] = page.encode()
 
+    # All is rendered before anything is written, so that an error leaves no half report.
     for path, content in written.items():
         (output / path).parent.mkdir(parents=True, exist_ok=True)
         (output / path).write_bytes(content)

@@ -18,8 +18,6 @@ from ._picture import Picture
 from ._privacy_tables import papers_attacks
 from ._report import write_report
 
-__all__ = ["reconstruction_pictures", "report_results"]
-
 _ILLUSTRATION = (
     "Three parties (markers) hold digits of three classes (colours). Left: as each party's UMAP places them. Then KTI, "
     "with the target-similarity graph, and centred. Percentages: how much of the variance of the same new rows, as all "
@@ -29,18 +27,6 @@ _ILLUSTRATION = (
 
 def report_results(results: Path, output: Path) -> list[Path]:
     """Write the report of stored results.
-
-    Parameters
-    ----------
-    results : Path
-        Directory, or file, that `datacollab_experiments.paper.run_experiments` wrote.
-    output : Path
-        Directory of the report.
-
-    Returns
-    -------
-    list of Path
-        As `write_report` gives.
 
     Raises
     ------
@@ -70,18 +56,10 @@ def report_results(results: Path, output: Path) -> list[Path]:
 
 
 def reconstruction_pictures(results: ExperimentResults) -> list[Picture]:
-    """Originals, and below them what the best attack made of each obfuscator's representations (fig:recon-64).
+    """Return originals, and below them the best reconstruction from each obfuscator's representations (fig:recon-64).
 
     One picture per data set whose rows are square images, for the widest representations under the paper's
     hyperparameters; the best attack is the one with the highest mean reconstruction accuracy.
-
-    Parameters
-    ----------
-    results : ExperimentResults
-
-    Returns
-    -------
-    list of Picture
     """
     rows = [
         row
@@ -91,12 +69,14 @@ def reconstruction_pictures(results: ExperimentResults) -> list[Picture]:
     pictures = []
     for dataset in sorted({row.condition.dataset for row in rows}):
         of_dataset = [row for row in rows if row.condition.dataset == dataset]
+        # fig:recon-64 shows the widest representations, which reveal most.
         widest = max(row.condition.n_components for row in of_dataset)
         shown: list[tuple[str, FloatArray]] = []
         for kind in OBFUSCATORS:
             candidates = [r for r in of_dataset if (r.condition.obfuscator, r.condition.n_components) == (kind, widest)]
             best = _strongest(candidates)
             images = None if best is None else results.images(best)
+            # Tables have no pictures, and images are kept for the first seed alone.
             if best is None or images is None or not _is_square(images.shape[-1]):
                 continue
             if not shown:

@@ -1,4 +1,4 @@
-"""Utility beside what attackers learn: by the paper's measure, and by those of the audit."""
+"""Utility beside attackers' success: by the paper's measure, and by those of the audit."""
 
 from __future__ import annotations
 
@@ -6,16 +6,15 @@ from collections.abc import Sequence
 
 from ..claims import Estimate, by_axes, estimate
 from ..paper import AUDIT, Row
-from ._cells import INTERVALS, OBFUSCATORS, cell, comparison_note, find_value, joined, size_note, slug
+from ._cells import INTERVALS, OBFUSCATORS, cell, comparison_note, find_value, join_sentences, size_note, slug
 from ._privacy_tables import INTEGRATION, TRADE_OFF, papers_attacks, strongest_attack
-from ._table import Cell, Line, Table
-
-__all__ = ["risk_tables"]
+from ._table import Line, ReportTable, TableCell
 
 _UTILITY = "KTI+TSL+Center"
 _AXES = ("dataset", "obfuscator", "n_components", "out_of_sample", "defence")
 _HEADINGS = ("data set", "obfuscator", "dimension", "new rows", "defence")
 _NEW_ROWS = {"umap": "umap-learn’s transform", "row-wise": "row by row"}
+# Scores of the audit, and how the table calls them.
 _RISKS = {
     "linkage": "linkage",
     "linkage_labels": "labels alone",
@@ -25,7 +24,6 @@ _RISKS = {
     "map_membership_auc": "membership, f alone",
     "zero_leak_reidentification": "zero-leak re-identification",
 }
-"""Scores of the audit, and how the table calls them."""
 
 _RECONSTRUCTION = (
     "Reconstruction: share of the strongest of the paper’s attacks’ reconstructions that a judge puts into the class "
@@ -45,17 +43,13 @@ _AUDIT = (
 )
 
 
-def risk_tables(rows: Sequence[Row]) -> list[Table]:
+def risk_tables(rows: Sequence[Row]) -> list[ReportTable]:
     """For each experiment and preset of hyperparameters: utility, the paper's measure, and the audit's.
 
     Parameters
     ----------
     rows : sequence of Row
-        Of experiments with the attack "audit".
-
-    Returns
-    -------
-    list of Table
+        Rows of experiments with the attack "audit".
     """
     tables = []
     for experiment in sorted({row.experiment for row in rows}):
@@ -65,23 +59,27 @@ def risk_tables(rows: Sequence[Row]) -> list[Table]:
     return tables
 
 
-def _risk_table(experiment: str, preset: str, rows: Sequence[Row]) -> Table:
-    measure = "rmse" if any("rmse" in row.scores for row in rows) else "accuracy"
+def _risk_table(experiment: str, preset: str, rows: Sequence[Row]) -> ReportTable:
+    measure = "accuracy"
+    if any("rmse" in row.scores for row in rows):
+        measure = "rmse"
     reconstructed = bool(papers_attacks(rows))
     lines = tuple(_line(measure, reconstructed, part) for part in by_axes(rows, *_AXES).values())
-    utility = "RMSE" if measure == "rmse" else "accuracy"
-    columns = (utility, *(["reconstruction"] if reconstructed else []), *_RISKS.values())
-    note = joined(
+    utility = "accuracy"
+    if measure == "rmse":
+        utility = "RMSE"
+    columns = (utility, *["reconstruction"][:reconstructed], *_RISKS.values())
+    note = join_sentences(
         INTERVALS,
         f"{utility[0].upper()}{utility[1:]}: of {_UTILITY}.",
-        _RECONSTRUCTION if reconstructed else "",
+        _RECONSTRUCTION * reconstructed,
         _AUDIT,
         comparison_note(lines),
         size_note(rows, ["n_components"]),
     )
     caption = f"RQ4 extended: utility and risk, {preset} hyperparameters"
     source = TRADE_OFF if reconstructed else ""
-    return Table(slug(f"{experiment}_{preset}"), experiment, caption, source, _HEADINGS, columns, lines, note)
+    return ReportTable(slug(f"{experiment}_{preset}"), experiment, caption, source, _HEADINGS, columns, lines, note)
 
 
 def _line(measure: str, reconstructed: bool, rows: Sequence[Row]) -> Line:
@@ -93,23 +91,23 @@ def _line(measure: str, reconstructed: bool, rows: Sequence[Row]) -> Line:
         condition.dataset,
         OBFUSCATORS.get(condition.obfuscator, condition.obfuscator),
         str(condition.n_components),
-        _NEW_ROWS[condition.out_of_sample] if by_umap else "",
+        _NEW_ROWS[condition.out_of_sample] * by_umap,
         condition.defence,
     )
     utility = [row for row in rows if row.kind == "method" and row.name == _UTILITY]
-    cells = [cell(utility, measure, INTEGRATION if in_paper else "")]
+    cells = [cell(utility, measure, INTEGRATION * in_paper)]
     if reconstructed:
         cells.append(_reconstruction(rows, in_paper))
     audited = [row for row in rows if row.kind == "attack" and row.name == AUDIT]
     first, *others = (estimate(audited, score) for score in _RISKS)
     # All scores of a row fail together, and are to be counted once.
-    cells += [Cell(first), *(Cell(Estimate(found.interval)) for found in others)]
+    cells += [TableCell(first), *(TableCell(Estimate(found.interval)) for found in others)]
     return Line(headings, tuple(cells), decimals=2 if measure == "rmse" else 3)
 
 
-def _reconstruction(rows: Sequence[Row], in_paper: bool) -> Cell:
+def _reconstruction(rows: Sequence[Row], in_paper: bool) -> TableCell:
     found = strongest_attack(rows)
     if found is None:
-        return Cell(Estimate(None, len(papers_attacks(rows))))
+        return TableCell(Estimate(None, len(papers_attacks(rows))))
     published = find_value(TRADE_OFF, rows[0].condition, "reconstruction") if in_paper else None
-    return Cell(estimate(found[1], "reconstruction_accuracy"), published=published)
+    return TableCell(estimate(found[1], "reconstruction_accuracy"), published=published)

@@ -1,4 +1,4 @@
-"""What a report rests on: rows, failures and software."""
+"""The base of a report: rows, failures and software."""
 
 from __future__ import annotations
 
@@ -8,8 +8,7 @@ from html import escape
 from ..claims import in_order
 from ..paper import Row
 
-__all__ = ["EXPERIMENTS", "failures_html", "software_html", "summary_html"]
-
+# Experiments that reports know, in their order, with headings.
 EXPERIMENTS = {
     "rq1": "RQ1: KTI against linear integration",
     "rq2": "RQ2: graphs and centring",
@@ -21,13 +20,12 @@ EXPERIMENTS = {
     "slice": "Regression: slice localisation",
     "illustration": "Illustration: graphs and centring",
 }
-"""Experiments that reports know, in their order, with headings."""
 
 _MOST_FAILURES = 30
 
 
 def summary_html(rows: Mapping[str, Sequence[Row]]) -> str:
-    """One line per experiment: what was run, how often, and how much of it failed."""
+    """Return one line per experiment: conditions, seeds, rows and failures."""
     lines = []
     for name in [*(name for name in EXPERIMENTS if name in rows), *(name for name in rows if name not in EXPERIMENTS)]:
         of_experiment = rows[name]
@@ -76,7 +74,9 @@ def failures_html(rows: Mapping[str, Sequence[Row]]) -> str:
         for (experiment, name, error), count in ordered[:_MOST_FAILURES]
     )
     left = len(ordered) - _MOST_FAILURES
-    more = f"<p>And {left} more kinds of failure; see <code>rows.csv</code>.</p>" if left > 0 else ""
+    more = ""
+    if left > 0:
+        more = f"<p>And {left} more kinds of failure; see <code>rows.csv</code>.</p>"
     return f"<h3>Failed rows, left out of all means</h3><ul>{items}</ul>{more}"
 
 
@@ -89,8 +89,11 @@ def software_html(rows: Mapping[str, Sequence[Row]]) -> str:
             versions.setdefault(library, set()).add(version)
     texts = [f"{library} {' and '.join(sorted(found))}" for library, found in sorted(versions.items())]
     commits = sorted({row.commit for row in every if row.commit})
-    texts += [f"commit{'s' if len(commits) > 1 else ''} {', '.join(commits)}"] if commits else []
-    return f'<p class="note">Computed with {escape(", ".join(texts))}.</p>' if texts else ""
+    if commits:
+        texts.append(f"commit{'s' * (len(commits) > 1)} {', '.join(commits)}")
+    if texts:
+        return f'<p class="note">Computed with {escape(", ".join(texts))}.</p>'
+    return ""
 
 
 def _seeds(numbers: Iterable[int]) -> str:

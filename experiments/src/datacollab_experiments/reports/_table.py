@@ -5,26 +5,22 @@ from __future__ import annotations
 import math
 from dataclasses import dataclass, field, replace
 
-from ..claims import Estimate, Interval, PublishedValue, pooled_difference
-
-__all__ = ["Cell", "Entry", "Line", "Table", "layout", "mark_best", "number", "with_half_width"]
+from ..claims import Estimate, Interval, PublishedValue, standardise_difference
 
 NOTHING = "–"
 SHARE_DECIMALS = 3
 
 
 @dataclass(frozen=True)
-class Cell:
-    """A number or a word, and what was published in its place.
+class TableCell:
+    """A number or a word, and the published one in its place.
 
     Attributes
     ----------
-    estimate : Estimate or None
     text : str
         Stands in the cell if there is no estimate.
-    published : PublishedValue or None
     published_text : str
-        The same for a word.
+        A published word, which stands in the cell likewise.
     best : bool
         Whether the cell is set in bold.
     """
@@ -37,15 +33,17 @@ class Cell:
 
     @property
     def interval(self) -> Interval | None:
-        """Of the estimate, where rows gave one."""
-        return None if self.estimate is None else self.estimate.interval
+        """Interval of the estimate, where rows gave one."""
+        if self.estimate is None:
+            return None
+        return self.estimate.interval
 
     @property
     def difference(self) -> float:
         """Measured less published in pooled standard errors; NaN where that cannot be had."""
         if self.interval is None or self.published is None:
             return math.nan
-        return pooled_difference(self.interval, self.published)
+        return standardise_difference(self.interval, self.published)
 
 
 @dataclass(frozen=True)
@@ -53,26 +51,20 @@ class Line:
     """One row of a table: its headings, its cells, and how many decimals they have (None: three digits)."""
 
     headings: tuple[str, ...]
-    cells: tuple[Cell, ...]
+    cells: tuple[TableCell, ...]
     decimals: int | None = SHARE_DECIMALS
 
 
 @dataclass(frozen=True)
-class Table:
-    """What one file shows.
+class ReportTable:
+    """The table of one file.
 
     Attributes
     ----------
-    name : str
-        Stem of the file.
-    experiment : str
-    caption : str
     source : str
         Label of the table or figure in the paper, or "".
     headings : tuple of str
-        Of the columns that name the rows.
-    columns : tuple of str
-    lines : tuple of Line
+        Headings of the columns that name the rows.
     note : str
         How to read it.
     """
@@ -103,8 +95,10 @@ def mark_best(line: Line, candidates: list[bool], *, lower: bool = False) -> Lin
         for position, (cell, candidate) in enumerate(zip(line.cells, candidates, strict=True))
         if candidate and cell.interval is not None
     }
+    # One number alone is no best.
     if len(printed) < 2:
         return line
+    # Printed numbers are compared, so that ties look like ties.
     best = (min if lower else max)(printed.values(), key=float)
     cells = (replace(cell, best=printed.get(position) == best) for position, cell in enumerate(line.cells))
     return replace(line, cells=tuple(cells))
@@ -115,7 +109,9 @@ def number(value: float, decimals: int | None) -> str:
     if decimals is not None:
         # Rounded first, since a negative number may round to a zero that should have no sign.
         return f"{round(value, decimals) + 0.0:.{decimals}f}"
-    return f"{value:.0f}" if abs(value) >= 100 else f"{value:.3g}"
+    if abs(value) >= 100:
+        return f"{value:.0f}"
+    return f"{value:.3g}"
 
 
 def with_half_width(mean: float, half_width: float | None, decimals: int | None) -> str:
@@ -126,37 +122,38 @@ def with_half_width(mean: float, half_width: float | None, decimals: int | None)
     if half_width is None or math.isnan(half_width):
         return number(mean, decimals)
     if decimals == SHARE_DECIMALS and half_width > 0.5 and 0 <= mean <= 1:
-        low, high = max(mean - half_width, 0.0), min(mean + half_width, 1.0)
+        low = max(mean - half_width, 0.0)
+        high = min(mean + half_width, 1.0)
         return f"{number(mean, decimals)} ({low:.3g} to {high:.3g})"
     spread = f"{half_width:.2g}" if decimals is None else number(half_width, decimals)
     return f"{number(mean, decimals)} ± {spread}"
 
 
-def layout(table: Table) -> tuple[list[str], list[list[Entry]]]:
+def layout(table: ReportTable) -> tuple[list[str], list[list[Entry]]]:
     """Set a table as a grid: a head, and rows of entries of the same length.
 
     Where anything was published, lines are followed by the published values, and by the differences if those have
-    intervals.  The number of
-    seeds, and of failed rows if there are any, stand at the end.
+    intervals.  The number of seeds, and of failed rows if there are any, stand at the end.
     """
     numeric = any(cell.estimate is not None for line in table.lines for cell in line.cells)
     compared = any(_is_compared(line) for line in table.lines)
     failures = any(_n_failed(line) for line in table.lines)
-    head = [*table.headings, *([""] if compared else []), *table.columns]
-    head += [*(["seeds"] if numeric else []), *(["failed"] if failures else [])]
+    # A column that would be empty in all lines is left out.
+    head = [*table.headings, *[""][:compared], *table.columns, *["seeds"][:numeric], *["failed"][:failures]]
     body = []
     for line in table.lines:
         measured = [Entry(heading) for heading in line.headings]
-        measured += [Entry("measured")] if compared else []
-        measured += [Entry(_measured(cell, line.decimals), cell.best) for cell in line.cells]
-        measured += [Entry(_seeds(line))] if numeric else []
-        measured += [Entry(str(_n_failed(line) or ""))] if failures else []
+        measured += [Entry("measured")][:compared]
+        measured += [Entry(_format_estimate(cell, line.decimals), cell.best) for cell in line.cells]
+        measured += [Entry(_seeds(line))][:numeric]
+        measured += [Entry(str(_n_failed(line) or ""))][:failures]
         body.append(measured)
         if _is_compared(line):
             for label, texts in (
-                ("published", [_published(cell, line.decimals) for cell in line.cells]),
+                ("published", [_format_published(cell, line.decimals) for cell in line.cells]),
                 ("difference", [_difference(cell) for cell in line.cells]),
             ):
+                # A line of published words has no differences.
                 if not any(texts):
                     continue
                 entries = [Entry("", muted=True)] * len(line.headings) + [Entry(label, muted=True)]
@@ -177,22 +174,28 @@ def _seeds(line: Line) -> str:
     counts = [cell.interval.n for cell in line.cells if cell.interval is not None]
     if not counts:
         return "0"
-    return str(counts[0]) if min(counts) == max(counts) else f"{min(counts)} to {max(counts)}"
+    if min(counts) == max(counts):
+        return str(counts[0])
+    return f"{min(counts)} to {max(counts)}"
 
 
-def _measured(cell: Cell, decimals: int | None) -> str:
+def _format_estimate(cell: TableCell, decimals: int | None) -> str:
     if cell.estimate is None:
         return cell.text or NOTHING
     if cell.interval is None:
-        return "failed" if cell.estimate.n_failed else NOTHING
+        if cell.estimate.n_failed:
+            return "failed"
+        return NOTHING
     return with_half_width(cell.interval.mean, cell.interval.half_width, decimals)
 
 
-def _published(cell: Cell, decimals: int | None) -> str:
+def _format_published(cell: TableCell, decimals: int | None) -> str:
     if cell.published is None:
         return cell.published_text
     return with_half_width(cell.published.mean, cell.published.half_width, decimals)
 
 
-def _difference(cell: Cell) -> str:
-    return "" if math.isnan(cell.difference) else f"{cell.difference:+.1f} SE".replace("-", "−")
+def _difference(cell: TableCell) -> str:
+    if math.isnan(cell.difference):
+        return ""
+    return f"{cell.difference:+.1f} SE".replace("-", "−")

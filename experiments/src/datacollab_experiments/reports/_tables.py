@@ -9,27 +9,21 @@ from ..paper import Row
 from ._cells import INTERVALS, by_name, cell, headings_of, methods_line, methods_table, size_note, slug
 from ._privacy_tables import privacy_tables
 from ._risk_tables import risk_tables
-from ._table import Cell, Line, Table
+from ._table import Line, ReportTable, TableCell
 
-__all__ = ["TIME_FIGURES", "result_tables"]
-
+# Figures of the paper about times, by the key of ``Row.seconds``.
 TIME_FIGURES = {"construct": "fig:rq3_func_time", "represent": "fig:rq3_repr_time"}
-"""Figures of the paper about times, by the key of ``Row.seconds``."""
 
 _REGRESSION = "tab:recon-score-2datasets-transposed-se"
 
 
-def result_tables(rows: Mapping[str, Sequence[Row]]) -> list[Table]:
+def result_tables(rows: Mapping[str, Sequence[Row]]) -> list[ReportTable]:
     """All tables that the rows give, in the order of the experiments.
 
     Parameters
     ----------
     rows : mapping of str to sequence of Row
-        By experiment; experiments that no table is made for are passed over.
-
-    Returns
-    -------
-    list of Table
+        Rows by experiment; experiments that no table is made for are passed over.
     """
     tables = []
     for experiment, source in (("rq1", "fig:num-existing"), ("rq2", "fig:num_2")):
@@ -41,7 +35,7 @@ def result_tables(rows: Mapping[str, Sequence[Row]]) -> list[Table]:
     return tables
 
 
-def _by_parties(experiment: str, source: str, rows: Sequence[Row]) -> list[Table]:
+def _by_parties(experiment: str, source: str, rows: Sequence[Row]) -> list[ReportTable]:
     tables = []
     for (dataset, preset), group in by_axes(rows, "dataset", "hyperparameters").items():
         names = in_order(row.name for row in group)
@@ -55,10 +49,11 @@ def _by_parties(experiment: str, source: str, rows: Sequence[Row]) -> list[Table
     return tables
 
 
-def _by_anchors(rows: Sequence[Row]) -> list[Table]:
+def _by_anchors(rows: Sequence[Row]) -> list[ReportTable]:
     tables = []
     for (dataset, preset), group in by_axes(rows, "dataset", "hyperparameters").items():
         where = f"on {dataset}, {preset} hyperparameters"
+        # Two series share conditions: more anchors from as many rows, and as many from more rows.
         quantity, quality = anchor_series(group)
         for what, part, axis, heading, source in (
             ("quantity", quantity, "n_anchors", "anchors", "fig:rq3_size"),
@@ -77,6 +72,7 @@ def _by_anchors(rows: Sequence[Row]) -> list[Table]:
             ("construct", "seconds to construct all g_k"),
             ("represent", "seconds to represent the test rows of all parties"),
         ):
+            # A failed row belongs to every table, so that it is counted there.
             timed = [row for row in quantity if row.error is not None or measure in row.seconds]
             if any(row.error is None for row in timed):
                 name = slug(f"rq3_seconds-{measure}_{dataset}_{preset}")
@@ -85,19 +81,20 @@ def _by_anchors(rows: Sequence[Row]) -> list[Table]:
     return tables
 
 
-def _times(name: str, measure: str, caption: str, rows: Sequence[Row]) -> Table:
+def _times(name: str, measure: str, caption: str, rows: Sequence[Row]) -> ReportTable:
     methods = by_name(rows)
     lines = []
     for (size,), part in by_axes(rows, "n_anchors").items():
         at_size = by_name(part)
         lines.append(Line((str(size),), tuple(cell(at_size.get(method, []), measure) for method in methods), None))
-    slopes = (Cell(Estimate(slope(part, "n_anchors", measure))) for part in methods.values())
+    # A slope has no printed value, and failures are counted in the lines above.
+    slopes = (TableCell(Estimate(slope(part, "n_anchors", measure))) for part in methods.values())
     lines.append(Line(("slope",), tuple(slopes), 2))
     note = f"{INTERVALS} Slope: of log seconds over log anchors, least squares for each seed, then over seeds."
-    return Table(name, "rq3", caption, TIME_FIGURES[measure], ("anchors",), tuple(methods), tuple(lines), note)
+    return ReportTable(name, "rq3", caption, TIME_FIGURES[measure], ("anchors",), tuple(methods), tuple(lines), note)
 
 
-def _regression(rows: Sequence[Row]) -> list[Table]:
+def _regression(rows: Sequence[Row]) -> list[ReportTable]:
     tables = []
     for (preset,), group in by_axes(rows, "hyperparameters").items():
         names = in_order(row.name for row in group)

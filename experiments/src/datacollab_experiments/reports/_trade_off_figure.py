@@ -1,4 +1,4 @@
-"""What an obfuscator costs in accuracy, and what an attacker reads."""
+"""An obfuscator's cost in accuracy, and an attacker's success."""
 
 from __future__ import annotations
 
@@ -17,14 +17,12 @@ if TYPE_CHECKING:
     from matplotlib.axes import Axes
     from matplotlib.figure import Figure
 
-__all__ = ["trade_off_figure"]
-
 
 def trade_off_figure(datasets: Mapping[str, Sequence[Row]]) -> Figure | None:
     """Accuracy over the strongest attack's reconstruction accuracy; None where no condition has both.
 
     One panel per data set, one line per obfuscator, one point per number of columns.  Grey points are the published
-    ones, joined to ours; the dotted line is what a reconstruction by the mean image gets.
+    ones, joined to ours; the dotted line is the accuracy of the mean image.
     """
     drawn = {dataset: points for dataset, rows in datasets.items() if (points := _points(rows))}
     if not drawn:
@@ -44,8 +42,8 @@ def trade_off_figure(datasets: Mapping[str, Sequence[Row]]) -> Figure | None:
     return figure
 
 
+# Obfuscator, columns, accuracy, reconstruction accuracy, and the rows of the strongest attack.
 _Point = tuple[str, int, Interval, Interval, list[Row]]
-"""Obfuscator, columns, accuracy, reconstruction accuracy, and the rows of the strongest attack."""
 
 
 def _points(rows: Sequence[Row]) -> list[_Point]:
@@ -62,11 +60,14 @@ def _points(rows: Sequence[Row]) -> list[_Point]:
 
 
 def _draw(axes: Axes, dataset: str, points: Sequence[_Point]) -> dict[str, Any]:
-    """Draw one panel; its handles by what they stand for."""
+    """Draw one panel; return its handles by their labels."""
     handles: dict[str, Any] = {}
     look = styles([obfuscator for obfuscator, *_ in points])
     for obfuscator in look:
-        x, y, x_error, y_error = [], [], [], []
+        x = []
+        y = []
+        x_error = []
+        y_error = []
         for kind, n_components, utility, risk, _ in points:
             if kind != obfuscator:
                 continue

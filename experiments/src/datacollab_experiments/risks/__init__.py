@@ -1,1 +1,1 @@
-"""What attackers learn: figures that documents cite, and whether audits are above the strongest attackers."""
+"""Whether audits are above the strongest attackers."""

@@ -1,4 +1,4 @@
-"""Whether an audit's upper ends are above what the strongest attackers reach, in 20 runs.
+"""Whether an audit's upper ends are above the success of the strongest attackers, in 20 runs.
 
     python -m datacollab_experiments.risks.audit_upper_end [--data-dir DIR] [--seeds 2] [--datasets diabetes ...]
     python -m datacollab_experiments.risks.audit_upper_end --report-only
@@ -32,12 +32,16 @@ from ..harness import Found, Outcome, Scored, Study, Task, attempt, cell_id, mar
 from ..pays.columns import Array
 from ..pays.tables import Table, load_table
 from ..solvers.mnist_parties import data_directory
-from .reference_attacks import World, strongest
+from .reference_attacks import AttackedShare, strongest
 
 DATASETS = ("mnist", "ujiindoorloc", "diabetes", "whas500", "attrition")
-N_OWN, N_ANCHORS, N_PUBLIC, N_STRANGERS, N_COLUMNS = 60, 130, 120, 130, 8
+N_OWN = 60
+N_ANCHORS = 130
+N_PUBLIC = 120
+N_STRANGERS = 130
+N_COLUMNS = 8
+# Of 520 columns with units of their own, fewer anchor rows do not determine f.
 MORE_ANCHORS = {"ujiindoorloc": 700}
-"""Of 520 columns with units of their own, fewer anchor rows do not determine f."""
 ATTACKS = (
     "kernel ridge",
     "emulator",
@@ -59,12 +63,9 @@ class OwnTargets(Microaggregation):
         return published._replace(target=target[published.own_rows])
 
 
+# Data sets that are no classification.
 TASKS = {"ujiindoorloc": "regression", "diabetes": "regression"}
-"""Of data sets that are no classification."""
-WAYS = {
-    "classification": ("undefended", "means of 5"),
-    "regression": ("means of 5", "means of 5, own targets"),
-}
+WAYS = {"classification": ("undefended", "means of 5"), "regression": ("means of 5", "means of 5, own targets")}
 
 
 def make_party(way: str, anchor: Array, n_columns: int, standardize: bool, seed: int) -> dc.Party:
@@ -80,7 +81,7 @@ def make_party(way: str, anchor: Array, n_columns: int, standardize: bool, seed:
 
 @dataclass(frozen=True)
 class Held:
-    """One figure of an audit beside what attackers reached, and by which attack each."""
+    """One figure of an audit beside the attackers' success, each with its attack."""
 
     upper: float
     by: str
@@ -89,12 +90,12 @@ class Held:
 
     @property
     def holds(self) -> bool:
-        """Whether the upper end is above what was reached, but for rounding."""
+        """Whether the upper end is above the attackers' success, but for rounding."""
         return self.upper >= self.reached - 1e-9
 
 
 @dataclass(frozen=True)
-class Row:
+class AuditRun:
     """One run: figures by name, and seconds of CPU of the audit."""
 
     dataset: str
@@ -104,12 +105,14 @@ class Row:
     seconds: float
 
 
-def run(table: Table, way: str, seed: int) -> Row:
+def run(table: Table, way: str, seed: int) -> AuditRun:
     """Audit once, and run the attacks that it has to be above."""
     order = np.random.RandomState([seed, 0]).permutation(len(table.y))
     n_anchors = MORE_ANCHORS.get(table.name, N_ANCHORS)
     parts = np.split(order, np.cumsum([N_OWN, n_anchors, N_PUBLIC, N_STRANGERS]))[:4]
+    # The attacker's strangers are none of the audit's: it must hold for people it never saw.
     own, anchor, public, strangers = ((table.matrix(part, parts[1]), table.y[part]) for part in parts)
+    # One column fewer than the table, so that no map is a mere rotation.
     n_columns = min(N_COLUMNS, own[0].shape[1] - 1)
     started = time.process_time()
     with warnings.catch_warnings():
@@ -130,7 +133,7 @@ def run(table: Table, way: str, seed: int) -> Row:
         )
         audited = time.process_time() - started
         share, places = party.share_with_order(*anchor)
-        world = World(
+        world = AttackedShare(
             own=own,
             anchor=anchor,
             public=public,
@@ -142,16 +145,17 @@ def run(table: Table, way: str, seed: int) -> Row:
         )
         reached = strongest(world)
     figures = {figure: Held(*upper_end(result, figure), *reached[figure]) for figure in FIGURES}
-    return Row(table.name, way, seed, figures, audited)
+    return AuditRun(table.name, way, seed, figures, audited)
 
 
 def upper_end(result: AuditResult, metric: str) -> tuple[float, str]:
+    # Figures that were not measured have no upper end to hold.
     found = [(one.upper, one.attack) for one in result.findings if one.metric == metric and one.is_measured]
     return max(found)
 
 
-def figures(rows: Sequence[Row]) -> list[list[str]]:
-    """Per way of sharing: mean upper ends and what was reached, and how often the first was above."""
+def figures(rows: Sequence[AuditRun]) -> list[list[str]]:
+    """Per way of sharing: mean upper ends and attackers' success, and how often the first was above."""
     cells = []
     names = list(dict.fromkeys(row.way for row in rows))
     for name in [*names, "all"]:
@@ -159,7 +163,8 @@ def figures(rows: Sequence[Row]) -> list[list[str]]:
         line = [name, str(len(some))]
         for figure in FIGURES:
             held = [row.figures[figure] for row in some]
-            reached, upper = np.mean([one.reached for one in held]), np.mean([one.upper for one in held])
+            reached = np.mean([one.reached for one in held])
+            upper = np.mean([one.upper for one in held])
             line += [f"{reached:.2f}", f"{upper:.2f}", f"{sum(one.holds for one in held)}"]
         cells.append([*line, f"{np.mean([row.seconds for row in some]):.0f}"])
     return cells
@@ -181,9 +186,9 @@ class Run(Task):
     def measure(self) -> Iterator[Outcome]:
         """Audit, attack, and give each figure with the name of the attack that found it."""
         for cell in self.cells:
-            yield attempt(cell, self._scored)
+            yield attempt(cell, self._score)
 
-    def _scored(self) -> Scored:
+    def _score(self) -> Scored:
         row = run(load_table(self.dataset, data_directory(self.data_dir)), self.way, self.seed)
         scores: dict[str, float] = {}
         for figure, held in row.figures.items():
@@ -202,7 +207,7 @@ def tasks_of(options: argparse.Namespace) -> list[Run]:
     return tasks
 
 
-def rows_of(found: Found[Run]) -> Iterator[Row]:
+def rows_of(found: Found[Run]) -> Iterator[AuditRun]:
     """Return rows as the tables take them."""
     for task, results in found:
         for result in results.values():
@@ -212,15 +217,16 @@ def rows_of(found: Found[Run]) -> Iterator[Row]:
                     figure, what, attack = name.split("|")
                     told[figure][what] = value, attack
                 figures = {figure: Held(*each["upper"], *each["reached"]) for figure, each in told.items()}
-                yield Row(task.dataset, task.way, task.seed, figures, result.seconds["audit"])
+                yield AuditRun(task.dataset, task.way, task.seed, figures, result.seconds["audit"])
 
 
-def report_text(rows: Sequence[Row]) -> str:
+def report_text(rows: Sequence[AuditRun]) -> str:
     """Return the table, how many runs hold, and those that do not."""
     head = ["shared", "runs"]
     for figure in FIGURES:
         head += [f"{figure}, reached", "at most", "above in"]
     above = sum(all(held.holds for held in row.figures.values()) for row in rows)
+    # Wilson's interval, which is right for rates near one.
     low, high = wilson_interval(above, len(rows))
     lines = [markdown([*head, "CPU s"], figures(rows), numbers=True), ""]
     interval = f"95 % interval {low:.2f} to {high:.2f}"

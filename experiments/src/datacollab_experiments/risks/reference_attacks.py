@@ -1,4 +1,4 @@
-"""Attackers at full strength, written without the library's attacks: what an audit's upper ends have to be above.
+"""Attackers at full strength, written without the library's attacks: an audit's upper ends have to be above them.
 
 They hold the share, the whole anchor with targets, public rows, and a list of candidates: everybody in the table and
 as many strangers as there are.  f is solved for by least squares; means of equal rows are taken apart by hashing all
@@ -29,13 +29,13 @@ from datacollab.share import Share
 from ..pays.columns import Array
 
 Rows = tuple[Array, NDArray[Any]]
+# Candidates nearest to a mean among which its members are sought, by their number.
 _NEAREST = {2: 400, 3: 200, 4: 190, 5: 190, 6: 130, 7: 70, 8: 60, 9: 45}
-"""Candidates nearest to a mean among which its members are sought, by their number."""
 
 
 @dataclass(frozen=True, eq=False)
-class World:
-    """What is attacked, with what the attacker holds; `places` are the table's rows of the shared ones."""
+class AttackedShare:
+    """A share, and all that the attacker holds; `places` are the table's rows of the shared ones."""
 
     own: Rows
     anchor: Rows
@@ -51,22 +51,28 @@ class World:
         return self.share.target.dtype.kind == "f"
 
 
-def strongest(world: World) -> dict[str, tuple[float, str]]:
+def strongest(world: AttackedShare) -> dict[str, tuple[float, str]]:
     """The largest rate of linkage and the largest area under the curve, each with the attack's name."""
-    A, Z = world.anchor[0], world.share.representation
+    A = world.anchor[0]
+    Z = world.share.representation
     design = np.column_stack([np.ones(len(A)), A - A.mean(axis=0)])
+    # Every f here is affine, so the anchor's pairs determine it.
     coefficients = np.linalg.lstsq(design, world.share.anchor_representation, rcond=1e-10)[0]
 
     def f(rows: Array) -> Array:
         return np.asarray(np.column_stack([np.ones(len(rows)), rows - A.mean(axis=0)]) @ coefficients)
 
-    own, strangers = f(world.own[0]), f(world.strangers[0])
+    own = f(world.own[0])
+    strangers = f(world.strangers[0])
     spread = np.where(Z.std(axis=0) > 0, Z.std(axis=0), 1.0)
-    links, scores = {}, {}
+    links = {}
+    scores = {}
     for name, unit in {"distance": np.ones_like(spread), "distance, columns alike": spread}.items():
-        links[name] = linked(own / unit, Z / unit, world)
+        links[name] = link(own / unit, Z / unit, world)
+        # Of a member, some shared row lies near.
         near = -cdist(np.vstack([own, strangers]) / unit, Z / unit).min(axis=1)
         scores[name] = near
+    # Equal shared rows are the mean of a group, once for each member.
     groups = equal_groups(Z)
     if len(groups) < len(Z):
         people = np.vstack([own, strangers])
@@ -77,10 +83,10 @@ def strongest(world: World) -> dict[str, tuple[float, str]]:
         scores["groups"] = found + 1e-3 * rank(scores["distance"])
         # Who is in the table is known where rows are linked, so that there are fewer to be tried.
         among_own = [(group, solve(own, Z[group[0]], len(group))) for group in groups]
-        links["groups"] = linked_in_groups(world, own, among_own, links["distance"])
-    scores["model"] = judged(world, np.vstack([own, strangers]))
-    scores["shift"] = moved(world, np.vstack([own, strangers]))
-    shadows = shadowed(world, np.vstack([own, strangers]), f)
+        links["groups"] = link_in_groups(world, own, among_own, links["distance"])
+    scores["model"] = judge(world, np.vstack([own, strangers]))
+    scores["shift"] = shift(world, np.vstack([own, strangers]))
+    shadows = attack_by_shadows(world, np.vstack([own, strangers]), f)
     if shadows is not None:
         scores["shadow shares"] = shadows
     truth = np.arange(len(own) + len(strangers)) < len(own)
@@ -97,11 +103,12 @@ def rank(values: Array) -> Array:
     return np.asarray(np.argsort(np.argsort(values)) / len(values))
 
 
-def linked(images: Array, Z: Array, world: World) -> Array:
+def link(images: Array, Z: Array, world: AttackedShare) -> Array:
     """Whether each shared row is joined to its record, everybody in the table being a candidate; ties by a coin."""
     hits = []
     for _ in range(20):
-        rows, columns = world.random.permutation(len(Z)), world.random.permutation(len(images))
+        rows = world.random.permutation(len(Z))
+        columns = world.random.permutation(len(images))
         i, j = linear_sum_assignment(cdist(Z[rows], images[columns]))
         hits.append(columns[j][np.argsort(rows[i])] == world.places)
     return np.asarray(np.mean(hits, axis=0))
@@ -114,12 +121,17 @@ def equal_groups(Z: Array) -> list[NDArray[np.intp]]:
 
 def solve(people: Array, mean: Array, size: int) -> list[int]:
     """Members of a group: all sums of one half of them, against all of the other, along one direction."""
+    # Rounding of sums in double precision, with some room.
     tolerance = 1e-9 * float(np.abs(people).max())
     if size == 1:
         gap = np.abs(people - mean).max(axis=1)
-        return [int(gap.argmin())] if gap.min() <= tolerance else []
+        if gap.min() <= tolerance:
+            return [int(gap.argmin())]
+        return []
+    # Larger groups have too many sums of halves to try.
     if size not in _NEAREST:
         return []
+    # Members lie near their mean, and sums of fewer candidates are fewer.
     order = np.argsort(((people - mean) ** 2).sum(axis=1))[: _NEAREST[size]]
     gaps = people[order] - mean
     along = gaps @ np.random.RandomState(0).standard_normal(gaps.shape[1])
@@ -142,10 +154,10 @@ def subsets(n: int, size: int) -> NDArray[np.intp]:
     return np.array(list(combinations(range(n), size)), dtype=np.intp).reshape(-1, size)
 
 
-def linked_in_groups(
-    world: World, own: Array, solved: list[tuple[NDArray[np.intp], list[int]]], otherwise: Array
+def link_in_groups(
+    world: AttackedShare, own: Array, solved: list[tuple[NDArray[np.intp], list[int]]], otherwise: Array
 ) -> Array:
-    """Rows of solved groups go to members by how near their numbers are to what a model says, else by chance."""
+    """Rows of solved groups go to members by how near their numbers are to a model's, else by chance."""
     hits = otherwise.copy()
     predicted = None
     if world.is_numeric:
@@ -165,10 +177,11 @@ def linked_in_groups(
     return hits
 
 
-def judged(world: World, images: Array) -> Array:
+def judge(world: AttackedShare, images: Array) -> Array:
     """How well a model of the shared rows says each record's own target."""
     y = np.concatenate([world.own[1], world.strangers[1]])
-    Z, target = world.share.representation, world.share.target
+    Z = world.share.representation
+    target = world.share.target
     if world.is_numeric:
         numbers = RandomForestRegressor(200, random_state=0).fit(Z, target)
         return np.asarray(-np.abs(numbers.predict(images) - y))
@@ -178,18 +191,22 @@ def judged(world: World, images: Array) -> Array:
     return np.asarray(chances[np.arange(len(y)), [column.get(label, 0) for label in y.tolist()]])
 
 
-def moved(world: World, images: Array) -> Array:
+def shift(world: AttackedShare, images: Array) -> Array:
     """How far each class's shared rows lie off the anchor's, in the direction of the record."""
     y = np.concatenate([world.own[1], world.strangers[1]])
     bins = [y, world.share.target, world.anchor[1]]
     if world.is_numeric:
+        # Numbers stand in tenths for classes.
         ends = np.unique(np.quantile(world.anchor[1], np.arange(1, 10) / 10, method="inverted_cdf"))
         bins = [np.searchsorted(ends, each) for each in bins]
     of_record, of_row, of_anchor = bins
-    A, Z = world.share.anchor_representation, world.share.representation
+    A = world.share.anchor_representation
+    Z = world.share.representation
     scores = np.zeros(len(images))
     for label in np.unique(of_anchor):
-        rows, usual = of_row == label, A[of_anchor == label]
+        rows = of_row == label
+        usual = A[of_anchor == label]
+        # A class that nobody shared moved nothing.
         if not rows.any():
             continue
         some = of_record == label
@@ -197,8 +214,9 @@ def moved(world: World, images: Array) -> Array:
     return scores
 
 
-def shadowed(world: World, images: Array, f: Any) -> Array | None:
+def attack_by_shadows(world: AttackedShare, images: Array, f: Any) -> Array | None:
     """The library's shadow shares, with anchor and public rows together for made-up tables."""
+    # Without a defence a member's row is there as it is, and distance finds it.
     if not world.party.defences:
         return None
     coding = target_numbers(world.share.target)

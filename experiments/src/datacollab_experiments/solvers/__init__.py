@@ -1,1 +1,1 @@
-"""Solvers of KTI: time, memory and exactness, against the paper's algorithm and other libraries; and by landmarks."""
+"""Costs of KTI's fits: beside their estimates, and on a graphics processor."""

@@ -1,4 +1,4 @@
-"""What fits of KTI take, beside what `KTI.estimate_cost` says: bytes at the peak and seconds of CPU.
+"""Costs of fits of KTI, beside `KTI.estimate_cost`: bytes at the peak and seconds of CPU.
 
 Every fit runs in a fresh process with one thread of BLAS (`--threads`).  Bytes are the largest resident set that the
 system saw of that process (ru_maxrss): Python, the anchor representations and the fit.  Seconds are CPU time of the fit
@@ -17,6 +17,7 @@ from __future__ import annotations
 import argparse
 import csv
 import json
+import os
 import resource
 import subprocess
 import sys
@@ -34,10 +35,10 @@ from datacollab import KTI
 from datacollab.analyst._cost import FitCost
 from datacollab.errors import ApproximationWarning
 
-from .measuring import one_thread_environment
-
+# Fewer latent dimensions than columns, as real representations have.
 _LATENT = 12
 _ROWS = 10_000
+# Enough rows for every part of a fit to be loaded.
 _WARM_UP = 300
 
 
@@ -47,13 +48,8 @@ class Case:
 
     Attributes
     ----------
-    solver, kernel : str
-        As `KTI` takes them.
-    n_anchors, n_parties, n_columns, n_components : int
     n_landmarks : int
         0 for as many as "nystroem" takes by itself.
-    dtype : str
-        Of the anchor representations.
     gib : float
         `memory_limit`; 0 for none.
     """
@@ -69,7 +65,7 @@ class Case:
     gib: float = 0.0
 
     def integrator(self) -> KTI:
-        """Return what is fitted."""
+        """Return the integrator of the case."""
         return KTI(
             self.n_components,
             solver=self.solver,
@@ -79,15 +75,16 @@ class Case:
         )
 
     def estimate(self) -> FitCost:
-        """Return what is estimated before the fit, on a machine with any memory."""
+        """Return the estimate before the fit, on a machine with any memory."""
+        # An estimate on this machine would depend on its memory.
         unlimited = self.integrator()
         unlimited.memory_limit = self.gib * 2**30 or 2.0**60
         return unlimited.estimate_cost(self.n_anchors, self.n_parties, self.n_columns, np.dtype(self.dtype))
 
 
 @dataclass(frozen=True, kw_only=True)
-class Measured:
-    """What a fit took, and how fast the machine was meanwhile."""
+class MeasuredFit:
+    """The cost of a fit, and the speed of the machine meanwhile."""
 
     case: Case
     memory: int
@@ -139,28 +136,32 @@ def anchors(case: Case) -> dict[str, NDArray[Any]]:
 
 def fit(case: Case) -> dict[str, Any]:
     """Measure one fit in this process."""
-    representations, integrator = anchors(case), case.integrator()
+    representations = anchors(case)
+    integrator = case.integrator()
     cost = case.estimate()
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", ApproximationWarning)
         # The first fit loads code.
         integrator.fit(anchors(replace(case, n_anchors=_WARM_UP)))
+        # The machine is shared: its speed is measured before and after.
         before = cost.speeds()
         started = time.process_time()
         integrator.fit(representations)
     seconds = time.process_time() - started
+    # macOS counts bytes, and Linux kibibytes.
     peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * (1 if sys.platform == "darwin" else 1024)
     after = cost.speeds()
     speeds = {name: (before[name] + after[name]) / 2 for name in before}
     return {"memory": peak, "seconds": seconds, "landmarks": integrator.n_landmarks_ or 0, "speeds": speeds}
 
 
-def in_fresh_process(case: Case, threads: int) -> Measured:
+def in_fresh_process(case: Case, threads: int) -> MeasuredFit:
     """Call `fit` in a process whose BLAS takes so many threads."""
     command = [sys.executable, "-m", __spec__.name, "--case", json.dumps(asdict(case))]
-    environment = one_thread_environment(threads)
+    names = ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS")
+    environment = {**os.environ, **dict.fromkeys(names, str(threads))}
     told = subprocess.run(command, env=environment, stdout=subprocess.PIPE, text=True, check=True).stdout
-    return Measured(case=case, **json.loads(told))
+    return MeasuredFit(case=case, **json.loads(told))
 
 
 SPEEDS = ("double", "single", "skinny", "values32", "values64")
@@ -168,14 +169,14 @@ _CASE = tuple(field.name for field in fields(Case))
 _HEADER = (*_CASE, "landmarks", "memory", "seconds", *SPEEDS)
 
 
-def read(path: Path) -> list[Measured]:
+def read(path: Path) -> list[MeasuredFit]:
     """Return the rows of a file; none if there is no file."""
     if not path.exists():
         return []
     types = {field.name: {"str": str, "int": int, "float": float}[str(field.type)] for field in fields(Case)}
     with path.open(encoding="utf-8", newline="") as file:
         return [
-            Measured(
+            MeasuredFit(
                 case=Case(**{name: types[name](row[name]) for name in _CASE}),
                 memory=int(row["memory"]),
                 seconds=float(row["seconds"]),
@@ -186,7 +187,7 @@ def read(path: Path) -> list[Measured]:
         ]
 
 
-def write(path: Path, rows: list[Measured]) -> None:
+def write(path: Path, rows: list[MeasuredFit]) -> None:
     """Write the rows of a file, sorted by their cases."""
     with path.open("w", encoding="utf-8", newline="") as file:
         writer = csv.writer(file, lineterminator="\n")
@@ -196,7 +197,7 @@ def write(path: Path, rows: list[Measured]) -> None:
             writer.writerow([*asdict(row.case).values(), row.landmarks, row.memory, *numbers])
 
 
-def render(rows: list[Measured]) -> str:
+def render(rows: list[MeasuredFit]) -> str:
     """Return the table of a page, a line for each row."""
     from ..harness import markdown  # whose memory does not count as that of a fit
 
@@ -204,11 +205,14 @@ def render(rows: list[Measured]) -> str:
     header += ["GiB", "estimate / measured", "CPU s", "estimate / measured"]
     lines = []
     for row in rows:
-        case, (memory, seconds) = row.case, row.ratios
-        columns = f"{case.n_columns}{' in float32' if case.dtype == 'float32' else ''}"
+        case = row.case
+        (memory, seconds) = row.ratios
+        columns = f"{case.n_columns}{' in float32' * (case.dtype == 'float32')}"
         sizes = [f"{case.n_anchors:,}", f"{case.n_parties}", columns, f"{case.n_components}"]
         found = [f"{row.memory / 2**30:.2f}", f"{memory:.2f}", f"{row.seconds:,.1f}", f"{seconds:.2f}"]
-        landmarks = f"{row.landmarks:,}" if row.landmarks else ""
+        landmarks = ""
+        if row.landmarks:
+            landmarks = f"{row.landmarks:,}"
         lines.append([case.estimate().solver, *sizes, case.kernel, landmarks, *found])
     return markdown(header, lines, numbers=True)
 
@@ -235,6 +239,7 @@ def main(arguments: list[str] | None = None) -> int:
         if case not in known:
             found = in_fresh_process(case, options.threads)
             rows.append(found)
+            # Written after each fit, so that a run that is stopped loses one at most.
             write(options.output, rows)
             print(case, f"{found.memory / 2**20:.0f} MiB, {found.seconds:.1f} s", *found.ratios, flush=True)
     print(render(read(options.output)))

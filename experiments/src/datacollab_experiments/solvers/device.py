@@ -23,6 +23,7 @@ from datacollab import KTI
 
 from .mnist_parties import draw_parties, load_table
 
+# The least of two counts: other work on the machine only adds.
 _REPEATS = 2
 
 
@@ -50,12 +51,14 @@ def main() -> None:
         anchors = draw_parties(X, y, n_anchors=n_anchors, n_parties=arguments.parties).anchors
         moved = there(anchors)
         places: dict[str, Callable[[], KTI]] = {"cpu": lambda: KTI(16).fit(anchors), "gpu": lambda: KTI(16).fit(moved)}  # noqa: B023
-        seconds, fitted = dict.fromkeys(places, np.inf), {}
+        seconds = dict.fromkeys(places, np.inf)
+        fitted = {}
         for _ in range(_REPEATS):
             for place, fit in places.items():
                 start = time.perf_counter()
                 fitted[place] = fit()
                 if arguments.device == "cuda":
+                    # The device works on after the call returns.
                     torch.cuda.synchronize()
                 seconds[place] = min(seconds[place], time.perf_counter() - start)
         target: Any = fitted["gpu"].target_

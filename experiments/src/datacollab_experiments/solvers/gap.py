@@ -29,7 +29,7 @@ from datacollab.errors import ApproximationWarning
 
 from ..harness import markdown
 from . import oracles
-from .measuring import measured, one_thread_environment
+from .measuring import measured, thread_environment
 from .mnist_parties import Array, draw_parties, load_table
 
 COMPONENTS = 16
@@ -39,7 +39,7 @@ AUTO = 0
 
 
 def integrator(n_landmarks: int | None) -> KTI:
-    """Return what is fitted: with None by the exact solver."""
+    """Return the integrator; None stands for the exact solver."""
     if n_landmarks is None:
         return KTI(COMPONENTS, solver="exact")
     return KTI(COMPONENTS, solver="nystroem", n_landmarks=n_landmarks or None)
@@ -68,24 +68,29 @@ def fit(anchors: dict[str, Array], n_landmarks: int | None, result: Path | None)
     }
 
 
-def in_fresh_process(
+def fit_in_fresh_process(
     anchors: Path, n_landmarks: int | None, threads: int, result: Path | None = None
 ) -> dict[str, Any]:
     """Call `fit` in a process whose BLAS takes so many threads."""
     command = [sys.executable, "-m", f"{__package__}.gap", "--fit", str(anchors)]
-    command += [] if n_landmarks is None else ["--landmarks", str(n_landmarks)]
-    command += [] if result is None else ["--result", str(result)]
-    environment = one_thread_environment(threads)
+    if n_landmarks is not None:
+        command += ["--landmarks", str(n_landmarks)]
+    if result is not None:
+        command += ["--result", str(result)]
+    environment = thread_environment(threads)
     told = subprocess.run(command, env=environment, stdout=subprocess.PIPE, text=True, check=True).stdout
     found: dict[str, Any] = json.loads(told)
     return found
 
 
-def returned(anchors: dict[str, Array], found: dict[str, Array], *, alpha: float, gammas: dict[str, float]) -> float:
+def objective_of(
+    anchors: dict[str, Array], found: dict[str, Array], *, alpha: float, gammas: dict[str, float]
+) -> float:
     """Return the objective (eq. kernel-formulation) at the target and the functions returned."""
     total = 0.0
     for party, A in anchors.items():
-        S, Gamma = found[f"centres {party}"], found[f"coefficients {party}"]
+        S = found[f"centres {party}"]
+        Gamma = found[f"coefficients {party}"]
         missed = rbf_kernel(A, S, gamma=gammas[party]) @ Gamma - found["target"]
         total += float(np.sum(missed**2) + alpha * np.sum(Gamma * (rbf_kernel(S, gamma=gammas[party]) @ Gamma)))
     return total
@@ -102,16 +107,17 @@ def compare(kind: str, options: argparse.Namespace) -> list[list[str]]:
         result = Path(scratch) / "result.npz"
         np.savez(file, allow_pickle=False, **anchors)
         for n_landmarks in options.landmarks:
-            exact, few = [], []
+            exact = []
+            few = []
             for _ in range(options.pairs):
-                exact.append(in_fresh_process(file, None, options.threads))
-                few.append(in_fresh_process(file, n_landmarks, options.threads, result))
+                exact.append(fit_in_fresh_process(file, None, options.threads))
+                few.append(fit_in_fresh_process(file, n_landmarks, options.threads, result))
             found = dict(np.load(result))
             problem = {"alpha": alpha, "gamma": exact[0]["gammas"]}
             least = exact[0]["objective"]
             gaps = [
                 oracles.attained(anchors, found["target"], **problem) / least - 1,
-                returned(anchors, found, alpha=alpha, gammas=exact[0]["gammas"]) / least - 1,
+                objective_of(anchors, found, alpha=alpha, gammas=exact[0]["gammas"]) / least - 1,
             ]
             name = "as it chooses" if n_landmarks == AUTO else f"{n_landmarks:,}"
             lines.append(

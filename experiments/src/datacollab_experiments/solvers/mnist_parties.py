@@ -1,4 +1,4 @@
-"""Parties that hold rows of MNIST, and what their obfuscators make of common anchor rows."""
+"""Parties that hold rows of MNIST, and their representations of common anchor rows."""
 
 from __future__ import annotations
 
@@ -20,28 +20,23 @@ _BLOCK = 5000
 
 
 @dataclass(frozen=True, eq=False)
-class Parties:
-    """One draw: what every party would share, by party, and the same test rows as each party maps them.
+class MnistParties:
+    """One draw: every party's anchor representation, and its own rows on the same scale.
 
     Attributes
     ----------
     anchors : dict of party to ndarray of shape (n_anchors, n_columns)
         Columns have mean 0 and variance 1.
-    rows, test : dict of party to ndarray of shape (n_rows, n_columns)
+    rows : dict of party to ndarray of shape (n_rows, n_columns)
         Brought to the scale of the party's anchors.
-    targets : dict of party to ndarray of shape (n_rows,)
-    test_target : ndarray of shape (n_test,)
     """
 
     anchors: dict[str, Array]
     rows: dict[str, Array]
-    targets: dict[str, NDArray[np.int64]]
-    test: dict[str, Array]
-    test_target: NDArray[np.int64]
 
 
 def data_directory(given: Path | None) -> Path | None:
-    """Directory of the data sets: the one given, or the one beside the repository where there is one."""
+    """Return the directory of the data sets: the one given, or the one beside the repository where there is one."""
     beside = Path(__file__).resolve().parents[5] / "shared" / "data"
     return given or (beside if beside.is_dir() else None)
 
@@ -59,19 +54,19 @@ def draw_parties(
     n_parties: int = 10,
     n_columns: int = 16,
     kind: str = "pca",
-    n_test: int = 0,
     seed: int = 0,
-) -> Parties:
-    """Give each party rows of its own, fit its obfuscator on them, and map the anchor and test rows.
+) -> MnistParties:
+    """Give each party rows of its own, fit its obfuscator on them, and map the anchor rows.
 
     Columns are standardised before every obfuscator.  Anchor rows are rows that nobody owns, and where those run out,
     points between two of them of the same class.
     """
     rng = np.random.default_rng(seed)
     order = rng.permutation(len(X))
-    owned, test, free = np.split(order, np.cumsum([n_parties * ROWS_PER_PARTY, n_test]))
+    owned, free = np.split(order, [n_parties * ROWS_PER_PARTY])
     first, second, weight = _anchor_pairs(y, free, n_anchors, rng)
-    anchors, rows, targets, tests = {}, {}, {}, {}
+    anchors = {}
+    rows = {}
     for index, own in enumerate(np.split(owned, n_parties)):
         party = f"party-{index}"
         f = obfuscator(kind, n_columns, standardize=True, random_state=seed).fit(X[own])
@@ -79,16 +74,14 @@ def draw_parties(
         scale = StandardScaler().fit(raw)
         anchors[party] = scale.transform(raw)
         rows[party] = scale.transform(f.transform(X[own]))
-        targets[party] = y[own]
-        if n_test:
-            tests[party] = scale.transform(f.transform(X[test]))
-    return Parties(anchors=anchors, rows=rows, targets=targets, test=tests, test_target=y[test])
+    return MnistParties(anchors=anchors, rows=rows)
 
 
 def _anchor_pairs(
     y: NDArray[np.int64], free: NDArray[np.intp], n_anchors: int, rng: np.random.Generator
 ) -> tuple[NDArray[np.intp], NDArray[np.intp], Array]:
-    """Two rows for each anchor point and the weight of the second: 0 while there are rows to take as they are."""
+    """Return two rows for each anchor point and the weight of the second: 0 while there are plain rows to take."""
+    # Rows that nobody owns come first; points between two of a class fill up.
     plain = free[:n_anchors]
     starts = rng.choice(free, size=n_anchors - len(plain))
     ends = starts.copy()

@@ -1,7 +1,7 @@
-r"""What KTI's solvers are measured against: the formulas as they stand, the published program, and another library.
+"""Peers of KTI's solvers: the formulas as they stand, the same by Cholesky factors, and another library.
 
 All take the parties' anchor representations, an RBF kernel with the same `gamma` for all, and the ridge penalty
-`alpha`, and return the target and what the integration functions need.
+`alpha`, and return the target and the coefficients of the integration functions.
 """
 
 from __future__ import annotations
@@ -15,15 +15,13 @@ import scipy.linalg
 from numpy.typing import NDArray
 from sklearn.metrics.pairwise import rbf_kernel
 
-from datacollab import KTI
-
 Array = NDArray[np.float64]
 Anchors = Mapping[str, Array]
 
 
 @dataclass(frozen=True, eq=False)
 class Integration:
-    """Target of shape (n_anchors, n_components), coefficients by party, and what was minimised, if it is that."""
+    """Target of shape (n_anchors, n_components), coefficients by party, and the minimum, if it is KTI's."""
 
     target: Array
     coefficients: dict[str, Array]
@@ -65,25 +63,6 @@ def cholesky(anchors: Anchors, n_components: int, *, alpha: float, gamma: float)
     return Integration(Z, coefficients, float(eigenvalues.sum()))
 
 
-def published(anchors: Anchors, n_components: int, *, alpha: float, gamma: float) -> Integration:
-    r"""The steps of the authors' published program, for their time.
-
-    Per party the spectrum of the kernel matrix for its largest eigenvalue, an inverse, the product P of both, and
-    :math:`(P - I)^\top (P - I)`; all eigenvectors of their sum; then the inverse again.  It minimises another function
-    than the paper's Theorem 2, so that the target differs.  Steps that only evaluate the result are left out.
-    """
-    identity = np.eye(len(next(iter(anchors.values()))))
-    kernels, smoothers = {}, []
-    for party, A in anchors.items():
-        K = rbf_kernel(A, A, gamma=gamma)
-        kernels[party] = K / np.linalg.eigvalsh(K).max()
-        smoothers.append(kernels[party] @ np.linalg.inv(kernels[party] + alpha * identity))
-    M = sum((P - identity).T @ (P - identity) for P in smoothers)
-    M = (M + M.T) / 2
-    Z = np.linalg.eigh(M)[1][:, :n_components]
-    return Integration(Z, {party: np.linalg.inv(K + alpha * identity) @ Z for party, K in kernels.items()})
-
-
 def kgcca(anchors: Anchors, n_components: int, *, alpha: float, gamma: float) -> Integration:
     r"""Kernel generalised CCA of cca-zoo, with the shrinkage that makes it KTI on centred kernels.
 
@@ -99,15 +78,6 @@ def kgcca(anchors: Anchors, n_components: int, *, alpha: float, gamma: float) ->
     return Integration(np.linalg.qr(total)[0], coefficients)
 
 
-def kti_on_centred_kernels(anchors: Anchors, n_components: int, *, alpha: float, gamma: float) -> Array:
-    """Target of KTI for the problem that `kgcca` solves, through features whose products are the centred kernels."""
-    features = {}
-    for party, A in anchors.items():
-        eigenvalues, V = np.linalg.eigh(_centred_kernel(A, gamma))
-        features[party] = V * np.sqrt(np.clip(eigenvalues, 0, None))
-    return KTI(n_components, kernel="linear", alpha=alpha, solver="exact").fit(features).target_
-
-
 def attained(anchors: Anchors, target: Array, *, alpha: float, gamma: float | Mapping[str, float]) -> float:
     r"""Value of :math:`\mathrm{tr}(Z^\top M_\lambda Z)` at any target, in double precision throughout."""
     total = 0.0
@@ -118,11 +88,6 @@ def attained(anchors: Anchors, target: Array, *, alpha: float, gamma: float | Ma
         factor = scipy.linalg.cho_factor(S, lower=True, overwrite_a=True, check_finite=False)
         total += alpha * float(np.sum(target * scipy.linalg.cho_solve(factor, target)))
     return total
-
-
-def largest_sine(Z: Array, W: Array) -> float:
-    """Sine of the largest principal angle between the column spaces of two orthonormal matrices."""
-    return float(np.linalg.norm(Z - W @ (W.T @ Z), 2))
 
 
 def _centred_kernel(A: Array, gamma: float) -> Array:

@@ -172,7 +172,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
         default=Path("src/datacollab/sums/membership.csv"),
         help="file of the package that `ship` makes of the report's membership.csv",
     )
-    parser.add_argument("--pays", type=Path, default=Path("docs/results/pays/scores.csv"))
+    parser.add_argument("--pays", type=Path, default=Path("docs/results/pays/scores.csv.gz"))
     parser.add_argument("--data-dir", type=Path, help="directory that holds MNIST and others")
     options = parser.parse_args(arguments)
     folder: Path = options.output
