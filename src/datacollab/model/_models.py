@@ -21,7 +21,7 @@ from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import _check_sample_weight, check_is_fitted, has_fit_parameter, validate_data
 
 from .._validation import FloatArray, Interval, StrOptions
-from ..linalg import Kernel, weighted_ridge_path
+from ..linalg import Kernel, ridge_path_of_features
 from ._refusals import FittedAlready
 
 _MOST_NUMBERS = 2**23
@@ -408,13 +408,13 @@ class LandmarkRidgeClassifier(_Probable, _LandmarkRidge):
     ) -> FloatArray:
         check_classification_targets(y)
         root = self._root(X.shape[1])
-        path = weighted_ridge_path(self._features(X) @ root, weights)
+        path = ridge_path_of_features(self._features(X) @ root, weights)
         classes = np.unique(y[path.weights > 0])
         T = (y[:, None] == classes).astype(np.float64)
         codes, judged = np.argmax(T, axis=1), (judges > 0) & T.any(axis=1)
         best = None
         for alpha in sorted(self.alphas, reverse=True):  # of equal ones the largest penalty
-            scores = path.left_out(alpha, T, groups)
+            scores = path.predict_left_out(alpha, T, groups)
             scale, offsets = calibrate(scores[judged], codes[judged], judges[judged])
             probabilities = calibrated(scores, scale, offsets)
             loss = float(judges[judged] @ log_loss_of(probabilities[judged], codes[judged]))
@@ -442,9 +442,9 @@ class LandmarkRidgeRegressor(RegressorMixin, _LandmarkRidge):
         self, X: FloatArray, y: NDArray[Any], weights: FloatArray, groups: NDArray[np.intp], judges: FloatArray
     ) -> FloatArray:
         root = self._root(X.shape[1])
-        path = weighted_ridge_path(self._features(X) @ root, weights)
+        path = ridge_path_of_features(self._features(X) @ root, weights)
         T = np.asarray(y, dtype=np.float64)[:, None]
-        left = {alpha: path.left_out(alpha, T, groups)[:, 0] for alpha in sorted(self.alphas, reverse=True)}
+        left = {alpha: path.predict_left_out(alpha, T, groups)[:, 0] for alpha in sorted(self.alphas, reverse=True)}
         alpha = min(left, key=lambda each: float(judges @ (left[each] - T[:, 0]) ** 2))
         coefficients, intercept = path.solve(alpha, T)
         self.alpha_, self.coefficients_, self.intercept_ = float(alpha), root @ coefficients[:, 0], intercept[0]

@@ -17,7 +17,7 @@ from sklearn.utils.validation import check_is_fitted, has_fit_parameter, validat
 
 from .._validation import FloatArray, Interval, PartyName
 from ..errors import AgreementError, AnchorError
-from ..linalg import Kernel, centred_ridge, full_ridge_path, median_gamma
+from ..linalg import Kernel, full_ridge_path, median_gamma, ridge_with_intercept
 from ..model import AnchorPredictions, probabilities_of
 
 _MULTIPLES = (0.25, 0.5, 1.0, 2.0, 4.0)
@@ -91,7 +91,7 @@ class AnchorRidge(MultiOutputMixin, RegressorMixin, BaseEstimator):
         self.r2_ = 1 - error
         self._centre, self._scale = _centre_and_scale(rows, self.standardize_)
         self._rows = (rows - self._centre) / self._scale
-        self.coefficients_, self.intercept_ = centred_ridge(self._kernel.gram(self._rows), self.alpha_, T)
+        self.coefficients_, self.intercept_ = ridge_with_intercept(self._kernel.gram(self._rows), self.alpha_, T)
         return self
 
     def predict(self, X: ArrayLike) -> FloatArray:
@@ -121,7 +121,7 @@ class AnchorRidge(MultiOutputMixin, RegressorMixin, BaseEstimator):
             for gamma in self._widths(used):
                 path = full_ridge_path(Kernel(metric="rbf", parameters={"gamma": gamma}).gram(used))
                 for alpha in _ALPHAS if self.alpha is None else (float(self.alpha),):
-                    missed = float((path.left_out_errors(alpha, T, intercept=True) ** 2).sum())
+                    missed = float((path.errors_left_out(alpha, T, intercept=True) ** 2).sum())
                     # Targets that are all equal are met by any setting.
                     error = missed / spread if spread > 0 else 0.0
                     if best is None or error < best[0]:

@@ -35,7 +35,7 @@ from sklearn.preprocessing import StandardScaler
 
 from datacollab import KTICV
 from datacollab.analyst._kti import kernel_widths
-from datacollab.analyst._kti_cv import held_out_views
+from datacollab.analyst._kti_cv import map_held_out
 from datacollab.datasets import Dataset, load
 from datacollab.linalg import Kernel
 
@@ -108,7 +108,7 @@ def oracle(trial: Trial, condition: Condition, alphas: Sequence[float] | None) -
     for kernel in search._kernels():
         widths = kernel_widths(anchors, kernel["kernel"], "median", kernel.get("gamma_factor", 1.0))
         kernels = {p: Kernel(metric=kernel["kernel"], parameters={"gamma": widths.get(p)}) for p in anchors}
-        for view in held_out_views(
+        for view in map_held_out(
             anchors,
             rows,
             kernels,
