@@ -19,7 +19,7 @@ from ..model import AnchorPredictions, PartyModel, anchor_predictions, levelled,
 from ..share import Share
 from ..survival import SurvivalModel
 from ..targets import TargetKind, check_coding
-from ._choice import ANCHOR_WEIGHTS, Choice, NamedModel, Search, Selection, default_integrators, train_again
+from ._choice import ANCHOR_WEIGHTS, FittedCandidate, NamedModel, Search, Selection, default_integrators, train_again
 from ._levels import Levels, levels_of
 from ._linear import BaseIntegrator
 from ._training import TrainingRows, common_kind, training_rows
@@ -419,7 +419,7 @@ class Analyst:
         estimator, representations = training.train(self.estimator, integrator, shares, weights, strata=strata)
         return Collaboration(integrator, estimator, representations, anchors=anchors)
 
-    def _levels(self, training: TrainingRows, choice: Choice) -> Levels:
+    def _levels(self, training: TrainingRows, choice: FittedCandidate) -> Levels:
         """Return the levels of the parties whose rows are their own."""
         target = training.target
         classes = getattr(choice.estimator, "classes_", None)
@@ -433,7 +433,7 @@ class Analyst:
         return levels_of(choice.left_out, target, weights, training.groups, parties)
 
     def _predict_left_out(
-        self, training: TrainingRows, choice: Choice
+        self, training: TrainingRows, choice: FittedCandidate
     ) -> tuple[dict[PartyName, FloatArray], dict[PartyName, Any]]:
         """Return predictions for the rows of each party left out or, if it shared other rows, the model without them.
 

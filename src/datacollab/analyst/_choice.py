@@ -295,7 +295,7 @@ class _Ledger:
     progress: Callable[[int, int, str], None] | None
     candidates: list[Candidate] = field(default_factory=list)
     losses: list[FloatArray | None] = field(default_factory=list)
-    best: Choice | None = None
+    best: FittedCandidate | None = None
     error: DataCollabError | ValueError | None = None
     started: float = field(default_factory=time.monotonic)
 
@@ -309,11 +309,11 @@ class _Ledger:
             self.progress(len(self.candidates) + ahead, self.total, name)
         return True
 
-    def add(self, choice: Choice) -> None:
+    def add(self, choice: FittedCandidate) -> None:
         self.candidates.append(choice.candidate)
         self.losses.append(choice.losses)
 
-    def offer(self, choice: Choice) -> None:
+    def offer(self, choice: FittedCandidate) -> None:
         """Take a candidate where it beats the best so far; of equal losses the first stays."""
         # Candidates come from simple to complicated.
         if self.best is None or choice.candidate.loss < self.handicap * self.best.candidate.loss:
@@ -356,7 +356,7 @@ class Search:
         groups = self.training.groups
         return self.is_classification and self.training.judged_on == "groups" and len(np.unique(groups)) == len(groups)
 
-    def run(self) -> tuple[Choice, Selection]:
+    def run(self) -> tuple[FittedCandidate, Selection]:
         """Try all candidates; the smallest loss wins."""
         training = self.training
         weights = tuple(self.anchor_weights) if training.has_anchor else (0.0,)
@@ -400,7 +400,7 @@ class Search:
 
     def _try_models(self, integrator: BaseIntegrator, weights: Sequence[float], ledger: _Ledger) -> None:
         rows = self.training.map_rows(integrator, self.shares)
-        tried: list[Choice] = []
+        tried: list[FittedCandidate] = []
         for model, weight in self._models(mean_anchor(integrator, self.shares), weights, tried):
             if not ledger.begin(f"{name_of(integrator)}, {model.name}"):
                 named = Candidate(integrator=name_of(integrator), model=model.name, anchor_weight=weight)
@@ -416,14 +416,14 @@ class Search:
         for each in tried:
             ledger.offer(each)
 
-    def _average(self, tried: Sequence[Choice]) -> Choice | None:
+    def _average(self, tried: Sequence[FittedCandidate]) -> FittedCandidate | None:
         """Average the ridge regressions, if the parties' own rows judge."""
         if self.model is not None or self.cautious:
             return None
         ridges = [each for each in tried if is_ridge(each.estimator)]
         return average_choices(ridges, self.training, self.training.counts(self.class_weight))
 
-    def _refine(self, best: Choice, ledger: _Ledger) -> None:
+    def _refine(self, best: FittedCandidate, ledger: _Ledger) -> None:
         """Fit the best kernel ridge regressions again on more landmarks, which would be too slow for all.
 
         They are taken unless they are clearly worse: the more landmarks, the nearer they are to ones without such a
@@ -431,7 +431,7 @@ class Search:
         """
         anchor = mean_anchor(best.integrator, self.shares)
         parts = best.parts or (best,)
-        refined: list[Choice] = []
+        refined: list[FittedCandidate] = []
         ledger.total = len(ledger.candidates) + len(parts)
         for part in parts:
             model = with_many_landmarks(NamedModel(name=part.candidate.model, estimator=part.estimator), anchor)
@@ -458,7 +458,7 @@ class Search:
             ledger.best = new
 
     def _models(
-        self, anchor: FloatArray, weights: Sequence[float], tried: Sequence[Choice]
+        self, anchor: FloatArray, weights: Sequence[float], tried: Sequence[FittedCandidate]
     ) -> Iterator[tuple[NamedModel, float]]:
         if self.model is not None:
             yield from ((self.model, weight) for weight in weights)
@@ -481,7 +481,9 @@ class Search:
         trees = forest(is_classification=self.is_classification, n_jobs=self.n_jobs, random_state=self.random_state)
         yield trees, weights[0] if best is None else best.anchor_weight
 
-    def _try(self, integrator: BaseIntegrator, model: NamedModel, anchor_weight: float, rows: FloatArray) -> Choice:
+    def _try(
+        self, integrator: BaseIntegrator, model: NamedModel, anchor_weight: float, rows: FloatArray
+    ) -> FittedCandidate:
         training = self.training
         started = time.monotonic()
         weights = training.weights(anchor_weight, self.class_weight)
@@ -507,7 +509,7 @@ class Search:
             standard_error=float(losses.std() / np.sqrt(len(losses))),
             seconds=time.monotonic() - started,
         )
-        return Choice(
+        return FittedCandidate(
             candidate=candidate,
             integrator=integrator,
             estimator=fitted,
@@ -525,7 +527,7 @@ def _interval(differences: FloatArray) -> tuple[float, float]:
     return float(differences.mean()) - half, float(differences.mean()) + half
 
 
-def _selection(ledger: _Ledger, best: Choice, training: TrainingRows, counts: FloatArray) -> Selection:
+def _selection(ledger: _Ledger, best: FittedCandidate, training: TrainingRows, counts: FloatArray) -> Selection:
     """Return all candidates, each with an interval of its difference from the chosen one."""
     weights: dict[int, float] = {}
     if best.parts:
@@ -565,7 +567,9 @@ _LEAST = 0.02
 """Part of the average below which a candidate is left out of it, so that models stay small."""
 
 
-def average_choices(choices: Sequence[Choice], training: TrainingRows, counts: FloatArray) -> Choice | None:
+def average_choices(
+    choices: Sequence[FittedCandidate], training: TrainingRows, counts: FloatArray
+) -> FittedCandidate | None:
     """Return the average of candidates of one integration method; None if one alone has a weight."""
     if not choices:
         return None
@@ -597,7 +601,7 @@ def average_choices(choices: Sequence[Choice], training: TrainingRows, counts: F
         loss=float(losses.mean()),
         standard_error=float(losses.std() / np.sqrt(len(losses))),
     )
-    return Choice(
+    return FittedCandidate(
         candidate=candidate,
         integrator=parts[0].integrator,
         estimator=average,
@@ -628,8 +632,8 @@ _FLOOR = 1e-6
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
-class Choice:
-    """A candidate, fitted."""
+class FittedCandidate:
+    """A candidate with its fitted model, its predictions for rows left out, and their losses."""
 
     candidate: Candidate
     integrator: BaseIntegrator
@@ -638,12 +642,12 @@ class Choice:
     weights: FloatArray
     left_out: FloatArray
     losses: FloatArray
-    parts: tuple[Choice, ...] = ()
+    parts: tuple[FittedCandidate, ...] = ()
     """The choices that it averages; none of one model."""
     certainty: float = 1.0
 
 
-def train_again(choice: Choice, training: TrainingRows, kept: FloatArray) -> Any | None:
+def train_again(choice: FittedCandidate, training: TrainingRows, kept: FloatArray) -> Any | None:
     """Train a model with the same settings, those chosen on rows left out among them, on the rows kept."""
     if choice.parts:
         return _train_parts_again(choice, training, kept)
@@ -665,7 +669,7 @@ def train_again(choice: Choice, training: TrainingRows, kept: FloatArray) -> Any
     return again
 
 
-def _train_parts_again(choice: Choice, training: TrainingRows, kept: FloatArray) -> Any | None:
+def _train_parts_again(choice: FittedCandidate, training: TrainingRows, kept: FloatArray) -> Any | None:
     """Return the average of the parts that the rows kept can train, with their weights; None if there are none."""
     estimators = []
     weights = []

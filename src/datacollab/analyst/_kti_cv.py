@@ -50,7 +50,7 @@ class Fold:
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
-class View:
+class HeldOutView:
     """Held-out anchor rows under one candidate."""
 
     alpha: float
@@ -68,7 +68,7 @@ def map_held_out(
     center: bool,
     laplacian: sparse.csr_array | None = None,
     graph_weights: Sequence[float] = (),
-) -> Iterator[View]:
+) -> Iterator[HeldOutView]:
     r"""Fit KTI for all penalties and graph weights on some anchor rows, and map others.
 
     One eigendecomposition per party serves all candidates: with :math:`\Sigma_k = U_k \mathrm{diag}(s_k) U_k^\top`,
@@ -82,7 +82,7 @@ def map_held_out(
         for weight in weights:
             Z = _target(M, laplacian, weight, n_parties=len(paths), n_components=n_components, center=center)
             mapped = [between[party] @ path.coefficients(alpha, Z) for party, path in paths.items()]
-            yield View(alpha=alpha, graph_weight=weight, representations=np.stack(mapped))
+            yield HeldOutView(alpha=alpha, graph_weight=weight, representations=np.stack(mapped))
 
 
 def _path(party: PartyName, gram: FloatArray, smallest_alpha: float) -> RidgePath:
@@ -492,7 +492,7 @@ class KTICV(BaseIntegrator):
                 scores[number, view.alpha, view.graph_weight] = self._score(fold, rows, is_classification)
         return scores
 
-    def _views(self, fold: Fold, kernel: Mapping[str, Any], n_components: int) -> Iterator[View]:
+    def _views(self, fold: Fold, kernel: Mapping[str, Any], n_components: int) -> Iterator[HeldOutView]:
         if self.penalty_graph is not None:
             yield from self._views_of_refits(fold, kernel, n_components)
             return
@@ -508,7 +508,7 @@ class KTICV(BaseIntegrator):
             graph_weights=self.graph_weights,
         )
 
-    def _views_of_refits(self, fold: Fold, kernel: Mapping[str, Any], n_components: int) -> Iterator[View]:
+    def _views_of_refits(self, fold: Fold, kernel: Mapping[str, Any], n_components: int) -> Iterator[HeldOutView]:
         """Yield views by fits of KTI, one each: with a penalty graph no decomposition serves several candidates."""
         weights: Sequence[float | None] = [None] if self.graph is None else self.graph_weights
         for alpha, weight in product(self.alphas, weights):
@@ -516,7 +516,7 @@ class KTICV(BaseIntegrator):
             if weight is not None:
                 integrator.set_params(graph_weight=weight)
             mapped = integrator.fit(fold.train, fold.train_target).transform(fold.held_out)
-            yield View(alpha=alpha, graph_weight=weight, representations=np.stack(list(mapped.values())))
+            yield HeldOutView(alpha=alpha, graph_weight=weight, representations=np.stack(list(mapped.values())))
 
     def _score(self, fold: Fold, rows: FloatArray, is_classification: bool) -> float:
         if fold.held_out_target is None or fold.parts is None:

@@ -161,7 +161,7 @@ class CoxRegression(SurvivalModel, BaseEstimator):
         # Scaled columns let one tolerance serve all; the penalty is that of the columns as they are unless asked for.
         scaled = replace(rows, X=(rows.X - mean) / spread)
         efron = self.ties == "efron"
-        strata_sets = [RiskSets.of(scaled.of(number), efron=efron) for number in np.unique(rows.stratum)]
+        strata_sets = [StratumRiskSets.of(scaled.of(number), efron=efron) for number in np.unique(rows.stratum)]
         penalty = self.alpha / spread**2
         if self.standardize:
             penalty = np.full(len(spread), float(self.alpha))
@@ -182,7 +182,7 @@ class CoxRegression(SurvivalModel, BaseEstimator):
 
 
 @dataclass(frozen=True, eq=False)
-class RiskSets:
+class StratumRiskSets:
     """One stratum from the last time to the first, so that the rows at risk at a time come first."""
 
     X: FloatArray
@@ -226,7 +226,7 @@ class PartialLikelihood:
     information: FloatArray
 
 
-def partial_likelihood(beta: FloatArray, strata: Sequence[RiskSets]) -> PartialLikelihood:
+def partial_likelihood(beta: FloatArray, strata: Sequence[StratumRiskSets]) -> PartialLikelihood:
     """Return value and derivatives at β, over all strata; O(n p²) and no array of n × p × p."""
     value = 0.0
     gradient = np.zeros(len(beta))
@@ -240,7 +240,7 @@ def partial_likelihood(beta: FloatArray, strata: Sequence[RiskSets]) -> PartialL
     return PartialLikelihood(value, gradient, information)
 
 
-def _of_stratum(beta: FloatArray, sets: RiskSets) -> PartialLikelihood:
+def _of_stratum(beta: FloatArray, sets: StratumRiskSets) -> PartialLikelihood:
     X = sets.X
     weight = sets.weight
     event = sets.event
@@ -285,7 +285,7 @@ _SLACK = 1e-12
 
 
 def maximise(
-    strata: Sequence[RiskSets], penalty: FloatArray, *, max_iter: int, tol: float
+    strata: Sequence[StratumRiskSets], penalty: FloatArray, *, max_iter: int, tol: float
 ) -> tuple[FloatArray, PartialLikelihood, int]:
     r"""Maximise :math:`\ell(\beta) - \tfrac12 \sum_j p_j \beta_j^2`; return β, the likelihood, and the iterations.
 

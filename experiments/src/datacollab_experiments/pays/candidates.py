@@ -7,7 +7,7 @@ import warnings
 from collections.abc import Mapping
 from pathlib import Path
 
-from datacollab.analyst._choice import Choice
+from datacollab.analyst._choice import FittedCandidate
 from datacollab.errors import DataCollabWarning
 from datacollab.model import PartyModel
 
@@ -39,6 +39,6 @@ def measure_candidates(
     return scores, {"candidates": time.process_time() - started}
 
 
-def _party_model(choice: Choice, party: str) -> PartyModel:
+def _party_model(choice: FittedCandidate, party: str) -> PartyModel:
     functions = choice.integrator.integration_functions_
     return PartyModel(party=party, integration_function=functions[party], estimator=choice.estimator)

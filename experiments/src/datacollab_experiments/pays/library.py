@@ -17,7 +17,7 @@ from datacollab._encoder import TableEncoder
 from datacollab.analyst import Collaboration
 from datacollab.analyst._choice import (
     Candidate,
-    Choice,
+    FittedCandidate,
     NamedModel,
     Search,
     forest,
@@ -296,7 +296,7 @@ def _analyst(drawn: Draw) -> dc.Analyst:
     return dc.Analyst("auto", "auto", task=drawn.task, random_state=drawn.seed)
 
 
-def every_choice(shares: list[dc.Share], drawn: Draw) -> list[Choice]:
+def every_choice(shares: list[dc.Share], drawn: Draw) -> list[FittedCandidate]:
     """All candidates that the analyst may come to try, fitted: each by itself, and no average.
 
     The analyst gives some of its candidates more landmarks, and the forest one weight of the anchor's rows, as it goes
@@ -305,12 +305,12 @@ def every_choice(shares: list[dc.Share], drawn: Draw) -> list[Choice]:
     named = {share.party: share for share in shares}
     analyst = _analyst(drawn)
     training = training_rows(named, as_classes=drawn.task == "classification")
-    tried: dict[str, Choice] = {}
+    tried: dict[str, FittedCandidate] = {}
 
     class Keeping(Search):
         """The analyst's search, which keeps what it tried."""
 
-        def _try(self, *arguments: Any, **named: Any) -> Choice:
+        def _try(self, *arguments: Any, **named: Any) -> FittedCandidate:
             choice = super()._try(*arguments, **named)
             return tried.setdefault(candidate_name(choice.candidate), choice)
 
