@@ -14,7 +14,7 @@ from sklearn.svm import LinearSVC
 
 import datacollab as dc
 from datacollab.analyst import Candidate, Selection
-from datacollab.analyst._analyst import rounded
+from datacollab.analyst._analyst import round_predictions
 from datacollab.analyst._training import looks_interpolated, training_rows
 from datacollab.errors import AgreementError, RepresentationError
 from datacollab.model import LandmarkRidgeClassifier, LandmarkRidgeRegressor
@@ -45,14 +45,14 @@ def test_takes_the_integrator_and_the_model_that_predict_rows_left_out(rng):
     heaviest = max(collaboration.selection_.candidates, key=lambda each: each.part)
     assert "kernel ridge" in heaviest.model  # the classes are no half-spaces
     assert heaviest.integrator == chosen.integrator
-    losses = {each.model: each.loss for each in collaboration.selection_.ranked()}
+    losses = {each.model: each.loss for each in collaboration.selection_.by_loss()}
     assert chosen.loss <= losses["ridge"] - 0.1
     assert collaboration.selection_.judged_on == "rows"
     assert collaboration.selection_.n_judges == 120
 
 
 def test_left_out_predictions_are_those_of_a_fit_without_the_row(rng, monkeypatch):
-    monkeypatch.setattr("datacollab.analyst._analyst.rounded", lambda left_out, target: left_out)
+    monkeypatch.setattr("datacollab.analyst._analyst.round_predictions", lambda left_out, target: left_out)
     shares = world(rng, n_rows=15)
     h = LandmarkRidgeRegressor(kernel="linear", alphas=[0.5])
     shares = [changed(s, target=np.arange(15.0) ** k, anchor_target=np.ones(60)) for k, s in enumerate(shares, 1)]
@@ -88,19 +88,19 @@ def test_left_out_predictions_are_no_finer_than_needed(rng, chosen):
     assert_allclose(said * 100, np.round(said * 100), atol=1e-9)
     assert_allclose(said.sum(axis=1), 1)
     exact = rng.dirichlet(np.ones(12), size=50)
-    assert abs(rounded(exact, np.arange(50)) - exact).max() <= 0.01
-    assert_allclose(rounded(exact, np.arange(50)).sum(axis=1), 1)
+    assert abs(round_predictions(exact, np.arange(50)) - exact).max() <= 0.01
+    assert_allclose(round_predictions(exact, np.arange(50)).sum(axis=1), 1)
     numbers = [changed(s, target=s.representation[:, 0], anchor_target=None) for s in shares]
     said = dc.Analyst([dc.LTI(4)]).fit(numbers).left_out_["p1"]
     steps = np.diff(np.unique(said))
     assert_allclose(steps / steps.min(), np.round(steps / steps.min()), atol=1e-6)
     target, noise = rng.normal(size=500), 0.3 * rng.normal(size=500)
     for scale in (1, 1e-6, 1e6):
-        said = rounded(scale * (target + noise), scale * target) / scale
+        said = round_predictions(scale * (target + noise), scale * target) / scale
         assert np.min(np.diff(np.unique(said))) == pytest.approx(np.sqrt(np.mean(noise**2)) / 2)
         assert np.mean((said - target) ** 2) == pytest.approx(np.mean(noise**2), rel=0.05)
-    assert_allclose(rounded(target, target), target, atol=0.01)
-    assert_allclose(rounded(np.ones(5), np.ones(5)), 1)
+    assert_allclose(round_predictions(target, target), target, atol=0.01)
+    assert_allclose(round_predictions(np.ones(5), np.ones(5)), 1)
 
 
 def test_left_out_predictions_follow_the_rows(rng):
@@ -310,7 +310,7 @@ def test_intervals_are_of_paired_differences(rng):
         rows = np.vstack(list(dc.Analyst(dc.LTI(d), h).fit(shares).representations_.values()))
         p = clone(h).fit_left_out(rows, np.concatenate([s.target for s in shares]))[:, 1]
         losses.append(-np.log(np.where(y, p, 1 - p)))
-    _, other = selection.ranked()
+    _, other = selection.by_loss()
     difference = max(losses, key=np.mean) - min(losses, key=np.mean)
     assert_allclose((other.difference_low + other.difference_high) / 2, difference.mean(), atol=1e-9)
     half = 1.96 * difference.std() / np.sqrt(240)

@@ -11,7 +11,7 @@ from sklearn.base import clone
 from sklearn.metrics import log_loss
 
 import datacollab as dc
-from datacollab.analyst._choice import tempered_weights
+from datacollab.analyst._choice import weigh_by_losses
 from datacollab.model import AveragedClassifier, AveragedRegressor, LandmarkRidgeClassifier, LandmarkRidgeRegressor
 
 pytestmark = pytest.mark.usefixtures("light_choices")
@@ -33,7 +33,7 @@ def world(rng, numbers=False, one_to_one=True, n_parties=3):
 @given(LOSSES, st.booleans())
 @settings(deadline=None)
 def test_weights_are_a_distribution_that_follows_the_losses(losses, squared):
-    weights = tempered_weights(list(losses), squared=squared)
+    weights = weigh_by_losses(list(losses), squared=squared)
     assert_allclose(weights.sum(), 1)
     assert ((weights == 0) | (weights >= 0.02 - 1e-12)).all()
     order = np.argsort(losses.sum(axis=1))
@@ -43,22 +43,22 @@ def test_weights_are_a_distribution_that_follows_the_losses(losses, squared):
 def test_weights_are_the_formula():
     losses = np.array([[0.2, 0.4, 1.0], [0.1, 0.9, 2.0], [0.5, 0.5, 0.5]])
     expected = np.exp(-0.1 * np.array([1.6, 3.0, 1.5]))
-    assert_allclose(tempered_weights(list(losses), squared=False), expected / expected.sum())
+    assert_allclose(weigh_by_losses(list(losses), squared=False), expected / expected.sum())
     # Squared errors are log losses of normal errors, up to a constant.
     normal = np.exp(-0.1 * np.array([1.6, 3.0, 1.5]) / (2 * 0.5))
-    assert_allclose(tempered_weights(list(losses), squared=True), normal / normal.sum())
+    assert_allclose(weigh_by_losses(list(losses), squared=True), normal / normal.sum())
 
 
 def test_squared_errors_have_no_unit():
     losses = [np.array([1.0, 4.0]), np.array([2.0, 5.0])]
-    in_metres = tempered_weights(losses, squared=True)
-    assert_allclose(tempered_weights([1e6 * each for each in losses], squared=True), in_metres)
-    assert_allclose(tempered_weights([np.zeros(2), *losses], squared=True), [1, 0, 0])
+    in_metres = weigh_by_losses(losses, squared=True)
+    assert_allclose(weigh_by_losses([1e6 * each for each in losses], squared=True), in_metres)
+    assert_allclose(weigh_by_losses([np.zeros(2), *losses], squared=True), [1, 0, 0])
 
 
 @pytest.mark.parametrize("numbers", [False, True])
 def test_parties_get_the_average_that_was_judged(rng, numbers, monkeypatch):
-    monkeypatch.setattr("datacollab.analyst._analyst.rounded", lambda left_out, target: left_out)
+    monkeypatch.setattr("datacollab.analyst._analyst.round_predictions", lambda left_out, target: left_out)
     shares = world(rng, numbers)
     collaboration = dc.Analyst([dc.LTI(4)]).fit(shares)
     chosen, h = collaboration.selection_.chosen, collaboration.estimator_

@@ -13,9 +13,9 @@ from sklearn.gaussian_process.kernels import Matern
 from datacollab.analyst._nystroem import (
     LandmarkFeatures,
     draw_pivots,
+    feature_gram,
     fit_smoother,
     landmark_root,
-    restricted_gram,
     smoother_trace,
 )
 from datacollab.linalg import Kernel
@@ -30,10 +30,10 @@ def pivoted(kernel, A, rank, seed=0):
 def restricted(kernel, A, S, Z, alpha):
     """Return the restricted ridge regression of Z: its values, its coefficients, and its factor."""
     features = LandmarkFeatures.prepare(kernel, A, S, alpha)
-    factor = restricted_gram(features)
+    factor = feature_gram(features)
     weights = scipy.linalg.cho_solve((factor, True), features.moments(Z))
     coefficients = features.expansion(weights)
-    return features.combined(coefficients), coefficients, factor
+    return features.combine(coefficients), coefficients, factor
 
 
 def nystroem(K, S):
@@ -120,7 +120,7 @@ def test_the_smoother_keeps_the_diagonal_of_the_kernel(seed, rank, alpha, metric
     is_single = smoother.features.dtype == np.float32
     assert_allclose(smoother.apply(Z), wanted, atol=1e-3 if is_single else 1e-6)
     P = Q @ np.linalg.inv(Q + alpha * np.eye(60))
-    assert smoother_trace(smoother.restricted_gram(), alpha) == pytest.approx(np.trace(P), rel=1e-3)
+    assert smoother_trace(smoother.feature_gram(), alpha) == pytest.approx(np.trace(P), rel=1e-3)
 
 
 @pytest.mark.parametrize("alpha", [1e-3, 1.0])

@@ -7,7 +7,7 @@ from sklearn.neighbors import KNeighborsClassifier, KNeighborsRegressor
 
 from datacollab import KTI, TargetSimilarityGraph
 from datacollab.analyst._kti import kernel_widths
-from datacollab.analyst._kti_cv import concordance, default_predictor, halves, held_out_views, prediction_score
+from datacollab.analyst._kti_cv import concordance, default_predictor, halves, map_held_out, prediction_score
 from datacollab.errors import NumericalError
 from datacollab.linalg import Kernel
 
@@ -25,7 +25,7 @@ def searched(views, kernel, *, factor=1.0, **options):
         p: Kernel(metric=kernel, parameters={"gamma": widths.get(p), "degree": 3, "coef0": 1} if widths else {})
         for p in train
     }
-    return list(held_out_views(train, held_out, kernels, alphas=ALPHAS, **options))
+    return list(map_held_out(train, held_out, kernels, alphas=ALPHAS, **options))
 
 
 @pytest.mark.parametrize(
@@ -64,7 +64,7 @@ def test_an_indefinite_kernel_is_an_error_that_names_the_party(views):
     train, held_out = split(views)
     kernels = dict.fromkeys(train, Kernel(metric=lambda a, b: -float(a @ b)))
     with pytest.raises(NumericalError, match=r"Party 'a': .*alpha=0\.001 is not positive definite"):
-        list(held_out_views(train, held_out, kernels, alphas=ALPHAS, n_components=2, center=False))
+        list(map_held_out(train, held_out, kernels, alphas=ALPHAS, n_components=2, center=False))
 
 
 @given(st.lists(st.integers(0, 3), min_size=2, max_size=60), st.integers(0, 100))

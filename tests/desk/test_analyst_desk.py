@@ -105,7 +105,7 @@ def test_candidates_are_shown_with_intervals(world, place):
     selection = AnalystFolder(world.root / "analyst").read_integration()[1].selection
     told = plain(page)
     assert f"{selection.metric} on {selection.n_judges} rows left out" in told
-    for each in selection.ranked()[:10]:
+    for each in selection.by_loss()[:10]:
         assert f"{each.loss:.4f}" in told
         if not each.chosen:
             assert f"{each.difference_low:+.4f} to {each.difference_high:+.4f}" in told

@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from numpy.testing import assert_allclose
 
-from datacollab.linalg import Kernel, KernelBlocks, _array_api, panel_cholesky, refined_solution, symmetric_product
+from datacollab.linalg import Kernel, KernelBlocks, _array_api, panel_cholesky, refine_solution, symmetric_product
 
 
 def rbf(gamma=0.3):
@@ -62,7 +62,7 @@ def test_refinement_reaches_float64(rng, kernel):
     A, Z = rng.normal(size=(700, 4)), rng.normal(size=(700, 5))
     factor = panel_cholesky(KernelBlocks(kernel, A, np.float32), 0.1)
     tiles = KernelBlocks(kernel, A).lower_tiles()
-    T = refined_solution(factor, lambda X: symmetric_product(tiles, X), 0.1, Z)
+    T = refine_solution(factor, lambda X: symmetric_product(tiles, X), 0.1, Z)
     expected = np.linalg.solve(regularised(A, 0.1, kernel), Z)
     assert np.abs(T - expected).max() < 1e-9 * np.abs(expected).max()
     rough = factor.solve(Z)
@@ -76,7 +76,7 @@ def test_refinement_says_where_float32_is_too_coarse(rng):
     tiles = KernelBlocks(kernel, A).lower_tiles()
     with pytest.raises(scipy.linalg.LinAlgError):
         factor = panel_cholesky(KernelBlocks(kernel, A, np.float32), 1e-7)
-        refined_solution(factor, lambda X: symmetric_product(tiles, X), 1e-7, rng.normal(size=(400, 2)))
+        refine_solution(factor, lambda X: symmetric_product(tiles, X), 1e-7, rng.normal(size=(400, 2)))
 
 
 def test_an_indefinite_kernel_has_no_factor(rng):

@@ -9,7 +9,7 @@ from numpy.testing import assert_allclose
 from sklearn.kernel_ridge import KernelRidge
 from sklearn.linear_model import Ridge
 
-from datacollab.linalg import Kernel, centred_ridge, full_ridge_path, ridge_path, weighted_ridge_path
+from datacollab.linalg import Kernel, full_ridge_path, ridge_path, ridge_path_of_features, ridge_with_intercept
 
 
 def gram(rng, n=30, rank=30):
@@ -61,7 +61,7 @@ def solution_by_hand(K, alpha, T):
 @given(seed=st.integers(0, 1000), alpha=st.sampled_from([1e-3, 0.1, 1.0, 30.0]))
 def test_it_solves_the_bordered_system(seed, alpha):
     X, T = problem(seed)
-    coefficients, intercepts = centred_ridge(KERNEL.gram(X), alpha, T)
+    coefficients, intercepts = ridge_with_intercept(KERNEL.gram(X), alpha, T)
     expected, expected_intercepts = solution_by_hand(KERNEL.gram(X), alpha, T)
     assert_allclose(coefficients, expected, atol=1e-8)
     assert_allclose(intercepts, expected_intercepts, atol=1e-8)
@@ -73,7 +73,7 @@ def test_it_is_ridge_regression_on_the_centred_kernel(alpha):
     K = KERNEL.gram(X)
     centring = np.eye(len(K)) - 1 / len(K)
     ridge = KernelRidge(alpha=alpha, kernel="precomputed").fit(centring @ K @ centring, centring @ T)
-    coefficients, intercepts = centred_ridge(K.copy(), alpha, T)
+    coefficients, intercepts = ridge_with_intercept(K.copy(), alpha, T)
     assert_allclose(
         K @ coefficients + intercepts, centring @ K @ centring @ ridge.dual_coef_ + T.mean(axis=0), atol=1e-9
     )
@@ -83,7 +83,7 @@ def test_it_is_ridge_regression_on_the_centred_kernel(alpha):
 def test_each_row_is_left_out_as_if_it_had_not_been_there(seed, alpha):
     X, T = problem(seed, n=12)
     K = KERNEL.gram(X)
-    errors = full_ridge_path(K).left_out_errors(alpha, T, intercept=True)
+    errors = full_ridge_path(K).errors_left_out(alpha, T, intercept=True)
     for i in range(len(X)):
         rest = np.delete(np.arange(len(X)), i)
         coefficients, intercepts = solution_by_hand(K[np.ix_(rest, rest)], alpha, T[rest])
@@ -98,7 +98,7 @@ def test_rows_of_a_group_are_left_out_together(alpha, intercept):
     groups, K = np.arange(20), KERNEL.gram(X)
     groups[5], groups[11:13] = 4, 10
     path = full_ridge_path(K)
-    errors = path.left_out_errors(alpha, T, intercept=intercept, groups=groups)
+    errors = path.errors_left_out(alpha, T, intercept=intercept, groups=groups)
     for i in range(20):
         rest = np.flatnonzero(groups != groups[i])
         among = K[np.ix_(rest, rest)]
@@ -107,12 +107,12 @@ def test_rows_of_a_group_are_left_out_together(alpha, intercept):
         else:
             coefficients, intercepts = KernelRidge(alpha=alpha, kernel="precomputed").fit(among, T[rest]).dual_coef_, 0
         assert_allclose(errors[i], T[i] - K[i, rest] @ coefficients - intercepts, atol=1e-8)
-    assert not np.allclose(errors[4], path.left_out_errors(alpha, T, intercept=intercept)[4])
+    assert not np.allclose(errors[4], path.errors_left_out(alpha, T, intercept=intercept)[4])
 
 
 def test_a_large_penalty_leaves_the_mean_of_the_others():
     X, T = problem(1)
-    errors = full_ridge_path(KERNEL.gram(X)).left_out_errors(1e9, T, intercept=True)
+    errors = full_ridge_path(KERNEL.gram(X)).errors_left_out(1e9, T, intercept=True)
     n = len(T)
     assert_allclose(errors, (T - T.mean(axis=0)) * n / (n - 1), rtol=1e-6)
 
@@ -124,7 +124,7 @@ def weighted_problem(rng, n=30, r=5, m=3):
 @pytest.mark.parametrize("alpha", [1e-3, 1.0, 100.0])
 def test_solution_is_scikit_learns(rng, alpha):
     X, T, weights = weighted_problem(rng)
-    coefficients, intercept = weighted_ridge_path(X, weights).solve(alpha, T)
+    coefficients, intercept = ridge_path_of_features(X, weights).solve(alpha, T)
     ridge = Ridge(alpha).fit(X, T, sample_weight=weights)
     assert_allclose(coefficients, ridge.coef_.T, atol=1e-9)
     assert_allclose(intercept, ridge.intercept_, atol=1e-9)
@@ -137,7 +137,7 @@ def test_left_out_is_what_a_fit_without_the_group_says(seed, n_groups, alpha):
     X, T, weights = weighted_problem(rng, n=20)
     weights[rng.random(20) < 0.2] = 0.0
     groups = rng.integers(n_groups, size=20)
-    found = weighted_ridge_path(X, weights).left_out(alpha, T, groups)
+    found = ridge_path_of_features(X, weights).predict_left_out(alpha, T, groups)
     for group in np.unique(groups):
         rows = groups == group
         if weights[~rows].sum() == 0:
@@ -149,13 +149,13 @@ def test_left_out_is_what_a_fit_without_the_group_says(seed, n_groups, alpha):
 def test_a_group_of_more_rows_than_features(rng):
     X, T, weights = weighted_problem(rng, n=60, r=3)
     groups = np.r_[np.zeros(40, dtype=int), np.arange(1, 21)]
-    found = weighted_ridge_path(X, weights).left_out(0.7, T, groups)
+    found = ridge_path_of_features(X, weights).predict_left_out(0.7, T, groups)
     refit = Ridge(0.7).fit(X[40:], T[40:], sample_weight=weights[40:])
     assert_allclose(found[:40], refit.predict(X[:40]), atol=1e-8)
 
 
 def test_more_features_than_rows(rng):
     X, T, weights = weighted_problem(rng, n=10, r=25)
-    found = weighted_ridge_path(X, weights).left_out(0.5, T, np.arange(10))
+    found = ridge_path_of_features(X, weights).predict_left_out(0.5, T, np.arange(10))
     refit = Ridge(0.5).fit(X[1:], T[1:], sample_weight=weights[1:])
     assert_allclose(found[0], refit.predict(X[:1])[0], atol=1e-8)

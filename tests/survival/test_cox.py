@@ -12,7 +12,7 @@ from survival_examples import made_up, naive_log_likelihood, whas500
 
 from datacollab.errors import AgreementError, DataCollabWarning, NotConvergedError, NumericalError
 from datacollab.survival import CoxRegression
-from datacollab.survival._cox import RiskSets, partial_likelihood
+from datacollab.survival._cox import StratumRiskSets, partial_likelihood
 from datacollab.survival._rows import SurvivalRows
 from datacollab.targets import coarsen_times, survival_target, usual_time_step
 
@@ -25,7 +25,7 @@ def sets_of(X, y, strata=None, weight=None, *, ties):
     stratum = np.zeros(n, dtype=np.intp) if strata is None else np.asarray(strata)
     weight = np.ones(n) if weight is None else weight
     rows = SurvivalRows(X, y["event"], y["time"], weight, stratum, tuple(np.unique(stratum)))
-    return [RiskSets.of(rows.of(k), efron=ties == "efron") for k in np.unique(stratum)]
+    return [StratumRiskSets.of(rows.of(k), efron=ties == "efron") for k in np.unique(stratum)]
 
 
 @pytest.mark.parametrize("ties", TIES)

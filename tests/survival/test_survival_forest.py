@@ -8,12 +8,12 @@ from survival_examples import made_up
 from datacollab.errors import AgreementError
 from datacollab.survival import CoxRegression, SurvivalForest
 from datacollab.survival._baseline import nelson_aalen_of
-from datacollab.survival._rows import checked_rows
+from datacollab.survival._rows import check_rows
 from datacollab.targets import survival_target
 
 
 def hazard_of(X, y, strata=None):
-    rows = checked_rows(SurvivalForest(), X, y, strata, None)
+    rows = check_rows(SurvivalForest(), X, y, strata, None)
     hazard = np.empty(len(y))
     for number in range(len(rows.strata)):
         hazard[rows.stratum == number] = nelson_aalen_of(rows.of(number))

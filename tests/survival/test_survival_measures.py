@@ -165,11 +165,11 @@ def test_the_log_rank_test_is_the_score_test_of_a_cox_regression():
     """At β = 0, without ties: the gradient squared over the information."""
     _, y = made_up(80)
     groups = np.random.default_rng(1).integers(2, size=80)
-    from datacollab.survival._cox import RiskSets, partial_likelihood
-    from datacollab.survival._rows import checked_rows
+    from datacollab.survival._cox import StratumRiskSets, partial_likelihood
+    from datacollab.survival._rows import check_rows
 
-    rows = checked_rows(CoxRegression(), groups[:, None].astype(float), y, None, None)
-    at = partial_likelihood(np.zeros(1), [RiskSets.of(rows, efron=True)])
+    rows = check_rows(CoxRegression(), groups[:, None].astype(float), y, None, None)
+    at = partial_likelihood(np.zeros(1), [StratumRiskSets.of(rows, efron=True)])
     assert log_rank_test(y, groups).statistic == pytest.approx(at.gradient[0] ** 2 / at.information[0, 0], rel=1e-10)
 
 

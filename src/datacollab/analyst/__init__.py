@@ -1,4 +1,4 @@
-"""The analyst's side: align what the parties shared, and train on it.  Never imports ``party``."""
+"""The analyst's side: align the parties' shares, and train on them.  Never imports ``party``."""
 
 from .._methods import METHODS, Method
 from ._analyst import Analyst, Collaboration
@@ -10,30 +10,7 @@ from ._kti import KTI
 from ._kti_cv import KTICV
 from ._linear import GEP, LTI, MPP, ODC, AnchorScaled, BaseIntegrator, LinearIntegrator
 
-__all__ = [
-    "GEP",
-    "KTI",
-    "KTICV",
-    "LTI",
-    "METHODS",
-    "MPP",
-    "ODC",
-    "Analyst",
-    "AnchorScaled",
-    "BaseIntegrator",
-    "Candidate",
-    "Clustering",
-    "Collaboration",
-    "Engine",
-    "GeometricGraph",
-    "Integrated",
-    "LinearIntegrator",
-    "Method",
-    "NeighborGraph",
-    "Selection",
-    "TargetDissimilarityGraph",
-    "TargetSimilarityGraph",
-    "cluster",
-    "integrate",
-    "novelty",
-]
+__all__ = ["GEP", "KTI", "KTICV", "LTI", "METHODS", "MPP", "ODC", "Analyst", "AnchorScaled", "BaseIntegrator"]
+__all__ += ["Candidate", "Clustering", "Collaboration", "Engine", "GeometricGraph", "Integrated"]
+__all__ += ["LinearIntegrator", "Method", "NeighborGraph", "Selection", "TargetDissimilarityGraph"]
+__all__ += ["TargetSimilarityGraph", "cluster", "integrate", "novelty"]

@@ -1,4 +1,4 @@
-"""The analyst: integrate what the parties shared, and train on it."""
+"""The analyst: integrate the parties' shares, and train on them."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from ..model import AnchorPredictions, PartyModel, add_level, anchor_predictions
 from ..share import Share
 from ..survival import SurvivalModel
 from ..targets import TargetKind, check_coding
-from ._choice import ANCHOR_WEIGHTS, Choice, NamedModel, Search, Selection, default_integrators, trained_again
+from ._choice import ANCHOR_WEIGHTS, FittedCandidate, NamedModel, Search, Selection, default_integrators, train_again
 from ._levels import Levels, levels_of
 from ._linear import BaseIntegrator
 from ._training import TrainingRows, common_kind, training_rows
@@ -29,7 +29,7 @@ _MOST_SHOWN = 10
 
 
 class Collaboration:
-    """What the analyst holds after the integration.
+    """The integrator, the model and the rows that the analyst holds after the integration.
 
     Attributes
     ----------
@@ -42,7 +42,8 @@ class Collaboration:
     selection_ : Selection or None
         All candidates that were tried, with their losses on rows left out, where there was a choice.
     left_out_ : dict of party to ndarray of shape (n_samples,) or (n_samples, n_classes)
-        What h says of each row of a share, in its order, with that row left out; of parties whose rows are their own.
+        Predictions of h for each row of a share, in its order, with that row left out; of parties whose rows are their
+        own.
     levels_ : dict of party to ndarray of shape (n_classes,) or ()
         Each party's own intercept, beside those of h, which goes to that party alone; see `Analyst`.
     without_ : dict of party to estimator
@@ -78,7 +79,7 @@ class Collaboration:
         return list(self.integrator_.integration_functions_)
 
     def party_model(self, party: PartyName) -> PartyModel:
-        """Return what goes back to one party: its own g_k, h at its own level, and what h says of its rows left out.
+        """Return the model for one party: its own g_k, h at its own level, and predictions for its rows left out.
 
         Raise UnknownPartyError if the party took no part.
         """
@@ -89,6 +90,7 @@ class Collaboration:
             # A model with strata gives a party its own.
             estimator = estimator.for_party(party)
         elif party in self.levels_:
+            # Nobody else gets this level: it tells how frequent the classes are at the party.
             estimator = add_level(estimator, self.levels_[party])
         return PartyModel(
             party=party,
@@ -99,7 +101,7 @@ class Collaboration:
         )
 
     def anchor_predictions(self, party: PartyName) -> AnchorPredictions:
-        """Return what goes back to one party in place of a model: h on the anchor's rows by the party's own g_k.
+        """Return h on the anchor's rows by the party's own g_k, which goes to the party in place of a model.
 
         Raise UnknownPartyError if the party took no part, or its share is not at hand.
         """
@@ -117,7 +119,9 @@ class Collaboration:
             (str(party), f"{len(X)} rows", f"{functions[party].n_intermediate} columns in, {X.shape[1]} out")
             for party, X in list(self.representations_.items())[:_MOST_SHOWN]
         ]
-        more = len(functions) - len(rows)
+        lines: list[tuple[str, ...]] = [*rows]
+        if len(functions) > len(rows):
+            lines.append((f"and {len(functions) - len(rows)} more",))
         return card(
             f"Collaboration of {len(functions)} parties",
             chain(
@@ -128,7 +132,7 @@ class Collaboration:
                 common=f"{sum(map(len, self.representations_.values()))} \u00d7 {first.n_components}",
                 h=class_names(self.estimator_),
             ),
-            table([*rows, *([(f"and {more} more",)] if more > 0 else [])]),
+            table(lines),
         )
 
     def __repr__(self) -> str:
@@ -145,8 +149,8 @@ FEWEST_OTHERS = 3
 class Analyst:
     """Aligns the parties' shares and trains one model on all of them.
 
-    Left to choose, the analyst tries integration methods, weights of the anchor's rows and models, and takes what
-    predicts best the parties' rows that it was not trained on: a forest, or the average of ridge regressions that do
+    Left to choose, the analyst tries integration methods, weights of the anchor's rows and models, and takes those that
+    predict best the parties' rows that they were not trained on: a forest, or the average of ridge regressions that do
     nearly as well as each other.  Named, both are taken as they are.
 
     Parameters
@@ -161,19 +165,19 @@ class Analyst:
         loss.
     anchor_weight : float or "auto", default="auto"
         Weight of an anchor row beside a party's row in the training of h, where the anchor has targets; 0 leaves them
-        out.  An anchor row is the mean of what the parties' functions make of it.  "auto" takes the best of 0, 0.3 and
-        1 where there is a choice to make at all, and 0 where integrator and estimator are named.  With "auto", the
+        out.  An anchor row is the mean of its images under the parties' functions.  "auto" takes the best of 0, 0.3
+        and 1 where there is a choice to make at all, and 0 where integrator and estimator are named.  With "auto", the
         anchor's classes together weigh as often as the parties have them: SMOTE balances them.
     task : {"auto", "classification", "regression"}, default="auto"
-        What targets are; "auto" treats floating-point targets as numbers and all others as classes.
+        The kind of targets; "auto" treats floating-point targets as numbers and all others as classes.
     class_weight : "balanced", dict of class to float, or None, default=None
         Weights of classes, in training and in judging.  "balanced" makes all classes weigh the same, which moves the
         probabilities away from the frequencies.
     budget : float or None, default=None
         Seconds after which no further candidate is begun.
     left_out : bool or "auto", default="auto"
-        Whether to say of each row what h makes of it when it is left out, or h without a party where its rows are not
-        its own; parties compare and combine with it.  "auto" does where there was a choice.
+        Whether to keep predictions for each row left out, or h without a party where its rows are not its own; parties
+        compare and combine with them.  "auto" does where there was a choice.
     strata : "party" or None, default="party"
         "party" lets every party have risks of its own over time, with common hazard ratios, where the estimator takes
         strata, as `CoxRegression` does.  Of classes and numbers, it gives every party whose rows are its own a level of
@@ -271,6 +275,7 @@ class Analyst:
         should compare their anchors among themselves.
         """
         self._check_parameters()
+        # A warning alone: such a model serves here, and so do its predictions on the anchor.
         if not isinstance(self.estimator, str) and (part := unsendable_part(self.estimator)):
             warnings.warn(
                 f"A {part} cannot be sent to the parties, whose models are plain numbers; its predictions on the "
@@ -283,34 +288,36 @@ class Analyst:
         if common_kind(named) is TargetKind.SURVIVAL:
             self._check_survival()
         elif self._is_classification(training.target):
+            # "0" at one party and "no" at another would be two classes.
             check_coding({party: share.target for party, share in named.items()})
+        # The paper's protocol: nothing is tried, and nothing left out.
         if not self._has_choice and not self._wants_left_out:
             with one_thread_if_small(max(len(training.target), len(next(iter(named.values())).anchor_representation))):
                 return self._as_named(named, training)
-        return self._chosen(named, training)
+        return self._choose(named, training)
 
     @one_thread
-    def _chosen(self, named: Mapping[PartyName, Share], training: TrainingRows) -> Collaboration:
-        """Return the integrator and the model that predict best what was left out."""
+    def _choose(self, named: Mapping[PartyName, Share], training: TrainingRows) -> Collaboration:
+        """Return the integrator and the model that predict best the rows left out."""
         if isinstance(self.anchor_weight, str) and self._is_classification(training.target):
             training = training.at_parties_frequencies()
         choice, selection = self._search(named, training).run()
-        representations = {party: choice.rows[rows] for party, rows in training.parties.items()}
-        levels = None
-        if self.strata is not None and self._wants_left_out:
-            levels = self._levels(training, choice)
-            choice = replace(choice, left_out=levels.left_out)
-        left_out, without = self._left_out(training, choice) if self._wants_left_out else ({}, {})
-        return Collaboration(
+        collaboration = Collaboration(
             choice.integrator,
             choice.estimator,
-            representations,
-            selection=selection if self._has_choice else None,
-            left_out=left_out,
-            levels=None if levels is None else levels.sent,
-            without=without,
+            {party: choice.rows[rows] for party, rows in training.parties.items()},
             anchors={party: share.anchor_representation for party, share in named.items()},
         )
+        if self._has_choice:
+            collaboration.selection_ = selection
+        if self._wants_left_out:
+            if self.strata is not None:
+                levels = self._levels(training, choice)
+                collaboration.levels_ = levels.sent
+                # Parties get predictions at their own level, as their model makes them.
+                choice = replace(choice, left_out=levels.left_out)
+            collaboration.left_out_, collaboration.without_ = self._predict_left_out(training, choice)
+        return collaboration
 
     @property
     def _has_choice(self) -> bool:
@@ -325,16 +332,23 @@ class Analyst:
             return (float(self.anchor_weight),)
         if not self._has_choice:
             return (0.0,)
+        # Where the anchor's rows judge, a smaller weight would be chosen by rows that the model saw less of.
         return ANCHOR_WEIGHTS[-1:] if cautious else ANCHOR_WEIGHTS
 
+    def _check_integrator(self) -> None:
+        integrator = self.integrator
+        if isinstance(integrator, BaseIntegrator) or integrator == "auto":
+            return
+        several = isinstance(integrator, Sequence) and len(integrator) > 0
+        if several and all(isinstance(each, BaseIntegrator) for each in integrator):
+            return
+        got = repr(integrator) if isinstance(integrator, str) else type(integrator).__name__
+        raise TypeError(
+            f"integrator must be an integration method such as KTI(), a list of them, or 'auto'; got {got}."
+        )
+
     def _check_parameters(self) -> None:
-        given = self.integrator
-        several = given if isinstance(given, Sequence) and not isinstance(given, str) else [given]
-        if given != "auto" and not (several and all(isinstance(each, BaseIntegrator) for each in several)):
-            raise TypeError(
-                "integrator must be an integration method such as KTI(), a list of them, or 'auto'; got "
-                f"{repr(given) if isinstance(given, str) else type(given).__name__}."
-            )
+        self._check_integrator()
         if isinstance(self.estimator, str) and self.estimator != "auto":
             raise ValueError(f"estimator must be a scikit-learn estimator or 'auto'; got {self.estimator!r}.")
         if self.task not in ("auto", "classification", "regression"):
@@ -359,25 +373,34 @@ class Analyst:
     def _is_classification(self, target: NDArray[Any]) -> bool:
         if not isinstance(self.estimator, str):
             return bool(is_classifier(self.estimator))
-        return target.dtype.kind != "f" if self.task == "auto" else self.task == "classification"
+        if self.task == "auto":
+            return target.dtype.kind != "f"
+        return self.task == "classification"
+
+    def _class_weight(self, target: NDArray[Any]) -> str | Mapping[Any, float] | None:
+        """Return the weights of classes; none of numbers."""
+        return self.class_weight if self._is_classification(target) else None
 
     def _search(self, shares: Mapping[PartyName, Share], training: TrainingRows) -> Search:
-        is_classification = self._is_classification(training.target)
-        given: Any = self.integrator
         cautious = training.judged_on != "rows"
-        if isinstance(given, str):
+        integrators: Sequence[BaseIntegrator]
+        if isinstance(self.integrator, BaseIntegrator):
+            integrators = [self.integrator]
+        elif isinstance(self.integrator, str):
             integrators = default_integrators(shares, cautious=cautious)
         else:
-            integrators = [given] if isinstance(given, BaseIntegrator) else list(given)
-        named = not isinstance(self.estimator, str)
+            integrators = list(self.integrator)
+        model = None
+        if not isinstance(self.estimator, str):
+            model = NamedModel(name=type(self.estimator).__name__, estimator=self.estimator)
         return Search(
             shares=shares,
             training=training,
             integrators=integrators,
-            model=NamedModel(name=type(self.estimator).__name__, estimator=self.estimator) if named else None,
+            model=model,
             anchor_weights=self._weights(cautious),
-            is_classification=is_classification,
-            class_weight=self.class_weight if is_classification else None,
+            is_classification=self._is_classification(training.target),
+            class_weight=self._class_weight(training.target),
             budget=self.budget,
             n_jobs=self.n_jobs,
             random_state=self.random_state,
@@ -385,46 +408,50 @@ class Analyst:
         )
 
     def _as_named(self, shares: Mapping[PartyName, Share], training: TrainingRows) -> Collaboration:
-        """Return the integrator and the model given, with nothing left out: the paper's protocol."""
-        given: Any = self.integrator
+        """Fit the integrator and the model that were named, with nothing left out: the paper's protocol."""
+        integrator: Any = self.integrator
         anchors = {party: share.anchor_representation for party, share in shares.items()}
-        integrator = clone(given).fit(anchors, training.anchor_target)
+        # One g_k per party (eq. collaboration-representations), then h on all rows (eq. single-integrated-dataset)
+        integrator = clone(integrator).fit(anchors, training.anchor_target)
         (anchor_weight,) = self._weights()
-        is_classification = self._is_classification(training.target)
-        weights = training.weights(anchor_weight, self.class_weight if is_classification else None)
+        weights = training.weights(anchor_weight, self._class_weight(training.target))
         strata = None if self.strata is None else training.strata
-        trained = training.train(self.estimator, integrator, shares, weights, strata=strata)
-        return Collaboration(integrator, *trained, anchors=anchors)
+        estimator, representations = training.train(self.estimator, integrator, shares, weights, strata=strata)
+        return Collaboration(integrator, estimator, representations, anchors=anchors)
 
-    def _levels(self, training: TrainingRows, choice: Choice) -> Levels:
+    def _levels(self, training: TrainingRows, choice: FittedCandidate) -> Levels:
         """Return the levels of the parties whose rows are their own."""
-        target, classes = training.target, getattr(choice.estimator, "classes_", None)
-        weights = training.counts(None if classes is None else self.class_weight)
-        if classes is not None:
+        target = training.target
+        classes = getattr(choice.estimator, "classes_", None)
+        if classes is None:
+            weights = training.counts(None)
+        else:
             target = (target[:, None] == classes).astype(np.float64)
-            weights = weights * target.any(axis=1)
+            # A class that h does not know says nothing of its log odds.
+            weights = training.counts(self.class_weight) * target.any(axis=1)
         parties = {party: place for party, place in training.parties.items() if training.are_own[party]}
         return levels_of(choice.left_out, target, weights, training.groups, parties)
 
-    def _left_out(
-        self, training: TrainingRows, choice: Choice
+    def _predict_left_out(
+        self, training: TrainingRows, choice: FittedCandidate
     ) -> tuple[dict[PartyName, FloatArray], dict[PartyName, Any]]:
         """Return predictions for the rows of each party left out or, if it shared other rows, the model without them.
 
         A model without a party is one of the others alone, so it takes three others.
         """
         left_out = {
-            party: rounded(choice.left_out[rows], training.target[rows])
+            party: round_predictions(choice.left_out[rows], training.target[rows])
             for party, rows in training.parties.items()
             if training.are_own[party]
         }
         without = {}
         for party, place in training.parties.items():
+            # Rows that defences changed cannot be left out one by one, so the party is as a whole.
             if party in left_out or len(training.parties) <= FEWEST_OTHERS:
                 continue
-            there = np.ones(len(training.target))
-            there[place] = 0.0
-            again = trained_again(choice, training, there)
+            kept = np.ones(len(training.target))
+            kept[place] = 0.0
+            again = train_again(choice, training, kept)
             if again is not None:
                 without[party] = again
         return left_out, without
@@ -441,6 +468,7 @@ def by_party(shares: Iterable[Share]) -> dict[PartyName, Share]:
     for share in shares:
         if not isinstance(share, Share):
             raise TypeError(f"Expected shares (see Party.share), got {type(share).__name__}.")
+        # Taking the second silently would let it replace the first party's rows.
         if share.party in named:
             raise AgreementError(f"Two shares carry the name {share.party!r}; keep the newer one, or rename a party.")
         named[share.party] = share
@@ -449,20 +477,23 @@ def by_party(shares: Iterable[Share]) -> dict[PartyName, Share]:
     return named
 
 
-def rounded(left_out: FloatArray, target: NDArray[Any]) -> FloatArray:
+def round_predictions(left_out: FloatArray, target: NDArray[Any]) -> FloatArray:
     """Return predictions for rows left out, no finer than a party needs them.
 
     Exact numbers would give away leverages, and with them and the model sums over the other parties' rows.
     """
     if left_out.ndim == 2:
         return _hundredths(left_out)
-    error = float(np.sqrt(np.mean((left_out - target) ** 2)))
-    step = error / 2 if error > 0 else 0.01 * (float(np.std(target)) or 1.0)
+    # Half the usual error tells a party as much as it can use; a model without errors gets a hundredth of the spread.
+    step = float(np.sqrt(np.mean((left_out - target) ** 2))) / 2
+    if step == 0:
+        step = 0.01 * (float(np.std(target)) or 1.0)
     return np.asarray(np.round(left_out / step) * step)
 
 
 def _hundredths(probabilities: FloatArray) -> FloatArray:
-    """Round probabilities down; those that lost most get what is missing to one."""
+    """Round probabilities down; those that lost most get the hundredths missing to one."""
+    # Largest remainders, so that a row's probabilities still sum to one.
     parts = np.floor(100 * probabilities)
     missing = np.round(100 - parts.sum(axis=1)).astype(int)
     places = np.argsort(np.argsort(parts - 100 * probabilities, axis=1, kind="stable"), axis=1)

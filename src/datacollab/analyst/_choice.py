@@ -6,7 +6,6 @@ import math
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from itertools import islice
 from typing import Any
 
 import numpy as np
@@ -44,10 +43,12 @@ _LARGE_ALPHAS = (0.1, 1.0, 10.0)
 _VERY_LARGE_ALPHAS = (1.0, 10.0)
 _BEYOND = 0.7
 """Part of the difference between two anchor rows that a landmark lies beyond a third."""
-FEW_LANDMARKS, MANY_LANDMARKS = 400, 1000
-"""In the search, and for the model that is taken in the end."""
+FEW_LANDMARKS = 400
+"""Landmarks in the search."""
+MANY_LANDMARKS = 1000
+"""Landmarks of the model that is taken in the end."""
 MORE_LANDMARKS = ", more landmarks"
-"""What is added to the name of a model that has many."""
+"""Suffix to the name of a model that has many."""
 _TREES = 200
 _PART_OF_COLUMNS = 1 / 3
 """Tried at a split in regression: components are many and alike, and all of them take three times as long."""
@@ -55,7 +56,7 @@ _PART_OF_COLUMNS = 1 / 3
 
 @dataclass(frozen=True, kw_only=True)
 class NamedModel:
-    """A model to try, and what to call it."""
+    """A model to try, and its name in tables."""
 
     name: str
     estimator: Any
@@ -70,8 +71,11 @@ def default_integrators(shares: Mapping[PartyName, Share], *, cautious: bool = F
     first = next(iter(shares.values()))
     n_anchors = first.anchor_representation.shape[0]
     n_components = min(max(columns), n_anchors - 1)
-    integrators: list[BaseIntegrator] = [ODC(reference="consensus")] if len(set(columns)) == 1 else []
+    integrators: list[BaseIntegrator] = []
+    if len(set(columns)) == 1:
+        integrators.append(ODC(reference="consensus"))
     kti = KTI(n_components, alpha=0.1, center=True)
+    # The anchor's rows cannot tell how a method does on rows unlike them: few candidates, and none that reads targets.
     if cautious:
         return [*integrators, kti]
     integrators += [LTI(n_components), kti]
@@ -84,11 +88,17 @@ def kernel_models(
     anchor: FloatArray, *, is_classification: bool, cautious: bool = False, interpolated: bool = False
 ) -> list[NamedModel]:
     """Return linear and kernel ridge regressions whose landmarks are made of anchor rows."""
-    alphas = _VERY_LARGE_ALPHAS if interpolated else _LARGE_ALPHAS if cautious else ALPHAS
+    # Rows that defences changed flatter small penalties, and interpolated ones do so the most.
+    alphas: tuple[float, ...] = ALPHAS
+    if interpolated:
+        alphas = _VERY_LARGE_ALPHAS
+    elif cautious:
+        alphas = _LARGE_ALPHAS
     ridge = LandmarkRidgeClassifier if is_classification else LandmarkRidgeRegressor
     models = [NamedModel(name="ridge", estimator=ridge(kernel="linear", alphas=alphas))]
     S = landmarks(anchor, FEW_LANDMARKS)
     gamma = median_gamma(anchor)
+    # Anchors with half their rows equal have no width.
     if np.isfinite(gamma) and gamma > 0:
         models += [
             NamedModel(name=f"kernel ridge, width {factor:g}", estimator=ridge(S, gamma=factor * gamma, alphas=alphas))
@@ -109,11 +119,9 @@ def with_many_landmarks(model: NamedModel, anchor: FloatArray) -> NamedModel | N
 def forest(*, is_classification: bool, n_jobs: int | None, random_state: int) -> NamedModel:
     """Return a random forest, whose rows left out are those that a tree did not see."""
     options: dict[str, Any] = {"n_estimators": _TREES, "n_jobs": n_jobs, "random_state": random_state}
-    estimator = (
-        CalibratedForestClassifier(**options)
-        if is_classification
-        else RandomForestRegressor(max_features=_PART_OF_COLUMNS, **options)
-    )
+    estimator: Any = RandomForestRegressor(max_features=_PART_OF_COLUMNS, **options)
+    if is_classification:
+        estimator = CalibratedForestClassifier(**options)
     return NamedModel(name="random forest", estimator=estimator)
 
 
@@ -131,16 +139,20 @@ def reads_targets(integrator: BaseIntegrator) -> bool:
 
 def name_of(integrator: BaseIntegrator) -> str:
     """Return the name of an integration method in tables."""
+    name = type(integrator).__name__
     graph = getattr(integrator, "graph", None)
-    return type(integrator).__name__ + ("" if graph is None else f" + {type(graph).__name__}")
+    if graph is not None:
+        name += f" + {type(graph).__name__}"
+    return name
 
 
 def landmarks(anchor: FloatArray, most: int) -> FloatArray:
-    r"""Return rows whose kernel functions span much of what the parties' rows would, made of anchor rows alone.
+    r"""Return rows whose kernel functions span nearly the space of the parties' rows, made of anchor rows alone.
 
     Half are anchor rows; the others are :math:`a_i + \tau (a_j - a_k)`, since parties' rows lie beyond the anchor's,
     above all where these were interpolated.  Always the same ones.
     """
+    # Drawn from one seed: candidates must not differ by the luck of their landmarks.
     generator = np.random.default_rng(0)
     n_kept = min(len(anchor), most // 2)
     kept = anchor[np.sort(generator.choice(len(anchor), n_kept, replace=False))]
@@ -202,12 +214,12 @@ class Selection:
         In the order in which they were tried, simple ones first.
     metric : {"log loss", "squared error"}
     judged_on : {"rows", "anchor", "groups"}
-        What the losses are of: the parties' rows; the anchor's, where the shared rows are not the parties' own; or
+        The rows that the losses are of: the parties'; the anchor's, where the shared rows are not the parties' own; or
         changed rows, where there is nothing else.
     n_judges : int
         Rows that judged.
     constant : float
-        Loss on these rows of the classes' frequencies among them, or of the mean: what a useful model is below.
+        Loss on these rows of the classes' frequencies among them, or of the mean: a useful model is below.
     """
 
     candidates: tuple[Candidate, ...]
@@ -218,7 +230,7 @@ class Selection:
 
     @property
     def caution(self) -> str:
-        """What to know before scores on the rows left out are believed; empty where these are the parties' own."""
+        """A warning about scores on the rows left out; empty where these are the parties' own."""
         if self.judged_on == "rows":
             return ""
         return (
@@ -231,13 +243,13 @@ class Selection:
         """The candidate that was taken."""
         return next(candidate for candidate in self.candidates if candidate.chosen)
 
-    def ranked(self) -> list[Candidate]:
+    def by_loss(self) -> list[Candidate]:
         """Return candidates that were tried, from the smallest loss on."""
         return sorted((each for each in self.candidates if each.failure is None), key=lambda each: each.loss)
 
     def best(self, most: int) -> list[Candidate]:
         """Return the best candidates, so many at most; the one that was taken is among them."""
-        best = self.ranked()[:most]
+        best = self.by_loss()[:most]
         return best if self.chosen in best else [*best[: most - 1], self.chosen]
 
     def table(self, most: int = 10) -> str:
@@ -247,12 +259,16 @@ class Selection:
             lines.append(f"   {self.constant:.4f}  a constant, which looks at no column")
         for each in self.best(most):
             mark = "*" if each.chosen else " "
-            alpha = "" if each.alpha is None else f", penalty {each.alpha:g}"
-            what = f"{each.integrator}, {each.model}{alpha}, anchor rows × {each.anchor_weight:.2g}"
-            what += f", {each.part:.0%} of the average" if each.part else ""
-            interval = "" if each.chosen else f"  ({each.difference_low:+.4f} to {each.difference_high:+.4f})"
-            lines.append(f" {mark} {each.loss:.4f} ± {each.standard_error:.4f}  {what}{interval}")
-        if self.judged_on != "rows" and self.ranked()[0].loss < self.chosen.loss:
+            line = f" {mark} {each.loss:.4f} ± {each.standard_error:.4f}  {each.integrator}, {each.model}"
+            if each.alpha is not None:
+                line += f", penalty {each.alpha:g}"
+            line += f", anchor rows × {each.anchor_weight:.2g}"
+            if each.part:
+                line += f", {each.part:.0%} of the average"
+            if not each.chosen:
+                line += f"  ({each.difference_low:+.4f} to {each.difference_high:+.4f})"
+            lines.append(line)
+        if self.judged_on != "rows" and self.by_loss()[0].loss < self.chosen.loss:
             lines.append(
                 " The simpler one (*) was taken: rows that were made between others flatter what follows them closely, "
                 "so a more complicated one has to have a loss that is 25 % smaller."
@@ -271,7 +287,7 @@ _FLATTERED = 0.75
 
 @dataclass(kw_only=True, eq=False)
 class _Ledger:
-    """What was tried so far."""
+    """The candidates tried so far, and the best of them."""
 
     total: int
     handicap: float
@@ -279,25 +295,26 @@ class _Ledger:
     progress: Callable[[int, int, str], None] | None
     candidates: list[Candidate] = field(default_factory=list)
     losses: list[FloatArray | None] = field(default_factory=list)
-    best: Choice | None = None
+    best: FittedCandidate | None = None
     error: DataCollabError | ValueError | None = None
     started: float = field(default_factory=time.monotonic)
 
     def begin(self, name: str, ahead: int = 0) -> bool:
-        """Return whether there is time for one more, `ahead` of what is added; the first candidate is always tried."""
+        """Return whether there is time for one more, `ahead` of those added; the first candidate is always tried."""
         some = any(losses is not None for losses in self.losses)
+        # Whatever the budget, there has to be one model.
         if some and self.budget is not None and time.monotonic() - self.started > self.budget:
             return False
         if self.progress is not None:
             self.progress(len(self.candidates) + ahead, self.total, name)
         return True
 
-    def add(self, choice: Choice) -> None:
+    def add(self, choice: FittedCandidate) -> None:
         self.candidates.append(choice.candidate)
         self.losses.append(choice.losses)
 
-    def offer(self, choice: Choice) -> None:
-        """Take a candidate where it beats what was best so far; of equal losses the first stays."""
+    def offer(self, choice: FittedCandidate) -> None:
+        """Take a candidate where it beats the best so far; of equal losses the first stays."""
         # Candidates come from simple to complicated.
         if self.best is None or choice.candidate.loss < self.handicap * self.best.candidate.loss:
             self.best = choice
@@ -305,6 +322,7 @@ class _Ledger:
     def skip(self, candidate: Candidate, error: DataCollabError | ValueError | None = None) -> None:
         self.candidates.append(candidate)
         self.losses.append(None)
+        # The first error is raised if no candidate can be fitted.
         self.error = self.error or error
 
 
@@ -326,21 +344,21 @@ class Search:
 
     @property
     def cautious(self) -> bool:
-        """Whether rows judge that are not the parties' own."""
+        """True if rows judge that are not the parties' own."""
         return self.training.judged_on != "rows"
 
     @property
     def _flattered(self) -> bool:
-        """Whether rows left out have near copies among the others, which kernels follow: a linear model is tried alone.
+        """True if rows left out have near copies among the others, which kernels follow: only a linear model is tried.
 
         Noise on means of groups makes them unequal, so that they cannot be left out together.
         """
         groups = self.training.groups
         return self.is_classification and self.training.judged_on == "groups" and len(np.unique(groups)) == len(groups)
 
-    def run(self) -> tuple[Choice, Selection]:
+    def run(self) -> tuple[FittedCandidate, Selection]:
         """Try all candidates; the smallest loss wins."""
-        shares, training = self.shares, self.training
+        training = self.training
         weights = tuple(self.anchor_weights) if training.has_anchor else (0.0,)
         n_models, n_refined = self._counts(len(weights))
         total = len(self.integrators) * n_models + n_refined
@@ -351,12 +369,14 @@ class Search:
             if not ledger.begin(name):
                 ledger.skip(Candidate(integrator=name, failure=_NO_TIME))
                 continue
+            # A method that has read the judges' targets would win by having seen the answers.
             if training.judged_on == "anchor" and reads_targets(integrator) and len(self.integrators) > 1:
                 ledger.skip(Candidate(integrator=name, failure="it reads the anchor's targets, which judge here"))
                 continue
-            anchors = {party: share.anchor_representation for party, share in shares.items()}
+            anchors = {party: share.anchor_representation for party, share in self.shares.items()}
             try:
                 fitted = clone(integrator).fit(anchors, training.anchor_target)
+            # A method that these shares do not allow is a line of the table, and no end of the search.
             except (DataCollabError, ValueError) as error:
                 ledger.skip(Candidate(integrator=name, failure=str(error)), error)
                 continue
@@ -372,12 +392,15 @@ class Search:
         """Return how many candidates of an integration method are tried, and how many of all at most once more."""
         if self.model is not None or self._flattered:
             return n_weights, 0
-        # The cautious have a linear and two kernel regressions; others all widths, and a forest and an average besides.
-        return (3, 1) if self.cautious else ((1 + len(WIDTHS)) * n_weights + 2, len(WIDTHS) * n_weights)
+        # A linear and two kernel regressions.
+        if self.cautious:
+            return 3, 1
+        # A linear one and all widths, with each weight of the anchor; a forest and an average besides.
+        return (1 + len(WIDTHS)) * n_weights + 2, len(WIDTHS) * n_weights
 
     def _try_models(self, integrator: BaseIntegrator, weights: Sequence[float], ledger: _Ledger) -> None:
-        rows = self.training.mapped(integrator, self.shares)
-        tried: list[Choice] = []
+        rows = self.training.map_rows(integrator, self.shares)
+        tried: list[FittedCandidate] = []
         for model, weight in self._models(mean_anchor(integrator, self.shares), weights, tried):
             if not ledger.begin(f"{name_of(integrator)}, {model.name}"):
                 named = Candidate(integrator=name_of(integrator), model=model.name, anchor_weight=weight)
@@ -393,75 +416,79 @@ class Search:
         for each in tried:
             ledger.offer(each)
 
-    def _average(self, tried: Sequence[Choice]) -> Choice | None:
+    def _average(self, tried: Sequence[FittedCandidate]) -> FittedCandidate | None:
         """Average the ridge regressions, if the parties' own rows judge."""
         if self.model is not None or self.cautious:
             return None
         ridges = [each for each in tried if is_ridge(each.estimator)]
-        return averaged(ridges, self.training, self.training.counts(self.class_weight))
+        return average_choices(ridges, self.training, self.training.counts(self.class_weight))
 
-    def _refine(self, best: Choice, ledger: _Ledger) -> None:
+    def _refine(self, best: FittedCandidate, ledger: _Ledger) -> None:
         """Fit the best kernel ridge regressions again on more landmarks, which would be too slow for all.
 
-        What they give is taken unless it is clearly worse: the more landmarks, the nearer they are to ones without such
-        a restriction.
+        They are taken unless they are clearly worse: the more landmarks, the nearer they are to ones without such a
+        restriction.
         """
         anchor = mean_anchor(best.integrator, self.shares)
-        parts = best.averaged or (best,)
-        refined: list[Choice] = []
+        parts = best.parts or (best,)
+        refined: list[FittedCandidate] = []
         ledger.total = len(ledger.candidates) + len(parts)
         for part in parts:
             model = with_many_landmarks(NamedModel(name=part.candidate.model, estimator=part.estimator), anchor)
             if model is None:
                 refined.append(part)
-            elif ledger.begin(f"{part.candidate.integrator}, {model.name}", ahead=len(refined)):
-                refined.append(self._try(part.integrator, model, part.candidate.anchor_weight, part.rows))
-            else:
+                continue
+            # An average of some parts alone would not be the one that was chosen.
+            if not ledger.begin(f"{part.candidate.integrator}, {model.name}", ahead=len(refined)):
                 return
+            refined.append(self._try(part.integrator, model, part.candidate.anchor_weight, part.rows))
         again = [each for each, part in zip(refined, parts, strict=True) if each is not part]
         if not again:
             return
         for each in again:
             ledger.add(each)
-        new = again[0]
-        if best.averaged:
-            average = self._average(refined)
-            if average is None:
-                return
-            new = average
+        new = self._average(refined) if best.parts else again[0]
+        if new is None:
+            return
+        if best.parts:
             ledger.add(new)
         low, _ = _interval(new.losses - best.losses)
+        # Clearly worse is an interval of the difference above 0.
         if low <= 0:
             ledger.best = new
 
     def _models(
-        self, anchor: FloatArray, weights: Sequence[float], tried: Sequence[Choice]
+        self, anchor: FloatArray, weights: Sequence[float], tried: Sequence[FittedCandidate]
     ) -> Iterator[tuple[NamedModel, float]]:
         if self.model is not None:
             yield from ((self.model, weight) for weight in weights)
             return
         for weight in weights:
-            models = (
-                (model, weight)
-                for model in kernel_models(
-                    anchor,
-                    is_classification=self.is_classification,
-                    cautious=self.cautious,
-                    interpolated=self.training.interpolated,
-                )
+            models = kernel_models(
+                anchor,
+                is_classification=self.is_classification,
+                cautious=self.cautious,
+                interpolated=self.training.interpolated,
             )
-            yield from islice(models, 1) if self._flattered else models
+            if self._flattered:
+                # The linear one comes first.
+                models = models[:1]
+            yield from ((model, weight) for model in models)
         if self.cautious:
             return
+        # Forests are slow, so one is tried, with the weight that was the best for ridge regressions.
         best = min((choice.candidate for choice in tried), key=lambda each: each.loss, default=None)
         trees = forest(is_classification=self.is_classification, n_jobs=self.n_jobs, random_state=self.random_state)
         yield trees, weights[0] if best is None else best.anchor_weight
 
-    def _try(self, integrator: BaseIntegrator, model: NamedModel, anchor_weight: float, rows: FloatArray) -> Choice:
+    def _try(
+        self, integrator: BaseIntegrator, model: NamedModel, anchor_weight: float, rows: FloatArray
+    ) -> FittedCandidate:
         training = self.training
         started = time.monotonic()
         weights = training.weights(anchor_weight, self.class_weight)
         counts = training.counts(self.class_weight)
+        # One fit on all rows; the predictions are those of fits without the row's group.
         fitted, left_out = fit_left_out(
             model.estimator, rows, training.target, weights, groups=training.groups, judges=counts
         )
@@ -470,9 +497,9 @@ class Search:
                 f"{model.name} gives no probabilities, or there are too few rows to leave some out; choose another "
                 "model."
             )
-        losses = judged_losses(getattr(fitted, "classes_", None), left_out, training, counts)
+        losses = losses_of_judges(getattr(fitted, "classes_", None), left_out, training, counts)
         certainty = _certainty(fitted, rows, mean_anchor(integrator, self.shares), training)
-        _less_certain(fitted, certainty, training)
+        _lessen_certainty(fitted, certainty, training)
         candidate = Candidate(
             integrator=name_of(integrator),
             model=model.name,
@@ -482,7 +509,7 @@ class Search:
             standard_error=float(losses.std() / np.sqrt(len(losses))),
             seconds=time.monotonic() - started,
         )
-        return Choice(
+        return FittedCandidate(
             candidate=candidate,
             integrator=integrator,
             estimator=fitted,
@@ -495,25 +522,25 @@ class Search:
 
 
 def _interval(differences: FloatArray) -> tuple[float, float]:
-    """Return 95 % interval of the mean."""
+    """Return the 95 % interval of the mean."""
     half = _Z * float(differences.std()) / np.sqrt(len(differences))
     return float(differences.mean()) - half, float(differences.mean()) + half
 
 
-def _selection(ledger: _Ledger, best: Choice, training: TrainingRows, counts: FloatArray) -> Selection:
+def _selection(ledger: _Ledger, best: FittedCandidate, training: TrainingRows, counts: FloatArray) -> Selection:
     """Return all candidates, each with an interval of its difference from the chosen one."""
-    parts: dict[int, float] = {}
-    if best.averaged:
-        parts = {
-            id(part.candidate): weight for part, weight in zip(best.averaged, best.estimator.weights_, strict=True)
-        }
+    weights: dict[int, float] = {}
+    if best.parts:
+        weights = {id(part.candidate): weight for part, weight in zip(best.parts, best.estimator.weights_, strict=True)}
     candidates = []
     for candidate, losses in zip(ledger.candidates, ledger.losses, strict=True):
         if losses is None:
             candidates.append(candidate)
             continue
+        # Row by row, since the same rows are hard for all candidates.
         low, high = _interval(losses - best.losses)
-        chosen, part = candidate is best.candidate, float(parts.get(id(candidate), 0.0))
+        part = float(weights.get(id(candidate), 0.0))
+        chosen = candidate is best.candidate
         candidates.append(replace(candidate, difference_low=low, difference_high=high, chosen=chosen, part=part))
     is_classification = hasattr(best.estimator, "classes_")
     return Selection(
@@ -534,39 +561,47 @@ def _constant_loss(target: NDArray[Any], counts: FloatArray, *, is_classificatio
 
 
 _TAU = 0.1
-"""Chosen on draws of flchain, gbsg2, whas500, breast cancer, digits and diabetes."""
+"""Power of the likelihood in the weights; chosen on draws of flchain, gbsg2, whas500, breast cancer, digits and
+diabetes."""
 _LEAST = 0.02
 """Part of the average below which a candidate is left out of it, so that models stay small."""
 
 
-def averaged(choices: Sequence[Choice], training: TrainingRows, counts: FloatArray) -> Choice | None:
+def average_choices(
+    choices: Sequence[FittedCandidate], training: TrainingRows, counts: FloatArray
+) -> FittedCandidate | None:
     """Return the average of candidates of one integration method; None if one alone has a weight."""
     if not choices:
         return None
-    weights = tempered_weights([each.losses for each in choices], squared=not hasattr(choices[0].estimator, "classes_"))
+    weights = weigh_by_losses([each.losses for each in choices], squared=not hasattr(choices[0].estimator, "classes_"))
     parts = tuple(each for each, weight in zip(choices, weights, strict=True) if weight > 0)
     if len(parts) < 2:
         return None
     weights = weights[weights > 0]
     fitted = [each.estimator for each in parts]
+    average: Any
+    classes = None
+    predictions = [each.left_out for each in parts]
     if hasattr(fitted[0], "classes_"):
         average = AveragedClassifier(fitted, weights)
         classes = average.classes_
-        said = [probabilities_of(each.left_out, each.estimator.classes_, classes) for each in parts]
+        predictions = [probabilities_of(each.left_out, each.estimator.classes_, classes) for each in parts]
     else:
-        average, classes = AveragedRegressor(fitted, weights), None
-        said = [each.left_out for each in parts]
-    left_out = np.tensordot(weights, np.stack(said), axes=1)
-    losses = judged_losses(classes, left_out, training, counts)
-    refined = any(each.candidate.model.endswith(MORE_LANDMARKS) for each in parts)
+        average = AveragedRegressor(fitted, weights)
+    # Each part's prediction was made without the row, and so is their average.
+    left_out = np.tensordot(weights, np.stack(predictions), axes=1)
+    losses = losses_of_judges(classes, left_out, training, counts)
+    name = f"average of {len(parts)}"
+    if any(each.candidate.model.endswith(MORE_LANDMARKS) for each in parts):
+        name += MORE_LANDMARKS
     candidate = Candidate(
         integrator=parts[0].candidate.integrator,
-        model=f"average of {len(parts)}" + (MORE_LANDMARKS if refined else ""),
+        model=name,
         anchor_weight=float(weights @ [each.candidate.anchor_weight for each in parts]),
         loss=float(losses.mean()),
         standard_error=float(losses.std() / np.sqrt(len(losses))),
     )
-    return Choice(
+    return FittedCandidate(
         candidate=candidate,
         integrator=parts[0].integrator,
         estimator=average,
@@ -574,16 +609,18 @@ def averaged(choices: Sequence[Choice], training: TrainingRows, counts: FloatArr
         weights=np.average([each.weights for each in parts], axis=0, weights=weights),
         left_out=left_out,
         losses=losses,
-        averaged=parts,
+        parts=parts,
     )
 
 
-def tempered_weights(losses: Sequence[FloatArray], *, squared: bool) -> FloatArray:
+def weigh_by_losses(losses: Sequence[FloatArray], *, squared: bool) -> FloatArray:
     """Return weights of candidates by their losses on the same rows, those of next to none set to 0."""
     totals = np.array([each.sum() for each in losses])
     if squared:
+        # A squared error over twice the best candidate's variance is a normal log loss.
         variance = totals.min() / len(losses[0])
         totals = totals / (2 * variance) if variance > 0 else np.where(totals > 0, np.inf, 0.0)
+    # A power of the likelihood: rows are not as independent as they would have to be for all of it.
     weights = np.exp(-_TAU * (totals - totals.min()))
     weights /= weights.sum()
     weights[weights < _LEAST] = 0.0
@@ -595,8 +632,8 @@ _FLOOR = 1e-6
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
-class Choice:
-    """A candidate, fitted."""
+class FittedCandidate:
+    """A candidate with its fitted model, its predictions for rows left out, and their losses."""
 
     candidate: Candidate
     integrator: BaseIntegrator
@@ -605,51 +642,66 @@ class Choice:
     weights: FloatArray
     left_out: FloatArray
     losses: FloatArray
-    averaged: tuple[Choice, ...] = ()
+    parts: tuple[FittedCandidate, ...] = ()
+    """The choices that it averages; none of one model."""
     certainty: float = 1.0
 
 
-def trained_again(choice: Choice, training: TrainingRows, there: FloatArray) -> Any | None:
-    """Return a model with the same settings, those chosen on rows left out among them, trained on some of the rows."""
-    if choice.averaged:
-        weights = choice.estimator.weights_
-        again = [
-            (trained_again(part, training, there), weight)
-            for part, weight in zip(choice.averaged, weights, strict=True)
-        ]
-        pairs = [(estimator, weight) for estimator, weight in again if estimator is not None]
-        average = AveragedClassifier if hasattr(choice.estimator, "classes_") else AveragedRegressor
-        return average(*zip(*pairs, strict=True)) if pairs else None
-    weights = choice.weights * there
+def train_again(choice: FittedCandidate, training: TrainingRows, kept: FloatArray) -> Any | None:
+    """Train a model with the same settings, those chosen on rows left out among them, on the rows kept."""
+    if choice.parts:
+        return _train_parts_again(choice, training, kept)
+    weights = choice.weights * kept
     if not weights.any():
         return None
+    # The penalty is not chosen again: rows of the party that is left out would be missed twice.
     copy = clone(choice.estimator)
     if hasattr(choice.estimator, "alpha_") and "alphas" in copy.get_params():
         copy.set_params(alphas=(choice.estimator.alpha_,))
     if not hasattr(copy, "fit_left_out"):
         return fit_weighted(copy, choice.rows, training.target, weights)
+    # Its probabilities are calibrated on rows left out: on those that judge, if any of these are kept.
     judges = training.judges * (weights > 0)
     if not judges.any():
         judges = (weights > 0).astype(np.float64)
     again = fit_left_out(copy, choice.rows, training.target, weights, groups=training.groups, judges=judges)[0]
-    _less_certain(again, choice.certainty, training)
+    _lessen_certainty(again, choice.certainty, training)
     return again
 
 
+def _train_parts_again(choice: FittedCandidate, training: TrainingRows, kept: FloatArray) -> Any | None:
+    """Return the average of the parts that the rows kept can train, with their weights; None if there are none."""
+    estimators = []
+    weights = []
+    for part, weight in zip(choice.parts, choice.estimator.weights_, strict=True):
+        estimator = train_again(part, training, kept)
+        if estimator is not None:
+            estimators.append(estimator)
+            weights.append(weight)
+    if not estimators:
+        return None
+    if hasattr(choice.estimator, "classes_"):
+        return AveragedClassifier(estimators, weights)
+    return AveragedRegressor(estimators, weights)
+
+
 def _certainty(estimator: Any, rows: FloatArray, anchor: FloatArray, training: TrainingRows) -> float:
-    """Return what to multiply log odds by that were learnt from means of groups; 1 for other rows.
+    """Return the factor of log odds that were learnt from means of groups; 1 for other rows.
 
     Means vary less about their class than rows do, and by the rule of Gaussian classes log odds learnt from them are as
     many times too large.  How much less shows beside the anchor's rows, which are no means.
     """
     if training.judged_on != "groups" or not isinstance(estimator, LandmarkRidgeClassifier):
         return 1.0
-    own, others = _log_odds(estimator, rows), _log_odds(estimator, anchor)
+    own = _log_odds(estimator, rows)
+    others = _log_odds(estimator, anchor)
     codes = np.unique(training.target, return_inverse=True)[1]
     means = np.stack([own[codes == code].mean(axis=0) for code in range(codes.max() + 1)])[codes]
-    within, between = np.sum((own - means) ** 2) / len(own), means.var(axis=0).sum()
-    there = max(float(others.var(axis=0).sum() - between), float(within))
-    return min(1 / training.group_size, float(within) / there if there > 0 else 1.0)
+    # The anchor's variance within classes is its variance less that between the classes' means.
+    within = float(np.sum((own - means) ** 2) / len(own))
+    between = means.var(axis=0).sum()
+    expected = max(float(others.var(axis=0).sum() - between), within)
+    return min(1 / training.group_size, within / expected if expected > 0 else 1.0)
 
 
 def _log_odds(estimator: LandmarkRidgeClassifier, rows: FloatArray) -> FloatArray:
@@ -657,16 +709,17 @@ def _log_odds(estimator: LandmarkRidgeClassifier, rows: FloatArray) -> FloatArra
     return np.asarray(logs - logs.mean(axis=1, keepdims=True))
 
 
-def _less_certain(estimator: Any, certainty: float, training: TrainingRows) -> None:
+def _lessen_certainty(estimator: Any, certainty: float, training: TrainingRows) -> None:
     """Bring log odds nearer to those of the class frequencies, in place."""
     if certainty < 1:
         counts = np.array([np.sum(training.target == each) for each in estimator.classes_])
+        # At no certainty at all, predictions are the frequencies.
         logs = np.log(counts / counts.sum())
         estimator.scale_ *= certainty
         estimator.offsets_ = certainty * estimator.offsets_ + (1 - certainty) * (logs - logs.mean())
 
 
-def judged_losses(
+def losses_of_judges(
     classes: NDArray[Any] | None, left_out: FloatArray, training: TrainingRows, counts: FloatArray
 ) -> FloatArray:
     """Return log loss or squared error of each row that judges, as much as it counts, shape (n_judges,)."""
@@ -678,6 +731,7 @@ def judged_losses(
 def _losses(classes: NDArray[Any] | None, left_out: FloatArray, target: NDArray[Any]) -> FloatArray:
     if classes is None:
         return np.asarray((left_out - target) ** 2)
+    # A class that training lacks has the probability 0, whose loss would outweigh all others.
     known = np.isin(target, classes)
     losses = np.full(len(target), -np.log(_FLOOR))
     codes = np.searchsorted(classes, target[known])

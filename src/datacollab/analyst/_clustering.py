@@ -28,7 +28,7 @@ LEAST_ROWS = 5
 
 
 class Clustering(Collaboration):
-    """What the analyst holds after clustering; a `Collaboration` whose estimator's classes are the clusters.
+    """A `Collaboration` after clustering, whose estimator's classes are the clusters.
 
     Attributes
     ----------
@@ -46,6 +46,7 @@ class Clustering(Collaboration):
         self.clusterer_ = clusterer
         self.labels_: dict[PartyName, NDArray[np.intp]] = integrated.split(labels)
         inside = labels >= 0
+        # The classifier that is sent may put rows at the border elsewhere than the clusterer.
         self.agreement_ = float(np.mean(estimator.predict(integrated.combined[inside]) == labels[inside]))
 
 
@@ -62,7 +63,7 @@ def cluster(
     assignment : classifier or None, default=None
         Trained on the combined rows with their labels, to tell the cluster of another row; cloned.  None takes the
         nearest centre with `KMeans`, the most probable component with `GaussianMixture`, and otherwise the nearest of
-        the clusters' means, which may differ from what the clusterer would say: see ``agreement_``.
+        the clusters' means, which may differ from the clusterer's own answer: see ``agreement_``.
     least_rows : int, default=5
         Fewest rows of a cluster whose centre, or component, goes to all parties.  The centre of one row is the row, and
         another party could undo the maps.
@@ -112,6 +113,7 @@ def cluster(
     rows = integrated.combined
     fitted = clone(clusterer)
     labels = np.asarray(fitted.fit_predict(rows))
+    # Clusterers by density give -1 to rows in none.
     inside = labels >= 0
     classes, counts = np.unique(labels[inside], return_counts=True)
     if not len(classes):
@@ -122,11 +124,11 @@ def cluster(
             f"smallest {counts.min()}. Its centre would give single rows to the other parties. Ask for fewer clusters, "
             "or lower least_rows if the parties agree."
         )
-    h = _assignment(fitted, rows[inside], labels[inside], classes, assignment)
+    h = _fit_assignment(fitted, rows[inside], labels[inside], classes, assignment)
     return Clustering(integrated, h, fitted, labels)
 
 
-def _assignment(clusterer: Any, rows: Any, labels: NDArray[Any], classes: NDArray[Any], assignment: Any) -> Any:
+def _fit_assignment(clusterer: Any, rows: Any, labels: NDArray[Any], classes: NDArray[Any], assignment: Any) -> Any:
     if assignment is not None:
         return clone(assignment).fit(rows, labels)
     # Not isinstance: a subclass, such as BisectingKMeans, may decide otherwise.
@@ -141,7 +143,7 @@ def _assignment(clusterer: Any, rows: Any, labels: NDArray[Any], classes: NDArra
 
 @dataclass(frozen=True, kw_only=True, eq=False, repr=False)
 class Integrated:
-    """What the analyst has after the integration, before anything is trained.
+    """The integrator and the rows that the analyst has before anything is trained.
 
     Attributes
     ----------
@@ -198,7 +200,10 @@ def integrate(shares: Iterable[Share], integrator: BaseIntegrator | None = None)
         As `Analyst.fit` raises them.
     """
     named = by_party(shares)
-    fitted = AnchorScaled() if integrator is None else clone(integrator)
+    if integrator is None:
+        integrator = AnchorScaled()
+    fitted = clone(integrator)
+    # Without targets: clusters are sought that nobody has named.
     fitted.fit({party: share.anchor_representation for party, share in named.items()})
     return Integrated(
         integrator=fitted,
@@ -244,10 +249,10 @@ def novelty(
 
     Notes
     -----
-    What goes to all parties is a weight, a mean and a covariance for each component.  Where one party's rows are like
-    no other's, a component may be of these alone, and tell how they lie.  Scores by nearest neighbours would take the
-    parties' representations along, which another party could invert.  Shared rows that are means of groups vary less
-    than rows do, so that scores of own rows come out larger on the whole.
+    All parties get a weight, a mean and a covariance for each component.  Where one party's rows are like no other's, a
+    component may be of these alone, and tell how they lie.  Scores by nearest neighbours would take the parties'
+    representations along, which another party could invert.  Shared rows that are means of groups vary less than rows
+    do, so that scores of own rows come out larger on the whole.
 
     Examples
     --------
@@ -266,8 +271,10 @@ def novelty(
     if len(rows) < least_rows:
         raise ValueError(f"{len(rows)} rows are fewer than least_rows={least_rows}; nothing can be said of them.")
     ridge = _RIDGE * float(np.mean(rows.var(axis=0)))
+    # One component less until none stands for a few rows alone, which it would give away.
     for n_left in range(min(n_components, len(rows)), 0, -1):
         mixture = GaussianMixture(n_left, reg_covar=ridge, max_iter=500, random_state=random_state).fit(rows)
+        # Weights are mean probabilities, so that this is the rows' number in the smallest component.
         if len(rows) * mixture.weights_.min() >= least_rows:
             break
     return Collaboration(integrated.integrator, mixture_novelty(mixture), integrated.representations)

@@ -1,4 +1,4 @@
-"""What a fit of KTI costs (tab:complexity): the bytes and seconds of each solver, and the solver to take."""
+"""Costs of a fit of KTI (tab:complexity): the bytes and seconds of each solver, and the solver to take."""
 
 from __future__ import annotations
 
@@ -63,8 +63,8 @@ class FitCost:
     """Estimated cost of a fit.
 
     ``memory`` is in bytes that the process holds at the peak, all counted: Python, the anchor representations and the
-    fit.  ``work`` says what the solver computes: operations of matrix products ("single", "double", "skinny" with few
-    columns) and kernel values ("values32", "values64").  "nystroem" finds the target on ``n_rows`` anchor rows.
+    fit.  ``work`` counts the solver's operations: of matrix products ("single", "double", "skinny" with few columns)
+    and kernel values ("values32", "values64").  "nystroem" finds the target on ``n_rows`` anchor rows.
     """
 
     solver: str
@@ -95,7 +95,7 @@ class FitCost:
 
 @dataclass(frozen=True, kw_only=True)
 class FitSize:
-    """What the cost of a fit depends on.
+    """Sizes and parameters that the cost of a fit depends on.
 
     ``n_columns`` are those of the anchor representations, on average over parties, and ``itemsize`` the bytes of their
     entries; ``kernel`` is one party's.
@@ -119,10 +119,14 @@ class FitSize:
         return _PROGRAM + int(self.n_parties * self.n_anchors * self.n_columns * self.itemsize)
 
     def cost(self, solver: str, *, n_rows: int | None = None, rank: int | None = None) -> FitCost:
-        """Estimate what a solver takes; "nystroem" with ``rank`` landmarks per party if there are no `n_landmarks`."""
+        """Estimate a solver's cost; "nystroem" with ``rank`` landmarks per party if there are no `n_landmarks`."""
         n_rows = self.n_anchors if n_rows is None else n_rows
-        estimate = {"dense": self._dense, "streamed": self._streamed}.get(solver)
-        beside, work = estimate() if estimate else self._nystroem(n_rows, self._rank(rank))
+        if solver == "dense":
+            beside, work = self._dense()
+        elif solver == "streamed":
+            beside, work = self._one_factor_each()
+        else:
+            beside, work = self._nystroem(n_rows, self._rank(rank))
         return FitCost(
             solver=solver,
             memory=self.resident + int(beside),
@@ -133,15 +137,22 @@ class FitSize:
         )
 
     def _dense(self) -> tuple[float, dict[str, float]]:
-        n, K = float(self.n_anchors), self.n_parties
-        work = {
-            "double": self._widths() + 2 * K * n**3 + (14 if self.has_penalty else 3) * n**3,
-            "values64": 4 * K * n**2,
-        }
-        return (3 if self.has_penalty else 2) * 8 * n**2, work
+        """Return bytes and operations of `solve_dense`: two inverses a party, and one eigendecomposition."""
+        n = float(self.n_anchors)
+        K = self.n_parties
+        # The sum and one party's matrix; with a penalty graph its matrix beside them, and a pencil to solve.
+        n_matrices = 2
+        eigen = 3
+        if self.has_penalty:
+            n_matrices = 3
+            eigen = 14
+        work = {"double": self._widths() + 2 * K * n**3 + eigen * n**3, "values64": 4 * K * n**2}
+        return n_matrices * 8 * n**2, work
 
-    def _streamed(self) -> tuple[float, dict[str, float]]:
-        n, K = float(self.n_anchors), self.n_parties
+    def _one_factor_each(self) -> tuple[float, dict[str, float]]:
+        """Return bytes and operations of `solve_streamed`: one factor a party in float32, and products with it."""
+        n = float(self.n_anchors)
+        K = self.n_parties
         columns = _COLUMNS * max(1.0, self.n_components / 16)
         work = {
             "single": K * n**3 / 3,
@@ -156,13 +167,22 @@ class FitSize:
         return 2.1 * K * n**2 + 4 * n**2 + 16 * n * columns, work
 
     def _nystroem(self, n_rows: int, rank: int) -> tuple[float, dict[str, float]]:
-        n, K, k = float(self.n_anchors), self.n_parties, self.n_components
+        """Return bytes and operations of `solve_nystroem` with ``rank`` landmarks a party."""
+        n = float(self.n_anchors)
+        K = self.n_parties
+        k = self.n_components
         rank = min(rank, self.n_anchors)
+        # A rank of d is reached with d landmarks, and the factorisation ends there.
         if self.kernel.metric in _OF_LOW_RANK:
             rank = min(rank, max(1, round(self.n_columns)))
         drawn = K * min(n_rows, candidate_rows(rank)) * rank
         width = np.dtype(feature_dtype(self.alpha, rank, n_rows)).itemsize
-        product, values = ("double", "values64") if width == 8 else ("single", "values32")
+        product = "single"
+        values = "values32"
+        if width == 8:
+            product = "double"
+            values = "values64"
+        # Landmarks give a start so near that half the right-hand sides suffice.
         columns = min(_COLUMNS * max(1.0, k / 16) / 2, K * rank)
         work = dict.fromkeys(("single", "double", "skinny", "values32", "values64"), 0.0)
         work["double"] += self._widths() + K * _PER_PARTY + 2 * drawn * rank
@@ -178,6 +198,7 @@ class FitSize:
             work["double"] += 2 * drawn * rank / 3 + 50 * n_rows * columns**2
             work["values64"] *= 2
             work["skinny"] *= 2
+        # Gram matrices and features of all parties, then the eigensolver's basis and blocks.
         held = K * (8 + width * n_rows / rank) * rank**2
         held += 8 * n_rows * (2 * min(basis_capacity(n_rows, k), columns + 4 * k) + _BESIDE * k)
         if n_rows < n:
@@ -196,8 +217,12 @@ class FitSize:
     def landmarks(self, limit: float = np.inf, rank: int | None = None) -> FitCost:
         """Return the cost of "nystroem" on as many rows as stay within ``limit``, or on the fewest if none do."""
         rank = self._rank(rank)
-        n_rows = self.n_anchors if self.has_graph else min(self.n_anchors, max(_TARGET_ROWS, candidate_rows(rank)))
-        fewest = n_rows if self.has_graph else min(n_rows, _FEWEST_ROWS * rank)
+        n_rows = self.n_anchors
+        fewest = n_rows
+        # A graph ties all rows, so that none may be left out.
+        if not self.has_graph:
+            n_rows = min(n_rows, max(_TARGET_ROWS, candidate_rows(rank)))
+            fewest = min(n_rows, _FEWEST_ROWS * rank)
         cost = self.cost("nystroem", n_rows=n_rows, rank=rank)
         while cost.memory > limit and n_rows > fewest:
             n_rows = max(fewest, n_rows // 2)
@@ -223,36 +248,46 @@ class FitSize:
 
         ``is_loaded`` says whether the anchor representations are in memory already.
         """
-        dense = array_library(beside) is None
         limit = memory_limit
         if limit is None:
-            # What is there already is not taken once more.
-            there = self.resident if is_loaded else _PROGRAM
-            limit = there + _LARGE_SHARE * (device_memory(beside) or available_memory())
-        if solver == "nystroem":
-            if self.has_penalty:
-                raise ValueError("A penalty graph needs solver='exact'; solver='nystroem' solves without one.")
-            candidates = ["nystroem"]
-        elif self.has_penalty or (dense and self.n_anchors <= DENSE_UP_TO):
-            candidates = ["dense"]
-        else:
-            candidates = ["streamed", "dense"] if dense else ["streamed"]
-            if solver == "auto" and not self.needs_exact:
-                many = self.n_parties * float(self.n_anchors) ** 3 / 3 > EXACT_OPERATIONS
-                candidates = ["nystroem", *candidates] if many else [*candidates, "nystroem"]
+            # The memory in use already is not taken once more.
+            in_use = self.resident if is_loaded else _PROGRAM
+            limit = in_use + _LARGE_SHARE * (device_memory(beside) or available_memory())
+        candidates = self._candidates(solver, in_numpy=array_library(beside) is None)
         costs = [self.landmarks(limit) if name == "nystroem" else self.cost(name) for name in candidates]
         if "nystroem" in candidates and self.n_landmarks is None:
+            # With the fewest landmarks rather than not at all.
             costs.append(self.landmarks(limit, max(FEWEST_LANDMARKS, 2 * self.n_components)))
         for each in costs:
             if each.memory <= limit:
                 return replace(each, limit=limit)
         least = min(costs, key=lambda each: each.memory)
-        instead = "" if solver == "nystroem" or self.has_penalty or self.needs_exact else "solver='nystroem', "
+        instead = "solver='nystroem', "
+        if solver == "nystroem" or self.has_penalty or self.needs_exact:
+            instead = ""
         raise NotEnoughMemoryError(
             f"KTI: {self.n_parties} parties with {self.n_anchors} anchor rows need {least.memory / 2**30:.2g} GiB with "
             f"solver={solver!r}, but {limit / 2**30:.2g} GiB may be used, anchor representations included. Take fewer "
             f"anchor rows, {instead}several machines (engine=), or raise memory_limit."
         )
+
+    def _candidates(self, solver: str, *, in_numpy: bool) -> list[str]:
+        """Return the solvers allowed, the preferred one first; the dense one computes with NumPy's arrays alone."""
+        if solver == "nystroem":
+            if self.has_penalty:
+                raise ValueError("A penalty graph needs solver='exact'; solver='nystroem' solves without one.")
+            return ["nystroem"]
+        if self.has_penalty or (in_numpy and self.n_anchors <= DENSE_UP_TO):
+            return ["dense"]
+        exact = ["streamed"]
+        if in_numpy:
+            # It takes more time, and less memory, than factors of all parties.
+            exact.append("dense")
+        if solver != "auto" or self.needs_exact:
+            return exact
+        if self.n_parties * float(self.n_anchors) ** 3 / 3 > EXACT_OPERATIONS:
+            return ["nystroem", *exact]
+        return [*exact, "nystroem"]
 
 
 def candidate_rows(rank: int) -> int:
@@ -268,6 +303,7 @@ def available_memory() -> int:
         for line in report.read_text(encoding="ascii").splitlines():
             if line.startswith("MemAvailable:"):
                 limits.append(1024 * int(line.split()[1]))
+    # A container's limit is often far below its machine's memory.
     most, used = (Path("/sys/fs/cgroup") / name for name in ("memory.max", "memory.current"))
     if most.exists() and used.exists() and (limit := most.read_text(encoding="ascii").strip()) != "max":
         limits.append(max(0, int(limit) - int(used.read_text(encoding="ascii"))))
@@ -288,8 +324,11 @@ _LONG_ENOUGH = 0.02
 # Processor time of several threads counts that of those that wait, too.
 @one_thread
 def _speeds(kernel: Kernel, n_columns: int) -> dict[str, float]:
-    named = isinstance(kernel.metric, str)
-    n_rows, n_landmarks = (_PROBE_ROWS, _PROBE_COLUMNS) if named else (_FEW, _FEW)
+    n_rows = _FEW
+    n_landmarks = _FEW
+    if isinstance(kernel.metric, str):
+        n_rows = _PROBE_ROWS
+        n_landmarks = _PROBE_COLUMNS
     # Some kernels take no negative entries.
     rows = np.random.default_rng(0).uniform(size=(n_rows, n_columns)) / np.sqrt(n_columns)
     landmarks = rows[:n_landmarks]
@@ -304,7 +343,8 @@ def _speeds(kernel: Kernel, n_columns: int) -> dict[str, float]:
 @cache
 def _speeds_of_products() -> dict[str, float]:
     double, single = (np.ones((_PROBE, _PROBE), dtype) for dtype in (np.float64, np.float32))
-    tall, narrow = np.ones((_PROBE_ROWS, _PROBE_COLUMNS), np.float32), np.ones((_PROBE_COLUMNS, 16), np.float32)
+    tall = np.ones((_PROBE_ROWS, _PROBE_COLUMNS), np.float32)
+    narrow = np.ones((_PROBE_COLUMNS, 16), np.float32)
     return {
         "double": 2.0 * _PROBE**3 * _per_second(lambda: double @ double),
         "single": 2.0 * _PROBE**3 * _per_second(lambda: single @ single),
@@ -313,12 +353,16 @@ def _speeds_of_products() -> dict[str, float]:
 
 
 def _per_second(function: Callable[[], Any]) -> float:
+    # The first call loads and allocates.
     function()
     best = 0.0
     for _ in range(2):
-        count, elapsed, started = 0, 0.0, time.process_time()
+        count = 0
+        elapsed = 0.0
+        started = time.process_time()
         while elapsed < _LONG_ENOUGH:
             function()
-            count, elapsed = count + 1, time.process_time() - started
+            count += 1
+            elapsed = time.process_time() - started
         best = max(best, count / elapsed)
     return best

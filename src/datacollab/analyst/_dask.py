@@ -43,7 +43,7 @@ class _WorkerLostError(Exception):
 
 _TIMEOUTS = (TimeoutError, asyncio.TimeoutError, concurrent.futures.TimeoutError)
 _UNREACHABLE = (KeyError, ValueError, OSError, *_TIMEOUTS)
-"""What `scatter` raises for a worker that the scheduler does not know any more, or does not reach."""
+"""Errors of `scatter` for a worker that the scheduler does not know any more, or does not reach."""
 _LOSSES = (
     _WorkerLostError,
     distributed.KilledWorker,
@@ -51,7 +51,7 @@ _LOSSES = (
     asyncio.CancelledError,
     OSError,
 )
-"""What a step raises once a worker, or the way to it, was lost; no step reads or writes files."""
+"""Errors of a step once a worker, or the way to it, was lost; no step reads or writes files."""
 
 
 class _Carried:
@@ -70,7 +70,7 @@ class _Carried:
 
 @dataclass(eq=False)
 class _Group:
-    """The states of some parties on one worker, and what makes them again."""
+    """The states of some parties on one worker, and the function and arguments that make them again."""
 
     index: int
     function: Callable[..., Any]
@@ -87,8 +87,8 @@ class DaskEngine(Engine):
     """Holds the states of all parties on the workers of a Dask cluster.
 
     The parties are split into groups, one for each worker.  Dask makes the result of a task again where a worker dies,
-    but not what was sent to that worker as data, and a group's matrices depend on both.  So each group keeps here what
-    it was made of, and a step that a lost worker stopped is repeated.
+    but not the data sent to that worker, and a group's matrices depend on both.  So each group keeps its function and
+    arguments here, and a step that a lost worker stopped is repeated.
     """
 
     def __init__(self, client: Any) -> None:
@@ -100,6 +100,7 @@ class DaskEngine(Engine):
             )
         self._client = client
         # One entry for each group; several point to one worker after another was lost.
+        # Found once: a fit keeps its groups where they are.
         self._homes = self._find_workers()
         self._check_versions()
         self._futures: WeakSet[Any] = WeakSet()
@@ -108,6 +109,7 @@ class DaskEngine(Engine):
     def memory(self) -> float:  # type: ignore[override]
         """Bytes that the workers may take together; infinite where one of them has no limit."""
         limits: list[int] = self._client.run_on_scheduler(_read_memory_limits)
+        # Dask writes 0 for no limit.
         return _SHARE_OF_WORKERS * sum(limits) if all(limits) else np.inf
 
     def place(self, function: Callable[..., Any], arguments: Sequence[tuple[Any, ...]]) -> list[Any]:
@@ -137,6 +139,7 @@ class DaskEngine(Engine):
 
         def attempt() -> list[FloatArray]:
             parts = self._submit_to(groups, _total, function, shared)
+            # In a tree, so that neither one worker nor this process receives all groups' sums at once.
             while len(parts) > _FAN:
                 parts = [self._submit(_add, parts[i : i + _FAN]) for i in range(0, len(parts), _FAN)]
             return self._bring(parts)
@@ -164,8 +167,11 @@ class DaskEngine(Engine):
         return [self._submit(task, group.future, function, carried, home=self._home_of(group)) for group in groups]
 
     def _submit(self, task: Callable[..., Any], *arguments: Any, home: str | None = None) -> Any:
-        # Elsewhere only where the worker is retired and Dask has moved its data.
-        place = {} if home is None else {"workers": [home], "allow_other_workers": True}
+        place: dict[str, Any] = {}
+        if home is not None:
+            # Elsewhere only where the worker is retired and Dask has moved its data.
+            place = {"workers": [home], "allow_other_workers": True}
+        # Not pure: equal calls by two fits must not share one result.
         future = self._client.submit(task, *arguments, pure=False, **place)
         self._futures.add(future)
         return future
@@ -174,9 +180,10 @@ class DaskEngine(Engine):
         return self._homes[group.index]
 
     def _repeat(self, groups: list[_Group], attempt: Callable[[], T]) -> T:
-        """Return what ``attempt`` returns, with all groups in place, however many workers are lost meanwhile."""
+        """Return the result of ``attempt`` with all groups in place, however many workers are lost meanwhile."""
         for count in range(_ATTEMPTS):
             try:
+                # Before the first attempt too: a worker may have died since the last step.
                 if count or any(group.is_lost for group in groups):
                     self._replace_lost_workers()
                 self._make(groups)
@@ -207,6 +214,7 @@ class DaskEngine(Engine):
         workers = self._find_workers()
         for index, home in enumerate(self._homes):
             if home not in workers:
+                # The worker with the fewest groups.
                 self._homes[index] = min(workers, key=self._homes.count)
 
     def _find_workers(self) -> list[str]:
@@ -229,10 +237,10 @@ class DaskEngine(Engine):
 
     def _check_versions(self) -> None:
         """Refuse machines without this package, or with another version: tasks are functions of it, by their names."""
-        found = self._client.get_versions(packages=["datacollab"])
-        own = found["client"]["packages"]["datacollab"]
-        for name, told in {"the scheduler": found["scheduler"], **found["workers"]}.items():
-            version = told["packages"]["datacollab"]
+        versions = self._client.get_versions(packages=["datacollab"])
+        own = versions["client"]["packages"]["datacollab"]
+        for name, machine in {"the scheduler": versions["scheduler"], **versions["workers"]}.items():
+            version = machine["packages"]["datacollab"]
             if version != own:
                 there = f"datacollab {version}" if version else "no datacollab"
                 raise ClusterError(
@@ -249,7 +257,7 @@ class DaskEngine(Engine):
         return future
 
     def _settle(self, futures: list[Any]) -> None:
-        """Wait, and raise what went wrong."""
+        """Wait, and raise the error of a step that failed."""
         distributed.wait(futures)
         for future in futures:
             if future.status == "error":
@@ -284,7 +292,7 @@ def _count_bytes(value: Any) -> int:
     return sys.getsizeof(value)
 
 
-# What follows runs on the workers.
+# The functions from here on run on the workers.
 
 
 def _engine_here() -> Engine:
@@ -317,5 +325,6 @@ def _add(parts: list[FloatArray]) -> FloatArray:
     """Return the sum in the order given; the parts may be read-only."""
     total = parts[0]
     for part in parts[1:]:
+        # Not in place, since Dask may hand out the memory that it keeps.
         total = total + part
     return total

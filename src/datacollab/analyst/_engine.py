@@ -14,8 +14,8 @@ from .._validation import FloatArray
 class Engine:
     """Holds one state per party and computes with all of them: here in this process, `n_jobs` at a time.
 
-    A subclass may keep states elsewhere; what moves are the arrays given and returned.  Functions are module-level, and
-    results do not depend on where or in which order parties are worked on.
+    A subclass may keep states elsewhere; the arrays given and returned move.  Functions are module-level, and results
+    do not depend on where or in which order parties are worked on.
     """
 
     memory: float | None = None
@@ -27,7 +27,7 @@ class Engine:
         self.n_jobs = n_jobs
 
     def place(self, function: Callable[..., Any], arguments: Sequence[tuple[Any, ...]]) -> list[Any]:
-        """Make one state per party, ``function(*arguments[k])``; return what stands for them."""
+        """Make one state per party, ``function(*arguments[k])``; return one handle for each."""
         return list(self.each(function, arguments))
 
     def update(self, function: Callable[..., Any], states: list[Any], *shared: Any) -> list[Any]:

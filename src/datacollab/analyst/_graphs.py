@@ -24,7 +24,7 @@ Targets = NDArray[Any] | list[NDArray[Any]]
 class NeighborGraph(BaseEstimator, ABC):
     """Base of the graphs: weights on nearest-neighbour pairs, party by party, then averaged.
 
-    A subclass says what a pair weighs, in `pair_weights`.
+    A subclass weighs the pairs, in `pair_weights`.
     """
 
     n_neighbors: int
@@ -55,11 +55,12 @@ class NeighborGraph(BaseEstimator, ABC):
         there were no others.  -1 and "" are classes as any other.
 
         Raise ValueError if `n_neighbors` is not below the number of such rows, `y` is missing or infinite, or
-        `pair_weights` returns what it should not, and AgreementError if `y` has not one entry per anchor row.
+        `pair_weights` returns no weights, and AgreementError if `y` has not one entry per anchor row.
         """
         self._validate_params()
         n_anchors = next(iter(anchors.values())).shape[0]
-        columns = self._checked_target(y, n_anchors)
+        columns = self._check_target(y, n_anchors)
+        # Neighbours are sought among the rows that have all targets.
         rows = np.flatnonzero(~np.any([np.zeros(n_anchors, dtype=np.bool_), *map(are_missing, columns)], axis=0))
         if self.n_neighbors >= len(rows):
             labelled = " that have a target" if len(rows) < n_anchors else ""
@@ -71,8 +72,10 @@ class NeighborGraph(BaseEstimator, ABC):
         first = np.repeat(rows, self.n_neighbors)
         for A in anchors.values():
             second = rows[_neighbors(A[rows], self.n_neighbors, self.approximate).ravel()]
-            values = self._checked_weights(self.pair_weights(_of(columns, first), _of(columns, second)), first.shape)
+            values = self._check_weights(self.pair_weights(_take(columns, first), _take(columns, second)), first.shape)
+            # W^(k) of one party (eq. graph-weight-matrices); a row need not be a neighbour of its own neighbour.
             total += sparse.csr_array((values, (first, second)), shape=(n_anchors, n_anchors))
+        # (W + W')/2 (eq. graph-weight-symmetrization), averaged over parties (eq. graph-weight-aggregation)
         average = (total + total.T) / (2.0 * len(anchors))
         average.eliminate_zeros()
         return average
@@ -84,6 +87,7 @@ class NeighborGraph(BaseEstimator, ABC):
         nothing.
         """
         W = self.weights(anchors, y)
+        # Divided by its trace, an empty graph would be NaN.
         if W.nnz == 0:
             raise NumericalError(
                 f"{type(self).__name__}: no two neighbouring anchor rows have a weight. Raise n_neighbors, check the "
@@ -92,10 +96,10 @@ class NeighborGraph(BaseEstimator, ABC):
             )
         return sparse.csr_array(sparse.diags_array(W.sum(axis=1)) - W)
 
-    def _checked_weights(self, given: Any, shape: tuple[int, ...]) -> FloatArray:
-        """Return weights of so many pairs; refuse what would make no Laplacian."""
+    def _check_weights(self, values: Any, shape: tuple[int, ...]) -> FloatArray:
+        """Return weights of so many pairs; refuse those that would make no Laplacian."""
         try:
-            weights = np.asarray(given, dtype=np.float64)
+            weights = np.asarray(values, dtype=np.float64)
         except (TypeError, ValueError):
             found = "entries that are no numbers"
         else:
@@ -108,7 +112,7 @@ class NeighborGraph(BaseEstimator, ABC):
             f"pair, shape {shape}, or one number for all. Return 0 for a pair that is not to be tied."
         )
 
-    def _checked_target(self, y: ArrayLike | None, n_anchors: int) -> list[NDArray[Any]]:
+    def _check_target(self, y: ArrayLike | None, n_anchors: int) -> list[NDArray[Any]]:
         if not self._needs_target:
             return []
         if y is None:
@@ -122,8 +126,12 @@ class NeighborGraph(BaseEstimator, ABC):
 def anchor_targets(y: ArrayLike, n_anchors: int, user: str) -> NDArray[Any]:
     """Check targets of the anchor rows: one for each, none missing or infinite."""
     columns = _target_columns(y, n_anchors, user)
-    if len(columns) > 1 or are_missing(columns[0]).any():
-        found = f"{len(columns)} targets" if len(columns) > 1 else "missing values or NaN"
+    found = ""
+    if len(columns) > 1:
+        found = f"{len(columns)} targets"
+    elif are_missing(columns[0]).any():
+        found = "missing values or NaN"
+    if found:
         raise AgreementError(
             f"{user} scores by one target of all anchor rows; y has {found}. Fit {user} to one target and the rows "
             "that have it, then KTI(**best_params_, graph=...) to all rows and targets, which KTI itself takes."
@@ -134,14 +142,18 @@ def anchor_targets(y: ArrayLike, n_anchors: int, user: str) -> NDArray[Any]:
 def _target_columns(y: Any, n_anchors: int, user: str) -> list[NDArray[Any]]:
     """Return one array for each target of the anchor rows, in which entries may be missing, but not infinite."""
     if hasattr(y, "columns"):
-        given = [y[name] for name in y.columns]
+        targets = [y[name] for name in y.columns]
     elif isinstance(y, list | tuple) and len(y) != n_anchors and all(np.ndim(each) == 1 for each in y):
-        given = list(y)
-    else:
+        targets = list(y)
+    elif np.ndim(y) != 2:
+        targets = [y]
+    elif isinstance(y, list | tuple):
         # Lists may have a text beside a number.
-        dtype = object if isinstance(y, list | tuple) else None
-        given = list(np.asanyarray(y, dtype=dtype).T) if np.ndim(y) == 2 else [y]
-    columns = [_typed_column(each) for each in given]
+        targets = list(np.asanyarray(y, dtype=object).T)
+    else:
+        targets = list(np.asanyarray(y).T)
+    # Each column keeps its type: numbers beside classes stay numbers.
+    columns = [_column_of(target) for target in targets]
     for column in columns:
         check_single_targets(column, f"{user}: the anchor target", AgreementError)
         if column.shape != (n_anchors,):
@@ -153,22 +165,25 @@ def _target_columns(y: Any, n_anchors: int, user: str) -> list[NDArray[Any]]:
     return columns
 
 
-def _typed_column(values: Any) -> NDArray[Any]:
+def _column_of(values: Any) -> NDArray[Any]:
     """Return a target as an array; whole numbers beside None stay objects, and so classes."""
     if isinstance(values, np.ma.MaskedArray):
         values = np.where(np.ma.getmaskarray(values), np.array(None), values.data)
-    given = np.asarray(values)
-    if getattr(getattr(values, "dtype", None), "kind", "O") in "iu" and given.dtype.kind == "f":
-        given = np.asarray(values, dtype=object)  # pandas makes floats of whole numbers beside gaps
-    known = given[~are_missing(given)]
-    are_whole = given.dtype.kind == "O" and all(isinstance(each, Integral | np.bool_) for each in known)
-    return given if are_whole else plain_column(values)
+    column = np.asarray(values)
+    if getattr(getattr(values, "dtype", None), "kind", "O") in "iu" and column.dtype.kind == "f":
+        column = np.asarray(values, dtype=object)  # pandas makes floats of whole numbers beside gaps
+    present = column[~are_missing(column)]
+    if column.dtype.kind == "O" and all(isinstance(each, Integral | np.bool_) for each in present):
+        return column
+    return plain_column(values)
 
 
-def _of(columns: list[NDArray[Any]], rows: NDArray[np.intp]) -> Targets | None:
+def _take(columns: list[NDArray[Any]], rows: NDArray[np.intp]) -> Targets | None:
     if not columns:
         return None
-    return [column[rows] for column in columns] if len(columns) > 1 else columns[0][rows]
+    if len(columns) == 1:
+        return columns[0][rows]
+    return [column[rows] for column in columns]
 
 
 def _neighbors(A: FloatArray, n_neighbors: int, approximate: bool) -> NDArray[np.intp]:
@@ -245,11 +260,13 @@ class _TargetGraph(NeighborGraph):
         assert not isinstance(second, list)
         if self.task == "classification" or (self.task == "auto" and first.dtype.kind != "f"):
             return np.asarray(first == second, dtype=np.float64)
-        first, second = first.astype(np.float64, copy=False), second.astype(np.float64, copy=False)
+        first = first.astype(np.float64, copy=False)
+        second = second.astype(np.float64, copy=False)
         # Every anchor row is the first end of equally many pairs, so this is the spread of the anchor targets.
         scale = float(first.std()) if self.scale == "std" else float(self.scale)
         if scale == 0:
             raise NumericalError(f"{type(self).__name__}: scale='std', but all anchor targets are equal.")
+        # sigma_y of the weight exp(-(y - y')^2 / sigma_y^2) (eq. tsl-reg-weight) is the scale.
         return np.asarray(np.exp(-(((first - second) / scale) ** 2)))
 
 

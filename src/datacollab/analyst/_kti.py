@@ -84,7 +84,7 @@ class KTI(BaseIntegrator):
         "laplacian" the median Manhattan distance); "scale" is one over the number of columns times their variance; a
         callable takes the party's anchor representation and returns a number.  The paper fixes 1.0.
     gamma_factor : float, default=1.0
-        Factor of what `gamma` gives, so that a search can try multiples of the median.
+        Factor of the width by `gamma`, so that a search can try multiples of the median.
     alpha : float, default=0.1
         :math:`\lambda`, the ridge penalty: larger values give smoother functions that follow the anchors less closely.
         The paper fixes 1.0.
@@ -121,7 +121,7 @@ class KTI(BaseIntegrator):
     n_landmarks : int, default=None
         For "nystroem": landmarks per party, in place of `tol`.  With as many as anchor rows the solution is exact.
     memory_limit : float, default=None
-        Bytes that the process may hold, Python and the anchor representations included.  None allows what is available.
+        Bytes that the process may hold, Python and the anchor representations included.  None allows all available.
         With little, "exact" takes two n_a x n_a matrices and more time, and "nystroem" finds the target on fewer rows,
         or with fewer landmarks.
     engine : dask.distributed.Client, Engine or None, default=None
@@ -144,7 +144,7 @@ class KTI(BaseIntegrator):
     eigenvalues_ : ndarray of shape (n_components,)
         The smallest eigenvalues of the problem solved, ascending.
     objective_ : float
-        What is minimised: :math:`\mathrm{tr}(Z^\top M_\lambda Z)`, or with graphs
+        The minimum: :math:`\mathrm{tr}(Z^\top M_\lambda Z)`, or with graphs
         :math:`\mathrm{tr}(Z^\top (M_\lambda / \mathrm{tr} M_\lambda + \mu B / \mathrm{tr} B) Z)`.
     gammas_ : dict of party to float
         The widths used.  Empty for a kernel without a width.
@@ -160,7 +160,7 @@ class KTI(BaseIntegrator):
     n_landmarks_ : int or None
         Landmarks per party, at most; None if all anchor rows are kept.
     approximation_error_ : float or None
-        What the last doubling of the landmarks brought, in the unit of `tol`: the objective over the numbers of parties
+        The gain of the last doubling of the landmarks, in the unit of `tol`: the objective over the numbers of parties
         and of components.  An estimate, not a bound, of how far the objective is above the exact minimum, without the
         graph.  None if `n_landmarks` was given, or there was no doubling.
     integration_functions_ : dict of party to KernelMap
@@ -169,8 +169,8 @@ class KTI(BaseIntegrator):
     Notes
     -----
     Anchor representations may be torch or CuPy arrays on one device.  The heavy part of the fit then runs there, and
-    `target_`, `eigenvalues_`, the maps' coefficients and what `transform` returns are such arrays too.  Widths, graphs
-    and landmarks are found with NumPy, from one copy of the anchors.
+    `target_`, `eigenvalues_`, the maps' coefficients and the results of `transform` are such arrays too.  Widths,
+    graphs and landmarks are found with NumPy, from one copy of the anchors.
 
     References
     ----------
@@ -283,11 +283,13 @@ class KTI(BaseIntegrator):
         ValueError
             If the anchor rows (less one if centred) or the rank of the kernel matrices together do not allow so many
             components, `y` is missing, `kernel_params` is given for a named kernel, a weight is negative or all are 0,
-            or a parameter asks for what is done exactly or with NumPy arrays only.
+            or a parameter asks for a step that is done exactly or with NumPy arrays only.
         """
         checked = self._start_fit(anchors)
         n_components = self._check_parameters(next(iter(checked.values())))
-        seed = 0 if self.random_state is None else int(check_random_state(self.random_state).randint(2**31))
+        seed = 0
+        if self.random_state is not None:
+            seed = int(check_random_state(self.random_state).randint(2**31))
         with self._few_threads(checked), closing(self._make_engine()) as engine:
             problem = replace(self._problem(checked, y), n_components=n_components)
             solution = self._solve(problem, engine, seed)
@@ -295,6 +297,7 @@ class KTI(BaseIntegrator):
             by_landmarks = self.n_landmarks is not None
             rank = check_rank(problem, solution, self.n_components, single=is_single, by_landmarks=by_landmarks)
             if rank < n_components:
+                # A default is lowered to the rank, which is known only after a solution.
                 problem = replace(problem, n_components=rank)
                 solution = self._solve(problem, engine, seed)
         warn_if_undetermined(solution, rank)
@@ -329,10 +332,12 @@ class KTI(BaseIntegrator):
 
     def _keep(self, problem: TargetProblem, solution: Solution) -> None:
         """Set the learnt attributes."""
+        # Eigenvectors have no sign of their own; the functions follow the target's.
         signs = like(fix_signs(to_numpy(solution.target)), solution.target)
         self.solver_ = solution.solver
-        widths = {party: kernel for party, kernel in problem.kernels.items() if has_width(kernel.metric)}
-        self.gammas_ = {party: kernel.parameters["gamma"] for party, kernel in widths.items()}
+        self.gammas_ = {
+            party: kernel.parameters["gamma"] for party, kernel in problem.kernels.items() if has_width(kernel.metric)
+        }
         self.target_ = solution.target * signs
         self.eigenvalues_ = like(solution.eigenvalues, solution.target)
         self.objective_ = float(solution.eigenvalues.sum())
@@ -340,12 +345,14 @@ class KTI(BaseIntegrator):
         self.eigengap_ = solution.gap
         self.n_landmarks_ = solution.rank
         self.approximation_error_ = solution.error
-        self.integration_functions_ = {
-            party: LinearMap(party, g.coefficients * signs)
-            if g.kernel.metric == "precomputed"
-            else replace(g, coefficients=g.coefficients * signs)
-            for party, g in solution.maps.items()
-        }
+        self.integration_functions_ = {}
+        for party, g in solution.maps.items():
+            coefficients = g.coefficients * signs
+            if g.kernel.metric == "precomputed":
+                # The party computes the kernel, so its function is linear in the values.
+                self.integration_functions_[party] = LinearMap(party, coefficients)
+            else:
+                self.integration_functions_[party] = replace(g, coefficients=coefficients)
 
     def estimate_cost(
         self, n_anchors: int, n_parties: int, n_columns: int | None = None, dtype: DTypeLike = np.float64
@@ -370,8 +377,8 @@ class KTI(BaseIntegrator):
         Raises
         ------
         NotEnoughMemoryError
-            If no solver that is allowed fits into the memory: `memory_limit`, or what this process takes and 0.9 of
-            what is available now.
+            If no solver that is allowed fits into the memory: `memory_limit`, or the memory of this process and 0.9
+            of all that is available now.
         ValueError
             If a parameter is not valid, or a penalty graph is given for ``solver="nystroem"``.
 
@@ -383,18 +390,21 @@ class KTI(BaseIntegrator):
         ('nystroem', True)
         """
         self._validate_params()
+        # The width does not change a kernel's cost.
         kernels = [self._kernel(each, 1.0, np.zeros((1, 1))) for each in each_value(self.kernel)]
-        fewest = n_anchors if any(kernel.metric == "precomputed" for kernel in kernels) else self.n_components
-        columns = float(fewest if n_columns is None else n_columns)
-        size = self._size_of(n_anchors, n_parties, columns, np.dtype(dtype).itemsize, kernels)
+        if n_columns is None:
+            n_columns = self.n_components
+            if any(kernel.metric == "precomputed" for kernel in kernels):
+                n_columns = n_anchors
+        size = self._size_of(n_anchors, n_parties, float(n_columns), np.dtype(dtype).itemsize, kernels)
         return size.choose(self.solver, self._limit(self._make_engine()), is_loaded=False)
 
     def _size(self, problem: TargetProblem) -> FitSize:
         n_parties = len(problem.anchors)
-        beside = next(iter(problem.anchors.values()))
-        given = {party: problem.kernels[party].parameters.get("matrix", A) for party, A in problem.anchors.items()}
-        n_columns = sum(A.shape[1] for A in given.values()) / n_parties
-        itemsize = beside.dtype.itemsize if isinstance(beside, np.ndarray) else 8
+        first = next(iter(problem.anchors.values()))
+        arrays = [problem.kernels[party].parameters.get("matrix", A) for party, A in problem.anchors.items()]
+        n_columns = sum(A.shape[1] for A in arrays) / n_parties
+        itemsize = first.dtype.itemsize if isinstance(first, np.ndarray) else 8
         return self._size_of(problem.n_anchors, n_parties, n_columns, itemsize, list(problem.kernels.values()))
 
     def _size_of(
@@ -431,14 +441,13 @@ class KTI(BaseIntegrator):
         return DaskEngine(self.engine)
 
     def _solve(self, problem: TargetProblem, engine: Engine, seed: int) -> Solution:
-        """Solve with what `FitSize.choose` says, or with what takes over."""
-        n = problem.n_anchors
-        K = len(problem.anchors)
+        """Solve with the solver that `FitSize.choose` names, or with the one that takes over."""
         beside = next(iter(problem.anchors.values()))
         size = self._size(problem)
         cost = size.choose(self.solver, self._limit(engine), beside)
-        if n > _WORTH_SAYING:
-            logger.info("KTI: %d parties, %d anchor rows: solver %s, %s", K, n, cost.solver, cost)
+        if problem.n_anchors > _WORTH_SAYING:
+            sizes = (len(problem.anchors), problem.n_anchors)
+            logger.info("KTI: %d parties, %d anchor rows: solver %s, %s", *sizes, cost.solver, cost)
         if cost.solver == "nystroem":
             try:
                 return solve_nystroem(
@@ -451,17 +460,21 @@ class KTI(BaseIntegrator):
                     n_rows=cost.n_rows,
                 )
             except IncompressibleKernelError:
+                # "auto" may solve exactly instead; "nystroem" was asked for.
                 exact = self._exact_instead(size, engine, beside)
                 if exact is None:
                     raise
                 logger.info("KTI: no few landmarks stand for the anchor rows; solver %s, %s", exact.solver, exact)
                 cost = exact
+        # Features may be made from float32, but what is solved exactly is computed in float64.
         problem = replace(problem, anchors={party: cast(A, np.float64) for party, A in problem.anchors.items()})
         if cost.solver == "streamed":
             dense = size.cost("dense")
             possible = array_library(beside) is None and dense.memory <= cost.limit
-            # So many right-hand sides take about as long as the dense solver.
-            patience = n if possible and self.engine is None else None
+            patience = None
+            if possible and self.engine is None:
+                # So many right-hand sides take about as long as the dense solver.
+                patience = problem.n_anchors
             try:
                 return solve_streamed(problem, engine, precision=self.precision, seed=seed, max_columns=patience)
             except NotConvergedError:
@@ -482,7 +495,8 @@ class KTI(BaseIntegrator):
     def _check_parameters(self, A: Array) -> int:
         """Refuse parameters that the data, or one another, do not allow; return the number of components."""
         check_library(A, kernel=self.kernel, penalty_graph=self.penalty_graph, engine=self.engine)
-        if (only := self._exact_only()) and self.solver == "nystroem":
+        only = self._exact_only()
+        if only and self.solver == "nystroem":
             raise ValueError(f"solver='nystroem' cannot do {only}. Set solver='exact' or 'auto', or leave {only} out.")
         if only and self.n_landmarks is not None:
             raise ValueError(f"n_landmarks={self.n_landmarks} is of no use: {only} is solved exactly. Leave one out.")
@@ -490,7 +504,8 @@ class KTI(BaseIntegrator):
             raise ValueError(
                 f"kernel_params is for kernels that are functions; for kernel={self.kernel!r} set gamma, degree, coef0."
             )
-        largest = A.shape[0] - 1 if self.center else A.shape[0]
+        # A centred target is orthogonal to the constant vector (eq. centered-subspace).
+        largest = A.shape[0] - int(self.center)
         return check_n_components(self.n_components, largest, f"there are {A.shape[0]} anchor rows")
 
     def _exact_only(self) -> str:
@@ -502,7 +517,8 @@ class KTI(BaseIntegrator):
     def _problem(self, anchors: dict[PartyName, Array], y: ArrayLike | None) -> TargetProblem:
         """Return kernels and graphs, which are found with NumPy."""
         here = {party: to_numpy(A) for party, A in anchors.items()}
-        y = to_numpy(y) if y is not None and array_library(y) is not None else y
+        if y is not None and array_library(y) is not None:
+            y = to_numpy(y)
         kernels = self._kernels(here)
         for party, kernel in kernels.items():
             if kernel.metric == "precomputed":
@@ -525,18 +541,22 @@ class KTI(BaseIntegrator):
 
     def _weights(self, anchors: Mapping[PartyName, Array]) -> dict[PartyName, float]:
         """Return weights that are not negative, nor all zero."""
-        given = of_each_party(1.0 if self.party_weights is None else self.party_weights, anchors, "party_weights")
-        for party, weight in given.items():
+        if self.party_weights is None:
+            return dict.fromkeys(anchors, 1.0)
+        weights = of_each_party(self.party_weights, anchors, "party_weights")
+        for party, weight in weights.items():
             if not isinstance(weight, Real) or not 0 <= float(weight) < np.inf:
                 raise ValueError(f"party_weights: party {party!r} has {weight!r}; expected a number of 0 or more.")
-        if not any(given.values()):
+        # The sum would be zero, and every target a minimum.
+        if not any(weights.values()):
             raise ValueError("party_weights: all are 0, so nobody has a say in the target. Raise one of them.")
-        return {party: float(weight) for party, weight in given.items()}
+        return {party: float(weight) for party, weight in weights.items()}
 
     def _kernels(self, anchors: Mapping[PartyName, FloatArray]) -> dict[PartyName, Kernel]:
         """Return each party's kernel, with its width where it has one."""
         rules = of_each_party(self.kernel, anchors, "kernel")
         for party, rule in rules.items():
+            # scikit-learn's constraints see the mapping, but not its values.
             if not callable(rule) and str(rule) not in _KERNELS:
                 known = ", ".join(sorted(_KERNELS))
                 raise ValueError(f"kernel: party {party!r} has {rule!r}; expected a function, or one of {known}.")
@@ -559,9 +579,11 @@ class KTI(BaseIntegrator):
         n_anchors = C.shape[0]
         # Weights are not negative, so the null space is spanned by the indicators of the connected components.
         components = connected_components(C, directed=False, return_labels=False)
+        # The pencil has as many finite eigenvalues.
         rank = n_anchors - components
         check_n_components(int(self.n_components), rank, "that is the rank of the penalty graph's Laplacian")
-        nullity = components - 1 if self.center else components
+        # Centring takes the constant vector, which every Laplacian maps to zero, out of the feasible subspace.
+        nullity = components - int(self.center)
         if nullity > 0 and self.penalty_epsilon > 0:
             C = C + self.penalty_epsilon * C.trace() / n_anchors * sparse.eye_array(n_anchors, format="csr")
         return sparse.csr_array(C)
@@ -580,19 +602,19 @@ def check_library(
     penalty_graph: NeighborGraph | None,
     engine: Any,
 ) -> None:
-    """Refuse parameters that ask for what is done with NumPy arrays only."""
+    """Refuse parameters of steps that are done with NumPy arrays only."""
     library = array_library(A)
     if library is None:
         return
     kernels = ["rbf", *ARRAY_KERNELS]
     are_known = all(isinstance(each, str) and each in kernels for each in each_value(kernel))
-    wanted = {
-        "kernel": (kernel, None if are_known else f"one of {kernels!r}"),
-        "penalty_graph": (penalty_graph, None if penalty_graph is None else "None"),
-        "engine": (engine, None if engine is None else "None"),
-    }
-    for name, (value, instead) in wanted.items():
-        if instead is not None:
+    parameters = (
+        ("kernel", kernel, are_known, f"one of {kernels!r}"),
+        ("penalty_graph", penalty_graph, penalty_graph is None, "None"),
+        ("engine", engine, engine is None, "None"),
+    )
+    for name, value, is_possible, instead in parameters:
+        if not is_possible:
             raise ValueError(
                 f"{name}={value!r} works with NumPy arrays only; for {library} arrays {name} must be {instead}. "
                 "Change it, or convert the anchor representations."
@@ -603,12 +625,17 @@ def check_rank(
     problem: TargetProblem, solution: Solution, n_components: int, *, single: bool, by_landmarks: bool
 ) -> int:
     """Return the number of components; refuse more than the kernels tell apart, but for a default."""
+    # A graph's eigenvalues tell nothing of the kernels' rank.
     if problem.normalised:
         return problem.n_components
-    rounded = single and solution.angle is not None
-    rank = kernel_rank(solution.eigenvalues, problem.total_weight, _VANISHING_SINGLE if rounded else VANISHING)
-    what = "the rank with these landmarks" if by_landmarks else "the rank of the kernel matrices"
-    return min(problem.n_components, check_n_components(n_components, rank, f"that is {what} together"))
+    tolerance = VANISHING
+    # The dense solver, which leaves no angle, works in double precision always.
+    if single and solution.angle is not None:
+        tolerance = _VANISHING_SINGLE
+    rank = kernel_rank(solution.eigenvalues, problem.total_weight, tolerance)
+    matrices = "with these landmarks" if by_landmarks else "of the kernel matrices"
+    reason = f"that is the rank {matrices} together"
+    return min(problem.n_components, check_n_components(n_components, rank, reason))
 
 
 def warn_if_undetermined(solution: Solution, n_components: int) -> None:
@@ -639,7 +666,8 @@ def check_kernel_matrix(party: PartyName, K: FloatArray) -> None:
             f"Party {party!r}: with kernel='precomputed' the anchor representation is the square matrix of kernel "
             f"values between anchor rows; got shape {K.shape}. Give that matrix, or name a kernel of the rows."
         )
-    difference, largest = (K - K.T).max(), np.abs(K).max()
+    difference = (K - K.T).max()
+    largest = np.abs(K).max()
     if difference > _ASYMMETRY * largest:
         raise RepresentationError(
             f"Party {party!r}: its precomputed kernel is not symmetric: entries that should be equal differ by up to "
@@ -669,15 +697,17 @@ def of_each_party(rule: Any, parties: Iterable[PartyName], name: str, what: str 
     """
     if not isinstance(rule, Mapping):
         return dict.fromkeys(parties, rule)
-    wanted = list(parties)
-    if missing := [party for party in wanted if party not in rule]:
-        unknown = [party for party in rule if party not in wanted]
-        misspelt = f", but {unknown!r} is no such party" if unknown else ""
+    names = list(parties)
+    if missing := [party for party in names if party not in rule]:
+        # A name of no party is most likely a missing one, misspelt.
+        misspelt = ""
+        if unknown := [party for party in rule if party not in names]:
+            misspelt = f", but {unknown!r} is no such party"
         raise UnknownPartyError(
             f"{name}: no {what} for {missing!r}; it names {list(rule)!r}{misspelt}. "
-            f"Give one for each party of {wanted!r}."
+            f"Give one for each party of {names!r}."
         )
-    return {party: rule[party] for party in wanted}
+    return {party: rule[party] for party in names}
 
 
 def has_width(kernel: KernelRule | Mapping[Any, KernelRule]) -> bool:
@@ -693,6 +723,7 @@ def kernel_widths(
 ) -> dict[PartyName, float]:
     """Return kernel width of each party whose kernel has one."""
     kernels = of_each_party(kernel, anchors, "kernel")
+    # A mapping of widths need not name parties with a linear kernel.
     wide = [party for party in anchors if has_width(kernels[party])]
     rules = of_each_party(gamma, wide, "gamma", "width")
     return {party: factor * _width(party, anchors[party], kernels[party], rules[party]) for party in wide}
@@ -703,8 +734,11 @@ def _width(party: PartyName, A: FloatArray, kernel: KernelRule, rule: GammaRule)
         width = median_gamma(A, kernel)
     elif rule == "scale":
         width = scale_gamma(A)
+    elif callable(rule):
+        width = float(rule(A))
     else:
-        width = float(rule(A)) if callable(rule) else float(rule)
+        width = float(rule)
+    # The median distance is 0 where more than half of the pairs coincide.
     if not (np.isfinite(width) and width > 0):
         raise NumericalError(
             f"Party {party!r}: gamma={rule!r} gives no usable kernel width ({width}). More than half of the anchor "

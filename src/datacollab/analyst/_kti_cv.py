@@ -50,7 +50,7 @@ class Fold:
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
-class View:
+class HeldOutView:
     """Held-out anchor rows under one candidate."""
 
     alpha: float
@@ -58,7 +58,7 @@ class View:
     representations: FloatArray
 
 
-def held_out_views(
+def map_held_out(
     train: Mapping[PartyName, FloatArray],
     held_out: Mapping[PartyName, FloatArray],
     kernels: Mapping[PartyName, Kernel],
@@ -68,7 +68,7 @@ def held_out_views(
     center: bool,
     laplacian: sparse.csr_array | None = None,
     graph_weights: Sequence[float] = (),
-) -> Iterator[View]:
+) -> Iterator[HeldOutView]:
     r"""Fit KTI for all penalties and graph weights on some anchor rows, and map others.
 
     One eigendecomposition per party serves all candidates: with :math:`\Sigma_k = U_k \mathrm{diag}(s_k) U_k^\top`,
@@ -76,12 +76,13 @@ def held_out_views(
     """
     paths = {party: _path(party, kernels[party].gram(A), min(alphas)) for party, A in train.items()}
     between = {party: kernels[party].between(held_out[party], A) for party, A in train.items()}
+    weights: Sequence[float | None] = [None] if laplacian is None else graph_weights
     for alpha in alphas:
         M = _problem_matrix(paths, alpha)
-        for weight in (None,) if laplacian is None else graph_weights:
+        for weight in weights:
             Z = _target(M, laplacian, weight, n_parties=len(paths), n_components=n_components, center=center)
             mapped = [between[party] @ path.coefficients(alpha, Z) for party, path in paths.items()]
-            yield View(alpha=alpha, graph_weight=weight, representations=np.stack(mapped))
+            yield HeldOutView(alpha=alpha, graph_weight=weight, representations=np.stack(mapped))
 
 
 def _path(party: PartyName, gram: FloatArray, smallest_alpha: float) -> RidgePath:
@@ -90,7 +91,7 @@ def _path(party: PartyName, gram: FloatArray, smallest_alpha: float) -> RidgePat
 
 
 def _problem_matrix(paths: Mapping[PartyName, RidgePath], alpha: float) -> FloatArray:
-    r"""Return lower triangle of :math:`M_\lambda`."""
+    r"""Return the lower triangle of :math:`M_\lambda` (eq. Sk-Mlambda-definition)."""
     n = next(iter(paths.values())).vectors.shape[0]
     M = np.zeros((n, n), order="F")
     for path in paths.values():
@@ -110,13 +111,19 @@ def _target(
     center: bool,
 ) -> FloatArray:
     """Return Z, with at most ``n_components`` columns."""
+    # The eigensolver overwrites its matrix, and M serves the next weight.
     problem = M.copy(order="F")
-    graph = laplacian if weight else None
-    if graph is not None and weight is not None:
+    has_graph = False
+    # A weight of 0 is the problem without a graph, which has no traces to divide by.
+    if laplacian is not None and weight:
+        has_graph = True
         problem /= np.trace(M)
-        add_sparse_to_lower(problem, graph, weight / graph.trace())
-    eigenvalues, Z = (smallest_eigenpairs_centred if center else smallest_eigenpairs)(problem, n_components)
-    if graph is None:
+        add_sparse_to_lower(problem, laplacian, weight / laplacian.trace())
+    if center:
+        eigenvalues, Z = smallest_eigenpairs_centred(problem, n_components)
+    else:
+        eigenvalues, Z = smallest_eigenpairs(problem, n_components)
+    if not has_graph:
         # Directions on which all kernels vanish map every row to zero, and rounding errors are no components.
         Z = Z[:, : kernel_rank(eigenvalues, n_parties)]
     return Z * fix_signs(Z)
@@ -124,6 +131,7 @@ def _target(
 
 def halves(target: NDArray[Any], random_state: np.random.RandomState) -> tuple[NDArray[np.intp], NDArray[np.intp]]:
     """Split rows at random into two halves in which the target is distributed alike."""
+    # Every other row of the sorted targets; the shuffle decides among equal ones.
     shuffled = random_state.permutation(len(target))
     order = shuffled[np.argsort(target[shuffled], kind="stable")]
     return order[::2], order[1::2]
@@ -137,6 +145,7 @@ def default_predictor(
     Linear discriminant analysis for classes, where either part has several classes; otherwise nearest neighbours.
     """
     if is_classification and all(np.unique(target[part]).size > 1 for part in parts):
+        # Shrinkage keeps it stable where components are many for half of a fold.
         return make_pipeline(StandardScaler(), LinearDiscriminantAnalysis(solver="lsqr", shrinkage=0.1))
     neighbors = KNeighborsClassifier if is_classification else KNeighborsRegressor
     return make_pipeline(StandardScaler(), neighbors(n_neighbors=min(10, *map(len, parts))))
@@ -151,16 +160,19 @@ def prediction_score(
     """
     n_parties, _, n_components = representations.shape
 
-    def combined(rows: NDArray[np.intp]) -> tuple[FloatArray, NDArray[Any]]:
+    def stack(rows: NDArray[np.intp]) -> tuple[FloatArray, NDArray[Any]]:
         return representations[:, rows].reshape(-1, n_components), np.tile(target[rows], n_parties)
 
-    first, second = combined(parts[0]), combined(parts[1])
+    first = stack(parts[0])
+    second = stack(parts[1])
+    # Both ways: halves of few rows differ by chance.
     scores = [clone(estimator).fit(*seen).score(*new) for seen, new in ((first, second), (second, first))]
     return float(np.mean(scores))
 
 
 def concordance(representations: Iterable[FloatArray]) -> float:
-    """Return share of each component's variance on which all parties agree (eq. anchor-concordance), averaged."""
+    """Return the mean share of a component's variance on which all parties agree (eq. anchor-concordance)."""
+    # The mean over parties varies as far as they agree; the total is over all their rows.
     stacked = np.stack(list(representations))
     total = stacked.reshape(-1, stacked.shape[2]).var(axis=0)
     agreed = stacked.mean(axis=0).var(axis=0)
@@ -200,7 +212,7 @@ class KTICV(BaseIntegrator):
     gamma, graph, penalty_graph, penalty_epsilon, center
         As in `KTI`; the same for all candidates.
     task : {"auto", "classification", "regression"}, default="auto"
-        What anchor targets are; "auto" treats floating-point targets as numbers and all others as classes.
+        The kind of anchor targets; "auto" treats floating-point targets as numbers and all others as classes.
     estimator : estimator, default=None
         The model that scores candidates where there are anchor targets.  None takes linear discriminant analysis for
         classes and ten nearest neighbours for numbers, on standardised components.
@@ -233,8 +245,8 @@ class KTICV(BaseIntegrator):
     penalty, the multiple of the width nearest to 1, and the smallest graph weight.
 
     Anchors made by interpolation (SMOTE) lie between few rows and have close relatives in every fold.  Scores are then
-    too high for all candidates, and what follows these rows closely, but reaches no further, is favoured.  Allow wide
-    kernels and large penalties only, such as ``gamma_factors=(0.1, 0.3), alphas=(0.1, 1.0)``.
+    too high for all candidates, and those that follow these rows closely, but reach no further, are favoured.  Allow
+    wide kernels and large penalties only, such as ``gamma_factors=(0.1, 0.3), alphas=(0.1, 1.0)``.
 
     Examples
     --------
@@ -310,18 +322,19 @@ class KTICV(BaseIntegrator):
         """Score all candidates on held-out anchor rows, and fit the best on all rows.
 
         Parameters and errors are those of `KTI.fit`.  Raise AgreementError if `y` has not one entry per anchor row, and
-        ValueError if a list of candidates is empty or holds what `KTI` does not take, or no number of components is
-        allowed by the data.
+        ValueError if a list of candidates is empty or has an entry that `KTI` does not take, or no number of components
+        is allowed by the data.
         """
         checked = self._start_fit(anchors)
         numbers = self._numbers()
         n_anchors = next(iter(checked.values())).shape[0]
-        target = None if y is None else anchor_targets(y, n_anchors, "KTICV")
         random_state = check_random_state(0 if self.random_state is None else self.random_state)
-        rows = self._searched_rows(n_anchors, random_state)
-        searched = {party: A[rows] for party, A in checked.items()}
-        with self._few_threads(searched):
-            candidates, scores = self._search(numbers, searched, None if target is None else target[rows], random_state)
+        target = None if y is None else anchor_targets(y, n_anchors, "KTICV")
+        # Decompositions take cubic time, and the ranking of candidates needs no more rows.
+        rows = self._draw_rows(n_anchors, random_state)
+        drawn = {party: A[rows] for party, A in checked.items()}
+        with self._few_threads(drawn):
+            candidates, scores = self._search(numbers, drawn, _take(target, rows), random_state)
         means = scores.mean(axis=1)
         if np.isnan(means).any():
             raise NumericalError(
@@ -331,7 +344,8 @@ class KTICV(BaseIntegrator):
         # The first of the best: candidates come from the simplest to the most flexible.
         best = int(np.argmax(means >= means.max() - _TIE))
         self.cv_results_ = {"params": candidates, "mean_test_score": means, "std_test_score": scores.std(axis=1)}
-        self.best_params_, self.best_score_ = candidates[best], float(means[best])
+        self.best_params_ = candidates[best]
+        self.best_score_ = float(means[best])
         self.integrator_ = self._integrator(self.best_params_).fit(checked, target)
         for name in _OF_BEST:
             setattr(self, name, getattr(self.integrator_, name))
@@ -339,8 +353,9 @@ class KTICV(BaseIntegrator):
 
     def _numbers(self) -> list[int]:
         """Return the numbers of components to try, after a check of all values, before any work."""
-        given: Any = self.n_components
-        numbers = [given] if isinstance(given, Integral) else list(given)
+        numbers: Any = self.n_components
+        if isinstance(numbers, Integral):
+            numbers = [numbers]
         tried: dict[str, tuple[str, Sequence[Any]]] = {
             "kernels": ("kernel", self.kernels),
             "gamma_factors": ("gamma_factor", self.gamma_factors),
@@ -364,6 +379,7 @@ class KTICV(BaseIntegrator):
         """Yield kernels, with their widths where they have any, those nearest to 1 first."""
         for kernel in self.kernels:
             if has_width(kernel):
+                # Of equal scores the first candidate is taken: the width nearest to the rule's.
                 for factor in sorted(self.gamma_factors, key=lambda factor: abs(np.log(factor))):
                     yield {"kernel": kernel, "gamma_factor": factor}
             else:
@@ -371,7 +387,9 @@ class KTICV(BaseIntegrator):
 
     def _candidates(self, numbers: list[int], kernels: list[dict[str, Any]]) -> Iterator[dict[str, Any]]:
         """Yield all combinations but those that make no difference, from the simplest to the most flexible."""
-        weights = [{}] if self.graph is None else [{"graph_weight": each} for each in sorted(self.graph_weights)]
+        weights: list[dict[str, Any]] = [{}]
+        if self.graph is not None:
+            weights = [{"graph_weight": each} for each in sorted(self.graph_weights)]
         for number, alpha, kernel, weight in product(numbers, sorted(self.alphas, reverse=True), kernels, weights):
             yield {"n_components": number, "alpha": alpha, **kernel, **weight}
 
@@ -387,7 +405,7 @@ class KTICV(BaseIntegrator):
         integrator.set_params(**candidate)
         return integrator
 
-    def _searched_rows(self, n_anchors: int, random_state: np.random.RandomState) -> NDArray[np.intp]:
+    def _draw_rows(self, n_anchors: int, random_state: np.random.RandomState) -> NDArray[np.intp]:
         if self.max_anchors is None or n_anchors <= self.max_anchors:
             return np.arange(n_anchors)
         return np.sort(random_state.permutation(n_anchors)[: self.max_anchors])
@@ -404,9 +422,11 @@ class KTICV(BaseIntegrator):
             self.task == "classification" or (self.task == "auto" and target.dtype.kind != "f")
         )
         folds = list(self._folds(anchors, target, is_classification, random_state))
+        # The smallest fold allows the fewest components; centring takes one.
         smallest = min(len(next(iter(fold.train.values()))) for fold in folds) - int(self.center)
         check_n_components(numbers[0], smallest, f"the search fits candidates to {smallest + self.center} anchor rows")
         kernels = list(self._kernel_parameters())
+        # One task for a kernel and a fold, whose decompositions serve all penalties and weights.
         tried = Parallel(n_jobs=self.n_jobs)(
             delayed(self._scores)(fold, kernel, numbers, min(numbers[-1], smallest), is_classification)
             for kernel in kernels
@@ -414,14 +434,16 @@ class KTICV(BaseIntegrator):
         )
         # Only the kernel's place is looked up: a function that went to another process and back is another one.
         by_kernel = [tried[start : start + len(folds)] for start in range(0, len(tried), len(folds))]
-        candidates, scores = [], []
+        candidates = []
+        scores = []
         for candidate in self._candidates(numbers, kernels):
             key = candidate["n_components"], candidate["alpha"], candidate.get("graph_weight")
             kernel: dict[str, Any] = {name: candidate[name] for name in ("kernel", "gamma_factor") if name in candidate}
             by_fold = by_kernel[kernels.index(kernel)]
-            if all(key in found for found in by_fold):
+            # A number of components beyond a fold's rank has no score there.
+            if all(key in scored for scored in by_fold):
                 candidates.append(candidate)
-                scores.append([found[key] for found in by_fold])
+                scores.append([scored[key] for scored in by_fold])
         if not candidates:
             raise ValueError(
                 f"n_components={numbers[0]} is more than the anchors' kernel matrices tell apart with any of the "
@@ -446,13 +468,12 @@ class KTICV(BaseIntegrator):
         n_anchors = next(iter(anchors.values())).shape[0]
         for train, test in splitter.split(np.zeros((n_anchors, 1)), target):
             seen = {party: A[train] for party, A in anchors.items()}
-            seen_target = None if target is None else target[train]
             yield Fold(
                 train=seen,
-                train_target=seen_target,
-                laplacian=None if self.graph is None else self.graph.laplacian(seen, seen_target),
+                train_target=_take(target, train),
+                laplacian=None if self.graph is None else self.graph.laplacian(seen, _take(target, train)),
                 held_out={party: A[test] for party, A in anchors.items()},
-                held_out_target=None if target is None else target[test],
+                held_out_target=_take(target, test),
                 parts=None if target is None else halves(target[test], random_state),
             )
 
@@ -463,17 +484,20 @@ class KTICV(BaseIntegrator):
         scores = {}
         for view in self._views(fold, kernel, n_components):
             allowed = [number for number in numbers if number <= view.representations.shape[2]]
-            for number in allowed if fold.parts is not None else allowed[-1:]:
+            if fold.parts is None:
+                # Concordance falls with every component, so that it cannot choose their number.
+                allowed = allowed[-1:]
+            for number in allowed:
                 rows = view.representations[:, :, :number]
                 scores[number, view.alpha, view.graph_weight] = self._score(fold, rows, is_classification)
         return scores
 
-    def _views(self, fold: Fold, kernel: Mapping[str, Any], n_components: int) -> Iterator[View]:
+    def _views(self, fold: Fold, kernel: Mapping[str, Any], n_components: int) -> Iterator[HeldOutView]:
         if self.penalty_graph is not None:
             yield from self._views_of_refits(fold, kernel, n_components)
             return
         integrator = self._integrator(kernel)
-        yield from held_out_views(
+        yield from map_held_out(
             fold.train,
             fold.held_out,
             integrator._kernels(fold.train),
@@ -484,12 +508,15 @@ class KTICV(BaseIntegrator):
             graph_weights=self.graph_weights,
         )
 
-    def _views_of_refits(self, fold: Fold, kernel: Mapping[str, Any], n_components: int) -> Iterator[View]:
-        for alpha, weight in product(self.alphas, (None,) if self.graph is None else self.graph_weights):
-            weighted = {} if weight is None else {"graph_weight": weight}
-            integrator = self._integrator({"n_components": n_components, "alpha": alpha, **kernel, **weighted})
+    def _views_of_refits(self, fold: Fold, kernel: Mapping[str, Any], n_components: int) -> Iterator[HeldOutView]:
+        """Yield views by fits of KTI, one each: with a penalty graph no decomposition serves several candidates."""
+        weights: Sequence[float | None] = [None] if self.graph is None else self.graph_weights
+        for alpha, weight in product(self.alphas, weights):
+            integrator = self._integrator({"n_components": n_components, "alpha": alpha, **kernel})
+            if weight is not None:
+                integrator.set_params(graph_weight=weight)
             mapped = integrator.fit(fold.train, fold.train_target).transform(fold.held_out)
-            yield View(alpha=alpha, graph_weight=weight, representations=np.stack(list(mapped.values())))
+            yield HeldOutView(alpha=alpha, graph_weight=weight, representations=np.stack(list(mapped.values())))
 
     def _score(self, fold: Fold, rows: FloatArray, is_classification: bool) -> float:
         if fold.held_out_target is None or fold.parts is None:
@@ -498,3 +525,8 @@ class KTICV(BaseIntegrator):
         if estimator is None:
             estimator = default_predictor(fold.held_out_target, fold.parts, is_classification)
         return prediction_score(rows, fold.held_out_target, fold.parts, estimator)
+
+
+def _take(target: NDArray[Any] | None, rows: NDArray[np.intp]) -> NDArray[Any] | None:
+    """Return the targets of some rows, where there are targets."""
+    return None if target is None else target[rows]

@@ -32,7 +32,7 @@ from .._validation import (
 from ..errors import AgreementError, NumericalError, RepresentationError, SinglePartyWarning, UnknownPartyError
 from ..linalg import (
     ColumnSpace,
-    centred_columns,
+    centre_columns,
     column_space,
     fix_signs,
     leading_left_singular,
@@ -51,7 +51,7 @@ Representations = Mapping[Any, ArrayLike] | Sequence[ArrayLike]
 def check_anchors(
     anchors: Representations, *, keep_library: bool = False, alone: str = "there is nothing to align"
 ) -> dict[PartyName, FloatArray]:
-    """Check what all parties sent for the same anchor rows."""
+    """Check the representations of the same anchor rows that all parties sent."""
     checked = check_parties(anchors, keep_library=keep_library)
     rows = {party: A.shape[0] for party, A in checked.items()}
     if len(set(rows.values())) > 1:
@@ -60,6 +60,7 @@ def check_anchors(
             "Send the same anchor to all parties and ask for new shares."
         )
     for party, A in checked.items():
+        # One row has no differences, by which representations are aligned.
         if A.shape[0] < 2:
             raise RepresentationError(f"Party {party!r}: one anchor row cannot be aligned; expected at least two.")
         if array_namespace(A).all(A[:1, :] == A):
@@ -74,6 +75,7 @@ def check_anchors(
 
 def check_n_components(n_components: int, largest: int, reason: str) -> int:
     """Return the number of components; refuse more than the data allow, but for a default, which is lowered."""
+    # A number that was asked for is a matter of agreement, and never lowered silently.
     if isinstance(n_components, DefaultNumber) and largest > 0:
         return min(int(n_components), largest)
     if n_components > largest:
@@ -186,7 +188,7 @@ class BaseIntegrator(BaseEstimator, ABC):
 
     def __getstate__(self) -> dict[str, Any]:
         state: dict[str, Any] = super().__getstate__()
-        # A connection to a cluster cannot be written to a file; what was learnt needs none.
+        # A connection to a cluster cannot be written to a file; a fitted integrator needs none.
         return {**state, "engine": None} if "engine" in state else state
 
     @staticmethod
@@ -218,7 +220,7 @@ SHARED_CONSTRAINTS: dict[str, Any] = {
     "n_jobs": [Integral, None],
     "random_state": ["random_state"],
 }
-"""What `KTI` and `KTICV` share."""
+"""Constraints of parameters that `KTI` and `KTICV` share."""
 
 
 class LinearIntegrator(BaseIntegrator):
@@ -236,7 +238,7 @@ class LinearIntegrator(BaseIntegrator):
         """Learn one linear map per party; `y` is ignored.
 
         Parameters and errors are those of `BaseIntegrator.fit`; ValueError if the representations together do not allow
-        so many components.  What else a method refuses is said at its class.
+        so many components.  A method's class says what else it refuses.
         """
         checked = self._start_fit(anchors)
         centred, means = self._without_means(checked)
@@ -247,19 +249,23 @@ class LinearIntegrator(BaseIntegrator):
     def _without_means(
         self, anchors: dict[PartyName, FloatArray]
     ) -> tuple[dict[PartyName, FloatArray], dict[PartyName, FloatArray]]:
-        """Return representations as `_align` takes them, and what was taken off them, where maps are affine."""
+        """Return representations as `_align` takes them, and the means taken off them, where maps are affine."""
         if not getattr(self, "fit_intercept", False):
             return anchors, {}
-        centred = {party: centred_columns(A) for party, A in anchors.items()}
-        return {party: A for party, (A, _) in centred.items()}, {party: mean for party, (_, mean) in centred.items()}
+        centred = {}
+        means = {}
+        for party, A in anchors.items():
+            centred[party], means[party] = centre_columns(A)
+        return centred, means
 
     @staticmethod
     def _maps(
         matrices: Mapping[PartyName, FloatArray], means: Mapping[PartyName, FloatArray]
     ) -> dict[PartyName, IntegrationFunction]:
-        return {
-            party: LinearMap(party, G, -means[party] @ G if party in means else None) for party, G in matrices.items()
-        }
+        if not means:
+            return {party: LinearMap(party, G) for party, G in matrices.items()}
+        # (x - mean) G = x G - mean G: the intercept centres every later row.
+        return {party: LinearMap(party, G, -means[party] @ G) for party, G in matrices.items()}
 
     @abstractmethod
     def _align(self, anchors: dict[PartyName, FloatArray]) -> dict[PartyName, FloatArray]:
@@ -271,6 +277,8 @@ def common_directions(
 ) -> tuple[dict[PartyName, ColumnSpace], FloatArray, FloatArray, FloatArray]:
     """Return the column space of every party's anchor, and the leading singular triplets of all bases side by side."""
     spaces = {party: column_space(A) for party, A in anchors.items()}
+    # W_Q = [Q_1, ..., Q_K] (eq. WQ-definition), whose left singular vectors are the eigenvectors of M = W_Q W_Q'
+    # (eq. lti-M-WQ): M itself would square their condition.
     U, singular_values, V = leading_singular_of_blocks([space.basis for space in spaces.values()], n_components)
     check_n_components(n_components, len(singular_values), "that is the dimension the representations span together")
     return spaces, U, singular_values, V
@@ -289,6 +297,7 @@ class _OntoTarget(LinearIntegrator):
     ) -> dict[PartyName, FloatArray]:
         """Return every party's matrix onto the target that these singular vectors give, and set the attributes."""
         Z = self._target(U * fix_signs(U), singular_values)
+        # G = A^+ Z (eqs. fixed-Z-linear-solution, lti-G-fixed-Z): the projection of Z onto Col(A), in A's columns
         coordinates = {party: space.basis.T @ Z for party, space in spaces.items()}
         matrices = {party: space.coefficients(coordinates[party]) for party, space in spaces.items()}
         self.target_ = Z
@@ -357,6 +366,7 @@ class LTI(_OntoTarget):
         self.fit_intercept = fit_intercept
 
     def _align(self, anchors: dict[PartyName, FloatArray]) -> dict[PartyName, FloatArray]:
+        # The d leading eigenvectors of M maximise the trace (eq. lti-trace-max), and so minimise the objective.
         spaces, U, singular_values, _ = common_directions(anchors, self.n_components)
         return self._onto(spaces, U[:, : self.n_components], singular_values[: self.n_components])
 
@@ -417,8 +427,9 @@ class MPP(_OntoTarget):
         self.basis = basis
 
     def _align(self, anchors: dict[PartyName, FloatArray]) -> dict[PartyName, FloatArray]:
+        # Unlike LTI's bases, the representations come as they are: the target goes where the numbers are large.
         U, singular_values, _ = leading_left_singular(np.hstack(list(anchors.values())))
-        reason = f"that is the rank of all representations together{_dwarfed(anchors)}"
+        reason = f"that is the rank of all representations together{_name_dwarfed(anchors)}"
         check_n_components(self.n_components, U.shape[1], reason)
         spaces = {party: column_space(A) for party, A in anchors.items()}
         return self._onto(spaces, U[:, : self.n_components], singular_values[: self.n_components])
@@ -429,21 +440,25 @@ class MPP(_OntoTarget):
     def _mixing(self, singular_values: FloatArray) -> FloatArray:
         """Return the matrix R of shape (n_components, n_components)."""
         if isinstance(self.basis, str):
-            return np.diag(singular_values) if self.basis == "singular_values" else np.eye(len(singular_values))
+            if self.basis == "singular_values":
+                return np.diag(singular_values)
+            return np.eye(len(singular_values))
         R = np.asarray(self.basis, dtype=np.float64)
         if R.shape != (len(singular_values), len(singular_values)):
             raise ValueError(
                 f"basis must be square with n_components={len(singular_values)} rows; got shape {R.shape}."
             )
+        # Beyond this condition number, rounding alone decides the inverse.
         if not np.isfinite(R).all() or np.linalg.cond(R) > 1 / np.finfo(np.float64).eps:
             raise NumericalError("basis must be an invertible matrix of finite numbers; this one is singular.")
         return R
 
 
-def _dwarfed(representations: Mapping[PartyName, FloatArray]) -> str:
+def _name_dwarfed(representations: Mapping[PartyName, FloatArray]) -> str:
     """Return words on a party whose numbers dwarf another's, for MPP compares sizes."""
     sizes = {party: float(np.abs(A).max()) for party, A in representations.items()}
-    largest, smallest = max(sizes, key=lambda party: sizes[party]), min(sizes, key=lambda party: sizes[party])
+    largest = max(sizes, key=lambda party: sizes[party])
+    smallest = min(sizes, key=lambda party: sizes[party])
     if sizes[largest] < _MUCH_LARGER * sizes[smallest]:
         return ""
     return f", beside the numbers of party {largest!r}, which dwarf those of party {smallest!r}"
@@ -470,7 +485,7 @@ class GEP(LinearIntegrator):
     eigenvalues_ : ndarray of shape (n_components,)
         The largest generalised eigenvalues, descending; K for a direction on which all parties agree.
     objective_ : float
-        What is minimised.
+        The sum over pairs.
     integration_functions_ : dict of party to LinearMap
 
     References
@@ -495,6 +510,8 @@ class GEP(LinearIntegrator):
         self.n_components = n_components
 
     def _align(self, anchors: dict[PartyName, FloatArray]) -> dict[PartyName, FloatArray]:
+        # In the bases Q_k, the constraint of eq. existing-gep-formulation is that the right singular vectors, cut by
+        # party, have length one.
         spaces, U, singular_values, V = common_directions(anchors, self.n_components)
         V = V[:, : self.n_components] * fix_signs(U[:, : self.n_components])
         blocks = np.split(V, np.cumsum([space.rank for space in spaces.values()])[:-1])
@@ -503,7 +520,7 @@ class GEP(LinearIntegrator):
     def _onto(
         self, spaces: Mapping[PartyName, ColumnSpace], U: FloatArray, singular_values: FloatArray
     ) -> dict[PartyName, FloatArray]:
-        """Return the same from the left singular vectors, if the right ones of all bases are not there."""
+        """Return the matrices by the left singular vectors, if the right ones of all bases are not there."""
         directions = U * fix_signs(U) / singular_values
         return self._of_blocks(spaces, [space.basis.T @ directions for space in spaces.values()], singular_values)
 
@@ -554,7 +571,7 @@ class ODC(LinearIntegrator):
     -----
     The reference party gives something away: the others learn maps onto its anchor representation, and hold the
     anchor.  With "mean" and "consensus" they learn about an average of all.  Where parties rotate
-    their representations in secret, "mean" averages what does not belong together, and "consensus" does not.
+    their representations in secret, "mean" averages columns that do not belong together, and "consensus" does not.
 
     References
     ----------
@@ -581,6 +598,7 @@ class ODC(LinearIntegrator):
 
     def _align(self, anchors: dict[PartyName, FloatArray]) -> dict[PartyName, FloatArray]:
         columns = {party: A.shape[1] for party, A in anchors.items()}
+        # A square orthogonal matrix has as many rows as columns.
         if len(set(columns.values())) > 1:
             raise AgreementError(
                 f"ODC turns representations by orthogonal maps, so their dimensions must agree; got {columns}. "
@@ -609,13 +627,15 @@ class ODC(LinearIntegrator):
 
 def _procrustes(A: FloatArray, Z: FloatArray) -> FloatArray:
     r"""Return the orthogonal G that minimises :math:`\|A G - Z\|_F`."""
+    # Schoenemann (1966): the singular values, which G leaves alone, say how well they agree.
     U, _, Vt = scipy.linalg.svd(A.T @ Z, full_matrices=False, check_finite=False)
     return np.asarray(U @ Vt)
 
 
 def _consensus(anchors: Sequence[FloatArray]) -> FloatArray:
     """Return the mean of all, turned onto it by turns, in its principal axes, shape (n_anchors, n_intermediate)."""
-    Z, previous = anchors[0], np.inf
+    Z = anchors[0]
+    previous = np.inf
     for _ in range(_MOST_TURNS):
         turned = [A @ _procrustes(A, Z) for A in anchors]
         Z = np.mean(turned, axis=0)
@@ -624,6 +644,7 @@ def _consensus(anchors: Sequence[FloatArray]) -> FloatArray:
         if residual >= previous * (1 - _LITTLE):
             break
         previous = residual
+    # The mean is found up to a rotation; its principal axes are the same for all secret ones.
     _, _, Vt = scipy.linalg.svd(Z, full_matrices=False, check_finite=False)
     in_axes = Z @ Vt.T
     return np.asarray(in_axes * fix_signs(in_axes))
@@ -660,9 +681,9 @@ class AnchorScaled(BaseIntegrator):
     distances are those between raw rows.  The parties' representations count as they come: all should be made by one
     kind of obfuscator on columns in the same units, or the one with the largest numbers decides.
 
-    W goes to every party as part of its map.  It tells what the covariance of the anchor is, as all parties see it on
-    average; with two parties, each can take out its own part and has the other's.  That concerns private rows as far as
-    f_k was fitted on these.
+    W goes to every party as part of its map.  It tells the covariance of the anchor as all parties see it on average;
+    with two parties, each can take out its own part and has the other's.  That concerns private rows as far as f_k was
+    fitted on these.
 
     Examples
     --------
@@ -685,30 +706,35 @@ class AnchorScaled(BaseIntegrator):
     def fit(self, anchors: Representations, y: ArrayLike | None = None) -> Self:
         """Fit the integrator, with the targets `y` of the anchor rows where it needs them, and scale its maps.
 
-        Raise TypeError if the integrator's maps are neither linear nor of kernels, and what the integrator raises.
+        Raise TypeError if the integrator's maps are neither linear nor of kernels, and the integrator's own errors.
         """
         self._validate_params()
         kept = check_parties(anchors, keep_library=True)
         checked = {party: to_numpy(A).astype(np.float64, copy=False) for party, A in kept.items()}
-        given = LTI(_lowest_rank(checked.values()), fit_intercept=True) if self.integrator is None else self.integrator
-        self.integrator_ = clone(given).fit(anchors, y)
+        integrator = self.integrator
+        if integrator is None:
+            integrator = LTI(_lowest_rank(checked.values()), fit_intercept=True)
+        self.integrator_ = clone(integrator).fit(anchors, y)
+        # The maps of all parties are scaled by one matrix, so their common view of the anchor decides it.
         mapped = [to_numpy(A) for A in self.integrator_.transform(anchors).values()]
         self.scaling_, self.kept_variance_ = metric_scaling(np.mean(mapped, axis=0), list(checked.values()))
         self.integration_functions_ = {
-            party: _followed_by(g, self.scaling_) for party, g in self.integrator_.integration_functions_.items()
+            party: _scale(g, self.scaling_) for party, g in self.integrator_.integration_functions_.items()
         }
         return self
 
 
 def _lowest_rank(anchors: Iterable[FloatArray]) -> int:
     """Return the rank of the centred representations, at least 1: a constant one is refused by name later."""
-    centred = [centred_columns(A)[0] for A in anchors]
-    return min(column_space(A).rank if A.any() else 1 for A in centred)
+    centred = [centre_columns(A)[0] for A in anchors]
+    return min((column_space(A).rank for A in centred if A.any()), default=1)
 
 
-def _followed_by(g: IntegrationFunction, W: FloatArray) -> IntegrationFunction:
+def _scale(g: IntegrationFunction, W: FloatArray) -> IntegrationFunction:
+    """Return the function x -> g(x) W."""
     if isinstance(g, LinearMap):
-        return replace(g, coefficients=g.coefficients @ W, intercept=None if g.intercept is None else g.intercept @ W)
+        intercept = None if g.intercept is None else g.intercept @ W
+        return replace(g, coefficients=g.coefficients @ W, intercept=intercept)
     if isinstance(g, KernelMap):
         return replace(g, coefficients=g.coefficients @ like(W, g.coefficients))
     raise TypeError(

@@ -3,7 +3,7 @@ r"""Nyström approximation: landmarks drawn by randomly pivoted Cholesky, and ri
 Functions are combinations of :math:`\kappa(\cdot, s)` at landmarks s in S.  With :math:`R R^\top = \kappa(S, S)` and
 features :math:`L = \kappa(A, S) R^{-\top}`, the smoother is :math:`\tilde P = L (L^\top L + \lambda I)^{-1} L^\top`,
 never above :math:`P = \Sigma (\Sigma + \lambda I)^{-1}`.  Each landmark is drawn with a probability proportional to
-what the earlier ones leave unexplained of each row: close to the best approximation of the same rank.
+the part of each row that the earlier ones leave unexplained: close to the best approximation of the same rank.
 
 Nearer to P is :math:`\hat P = I - \lambda (L L^\top + D + \lambda I)^{-1}` with the diagonal D of
 :math:`\Sigma - L L^\top` (Snelson and Ghahramani 2006), which no function restricted to the landmarks attains.
@@ -94,9 +94,11 @@ def draw_pivots(kernel: Kernel, A: FloatArray, rank: int, rng: np.random.Generat
     blocks = KernelBlocks(kernel, A)
     while len(pivots) < rank and unexplained.sum() > _NEGLIGIBLE * trace:
         filled = len(pivots)
+        # Proposals come by the block, since products with one column at a time are slow; some are rejected below.
         block = max(_SMALLEST_BLOCK, rank // 10)
         proposed = rng.choice(n, size=block, p=unexplained / unexplained.sum())
-        columns, earlier = blocks.block(proposed, slice(None)), factor[:filled, proposed].T
+        columns = blocks.block(proposed, slice(None))
+        earlier = factor[:filled, proposed].T
         remainder = columns[:, proposed] - earlier @ earlier.T
         accepted, lower = _rejection_cholesky(remainder, unexplained[proposed], rank - filled, rng)
         chosen = proposed[accepted]
@@ -111,6 +113,7 @@ def draw_pivots(kernel: Kernel, A: FloatArray, rank: int, rng: np.random.Generat
         unexplained -= np.einsum("ij,ij->j", new, new)
         if unexplained.min() < -_INDEFINITE * trace / n:
             raise scipy.linalg.LinAlgError("not positive semidefinite")
+        # Rounding must neither make a probability negative nor draw a landmark twice.
         np.maximum(unexplained, 0.0, out=unexplained)
         unexplained[chosen] = 0.0
         pivots.extend(chosen)
@@ -127,6 +130,7 @@ def _rejection_cholesky(
     for i in range(len(H)):
         if len(accepted) == most:
             break
+        # The proposal had the probability before this block; rejection leaves the one after the accepted rows.
         if rng.random() * bounds[i] >= H[i, i]:
             continue
         accepted.append(i)
@@ -161,8 +165,9 @@ class LandmarkSmoother:
         add_tall_product(smoothed, G, matching(like(weights, G), G))
         return X - self.roots * (scaled - cast(smoothed, np.float64))
 
-    def restricted_gram(self) -> FloatArray:
+    def feature_gram(self) -> FloatArray:
         r"""Return the lower Cholesky factor of :math:`L^\top L + \lambda I`, that of the smoother :math:`\tilde P`."""
+        # The features are kept times the roots; the functions' smoother has them without.
         blocks = (
             self.features[rows, :] / matching(self.roots[rows, :], self.features) for rows in row_blocks(self.roots)
         )
@@ -215,8 +220,8 @@ class LandmarkFeatures:
         for rows in row_blocks(self.A):
             yield rows, cast(times_upper(self._near(rows), whiten), self.keeping)
 
-    def combined(self, coefficients: FloatArray) -> Array:
-        """Return the functions with these coefficients of the kernel at the landmarks, shape (n, m), in float64."""
+    def combine(self, coefficients: FloatArray) -> Array:
+        """Evaluate the functions with these coefficients of the kernel at the landmarks: shape (n, m), in float64."""
         expansion = cast(like(np.ascontiguousarray(coefficients), self.A), self.making)
         result = zeros((self.A.shape[0], coefficients.shape[1]), self.A)
         for rows in row_blocks(self.A):
@@ -258,8 +263,8 @@ def fit_smoother(features: LandmarkFeatures) -> LandmarkSmoother:
 
     def make() -> Iterator[Array]:
         for rows, made in features.blocks():
+            # The diagonal D of Sigma - L L', where a row that is explained leaves rounding alone.
             unexplained = diagonal[rows] - to_numpy(array_namespace(made).sum(made * made, axis=1))
-            # What is left of a row that is explained is rounding.
             unexplained[unexplained < _ROUNDING * np.finfo(features.keeping).eps * diagonal[rows]] = 0.0
             roots[rows, :] = like(np.sqrt(features.alpha / (features.alpha + unexplained))[:, np.newaxis], A)
             kept[rows, :] = made * matching(roots[rows, :], made)
@@ -269,7 +274,7 @@ def fit_smoother(features: LandmarkFeatures) -> LandmarkSmoother:
     return LandmarkSmoother(kept, roots, gram, features.alpha)
 
 
-def restricted_gram(features: LandmarkFeatures) -> FloatArray:
+def feature_gram(features: LandmarkFeatures) -> FloatArray:
     r"""Return the lower Cholesky factor of :math:`L^\top L + \lambda I`, with features that are not kept."""
     return _factorise((made for _, made in features.blocks()), features.rank, features.alpha)
 
@@ -278,7 +283,10 @@ def _factorise(blocks: Iterator[Array], rank: int, alpha: float) -> FloatArray:
     """Add up Gram matrices in float64, and factorise; LinAlgError if rounding leaves them not positive definite."""
     gram: Array = None
     for block in blocks:
-        gram = add_gram(zeros((rank, rank), block).T if gram is None else gram, block)
+        if gram is None:
+            # Transposed, so that LAPACK adds to it in place.
+            gram = zeros((rank, rank), block).T
+        gram = add_gram(gram, block)
     total = to_numpy(gram)
     total[np.diag_indices_from(total)] += alpha
     factor: FloatArray = scipy.linalg.cholesky(total, lower=True, overwrite_a=True, check_finite=False)
@@ -292,6 +300,7 @@ def orthonormalise(Z: Array, *, center: bool) -> None:
     gram = to_numpy(Z.T @ Z)
     squares = gram.diagonal()
     kept = squares > _VANISHING_SQUARE * squares.max()
+    # A column of rounding is replaced by a unit vector in the Gram matrix, which keeps that one definite.
     gram = np.where(np.outer(kept, kept), gram, np.eye(len(gram)))
     turn = like(inverse_cholesky(gram).T * kept[:, np.newaxis], Z)
     for rows in row_blocks(Z):

@@ -7,6 +7,7 @@ import warnings
 from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager, nullcontext
 from dataclasses import dataclass, field, replace
+from operator import attrgetter
 from typing import Any
 
 import numpy as np
@@ -30,7 +31,7 @@ from ..linalg import (
     leading_eigenpairs,
     like,
     panel_cholesky,
-    refined_solution,
+    refine_solution,
     ridge_coefficients,
     ridge_inverse,
     smallest_eigenpairs,
@@ -46,9 +47,9 @@ from ._nystroem import (
     LandmarkSmoother,
     draw_pivots,
     feature_dtype,
+    feature_gram,
     fit_smoother,
     orthonormalise,
-    restricted_gram,
     smoother_trace,
 )
 
@@ -92,10 +93,10 @@ class TargetProblem:
         """Whether both terms are divided by their traces (eq. kernel-graph-gep)."""
         return self.intrinsic is not None or self.penalty is not None
 
-    def sampled(self, size: int, rng: np.random.Generator) -> TargetProblem:
+    def sample(self, size: int, rng: np.random.Generator) -> TargetProblem:
         """Return the problem without its graphs, on some of the anchor rows, in NumPy."""
-        sample = np.sort(rng.choice(self.n_anchors, size=size, replace=False))
-        anchors = {party: to_numpy(A)[sample].astype(np.float64, copy=False) for party, A in self.anchors.items()}
+        rows = np.sort(rng.choice(self.n_anchors, size=size, replace=False))
+        anchors = {party: to_numpy(A)[rows].astype(np.float64, copy=False) for party, A in self.anchors.items()}
         # On fewer rows a kernel matrix has smaller eigenvalues, so the penalty shrinks along.
         alpha = self.alpha * size / self.n_anchors
         return replace(self, anchors=anchors, alpha=alpha, intrinsic=None, penalty=None)
@@ -103,9 +104,11 @@ class TargetProblem:
     def operator(self, trace: float | None) -> TargetOperator:
         r"""Return the symmetric operator whose largest eigenvectors solve the problem without a penalty graph."""
         n_parties = self.total_weight
-        unit = 1.0 / trace if trace is not None else 1.0
+        unit = 1.0 if trace is None else 1.0 / trace
+        # All eigenvalues of the sum of smoothers lie between 0 and the sum of weights.
         if self.intrinsic is None:
             return TargetOperator(unit * n_parties, unit, self.alpha, n_parties, None)
+        # mu B / tr B (eq. kernel-graph-gep)
         B = self.intrinsic * (self.graph_weight / self.intrinsic.trace())
         # No eigenvalue of a Laplacian exceeds twice its largest degree.
         return TargetOperator(unit * n_parties + 2.0 * float(B.diagonal().max()), unit, self.alpha, n_parties, B)
@@ -134,7 +137,7 @@ class TargetOperator:
         return self._less_graph((self.offset - self.unit * self.n_parties) * X + self.unit * total, X)
 
     def on_span(self, Z: Array, smoothed: FloatArray) -> FloatArray:
-        r"""Return what it is between orthonormal columns, given :math:`Z^\top \sum_k P_k Z`; small, and NumPy's."""
+        r"""Return the operator between orthonormal columns, given :math:`Z^\top \sum_k P_k Z`; small, and NumPy's."""
         between = (self.offset - self.unit * self.n_parties) * np.eye(Z.shape[1]) + self.unit * smoothed
         if self.laplacian is None:
             return between
@@ -142,8 +145,10 @@ class TargetOperator:
         return np.asarray(between - here.T @ (self.laplacian @ here))
 
     def _less_graph(self, image: Array, X: Array) -> Array:
+        if self.laplacian is None:
+            return image
         # The few columns of X travel to the sparse matrix, which the array API does not know.
-        return image if self.laplacian is None else image - like(self.laplacian @ to_numpy(X), X)
+        return image - like(self.laplacian @ to_numpy(X), X)
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
@@ -160,8 +165,8 @@ class Solution:
     error: float | None = None
 
 
-def centred(X: Array) -> Array:
-    """Return ``X`` with the mean of each column taken off."""
+def centre(X: Array) -> Array:
+    """Take the mean of each column off ``X`` (eq. centering)."""
     return X - array_namespace(X).mean(X, axis=0)
 
 
@@ -178,8 +183,8 @@ def maps_of(
 def kernel_rank(eigenvalues: FloatArray, n_parties: float, tolerance: float = VANISHING) -> int:
     r"""Return components that some kernel map reproduces, by the eigenvalues of :math:`M_\lambda`.
 
-    A direction on which all kernels vanish has the eigenvalue K, and maps every row to zero.  What rounding leaves of
-    it is small beside what the best direction has.
+    A direction on which all kernels vanish has the eigenvalue K, and maps every row to zero.  Rounding leaves of it a
+    part that is small beside that of the best direction.
     """
     reproduced = n_parties - eigenvalues
     return int((reproduced > tolerance * max(float(reproduced.max()), 0.0)).sum())
@@ -203,10 +208,10 @@ _SURROGATE_TOLERANCES = {np.float32: (2e-2, 1e-3), np.float64: (5e-3, 1e-5)}
 """Bound on the sine of the angle to the exact eigenvectors of the surrogate, whose objective is off by the square, and
 the eigengap, relative to the largest eigenvalue, down to which it holds; by the type of the features."""
 _ROUGH = (0.3, 0.03)
-"""The same where more landmarks follow, and nothing but the objective matters, to a few per cent of what a doubling
+"""Those where more landmarks follow, and nothing but the objective matters, to a few per cent of what a doubling
 changes."""
 _COARSE = (1.0, 0.03)
-"""The same for a start from few landmarks."""
+"""Those for a start from few landmarks."""
 _UNEXPLAINED = 0.3
 """Share of a kernel's trace that so many landmarks as a quarter of the rows, or as are taken at most, must explain
 all but."""
@@ -228,7 +233,7 @@ class _Restricted:
     alpha: float
     seed: int
     landmarks: FloatArray | None = None
-    unexplained: float = 1.0
+    share_left: float = 1.0
     smoother: LandmarkSmoother | None = None
 
     @property
@@ -244,16 +249,17 @@ class _Restricted:
     def smooth(self, X: Array) -> Array:
         return self.fitted.apply(X)
 
-    def restricted_trace(self) -> float:
-        return smoother_trace(self.fitted.restricted_gram(), self.alpha)
+    def trace(self) -> float:
+        r"""Return the trace of :math:`\tilde P`, whose functions are combinations of the landmarks'."""
+        return smoother_trace(self.fitted.feature_gram(), self.alpha)
 
     def functions(self, Z: Array) -> tuple[FloatArray, FloatArray]:
-        return _functions(self.features(), self.fitted.restricted_gram(), Z)
+        return _functions(self.features(), self.fitted.feature_gram(), Z)
 
 
 @dataclass(frozen=True, eq=False)
 class _Extended:
-    """One party's functions, found on some of the anchor rows or on all, and what a ridge regression on all needs."""
+    """One party's functions, found on some of the anchor rows or on all, with the parts of a ridge regression."""
 
     features: LandmarkFeatures
     gram: FloatArray
@@ -262,7 +268,7 @@ class _Extended:
 
     def values(self) -> Array:
         """Return the functions at all rows."""
-        return self.features.combined(self.coefficients)
+        return self.features.combine(self.coefficients)
 
     def functions(self) -> tuple[FloatArray, FloatArray]:
         return self.coefficients, self.between
@@ -290,23 +296,20 @@ def solve_nystroem(
     n = problem.n_anchors
     part = problem
     if n_rows < n:
-        some = problem.sampled(n_rows, rng)
-        part = replace(some, anchors={party: like(some.anchors[party], A) for party, A in problem.anchors.items()})
+        part = problem.sample(n_rows, rng)
+        # The sample is drawn with NumPy, and computed where the anchors are.
+        part = replace(part, anchors={party: like(part.anchors[party], A) for party, A in problem.anchors.items()})
     reached = _double_landmarks(part, engine, rng, tol=tol, n_landmarks=n_landmarks, most=most)
     landmarks = reached.landmarks
     operator = reached.operator
     solved = reached.solved
-    Z = reached.found.vectors
+    Z = reached.pairs.vectors
     if n_rows < n:
-        whole = engine.place(
-            _extend,
-            [
-                (party, A, problem.kernels[party], problem.alpha, S, *functions)
-                for (party, A), S, functions in zip(problem.anchors.items(), landmarks, solved, strict=True)
-            ],
-        )
+        parts = zip(_of_parties(problem), landmarks, solved, strict=True)
+        whole = engine.place(_extend, [(*each, S, *functions) for each, S, functions in parts])
         operator = problem.operator(None)
         for _ in range(_PASSES):
+            # Given functions, the best target is their sum, made orthonormal.
             Z = engine.total(_Extended.values, whole)
             orthonormalise(Z, center=problem.center)
             whole = engine.update(_regress, whole, Z)
@@ -314,20 +317,20 @@ def solve_nystroem(
     coefficients, between = zip(*solved, strict=True)
     # The columns are turned to the axes in which the functions reproduce them, and ordered by how well.
     values, turn = scipy.linalg.eigh(operator.on_span(Z, sum(between)))
-    values, turn = values[::-1], turn[:, ::-1]
+    values = values[::-1]
+    turn = turn[:, ::-1]
     rank = max(len(S) for S in landmarks)
     if n_landmarks is None and not reached.is_enough:
         _warn(rank, most, reached.missed, reached.drop, tol)
+    centres = dict(zip(problem.anchors, landmarks, strict=True))
     return Solution(
         solver="nystroem",
         eigenvalues=operator.offset - values,
         target=Z @ like(turn, Z),
-        maps=maps_of(
-            problem, dict(zip(problem.anchors, landmarks, strict=True)), [Gamma @ turn for Gamma in coefficients]
-        ),
+        maps=maps_of(problem, centres, [Gamma @ turn for Gamma in coefficients]),
         # On some of the rows it would be the angle to their solution.
-        angle=reached.found.angle if n_rows >= n else None,
-        gap=reached.found.gap,
+        angle=reached.pairs.angle if n_rows >= n else None,
+        gap=reached.pairs.gap,
         rank=rank,
         error=reached.drop,
     )
@@ -335,7 +338,7 @@ def solve_nystroem(
 
 @dataclass(frozen=True, eq=False)
 class _Reached:
-    """What the last number of landmarks gives: the target, and each party's coefficients and products with it.
+    """The target by the last number of landmarks, and each party's coefficients and products with it.
 
     ``missed`` is the mean share of a target column that a function misses, and ``drop`` by how much the last doubling
     lowered it; ``is_enough`` says whether that, or the kernel's rank, ended the doubling.
@@ -343,7 +346,7 @@ class _Reached:
 
     landmarks: list[FloatArray]
     operator: TargetOperator
-    found: LeadingEigenpairs
+    pairs: LeadingEigenpairs
     solved: list[tuple[FloatArray, FloatArray]]
     missed: float
     drop: float | None
@@ -360,60 +363,71 @@ def _double_landmarks(
     most: int,
 ) -> _Reached:
     """Find the target with as many landmarks as are given, or as `solve_nystroem` says."""
-    n, k, K = problem.n_anchors, problem.n_components, len(problem.anchors)
-    states = _undrawn(problem, engine, rng)
+    n = problem.n_anchors
+    k = problem.n_components
+    K = len(problem.anchors)
+    states = _place(problem, engine, rng)
     start = coarse_start(problem, engine, rng)
     missed: float | None = None
     drop: float | None = None
+    # Several landmarks a component, or their functions could not tell the components apart.
     rank = n_landmarks or min(max(FEWEST_LANDMARKS, 4 * k), max(most, 2 * k))
     while True:
         # With as many landmarks as rows nothing is restricted any more.
         following = min(2 * rank, n)
         is_last = n_landmarks is not None or following > most
         states = engine.update(_draw, states, rank)
-        unexplained = engine.gather(_unexplained, states)
+        shares = engine.gather(attrgetter("share_left"), states)
         if n_landmarks is None:
-            _check_rank(problem, rank, unexplained)
+            _check_rank(problem, rank, shares)
         states = engine.update(_fit, states)
-        operator = problem.operator(_trace(problem, engine, states))
-        exhausted = max(unexplained) == 0
+        trace = None
+        if problem.normalised:
+            # tr(M) is that of K identities less the smoothers'.
+            trace = float(K * n - sum(engine.gather(_Restricted.trace, states)))
+        operator = problem.operator(trace)
+        # More landmarks are of no use if these explain all that rounding leaves.
+        exhausted = max(shares) == 0
         fine = _SURROGATE_TOLERANCES[feature_dtype(problem.alpha, rank, n)]
         tolerances = fine if is_last or exhausted else _ROUGH
-        found = _minimise(problem, operator, engine, states, start, tolerances, n_following=_FOLLOWING * k)
-        solved = engine.gather(_Restricted.functions, states, found.vectors)
+        pairs = _minimise(problem, operator, engine, states, start, tolerances, n_following=_FOLLOWING * k)
+        solved = engine.gather(_Restricted.functions, states, pairs.vectors)
         before = missed
+        # tr(Z' P_k Z) of the k columns of a party is the part that its function reproduces.
         missed = 1 - sum(float(np.trace(between)) for _, between in solved) / (K * k)
         drop = None if before is None else before - missed
         logger.info("%d landmarks per party miss %.4g of the target on %d anchor rows", rank, missed, n)
         is_enough = exhausted or (drop is not None and drop <= tol)
-        start = hstack([found.vectors, found.following])
+        start = hstack([pairs.vectors, pairs.following])
         if is_last or is_enough:
             break
         rank = following
     if tolerances == _ROUGH:
-        found = _minimise(problem, operator, engine, states, start, fine)
-        solved = engine.gather(_Restricted.functions, states, found.vectors)
-    return _Reached(engine.gather(_landmarks, states), operator, found, solved, missed, drop, is_enough)
+        # The doubling ended after a rough solution, which is now made as good as the features permit.
+        pairs = _minimise(problem, operator, engine, states, start, fine)
+        solved = engine.gather(_Restricted.functions, states, pairs.vectors)
+    return _Reached(engine.gather(attrgetter("landmarks"), states), operator, pairs, solved, missed, drop, is_enough)
 
 
-def _check_rank(problem: TargetProblem, rank: int, unexplained: list[float]) -> None:
-    """Refuse landmarks that cannot stand for the other rows."""
-    worst = int(np.argmax(unexplained))
-    if 4 * rank >= min(problem.n_anchors, 4 * MOST_LANDMARKS) and unexplained[worst] > _UNEXPLAINED:
+def _check_rank(problem: TargetProblem, rank: int, shares: list[float]) -> None:
+    """Refuse landmarks that leave too large a share of a party's kernel unexplained to stand for the other rows."""
+    worst = int(np.argmax(shares))
+    if 4 * rank >= min(problem.n_anchors, 4 * MOST_LANDMARKS) and shares[worst] > _UNEXPLAINED:
         party = list(problem.anchors)[worst]
         raise IncompressibleKernelError(
-            f"Party {party!r}: {rank} landmarks leave {unexplained[worst]:.0%} of the kernel's trace unexplained, so "
+            f"Party {party!r}: {rank} landmarks leave {shares[worst]:.0%} of the kernel's trace unexplained, so "
             "no few of them can stand for the other anchor rows. Choose a wider kernel (a smaller gamma or "
             "gamma_factor), or solver='exact', which takes more time and memory."
         )
 
 
 def _warn(rank: int, most: int, missed: float, drop: float | None, tol: float) -> None:
-    """Say that a tolerance was not reached, by how much that matters, and what to do."""
-    if most < MOST_LANDMARKS:
-        why, cure = "memory permits", "Raise memory_limit"
-    else:
-        why, cure = "solver='nystroem' takes by itself", f"Set n_landmarks={2 * rank} (up to four times the time)"
+    """Warn that a tolerance was not reached: by how much that matters, and the ways on."""
+    why = "memory permits"
+    cure = "Raise memory_limit"
+    if most >= MOST_LANDMARKS:
+        why = "solver='nystroem' takes by itself"
+        cure = f"Set n_landmarks={2 * rank} (up to four times the time)"
     brought = "what more would bring is not known"
     if drop is not None:
         brought = f"the last doubling lowered that by {drop:.2g}"
@@ -430,17 +444,19 @@ def _warn(rank: int, most: int, missed: float, drop: float | None, tol: float) -
 def coarse_start(problem: TargetProblem, engine: Engine, rng: np.random.Generator) -> Array:
     """Return columns that nearly span the leading eigenvectors, from few landmarks and a sample of rows."""
     size = min(problem.n_anchors, _START_SAMPLE)
-    small = problem.sampled(size, rng)
-    states = engine.update(_fit, engine.update(_draw, _undrawn(small, engine, rng), _START_RANK))
+    small = problem.sample(size, rng)
+    states = engine.update(_fit, engine.update(_draw, _place(small, engine, rng), _START_RANK))
+    # More columns than components make up for their coarseness, but fewer than landmarks.
     m = min(3 * problem.n_components, 3 * _START_RANK // 4, size - 1)
     wide = replace(small, n_components=max(m, problem.n_components))
     operator = wide.operator(None)
-    found = _minimise(wide, operator, engine, states, rng.normal(size=(size, m)), _COARSE)
-    landmarks = engine.gather(_landmarks, states)
-    solved = engine.gather(_Restricted.functions, states, found.vectors)
-    start = zeros((problem.n_anchors, found.vectors.shape[1]), next(iter(problem.anchors.values())))
+    pairs = _minimise(wide, operator, engine, states, rng.normal(size=(size, m)), _COARSE)
+    landmarks = engine.gather(attrgetter("landmarks"), states)
+    solved = engine.gather(_Restricted.functions, states, pairs.vectors)
+    # The functions found on the sample, summed over parties, at all rows.
+    start = zeros((problem.n_anchors, pairs.vectors.shape[1]), next(iter(problem.anchors.values())))
     for (party, A), S, (Gamma, _) in zip(problem.anchors.items(), landmarks, solved, strict=True):
-        start += _features(party, A, problem.kernels[party], S, problem.alpha).combined(Gamma)
+        start += _features(party, A, problem.kernels[party], S, problem.alpha).combine(Gamma)
     return start
 
 
@@ -453,7 +469,7 @@ def _minimise(
     tolerances: tuple[float, float],
     n_following: int = 0,
 ) -> LeadingEigenpairs:
-    """Return eigenvectors of the problem in which every smoother is that of the landmarks."""
+    """Minimise over targets with every smoother replaced by that of the landmarks."""
 
     def apply(X: Array) -> Array:
         return operator.of_smoothers(X, engine.total(_Restricted.smooth, states, X))
@@ -464,28 +480,16 @@ def _minimise(
         problem.n_components,
         tol=tolerances[0],
         small_gap=tolerances[1],
-        project=centred if problem.center else None,
+        project=centre if problem.center else None,
         n_following=n_following,
     )
 
 
-def _trace(problem: TargetProblem, engine: Engine, restricted: list[Any]) -> float | None:
-    r"""Return trace of the restricted :math:`M_\lambda`, where both terms of the problem are divided by theirs."""
-    if not problem.normalised:
-        return None
-    return float(len(restricted) * problem.n_anchors - sum(engine.gather(_Restricted.restricted_trace, restricted)))
-
-
-def _undrawn(problem: TargetProblem, engine: Engine, rng: np.random.Generator) -> list[Any]:
-    """Return states of the parties, which have no landmarks yet."""
+def _place(problem: TargetProblem, engine: Engine, rng: np.random.Generator) -> list[Any]:
+    """Make states of the parties, which have no landmarks yet."""
     seeds = rng.integers(2**32, size=len(problem.anchors))
-    return engine.place(
-        _Restricted,
-        [
-            (party, A, problem.kernels[party], problem.alpha, int(seed))
-            for (party, A), seed in zip(problem.anchors.items(), seeds, strict=True)
-        ],
-    )
+    arguments = [(*each, int(seed)) for each, seed in zip(_of_parties(problem), seeds, strict=True)]
+    return engine.place(_Restricted, arguments)
 
 
 def _draw(state: _Restricted, rank: int) -> _Restricted:
@@ -497,21 +501,12 @@ def _draw(state: _Restricted, rank: int) -> _Restricted:
     candidates = A[rows].astype(np.float64, copy=False)
     with definite(state.party, state.alpha):
         drawn = draw_pivots(state.kernel, candidates, rank, rng)
-    return replace(state, landmarks=candidates[drawn.pivots], unexplained=drawn.unexplained_share, smoother=None)
+    return replace(state, landmarks=candidates[drawn.pivots], share_left=drawn.unexplained_share, smoother=None)
 
 
 def _fit(state: _Restricted) -> _Restricted:
     with definite(state.party, state.alpha):
         return replace(state, smoother=fit_smoother(state.features()))
-
-
-def _landmarks(state: _Restricted) -> FloatArray:
-    assert state.landmarks is not None
-    return state.landmarks
-
-
-def _unexplained(state: _Restricted) -> float:
-    return state.unexplained
 
 
 def _extend(
@@ -525,7 +520,7 @@ def _extend(
 ) -> _Extended:
     features = _features(party, A, kernel, landmarks, alpha)
     with definite(party, alpha):
-        return _Extended(features, restricted_gram(features), coefficients, between)
+        return _Extended(features, feature_gram(features), coefficients, between)
 
 
 def _regress(state: _Extended, Z: Array) -> _Extended:
@@ -550,7 +545,8 @@ _TOLERANCE = 5e-7
 _SMALL_GAP = 1e-5
 """Eigengap, relative to the largest eigenvalue, down to which the angle is bounded so."""
 _SINGLE_TOLERANCE = 1e-3
-"""The same in single precision; the objective is off by its square."""
+"""That bound in single precision; the objective is off by its square."""
+_SINGLE_SMALL_GAP = 1e-3
 
 
 def solve_dense(problem: TargetProblem, engine: Engine) -> Solution:
@@ -600,56 +596,65 @@ def dense_target(
     M: FloatArray, n_components: int, *, penalty: sparse.csr_array | None = None, center: bool
 ) -> tuple[FloatArray, FloatArray, float | None, float | None]:
     """Return Z of the sum over all parties.  Overwrites ``M``."""
-    n, k = len(M), n_components
-    if penalty is None and n > DENSE_UP_TO and (found := _by_inverse(M, k, center)) is not None:
-        return found
-    # One more shows the gap.
-    more = min(k + 1, n - 1 if center else n)
-    if penalty is None:
-        solve = smallest_eigenpairs_centred if center else smallest_eigenpairs
-        eigenvalues, Z = solve(M, more)
+    n = len(M)
+    k = n_components
+    if penalty is not None:
+        return *_target_against(penalty, M, k, center), None, None
+    if n > DENSE_UP_TO:
+        by_inverse = _target_by_inverse(M, k, center)
+        if by_inverse is not None:
+            return by_inverse
+    # One more eigenvalue shows the gap, if the centred subspace (eq. centered-subspace) has so many.
+    more = min(k + 1, n - int(center))
+    if center:
+        eigenvalues, Z = smallest_eigenpairs_centred(M, more)
     else:
-        C = np.asfortranarray(penalty.toarray())
-        if center:
-            centre_lower(C)
-            centre_lower(M)
-            # The constant direction has no penalty any more; a unit of M keeps the pencil definite there.
-            M += M.diagonal().mean() / n
-        nu, U = largest_of_pencil(C, M, k)
-        eigenvalues, Z = 1.0 / nu, U / np.sqrt(nu)
-        Z = Z - Z.mean(axis=0) if center else Z
+        eigenvalues, Z = smallest_eigenpairs(M, more)
     gap = float(eigenvalues[k] - eigenvalues[k - 1]) if len(eigenvalues) > k else None
     return eigenvalues[:k], Z[:, :k], gap, None
 
 
-def _by_inverse(M: FloatArray, k: int, center: bool) -> tuple[FloatArray, FloatArray, float, float] | None:
-    """Return the same by the largest eigenvalues of the inverse, which lie far apart; None if not found."""
+def _target_against(penalty: sparse.csr_array, M: FloatArray, k: int, center: bool) -> tuple[FloatArray, FloatArray]:
+    r"""Solve :math:`M u = \gamma\, C u` for the smallest :math:`\gamma` (eq. kernel-graph-gep), as its reciprocal."""
+    C = np.asfortranarray(penalty.toarray())
+    if center:
+        centre_lower(C)
+        centre_lower(M)
+        # The constant direction has no penalty any more; a unit of M keeps the pencil definite there.
+        M += M.diagonal().mean() / len(M)
+    nu, U = largest_of_pencil(C, M, k)
+    # U' M U = I is returned; the target has Z' C Z = I.
+    Z = U / np.sqrt(nu)
+    if center:
+        Z = Z - Z.mean(axis=0)
+    return 1.0 / nu, Z
+
+
+def _target_by_inverse(M: FloatArray, k: int, center: bool) -> tuple[FloatArray, FloatArray, float, float] | None:
+    """Return Z by the largest eigenvalues of the inverse, which lie far apart; None if not found."""
     try:
         factor = scipy.linalg.cholesky(M, lower=True, check_finite=False)
     except scipy.linalg.LinAlgError:
         return None
 
-    def inverse(X: FloatArray) -> FloatArray:
+    def solve(X: FloatArray) -> FloatArray:
         return np.asarray(scipy.linalg.cho_solve((factor, True), X, check_finite=False))
 
-    def centred_inverse(X: FloatArray) -> FloatArray:
-        # The inverse on the centred subspace alone: what is left of the constant vector makes the sums zero.
-        Y = inverse(X)
+    def solve_centred(X: FloatArray) -> FloatArray:
+        # The inverse on the centred subspace alone: a multiple of the solved constant vector makes the sums zero.
+        Y = solve(X)
         return np.asarray(Y - constant * (Y.sum(axis=0) / constant.sum()))
 
-    constant = inverse(np.ones((len(M), 1)))
-    found = leading_eigenpairs(
-        centred_inverse if center else inverse,
-        np.random.default_rng(0).normal(size=(len(M), k)),
-        k,
-        tol=_TOLERANCE,
-        small_gap=_SMALL_GAP,
-        project=centred if center else None,
-    )
-    if not found.converged:
+    start = np.random.default_rng(0).normal(size=(len(M), k))
+    if center:
+        constant = solve(np.ones((len(M), 1)))
+        pairs = leading_eigenpairs(solve_centred, start, k, tol=_TOLERANCE, small_gap=_SMALL_GAP, project=centre)
+    else:
+        pairs = leading_eigenpairs(solve, start, k, tol=_TOLERANCE, small_gap=_SMALL_GAP)
+    if not pairs.converged:
         return None
-    gap = 1 / (found.values[-1] - found.gap) - 1 / found.values[-1]
-    return 1 / found.values, found.vectors, float(gap), found.angle
+    gap = 1 / (pairs.values[-1] - pairs.gap) - 1 / pairs.values[-1]
+    return 1 / pairs.values, pairs.vectors, float(gap), pairs.angle
 
 
 def _inverse(party: PartyName, A: FloatArray, kernel: Kernel, alpha: float) -> FloatArray:
@@ -668,7 +673,7 @@ _PROBES = 256
 
 @dataclass(frozen=True, eq=False)
 class _Factor:
-    r"""One party's :math:`\Sigma_k + \lambda I`, factorised."""
+    r"""One party's :math:`\Sigma_k + \lambda I`, in its Cholesky factor."""
 
     A: Array
     kernel: Kernel
@@ -696,17 +701,19 @@ def solve_streamed(
 def _solve_streamed(
     problem: TargetProblem, engine: Engine, start: Array, dtype: DTypeLike, correct: bool, max_columns: int | None
 ) -> Solution:
-    factors = engine.place(_factorised, [(*each, problem.weight(each[0]), dtype) for each in _of_parties(problem)])
+    factors = engine.place(_factorise, [(*each, problem.weight(each[0]), dtype) for each in _of_parties(problem)])
     logger.info("factorised %d kernel matrices of %d rows", len(factors), problem.n_anchors)
-    correct = correct or (
-        dtype == np.float32 and problem.alpha < _SINGLE_FROM * max(engine.gather(_largest_row_sum, factors))
-    )
-    trace = problem.alpha * sum(engine.gather(_weighted_trace, factors)) if problem.normalised else None
+    if dtype == np.float32 and not correct:
+        # A small penalty multiplies the rounding of float32.
+        correct = problem.alpha < _SINGLE_FROM * max(engine.gather(_largest_row_sum, factors))
+    trace = None
+    if problem.normalised:
+        trace = problem.alpha * sum(engine.gather(_trace_of_inverse, factors))
     operator = problem.operator(trace)
     corrected: list[Array] = []
 
     def approximate(X: Array) -> Array:
-        return operator.of_inverses(X, engine.total(_weighted_solve, factors, X))
+        return operator.of_inverses(X, engine.total(_solve_with_weight, factors, X))
 
     def exact(Z: Array) -> Array:
         corrected[:] = engine.gather(_refine, factors, Z)
@@ -714,47 +721,49 @@ def _solve_streamed(
         return operator.of_inverses(Z, sum(weighted))
 
     single = dtype == np.float32 and not correct
-    found = leading_eigenpairs(
+    pairs = leading_eigenpairs(
         approximate,
         start,
         problem.n_components,
         tol=_SINGLE_TOLERANCE if single else _TOLERANCE,
         exact=exact if correct else None,
         single=single,
-        small_gap=1e-3 if single else _SMALL_GAP,
-        project=centred if problem.center else None,
+        small_gap=_SINGLE_SMALL_GAP if single else _SMALL_GAP,
+        project=centre if problem.center else None,
         max_columns=max_columns,
     )
-    logger.info("eigenvectors after %d columns, angle at most %.1e", found.columns, found.angle)
-    out_of_patience = max_columns is not None and found.columns >= max_columns
-    if not found.converged and correct and not out_of_patience:
+    logger.info("eigenvectors after %d columns, angle at most %.1e", pairs.columns, pairs.angle)
+    out_of_patience = max_columns is not None and pairs.columns >= max_columns
+    # The caller takes factors in float64 then.
+    if not pairs.converged and correct and not out_of_patience:
         raise scipy.linalg.LinAlgError("the corrections do not converge")
-    if not found.converged and not single:
+    # In single precision without corrections, the best there is was asked for.
+    if not pairs.converged and not single:
         raise NotConvergedError(
             f"KTI: the eigenvectors of {problem.n_anchors} x {problem.n_anchors} kernel matrices were not found with "
             f"alpha={problem.alpha:g}. Raise alpha, or memory_limit for the dense solver."
         )
-    if found.anchored is None or found.correction is None:
-        solved = engine.gather(_solve, factors, found.vectors)
+    if pairs.anchored is None or pairs.correction is None:
+        solved = engine.gather(_solve, factors, pairs.vectors)
     else:
         # The correction is small, so that its rounding in float32 is below float64's.
-        xp = array_namespace(found.correction)
-        size = max(float(xp.max(xp.abs(found.correction))), float(np.finfo(np.float64).tiny))
-        remainders = engine.gather(_solve, factors, found.correction / size)
-        solved = [T @ found.anchored + size * extra for T, extra in zip(corrected, remainders, strict=True)]
+        xp = array_namespace(pairs.correction)
+        size = max(float(xp.max(xp.abs(pairs.correction))), float(np.finfo(np.float64).tiny))
+        remainders = engine.gather(_solve, factors, pairs.correction / size)
+        solved = [T @ pairs.anchored + size * extra for T, extra in zip(corrected, remainders, strict=True)]
     # If all directions are taken, there is no gap.
     whole = problem.n_components == problem.n_anchors - problem.center
     return Solution(
         solver="exact",
-        eigenvalues=operator.offset - found.values,
-        target=found.vectors,
+        eigenvalues=operator.offset - pairs.values,
+        target=pairs.vectors,
         maps=maps_of(problem, problem.anchors, solved),
-        angle=None if whole else found.angle,
-        gap=None if whole else found.gap,
+        angle=None if whole else pairs.angle,
+        gap=None if whole else pairs.gap,
     )
 
 
-def _factorised(party: PartyName, A: Array, kernel: Kernel, alpha: float, weight: float, dtype: DTypeLike) -> _Factor:
+def _factorise(party: PartyName, A: Array, kernel: Kernel, alpha: float, weight: float, dtype: DTypeLike) -> _Factor:
     # In single precision the caller tries again.
     with nullcontext() if dtype == np.float32 else definite(party, alpha):
         cholesky = panel_cholesky(KernelBlocks(kernel, A, dtype), alpha)
@@ -765,13 +774,13 @@ def _solve(factor: _Factor, X: Array) -> Array:
     return cast(factor.cholesky.solve(X), np.float64)
 
 
-def _weighted_solve(factor: _Factor, X: Array) -> Array:
+def _solve_with_weight(factor: _Factor, X: Array) -> Array:
     return factor.weight * _solve(factor, X)
 
 
 def _refine(factor: _Factor, Z: Array) -> Array:
     tiles = KernelBlocks(factor.kernel, factor.A).lower_tiles()
-    return refined_solution(factor.cholesky, lambda X: symmetric_product(tiles, X), factor.alpha, Z)
+    return refine_solution(factor.cholesky, lambda X: symmetric_product(tiles, X), factor.alpha, Z)
 
 
 def _largest_row_sum(factor: _Factor) -> float:
@@ -781,6 +790,7 @@ def _largest_row_sum(factor: _Factor) -> float:
     return float(to_numpy(rows).sum(axis=1).max())
 
 
-def _weighted_trace(factor: _Factor) -> float:
+def _trace_of_inverse(factor: _Factor) -> float:
+    """Return the trace of the party's term, with its weight."""
     # In float64, since it enters the problem itself.
     return factor.weight * panel_cholesky(KernelBlocks(factor.kernel, factor.A), factor.alpha).inverse_trace

@@ -21,13 +21,15 @@ from ..targets import TargetKind, check_coding
 from ._linear import BaseIntegrator
 
 _MOST_ENTRY = 1e30
-"""As of shares: squares are finite in double precision, and entries in single."""
+"""Largest entry, as of shares: squares are finite in double precision, and entries in single."""
 _CLUSTER = 10
 """Anchor rows that are left out together on average, where they judge; as many as are made of one public row, often."""
 _MOST_CLUSTERS = 100
 _ON_SEGMENTS = 0.36
+"""Median ratio of distances below which rows look interpolated; see `looks_interpolated`."""
 _MOST_LOOKED_AT = 1000
 _FEWEST_OF_CLASS = 30
+"""Rows from which a class's median is looked at by itself."""
 _FEWEST_JUDGES = 50
 """Own rows that judge for everybody, where some parties' shares were changed by defences."""
 ANCHOR_STRATUM = "rows of the anchor"
@@ -51,7 +53,7 @@ class TrainingRows:
     anchor_factors: FloatArray | float = 1.0
 
     def at_parties_frequencies(self) -> TrainingRows:
-        """Return the same with anchor rows weighted to the parties' class frequencies, among classes that both have.
+        """Weigh the anchor's rows to the parties' class frequencies, among classes that both have.
 
         An anchor with other frequencies, as SMOTE's balanced one, would move all probabilities towards its own.
         """
@@ -86,15 +88,15 @@ class TrainingRows:
 
     @property
     def has_anchor(self) -> bool:
-        """Whether the anchor has targets."""
+        """True if the anchor has targets."""
         return bool(self.anchor.stop > self.anchor.start)
 
-    def mapped(self, integrator: BaseIntegrator, shares: Mapping[PartyName, Share]) -> FloatArray:
+    def map_rows(self, integrator: BaseIntegrator, shares: Mapping[PartyName, Share]) -> FloatArray:
         """Return all rows as a fitted integration method sees them, shape (n_rows, n_components).
 
-        An anchor row is the mean of what the parties' functions make of it.
+        An anchor row is the mean of its images under the parties' functions.
         """
-        own = _mapped(integrator, {party: share.representation for party, share in shares.items()})
+        own = _map_tables(integrator, {party: share.representation for party, share in shares.items()})
         rows = [own[party] for party in self.parties]
         if self.has_anchor:
             rows.append(mean_anchor(integrator, shares))
@@ -110,7 +112,7 @@ class TrainingRows:
         strata: NDArray[Any] | None = None,
     ) -> tuple[Any, dict[PartyName, FloatArray]]:
         """Return a fitted clone of a model, and each party's rows as the integration method sees them."""
-        rows = self.mapped(integrator, shares)
+        rows = self.map_rows(integrator, shares)
         fitted = fit_weighted(clone(estimator), rows, self.target, weights, strata=strata)
         return fitted, {party: rows[place] for party, place in self.parties.items()}
 
@@ -125,14 +127,15 @@ class TrainingRows:
         return self.judges * self._class_weights(class_weight, self.judges)
 
     def _class_weights(self, class_weight: str | Mapping[Any, float] | None, beside: FloatArray) -> FloatArray:
-        """Return weight of each row's class; "balanced" makes all classes weigh the same together with `beside`."""
+        """Return the weight of each row's class; "balanced" makes all classes weigh the same together with `beside`."""
         if class_weight is None:
             return np.ones(len(self.target))
         classes, codes = np.unique(self.target, return_inverse=True)
         if isinstance(class_weight, str):
             totals = np.bincount(codes, weights=beside, minlength=len(classes))
-            there = totals > 0
-            factors = np.divide(totals.sum() / there.sum(), totals, out=np.ones(len(classes)), where=there)
+            # A class of anchor rows alone, at weight 0, has no rows to balance.
+            occurs = totals > 0
+            factors = np.divide(totals.sum() / occurs.sum(), totals, out=np.ones(len(classes)), where=occurs)
         else:
             factors = np.array([class_weight.get(each, 1.0) for each in classes.tolist()])
         return np.asarray(factors[codes])
@@ -140,13 +143,14 @@ class TrainingRows:
 
 def mean_anchor(integrator: BaseIntegrator, shares: Mapping[PartyName, Share]) -> FloatArray:
     """Return mean over the parties of their mapped anchor, shape (n_anchors, n_components)."""
-    mapped = _mapped(integrator, {party: share.anchor_representation for party, share in shares.items()})
+    mapped = _map_tables(integrator, {party: share.anchor_representation for party, share in shares.items()})
     return np.asarray(np.mean(list(mapped.values()), axis=0))
 
 
-def _mapped(integrator: BaseIntegrator, tables: Mapping[PartyName, FloatArray]) -> dict[PartyName, FloatArray]:
-    """Return what parties' functions make of their rows; a model would fail on some without a name."""
+def _map_tables(integrator: BaseIntegrator, tables: Mapping[PartyName, FloatArray]) -> dict[PartyName, FloatArray]:
+    """Map rows by the parties' functions, and name the party whose rows no model can take."""
     with np.errstate(over="ignore", invalid="ignore"):
+        # Overflows are reported below, with the name of the party.
         mapped = integrator.transform(tables)
     for party, rows in mapped.items():
         if not (np.abs(rows) <= _MOST_ENTRY).all():
@@ -161,27 +165,34 @@ def _mapped(integrator: BaseIntegrator, tables: Mapping[PartyName, FloatArray]) 
 def training_rows(shares: Mapping[PartyName, Share], *, as_classes: bool = False) -> TrainingRows:
     """Return targets, groups and judges of these shares."""
     check_trainable(shares)
-    target, anchor_target = combined_target(shares), common_anchor_target(shares)
+    target = join_targets(shares)
+    anchor_target = common_anchor_target(shares)
     anchor = next(iter(shares.values())).anchor_representation
-    n_own, n_anchors = len(target), len(anchor)
+    n_own = len(target)
+    n_anchors = len(anchor)
+    n_labelled = 0
+    if anchor_target is not None:
+        n_labelled = n_anchors
+        target = _join(target, anchor_target)
     parties: dict[PartyName, slice] = {}
     are_own: dict[PartyName, bool] = {}
     # Numbers below n_anchors are anchor rows.
     groups: list[NDArray[np.intp]] = []
     judges: list[FloatArray] = []
-    start, next_group = 0, n_anchors
+    start = 0
     for party, share in shares.items():
         n_rows = len(share.target)
         parties[party] = slice(start, start + n_rows)
+        # Equal rows are left out together, or one would give the other away.
         equal = equal_rows(share.representation)
-        groups.append(next_group + equal)
+        groups.append(n_anchors + start + equal)
         are_own[party] = share.one_to_one and not are_means(equal)
         judges.append(np.full(n_rows, float(are_own[party])))
-        start, next_group = start + n_rows, next_group + n_rows
+        start += n_rows
     judged_on = "rows"
-    n_labelled = 0 if anchor_target is None else n_anchors
     n_judges = sum(int(each.sum()) for each in judges)
     if n_judges < _FEWEST_JUDGES and not all(are_own.values()):
+        # Defences changed too many rows for the others to judge: the anchor's rows do, or the changed ones.
         judged_on = "groups" if anchor_target is None else "anchor"
         judges = [np.full(len(each), float(anchor_target is None)) for each in judges]
     groups.append(np.arange(n_labelled))
@@ -189,13 +200,16 @@ def training_rows(shares: Mapping[PartyName, Share], *, as_classes: bool = False
     numbers = np.concatenate(groups)
     interpolated = judged_on != "rows" and looks_interpolated(anchor, anchor_target)
     if interpolated:
-        numbers = _related(numbers, anchor)
+        numbers = _group_relatives(numbers, anchor)
+    if as_classes and anchor_target is not None:
+        # Integration methods' graphs take whole numbers for classes.
+        anchor_target = np.unique(anchor_target, return_inverse=True)[1]
     return TrainingRows(
         parties=parties,
         are_own=are_own,
         anchor=slice(n_own, n_own + n_labelled),
-        anchor_target=_codes(anchor_target) if as_classes else anchor_target,
-        target=target if anchor_target is None else _joined(target, anchor_target),
+        anchor_target=anchor_target,
+        target=target,
         groups=numbers,
         judges=np.concatenate(judges),
         interpolated=interpolated,
@@ -204,11 +218,11 @@ def training_rows(shares: Mapping[PartyName, Share], *, as_classes: bool = False
 
 
 def common_kind(shares: Mapping[PartyName, Share]) -> TargetKind:
-    """Return what all parties' targets are."""
+    """Return the kind of all parties' targets."""
     kinds = {party: share.target_kind for party, share in shares.items()}
     if len(set(kinds.values())) > 1:
-        found = {party: kind.value for party, kind in kinds.items()}
-        raise AgreementError(f"The parties' targets are of different kinds: {found}. Agree on one, and share again.")
+        names = {party: kind.value for party, kind in kinds.items()}
+        raise AgreementError(f"The parties' targets are of different kinds: {names}. Agree on one, and share again.")
     return next(iter(kinds.values()))
 
 
@@ -227,15 +241,12 @@ def check_trainable(shares: Mapping[PartyName, Share]) -> None:
         )
 
 
-def _codes(target: NDArray[Any] | None) -> NDArray[Any] | None:
-    return None if target is None else np.unique(target, return_inverse=True)[1]
-
-
-def _joined(target: NDArray[Any], anchor_target: NDArray[Any]) -> NDArray[Any]:
+def _join(target: NDArray[Any], anchor_target: NDArray[Any]) -> NDArray[Any]:
     """Return both in the type of the parties' targets, where that changes none of the anchor's."""
     if target.dtype.kind != anchor_target.dtype.kind and "U" not in (target.dtype.kind, anchor_target.dtype.kind):
-        same = anchor_target.astype(target.dtype)
-        anchor_target = same if np.array_equal(same, anchor_target) else anchor_target
+        in_type = anchor_target.astype(target.dtype)
+        if np.array_equal(in_type, anchor_target):
+            anchor_target = in_type
     return np.concatenate([target, anchor_target])
 
 
@@ -247,10 +258,12 @@ def looks_interpolated(anchor: FloatArray, target: NDArray[Any] | None = None) -
     interpolated ones of .34 and less.
     Each class is looked at, too: of a rare one SMOTE makes many rows from few.
     """
+    # The same rows at every run: what is judged must not depend on luck.
     drawn = np.random.default_rng(0).permutation(len(anchor))[:_MOST_LOOKED_AT]
     rows = anchor[drawn]
     n_neighbors = min(10, len(anchor) - 1)
     distances, _ = NearestNeighbors(n_neighbors=n_neighbors + 1).fit(anchor).kneighbors(rows)
+    # The nearest of all is the row itself.
     ratios = distances[:, 1] / np.maximum(distances[:, n_neighbors], np.finfo(float).tiny)
     medians = [np.median(ratios)]
     if target is not None and target.dtype.kind != "f":
@@ -259,12 +272,12 @@ def looks_interpolated(anchor: FloatArray, target: NDArray[Any] | None = None) -
     return bool(min(medians) < _ON_SEGMENTS)
 
 
-def _related(numbers: NDArray[np.intp], anchor: FloatArray) -> NDArray[np.intp]:
+def _group_relatives(numbers: NDArray[np.intp], anchor: FloatArray) -> NDArray[np.intp]:
     """Return numbers in which near anchor rows go together: close relatives would give interpolated ones away."""
     n_clusters = min(_MOST_CLUSTERS, max(2, len(anchor) // _CLUSTER), len(np.unique(anchor, axis=0)))
     clusters = KMeans(n_clusters, n_init=1, random_state=0).fit_predict(anchor)
-    made = numbers < len(anchor)
-    return np.where(made, clusters[np.where(made, numbers, 0)], numbers)
+    are_anchors = numbers < len(anchor)
+    return np.where(are_anchors, clusters[np.where(are_anchors, numbers, 0)], numbers)
 
 
 def are_means(numbers: NDArray[np.intp]) -> bool:
@@ -287,7 +300,8 @@ def common_anchor_target(shares: Mapping[PartyName, Share]) -> NDArray[Any] | No
     return reference
 
 
-def combined_target(shares: Mapping[PartyName, Share]) -> NDArray[Any]:
+def join_targets(shares: Mapping[PartyName, Share]) -> NDArray[Any]:
     """Return targets of all parties' rows, in the order of the shares."""
+    # Numbers in one share and texts in another would all become texts.
     check_coding({party: share.target for party, share in shares.items()}, are_classes=False)
     return np.concatenate([share.target for share in shares.values()])

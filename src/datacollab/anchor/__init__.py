@@ -4,15 +4,5 @@ from ._checks import AnchorFit, EqualRows, anchor_fit, equal_rows, find_private_
 from ._samplers import AnchorSampler, GaussianAnchor, SampleAnchor, UniformAnchor
 from ._smote import SMOTEAnchor
 
-__all__ = [
-    "AnchorFit",
-    "AnchorSampler",
-    "EqualRows",
-    "GaussianAnchor",
-    "SMOTEAnchor",
-    "SampleAnchor",
-    "UniformAnchor",
-    "anchor_fit",
-    "equal_rows",
-    "find_private_rows",
-]
+__all__ = ["AnchorFit", "AnchorSampler", "EqualRows", "GaussianAnchor", "SMOTEAnchor", "SampleAnchor"]
+__all__ += ["UniformAnchor", "anchor_fit", "equal_rows", "find_private_rows"]

@@ -21,6 +21,7 @@ from ..errors import AgreementError, AnchorError
 from ._sources import check_table
 
 _MOST_ROWS = 5000
+"""Own rows that are compared, at most."""
 _NEAR = 0.2
 """Part of the distance to the nearest own row within which an anchor row is near."""
 _MOST_COMPARED = 2000
@@ -30,11 +31,13 @@ _MOST_AROUND_ONE = 9
 """With twelve of 300, owner and analyst together read a person's class more often than with an honest anchor."""
 _UNEVENNESS = 4.0
 _RULE_OF_THREE = 3
-"""What was seen in none of n rows has a part of 3/n of all rows at most, at 95 %."""
-_FEWEST_AROUND, _PART_AROUND = 3, 0.05
-"""How many own rows a ball around an own row holds, at least, and as a part of them."""
+"""A kind of row that none of n rows is has a part of 3/n of all rows at most, at 95 %."""
+_FEWEST_AROUND = 3
+"""Own rows that a ball around an own row holds, at least."""
+_PART_AROUND = 0.05
+"""Part of the own rows that a ball around an own row holds."""
 _LEVEL = 1e-3
-"""How often chance may exceed what is taken for chance, in one comparison."""
+"""How often chance may exceed the number that is taken for chance, in one comparison."""
 _CONSTANT = 1e-9
 """Columns that vary less, as a part of their largest entry, count as constant."""
 
@@ -86,12 +89,13 @@ def find_private_rows(anchor: ArrayLike, X_private: ArrayLike, *, tolerance: flo
             f"The anchor has {A.shape[1]} columns but X_private has {X.shape[1]}; give both with the same columns in "
             "the same order."
         )
-    found = rows_among(A, X)
+    is_private = rows_among(A, X)
     if tolerance > 0:
         scaler = StandardScaler().fit(A)
         distances, _ = NearestNeighbors(n_neighbors=1).fit(scaler.transform(X)).kneighbors(scaler.transform(A))
-        found |= distances[:, 0] <= tolerance * np.sqrt(A.shape[1])
-    return np.flatnonzero(found)
+        # The root mean square over columns is the distance over the root of their number.
+        is_private |= distances[:, 0] <= tolerance * np.sqrt(A.shape[1])
+    return np.flatnonzero(is_private)
 
 
 def _in_order(table: ArrayLike, like: ArrayLike) -> ArrayLike:
@@ -100,6 +104,7 @@ def _in_order(table: ArrayLike, like: ArrayLike) -> ArrayLike:
     wanted = list(getattr(like, "columns", ()))
     if not names or not wanted or names == wanted:
         return table
+    # Names are compared as texts, since frames may number their columns.
     if sorted(map(str, names)) != sorted(map(str, wanted)):
         others = sorted({*map(str, names)} ^ {*map(str, wanted)})
         raise AnchorError(
@@ -129,8 +134,8 @@ def equal_rows(anchor: NDArray[Any], X_private: NDArray[Any]) -> EqualRows:
     Tables have shape (n_rows, n_features), or (n_rows,) if each row has a key.  Those of codes and whole numbers have
     equal rows by chance.  Rows of the same kind of people are exchangeable: of all rows of both tables, the own ones
     are a draw without replacement.  So the chance that g equal rows are not all of one table follows from the sizes of
-    both.  The count is a sum of such trials (Poisson's binomial distribution).  Chance explains what it reaches in one
-    of a thousand anchors.
+    both.  The count is a sum of such trials (Poisson's binomial distribution).  Chance explains the counts that it
+    reaches in one of a thousand anchors.
 
     Examples
     --------
@@ -206,7 +211,7 @@ def anchor_fit(
 ) -> AnchorFit:
     """Compare an anchor with a party's own rows, at the party.
 
-    An anchor that was planted around people lets others read what these people add, and a map of a narrow anchor sees
+    An anchor that was planted around people lets others read these people's entries, and a map of a narrow anchor sees
     little of the table.  With more than 5,000 own rows, as many at even distances are compared.
 
     Parameters
@@ -244,6 +249,7 @@ def anchor_fit(
     A = check_table(anchor, "anchor")
     X = check_table(X_private, "X_private")
     E = A[:0] if expected is None else check_table(expected, "expected")
+    # Each 2nd, 3rd, ... row: the same at every run, and the anchor's maker cannot choose them.
     X = X[:: -(-len(X) // _MOST_ROWS)]
     # The own rows give the units, which the maker of the anchor does not know.
     deviation = X.std(axis=0)
@@ -253,13 +259,14 @@ def anchor_fit(
     is_equal = rows_among(A, X)
     A, X, E = (each[:, varies] / deviation[varies] for each in (A, X, E))
     distances, nearest = NearestNeighbors(n_neighbors=min(3, len(X))).fit(X).kneighbors(X)
-    found, places = NearestNeighbors(n_neighbors=1).fit(X).kneighbors(A)
+    apart, places = NearestNeighbors(n_neighbors=1).fit(X).kneighbors(A)
     place = places[:, 0]
     # Much nearer to its nearest own row than any other own row is.
-    is_near = found[:, 0] < _NEAR * distances[place, 1]
+    is_near = apart[:, 0] < _NEAR * distances[place, 1]
     n_near_own = _count_near_own(distances, nearest)
     # Equal anchor rows count once: those of codes are equal by chance, those around a person differ a little.
     around = np.unique(np.column_stack([place, A])[is_near], axis=0)[:, 0].astype(np.intp)
+    tables = _along_columns(A, X, E) if by_column else [(A, X, E)]
     return AnchorFit(
         n_anchors=len(A),
         n_near=int((is_equal | is_near).sum()),
@@ -267,7 +274,7 @@ def anchor_fit(
         n_around_one=int(np.bincount(around, minlength=1).max()),
         around_one_by_chance=_most_around_one(n_near_own, len(X), len(A)),
         spread=float(np.median(A.std(axis=0))),
-        density=max(_density(*each) for each in (_along_columns(A, X, E) if by_column else [(A, X, E)])),
+        density=max(_density(*each) for each in tables),
     )
 
 
@@ -301,10 +308,11 @@ def _count_near_own(distances: FloatArray, nearest: NDArray[np.intp]) -> int:
     closest = nearest[:, 1]
     # The nearest own row's own neighbour, the row that is left out aside.
     second = np.minimum(2, distances.shape[1] - 1)
+    # If two rows are each other's nearest, the second nearest is the own neighbour without the first.
     is_mutual = nearest[closest, 1] == rows
     apart = np.where(is_mutual, distances[closest, second], distances[closest, 1])
-    found = distances[rows, 1]
-    return int(((found == 0) | (found < _NEAR * apart)).sum())
+    own = distances[rows, 1]
+    return int(((own == 0) | (own < _NEAR * apart)).sum())
 
 
 def _along_columns(A: FloatArray, X: FloatArray, E: FloatArray) -> Iterator[tuple[FloatArray, FloatArray, FloatArray]]:
@@ -324,6 +332,7 @@ def _density(A: FloatArray, X: FloatArray, E: FloatArray) -> float:
     k = min(n_others, max(_FEWEST_AROUND, round(_PART_AROUND * n_others)))
     among = cdist(X, X)
     np.fill_diagonal(among, np.inf)
+    # A little more than the k-th distance, so that rounding leaves no neighbour outside.
     radius = np.partition(among, k - 1, axis=1)[:, k - 1 : k] * (1 + 1e-9)
 
     def n_around(rows: FloatArray) -> FloatArray:
@@ -335,6 +344,7 @@ def _density(A: FloatArray, X: FloatArray, E: FloatArray) -> float:
     def most(n_inside: FloatArray, n: int) -> FloatArray:
         return np.asarray(beta.ppf(1 - _LEVEL, n_inside + 1, np.maximum(n - n_inside, 1e-9)))
 
+    # The anchor's lowest plausible part over the own rows' highest: chance alone stays below 1.
     fair = most((among <= radius).sum(axis=1), n_others)
     if len(E):
         fair = np.maximum(fair, most(n_around(E), len(E)))

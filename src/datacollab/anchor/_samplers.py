@@ -15,7 +15,7 @@ from .._encoder import TableEncoder
 from .._frames import has_numbers_alone, plain_table
 from .._validation import FloatArray, Interval, StrOptions
 from ..errors import AgreementError, AnchorError
-from ._sources import as_given, balanced_totals, check_table, check_target, drawing_generator, encode_classes
+from ._sources import as_given, check_table, check_target, drawing_generator, encode_classes, split_equally
 
 
 class AnchorSampler(BaseEstimator, ABC):
@@ -141,7 +141,9 @@ class SampleAnchor(AnchorSampler):
         if y is None:
             raise AnchorError("balanced=True needs class labels. Pass y_source, or set balanced=False.")
         classes, codes = encode_classes(y)
-        totals, sizes = balanced_totals(self.n_samples, classes.size), np.bincount(codes)
+        totals = split_equally(self.n_samples, classes.size)
+        sizes = np.bincount(codes)
+        # Fewer than the share would leave classes unequal without a word.
         short = sizes < totals
         if short.any():
             raise AnchorError(
@@ -149,6 +151,7 @@ class SampleAnchor(AnchorSampler):
                 f"n_samples={self.n_samples}; the smallest class has {int(sizes.min())}. Set n_samples to at most "
                 f"{int(sizes.min()) * classes.size}, give more public rows, or set balanced=False."
             )
+        # The first rows of a random order are a random choice.
         by_class = [np.flatnonzero(codes[order] == code)[:total] for code, total in enumerate(totals)]
         return order[np.sort(np.concatenate(by_class))]
 
@@ -186,6 +189,7 @@ class GaussianAnchor(AnchorSampler):
             raise AnchorError("X_source has one row, so it has no covariance. Give at least two public rows.")
         mean = X.mean(axis=0)
         if self.covariance == "full":
+            # R of the centred source is a root of (n - 1) S, of any rank.
             factor = np.linalg.qr(X - mean, mode="r") / np.sqrt(X.shape[0] - 1)
             rows = generator.standard_normal((self.n_samples, factor.shape[0])) @ factor
         else:
@@ -251,7 +255,8 @@ class UniformAnchor(AnchorSampler):
         low = self._bound("low", None if X is None else X.min(axis=0))
         high = self._bound("high", None if X is None else X.max(axis=0))
         n_features = self._count_features(X, low, high)
-        low, high = np.broadcast_to(low, n_features), np.broadcast_to(high, n_features)
+        low = np.broadcast_to(low, n_features)
+        high = np.broadcast_to(high, n_features)
         crossed = np.flatnonzero(low > high)
         if crossed.size:
             raise AnchorError(
@@ -263,13 +268,13 @@ class UniformAnchor(AnchorSampler):
         return np.clip((1 - weight) * low + weight * high, low, high), None
 
     def _bound(self, name: str, of_source: FloatArray | None) -> FloatArray:
-        given = getattr(self, name)
-        if given is None:
+        value = getattr(self, name)
+        if value is None:
             if of_source is None:
                 raise AnchorError(f"The bound {name!r} is missing: pass {name}=..., or public rows as X_source.")
             return of_source
         try:
-            bound = np.asarray(given, dtype=np.float64)
+            bound = np.asarray(value, dtype=np.float64)
         except (TypeError, ValueError):
             raise AnchorError(f"{name} must be a number or one number per column; it cannot be read as such.") from None
         if bound.ndim > 1 or not np.isfinite(bound).all():
@@ -280,18 +285,18 @@ class UniformAnchor(AnchorSampler):
         return bound
 
     def _count_features(self, X: FloatArray | None, low: FloatArray, high: FloatArray) -> int:
-        said = {name: bound.size for name, bound in (("low", low), ("high", high)) if bound.ndim == 1}
+        numbers = {name: bound.size for name, bound in (("low", low), ("high", high)) if bound.ndim == 1}
         if X is not None:
-            said["X_source"] = X.shape[1]
+            numbers["X_source"] = X.shape[1]
         if self.n_features is not None:
-            said["n_features"] = int(self.n_features)
-        if not said:
+            numbers["n_features"] = int(self.n_features)
+        if not numbers:
             raise AnchorError(
                 "The number of columns is unknown: low and high are single numbers and there is no X_source. "
                 "Set n_features, or give one bound per column."
             )
-        if len(set(said.values())) > 1 or 0 in said.values():
+        if len(set(numbers.values())) > 1 or 0 in numbers.values():
             raise AnchorError(
-                f"The numbers of columns do not agree: {said}. Give one bound for all columns or one for each."
+                f"The numbers of columns do not agree: {numbers}. Give one bound for all columns or one for each."
             )
-        return next(iter(said.values()))
+        return next(iter(numbers.values()))

@@ -15,7 +15,7 @@ from .._frames import rows_among
 from .._validation import FloatArray, Interval, StrOptions
 from ..errors import AnchorError
 from ._samplers import AnchorSampler
-from ._sources import as_numbers, balanced_totals, check_target, distinct_rows, encode_classes
+from ._sources import as_numbers, check_target, distinct_rows, encode_classes, split_equally
 
 
 class SMOTEAnchor(AnchorSampler):
@@ -101,7 +101,8 @@ class SMOTEAnchor(AnchorSampler):
         if y_source is None:
             return self._grow(X, n_features, np.zeros(n_sources, dtype=np.intp), generator, settle)[0], None
         y = check_target(y_source, n_sources)
-        if y.dtype.kind == "f" if self.task == "auto" else self.task == "regression":
+        if self.task == "regression" or (self.task == "auto" and y.dtype.kind == "f"):
+            # The target is one column more, interpolated with the row.
             no_classes = np.zeros(n_sources, dtype=np.intp)
             table, _ = self._grow(np.column_stack([X, as_numbers(y)]), n_features, no_classes, generator, settle)
             return np.ascontiguousarray(table[:, :-1]), table[:, -1].copy()
@@ -124,13 +125,15 @@ class SMOTEAnchor(AnchorSampler):
         settle: Callable[[FloatArray], FloatArray],
     ) -> tuple[FloatArray, NDArray[np.intp]]:
         """Interpolate all columns of a table, features first, within its classes; return rows and their classes."""
-        counts = balanced_totals(self.n_samples, codes.max() + 1)
+        counts = split_equally(self.n_samples, codes.max() + 1)
         if self.include_sources:
             counts -= np.bincount(codes)
             _check_room(counts, codes)
 
+        # A source that occurs several times would draw its neighbours to itself.
         first, same = distinct_rows(np.column_stack([codes, table[:, :n_features]]))
-        sources, source_codes = table[first], codes[first]
+        sources = table[first]
+        source_codes = codes[first]
         sources[:, n_features:] = _group_means(table[:, n_features:], same)
         if not self.include_sources:
             _check_several(np.bincount(source_codes) == 1)
@@ -141,7 +144,8 @@ class SMOTEAnchor(AnchorSampler):
                 return settle(between_neighbors(sources, n_features, counts[0], self.n_neighbors, generator))
             return settle(within_classes(sources, source_codes, counts, self.n_neighbors, generator))
 
-        rows, row_codes = draw(counts), np.repeat(np.arange(counts.size), counts)
+        rows = draw(counts)
+        row_codes = np.repeat(np.arange(counts.size), counts)
         if not self.include_sources:
             return redraw_copies(rows, row_codes, table[:, :n_features], draw), row_codes
         return np.vstack([table, rows]), np.concatenate([codes, row_codes])
@@ -169,7 +173,9 @@ def _check_several(lone: NDArray[np.bool_]) -> None:
     """Refuse classes with one distinct source."""
     if not lone.any():
         return
-    where = "X_source has" if lone.size == 1 else f"{int(lone.sum())} of {lone.size} classes in y_source have"
+    where = "X_source has"
+    if lone.size > 1:
+        where = f"{int(lone.sum())} of {lone.size} classes in y_source have"
     raise AnchorError(
         f"{where} one distinct source row only, so there is no segment to draw from, and repeating the row would put "
         "it into the anchor. Give at least two distinct sources per class, set include_sources=True if the sources are "
@@ -208,13 +214,16 @@ def within_classes(
     row_codes = np.repeat(np.arange(counts.size), counts)
     # Classes of few sources come first, whose neighbours are fewer.
     for code in np.argsort(widths, kind="stable"):
-        own, width, drawn = sources[codes == code], widths[code], counts[code]
-        if drawn and width == 0:
+        own = sources[codes == code]
+        width = widths[code]
+        n_rows = counts[code]
+        if n_rows and width == 0:
             rows[row_codes == code] = own
-        elif drawn:
+        elif n_rows:
             neighbors = NearestNeighbors(n_neighbors=width + 1).fit(own).kneighbors(own, return_distance=False)[:, 1:]
-            start, which = np.divmod(random_state.randint(neighbors.size, size=drawn), width)
-            weight = random_state.uniform(size=(drawn, 1))
+            # One draw for the pair of a source and one of its neighbours.
+            start, which = np.divmod(random_state.randint(neighbors.size, size=n_rows), width)
+            weight = random_state.uniform(size=(n_rows, 1))
             rows[row_codes == code] = own[start] + weight * (own[neighbors[start, which]] - own[start])
     return rows  # (counts.sum(), n_features)
 
@@ -226,6 +235,7 @@ def redraw_copies(
     n_features = sources.shape[1]
     for _ in range(_MAX_REDRAWS):
         copies = rows_among(rows[:, :n_features], sources)
+        # Weights are below 1, but rounding may put a row onto a source, which must not be in the anchor.
         if not copies.any():
             return rows
         rows[copies] = draw(np.bincount(codes[copies], minlength=codes.max() + 1))

@@ -19,7 +19,7 @@ from ..errors import AnchorError
 def drawing_generator(random_state: int | np.random.RandomState | None) -> np.random.RandomState:
     """Return the generator that draws an anchor: the operating system's by default, not NumPy's.
 
-    Anyone with the anchor can invert what parties share, and can test a guess of it against a share.
+    Anyone with the anchor can invert the parties' shares, and can test a guess of it against one.
     """
     if random_state is None:
         return fresh_generator()
@@ -68,8 +68,10 @@ def as_given(rows: FloatArray, source: Any) -> Any:
     package = type(source).__module__.partition(".")[0]
     if not hasattr(source, "columns") or package not in ("pandas", "polars"):
         return rows
-    names = "columns" if package == "pandas" else "schema"
-    return require(package, "cli").DataFrame(rows, **{names: source.columns})
+    module = require(package, "cli")
+    if package == "polars":
+        return module.DataFrame(rows, schema=source.columns)
+    return module.DataFrame(rows, columns=source.columns)
 
 
 def check_target(y_source: ArrayLike, n_sources: int) -> NDArray[Any]:
@@ -113,7 +115,7 @@ def encode_classes(y: NDArray[Any]) -> tuple[NDArray[Any], NDArray[np.intp]]:
     return classes, codes
 
 
-def balanced_totals(n_samples: int, n_classes: int) -> NDArray[np.intp]:
+def split_equally(n_samples: int, n_classes: int) -> NDArray[np.intp]:
     """Split `n_samples` equally over the classes, at least one each; the first ones take the remainder."""
     if n_samples < n_classes:
         raise AnchorError(
@@ -121,6 +123,7 @@ def balanced_totals(n_samples: int, n_classes: int) -> NDArray[np.intp]:
             f"anchor row. Set n_samples to at least {n_classes}."
         )
     totals = np.full(n_classes, n_samples // n_classes, dtype=np.intp)
+    # In sorted order, so that the same table gives the same totals everywhere.
     totals[: n_samples % n_classes] += 1
     return totals
 

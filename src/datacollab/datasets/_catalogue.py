@@ -1,4 +1,4 @@
-"""The data sets of the paper and two small ones of scikit-learn: what each file holds, and how it becomes a table.
+"""The data sets of the paper and two small ones of scikit-learn: the content of each file, and the table it becomes.
 
 Checksums are of the content, never of the container.  Mirrors pack the same content by different gzip and zip programs
 and with different line ends, so a checksum of the file as downloaded would reject good copies.
@@ -36,7 +36,7 @@ class FileSpec:
     contents: tuple[IdxContent | TableContent, ...]
 
     def read(self, path: Path, dataset: str) -> list[NDArray[Any]]:
-        """Read the verified contents, or raise a DatasetError that names the file and says what to do."""
+        """Read the verified contents, or raise a DatasetError that names the file and the way on."""
         try:
             return read_contents(path, self.contents)
         except ValueError as error:
@@ -94,8 +94,10 @@ class IdxContent:
 
     def parse(self, content: bytes) -> NDArray[np.uint8]:
         """Return an array of the dimensions that the file declares, or raise a ValueError."""
+        # Before any parsing, so that a damaged file is never read as data.
         if hashlib.sha256(content).hexdigest() != self.sha256:
             raise ValueError("the SHA-256 of its unpacked content is not the expected one")
+        # The fourth byte counts dimensions; their sizes follow, as big-endian numbers of four bytes.
         n_dimensions = content[3]
         shape = struct.unpack_from(f">{n_dimensions}I", content, offset=4)
         return np.frombuffer(content, np.uint8, offset=4 + 4 * n_dimensions).reshape(shape)
@@ -113,6 +115,7 @@ class TableContent:
 
     def parse(self, content: bytes) -> FloatArray:
         """Return a table of shape (n_rows, n_columns), or raise a ValueError."""
+        # Some mirrors begin the file with a byte order mark.
         stream = io.TextIOWrapper(io.BytesIO(content), encoding="utf-8-sig", errors="replace")
         header = tuple(name.strip().strip('"') for name in stream.readline().split(","))
         if header != self.columns:
@@ -128,6 +131,7 @@ class TableContent:
             raise ValueError(
                 f"it has {table.shape[0]} rows and {table.shape[1]} columns, not {self.n_rows} and {len(self.columns)}"
             )
+        # Of the numbers: line ends and zeros at the end of decimals differ between mirrors.
         if hashlib.sha256(table[: self.n_hashed].astype("<f8").tobytes()).hexdigest() != self.sha256:
             raise ValueError("the SHA-256 of its numbers is not the expected one")
         return table
@@ -136,7 +140,7 @@ class TableContent:
 def read_contents(path: Path, contents: tuple[IdxContent | TableContent, ...]) -> list[NDArray[Any]]:
     """Unpack and parse a file; gzip, zip and plain files differ in their first bytes.
 
-    A ValueError says what is wrong with "it"; an OSError means that the file cannot be read at all.
+    A ValueError names the fault of "it"; an OSError means that the file cannot be read at all.
     """
     packed = path.read_bytes()
     return [content.parse(_unpack(packed, content.member)) for content in contents]
@@ -155,6 +159,7 @@ def _unpack(packed: bytes, member: str) -> bytes:
 
 def _read_member(packed: bytes, member: str) -> bytes:
     """Read a member by base name, in any folder; else the only archive within the archive."""
+    # Mirrors put the files into folders, or archives into archives.
     with zipfile.ZipFile(io.BytesIO(packed)) as archive:
         names = {PurePosixPath(name).name.lower(): name for name in archive.namelist()}
         inner = [name for base, name in names.items() if base.endswith((".zip", ".gz"))]
@@ -176,6 +181,7 @@ SLICE_COLUMNS = ("patientId", *(f"value{number}" for number in range(384)), "ref
 def _digits(arrays: list[NDArray[Any]]) -> dict[str, Any]:
     X, y = load_digits(return_X_y=True)
     names = {"feature_names": _pixel_names(8, 8), "target_names": list("0123456789")}
+    # Grey levels are from 0 to 16.
     return {"X": X / 16, "y": y.astype(np.int64), **names}
 
 
@@ -199,6 +205,7 @@ def _images(target_names: Sequence[str], arrays: list[NDArray[Any]]) -> dict[str
 
 def _ujiindoorloc(arrays: list[NDArray[Any]]) -> dict[str, Any]:
     table: FloatArray = np.concatenate(arrays)
+    # The last five columns, of the room, the phone and its user, are left out.
     longitude, latitude, floor, building = table[:, 520:524].T
     return {
         "X": np.ascontiguousarray(table[:, :520]),
@@ -240,13 +247,17 @@ _COLUMNS = {"ujiindoorloc": UJI_COLUMNS, "slice-localization": SLICE_COLUMNS}
 
 
 def _spec(name: str, entry: dict[str, Any]) -> DatasetSpec:
-    def file(of: dict[str, Any]) -> FileSpec:
-        columns = _COLUMNS.get(name)
-        contents = (IdxContent(**each) if columns is None else TableContent(columns, **each) for each in of["contents"])
-        return FileSpec(names=tuple(of["names"]), url=of["url"], contents=tuple(contents))
+    content: Callable[..., IdxContent | TableContent] = IdxContent
+    if name in _COLUMNS:
+        content = partial(TableContent, _COLUMNS[name])
 
-    files, excerpt = tuple(map(file, entry.pop("files", ()))), entry.pop("excerpt", None)
-    return DatasetSpec(name=name, build=_BUILD[name], files=files, excerpt=excerpt and file(excerpt), **entry)
+    def make_file(of: dict[str, Any]) -> FileSpec:
+        contents = tuple(content(**each) for each in of["contents"])
+        return FileSpec(names=tuple(of["names"]), url=of["url"], contents=contents)
+
+    files = tuple(map(make_file, entry.pop("files", ())))
+    excerpt = entry.pop("excerpt", None)
+    return DatasetSpec(name=name, build=_BUILD[name], files=files, excerpt=excerpt and make_file(excerpt), **entry)
 
 
 CATALOGUE = {

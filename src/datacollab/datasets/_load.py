@@ -33,6 +33,7 @@ class Found(NamedTuple):
 
 def cache_directory() -> Path | None:
     """Return the platform's cache directory, to which downloads go; None if pooch is not installed."""
+    # The extra "data" is needed for downloads alone.
     if importlib.util.find_spec("pooch") is None:
         return None
     return Path(require("pooch", "data").os_cache("datacollab"))
@@ -51,23 +52,30 @@ def places(data_dir: PathLike | None) -> list[tuple[str, Path]]:
 
 def _find_file(directory: Path, name: str, file: FileSpec) -> Path | None:
     """Return ``<directory>/<data set>/<file>`` or ``<directory>/<file>``, under any of the file's names."""
+    # A folder of its own first: several data sets have files of one name.
     candidates = (folder / file_name for folder in (directory / name, directory) for file_name in file.names)
     return next((path for path in candidates if os.path.isfile(path)), None)
 
 
 def find(spec: DatasetSpec, data_dir: PathLike | None) -> Found | None:
     """Return the first place that has the whole data set, else the first that has its excerpt."""
-    for files in (spec.files, () if spec.excerpt is None else (spec.excerpt,)):
-        for _, directory in places(data_dir) if files else ():
-            if (found := _found_in(directory, spec, files)) is not None:
+    # An excerpt anywhere is worse than the whole data set anywhere else.
+    sets = [spec.files]
+    if spec.excerpt is not None:
+        sets.append((spec.excerpt,))
+    for files in filter(None, sets):
+        for _, directory in places(data_dir):
+            if (found := _find_in(directory, spec, files)) is not None:
                 return found
     return None
 
 
-def _found_in(directory: Path, spec: DatasetSpec, files: tuple[FileSpec, ...]) -> Found | None:
+def _find_in(directory: Path, spec: DatasetSpec, files: tuple[FileSpec, ...]) -> Found | None:
     """Return all of the files in a directory, or None if one is missing."""
     paths = tuple(path for file in files if (path := _find_file(directory, spec.name, file)) is not None)
-    return Found(files, paths, files != spec.files) if len(paths) == len(files) else None
+    if len(paths) < len(files):
+        return None
+    return Found(files, paths, files != spec.files)
 
 
 def fetch(name: str, *, data_dir: PathLike | None = None, progressbar: bool = True) -> Path:
@@ -100,10 +108,13 @@ def fetch_spec(spec: DatasetSpec, data_dir: PathLike | None = None, *, progressb
     if not spec.files:
         raise ValueError(f"{spec.name!r} comes with scikit-learn; there is nothing to download.")
     pooch = require("pooch", "data")
-    directory = Path(pooch.os_cache("datacollab") if data_dir is None else data_dir).expanduser()
+    if data_dir is None:
+        data_dir = pooch.os_cache("datacollab")
+    directory = Path(data_dir).expanduser()
     show = progressbar and importlib.util.find_spec("tqdm") is not None
     downloader = pooch.HTTPDownloader(progressbar=show, chunk_size=2**16)
     for file in spec.files:
+        # A file that a killed download left is fetched again.
         if not _is_sound(_find_file(directory, spec.name, file), file):
             _download(file, directory / spec.name / file.names[0], downloader)
     return directory
@@ -129,6 +140,7 @@ def _download(file: FileSpec, path: Path, downloader: Callable[[str, str, Any], 
         raise DatasetError(f"{path.parent} cannot be written ({error.strerror}); choose another data_dir.") from error
     try:
         downloader(file.url, str(temporary), None)
+        # Verified before it gets its name, so that no file of that name is ever damaged.
         read_contents(temporary, file.contents)
         os.replace(temporary, path)
     except OSError as error:
@@ -207,7 +219,9 @@ class DatasetInfo:
             return "comes with scikit-learn"
         if self.path is None:
             return "absent"
-        return f"{self.path} (excerpt only)" if self.excerpt else str(self.path)
+        if self.excerpt:
+            return f"{self.path} (excerpt only)"
+        return str(self.path)
 
 
 def load(name: str, *, data_dir: PathLike | None = None, download: bool = True) -> Dataset:
@@ -254,7 +268,9 @@ def load(name: str, *, data_dir: PathLike | None = None, download: bool = True) 
 
 def load_spec(spec: DatasetSpec, *, data_dir: PathLike | None = None, download: bool = True) -> Dataset:
     """Load the data set that a specification describes; see `load`."""
-    found = Found((), (), False) if not spec.files else find(spec, data_dir)
+    found: Found | None = Found((), (), False)
+    if spec.files:
+        found = find(spec, data_dir)
     if found is None:
         found = _fetch_or_explain(spec, data_dir, download)
     arrays = [
@@ -274,21 +290,23 @@ def load_spec(spec: DatasetSpec, *, data_dir: PathLike | None = None, download: 
 
 
 def _fetch_or_explain(spec: DatasetSpec, data_dir: PathLike | None, download: bool) -> Found:
+    # The error names the ways on in either case.
     if not download:
         raise DatasetError(_explain(spec, data_dir, "download=False."))
     try:
         directory = fetch_spec(spec, data_dir)
     except (DatasetError, MissingExtraError) as error:
         raise DatasetError(_explain(spec, data_dir, str(error))) from None
-    found = _found_in(directory, spec, spec.files)
+    found = _find_in(directory, spec, spec.files)
     if found is None:
         raise DatasetError(f"The files of {spec.name!r} vanished from {directory} after the download; load again.")
     return found
 
 
 def _explain(spec: DatasetSpec, data_dir: PathLike | None, why_not_downloaded: str) -> str:
-    """Say what was looked for and where, and how to get it."""
-    looked = [f"  {reason}: {directory}, {_missing(spec, directory)}" for reason, directory in places(data_dir)]
+    """Return where the files were looked for, and the ways to get them."""
+    looked = [f"  {reason}: {directory}, {_describe(spec, directory)}" for reason, directory in places(data_dir)]
+    # Said although nothing was looked at: the variable may have been meant to be set.
     if not os.environ.get(ENVIRONMENT_VARIABLE):
         looked.append(f"  {ENVIRONMENT_VARIABLE}: not set")
     ways = [
@@ -309,7 +327,7 @@ def _explain(spec: DatasetSpec, data_dir: PathLike | None, why_not_downloaded: s
     )
 
 
-def _missing(spec: DatasetSpec, directory: Path) -> str:
+def _describe(spec: DatasetSpec, directory: Path) -> str:
     if not os.path.isdir(directory):
         return "no such directory"
     missing = [file.names[0] for file in spec.files if _find_file(directory, spec.name, file) is None]

@@ -19,7 +19,8 @@ from .._validation import FloatArray
 _SCHEMES = ("iid", "stratified", "label-skew", "feature-shift")
 _N_REGIONS = 10
 # Beyond these a mix is a single class, or the shares of the table, to every digit.
-_LEAST, _MOST = 1e-6, 1e9
+_LEAST = 1e-6
+_MOST = 1e9
 
 
 def split_parties(
@@ -89,21 +90,22 @@ def split_parties(
     >>> X_0.shape, X_pooled.shape, X_test.shape
     ((100, 64), (500, 64), (1297, 64))
     """
-    given: tuple[Any, Any] = (X, y)
-    table, target = (np.asarray(each) if isinstance(each, list | tuple) else each for each in given)
+    arguments: tuple[Any, Any] = (X, y)
+    table, target = (np.asarray(each) if isinstance(each, list | tuple) else each for each in arguments)
     check_consistent_length(table, target)
     n_samples: int = table.shape[0]
     _check_parameters(n_samples, n_parties, n_per_party, scheme, concentration)
     generator = check_random_state(random_state)
     if scheme == "iid":
-        rows = iid(n_samples, n_parties, n_per_party, generator)
+        rows = draw_iid(n_samples, n_parties, n_per_party, generator)
     elif scheme == "stratified":
-        rows = stratified(_class_codes(target, scheme), n_parties, n_per_party, generator)
+        rows = draw_stratified(_class_codes(target, scheme), n_parties, n_per_party, generator)
     elif scheme == "label-skew":
-        rows = mixed(_class_codes(target, scheme), n_parties, n_per_party, concentration, generator)
+        rows = draw_mixes(_class_codes(target, scheme), n_parties, n_per_party, concentration, generator)
     else:
         codes = regions(_numbers(table), min(_N_REGIONS, n_samples), generator)
-        rows = mixed(codes, n_parties, n_per_party, concentration, generator)
+        rows = draw_mixes(codes, n_parties, n_per_party, concentration, generator)
+    # Rows of no party, in random order: its first ones are a random anchor.
     rest = generator.permutation(np.setdiff1d(np.arange(n_samples), rows))
     return PartySplit(table, target, {f"party-{k}": rows_k for k, rows_k in enumerate(rows)}, rest)
 
@@ -127,6 +129,7 @@ def _class_codes(y: Any, scheme: str) -> NDArray[np.intp]:
     labels = np.asarray(y)
     if labels.ndim != 1:
         raise ValueError(f"scheme={scheme!r} needs one class label per row; got y of shape {labels.shape}.")
+    # Classes that pandas has made floating-point numbers of are whole ones.
     if labels.dtype.kind == "f" and not np.array_equal(labels, np.round(labels)):
         raise ValueError(
             f"scheme={scheme!r} needs class labels, but y is continuous or has missing values. "
@@ -211,12 +214,12 @@ class PartySplit(Mapping[str, PartyData]):
 Codes = NDArray[np.intp]
 
 
-def iid(n_samples: int, n_parties: int, n_per_party: int, generator: np.random.RandomState) -> Codes:
+def draw_iid(n_samples: int, n_parties: int, n_per_party: int, generator: np.random.RandomState) -> Codes:
     """Draw equal random disjoint parties, as rows of shape (n_parties, n_per_party)."""
     return generator.permutation(n_samples)[: n_parties * n_per_party].reshape(n_parties, n_per_party)
 
 
-def stratified(codes: Codes, n_parties: int, n_per_party: int, generator: np.random.RandomState) -> Codes:
+def draw_stratified(codes: Codes, n_parties: int, n_per_party: int, generator: np.random.RandomState) -> Codes:
     """Draw parties with the class shares of the whole table.
 
     The rows of a class of size c are spread evenly, 1/c apart from a random start, over [0, 1); any run of consecutive
@@ -231,11 +234,12 @@ def stratified(codes: Codes, n_parties: int, n_per_party: int, generator: np.ran
     return np.array([generator.permutation(rows) for rows in parties])
 
 
-def mixed(
+def draw_mixes(
     codes: Codes, n_parties: int, n_per_party: int, concentration: float, generator: np.random.RandomState
 ) -> Codes:
     """Draw each party's own mix of the classes from a Dirichlet distribution around the shares in the table."""
     stock = np.bincount(codes)
+    # alpha C p, with p the classes' shares of the table
     mixes = _dirichlet(concentration * stock.size * stock / codes.size, n_parties, generator)
     counts = _draw_counts(mixes, stock, n_per_party, generator)
     shuffled = generator.permutation(codes.size)
@@ -247,6 +251,7 @@ def mixed(
 def regions(X: FloatArray, n_regions: int, generator: np.random.RandomState) -> Codes:
     """Cut the rows into equally large slices along the first principal direction of the standardised columns."""
     standardised = StandardScaler().fit_transform(X)
+    # Unit variance, or the column of the largest unit would make the regions.
     scores = randomized_svd(standardised, 1, random_state=generator)[0][:, 0]
     codes = np.empty(scores.size, dtype=np.intp)
     codes[np.argsort(scores, kind="stable")] = np.arange(scores.size) * n_regions // scores.size
@@ -271,9 +276,11 @@ def _draw_counts(mixes: FloatArray, stock: Codes, n_per_party: int, generator: n
     while (short := n_per_party - counts.sum(axis=1)).any():
         left = stock - counts.sum(axis=0)
         weights = np.where(left > 0, mixes, 0)
+        # A party of whose classes none is left takes any other.
         weights[weights.sum(axis=1) == 0] = left
         weights /= weights.sum(axis=1, keepdims=True)
         asked = np.array([generator.multinomial(n, row) for n, row in zip(short, weights, strict=True)])
+        # A raffle, since first come, first served would favour the first parties.
         for code in np.flatnonzero(asked.sum(axis=0) > left):
             tickets = generator.permutation(np.repeat(np.arange(len(mixes)), asked[:, code]))
             asked[:, code] = np.bincount(tickets[: left[code]], minlength=len(mixes))

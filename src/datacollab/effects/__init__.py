@@ -1,4 +1,4 @@
-"""Effects of treatments, from what parties share.  Never imports ``party``."""
+"""Effects of treatments, from the parties' shares.  Never imports ``party``."""
 
 from .._frames import equal_rows
 from ._estimate import ConditionalEffects, Effect, Overlap, conditional_effects, estimate_effect

@@ -35,8 +35,8 @@ class CombinedRows:
     groups: NDArray[np.intp]  # rows that are a mean of the same records have the same number, others one of their own
     is_grouped: bool  # whether any rows are such means
     parties: tuple[PartyName, ...]
-    anchors: FloatArray  # what each party's g_k makes of the anchor, shape (n_parties, n_anchors, n_components)
-    time_steps: tuple[float | None, ...]  # to multiples of what each party has rounded times up; see `time_step_of`
+    anchors: FloatArray  # the anchor under each party's g_k, shape (n_parties, n_anchors, n_components)
+    time_steps: tuple[float | None, ...]  # steps to which each party has rounded times up; see `time_step_of`
 
     @property
     def is_survival(self) -> bool:
@@ -50,37 +50,40 @@ class CombinedRows:
 
     @property
     def adjusted_for(self) -> FloatArray:
-        """Return what models of outcome and treatment see: the representations, and the party."""
+        """Return the columns that models of outcome and treatment see: the representations, and the party."""
         return with_parties(self.X, self.party)
 
-    def kept(self, rows: NDArray[np.bool_]) -> CombinedRows:
+    def take(self, rows: NDArray[np.bool_]) -> CombinedRows:
         """Return some of the rows."""
         groups = np.unique(self.groups[rows], return_inverse=True)[1]
         return replace(self, X=self.X[rows], party=self.party[rows], target=self.target[rows], groups=groups)
 
 
-def combined_rows(shares: Iterable[Share], integrator: BaseIntegrator) -> CombinedRows:
+def combine_rows(shares: Iterable[Share], integrator: BaseIntegrator) -> CombinedRows:
     """Align the parties' shares; AgreementError or EffectError where no effect can be estimated from them."""
     named = by_party(shares)
     kinds = {party: share.target_kind.value for party, share in named.items()}
+    # Numbers of one party and survival of another have no common effect.
     if len(set(kinds.values())) > 1 or not set(kinds.values()) <= _KINDS:
         raise AgreementError(
             f"Expected treatments with outcomes of one kind from all parties; got {kinds}. Have the shares made "
             "with effect_target of datacollab.targets."
         )
-    groups, next_group = [], 0
+    groups = []
+    next_group = 0
     for share in named.values():
         own = _groups_of(share)
         groups.append(own + next_group)
         next_group += int(own.max()) + 1
-    arms = {party: np.unique(share.target["treatment"]).size for party, share in named.items()}
-    if max(arms.values()) < 2:
+    # Models have a level for each party, which would take all of the effect if no party had both arms.
+    if max(np.unique(share.target["treatment"]).size for share in named.values()) < 2:
         raise EffectError(
             f"None of the parties {list(named)!r} has both arms, treated rows and others, so that the arms differ as "
             "parties do. An effect needs a party with both."
         )
     anchors = {party: share.anchor_representation for party, share in named.items()}
     fitted = clone(integrator).fit(anchors)
+    # Of the anchor's rows, which all parties have, the maps show how well they are aligned.
     mapped_anchors = fitted.transform(anchors)
     mapped = fitted.transform({party: share.representation for party, share in named.items()})
     return CombinedRows(
@@ -106,9 +109,12 @@ def time_step_of(target: NDArray[Any]) -> float | None:
     times = np.unique(target["time"])
     if len(times) > len(target) / 2:
         return None
+    # If all times are multiples of a step, their least difference is at least that.
     step = float(np.min(np.diff(times, prepend=0.0)))
     multiples = times / step
-    return step if np.allclose(multiples, np.round(multiples), rtol=0.0, atol=1e-6) else None
+    if np.allclose(multiples, np.round(multiples), rtol=0.0, atol=1e-6):
+        return step
+    return None
 
 
 _KINDS = {TargetKind.EFFECT.value, TargetKind.SURVIVAL_EFFECT.value}
@@ -122,6 +128,7 @@ def _groups_of(share: Share) -> NDArray[np.intp]:
     instead = "Have the rows shared as they are, or with Microaggregation(by='treatment') alone."
     numbers = equal_rows(share.representation)
     sizes = np.bincount(numbers)
+    # A row by itself, where rows were changed, is no mean of several: noise was added, or anchor rows were mixed in.
     if sizes.min() < 2:
         raise EffectError(
             f"{who}the rows were changed by a defence, and not into means of groups alone. Noise in what is adjusted "
@@ -134,6 +141,7 @@ def _groups_of(share: Share) -> NDArray[np.intp]:
             f"{who}treated rows and others were averaged together, so that what tells them apart cannot be adjusted "
             f"for. {instead}"
         )
+    # Grouping by the outcome would choose the adjusted columns by it.
     for name in set(share.target.dtype.names or ()) - {"treatment"}:
         if _constant_by_design(share.target[name], treatment, numbers):
             raise EffectError(
@@ -150,8 +158,10 @@ def _constant_by_design(values: NDArray[Any], treatment: NDArray[Any], numbers: 
     codes = np.unique(values, return_inverse=True)[1][order]
     if (np.minimum.reduceat(codes, first) < np.maximum.reduceat(codes, first)).any():
         return False
-    arm, sizes = treatment[order][first], np.diff(np.append(first, len(codes)))
+    arm = treatment[order][first]
+    sizes = np.diff(np.append(first, len(codes)))
     log_probability = 0.0
+    # Within an arm, m rows drawn at random are all equal with the sum of the values' frequencies to the power m.
     for each in (0, 1):
         frequencies = np.bincount(codes[treatment[order] == each], minlength=1)
         part = frequencies[frequencies > 0] / max(frequencies.sum(), 1)

@@ -22,12 +22,12 @@ from ..analyst import BaseIntegrator
 from ..errors import AgreementError, EffectError, EffectWarning, UnknownPartyError
 from ..model import KernelMap, PartyModel
 from ..share import Share
-from ._combined import CombinedRows, combined_rows
+from ._combined import CombinedRows, combine_rows
 from ._estimators import (
     PROPENSITY_CLIP,
     Folds,
-    clipped,
-    cross_fitted,
+    clip_scores,
+    cross_fit,
     doubly_robust,
     effect_folds,
     inverse_probability_weighting,
@@ -54,6 +54,8 @@ TARGETS = {
 ERRORS = {"rows": "rows are independent", "parties": "parties are, and their rows move together"}
 
 _BINS = 20
+_RANK = 1e-9
+"""Spread of a component, relative to the largest, that counts as rounding."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -84,7 +86,8 @@ def overlap_of(propensity: FloatArray, treatment: NDArray[np.int64], target: str
     """Count unclipped scores by arm."""
     edges = np.linspace(0.0, 1.0, _BINS + 1)
     counts = [np.histogram(propensity[treatment == arm], edges)[0] for arm in (0, 1)]
-    weights = treatment_weights(treatment, clipped(propensity), target)
+    weights = treatment_weights(treatment, clip_scores(propensity), target)
+    # Kish's effective size.
     effective = [float(w.sum() ** 2 / (w @ w)) for w in (weights[treatment == arm] for arm in (0, 1))]
     return Overlap(
         edges=tuple(np.round(edges, 6).tolist()),
@@ -98,13 +101,15 @@ def overlap_of(propensity: FloatArray, treatment: NDArray[np.int64], target: str
 
 def balance_of(rows: CombinedRows, propensity: FloatArray, target: str) -> dict[str, tuple[float, float]]:
     """Return the arms' difference in each component and party, in standard deviations: without and with weights."""
-    X, t = rows.adjusted_for, rows.treatment
+    X = rows.adjusted_for
+    t = rows.treatment
+    # The arms' spread without weights: one scale for both differences, which weights cannot make smaller.
     spread = np.sqrt((X[t == 0].var(axis=0) + X[t == 1].var(axis=0)) / 2)
     # A component without variance is rounding alone.
     scale = np.where(spread > _RANK * spread.max(), spread, np.inf)
     before, after = (
         (np.average(X[t == 1], axis=0, weights=w[t == 1]) - np.average(X[t == 0], axis=0, weights=w[t == 0])) / scale
-        for w in (np.ones(len(X)), treatment_weights(t, clipped(propensity), target))
+        for w in (np.ones(len(X)), treatment_weights(t, clip_scores(propensity), target))
     )
     names = [f"component {number + 1}" for number in range(rows.X.shape[1])]
     names += [f"party {rows.parties[code]}" for code in np.unique(rows.party)][: X.shape[1] - len(names)]
@@ -134,7 +139,7 @@ class Effect:
         Over which rows the effect is an average; `estimand` says it in words.
     method : {"plr", "aipw", "ipw"}
     errors : {"rows", "parties"}
-        What the standard error takes as independent.
+        The units that the standard error takes as independent.
     heterogeneity : float
         p-value for an effect that is the same for all rows: Wald's test of residuals on residuals, as in
         `conditional_effects`, by components, parties and overlap.
@@ -187,9 +192,11 @@ class Effect:
 
     @property
     def estimand(self) -> str:
-        """Return in words what is estimated."""
-        kept = f", among the {self.n_rows} rows kept of {self.n_rows + self.n_trimmed}" if self.n_trimmed else ""
-        return TARGETS[self.target] + kept
+        """Return the average that is estimated, in words."""
+        words = TARGETS[self.target]
+        if self.n_trimmed:
+            words += f", among the {self.n_rows} rows kept of {self.n_rows + self.n_trimmed}"
+        return words
 
     @property
     def largest_imbalance(self) -> tuple[str, float]:
@@ -200,19 +207,18 @@ class Effect:
     def sentence(self) -> str:
         """Return the estimate in words."""
         low, high = self.interval
-        what = (
-            "on the outcome"
-            if self.horizon is None
-            else f"on the probability to be without the event at {self.horizon:g}"
-        )
-        found = (
-            f"Effect of treatment {what}, {self.estimand}: {self.estimate:.4g} "
+        outcome = "on the outcome"
+        if self.horizon is not None:
+            outcome = f"on the probability to be without the event at {self.horizon:g}"
+        sentence = (
+            f"Effect of treatment {outcome}, {self.estimand}: {self.estimate:.4g} "
             f"({self.confidence:.0%} interval {low:.4g} to {high:.4g})."
         )
         if self.heterogeneity >= _DIFFERS:
-            return found
+            return sentence
+        # The overlap-weighted average is the average over all rows only if the effect is the same for all.
         other = "the average over all rows" if self.target == "overlap" else "the effect on each row"
-        return f"{found} Effects differ between rows ({_p(self.heterogeneity)}): this is not {other}."
+        return f"{sentence} Effects differ between rows ({_p(self.heterogeneity)}): this is not {other}."
 
     def _rows(self) -> list[tuple[str, str]]:
         overlap = self.overlap
@@ -259,9 +265,9 @@ class Effect:
     def to_dict(self) -> dict[str, Any]:
         """Return all figures as JSON can hold them."""
         figures = {each.name: getattr(self, each.name) for each in fields(self) if each.name != "integrator_"}
-        overlap = {
-            name: list(value) if isinstance(value, tuple) else value for name, value in asdict(self.overlap).items()
-        }
+        overlap = asdict(self.overlap)
+        for name in ("edges", "treated", "untreated"):
+            overlap[name] = list(overlap[name])
         balance = {name: list(pair) for name, pair in self.balance.items()}
         as_json = {"interval": list(self.interval), "parties": list(self.parties), "overlap": overlap}
         return figures | as_json | {"balance": balance, "estimand": self.estimand, "sentence": self.sentence}
@@ -271,8 +277,7 @@ class Effect:
 
         Without axes, a new figure is made, which no window shows.  MissingExtraError if matplotlib is not installed.
         """
-        figure = require("matplotlib.figure", "plots").Figure
-        axes: Axes = figure(figsize=(6.4, 3.6), layout="constrained").subplots() if ax is None else ax
+        axes = ax or _make_axes((6.4, 3.6))
         if ax is None:
             axes.spines[["top", "right"]].set_visible(False)
         edges = np.asarray(self.overlap.edges)
@@ -296,9 +301,7 @@ class Effect:
 
         The figure and errors are as in `plot_overlap`.
         """
-        figure = require("matplotlib.figure", "plots").Figure
-        size = (6.4, 1.2 + 0.22 * len(self.balance))
-        axes: Axes = figure(figsize=size, layout="constrained").subplots() if ax is None else ax
+        axes = ax or _make_axes((6.4, 1.2 + 0.22 * len(self.balance)))
         places = np.arange(len(self.balance))
         for column, (words, colour) in enumerate([("as they are", "0.6"), ("weighted", "#0072B2")]):
             at = [abs(pair[column]) for pair in self.balance.values()]
@@ -315,16 +318,25 @@ class Effect:
         return card("Effect of treatment", f"<p>{html.escape(self.sentence)}</p>", table(self._rows()))
 
 
+def _make_axes(size: tuple[float, float]) -> Axes:
+    axes: Axes = require("matplotlib.figure", "plots").Figure(figsize=size, layout="constrained").subplots()
+    return axes
+
+
 def _p(value: float) -> str:
     return "p below 0.001" if value < 0.001 else f"p {value:.3f}"
 
 
 _DIFFERS = 0.05
+"""p-value of Wald's test below which effects are said to differ between rows."""
 _IMBALANCED = 0.1
+"""Standardised difference from which arms are usually called unbalanced."""
 _CHANCE = 2.0
 """Standard errors.  In simulations balanced arms gave a warning in 0 to 3 % of studies."""
 _FEWEST_CLUSTERS = 5
+"""Parties for errors by party; with fewer, their variance is hardly known."""
 _MANY_CLIPPED = 0.05
+"""Part of the rows with scores near 0 or 1 from which overlap is poor."""
 _MISALIGNED = 0.15
 _OFF_STEP = 1e-6
 
@@ -365,8 +377,9 @@ def estimate_effect(
         "auto" is "plr" if the target is "overlap", "ipw" for times to events if rows are shared as they are, and "aipw"
         otherwise.  "plr" and "aipw" take times to events as pseudo-values.
     errors : {"rows", "parties"}, default="rows"
-        What is independent.  "parties" asks for the effect at parties like these, if effects differ between parties:
-        errors are clustered by party, and quantiles are Student's with one degree of freedom less than parties.
+        The units that are independent.  "parties" asks for the effect at parties like these, if effects differ between
+        parties: errors are clustered by party, and quantiles are Student's with one degree of freedom less than
+        parties.
     folds : int, default=5
         For models that predict left-out rows, drawn by party and arm.  Rows that are one mean are in one fold.
     horizon : float, optional
@@ -431,15 +444,24 @@ def estimate_effect(
     >>> bool(naive > effect.interval[1])
     True
     """
-    rows = combined_rows(shares, integrator)
-    target, method = _checked(rows, target, method, errors, horizon, outcome_model, propensity_model, trim, confidence)
-    rows, trimmed = _trimmed(rows, folds, propensity_model, trim, random_state)
+    rows = combine_rows(shares, integrator)
+    target = target or ("overlap" if method == "plr" else "ATE")
+    _check_words(target, method, errors)
+    _check_numbers(rows, trim, confidence, horizon)
+    _check_models(rows, outcome_model, propensity_model)
+    method = _choose_method(rows, target, method)
+    _check_method(rows, target, method, errors)
+    rows, n_trimmed = _trim(rows, folds, propensity_model, trim, random_state)
     splits = effect_folds(rows.treatment, rows.groups, folds, random_state, party=rows.party)
-    X, t = rows.adjusted_for, rows.treatment
+    X = rows.adjusted_for
+    t = rows.treatment
     scores = propensity_scores(X, t, splits, propensity_model)
-    # Those that weights are made of.
-    used = scores if method != "ipw" or propensity_model is not None else propensity_scores(X, t, None)
-    overlap, balance = overlap_of(scores, t, target), balance_of(rows, used, target)
+    overlap = overlap_of(scores, t, target)
+    # Balance is that under the weights used: "ipw" makes them of scores fitted to all rows.
+    used = scores
+    if method == "ipw" and propensity_model is None:
+        used = propensity_scores(X, t, None)
+    balance = balance_of(rows, used, target)
     between = ((rows.anchors - rows.anchors.mean(axis=0)) ** 2).sum()
     misalignment = float(between / ((rows.anchors - rows.anchors.mean(axis=(0, 1))) ** 2).sum())
     _warn(rows, target, overlap, balance, misalignment, horizon)
@@ -447,26 +469,33 @@ def estimate_effect(
     both: dict[str, Any] = {"outcome_model": outcome_model, "propensity_model": propensity_model}
     weights: dict[str, Any] = {"target": target, "propensity_model": propensity_model}
     if method == "plr":
-        found = partially_linear(X, t, _outcome(rows, horizon), splits, **both)
+        estimated = partially_linear(X, t, _outcome(rows, horizon), splits, **both)
     elif method == "aipw":
-        found = doubly_robust(X, t, _outcome(rows, horizon), splits, target=target, **both)
+        estimated = doubly_robust(X, t, _outcome(rows, horizon), splits, target=target, **both)
     elif horizon is not None:
-        event, time = rows.target["event"], rows.target["time"]
-        found = survival_difference(X, t, event, time, splits, horizon=horizon, **weights)
+        ends = rows.target
+        estimated = survival_difference(X, t, ends["event"], ends["time"], splits, horizon=horizon, **weights)
     else:
-        found = inverse_probability_weighting(X, t, _outcome(rows, None), splits, **weights)
-    value, error, quantiles = found.value, found.standard_error(rows.groups), norm
+        estimated = inverse_probability_weighting(X, t, _outcome(rows, None), splits, **weights)
+    value = estimated.value
+    error = estimated.standard_error(rows.groups)
+    quantiles = norm
     if errors == "parties":
+        # Few clusters: the usual factor, and Student's quantiles.
         n_clusters = len(np.unique(rows.party))
-        error = found.standard_error(rows.party) * float(np.sqrt(n_clusters / (n_clusters - 1)))
+        error = estimated.standard_error(rows.party) * float(np.sqrt(n_clusters / (n_clusters - 1)))
         quantiles = student(n_clusters - 1)
     reach = float(quantiles.ppf(0.5 + confidence / 2)) * error
+    # Without any error, 0 is certain or impossible.
+    p_value = float(value == 0)
+    if error > 0:
+        p_value = float(2 * quantiles.sf(abs(value) / error))
     return Effect(
         estimate=value,
         standard_error=error,
         interval=(value - reach, value + reach),
         confidence=confidence,
-        p_value=float(2 * quantiles.sf(abs(value) / error)) if error > 0 else float(value == 0),
+        p_value=p_value,
         target=target,
         method=method,
         errors=errors,
@@ -475,7 +504,7 @@ def estimate_effect(
         n_rows=len(t),
         n_treated=int(t.sum()),
         n_groups=len(np.unique(rows.groups)),
-        n_trimmed=trimmed,
+        n_trimmed=n_trimmed,
         trim=trim,
         misalignment=misalignment,
         overlap=overlap,
@@ -485,45 +514,52 @@ def estimate_effect(
     )
 
 
-def _checked(
-    rows: CombinedRows,
-    target: str | None,
-    method: str,
-    errors: str,
-    horizon: float | None,
-    outcome_model: Any | None,
-    propensity_model: Any | None,
-    trim: float | None,
-    confidence: float,
-) -> tuple[str, str]:
-    """Check that everything fits together, and return target and method."""
-    target = target or ("overlap" if method == "plr" else "ATE")
+def _check_words(target: str, method: str, errors: str) -> None:
     if target not in TARGETS or method not in {"auto", *METHODS} or errors not in ERRORS:
         raise ValueError(
             f"target must be one of {list(TARGETS)}, method 'auto' or one of {list(METHODS)}, and errors one of "
             f"{list(ERRORS)}; got {target!r}, {method!r} and {errors!r}."
         )
+
+
+def _check_numbers(rows: CombinedRows, trim: float | None, confidence: float, horizon: float | None) -> None:
     if not 0 < confidence < 1 or not (trim is None or 0 < trim < 0.5):
         raise ValueError(f"confidence must be in (0, 1) and trim None or in (0, 0.5); got {confidence!r}, {trim!r}.")
-    if rows.is_survival != (horizon is not None) or (horizon is not None and not 0 < horizon < np.inf):
-        raise ValueError(
-            "Outcomes are times to events; give a horizon above 0, in the unit of the times."
-            if rows.is_survival
-            else "Outcomes are numbers, so horizon must be None."
-        )
+    if rows.is_survival and (horizon is None or not 0 < horizon < np.inf):
+        raise ValueError("Outcomes are times to events; give a horizon above 0, in the unit of the times.")
+    if not rows.is_survival and horizon is not None:
+        raise ValueError("Outcomes are numbers, so horizon must be None.")
+
+
+def _check_models(rows: CombinedRows, outcome_model: Any | None, propensity_model: Any | None) -> None:
     if propensity_model is not None and not is_classifier(propensity_model):
         raise TypeError(f"propensity_model must be a classifier; got {type(propensity_model).__name__}.")
     is_numbers = rows.is_survival or not np.isin(rows.target["outcome"], (0.0, 1.0)).all()
+    # Pseudo-values of survival lie outside 0 and 1, too.
     if outcome_model is not None and is_classifier(outcome_model) and is_numbers:
         raise ValueError("outcome_model is a classifier, but outcomes are not 0 and 1; give a regressor.")
-    if method == "auto":
-        weighs = rows.is_survival and not rows.is_grouped
-        method = "plr" if target == "overlap" else "ipw" if weighs else "aipw"
+
+
+def _choose_method(rows: CombinedRows, target: str, method: str) -> str:
+    """Return the method; with "auto", the one for the target and the kind of rows."""
+    if method != "auto":
+        return method
+    if target == "overlap":
+        return "plr"
+    # Curves are weighted row by row, for which means of rows have no scores.
+    if rows.is_survival and not rows.is_grouped:
+        return "ipw"
+    return "aipw"
+
+
+def _check_method(rows: CombinedRows, target: str, method: str, errors: str) -> None:
+    # Residuals on residuals weigh each row by its overlap.
     if (method == "plr") != (target == "overlap"):
         raise ValueError(
             "method='plr' takes target='overlap', and no other does, as it averages effects by overlap; got "
             f"method={method!r} and target={target!r}."
         )
+    # Scores of means are farther from one half than the rows' scores are.
     if method == "ipw" and rows.is_grouped:
         raise EffectError(
             "Some shared rows are means of several records, and method='ipw' needs each record's own score: means of "
@@ -535,10 +571,9 @@ def _checked(
             f"errors='parties' needs {_FEWEST_CLUSTERS} parties; there are {n_clusters}, which tell too little of how "
             "parties differ. Take errors='rows'."
         )
-    return target, method
 
 
-def _trimmed(
+def _trim(
     rows: CombinedRows, folds: int, model: Any | None, trim: float | None, random_state: Any
 ) -> tuple[CombinedRows, int]:
     if trim is None:
@@ -546,18 +581,19 @@ def _trimmed(
     splits = effect_folds(rows.treatment, rows.groups, folds, random_state, party=rows.party)
     scores = propensity_scores(rows.adjusted_for, rows.treatment, splits, model)
     kept = (scores >= trim) & (scores <= 1 - trim)
+    # Where scores separate the arms, trimming takes one of them whole.
     if len(np.unique(rows.treatment[kept])) < 2:
         raise EffectError(f"With trim={trim:g} no row of one arm is left. Lower it, or look at what sets arms apart.")
-    return rows.kept(kept), int((~kept).sum())
+    return rows.take(kept), int((~kept).sum())
 
 
 def _outcome(rows: CombinedRows, horizon: float | None) -> FloatArray:
     """Return numbers, or pseudo-values of survival at the horizon, arm by arm, shape (n_rows,)."""
     if horizon is None:
         return np.asarray(rows.target["outcome"], dtype=np.float64)
-    values, t = np.empty(len(rows.target)), rows.treatment
+    values = np.empty(len(rows.target))
     for arm in (0, 1):
-        own: NDArray[np.bool_] = t == arm
+        own: NDArray[np.bool_] = rows.treatment == arm
         values[own] = pseudo_values(rows.target["event"][own], rows.target["time"][own], horizon)
     return values
 
@@ -566,9 +602,10 @@ def _heterogeneity(
     rows: CombinedRows, scores: FloatArray, outcome: FloatArray, splits: Folds, outcome_model: Any | None
 ) -> float:
     """Return the p-value for an effect that is the same for all rows, parties and degrees of overlap."""
-    r_y = outcome - cross_fitted(outcome_model, rows.adjusted_for, outcome, splits)
+    r_y = outcome - cross_fit(outcome_model, rows.adjusted_for, outcome, splits)
+    # The overlap is among the columns, since weights by it are one way in which averages come to differ.
     by = np.column_stack([rows.adjusted_for, scores * (1.0 - scores)])
-    return _fitted(by, rows.treatment - scores, r_y, rows.groups)[1]
+    return _fit_residuals(by, rows.treatment - scores, r_y, rows.groups)[1]
 
 
 def _warn(
@@ -579,53 +616,57 @@ def _warn(
     misalignment: float,
     horizon: float | None,
 ) -> None:
-    n_rows, found = len(rows.target), []
+    n_rows = len(rows.target)
+    texts = []
     name, after = _largest(balance)
     # How far apart arms of so few rows, or means of rows, usually are if nothing sets them apart.
     per_group = n_rows / (rows.groups.max() + 1)
     by_chance = np.sqrt(per_group / overlap.effective_treated + per_group / overlap.effective_untreated)
     if abs(after) > max(_IMBALANCED, _CHANCE * by_chance):
-        found.append(
+        texts.append(
             f"The arms differ by {abs(after):.2f} standard deviations in {name} after weighting, beyond "
             f"{_IMBALANCED:g}: models of treatment and outcome have to make up for it. Look at plot_balance."
         )
     one_arm = [rows.parties[k] for k in np.unique(rows.party) if len(np.unique(rows.treatment[rows.party == k])) < 2]
     if one_arm:
-        found.append(
+        texts.append(
             f"Parties {one_arm!r} have rows of one arm only: what the other would be there is extrapolated. Leave them "
             "out, or take method='plr', in which they hardly count."
         )
+    # Weights by overlap are near 0 there.
     if overlap.n_clipped > _MANY_CLIPPED * n_rows and target != "overlap":
-        found.append(
+        texts.append(
             f"{overlap.n_clipped} of {n_rows} rows have a propensity within 0.02 of 0 or 1: there are hardly rows of "
             "the other arm that are like them. Set trim, look at plot_overlap, or take method='plr'."
         )
     if misalignment > _MISALIGNED:
-        found.append(
+        texts.append(
             f"Parties' representations of the anchor differ in {misalignment:.0%} of their variance after alignment, "
             "so that rows of different parties cannot be compared well. Take LTI(fit_intercept=True), with no more "
             "components than the parties' maps have in common."
         )
     if any(isinstance(g, KernelMap) for g in rows.integrator.integration_functions_.values()):
-        found.append(
+        texts.append(
             "Kernel integration functions lose part of the columns, which is not adjusted for then: in simulations "
             "intervals covered less often than they say. Take LTI(fit_intercept=True)."
         )
-    # Times that were rounded up: an event between a step and the horizon counts as later.
-    steps = [step for step in rows.time_steps if step is not None]
-    off = [step for step in steps if horizon is not None and abs(horizon / step - round(horizon / step)) > _OFF_STEP]
-    if horizon is not None and off:
-        seen = ", ".join(f"{at:g}" for at in sorted({step * np.floor(horizon / step * (1 + 1e-9)) for step in off}))
-        found.append(
-            f"{len(off)} of {len(rows.parties)} parties have rounded times up to steps, and horizon={horizon:g} is no "
-            f"multiple of these; their survival is that at {seen}. Take a horizon that is a multiple of everybody's "
-            "steps."
-        )
-    for text in found:
+    if horizon is not None:
+        texts += _describe_steps(rows, horizon)
+    for text in texts:
         warnings.warn(text, EffectWarning, stacklevel=4)
 
 
-_RANK = 1e-9
+def _describe_steps(rows: CombinedRows, horizon: float) -> list[str]:
+    """Return a warning if times were rounded up past the horizon: an event before it counts as later then."""
+    steps = [step for step in rows.time_steps if step is not None]
+    off = [step for step in steps if abs(horizon / step - round(horizon / step)) > _OFF_STEP]
+    if not off:
+        return []
+    ends = ", ".join(f"{at:g}" for at in sorted({step * np.floor(horizon / step * (1 + 1e-9)) for step in off}))
+    return [
+        f"{len(off)} of {len(rows.parties)} parties have rounded times up to steps, and horizon={horizon:g} is no "
+        f"multiple of these; their survival is that at {ends}. Take a horizon that is a multiple of everybody's steps."
+    ]
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
@@ -683,15 +724,16 @@ def conditional_effects(
     .. [1] Robinson (1988). Root-N-consistent semiparametric regression. Econometrica 56(4), 931-954.
     .. [2] Nie and Wager (2021). Quasi-oracle estimation of heterogeneous treatment effects. Biometrika 108(2), 299-319.
     """
-    rows = combined_rows(shares, integrator)
+    rows = combine_rows(shares, integrator)
     if rows.is_survival:
         raise AgreementError("Conditional effects are on numbers; targets are times to events. Take estimate_effect.")
-    X, t = rows.adjusted_for, rows.treatment
+    X = rows.adjusted_for
+    t = rows.treatment
     outcome = np.asarray(rows.target["outcome"], dtype=np.float64)
     splits = effect_folds(t, rows.groups, folds, random_state, party=rows.party)
-    r_y = outcome - cross_fitted(outcome_model, X, outcome, splits)
+    r_y = outcome - cross_fit(outcome_model, X, outcome, splits)
     r_t = t - propensity_scores(X, t, splits, propensity_model)
-    estimator, p_value = _fitted(rows.X, r_t, r_y, rows.groups)
+    estimator, p_value = _fit_residuals(rows.X, r_t, r_y, rows.groups)
     return ConditionalEffects(
         n_rows=len(t),
         n_groups=len(np.unique(rows.groups)),
@@ -701,7 +743,7 @@ def conditional_effects(
     )
 
 
-def _fitted(
+def _fit_residuals(
     X: FloatArray, r_t: FloatArray, r_y: FloatArray, groups: NDArray[np.intp]
 ) -> tuple[LinearRegression, float]:
     """Return coefficients in the coordinates of X, and the p-value of b = 0 with errors by group.
@@ -711,19 +753,26 @@ def _fitted(
     mean = X.mean(axis=0)
     U, s, Vt = np.linalg.svd(X - mean, full_matrices=False)
     kept = s > _RANK * max(float(s.max()), np.finfo(float).tiny)
+    # Coordinates of covariance I: the test is the same in all, and directions of rounding are left out.
     whitened = U[:, kept] * np.sqrt(len(X))
     D = r_t[:, None] * np.column_stack([np.ones(len(X)), whitened])
     moment = D.T @ D
+    # The first column is the average effect a, the others b in whitened coordinates.
     coefficients = np.linalg.lstsq(D, r_y, rcond=None)[0]
     scores = D * (r_y - D @ coefficients)[:, None]
     by_group = np.zeros((int(groups.max()) + 1, D.shape[1]))
     np.add.at(by_group, groups, scores)
+    # A group's own pull on the coefficients, as of a row in HC3.
     leverage = np.bincount(groups, weights=(D * np.linalg.solve(moment, D.T).T).sum(axis=1))
     half = np.linalg.solve(moment, (by_group / np.maximum(1.0 - leverage, _RANK)[:, None]).T)
     covariance = half @ half.T
     b = coefficients[1:]
-    statistic = float(b @ np.linalg.solve(covariance[1:, 1:], b)) if b.size else 0.0
+    statistic = 0.0
+    if b.size:
+        statistic = float(b @ np.linalg.solve(covariance[1:, 1:], b))
+    # Back to coordinates of X, as a model that can be sent.
     plain = LinearRegression()
+    # x = mean + u s V', and the whitened row is u times the root of n.
     plain.coef_ = (b / s[kept] * np.sqrt(len(X))) @ Vt[kept]
     plain.intercept_ = float(coefficients[0] - plain.coef_ @ mean)
     plain.n_features_in_ = X.shape[1]

@@ -30,8 +30,12 @@ def with_parties(X: FloatArray, party: ArrayLike | None) -> FloatArray:
     Models fitted to these have a level of its own for each party.  They adjust for all that the rows of a party have in
     common, such as a hospital's usual treatment and its usual outcome.  One party, or None, adds nothing.
     """
-    names, codes = np.unique(np.zeros(len(X)) if party is None else np.asarray(party), return_inverse=True)
-    return X if len(names) < 2 else np.column_stack([X, np.eye(len(names))[codes]])
+    if party is None:
+        return X
+    names, codes = np.unique(np.asarray(party), return_inverse=True)
+    if len(names) < 2:
+        return X
+    return np.column_stack([X, np.eye(len(names))[codes]])
 
 
 def effect_folds(
@@ -49,14 +53,18 @@ def effect_folds(
     fold's training rows.
     """
     _, first, numbers = np.unique(groups, return_index=True, return_inverse=True)
+    # Rows of a group are copies or means of the same records, which must not be on both sides.
     arms = (np.bincount(numbers, weights=treatment) > 0.5 * np.bincount(numbers)).astype(np.intp)
     fewest = int(np.bincount(arms, minlength=2).min())
+    # Each fold's training rows must have both arms.
     if fewest < n_folds:
         raise EffectError(
             f"{n_folds} folds need {n_folds} distinct rows of either arm, treated and not; one arm has {fewest}. Ask "
             "for fewer folds, or for more rows."
         )
-    parties = np.zeros(len(first)) if party is None else np.unique(np.asarray(party), return_inverse=True)[1][first]
+    parties = np.zeros(len(first), dtype=np.intp)
+    if party is not None:
+        parties = np.unique(np.asarray(party), return_inverse=True)[1][first]
     # Dealt in turn: an arm of a party differs by one group at most from fold to fold, and so does an arm.
     order = np.lexsort([check_random_state(random_state).uniform(size=len(first)), parties, arms])
     fold = np.empty(len(first), dtype=np.intp)
@@ -87,11 +95,13 @@ class WhitenedLogisticRegression(ClassifierMixin, BaseEstimator):
         rows, y = validate_data(self, X, y)
         mean = rows.mean(axis=0)
         U, s, Vt = np.linalg.svd(rows - mean, full_matrices=False)
+        # Directions of rounding would be blown up to unit variance.
         kept = s > _RANK * max(float(s.max()), np.finfo(float).tiny)
+        # Left singular vectors times the root of n have covariance I, so that the penalty sees no coordinates.
         scale = np.where(kept, np.sqrt(len(rows)), 0.0)
         model = LogisticRegression(C=self.C, tol=1e-10, max_iter=1000, solver="newton-cholesky")
         with warnings.catch_warnings():
-            # of a search that ends where rounding hides what is left to gain: the objective is strictly convex
+            # The search may end where rounding hides the last gains: the objective is strictly convex.
             warnings.simplefilter("ignore", ConvergenceWarning)
             model.fit(U * scale, y)
         coef = model.coef_ @ (Vt * (scale / np.where(kept, s, 1.0))[:, None])
@@ -111,12 +121,13 @@ class WhitenedLogisticRegression(ClassifierMixin, BaseEstimator):
         return np.asarray(self.classes_[(self.predict_proba(X)[:, 1] > 0.5).astype(np.intp)])
 
 
-def predicted(model: Any, X: FloatArray) -> FloatArray:
+def predict_mean(model: Any, X: FloatArray) -> FloatArray:
     """Return a classifier's probability of class 1, or a regressor's number, shape (n_rows,)."""
-    return np.asarray(model.predict_proba(X)[:, 1] if is_classifier(model) else model.predict(X), dtype=np.float64)
+    values = model.predict_proba(X)[:, 1] if is_classifier(model) else model.predict(X)
+    return np.asarray(values, dtype=np.float64)
 
 
-def cross_fitted(
+def cross_fit(
     model: Any, X: FloatArray, y: NDArray[Any], folds: Folds, *, among: NDArray[np.bool_] | None = None
 ) -> FloatArray:
     """Return predictions of each row by a clone fitted without its fold, shape (n_rows,).
@@ -124,11 +135,13 @@ def cross_fitted(
     Without a model it is linear regression.  ``among`` marks rows that may train, such as those of one arm; all rows
     are predicted.
     """
-    model = LinearRegression() if model is None else model
+    if model is None:
+        model = LinearRegression()
     values = np.empty(len(X))
     for train, test in folds:
+        # A row never meets a model that has seen it, so that errors of the models do not add to each other's.
         rows = train if among is None else train[among[train]]
-        values[test] = predicted(clone(model).fit(X[rows], y[rows]), X[test])
+        values[test] = predict_mean(clone(model).fit(X[rows], y[rows]), X[test])
     return values
 
 
@@ -165,6 +178,7 @@ class Estimated:
         Rows of one number in `groups`, shape (n_rows,), move together, as means of the same records do, or rows of one
         party; None takes rows as independent.
         """
+        # Rows of a group move together, so their influences add up before they are squared.
         sums = self.influence if groups is None else np.bincount(groups, weights=self.influence)
         return float(np.sqrt(sums @ sums) / len(self.influence))
 
@@ -186,17 +200,20 @@ def survival_at(
     before the horizon, it is the weighted part of rows with a time beyond it.  The derivative sums to zero.
     """
     order = np.argsort(time, kind="stable")
-    t, w, d = time[order], weights[order], weights[order] * event[order]
+    t = time[order]
+    w = weights[order]
     times, first = np.unique(t, return_index=True)
     at_risk = np.cumsum(w[::-1])[::-1][first]
-    events = np.add.reduceat(d, first)
+    events = np.add.reduceat(w * event[order], first)
     events[times > horizon] = 0.0
     # The last event of a curve may take all that is at risk; the curve is zero then, and stays there.
     steps = np.maximum(1.0 - events / at_risk, 0.0)
     value = float(np.prod(steps))
+    # Rounding of n factors: a curve that ends has no derivative to speak of.
     if value <= len(t) * np.finfo(float).eps:
         return 0.0, np.zeros(len(t))
     left = at_risk - events
+    # A row at risk lowers the hazard of each event time that it has seen.
     hazard = np.cumsum(events / (at_risk * left))
     position = np.searchsorted(times, time)
     happened = event & (time <= horizon)
@@ -222,6 +239,7 @@ def pseudo_values(event: NDArray[np.bool_], time: FloatArray, horizon: float) ->
 
 
 def _check_watched(time: FloatArray, horizon: float) -> None:
+    # Beyond the last observed time a curve is unknown, and just before it a matter of few rows.
     watched = int((time >= horizon).sum())
     if watched < _AT_RISK:
         raise EffectError(
@@ -230,7 +248,7 @@ def _check_watched(time: FloatArray, horizon: float) -> None:
         )
 
 
-def clipped(propensity: FloatArray) -> FloatArray:
+def clip_scores(propensity: FloatArray) -> FloatArray:
     """Return scores at least 0.02 from 0 and 1, shape (n_rows,)."""
     return np.clip(propensity, PROPENSITY_CLIP, 1.0 - PROPENSITY_CLIP)
 
@@ -242,8 +260,11 @@ def propensity_scores(
 
     Without folds, the model is fitted to all rows and predicts them.  It is `WhitenedLogisticRegression` by default.
     """
-    model = WhitenedLogisticRegression() if model is None else model
-    return predicted(clone(model).fit(X, treatment), X) if folds is None else cross_fitted(model, X, treatment, folds)
+    if model is None:
+        model = WhitenedLogisticRegression()
+    if folds is None:
+        return predict_mean(clone(model).fit(X, treatment), X)
+    return cross_fit(model, X, treatment, folds)
 
 
 def partially_linear(
@@ -283,8 +304,9 @@ def partially_linear(
     .. [2] Li, Morgan and Zaslavsky (2018). Balancing covariates via propensity score weighting. Journal of the American
        Statistical Association 113(521), 390-400.
     """
-    r_y = outcome - cross_fitted(outcome_model, X, outcome, folds)
+    r_y = outcome - cross_fit(outcome_model, X, outcome, folds)
     r_t = treatment - propensity_scores(X, treatment, folds, propensity_model)
+    # Frisch, Waugh and Lovell: the coefficient of T, with the rest taken off both.
     value = float(r_t @ r_y / (r_t @ r_t))
     return Estimated(value, (r_y - value * r_t) * r_t / np.mean(r_t**2))
 
@@ -314,15 +336,15 @@ def doubly_robust(
     target : {"ATE", "ATT"}
         On average over all rows, or over the treated ones.
     """
-    control_hat = cross_fitted(outcome_model, X, outcome, folds, among=treatment == 0)
-    propensity = clipped(propensity_scores(X, treatment, folds, propensity_model))
+    control_hat = cross_fit(outcome_model, X, outcome, folds, among=treatment == 0)
+    propensity = clip_scores(propensity_scores(X, treatment, folds, propensity_model))
     if target == "ATT":
         share = treatment.mean()
         signed = np.where(treatment == 1, 1.0, -propensity / (1.0 - propensity))
         psi = signed * (outcome - control_hat) / share
         value = float(psi.mean())
         return Estimated(value, psi - value * treatment / share)
-    treated_hat = cross_fitted(outcome_model, X, outcome, folds, among=treatment == 1)
+    treated_hat = cross_fit(outcome_model, X, outcome, folds, among=treatment == 1)
     psi = (
         treated_hat
         - control_hat
@@ -354,11 +376,11 @@ def inverse_probability_weighting(
         mostly makes the standard error of the "ATE" too large; use `doubly_robust`.
     """
 
-    def mean(weights: FloatArray) -> tuple[float, FloatArray]:
+    def mean_of_arm(weights: FloatArray) -> tuple[float, FloatArray]:
         value = float(weights @ outcome / weights.sum())
         return value, weights * (outcome - value) / weights.mean()
 
-    return _weighted_difference(mean, X, treatment, folds, target, propensity_model)
+    return _subtract_arms(mean_of_arm, X, treatment, folds, target, propensity_model)
 
 
 def survival_difference(
@@ -389,17 +411,18 @@ def survival_difference(
        weighting for survival data. Statistics in Medicine 24(20), 3089-3110.
     """
 
-    def curve(weights: FloatArray) -> tuple[float, FloatArray]:
-        rows, influence = np.flatnonzero(weights), np.zeros(len(time))
+    def curve_of_arm(weights: FloatArray) -> tuple[float, FloatArray]:
+        rows = np.flatnonzero(weights)
+        influence = np.zeros(len(time))
         _check_watched(time[rows], horizon)
         value, derivative = survival_at(event[rows], time[rows], weights[rows], horizon)
         influence[rows] = derivative * len(time)
         return value, influence
 
-    return _weighted_difference(curve, X, treatment, folds, target, propensity_model)
+    return _subtract_arms(curve_of_arm, X, treatment, folds, target, propensity_model)
 
 
-def _weighted_difference(
+def _subtract_arms(
     of_arm: Callable[[FloatArray], tuple[float, FloatArray]],
     X: FloatArray,
     treatment: NDArray[np.int64],
@@ -408,15 +431,20 @@ def _weighted_difference(
     propensity_model: Any | None,
 ) -> Estimated:
     """Return the treated arm's value less the other's, functions of weights that are 0 for rows of the other arm."""
-    propensity = clipped(propensity_scores(X, treatment, None if propensity_model is None else folds, propensity_model))
+    # The default model is fitted to all rows, and its part in the standard error corrected for below.
+    scores = propensity_scores(X, treatment, None if propensity_model is None else folds, propensity_model)
+    propensity = clip_scores(scores)
     weights = treatment_weights(treatment, propensity, target)
-    (control, of_control), (treated, of_treated) = (of_arm(np.where(treatment == arm, weights, 0.0)) for arm in (0, 1))
-    found = Estimated(treated - control, of_treated - of_control)
-    return found if propensity_model is not None else _of_estimated_scores(found, X, treatment, propensity, target)
+    control, of_control = of_arm(np.where(treatment == 0, weights, 0.0))
+    treated, of_treated = of_arm(np.where(treatment == 1, weights, 0.0))
+    difference = Estimated(treated - control, of_treated - of_control)
+    if propensity_model is not None:
+        return difference
+    return _correct_for_scores(difference, X, treatment, propensity, target)
 
 
-def _of_estimated_scores(
-    found: Estimated, X: FloatArray, treatment: NDArray[np.int64], propensity: FloatArray, target: str
+def _correct_for_scores(
+    estimate: Estimated, X: FloatArray, treatment: NDArray[np.int64], propensity: FloatArray, target: str
 ) -> Estimated:
     r"""Correct the influence for scores of a logistic regression fitted to the same rows by maximum likelihood.
 
@@ -425,13 +453,14 @@ def _of_estimated_scores(
        \quad A = \sum_i \varphi_i \frac{\partial \log w_i}{\partial \beta}
     """
     B = np.column_stack([np.ones(len(X)), X - X.mean(axis=0)])
-    # Columns of unit length: their scales must not decide what counts as dependent.
+    # Columns of unit length: their scales must not decide which of them count as dependent.
     B = B / np.maximum(np.linalg.norm(B, axis=0), np.finfo(float).tiny)
+    # The derivative of log w by the log odds: 0 and 1 for the odds of the ATT, e - 1 and e for the ATE.
     if target == "ATT":
         by_score = np.where(treatment == 1, 0.0, 1.0)
     else:
         by_score = np.where(treatment == 1, propensity - 1.0, propensity)
-    moved = B.T @ (found.influence * by_score)
+    moved = B.T @ (estimate.influence * by_score)
     information = (B * (propensity * (1.0 - propensity))[:, None]).T @ B
     coefficients = np.linalg.lstsq(information, moved, rcond=None)[0]
-    return Estimated(found.value, found.influence + (treatment - propensity) * (B @ coefficients))
+    return Estimated(estimate.value, estimate.influence + (treatment - propensity) * (B @ coefficients))

@@ -20,8 +20,8 @@ from ._eigen import (
     LeadingEigenpairs,
     add_sparse_to_lower,
     basis_capacity,
+    centre_columns,
     centre_lower,
-    centred_columns,
     column_space,
     fix_signs,
     largest_of_pencil,
@@ -38,16 +38,16 @@ from ._kernel_ridge import (
     RidgePath,
     WeightedRidgePath,
     add_to_lower,
-    centred_ridge,
     full_ridge_path,
     groups_of_several,
     ridge_coefficients,
     ridge_inverse,
     ridge_path,
-    weighted_ridge_path,
+    ridge_path_of_features,
+    ridge_with_intercept,
 )
 from ._kernels import MEDIAN_ROWS, Kernel, KernelBlocks, kernel_expansion, median_gamma, scale_gamma, symmetric_product
-from ._panels import PanelCholesky, panel_cholesky, refined_solution
+from ._panels import PanelCholesky, panel_cholesky, refine_solution
 from ._ranking import (
     FEWEST_OF_A_CLASS,
     auc_difference,
@@ -60,68 +60,15 @@ from ._ranking import (
     wilson,
 )
 
-__all__ = [
-    "ARRAY_KERNELS",
-    "FEWEST_OF_A_CLASS",
-    "MEDIAN_ROWS",
-    "SMALLEST_DELTA",
-    "ColumnSpace",
-    "Kernel",
-    "KernelBlocks",
-    "LeadingEigenpairs",
-    "PanelCholesky",
-    "RidgePath",
-    "WeightedRidgePath",
-    "add_gram",
-    "add_sparse_to_lower",
-    "add_tall_product",
-    "add_to_lower",
-    "add_wide_product",
-    "as_precise_as",
-    "auc_difference",
-    "auc_with_interval",
-    "basis_capacity",
-    "below_zero",
-    "cast",
-    "centre_lower",
-    "centred_columns",
-    "centred_ridge",
-    "column_space",
-    "device_memory",
-    "entropy",
-    "find_threshold",
-    "fix_signs",
-    "full_ridge_path",
-    "gaussian_delta",
-    "gaussian_epsilon",
-    "gaussian_sigma",
-    "groups_of_several",
-    "hstack",
-    "inverse_cholesky",
-    "kernel_expansion",
-    "largest_noise",
-    "largest_of_pencil",
-    "leading_eigenpairs",
-    "leading_left_singular",
-    "leading_singular_of_blocks",
-    "like",
-    "log_losses",
-    "matching",
-    "mean_with_interval",
-    "median_gamma",
-    "metric_scaling",
-    "panel_cholesky",
-    "ranking_figures",
-    "refined_solution",
-    "ridge_coefficients",
-    "ridge_inverse",
-    "ridge_path",
-    "scale_gamma",
-    "smallest_eigenpairs",
-    "smallest_eigenpairs_centred",
-    "symmetric_product",
-    "times_upper",
-    "weighted_ridge_path",
-    "wilson",
-    "zeros",
-]
+__all__ = ["ARRAY_KERNELS", "FEWEST_OF_A_CLASS", "MEDIAN_ROWS", "SMALLEST_DELTA", "ColumnSpace", "Kernel"]
+__all__ += ["KernelBlocks", "LeadingEigenpairs", "PanelCholesky", "RidgePath", "WeightedRidgePath", "add_gram"]
+__all__ += ["add_sparse_to_lower", "add_tall_product", "add_to_lower", "add_wide_product", "as_precise_as"]
+__all__ += ["auc_difference", "auc_with_interval", "basis_capacity", "below_zero", "cast", "centre_columns"]
+__all__ += ["centre_lower", "column_space", "device_memory", "entropy", "find_threshold", "fix_signs"]
+__all__ += ["full_ridge_path", "gaussian_delta", "gaussian_epsilon", "gaussian_sigma", "groups_of_several"]
+__all__ += ["hstack", "inverse_cholesky", "kernel_expansion", "largest_noise", "largest_of_pencil"]
+__all__ += ["leading_eigenpairs", "leading_left_singular", "leading_singular_of_blocks", "like", "log_losses"]
+__all__ += ["matching", "mean_with_interval", "median_gamma", "metric_scaling", "panel_cholesky", "ranking_figures"]
+__all__ += ["refine_solution", "ridge_coefficients", "ridge_inverse", "ridge_path", "ridge_path_of_features"]
+__all__ += ["ridge_with_intercept", "scale_gamma", "smallest_eigenpairs", "smallest_eigenpairs_centred"]
+__all__ += ["symmetric_product", "times_upper", "wilson", "zeros"]

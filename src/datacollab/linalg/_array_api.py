@@ -38,7 +38,9 @@ def cast(X: Array, dtype: DTypeLike) -> Array:
 def matching(X: Array, Y: Array, *, copy: bool = False) -> Array:
     """Return ``X`` with the data type of ``Y``, of the same library; uncopied if it has it, unless asked for."""
     if isinstance(X, np.ndarray):
-        return np.array(X, dtype=Y.dtype, order="C") if copy else X.astype(Y.dtype, copy=False)
+        if copy:
+            return np.array(X, dtype=Y.dtype, order="C")
+        return X.astype(Y.dtype, copy=False)
     return array_namespace(X).astype(X, Y.dtype, copy=copy)
 
 
@@ -90,7 +92,8 @@ def exp_of_nonpositive(X: Array) -> Array:
 def subtract_product(C: Array, A: Array, B: Array) -> None:
     r"""Replace ``C`` by :math:`C - A B^\top`, in place; all are C-ordered."""
     if isinstance(C, np.ndarray):
-        gemm = sgemm if C.dtype == np.float32 else dgemm
+        gemm = _gemm_of(C)
+        # BLAS counts columns first, so that all arguments are transposed, and nothing is copied.
         gemm(-1.0, B.T, A.T, 1.0, C.T, trans_a=1, overwrite_c=1)
     else:
         C -= A @ B.T
@@ -99,7 +102,7 @@ def subtract_product(C: Array, A: Array, B: Array) -> None:
 def add_tall_product(C: Array, A: Array, B: Array, factor: float = 1.0) -> None:
     """Add ``factor`` times A B to ``C``, C-ordered, in place; A has many rows, and B few columns."""
     if isinstance(C, np.ndarray):
-        gemm = sgemm if C.dtype == np.float32 else dgemm
+        gemm = _gemm_of(C)
         B = np.ascontiguousarray(B)
         for part in _pieces(A, B.shape[1]):
             gemm(factor, B.T, A[part].T, 1.0, C[part].T, overwrite_c=1)
@@ -110,7 +113,7 @@ def add_tall_product(C: Array, A: Array, B: Array, factor: float = 1.0) -> None:
 def add_wide_product(C: Array, A: Array, B: Array, factor: float = 1.0) -> None:
     r"""Add ``factor`` times :math:`A^\top B` to ``C`` in place; A has many rows, and B few columns."""
     if isinstance(C, np.ndarray):
-        gemm = sgemm if C.dtype == np.float32 else dgemm
+        gemm = _gemm_of(C)
         B = np.ascontiguousarray(B)
         # Vectors of the processor run along columns of the result, which may be few, but not short.
         total = np.zeros(C.shape, C.dtype, order="F")
@@ -121,7 +124,12 @@ def add_wide_product(C: Array, A: Array, B: Array, factor: float = 1.0) -> None:
         C += factor * (A.T @ B)
 
 
+def _gemm_of(C: FloatArray) -> Any:
+    return sgemm if C.dtype == np.float32 else dgemm
+
+
 def _pieces(A: FloatArray, n_columns: int) -> list[slice]:
+    """Return the rows of a tall matrix that OpenBLAS multiplies fastest at a time."""
     if A.size == 0 or n_columns == 0:
         return []
     most = _SMALL_PRODUCT if _has_small_kernels() else _COPIED_PRODUCT
@@ -202,7 +210,7 @@ def _cosine(X: Array, Y: Array, parameters: Mapping[str, Any]) -> Array:
 def _unit_rows(X: Array) -> Array:
     xp = array_namespace(X)
     lengths = xp.sqrt(xp.sum(X * X, axis=1, keepdims=True))
-    # What scikit-learn takes for zero.
+    # Below this, scikit-learn takes a length for zero.
     zero = lengths < 10 * float(np.finfo(np.float64).eps)
     return X / xp.where(zero, xp.ones_like(lengths), lengths)
 

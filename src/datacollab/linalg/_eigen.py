@@ -137,6 +137,7 @@ def column_space(A: FloatArray) -> ColumnSpace:
     error. Columns and singular values up to ``max(n, d) * eps`` times the largest count as zero.
     """
     unit = np.abs(A).max()
+    # Divided by the largest entry, so that no square overflows.
     lengths = np.linalg.norm(A / unit, axis=0)
     negligible = max(A.shape) * np.finfo(np.float64).eps
     lengths[lengths <= negligible * lengths.max()] = 0.0
@@ -146,7 +147,7 @@ def column_space(A: FloatArray) -> ColumnSpace:
     return ColumnSpace(basis=U, rows=(V * singular_values).T * (lengths * unit))
 
 
-def centred_columns(A: FloatArray) -> tuple[FloatArray, FloatArray]:
+def centre_columns(A: FloatArray) -> tuple[FloatArray, FloatArray]:
     """Return the columns of ``A`` less their means, and the means; constant columns become exactly zero.
 
     Otherwise `column_space`, which brings columns to unit length, would take the rounding error for a direction.
@@ -180,11 +181,12 @@ _TALL = 8192
 
 
 def leading_singular_of_blocks(blocks: Sequence[FloatArray], k: int) -> tuple[FloatArray, FloatArray, FloatArray]:
-    """Return the same of matrices side by side, with ``k`` left singular vectors at most; the whole is never formed.
+    """Return the singular triplets of matrices side by side, ``k`` left vectors at most; the whole is never formed.
 
     Singular values and right vectors are those of R in a QR factorisation, which some rows at a time are added to.
     """
-    n, m = len(blocks[0]), sum(block.shape[1] for block in blocks)
+    n = len(blocks[0])
+    m = sum(block.shape[1] for block in blocks)
     parts = list(gen_batches(n, _TALL))
     R = np.empty((0, m))
     for rows in parts:
@@ -197,6 +199,7 @@ def leading_singular_of_blocks(blocks: Sequence[FloatArray], k: int) -> tuple[Fl
         U[rows] = np.hstack([block[rows] for block in blocks]) @ weights
     # Those of small singular values are orthogonal but for their relative rounding.
     U, turns = np.linalg.qr(U)
+    # QR may turn a column around.
     return U * np.where(turns.diagonal() < 0, -1.0, 1.0), singular_values, V
 
 
@@ -206,11 +209,11 @@ def metric_scaling(common: FloatArray, representations: Sequence[FloatArray]) ->
     Squared distances between rows of :math:`C = [\tilde A_1 - \bar a_1, \ldots, \tilde A_K - \bar a_K] / \sqrt K` are
     the means over the representations.  W is the least-squares map from the centred common space, ``common`` of shape
     (n, m), to C, in its principal axes by descending length: classical scaling (Gower 1966) of these distances,
-    confined to what is linear in the common space.  The second number returned is the part of the sum of squares of C
+    confined to linear functions of the common space.  The second number returned is the part of the sum of squares of C
     that the common space keeps; at 1 all distances are kept.
     """
-    space = column_space(centred_columns(common)[0])
-    C = np.hstack([centred_columns(A)[0] for A in representations]) / np.sqrt(len(representations))
+    space = column_space(centre_columns(common)[0])
+    C = np.hstack([centre_columns(A)[0] for A in representations]) / np.sqrt(len(representations))
     U, lengths, _ = scipy.linalg.svd(space.basis.T @ C, full_matrices=False, check_finite=False)
     # Directions that are rounding error only; one is kept in any case, for a map has to have a column.
     seen = lengths > max(C.shape) * np.finfo(np.float64).eps * lengths[0]
@@ -267,6 +270,7 @@ class LeadingEigenpairs:
     @property
     def angle(self) -> float:
         """Return the residual over the eigengap, which bounds the sine of the angle but for the operator's rounding."""
+        # Davis and Kahan's theorem; without a gap any angle is possible.
         return min(1.0, self.residual / self.certain_gap) if self.certain_gap > 0 else 1.0
 
 
@@ -290,14 +294,16 @@ class _Basis:
         return self._images[: self.size, :].T
 
     def add(self, V: Array, images: Array) -> None:
-        old, new = slice(0, self.size), slice(self.size, self.size + V.shape[1])
+        old = slice(0, self.size)
+        new = slice(self.size, self.size + V.shape[1])
         # The cross block comes from the older images, which are the more accurate ones after an exact pass.
         cross = to_numpy(self._images[old, :] @ V)
         self._restricted[old, new] = cross
         self._restricted[new, old] = cross.T
         own = to_numpy(V.T @ images)
         self._restricted[new, new] = (own + own.T) / 2
-        self._columns[new, :], self._images[new, :] = V.T, images.T
+        self._columns[new, :] = V.T
+        self._images[new, :] = images.T
         self.size += V.shape[1]
 
     def ritz(self) -> tuple[FloatArray, FloatArray]:
@@ -309,11 +315,12 @@ class _Basis:
         """Return orthonormal columns that span the part of ``V`` outside the basis."""
         lengths = column_norms(V)
         V = V / like(np.where(lengths > 0, lengths, 1.0), V)
+        # Twice is enough (Kahan): the first pass leaves the rounding of what it takes off.
         for _ in range(2):
             V = project(V - self.columns @ (self.columns.T @ V))
             V, R = array_namespace(V).linalg.qr(V)
-            # What rounding has left of a column in the span of the others is no direction.
-            V = _chosen(V, np.abs(np.diag(to_numpy(R))) > _DEPENDENT)
+            # A column in the span of the others is no direction; rounding alone is left of it.
+            V = _take_columns(V, np.abs(np.diag(to_numpy(R))) > _DEPENDENT)
         return V
 
     def restart(self, coordinates: FloatArray, values: FloatArray) -> None:
@@ -329,7 +336,8 @@ class _Basis:
 
     def correct(self, Z: Array, images: Array) -> None:
         """Replace the leading Ritz vectors by ``Z``, the same but for rounding, and their images by better ones."""
-        k, size = Z.shape[1], self.size
+        k = Z.shape[1]
+        size = self.size
         self.size = 0
         self.add(Z, images)
         cross = to_numpy(self._columns[k:size, :] @ images)
@@ -365,12 +373,14 @@ def leading_eigenpairs(
     """
     n = start.shape[0]
     project = project or (lambda X: X)
-    rounded = single or exact is not None
+    is_rounded = single or exact is not None
     block = _block(n, k)
     basis = _Basis(start, basis_capacity(n, k))
     V = _full_start(basis, start, block, project)
     block = min(block, V.shape[1])
-    applied, passes, rounding = 0, 0, _FLOAT32_NOISE
+    applied = 0
+    passes = 0
+    rounding = _FLOAT32_NOISE
     for step in range(_MAX_STEPS):
         basis.add(V, project(operator(V)))
         applied += V.shape[1]
@@ -378,17 +388,21 @@ def leading_eigenpairs(
             values, coordinates = basis.ritz()
             scale = float(max(abs(values[0]), abs(values[-1])))
             factors = like(coordinates[:, :block], V)
-            ahead, images = basis.columns @ factors, basis.images @ factors
+            ahead = basis.columns @ factors
+            images = basis.images @ factors
             residuals = images - ahead * like(values[:block], ahead)
             norms = column_norms(residuals)
-            # An unwanted eigenvalue may lie above its estimate by as much as the residual, hardly by more.
-            gap = float(values[k - 1] - values[k]) if len(norms) > k else 0.0
-            certain_gap = max(0.0, gap - float(norms[k])) if len(norms) > k else 0.0
+            gap, certain_gap = _gaps(values, norms, k)
             unit = max(certain_gap, small_gap * scale)
             seen = float(np.linalg.norm(norms[:k]))
-            # Once there are exact columns, only the part of single-precision images outside them counts.
-            noise = rounding * scale * (float(np.linalg.norm(coordinates[k:, :k])) if passes else 1.0)
-            if exact is None or passes == _MAX_PASSES or seen > max(3 * noise, _SWITCH * unit if not passes else 0.0):
+            noise = rounding * scale
+            # Rounded images still help where the residual is well above their noise, and at first above the switch.
+            enough = max(3 * noise, _SWITCH * unit)
+            if passes:
+                # Once there are exact columns, only the part of single-precision images outside them counts.
+                noise *= float(np.linalg.norm(coordinates[k:, :k]))
+                enough = 3 * noise
+            if exact is None or passes == _MAX_PASSES or seen > enough:
                 break
             if passes and seen + noise <= tol * unit:
                 break
@@ -397,26 +411,31 @@ def leading_eigenpairs(
             Z = Z * like(np.sign(np.diag(to_numpy(R))), Z)
             corrected = project(exact(Z))
             if not passes:
+                # The first exact images measure the rounding of the others.
                 error = np.linalg.norm(column_norms(corrected - images[:, :k])) / (scale * np.sqrt(k))
                 rounding = max(rounding, float(error))
             basis.restart(coordinates, values)
             basis.correct(Z, corrected)
             passes += 1
-        residual = seen + (noise if rounded else 0.0)
+        residual = seen
+        if is_rounded:
+            residual += noise
         # Below the rounding of its images the operator says nothing more.
-        silent = rounded and seen <= noise and (exact is None or passes == _MAX_PASSES)
+        silent = is_rounded and seen <= noise and (exact is None or passes == _MAX_PASSES)
         if (residual <= tol * unit and step >= _FEWEST_STEPS) or basis.size >= n or silent:
             break
         if max_columns is not None and applied >= max_columns:
             break
+        # Residuals of eigenvectors that are found add nothing to the basis.
         wanted = norms > 1e-3 * tol * unit
         if not wanted.any():
             break
         if basis.size + wanted.sum() > basis.capacity:
             keep = min(2 * block, basis.size)
             basis.restart(coordinates[:, :keep], values[:keep])
-            coordinates, passes = np.eye(keep), 0
-        V = basis.new_directions(_chosen(residuals, wanted), project)
+            coordinates = np.eye(keep)
+            passes = 0
+        V = basis.new_directions(_take_columns(residuals, wanted), project)
         if V.shape[1] == 0:
             break
     Y = like(coordinates[:, :block], ahead)
@@ -432,6 +451,15 @@ def leading_eigenpairs(
         anchored=Y[:k, :k] if passes else None,
         correction=basis.columns[:, k:] @ Y[k:, :k] if passes else None,
     )
+
+
+def _gaps(values: FloatArray, norms: FloatArray, k: int) -> tuple[float, float]:
+    """Return the eigengap, 0 if all directions are taken, and the part of it that is certain."""
+    if len(norms) <= k:
+        return 0.0, 0.0
+    gap = float(values[k - 1] - values[k])
+    # An unwanted eigenvalue may lie above its estimate by as much as the residual, hardly by more.
+    return gap, max(0.0, gap - float(norms[k]))
 
 
 def basis_capacity(n: int, k: int) -> int:
@@ -453,6 +481,6 @@ def _full_start(basis: _Basis, start: Array, block: int, project: Operator) -> A
     return V
 
 
-def _chosen(X: Array, mask: NDArray[np.bool_]) -> Array:
+def _take_columns(X: Array, mask: NDArray[np.bool_]) -> Array:
     """Return the columns that a mask marks."""
     return array_namespace(X).take(X, like(np.flatnonzero(mask), X), axis=1)

@@ -23,8 +23,10 @@ def gaussian_delta(sigma: float, epsilon: float) -> float:
     .. [1] Balle and Wang (2018). Improving the Gaussian mechanism for differential privacy: analytical calibration and
        optimal denoising. ICML, PMLR 80, 394-403.
     """
-    half, shift = 0.5 / sigma, epsilon * sigma
-    first, second = log_ndtr(half - shift), epsilon + log_ndtr(-half - shift)
+    half = 0.5 / sigma
+    shift = epsilon * sigma
+    first = log_ndtr(half - shift)
+    second = epsilon + log_ndtr(-half - shift)
     # The difference of two numbers given by their logarithms; exp(epsilon) alone would overflow.
     return float(-math.exp(first) * math.expm1(min(second - first, 0.0)))
 
@@ -49,6 +51,7 @@ def gaussian_sigma(epsilon: float, delta: float) -> float:
         low /= 2
     while gaussian_delta(high, epsilon) > delta:
         high *= 2
+    # The root may lie on either side by rounding; a promise must hold, so the noise is raised until it does.
     sigma = float(brentq(lambda s: gaussian_delta(s, epsilon) - delta, low, high, xtol=1e-14 * high, rtol=1e-14))
     while gaussian_delta(sigma, epsilon) > delta:
         sigma *= 1 + 1e-12

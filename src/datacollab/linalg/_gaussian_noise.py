@@ -13,7 +13,7 @@ _ROUNDING = 1e-6  # of the trace: more than rounding moves an eigenvalue
 
 
 def largest_noise(size: int, noise: float) -> float:
-    r"""Return what no eigenvalue of symmetric noise N exceeds, but with a chance of exp(-32), or 1.3e-14, at most.
+    r"""Return a bound of the eigenvalues of symmetric noise N, which fails with a chance of exp(-32), or 1.3e-14.
 
     N has the standard deviation `noise` on the diagonal and noise/√2 off it, or less; a single number is a matrix of
     one.  Comparing ⟨u, N u⟩ with √2 noise ⟨g, u⟩ for standard normal g gives

@@ -31,13 +31,17 @@ _BLOCK = 256
 
 
 def _ridge_factor(gram: FloatArray, alpha: float) -> FloatArray:
-    # The matrix is symmetric, so the transpose of a C-ordered array is the same matrix in Fortran order, uncopied.
-    symmetric = gram if gram.flags.f_contiguous else gram.T
+    symmetric = _in_fortran_order(gram)
     symmetric[np.diag_indices_from(symmetric)] += alpha
     factor, info = dpotrf(symmetric, lower=True, clean=False, overwrite_a=True)
     if info != 0:
         raise scipy.linalg.LinAlgError("not positive definite")
     return np.asarray(factor)
+
+
+def _in_fortran_order(gram: FloatArray) -> FloatArray:
+    # The matrix is symmetric, so the transpose of a C-ordered array is the same matrix in Fortran order, uncopied.
+    return gram if gram.flags.f_contiguous else gram.T
 
 
 def ridge_inverse(gram: FloatArray, alpha: float) -> FloatArray:
@@ -60,12 +64,14 @@ def ridge_coefficients(gram: FloatArray, alpha: float, Z: FloatArray) -> FloatAr
     return np.ascontiguousarray(coefficients)
 
 
-def centred_ridge(gram: FloatArray, alpha: float, T: FloatArray) -> tuple[FloatArray, FloatArray]:
+def ridge_with_intercept(gram: FloatArray, alpha: float, T: FloatArray) -> tuple[FloatArray, FloatArray]:
     """Fit as `ridge_coefficients` does, with a free intercept: return coefficients (n, m) and intercepts (m,)."""
+    # One solve for the targets and for u, as in the module's formula; the intercept makes coefficients sum to 0.
     solved = ridge_coefficients(gram, alpha, np.column_stack([np.ones(len(T)), T]))
-    u, rest = solved[:, 0], solved[:, 1:]
-    intercepts = rest.sum(axis=0) / u.sum()
-    return rest - np.outer(u, intercepts), intercepts
+    u = solved[:, 0]
+    without = solved[:, 1:]
+    intercepts = without.sum(axis=0) / u.sum()
+    return without - np.outer(u, intercepts), intercepts
 
 
 def add_to_lower(M: FloatArray, S: FloatArray, factor: float) -> None:
@@ -78,7 +84,7 @@ def add_to_lower(M: FloatArray, S: FloatArray, factor: float) -> None:
 class RidgePath:
     r"""A kernel matrix :math:`\Sigma = U \mathrm{diag}(s) U^\top`, decomposed once for all penalties.
 
-    `ridge_path` leaves out negligible directions; `full_ridge_path` keeps all, which `left_out_errors` needs.
+    `ridge_path` leaves out negligible directions; `full_ridge_path` keeps all, which `errors_left_out` needs.
     """
 
     eigenvalues: FloatArray
@@ -103,7 +109,7 @@ class RidgePath:
         correction: FloatArray = self.vectors @ (shrinkage[:, None] * (self.vectors.T @ Z))
         return (Z - correction) / alpha
 
-    def left_out_errors(
+    def errors_left_out(
         self, alpha: float, T: FloatArray, *, intercept: bool = False, groups: NDArray[np.intp] | None = None
     ) -> FloatArray:
         """Return by how much a fit without a row, or its group, misses the row: shape (n, m), as the targets T.
@@ -117,6 +123,7 @@ class RidgePath:
             u = scaled @ self.vectors.sum(axis=0)
             diagonal -= u**2 / u.sum()
             coefficients -= np.outer(u, u @ T / u.sum())
+        # A row by itself by a division; the rows of a group by a small system.
         errors: FloatArray = coefficients / diagonal[:, None]
         for rows in groups_of_several(groups):
             block = scaled[rows] @ self.vectors[rows].T
@@ -125,11 +132,12 @@ class RidgePath:
             errors[rows] = scipy.linalg.solve(block, coefficients[rows], assume_a="pos")
         return errors
 
-    def left_out_errors_of_centred(self, alpha: float, T: FloatArray) -> FloatArray:
-        """Return the same for a centred kernel matrix and a free intercept, each row left out by itself."""
+    def errors_left_out_of_centred(self, alpha: float, T: FloatArray) -> FloatArray:
+        """Return these errors for a centred kernel matrix and a free intercept, each row left out by itself."""
         weights = self.eigenvalues / (self.eigenvalues + alpha)
         fitted = self.vectors @ (weights[:, np.newaxis] * (self.vectors.T @ T))
         freedom = 1 - 1 / len(T) - self._squares @ weights
+        # A row that the fit follows whatever it is has no freedom left but for rounding.
         errors: FloatArray = (T - fitted) / np.maximum(freedom, np.finfo(np.float64).eps)[:, np.newaxis]
         return errors
 
@@ -143,7 +151,7 @@ def ridge_path(gram: FloatArray, smallest_alpha: float) -> RidgePath:
 
     Raise LinAlgError if :math:`\Sigma + \lambda I` is not positive definite for the smallest :math:`\lambda`.
     """
-    symmetric = gram if gram.flags.f_contiguous else gram.T
+    symmetric = _in_fortran_order(gram)
     eigenvalues, U = scipy.linalg.eigh(symmetric, lower=True, driver="evd", overwrite_a=True, check_finite=False)
     if eigenvalues[0] <= -smallest_alpha:
         raise scipy.linalg.LinAlgError("not positive definite")
@@ -181,7 +189,7 @@ class WeightedRidgePath:
         coefficients = self.vectors @ self._moments(alpha, T - centre)
         return coefficients, centre - self.mean @ coefficients
 
-    def left_out(self, alpha: float, T: FloatArray, groups: NDArray[np.intp]) -> FloatArray:
+    def predict_left_out(self, alpha: float, T: FloatArray, groups: NDArray[np.intp]) -> FloatArray:
         """Return each row's prediction by a fit without the rows of its number in ``groups``, shape (n, m), as T."""
         centre = self.weights @ T / self.weights.sum()
         residuals = T - centre - self.scores @ self._moments(alpha, T - centre)
@@ -189,6 +197,7 @@ class WeightedRidgePath:
         left = residuals / (1 - leverage)[:, None]
         for rows in groups_of_several(groups):
             ones = np.ones((len(rows), 1))
+            # H of the group is U V, a product as narrow as the smaller of rows and features.
             U = np.hstack([ones / self.weights.sum(), self.scores[rows] / (self.eigenvalues + alpha)])
             V = np.hstack([ones, self.scores[rows]]).T * self.weights[rows]
             left[rows] = _solve_identity_less(U, V, residuals[rows])
@@ -203,7 +212,7 @@ class WeightedRidgePath:
         return moments / (self.eigenvalues + alpha)[:, None]
 
 
-def weighted_ridge_path(features: FloatArray, weights: FloatArray) -> WeightedRidgePath:
+def ridge_path_of_features(features: FloatArray, weights: FloatArray) -> WeightedRidgePath:
     """Decompose a regression on ``features``, shape (n, r); a row of weight 0 takes no part."""
     mean = weights @ features / weights.sum()
     centred = features - mean

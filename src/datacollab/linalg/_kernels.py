@@ -10,7 +10,7 @@ Products are made in blocks, and in single precision if that is good enough.  Wi
     \qquad \Gamma'_j = e^{-|\bar a_j|^2/2}\,\Gamma_j .
 
 Double precision takes the first form.  Single precision takes the second: the sum of :math:`\Gamma'`, where the
-coefficients cancel, is done once in double precision, and what is left is small where the exponents are.  Rows lie in
+coefficients cancel, is done once in double precision, and the other sum is small where the exponents are.  Rows lie in
 blocks whose columns are contiguous, in memory that begins with a line of the cache.
 """
 
@@ -54,7 +54,7 @@ class Kernel:
         r"""Return the kernel matrix :math:`\Sigma` between the rows of ``A`` (eq. kernel-matrix-definition)."""
         if self.metric == "precomputed":
             return np.asarray(self.between(A, A))
-        return self._evaluate(self._centred(A, A), None)
+        return self._evaluate(self._centre(A, A), None)
 
     def between(self, X: Array, A: Array, dtype: DTypeLike = np.float64) -> Array:
         r"""Return kernel vectors :math:`\kappa(x)` (eq. kernel-vector-definition), one row for each row of ``X``.
@@ -70,7 +70,7 @@ class Kernel:
             return cast(self.parameters["matrix"][places], dtype)
         if array_library(A) is not None:
             return cast(ARRAY_KERNELS[str(self.metric)](X, A, self.parameters), dtype)
-        return self._evaluate(self._centred(X, A), self._centred(A, A)).astype(dtype, copy=False)
+        return self._evaluate(self._centre(X, A), self._centre(A, A)).astype(dtype, copy=False)
 
     def diagonal(self, A: FloatArray) -> FloatArray:
         """Return the diagonal of the kernel matrix of the rows of ``A``, shape (n,), without the matrix."""
@@ -78,12 +78,12 @@ class Kernel:
             return np.ones(A.shape[0])
         if callable(self.metric):
             # Kernels of Gaussian processes know theirs; a function of two rows is called once for each.
-            known = getattr(self.metric, "diag", None)
-            own = known(A) if known else [self.metric(row, row, **self.parameters) for row in A]
-            return np.asarray(own, dtype=np.float64)
+            if diagonal := getattr(self.metric, "diag", None):
+                return np.asarray(diagonal(A), dtype=np.float64)
+            return np.asarray([self.metric(row, row, **self.parameters) for row in A], dtype=np.float64)
         return np.concatenate([self.gram(A[rows]).diagonal() for rows in gen_batches(A.shape[0], _DIAGONAL_ROWS)])
 
-    def _centred(self, X: FloatArray, A: FloatArray) -> FloatArray:
+    def _centre(self, X: FloatArray, A: FloatArray) -> FloatArray:
         # |x|^2 + |a|^2 - 2 x.a cancels badly far from the origin; distances do not depend on the origin.
         return X - A.mean(axis=0) if self.metric == "rbf" else X
 
@@ -99,15 +99,19 @@ def rbf_operands(X: Array, A: Array, gamma: float, dtype: DTypeLike) -> tuple[Ar
     One matrix product is three times as fast as distances.  About the mean of ``A`` it cancels least.
     """
     xp = array_namespace(A)
-    centre, scale = xp.mean(A, axis=0), (2.0 * gamma) ** 0.5
-    rows, columns = (X - centre) * scale, (A - centre) * scale
+    centre = xp.mean(A, axis=0)
+    scale = (2.0 * gamma) ** 0.5
+    rows = (X - centre) * scale
+    columns = (A - centre) * scale
     half_rows = 0.5 * xp.sum(rows * rows, axis=1, keepdims=True)
     half_columns = 0.5 * xp.sum(columns * columns, axis=1, keepdims=True)
     # Far from the centre the exponent, a difference of large numbers, needs float64 whatever the result has.
-    far = any(half.shape[0] and float(xp.max(half)) > _FAR for half in (half_rows, half_columns))
+    if any(half.shape[0] and float(xp.max(half)) > _FAR for half in (half_rows, half_columns)):
+        dtype = np.float64
+    # x.a - |x|^2/2 - |a|^2/2 as one inner product: two columns more hold the halves.
     left = hstack([rows, half_rows, xp.ones_like(half_rows)])
     right = hstack([columns, -xp.ones_like(half_columns), -half_columns])
-    return cast(left, np.float64 if far else dtype), cast(right, np.float64 if far else dtype)
+    return cast(left, dtype), cast(right, dtype)
 
 
 def median_gamma(A: FloatArray, metric: str | Callable[..., Any] = "rbf") -> float:
@@ -131,7 +135,7 @@ def scale_gamma(A: FloatArray) -> float:
 _TILE = 192
 """Rows and columns of a tile, so few that OpenBLAS multiplies it by some columns without packing it first."""
 _DEVICE_TILE = 1024
-"""The same if another library than NumPy computes."""
+"""Those if another library than NumPy computes."""
 _ROWS = 256
 """Rows made at a time, which stay in the processor's cache."""
 
@@ -170,6 +174,7 @@ class KernelBlocks:
     def lower_tiles(self) -> list[tuple[slice, slice, Array]]:
         """Return the lower triangle as square tiles: rows, columns, values."""
         size = _TILE if isinstance(self._A, np.ndarray) else _DEVICE_TILE
+        # The upper triangle is the transpose, and would double memory and time.
         edges = list(gen_batches(self.n_rows, size))
         places = [(rows, columns) for i, rows in enumerate(edges) for columns in edges[: i + 1]]
         return [(*place, tile) for place, tile in zip(places, self.each(places), strict=True)]
@@ -198,7 +203,7 @@ _KERNEL_ENTRIES = 2**20
 """Entries of the kernel blocks of other kernels (8 MiB)."""
 
 _DEVICE_ENTRIES = 2**24
-"""The same on a graphics processor, which small blocks would leave idle (128 MiB)."""
+"""Those on a graphics processor, which small blocks would leave idle (128 MiB)."""
 
 Expansion = Callable[[FloatArray], FloatArray]
 
@@ -206,8 +211,8 @@ Expansion = Callable[[FloatArray], FloatArray]
 def kernel_expansion(A: FloatArray, coefficients: FloatArray, kernel: Kernel, *, precision: str = "auto") -> Expansion:
     r"""Prepare :math:`x \mapsto \kappa(x, A)\,\Gamma` (eq. nki-optimal-function), without the kernel matrix.
 
-    ``A`` has shape (n_anchors, n_intermediate), the coefficients :math:`\Gamma` (n_anchors, n_components).  What is
-    returned takes rows of shape (n_rows, n_intermediate) and gives shape (n_rows, n_components), both float64; a row's
+    ``A`` has shape (n_anchors, n_intermediate), the coefficients :math:`\Gamma` (n_anchors, n_components).  The
+    function takes rows of shape (n_rows, n_intermediate) and gives shape (n_rows, n_components), both float64; a row's
     result depends on no other row, but for rounding.  ``precision`` is for the RBF kernel; see
     `datacollab.model.KernelMap`.  "float32" uses single precision for every row that is not too far for its range.
     """
@@ -223,6 +228,7 @@ def _rbf_gamma(kernel: Kernel, n_features: int) -> float | None:
     """Return the width of an RBF kernel; None for other kernels."""
     if kernel.metric != "rbf":
         return None
+    # scikit-learn's default; an infinite or negative width is left to scikit-learn's errors.
     gamma = kernel.parameters.get("gamma")
     gamma = 1.0 / n_features if gamma is None else float(gamma)
     return gamma if 0 <= gamma < np.inf else None
@@ -286,10 +292,10 @@ class _SinglePrecision:
         )
 
     def __call__(self, X: FloatArray, squares: FloatArray) -> FloatArray:
-        """Return what `RadialExpansion._chunk` does, in single precision."""
+        """Evaluate as `RadialExpansion._chunk` does, in single precision."""
         total = empty((X.shape[0], self.constant.shape[0], BLOCK), np.float64)
         total[...] = self.constant
-        self.rest.add_to(total, aligned(X, np.float32))
+        self.rest.add_to(total, align(X, np.float32))
         total *= np.exp(-squares / 2)[:, np.newaxis]
         return total
 
@@ -311,19 +317,20 @@ class RadialExpansion:
 
     @classmethod
     def prepare(cls, A: FloatArray, coefficients: FloatArray, gamma: float, precision: str) -> Self:
-        centre, scale = A.mean(axis=0), float(np.sqrt(2 * gamma))
+        centre = A.mean(axis=0)
+        scale = float(np.sqrt(2 * gamma))
         scaled = (A - centre) * scale
         squares = _squares(scaled)
         ones = np.ones(A.shape[0])
-        clamp = squares.max() > _CLAMP_FROM
-        double = TiledSum.prepare(
-            np.column_stack([scaled, -squares / 2, ones]), coefficients, _exp_clamped if clamp else _exp
-        )
-        single, floor = None, 0.0
+        exponential = _exp_clamped if squares.max() > _CLAMP_FROM else _exp
+        double = TiledSum.prepare(np.column_stack([scaled, -squares / 2, ones]), coefficients, exponential)
+        single = None
+        floor = 0.0
         worthwhile = precision == "float32" or (precision == "auto" and A.shape[0] >= _SINGLE_FROM)
         if worthwhile and squares.max() <= _MAX_SQUARE:
             single = _SinglePrecision.prepare(scaled, coefficients)
         if single is not None and precision == "auto":
+            # Below this entry the error is more than the tolerance allows.
             floor = single.error / SINGLE_TOLERANCE
             probes = in_blocks(_probes(scaled))
             if np.mean(_largest(single(probes, block_squares(probes))) < floor) > _MOST_AGAIN:
@@ -373,7 +380,8 @@ def _single_precision_error(A: FloatArray, weights: FloatArray) -> float:
     :math:`|x| |a| u`.
     """
     X = _probes(A)
-    squares, exponents = _squares(X), X @ A.T
+    squares = _squares(X)
+    exponents = X @ A.T
     n_parts = TILE_BYTES / (4 * BLOCK**2)
     variance = (2 + BLOCK / 6 + n_parts / 6) * np.expm1(exponents) ** 2
     variance += np.exp(2 * exponents) * (np.outer(squares, _squares(A)) + (not _VECTOR_EXPM1))
@@ -432,7 +440,7 @@ class TiledSum:
         weights = np.pad(weights, fill).reshape(n_blocks, BLOCK, -1).transpose(0, 2, 1)
         n_tiles = -(-n_blocks * BLOCK * BLOCK * anchors.itemsize // TILE_BYTES)
         edges = [n_blocks * i // n_tiles for i in range(n_tiles + 1)]
-        tiles = [(aligned(anchors[start:stop]), aligned(weights[start:stop])) for start, stop in pairwise(edges)]
+        tiles = [(align(anchors[start:stop]), align(weights[start:stop])) for start, stop in pairwise(edges)]
         return cls(tiles, apply)
 
     def add_to(self, total: FloatArray, rows: NDArray[Any]) -> None:
@@ -441,7 +449,8 @@ class TiledSum:
         for anchors, weights in self.tiles:
             values = empty((anchors.shape[0], BLOCK, BLOCK), rows.dtype)
             parts = empty((anchors.shape[0], total.shape[1], BLOCK), rows.dtype)
-            ones, flat = np.ones(parts.shape[0], rows.dtype), parts.reshape(parts.shape[0], -1)
+            ones = np.ones(parts.shape[0], rows.dtype)
+            flat = parts.reshape(parts.shape[0], -1)
             for block, block_sum in zip(rows, sums.reshape(rows.shape[0], -1), strict=True):
                 np.matmul(anchors, block, out=values)
                 self.apply(values)
@@ -496,8 +505,8 @@ def empty(shape: tuple[int, ...], dtype: DTypeLike) -> NDArray[Any]:
     return memory[start : start + n_bytes].view(dtype).reshape(shape)
 
 
-def aligned(values: NDArray[Any], dtype: DTypeLike | None = None) -> NDArray[Any]:
+def align(values: NDArray[Any], dtype: DTypeLike | None = None) -> NDArray[Any]:
     """Return a contiguous copy that begins with a line of the cache, with another data type if one is given."""
-    copy = empty(values.shape, values.dtype if dtype is None else dtype)
+    copy = empty(values.shape, dtype or values.dtype)
     copy[...] = values
     return copy

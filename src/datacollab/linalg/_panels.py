@@ -28,6 +28,7 @@ from ._array_api import (
 from ._kernels import KernelBlocks
 
 _WIDTH = 192
+"""Columns of a panel, whose diagonal block is small beside it."""
 _SWEEPS = 8
 _ENOUGH = 1e-12
 """Relative residual at which iterative refinement stops; float64 gives little more on these matrices."""
@@ -83,8 +84,10 @@ def panel_cholesky(blocks: KernelBlocks, alpha: float) -> PanelCholesky:
     places = [(slice(columns.start, n), columns) for columns in gen_batches(n, _WIDTH)]
     panels: list[Array] = []
     for (rows, _), panel in zip(places, blocks.each(places), strict=True):
-        start, width = rows.start, panel.shape[1]
+        start = rows.start
+        width = panel.shape[1]
         panel[:width, :] += like(alpha * np.eye(width, dtype=blocks.dtype), panel)
+        # Left-looking: each panel is made only when the earlier ones are subtracted, so no kernel matrix is held.
         for index, earlier in enumerate(panels):
             below = earlier[start - index * _WIDTH :, :]
             subtract_product(panel, below, below[:width, :])
@@ -95,7 +98,7 @@ def panel_cholesky(blocks: KernelBlocks, alpha: float) -> PanelCholesky:
     return PanelCholesky(tuple(panels))
 
 
-def refined_solution(factor: PanelCholesky, multiply: Callable[[Array], Array], alpha: float, Z: Array) -> Array:
+def refine_solution(factor: PanelCholesky, multiply: Callable[[Array], Array], alpha: float, Z: Array) -> Array:
     r"""Solve :math:`(\Sigma + \lambda I) T = Z` to float64's accuracy with a factor of lower precision.
 
     ``multiply`` returns :math:`\Sigma X` in float64.  LinAlgError if the factor is too inaccurate for it to converge.
@@ -103,14 +106,17 @@ def refined_solution(factor: PanelCholesky, multiply: Callable[[Array], Array], 
     norms = column_norms(Z)
     scale = like(norms, Z)
     T = array_namespace(Z).zeros_like(Z)
-    remainder, error = Z, 1.0
+    remainder = Z
+    error = 1.0
     for _ in range(_SWEEPS):
         # Scaled to one, or the remainder would underflow in float32.
         T += cast(factor.solve(remainder / (scale * error)), np.float64) * (scale * error)
         remainder = Z - multiply(T) - alpha * T
-        before, error = error, float((column_norms(remainder) / norms).max())
+        before = error
+        error = float((column_norms(remainder) / norms).max())
         if error <= _ENOUGH:
             return T
+        # Slower than by half, rounding has been reached; NaN ends here too.
         if not error < 0.5 * before:
             break
     if error > 1e3 * _ENOUGH:

@@ -25,14 +25,20 @@ def wilson(share: float, n: float, z: float = float(special.ndtri((1 + LEVEL) / 
     """Return Wilson's score interval ([Wilson1927]_) of a share of n tries, at the quantile z."""
     centre = (share + z**2 / (2 * n)) / (1 + z**2 / n)
     half_width = z / (1 + z**2 / n) * math.sqrt(share * (1 - share) / n + (z / (2 * n)) ** 2)
+    low = centre - half_width
+    high = centre + half_width
     # At the ends the interval touches 0 or 1 exactly, which rounding would miss.
-    return (0.0 if share == 0 else centre - half_width, 1.0 if share == 1 else centre + half_width)
+    if share == 0:
+        low = 0.0
+    if share == 1:
+        high = 1.0
+    return low, high
 
 
 def ranking_figures(target: NDArray[np.bool_], probabilities: FloatArray, find: float) -> dict[str, Any]:
     """Return figures of a class's probabilities that stay informative if the class is rare.
 
-    ``target`` says which rows have the class, ``find`` what share of them a threshold is to find.  Returned are
+    ``target`` says which rows have the class, ``find`` which share of them a threshold is to find.  Returned are
     "prevalence", "expected" (the mean probability), "brier" and "brier_baseline" (of answering the prevalence); "top",
     the tenth of the rows with the highest probabilities and their equals: "n_rows", "expected", "found"; "auc" with
     "auc_interval" (None with fewer than three rows of a class), "average_precision", and "threshold": from "least" on,
@@ -46,6 +52,7 @@ def ranking_figures(target: NDArray[np.bool_], probabilities: FloatArray, find: 
     if not len(target):
         return figures
     prevalence = float(target.mean())
+    # A model that answers the prevalence has the Brier score p(1 - p).
     figures |= {"prevalence": prevalence, "expected": float(probabilities.mean())}
     figures["brier"] = float(brier_score_loss(target, np.clip(probabilities, 0, 1), pos_label=True))
     figures["brier_baseline"] = prevalence * (1 - prevalence)
@@ -105,7 +112,8 @@ def find_threshold(
     >>> found["least"], found["n_called"], found["n_found"]
     (0.5, 4, 3)
     """
-    true, probabilities = np.asarray(y_true), np.asarray(y_proba, dtype=np.float64)
+    true = np.asarray(y_true)
+    probabilities = np.asarray(y_proba, dtype=np.float64)
     if not 0 < find <= 1:
         raise ValueError(f"find must be above 0 and at most 1; got {find}.")
     if true.ndim == 2 and true.shape[1] == 1:
@@ -116,6 +124,7 @@ def find_threshold(
         raise ValueError(f"y_true has no class for {n_missing} of {true.size} rows; leave these rows out of both.")
     classes = np.unique(true).tolist()
     expected = (true.size, len(classes))
+    # A column in the wrong place would be taken for another class.
     if probabilities.shape != expected or len(classes) < 2 or not np.isfinite(probabilities).all():
         raise ValueError(
             f"y_proba must have a finite column for each of the {len(classes)} classes in y_true, two or more: "
@@ -141,6 +150,7 @@ def _threshold(target: NDArray[np.bool_], probabilities: FloatArray, find: float
     distribution Beta(k, n + 1 - k), or a larger one if some are equal ([Wilks1941]_).
     """
     n = int(target.sum())
+    # The mean of Beta(k, n + 1 - k) is k / (n + 1).
     k = min(n, int(np.ceil(find * (n + 1) - _ROUNDING)))
     least = np.sort(probabilities[target])[-k]
     called = probabilities >= least
@@ -157,7 +167,9 @@ def _threshold(target: NDArray[np.bool_], probabilities: FloatArray, find: float
 FEWEST_OF_A_CLASS = 3
 """Rows of either class below which no interval of the area is given: its width would be a matter of one row."""
 _HALVINGS = 50
-_ROUNDING, _LEAST = 1e-9, 1e-3
+_ROUNDING = 1e-9
+_LEAST = 1e-3
+"""Probability of a true class, at least, in log losses: one certain error must not decide over all rows."""
 
 
 def auc_with_interval(target: NDArray[np.bool_], scores: FloatArray) -> tuple[float, list[float] | None]:
@@ -169,12 +181,16 @@ def auc_with_interval(target: NDArray[np.bool_], scores: FloatArray) -> tuple[fl
     Student's t with Welch's degrees of freedom, and no more than Birnbaum and Klose's bound ([Birnbaum1957]_),
     :math:`\theta(1 - \theta) / \min(m, n)`.  With fewer than three rows of a class there is none.
     """
-    n_positive, n_negative = int(target.sum()), int((~target).sum())
+    n_positive = int(target.sum())
+    n_negative = int((~target).sum())
     above, below = _placements(target, scores)
     area = float(above.mean())
     if min(n_positive, n_negative) < FEWEST_OF_A_CLASS:
         return area, None
-    z, (variance, t), delong = float(special.ndtri((1 + LEVEL) / 2)), _welch(above, below), 0.0
+    z = float(special.ndtri((1 + LEVEL) / 2))
+    variance, t = _welch(above, below)
+    # Of a perfect ranking, or its reverse, DeLong's variance is 0 and says nothing.
+    delong = 0.0
     if variance > 0 and 0 < area < 1:
         delong = t**2 * min(variance / (area * (1 - area)), 1 / min(n_positive, n_negative))
 
@@ -197,11 +213,15 @@ def auc_difference(
     """
     parts = zip(_placements(target, scores), _placements(target, before), strict=True)
     above, below = (now - then for now, then in parts)
-    difference, smaller = float(above.mean()), min(len(above), len(below))
+    difference = float(above.mean())
+    smaller = min(len(above), len(below))
     if smaller < FEWEST_OF_A_CLASS:
         return difference, None
     variance, t = _welch(above, below)
-    half = t * math.sqrt(variance) if variance > 0 else 1 - ((1 - LEVEL) / 2) ** (1 / smaller)
+    half = t * math.sqrt(variance)
+    if variance == 0:
+        # Clopper and Pearson's limit for no event in so many tries.
+        half = 1 - ((1 - LEVEL) / 2) ** (1 / smaller)
     return difference, [difference - half, difference + half]
 
 
@@ -229,7 +249,8 @@ def log_losses(of_true: FloatArray) -> FloatArray:
 
 def mean_with_interval(values: FloatArray) -> tuple[float, list[float] | None]:
     """Return the mean and Student's interval; none for a single value."""
-    n, mean = len(values), float(values.mean())
+    n = len(values)
+    mean = float(values.mean())
     if n < 2:
         return mean, None
     half = float(special.stdtrit(n - 1, (1 + LEVEL) / 2) * values.std(ddof=1) / math.sqrt(n))
@@ -247,5 +268,8 @@ def _last(covers: Callable[[float], bool], inside: float, outside: float) -> flo
         return outside
     for _ in range(_HALVINGS):
         middle = (inside + outside) / 2
-        inside, outside = (middle, outside) if covers(middle) else (inside, middle)
+        if covers(middle):
+            inside = middle
+        else:
+            outside = middle
     return inside

@@ -21,7 +21,7 @@ from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import _check_sample_weight, check_is_fitted, has_fit_parameter, validate_data
 
 from .._validation import FloatArray, Interval, StrOptions
-from ..linalg import Kernel, weighted_ridge_path
+from ..linalg import Kernel, ridge_path_of_features
 from ._refusals import FittedAlready, estimator_kind
 
 # Numbers in the widest table that a batch needs: 64 MiB.
@@ -428,7 +428,7 @@ class LandmarkRidgeClassifier(_Probable, _LandmarkRidge):
     ) -> FloatArray:
         check_classification_targets(y)
         root = self._root(X.shape[1])
-        path = weighted_ridge_path(self._features(X) @ root, weights)
+        path = ridge_path_of_features(self._features(X) @ root, weights)
         classes = np.unique(y[path.weights > 0])
         T = (y[:, None] == classes).astype(np.float64)
         codes = np.argmax(T, axis=1)
@@ -436,7 +436,7 @@ class LandmarkRidgeClassifier(_Probable, _LandmarkRidge):
         best = None
         # Of equally good ones the largest penalty is taken.
         for alpha in sorted(self.alphas, reverse=True):
-            scores = path.left_out(alpha, T, groups)
+            scores = path.predict_left_out(alpha, T, groups)
             scale, offsets = calibrate(scores[judged], codes[judged], judges[judged])
             probabilities = softmax_of(scores, scale, offsets)
             loss = float(judges[judged] @ log_loss_of(probabilities[judged], codes[judged]))
@@ -466,9 +466,9 @@ class LandmarkRidgeRegressor(RegressorMixin, _LandmarkRidge):
         self, X: FloatArray, y: NDArray[Any], weights: FloatArray, groups: NDArray[np.intp], judges: FloatArray
     ) -> FloatArray:
         root = self._root(X.shape[1])
-        path = weighted_ridge_path(self._features(X) @ root, weights)
+        path = ridge_path_of_features(self._features(X) @ root, weights)
         T = np.asarray(y, dtype=np.float64)[:, None]
-        left_out = {alpha: path.left_out(alpha, T, groups)[:, 0] for alpha in sorted(self.alphas, reverse=True)}
+        left_out = {alpha: path.predict_left_out(alpha, T, groups)[:, 0] for alpha in sorted(self.alphas, reverse=True)}
         alpha = min(left_out, key=lambda each: float(judges @ (left_out[each] - T[:, 0]) ** 2))
         coefficients, intercept = path.solve(alpha, T)
         self.alpha_ = float(alpha)

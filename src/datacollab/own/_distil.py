@@ -17,7 +17,7 @@ from sklearn.utils.validation import check_is_fitted, has_fit_parameter, validat
 
 from .._validation import FloatArray, Interval, PartyName
 from ..errors import AgreementError, AnchorError
-from ..linalg import Kernel, centred_ridge, full_ridge_path, median_gamma
+from ..linalg import Kernel, full_ridge_path, median_gamma, ridge_with_intercept
 from ..model import AnchorPredictions, probabilities_of
 
 # Widths that are tried, as multiples of one over the median squared distance.
@@ -92,7 +92,7 @@ class AnchorRidge(MultiOutputMixin, RegressorMixin, BaseEstimator):
         self.r2_ = 1 - error
         self._centre, self._scale = _centre_and_scale(rows, self.standardize_)
         self._rows = (rows - self._centre) / self._scale
-        self.coefficients_, self.intercept_ = centred_ridge(self._kernel.gram(self._rows), self.alpha_, T)
+        self.coefficients_, self.intercept_ = ridge_with_intercept(self._kernel.gram(self._rows), self.alpha_, T)
         return self
 
     def predict(self, X: ArrayLike) -> FloatArray:
@@ -131,7 +131,7 @@ class AnchorRidge(MultiOutputMixin, RegressorMixin, BaseEstimator):
             for gamma in self._widths(used):
                 path = full_ridge_path(Kernel(metric="rbf", parameters={"gamma": gamma}).gram(used))
                 for alpha in alphas:
-                    error = float((path.left_out_errors(alpha, T, intercept=True) ** 2).sum())
+                    error = float((path.errors_left_out(alpha, T, intercept=True) ** 2).sum())
                     # Targets that are all equal are met by any setting.
                     if spread > 0:
                         error /= spread

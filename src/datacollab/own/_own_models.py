@@ -214,7 +214,7 @@ def _kernel_ridges(data: OwnData, groups: NDArray[np.intp], widths: tuple[float,
                 path = full_ridge_path(gram[:n, :n])
                 for alpha in RIDGES:
                     coefficients = path.vectors @ ((path.vectors.T @ T) / (path.eigenvalues + alpha)[:, None])
-                    left_out = T - path.left_out_errors(alpha, T, groups=groups[:n])
+                    left_out = T - path.errors_left_out(alpha, T, groups=groups[:n])
                     yield OwnCandidate(
                         family="kernel ridge",
                         name=f"kernel ridge regression ({kind}, ridge {alpha:.2g}, columns {units}), {name}",

@@ -44,7 +44,7 @@ class Share(SignedFile):
         Targets of the anchor rows, if assigned.
     one_to_one : bool
         Whether each shared row is the representation of one own row, unchanged.  Where a defence was at work it is
-        not, and what a model says of the shared rows is not what it says of the party's own.
+        not, and a model's predictions for the shared rows are not those for the party's own.
 
     Raises
     ------
@@ -71,12 +71,14 @@ class Share(SignedFile):
             A = check_representation(self.anchor_representation, self.party, what="anchor representation")
         except RepresentationError as error:
             raise ShareError(str(error)) from None
+        # One map made both, or the anchor says nothing of the rows.
         if X.shape[1] != A.shape[1]:
             raise ShareError(
                 f"Party {self.party!r}: its rows have {X.shape[1]} columns but its anchor has {A.shape[1]}; transform "
                 "both with the same fitted obfuscator."
             )
         for what, rows in (("representation", X), ("anchor representation", A)):
+            # Finite, and yet products of them are not.
             if np.abs(rows).max() > _MOST_ENTRY:
                 raise ShareError(
                     f"Party {self.party!r}: the {what} has entries beyond {_MOST_ENTRY:g}, with which no "
@@ -84,9 +86,9 @@ class Share(SignedFile):
                 )
         self._freeze("representation", X)
         self._freeze("anchor_representation", A)
-        self._freeze("target", self._checked_target(self.target, X.shape[0], "target"))
+        self._freeze("target", self._check_target(self.target, X.shape[0], "target"))
         if self.anchor_target is not None:
-            self._freeze("anchor_target", self._checked_target(self.anchor_target, A.shape[0], "anchor_target"))
+            self._freeze("anchor_target", self._check_target(self.anchor_target, A.shape[0], "anchor_target"))
             if target_kind(self.anchor_target) is not self.target_kind:
                 raise ShareError(
                     f"Party {self.party!r}: targets are of kind {self.target_kind}, but the anchor's of kind "
@@ -94,11 +96,12 @@ class Share(SignedFile):
                 )
 
     def _freeze(self, name: str, array: NDArray[Any]) -> None:
+        # A later change of the party's own array must not reach the message.
         copy = array.copy()
         copy.setflags(write=False)
         object.__setattr__(self, name, copy)
 
-    def _checked_target(self, values: ArrayLike, n_rows: int, name: str) -> NDArray[Any]:
+    def _check_target(self, values: ArrayLike, n_rows: int, name: str) -> NDArray[Any]:
         target = np.asarray(values)
         if target.dtype.names is None:
             check_single_targets(target, f"Party {self.party!r}: {name}", ShareError)
@@ -107,7 +110,10 @@ class Share(SignedFile):
                 f"Party {self.party!r}: {name} must have one entry per row, shape ({n_rows},); got {target.shape}."
             )
         if count_missing(target) or (target.dtype.kind == "f" and not np.isfinite(target).all()):
-            way_on = "drop such rows" if name == "target" else "send none; KTI.fit takes partly labelled anchors as y"
+            way_on = "drop such rows"
+            if name == "anchor_target":
+                # Anchor rows cannot be dropped by one party: all have them in one order.
+                way_on = "send none; KTI.fit takes partly labelled anchors as y"
             raise ShareError(f"Party {self.party!r}: {name} contains NaN, None or infinity; {way_on}.")
         try:
             return named_target(target)
@@ -133,18 +139,22 @@ class Share(SignedFile):
         return share_from(bundle)
 
     def __repr__(self) -> str:
-        anchor_target = None if self.anchor_target is None else self.anchor_target.shape
-        kind = "" if self.target_kind is TargetKind.SINGLE else f", target_kind={self.target_kind.value!r}"
-        return (
+        text = (
             f"Share(party={self.party!r}, representation={self.representation.shape}, "
             f"anchor_representation={self.anchor_representation.shape}, target={self.target.shape}, "
-            f"anchor_target={anchor_target}{kind})"
+            f"anchor_target={getattr(self.anchor_target, 'shape', None)}"
         )
+        if self.target_kind is not TargetKind.SINGLE:
+            text += f", target_kind={self.target_kind.value!r}"
+        return f"{text})"
 
     def _repr_html_(self) -> str:
         n_rows, n_columns = self.representation.shape
-        kind = "" if self.target_kind is TargetKind.SINGLE else f", {self.target_kind.value}"
-        targets = "none" if self.target_kind is TargetKind.NONE else f"{len(self.target)}{kind}"
+        targets = f"{len(self.target)}"
+        if self.target_kind is TargetKind.NONE:
+            targets = "none"
+        elif self.target_kind is not TargetKind.SINGLE:
+            targets += f", {self.target_kind.value}"
         anchor_targets = "without targets" if self.anchor_target is None else "with targets"
         each = "the map of one own row" if self.one_to_one else "no own row by itself: defences were at work"
         return card(
@@ -203,23 +213,28 @@ def share_from(bundle: Bundle) -> Share:
 
 
 def _share_of(bundle: Bundle) -> Share:
-    facts, party = bundle.facts, bundle.facts.get("party")
+    facts = bundle.facts
+    party = facts.get("party")
+    # True and False are whole numbers to isinstance, but no names.
     if type(party) is not int and not (isinstance(party, str) and len(party) <= _MOST_NAME):
-        raise _malformed("it does not say whose it is")
+        raise _share_error("it does not say whose it is")
+    # A message holds its fields and nothing else.
     if bundle.members.keys() != {_ARRAYS}:
-        raise _malformed(f"it has the members {sorted(bundle.members)!r}; expected {_ARRAYS!r} alone")
+        raise _share_error(f"it has the members {sorted(bundle.members)!r}; expected {_ARRAYS!r} alone")
     try:
         arrays = bytes_to_arrays(bundle.members[_ARRAYS], what=_ARRAYS)
     except ExchangeError as error:
         raise ExchangeError("SHARE_MALFORMED", str(error)) from None
     if not arrays.keys() >= _TABLES:
-        raise _malformed(f"it does not hold the arrays {sorted(_TABLES)!r}")
+        raise _share_error(f"it does not hold the arrays {sorted(_TABLES)!r}")
     for name in sorted(_TABLES):
         if arrays[name].dtype != np.float64 or arrays[name].ndim != 2:
-            raise _malformed(f"its {name} is no table of double precision")
+            raise _share_error(f"its {name} is no table of double precision")
     if type(facts.get("one_to_one")) is not bool:
-        raise _malformed("it does not say whether its rows are the party's own")
-    X, A = arrays.pop("representation"), arrays.pop("anchor_representation")
+        raise _share_error("it does not say whether its rows are the party's own")
+    # The other arrays are targets, whose names depend on their kind.
+    X = arrays.pop("representation")
+    A = arrays.pop("anchor_representation")
     target, anchor_target = decode_targets(facts.get("target"), arrays, len(X), len(A))
     try:
         share = Share(
@@ -232,11 +247,12 @@ def _share_of(bundle: Bundle) -> Share:
         )
     except ShareError as error:
         raise ExchangeError("SHARE_MALFORMED", f"{error} Have the share made again.") from None
+    # The manifest is read without the arrays elsewhere, and must not say another thing than they do.
     wrong = [name for name, value in _counts(share).items() if type(facts.get(name)) is not int or facts[name] != value]
     if wrong:
-        raise _malformed(f"its manifest says something else than its arrays of {wrong!r}")
+        raise _share_error(f"its manifest says something else than its arrays of {wrong!r}")
     return share
 
 
-def _malformed(what: str) -> ExchangeError:
-    return ExchangeError("SHARE_MALFORMED", f"The share cannot be used: {what}. Have it made again.")
+def _share_error(fault: str) -> ExchangeError:
+    return ExchangeError("SHARE_MALFORMED", f"The share cannot be used: {fault}. Have it made again.")

@@ -54,8 +54,9 @@ class Baseline:
                 f"{int((asked > self.times[-1]).sum())} of {len(asked)} times are beyond the end of the observation "
                 "(the last of the baseline's times), and the hazard there is unknown. Ask for earlier times."
             )
-        known, hazard = np.append(0.0, self.times), np.append(0.0, self.cumulative_hazard)
-        return np.asarray(np.interp(asked, known, hazard))
+        # Between two times the hazard grows evenly: the steps inside a group of events were not kept.
+        hazard = np.interp(asked, np.append(0.0, self.times), np.append(0.0, self.cumulative_hazard))
+        return np.asarray(hazard)
 
     def __repr__(self) -> str:
         return f"Baseline(n_steps={len(self.times)})"
@@ -67,7 +68,10 @@ def breslow_baseline(rows: SurvivalRows, log_risk: FloatArray, min_events: int) 
     It is exact at the times that are kept.  Events left over at the end go with the group before.
     """
     order = np.argsort(-rows.time, kind="stable")
-    time, event, weight = rows.time[order], rows.event[order], rows.weight[order]
+    time = rows.time[order]
+    event = rows.event[order]
+    weight = rows.weight[order]
+    # The largest log risk is taken out and put back, so that no exponential overflows.
     top = log_risk.max()
     at_risk = np.cumsum(weight * np.exp(log_risk[order] - top))
     times, place, counts = np.unique(time[event], return_inverse=True, return_counts=True)
@@ -75,9 +79,14 @@ def breslow_baseline(rows: SurvivalRows, log_risk: FloatArray, min_events: int) 
     sums = at_risk[np.searchsorted(-time, -times, side="right") - 1]
     hazard = np.cumsum(events / sums) * np.exp(-top)
     kept = _ends(counts.tolist(), min_events)
-    times, hazard = times[kept], hazard[kept]
-    if not len(times) or time[0] > times[-1]:
-        times, hazard = np.append(times, time[0]), np.append(hazard, hazard[-1] if len(hazard) else 0.0)
+    times = times[kept]
+    hazard = hazard[kept]
+    # The last observation ends the baseline, also where no event was there.
+    if not len(times):
+        return Baseline(time[:1], np.zeros(1))
+    if time[0] > times[-1]:
+        times = np.append(times, time[0])
+        hazard = np.append(hazard, hazard[-1])
     return Baseline(times, hazard)
 
 
@@ -90,6 +99,7 @@ def _ends(counts: list[int], min_events: int) -> list[int]:
         if waiting >= min_events:
             ends.append(place)
             waiting = 0
+    # A last step of fewer events would show them.
     if counts and waiting:
         ends[-1:] = [len(counts) - 1]
     return ends
@@ -99,6 +109,7 @@ def nelson_aalen_of(rows: SurvivalRows) -> FloatArray:
     """Return Nelson and Aalen's Λ̂ of one stratum at each row's own time, all risks alike, shape (n_rows,)."""
     times, place = np.unique(rows.time, return_inverse=True)
     events = np.bincount(place, weights=rows.weight * rows.event, minlength=len(times))
+    # Rows are at risk at all times up to their own.
     at_risk = np.cumsum(np.bincount(place, weights=rows.weight, minlength=len(times))[::-1])[::-1]
     return np.cumsum(events / at_risk)[place]
 
@@ -150,12 +161,13 @@ class SurvivalModel(ABC):
         return concordance_index(y, self.predict(X))
 
     def for_party(self, party: Hashable) -> Self:
-        """Return the same model with only the party's own baseline, or with the one that all share.
+        """Return a copy with the party's own baseline alone, or the model itself if all share one.
 
         It raises AgreementError if there are strata, and the party is none of them.
         """
         if self.baselines_.keys() == {None}:
             return self
+        # The other parties' baselines stay with the analyst.
         alone = copy(self)
         alone.baselines_ = {party: self._baseline(party)}
         return alone
@@ -165,8 +177,8 @@ class SurvivalModel(ABC):
             return next(iter(self.baselines_.values()))
         if stratum not in self.baselines_:
             known = ", ".join(repr(name) for name in list(self.baselines_)[:10])
-            asked = "none was named" if stratum is None else f"got {stratum!r}"
-            raise AgreementError(f"The model has baselines of the strata {known}; {asked}. Name one of them.")
+            got = "none was named" if stratum is None else f"got {stratum!r}"
+            raise AgreementError(f"The model has baselines of the strata {known}; {got}. Name one of them.")
         return self.baselines_[stratum]
 
 
@@ -175,13 +187,14 @@ def baselines_of(rows: SurvivalRows, log_risk: FloatArray, min_events: int) -> d
 
     A stratum without events gets that of all rows together, and a warning: its own would promise survival for certain.
     """
-    found, without = {}, []
+    baselines = {}
+    without = []
     for number, name in enumerate(rows.strata):
         own = rows.stratum == number
         if rows.event[own].any():
-            found[name] = breslow_baseline(rows.of(number), log_risk[own], min_events)
+            baselines[name] = breslow_baseline(rows.of(number), log_risk[own], min_events)
         elif own.any():
-            found[name] = breslow_baseline(rows, log_risk, min_events)
+            baselines[name] = breslow_baseline(rows, log_risk, min_events)
             without.append(f"{name!r} (rows: {int(own.sum())})")
     if without:
         warnings.warn(
@@ -190,4 +203,4 @@ def baselines_of(rows: SurvivalRows, log_risk: FloatArray, min_events: int) -> d
             DataCollabWarning,
             stacklevel=3,
         )
-    return found
+    return baselines

@@ -29,7 +29,7 @@ from .._typing import FloatArray
 from .._validation import Interval, StrOptions
 from ..errors import NotConvergedError, NumericalError
 from ._baseline import Baseline, SurvivalModel, baselines_of
-from ._rows import SurvivalRows, checked_rows
+from ._rows import SurvivalRows, check_rows
 
 
 class CoxRegression(SurvivalModel, BaseEstimator):
@@ -150,19 +150,25 @@ class CoxRegression(SurvivalModel, BaseEstimator):
         AgreementError
             If y are no survival targets, or none has an event.
         NumericalError
-            If β is not determined or diverges; the message says what to change.
+            If β is not determined or diverges; the message names the parameter to change.
         """
         self._validate_params()
-        rows = checked_rows(self, X, y, strata, sample_weight)
+        rows = check_rows(self, X, y, strata, sample_weight)
         mean = np.average(rows.X, axis=0, weights=rows.weight)
         spread = np.sqrt(np.average((rows.X - mean) ** 2, axis=0, weights=rows.weight))
         # A constant column keeps its scale, and is refused if there is no penalty to decide on it.
         spread = np.where(spread > 1e-12 * np.abs(mean), spread, 1.0)
-        scaled, efron = replace(rows, X=(rows.X - mean) / spread), self.ties == "efron"
-        strata_sets = [RiskSets.of(scaled.of(number), efron=efron) for number in np.unique(rows.stratum)]
-        penalty = np.full(len(spread), float(self.alpha)) if self.standardize else self.alpha / spread**2
-        beta, at_beta, self.n_iter_ = maximised(strata_sets, penalty, max_iter=self.max_iter, tol=self.tol)
-        self.coef_, self.mean_, self.log_likelihood_ = beta / spread, mean, at_beta.value
+        # Scaled columns let one tolerance serve all; the penalty is that of the columns as they are unless asked for.
+        scaled = replace(rows, X=(rows.X - mean) / spread)
+        efron = self.ties == "efron"
+        strata_sets = [StratumRiskSets.of(scaled.of(number), efron=efron) for number in np.unique(rows.stratum)]
+        penalty = self.alpha / spread**2
+        if self.standardize:
+            penalty = np.full(len(spread), float(self.alpha))
+        beta, at_beta, self.n_iter_ = maximise(strata_sets, penalty, max_iter=self.max_iter, tol=self.tol)
+        self.coef_ = beta / spread
+        self.mean_ = mean
+        self.log_likelihood_ = at_beta.value
         factor = scipy.linalg.cho_factor(at_beta.information + np.diag(penalty))
         self.covariance_ = scipy.linalg.cho_solve(factor, np.eye(len(spread))) / np.outer(spread, spread)
         self.baselines_ = baselines_of(rows, (rows.X - mean) @ self.coef_, self.min_events_per_step)
@@ -176,7 +182,7 @@ class CoxRegression(SurvivalModel, BaseEstimator):
 
 
 @dataclass(frozen=True, eq=False)
-class RiskSets:
+class StratumRiskSets:
     """One stratum from the last time to the first, so that the rows at risk at a time come first."""
 
     X: FloatArray
@@ -191,11 +197,15 @@ class RiskSets:
     def of(cls, rows: SurvivalRows, *, efron: bool) -> Self:
         """Sort one stratum's rows."""
         order = np.argsort(-rows.time, kind="stable")
-        time, event = rows.time[order], rows.event[order]
+        time = rows.time[order]
+        event = rows.event[order]
         # Negated, times ascend, as searchsorted wants them.
         event_times, place, counts = np.unique(-time[event], return_inverse=True, return_counts=True)
-        first = np.repeat(np.cumsum(counts) - counts, counts)
-        fraction = (np.arange(len(place)) - first) / np.repeat(counts, counts)
+        fraction = np.zeros(len(place))
+        if efron:
+            # l = 0, 1, ... of the d events at one time
+            first = np.repeat(np.cumsum(counts) - counts, counts)
+            fraction = (np.arange(len(place)) - first) / np.repeat(counts, counts)
         return cls(
             X=rows.X[order],
             event=event,
@@ -203,7 +213,7 @@ class RiskSets:
             n_at_risk=np.searchsorted(-time, event_times, side="right"),
             n_later=np.searchsorted(event_times, -time, side="left"),
             place=place,
-            fraction=fraction if efron else np.zeros(len(place)),
+            fraction=fraction,
         )
 
 
@@ -216,18 +226,25 @@ class PartialLikelihood:
     information: FloatArray
 
 
-def partial_likelihood(beta: FloatArray, strata: Sequence[RiskSets]) -> PartialLikelihood:
+def partial_likelihood(beta: FloatArray, strata: Sequence[StratumRiskSets]) -> PartialLikelihood:
     """Return value and derivatives at β, over all strata; O(n p²) and no array of n × p × p."""
-    value, gradient, information = 0.0, np.zeros(len(beta)), np.zeros((len(beta), len(beta)))
+    value = 0.0
+    gradient = np.zeros(len(beta))
+    information = np.zeros((len(beta), len(beta)))
     for sets in strata:
         if sets.event.any():
             part = _of_stratum(beta, sets)
-            value, gradient, information = value + part[0], gradient + part[1], information + part[2]
+            value += part.value
+            gradient = gradient + part.gradient
+            information = information + part.information
     return PartialLikelihood(value, gradient, information)
 
 
-def _of_stratum(beta: FloatArray, sets: RiskSets) -> tuple[float, FloatArray, FloatArray]:
-    X, weight, event, place = sets.X, sets.weight, sets.event, sets.place
+def _of_stratum(beta: FloatArray, sets: StratumRiskSets) -> PartialLikelihood:
+    X = sets.X
+    weight = sets.weight
+    event = sets.event
+    place = sets.place
     eta = X @ beta
     # Shifting η by a number changes no ratio and keeps the exponentials finite.
     top = eta.max()
@@ -237,7 +254,7 @@ def _of_stratum(beta: FloatArray, sets: RiskSets) -> tuple[float, FloatArray, Fl
     counts = np.bincount(place, minlength=n_times)
     mean_weight = (np.bincount(place, weights=weight[event], minlength=n_times) / counts)[place]
 
-    # One row per event from here on: events of one time differ by what Efron takes out of the risk set.
+    # One row per event from here on: events of one time differ by the part that Efron takes out of the risk set.
     among = np.bincount(place, weights=risk[event], minlength=n_times)
     S0 = np.cumsum(risk)[last][place] - sets.fraction * among[place]
     S1 = np.cumsum(risk[:, None] * X, axis=0)[last][place]
@@ -255,8 +272,9 @@ def _of_stratum(beta: FloatArray, sets: RiskSets) -> tuple[float, FloatArray, Fl
 
     value = float(weight[event] @ eta[event] - mean_weight @ (np.log(S0) + top))
     gradient = weight[event] @ X[event] - share @ X
+    # Second moments less products of the means, both summed over events.
     information = (X * share[:, None]).T @ X - (mean * mean_weight[:, None]).T @ mean
-    return value, gradient, information
+    return PartialLikelihood(value, gradient, information)
 
 
 _MOST_HALVINGS = 30
@@ -266,10 +284,10 @@ _SLACK = 1e-12
 """Part of the likelihood by which it may fall in a step: rounding at the maximum."""
 
 
-def maximised(
-    strata: Sequence[RiskSets], penalty: FloatArray, *, max_iter: int, tol: float
+def maximise(
+    strata: Sequence[StratumRiskSets], penalty: FloatArray, *, max_iter: int, tol: float
 ) -> tuple[FloatArray, PartialLikelihood, int]:
-    r"""Return β that maximises :math:`\ell(\beta) - \tfrac12 \sum_j p_j \beta_j^2`, what is there, and the iterations.
+    r"""Maximise :math:`\ell(\beta) - \tfrac12 \sum_j p_j \beta_j^2`; return β, the likelihood, and the iterations.
 
     Columns have about the same spread.  A step from 0 on that makes it worse is halved.  It ends as soon as no row's
     log risk changes by more than `tol`.  If the likelihood grows for ever in some direction, log risks keep changing
@@ -278,12 +296,12 @@ def maximised(
     beta = np.zeros(len(penalty))
     here = partial_likelihood(beta, strata)
     for n_iter in range(1, max_iter + 1):
-        step = _solved(here.information + np.diag(penalty), here.gradient - penalty * beta)
-        height = _penalised(here, beta, penalty)
+        step = _newton_step(here.information + np.diag(penalty), here.gradient - penalty * beta)
+        height = _penalise(here, beta, penalty)
         for _ in range(_MOST_HALVINGS):
             with np.errstate(divide="ignore", invalid="ignore", over="ignore"):
                 there = partial_likelihood(beta + step, strata)
-            if _penalised(there, beta + step, penalty) >= height - _SLACK * max(1.0, abs(height)):
+            if _penalise(there, beta + step, penalty) >= height - _SLACK * max(1.0, abs(height)):
                 break
             step = step / 2
         else:
@@ -291,7 +309,8 @@ def maximised(
                 f"Cox regression: no step made the likelihood larger in iteration {n_iter}. Look for columns of very "
                 "different scales, or set alpha above 0."
             )
-        beta, here = beta + step, there
+        beta = beta + step
+        here = there
         if max(float(np.abs(sets.X @ step).max()) for sets in strata) <= tol:
             return beta, here, n_iter
     raise NotConvergedError(
@@ -301,12 +320,13 @@ def maximised(
     )
 
 
-def _penalised(at: PartialLikelihood, beta: FloatArray, penalty: FloatArray) -> float:
+def _penalise(at: PartialLikelihood, beta: FloatArray, penalty: FloatArray) -> float:
     height = at.value - 0.5 * float(penalty @ beta**2)
+    # A step so long that exponentials overflow is worse than any other.
     return height if np.isfinite(height) else -np.inf
 
 
-def _solved(information: FloatArray, gradient: FloatArray) -> FloatArray:
+def _newton_step(information: FloatArray, gradient: FloatArray) -> FloatArray:
     """Return the Newton step, by Cholesky factors of the information scaled to ones on its diagonal."""
     diagonal = np.diagonal(information)
     if not np.isfinite(information).all() or (diagonal <= 0).any():

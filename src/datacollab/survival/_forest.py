@@ -17,7 +17,7 @@ from .._typing import FloatArray
 from .._validation import Interval, StrOptions
 from ..errors import AgreementError
 from ._baseline import Baseline, SurvivalModel, baselines_of, nelson_aalen_of
-from ._rows import SurvivalRows, checked_rows
+from ._rows import SurvivalRows, check_rows
 
 
 class SurvivalForest(SurvivalModel, BaseEstimator):
@@ -103,24 +103,26 @@ class SurvivalForest(SurvivalModel, BaseEstimator):
         It raises AgreementError if y are no survival targets, or there are too few events for a single leaf.
         """
         self._validate_params()
-        rows = checked_rows(self, X, y, strata, sample_weight)
+        rows = check_rows(self, X, y, strata, sample_weight)
         expected, ratio = _poisson_targets(rows)
         n_events = float(rows.weight @ rows.event)
+        # Expected events add up to those seen, and a split needs them on both sides.
         if 2 * self.min_expected_events > n_events:
             raise AgreementError(
                 f"There are {n_events:g} events, too few for two leaves of {self.min_expected_events:g} each. Take "
                 "more rows, or lower min_expected_events."
             )
+        # A seed for each tree: the forest does not depend on how many grow at a time.
         seeds = check_random_state(self.random_state).randint(np.iinfo(np.int32).max, size=self.n_estimators)
         grown = Parallel(n_jobs=self.n_jobs, prefer="threads")(
-            delayed(self._grown)(rows.X, ratio, expected, seed) for seed in seeds.tolist()
+            delayed(self._grow)(rows.X, ratio, expected, seed) for seed in seeds.tolist()
         )
         self.estimators_ = [tree for tree, _ in grown]
-        log_risk = np.log(_unseen_risk(rows.X, grown))
+        log_risk = np.log(_risk_of_left_out(rows.X, grown))
         self.baselines_ = baselines_of(rows, log_risk, self.min_events_per_step)
         return self
 
-    def _grown(
+    def _grow(
         self, X: FloatArray, ratio: FloatArray, expected: FloatArray, seed: int
     ) -> tuple[DecisionTreeRegressor, NDArray[np.bool_]]:
         """Grow one tree, and say which rows were drawn for it."""
@@ -163,11 +165,12 @@ def _mean_risk(X: FloatArray, trees: list[DecisionTreeRegressor]) -> FloatArray:
     return np.asarray(sum(tree.predict(X) for tree in trees)) / len(trees)
 
 
-def _unseen_risk(X: FloatArray, grown: list[tuple[DecisionTreeRegressor, NDArray[np.bool_]]]) -> FloatArray:
+def _risk_of_left_out(X: FloatArray, grown: list[tuple[DecisionTreeRegressor, NDArray[np.bool_]]]) -> FloatArray:
     """Return each row's mean risk over the trees grown without it; over all if there are none."""
     total, count = np.zeros((2, len(X)))
     for tree, seen in grown:
-        total[~seen] += tree.predict(X[~seen]) if not seen.all() else 0.0
-        count += ~seen
+        if not seen.all():
+            total[~seen] += tree.predict(X[~seen])
+            count += ~seen
     everywhere = _mean_risk(X, [tree for tree, _ in grown])
     return np.divide(total, count, out=everywhere, where=count > 0)

@@ -56,18 +56,22 @@ class KaplanMeier:
         """
         left = self.at_risk - self.events
         after: FloatArray = np.append(self.at_risk[1:], 0.0)  # those who are watched beyond the time
+        # First and second moments of a product of independent beta variables are products of theirs.
         first = np.asarray(np.cumprod((left + 1) / (self.at_risk + 1)), dtype=np.float64)
         second = np.asarray(
             np.cumprod((left + 1) * (left + 2) / ((self.at_risk + 1) * (self.at_risk + 2))), dtype=np.float64
         )
-        upper, lower = _beta_of(first, second), _beta_of(first * after / (after + 1), second * after / (after + 2))
+        upper = _beta_of(first, second)
+        lower = _beta_of(first * after / (after + 1), second * after / (after + 2))
 
         def quantile(level: float) -> FloatArray:
-            low, high = np.zeros(len(left)), np.ones(len(left))
+            low = np.zeros(len(left))
+            high = np.ones(len(left))
             for _ in range(_HALVINGS):
                 middle = (low + high) / 2
                 is_below = (_share_below(upper, middle) + _share_below(lower, middle)) / 2 < level
-                low, high = np.where(is_below, middle, low), np.where(is_below, high, middle)
+                low = np.where(is_below, middle, low)
+                high = np.where(is_below, high, middle)
             return np.asarray((low + high) / 2)
 
         return quantile((1 - confidence) / 2), quantile((1 + confidence) / 2)
@@ -94,7 +98,9 @@ def kaplan_meier(y: ArrayLike, sample_weight: ArrayLike | None = None) -> Kaplan
     array([0.75 , 0.75 , 0.375, 0.   ])
     """
     event, time = check_survival(y)
-    weight = np.ones(len(time)) if sample_weight is None else np.asarray(sample_weight, dtype=np.float64)
+    if sample_weight is None:
+        sample_weight = np.ones(len(time))
+    weight = np.asarray(sample_weight, dtype=np.float64)
     if weight.shape != time.shape or not (np.isfinite(weight) & (weight >= 0)).all() or not weight.any():
         raise ValueError("sample_weight must have one finite number from 0 on per row, and one above 0.")
     kept = weight > 0
@@ -114,7 +120,7 @@ _HALVINGS = 50
 
 
 def _beta_of(first: FloatArray, second: FloatArray) -> tuple[FloatArray, FloatArray]:
-    """Return the parameters of beta variables with these moments; (inf, 0) and (0, inf) of what is 1 and 0."""
+    """Return the parameters of beta variables with these moments; (inf, 0) for the constant 1, and (0, inf) for 0."""
     spread = np.maximum(second - first**2, np.finfo(np.float64).tiny)
     size = np.where((first > 0) & (first < 1), first * (1 - first) / spread - 1, np.inf)
     with np.errstate(invalid="ignore"):
@@ -146,9 +152,9 @@ def risk_groups(risk: ArrayLike, n_groups: int = 3, *, reference: ArrayLike | No
     if n_groups < 2:
         raise ValueError(f"n_groups must be 2 or more; got {n_groups}.")
     values = np.asarray(risk, dtype=np.float64)
-    bounds = np.quantile(
-        values if reference is None else np.asarray(reference, dtype=np.float64), np.arange(1, n_groups) / n_groups
-    )
+    if reference is None:
+        reference = values
+    bounds = np.quantile(np.asarray(reference, dtype=np.float64), np.arange(1, n_groups) / n_groups)
     # A row at a bound belongs below it, in any order of the rows.
     return np.searchsorted(bounds, values, side="left").astype(np.int64)
 
@@ -189,7 +195,8 @@ def log_rank_test(y: ArrayLike, groups: ArrayLike) -> LogRank:
     np.add.at(left, place, member)
     np.add.at(events, place, member & event[:, None])
     at_risk = np.cumsum(left[::-1], axis=0)[::-1]
-    n, d = at_risk.sum(axis=1), events.sum(axis=1)
+    n = at_risk.sum(axis=1)
+    d = events.sum(axis=1)
     part = at_risk / n[:, None]
     expected = (d[:, None] * part).sum(axis=0)
     difference = events.sum(axis=0) - expected
@@ -236,9 +243,12 @@ def concordance_index(y: ArrayLike, risk: ArrayLike) -> float:
     scores = np.asarray(risk, dtype=np.float64)
     if scores.shape != time.shape or not np.isfinite(scores).all():
         raise ValueError(f"risk must have one finite number per row, shape {time.shape}; got shape {scores.shape}.")
-    concordant, pairs = 0.0, 0
+    concordant = 0.0
+    pairs = 0
+    # A loop over events needs no n x n array.
     for earlier in np.flatnonzero(event):
         later = (time > time[earlier]) | ((time == time[earlier]) & ~event)
+        # The earlier event should have the higher risk.
         difference = scores[earlier] - scores[later]
         tied = np.abs(difference) <= _TIED
         concordant += np.count_nonzero(~tied & (difference > 0)) + 0.5 * np.count_nonzero(tied)
@@ -291,15 +301,17 @@ def calibration(y: ArrayLike, survival: ArrayLike, time: float, n_groups: int = 
         If predictions are not one probability per row, or no row was observed until `time`.
     """
     _, ends = check_survival(y)
-    target, predicted = np.asarray(y), np.asarray(survival, dtype=np.float64)
+    target = np.asarray(y)
+    predicted = np.asarray(survival, dtype=np.float64)
     if predicted.shape != ends.shape or not ((predicted >= 0) & (predicted <= 1)).all():
         raise AgreementError(f"Expected one probability per row, shape {ends.shape}, got shape {predicted.shape}.")
     if not (ends >= time).any():
         raise AgreementError(
             "No row was observed until the time that calibration is asked for. Ask for an earlier one."
         )
+    # Groups of equal size, not of equal width: predictions crowd together.
     groups = risk_groups(predicted, n_groups)
-    found = []
+    columns = []
     for group in np.unique(groups):
         rows = groups == group
         curve = kaplan_meier(target[rows])
@@ -309,8 +321,8 @@ def calibration(y: ArrayLike, survival: ArrayLike, time: float, n_groups: int = 
         ]
         if not (ends[rows] >= time).any() and curve.survival[-1] > 0:
             at = [np.nan] * 3  # Where the curve would go on from here nobody has seen.
-        found.append((predicted[rows].mean(), *at, rows.sum()))
-    means, observed, low, high, n_rows = np.array(found).T
+        columns.append((predicted[rows].mean(), *at, rows.sum()))
+    means, observed, low, high, n_rows = np.array(columns).T
     return Calibration(float(time), means, observed, low, high, n_rows.astype(np.int64))
 
 
@@ -325,9 +337,12 @@ def plot_kaplan_meier(y: ArrayLike, groups: ArrayLike, *, unit: str = "", ax: Ax
     axes to draw on.
     """
     test = log_rank_test(y, groups)
-    axes, labels, target = _axes(ax), np.asarray(groups), np.asarray(y)
+    axes = _axes(ax)
+    labels = np.asarray(groups)
+    target = np.asarray(y)
     for number, name in enumerate(np.unique(labels)):
-        curve, colour = kaplan_meier(target[labels == name]), _COLOURS[number % len(_COLOURS)]
+        curve = kaplan_meier(target[labels == name])
+        colour = _COLOURS[number % len(_COLOURS)]
         low, high = curve.interval()
         times = np.append(0.0, curve.times)
         axes.step(
@@ -351,20 +366,20 @@ def plot_kaplan_meier(y: ArrayLike, groups: ArrayLike, *, unit: str = "", ax: Ax
     return axes
 
 
-def plot_calibration(found: Calibration, *, unit: str = "", ax: Axes | None = None) -> Axes:
+def plot_calibration(groups: Calibration, *, unit: str = "", ax: Axes | None = None) -> Axes:
     """Draw predicted against observed survival of groups; on the diagonal they agree."""
     axes = _axes(ax, width=4.4)
-    sides = np.vstack([found.observed - found.low, found.high - found.observed])
+    sides = np.vstack([groups.observed - groups.low, groups.high - groups.observed])
     axes.plot([0, 1], [0, 1], color="0.7", linewidth=0.8, linestyle=":", zorder=0)
-    axes.errorbar(found.predicted, found.observed, yerr=np.maximum(sides, 0), fmt="o", color=_COLOURS[0], capsize=3)
+    axes.errorbar(groups.predicted, groups.observed, yerr=np.maximum(sides, 0), fmt="o", color=_COLOURS[0], capsize=3)
     axes.set(xlim=(0, 1), ylim=(0, 1), aspect="equal")
-    axes.set_xlabel(f"predicted survival to {found.time:g} {unit}".rstrip(), fontsize=9)
+    axes.set_xlabel(f"predicted survival to {groups.time:g} {unit}".rstrip(), fontsize=9)
     axes.set_ylabel("observed (Kaplan–Meier, 95 % interval)", fontsize=9)
     return axes
 
 
 def _axes(ax: Axes | None, width: float = 5.6) -> Axes:
     figure = require("matplotlib.figure", "plots").Figure
-    axes: Axes = figure(figsize=(width, 4.0), layout="constrained").subplots() if ax is None else ax
+    axes: Axes = ax or figure(figsize=(width, 4.0), layout="constrained").subplots()
     axes.spines[["top", "right"]].set_visible(False)
     return axes

@@ -55,7 +55,7 @@ def check_times(times: ArrayLike) -> FloatArray:
     return checked
 
 
-def checked_rows(
+def check_rows(
     estimator: Any, X: ArrayLike, y: ArrayLike, strata: ArrayLike | None, sample_weight: ArrayLike | None
 ) -> SurvivalRows:
     """Return the checked arguments of `fit`; an AgreementError where targets or strata do not fit the rows."""
@@ -67,6 +67,7 @@ def checked_rows(
     names, stratum = _strata(strata, len(time))
     if len(time) != len(rows):
         raise AgreementError(f"Expected one target per row, got {len(time)} for {len(rows)} rows.")
+    # Rows of weight 0 are no part of any risk set, but their times would be in the baseline.
     kept = weight > 0
     if not event[kept].any():
         raise AgreementError(

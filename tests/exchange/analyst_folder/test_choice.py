@@ -41,7 +41,7 @@ def chosen(place, keys):
 
 def test_what_was_tried_is_told_and_kept(both):
     result = both.folder.integrate(dc.LTI(8))
-    tried = result.selection.ranked()
+    tried = result.selection.by_loss()
     assert len(tried) > 3
     assert result.selection.chosen in tried
     assert result.method == "LTI"
@@ -115,10 +115,10 @@ def test_a_part_can_be_left_to_the_analyst(both, integrator, estimator):
     seen = []
     result = both.folder.integrate(integrator, estimator, progress=lambda done, total, name: seen.append(name))
     assert result.selection is not None
-    assert len(seen) >= len([each for each in result.selection.ranked() if "average" not in each.model])
-    tried = {each.model for each in result.selection.ranked()}
+    assert len(seen) >= len([each for each in result.selection.by_loss() if "average" not in each.model])
+    tried = {each.model for each in result.selection.by_loss()}
     assert (tried == {"RandomForestClassifier"}) == (estimator is FOREST)
-    assert len({each.integrator for each in result.selection.ranked()}) == (1 if estimator == "auto" else 4)
+    assert len({each.integrator for each in result.selection.by_loss()}) == (1 if estimator == "auto" else 4)
     (file, _) = both.folder.export()
     assert model_from(inside(file, both)).left_out is not None
 

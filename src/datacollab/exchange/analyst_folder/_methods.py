@@ -48,11 +48,11 @@ def make_integrator(
 
 def _widest(shares: Sequence[Share], *, centred: bool) -> int:
     """Return the largest dimension of a column space, to which repeated columns add nothing."""
-    from ...linalg import centred_columns, column_space
+    from ...linalg import centre_columns, column_space
 
     anchors = [share.anchor_representation for share in shares]
     if centred:
-        anchors = [centred_columns(A)[0] for A in anchors]
+        anchors = [centre_columns(A)[0] for A in anchors]
     spanned = [column_space(A).basis.shape[1] for A in anchors if A.any()]
     # One less than there are anchor rows where columns are centred.
     return max(1, min([max(spanned, default=1), *(len(A) - 1 for A in anchors)]))

@@ -190,7 +190,7 @@ def _choose(
         order = np.argsort([error for error, _, _ in compared], kind="stable")
         candidates = [candidates[number] for number in order[:FINALISTS]]
     _, setting, path = min((_best_penalty(X, leading, one, alphas) for one in candidates), key=lambda one: one[0])
-    return setting, path.left_out_errors_of_centred(setting.alpha, Y)
+    return setting, path.errors_left_out_of_centred(setting.alpha, Y)
 
 
 def _best_penalty(
@@ -202,7 +202,7 @@ def _best_penalty(
     path = ridge_path(K, min(alphas))
     # From the largest penalty on, so that of equals the smoothest is kept.
     descending = sorted(alphas, reverse=True)
-    errors = [float((path.left_out_errors_of_centred(alpha, Y) ** 2).sum() / len(X)) for alpha in descending]
+    errors = [float((path.errors_left_out_of_centred(alpha, Y) ** 2).sum() / len(X)) for alpha in descending]
     best = int(np.argmin(errors))
     return errors[best], replace(setting, alpha=float(descending[best])), path
 
