@@ -41,7 +41,7 @@ mutants: $(VENV)/.test  ## Thirty faults, each planted alone into a copy of the 
 	$(BIN)/python tests/run_mutants.py
 
 test-nightly: $(VENV)/.test  ## 20,000 hostile changes of each kind of what crosses, 400 kills of each command, each fault of a hub.
-	DATACOLLAB_NIGHTLY=1 $(BIN)/python -m pytest -n auto tests/test_mutations.py tests/formats tests/bundle tests/exchange tests/remote \
+	DATACOLLAB_NIGHTLY=1 $(BIN)/python -m pytest -n auto tests/test_mutations.py tests/formats tests/bundle tests/table tests/agreement tests/exchange tests/remote \
 		hub/tests/test_hub_demo.py hub/tests/test_hub_process.py hub/tests/benchmarks/test_hub_faults.py
 
 check: $(VENV)/.test  ## Style, formatting, spelling, odd phrases and types.

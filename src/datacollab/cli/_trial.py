@@ -16,20 +16,13 @@ import numpy as np
 import typer
 
 from .._require import require
+from ..agreement import Project, declared_alike, draft_project
 from ..anchor import equal_rows
 from ..bundle import KeyPair
 from ..estimators import PartySimulation, simulate_parties
 from ..exchange.party_folder import APART, TOGETHER, measured_for, membership_rows, message_bytes
-from ..exchange.project import (
-    EncodedTable,
-    Project,
-    column_questions,
-    declared_alike,
-    draft_project,
-    encode_table,
-    read_table,
-)
 from ..sums import measured_membership
+from ..table import EncodedTable, column_questions, encode_table, read_table
 from ._output import Report, closed_file, listed
 from ._progress import shown_progress
 

@@ -8,6 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from .._typing import FloatArray
+from ..agreement import Project, Task
 from ..study import (
     AdditiveHazards,
     CategoryColumn,
@@ -19,7 +20,6 @@ from ..study import (
     Statistic,
     Survival,
 )
-from .project import Project, Task
 
 __all__ = ["study_columns", "study_statistics", "study_table"]
 

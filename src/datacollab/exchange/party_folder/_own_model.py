@@ -9,10 +9,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ..._typing import FloatArray
+from ...agreement import Project, declared_alike
 from ...bundle import arrays_to_bytes, bytes_to_arrays
 from ...party import MOST_OWN_ROWS, OwnModel, fit_own_model
 from ...sums import RidgeSums
-from ..project import Project, declared_alike
 from ._folder import Folder
 
 _MEMBER = "own.safetensors"

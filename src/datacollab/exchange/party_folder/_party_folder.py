@@ -15,22 +15,14 @@ from typing import Any, Self
 import numpy as np
 from numpy.typing import NDArray
 
+from ...agreement import Anchor, Project, anchor_to_bytes, load_project, open_anchor, read_project, usual_components
 from ...anchor import anchor_fit, equal_rows
 from ...bundle import PublicKey, pack, seal, unpack, write_atomically
 from ...errors import AgreementError, ExchangeError, ObfuscationError, PrivateRowsWarning, SuppressedRowsWarning
 from ...party import UNDEFENDED, Party, SharingPlan
 from ...party._release import RowDigests
 from ...share import SHARE_KIND, Share, share_contents
-from ..project import (
-    Anchor,
-    EncodedTable,
-    Project,
-    anchor_to_bytes,
-    load_project,
-    open_anchor,
-    read_project,
-    usual_components,
-)
+from ...table import EncodedTable
 from . import _folder, _heard, _install, _predict, _sums
 from ._folder import (
     ANCHOR,

@@ -19,12 +19,13 @@ from ..._notices import notices_to
 from ..._require import require
 from ..._threads import one_thread
 from ..._typing import FloatArray
+from ...agreement import Project, Task
 from ...bundle import write_atomically
 from ...errors import AgreementError, DataCollabError, ExchangeError, NumericalError, ObfuscationError
 from ...linalg import entropy, log_losses, mean_with_interval, ranking_figures, wilson
 from ...model import PartyModel
 from ...survival import concordance_index
-from ..project import Adjustments, Project, Task, encode_table, read_table, table_batches, table_format, write_table
+from ...table import Adjustments, encode_table, read_table, table_batches, table_format, write_table
 from ..steps import leading_figure
 from ._folder import Folder, check_shares_rows, record
 from ._install import Side, agreed_times, are_targets, at_home
@@ -85,7 +86,7 @@ def predict_batches(
     def frames() -> Iterator[Any]:
         pandas = require("pandas", "cli")
         adjusted = Adjustments()
-        for table in table_batches(source, batch_rows=batch_rows, project=project):
+        for table in table_batches(source, batch_rows=batch_rows, schema=project):
             check_kept(source, keep, table.columns)
             encoded = encode_table(project, table, where=str(source), with_target=False, before=adjusted)
             adjusted = encoded.adjusted
@@ -197,7 +198,7 @@ def evaluate(
     # Probabilities of the true class, and of the sought one of two; in single precision, since tables may be long.
     of_true: dict[str, list[NDArray[Any]]] = {name: [] for name, side in sides.items() if side.classes is not None}
     likely: dict[str, list[NDArray[Any]]] = {name: [] for name in ranked}
-    for table in table_batches(source, batch_rows=batch_rows, project=project):
+    for table in table_batches(source, batch_rows=batch_rows, schema=project):
         encoded = encode_table(project, table, where=str(source), before=adjusted)
         adjusted = encoded.adjusted
         assert encoded.target is not None
@@ -314,7 +315,7 @@ def check_output(
     is_of_the_kind = False
     with suppress(DataCollabError), notices_to(lambda line, is_plain: None):
         is_of_the_kind = (
-            output.is_file() and column in next(table_batches(output, batch_rows=1, project=project)).columns
+            output.is_file() and column in next(table_batches(output, batch_rows=1, schema=project)).columns
         )
     if not (force or is_of_the_kind):
         raise ExchangeError(
@@ -504,7 +505,7 @@ def explain(
     assert isinstance(home.model, PartyModel)
     classes = _classes(side, of_class, log_odds, figure, folder.project.task)
     _shap()
-    table = read_table(source, project=folder.project)
+    table = read_table(source, schema=folder.project)
     check_kept(source, keep, table.columns)
     names = [column.name for column in folder.project.columns]
     check_written_once(source, keep, {ROW, OUTPUT, BASE, ANSWER, *contribution_names(names)})

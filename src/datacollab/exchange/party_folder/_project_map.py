@@ -9,9 +9,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ..._typing import FloatArray
+from ...agreement import Anchor, Project, declared_alike
 from ...study import StudyPlan, effect_map
 from ...sums import UNITS_PER_RANGE, CommonMap, IsolatedRows, RidgeSums, SumsPlan
-from ..project import Anchor, Project, declared_alike
 
 
 @dataclass(frozen=True, eq=False, repr=False)

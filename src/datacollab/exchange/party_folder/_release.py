@@ -18,12 +18,13 @@ from sklearn.utils import check_random_state
 
 from ..._obfuscators import OBFUSCATORS
 from ..._typing import FloatArray, PartyName
+from ...agreement import Anchor, Project
 from ...anchor import EqualRows
 from ...errors import DataCollabError, DataCollabWarning, ExchangeError, NoGuaranteeError
 from ...party import Party, SharingPlan
 from ...share import Share
+from ...table import Adjustments, EncodedTable, adjustments_text
 from ...testing import is_row_wise
-from ..project import Adjustments, Anchor, EncodedTable, Project, adjusted_text
 from ._policy import Policy, private_rows_in_anchor
 
 if TYPE_CHECKING:
@@ -390,7 +391,7 @@ class ReleaseSummary:
         order = "in random order" if self.row_order == "shuffled" else "IN THE ORDER OF THE TABLE"
         yield "rows", f"{self.n_rows}, {order}{kept_back}; {_STANDS_FOR[self.stands_for]}"
         if self.adjusted["columns"]:
-            yield "adjusted entries", adjusted_text(self.adjusted)
+            yield "adjusted entries", adjustments_text(self.adjusted)
         yield "columns", f"{self.n_components} of {self.dtype}, instead of the table's{self._turned()}"
         classes = f"one for each row, exactly as it is: {self._targets()}"
         yield "targets", classes if self.named is None else self.named.sentence

@@ -18,6 +18,7 @@ from numpy.typing import NDArray
 
 from ..._recommended import TABLE
 from ..._typing import FloatArray
+from ...agreement import Anchor, Project, declared_alike, expected_rows, sharing_sentences
 from ...anchor import AnchorFit, anchor_fit, equal_rows
 from ...bundle import read_regular, unpack, write_atomically
 from ...errors import AgreementError, DataCollabError, ExchangeError
@@ -29,18 +30,8 @@ from ...sums import (
     measured_membership,
     message_to_bytes,
 )
+from ...table import Adjustments, EncodedTable, encode_table, table_batches
 from ..ledger import Ledger, LedgerEntry, joint_noise
-from ..project import (
-    Adjustments,
-    Anchor,
-    EncodedTable,
-    Project,
-    declared_alike,
-    encode_table,
-    expected_rows,
-    sharing_sentences,
-    table_batches,
-)
 from ..study import study_table
 from ..sums import Withdrawal, fewest_rows, plan_of, read_withdrawal, withdrawal_to_bytes
 from ..table_codes import TableCodes
@@ -298,7 +289,7 @@ def _batches(folder: Folder, table: Any, where: str | None) -> Iterator[_Batch]:
         yield encoded(folder, table, where=where), _clusters(folder.project, table, where or "the table"), table
         return
     before, where = Adjustments(), where or os.fspath(table)
-    for frame in table_batches(Path(table), batch_rows=_FILE_ROWS, project=folder.project):
+    for frame in table_batches(Path(table), batch_rows=_FILE_ROWS, schema=folder.project):
         batch = encode_table(folder.project, frame, where=where, before=before)
         before = batch.adjusted
         yield batch, _clusters(folder.project, frame, where), frame

@@ -15,7 +15,7 @@ from ...anchor import EqualRows
 from ...linalg import gaussian_epsilon, gaussian_sigma
 from ...study import StudyMembership
 from ...sums import MeasuredMembership, RidgeSums
-from ..project import adjusted_text
+from ...table import adjustments_text
 from ..sums import DELTA
 
 _MOST_MOVED = RidgeSums(1, limits=(0.0, 1.0)).sensitivity
@@ -209,7 +209,7 @@ class SumsSummary:
             f"Masks hide them: only the total of all {self.n_parties} parties, {self.n_entities} institutions, can be "
             f"read, {noise}.",
             "No row leaves, and no target.",
-            *([f"Before they were added up: {adjusted_text(self.adjusted)}."] if self.adjusted["columns"] else []),
+            *([f"Before they were added up: {adjustments_text(self.adjusted)}."] if self.adjusted["columns"] else []),
             *(textwrap.wrap(SHORTENED.format(self.n_shortened), _WIDTH) if self.n_shortened else []),
             *([] if not self.tells else ["", "The total tells:", *(f"  {each}" for each in self.tells)]),
             "",
